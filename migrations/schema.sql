@@ -1,0 +1,330 @@
+-- The schema after all migrations; made by tests/house, never edited. Why things are as they
+-- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql (digest 5deeb5deae6f3ea8)
+
+CREATE TABLE callbacks (
+    no bigint NOT NULL,
+    request_id uuid,
+    named text NOT NULL,
+    order_no bigint,
+    verdict text NOT NULL,
+    step_status text,
+    headers text,
+    body bytea NOT NULL,
+    received_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT callbacks_verdict_check CHECK ((verdict = ANY (ARRAY['accepted'::text, 'duplicate'::text, 'late'::text, 'orphan'::text])))
+);
+
+ALTER TABLE callbacks ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME callbacks_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE contexts (
+    order_no bigint NOT NULL,
+    snapshot text NOT NULL
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02');
+
+CREATE TABLE deadlines (
+    order_no bigint NOT NULL,
+    kind text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT deadlines_kind_check CHECK ((kind = ANY (ARRAY['start'::text, 'process'::text])))
+);
+
+CREATE TABLE due (
+    order_no bigint NOT NULL,
+    stream smallint NOT NULL,
+    due_at timestamp with time zone NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000');
+
+CREATE TABLE epochs (
+    name text NOT NULL,
+    epoch bigint NOT NULL
+);
+
+CREATE TABLE heartbeats (
+    incarnation bigint NOT NULL,
+    at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
+
+CREATE TABLE history (
+    order_no bigint NOT NULL,
+    number integer NOT NULL,
+    life integer NOT NULL,
+    kind text NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    source text NOT NULL,
+    detail text NOT NULL
+);
+
+CREATE TABLE leases (
+    name text NOT NULL,
+    holder bigint NOT NULL,
+    until timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
+
+CREATE TABLE nodes (
+    incarnation bigint NOT NULL,
+    name text NOT NULL,
+    role text NOT NULL,
+    address text NOT NULL,
+    version text NOT NULL,
+    concurrency integer DEFAULT 0 NOT NULL,
+    status text NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT nodes_check CHECK (((status = ANY (ARRAY['stopped'::text, 'lost'::text])) = (ended_at IS NOT NULL))),
+    CONSTRAINT nodes_role_check CHECK ((role = ANY (ARRAY['intake'::text, 'dispatcher'::text, 'activator'::text, 'worker'::text, 'notifier'::text]))),
+    CONSTRAINT nodes_status_check CHECK ((status = ANY (ARRAY['starting'::text, 'active'::text, 'standby'::text, 'offline'::text, 'stopping'::text, 'stopped'::text, 'lost'::text])))
+);
+
+ALTER TABLE nodes ALTER COLUMN incarnation ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME nodes_incarnation_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE orders (
+    no bigint NOT NULL,
+    id text NOT NULL,
+    digest bytea NOT NULL,
+    scenario integer NOT NULL,
+    mode text NOT NULL,
+    queue text,
+    priority text NOT NULL,
+    flow text NOT NULL,
+    transaction_id text,
+    notify text,
+    trace text,
+    start_at timestamp with time zone,
+    start_deadline timestamp with time zone,
+    start_period bigint,
+    created_at timestamp with time zone NOT NULL,
+    status text NOT NULL,
+    scenario_status text DEFAULT 'undefined'::text NOT NULL,
+    step text,
+    entry_point text,
+    life integer DEFAULT 1 NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    events integer DEFAULT 1 NOT NULL,
+    visited integer DEFAULT 0 NOT NULL,
+    distance integer,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    result text,
+    message text,
+    error_class text,
+    error_message text,
+    CONSTRAINT orders_check CHECK (((mode = 'sequential'::text) = (queue IS NOT NULL))),
+    CONSTRAINT orders_check1 CHECK (((status = ANY (ARRAY['success'::text, 'fail'::text, 'interrupted'::text, 'canceled'::text])) = (finished_at IS NOT NULL))),
+    CONSTRAINT orders_mode_check CHECK ((mode = ANY (ARRAY['parallel'::text, 'sequential'::text]))),
+    CONSTRAINT orders_priority_check CHECK ((priority = ANY (ARRAY['high'::text, 'normal'::text, 'low'::text]))),
+    CONSTRAINT orders_scenario_status_check CHECK ((scenario_status = ANY (ARRAY['undefined'::text, 'on_target'::text, 'off_target'::text, 'target'::text, 'failed'::text]))),
+    CONSTRAINT orders_status_check CHECK ((status = ANY (ARRAY['new'::text, 'postponed'::text, 'running'::text, 'sleep'::text, 'wait'::text, 'polling'::text, 'retry'::text, 'reopen'::text, 'success'::text, 'fail'::text, 'interrupted'::text, 'canceled'::text])))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05', autovacuum_analyze_scale_factor='0.02');
+
+ALTER TABLE orders ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME orders_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE outbox (
+    order_no bigint NOT NULL,
+    life integer NOT NULL,
+    kind text NOT NULL,
+    message_id uuid NOT NULL,
+    target text NOT NULL,
+    correlation_id text,
+    transaction_id text,
+    trace text,
+    body text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    next_at timestamp with time zone NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    parked_because text,
+    last_error text
+)
+WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000');
+
+CREATE TABLE payloads (
+    order_no bigint NOT NULL,
+    params text NOT NULL
+);
+
+CREATE TABLE queued (
+    order_no bigint NOT NULL,
+    queue text NOT NULL,
+    "position" bigint NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000');
+
+CREATE TABLE queues (
+    name text NOT NULL,
+    last_position bigint NOT NULL,
+    taken bigint NOT NULL
+)
+WITH (fillfactor='70');
+
+CREATE TABLE ready (
+    order_no bigint NOT NULL,
+    pass uuid NOT NULL,
+    attempt integer NOT NULL,
+    wake text NOT NULL,
+    flow text NOT NULL,
+    priority text NOT NULL,
+    queue text,
+    "position" bigint,
+    restarts smallint DEFAULT 0 NOT NULL,
+    reissued boolean DEFAULT false NOT NULL,
+    since timestamp with time zone NOT NULL,
+    stream smallint,
+    repeat_at timestamp with time zone,
+    CONSTRAINT ready_check CHECK (((queue IS NULL) = ("position" IS NULL)))
+)
+WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000');
+
+CREATE TABLE requests (
+    id uuid NOT NULL,
+    order_no bigint NOT NULL,
+    life integer NOT NULL,
+    visit integer NOT NULL,
+    action integer NOT NULL,
+    name text NOT NULL,
+    status text DEFAULT 'open'::text NOT NULL,
+    awaited boolean DEFAULT false NOT NULL,
+    registered_at timestamp with time zone DEFAULT now() NOT NULL,
+    closed_at timestamp with time zone,
+    CONSTRAINT requests_check CHECK (((status = 'open'::text) = (closed_at IS NULL))),
+    CONSTRAINT requests_status_check CHECK ((status = ANY (ARRAY['open'::text, 'answered'::text, 'timeout'::text, 'canceled'::text])))
+)
+WITH (fillfactor='70');
+
+CREATE TABLE running (
+    order_no bigint NOT NULL,
+    pass uuid NOT NULL,
+    attempt integer NOT NULL,
+    wake text NOT NULL,
+    restarts smallint NOT NULL,
+    queue text,
+    node bigint NOT NULL,
+    since timestamp with time zone NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    deadline_at timestamp with time zone NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000');
+
+CREATE TABLE scenarios (
+    no integer NOT NULL,
+    name text NOT NULL,
+    version integer NOT NULL,
+    source text NOT NULL,
+    digest bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE scenarios ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME scenarios_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+ALTER TABLE ONLY callbacks
+    ADD CONSTRAINT callbacks_pkey PRIMARY KEY (no);
+
+ALTER TABLE ONLY contexts
+    ADD CONSTRAINT contexts_pkey PRIMARY KEY (order_no);
+
+ALTER TABLE ONLY deadlines
+    ADD CONSTRAINT deadlines_pkey PRIMARY KEY (order_no, kind);
+
+ALTER TABLE ONLY due
+    ADD CONSTRAINT due_pkey PRIMARY KEY (order_no);
+
+ALTER TABLE ONLY epochs
+    ADD CONSTRAINT epochs_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY heartbeats
+    ADD CONSTRAINT heartbeats_pkey PRIMARY KEY (incarnation);
+
+ALTER TABLE ONLY history
+    ADD CONSTRAINT history_pkey PRIMARY KEY (order_no, number);
+
+ALTER TABLE ONLY leases
+    ADD CONSTRAINT leases_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY nodes
+    ADD CONSTRAINT nodes_pkey PRIMARY KEY (incarnation);
+
+ALTER TABLE ONLY orders
+    ADD CONSTRAINT orders_pkey PRIMARY KEY (no);
+
+ALTER TABLE ONLY outbox
+    ADD CONSTRAINT outbox_pkey PRIMARY KEY (order_no, life, kind);
+
+ALTER TABLE ONLY payloads
+    ADD CONSTRAINT payloads_pkey PRIMARY KEY (order_no);
+
+ALTER TABLE ONLY queued
+    ADD CONSTRAINT queued_pkey PRIMARY KEY (order_no);
+
+ALTER TABLE ONLY queued
+    ADD CONSTRAINT queued_queue_position_key UNIQUE (queue, "position");
+
+ALTER TABLE ONLY queues
+    ADD CONSTRAINT queues_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY ready
+    ADD CONSTRAINT ready_pkey PRIMARY KEY (order_no);
+
+ALTER TABLE ONLY requests
+    ADD CONSTRAINT requests_order_no_life_visit_action_key UNIQUE (order_no, life, visit, action);
+
+ALTER TABLE ONLY requests
+    ADD CONSTRAINT requests_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY running
+    ADD CONSTRAINT running_pkey PRIMARY KEY (order_no);
+
+ALTER TABLE ONLY scenarios
+    ADD CONSTRAINT scenarios_name_version_key UNIQUE (name, version);
+
+ALTER TABLE ONLY scenarios
+    ADD CONSTRAINT scenarios_pkey PRIMARY KEY (no);
+
+CREATE INDEX callbacks_request ON callbacks USING btree (request_id) WHERE (request_id IS NOT NULL);
+
+CREATE INDEX deadlines_at ON deadlines USING btree (at);
+
+CREATE INDEX due_stream ON due USING btree (stream, due_at);
+
+CREATE UNIQUE INDEX nodes_live_name ON nodes USING btree (name) WHERE (ended_at IS NULL);
+
+CREATE UNIQUE INDEX orders_id ON orders USING btree (id);
+
+CREATE INDEX outbox_next ON outbox USING btree (next_at) WHERE (parked_because IS NULL);
+
+CREATE INDEX ready_repeat ON ready USING btree (repeat_at) WHERE (repeat_at IS NOT NULL);
+
+CREATE INDEX running_deadline ON running USING btree (deadline_at);
+
+CREATE UNIQUE INDEX running_queue ON running USING btree (queue) WHERE (queue IS NOT NULL);

@@ -1,0 +1,186 @@
+//! What is due becomes ready again. The next due time is known, so that nobody hammers the
+//! database; news brings an earlier one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use pagurus_broker::{ConsumeSpec, QueueSource};
+use pagurus_domain::activation::{Stream, repeat_at};
+use pagurus_runtime::metrics::{Count, Level, Span};
+use pagurus_runtime::node::chain;
+use pagurus_runtime::{Host, news};
+use pagurus_store::{Error, due};
+use pagurus_wire::message::{DueNews, news as key};
+use tokio::sync::Notify;
+
+/// Longest time without a look at the table: what news did not tell is found then.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// After a failure of the database.
+const AFTER_ERROR: Duration = Duration::from_secs(1);
+/// Repeats are looked for this often.
+const REPEATS_EVERY: Duration = Duration::from_secs(5);
+
+/// The earliest due time that news told of, for each stream.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hints {
+    earliest: Arc<Mutex<BTreeMap<Stream, Timestamp>>>,
+    changed: Arc<Notify>,
+}
+
+impl Hints {
+    fn tell(&self, stream: Stream, at: Timestamp) {
+        let mut earliest = self.earliest.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = earliest.entry(stream).or_insert(at);
+        *known = (*known).min(at);
+        drop(earliest);
+        self.changed.notify_waiters();
+    }
+
+    fn take(&self, stream: Stream) -> Option<Timestamp> {
+        self.earliest.lock().unwrap_or_else(PoisonError::into_inner).remove(&stream)
+    }
+
+    fn peek(&self, stream: Stream) -> Option<Timestamp> {
+        self.earliest.lock().unwrap_or_else(PoisonError::into_inner).get(&stream).copied()
+    }
+}
+
+/// Listens to what workers tell of due times.
+///
+/// # Errors
+/// The consumer cannot be made.
+pub(crate) fn listen(
+    host: Host,
+    hints: Hints,
+) -> anyhow::Result<impl Future<Output = anyhow::Result<()>> + Send + 'static> {
+    let consumer = host.broker.consume(ConsumeSpec {
+        queue: QueueSource::Exclusive {
+            name_hint: format!("due.{}", host.node),
+            bindings: vec![(host.broker.names().news.clone(), key::DUE.to_owned())],
+            max_length: 10_000,
+        },
+        prefetch: 200,
+        ack_on_take: true,
+    })?;
+    Ok(async move {
+        loop {
+            let batch = tokio::select! {
+                batch = consumer.next_batch(100) => batch,
+                () = host.draining.cancelled() => return Ok(()),
+            };
+            for delivery in batch {
+                let Ok(told) = serde_json::from_slice::<DueNews>(&delivery.body) else { continue };
+                for (stream, at) in told.due {
+                    if let (Ok(stream), Ok(at)) = (stream.parse(), Timestamp::from_millisecond(at)) {
+                        hints.tell(stream, at);
+                    }
+                }
+            }
+        }
+    })
+}
+
+/// Wakes what is due in one stream, until the process is to stop.
+pub(crate) async fn wake(host: Host, stream: Stream, hints: Hints) -> anyhow::Result<()> {
+    loop {
+        hints.take(stream);
+        let wait = match turn(&host, stream).await {
+            Ok(wait) => wait,
+            Err(error) => {
+                host.metrics.count(Count::StoreErrors, "wake", 1);
+                tracing::warn!(
+                    stream = stream.as_str(),
+                    error = chain(&error),
+                    "what is due could not be woken"
+                );
+                AFTER_ERROR
+            }
+        };
+        if rest(&host, stream, &hints, wait).await {
+            return Ok(());
+        }
+    }
+}
+
+/// Rests until the time is over, or news tells of something earlier. Whether the process is to stop.
+async fn rest(host: &Host, stream: Stream, hints: &Hints, wait: Duration) -> bool {
+    let until = Instant::now() + wait;
+    loop {
+        let changed = hints.changed.notified();
+        let told = hints.peek(stream).map(|at| {
+            let from_now = Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default();
+            Instant::now() + from_now
+        });
+        let until = told.map_or(until, |told| told.min(until));
+        tokio::select! {
+            () = tokio::time::sleep_until(until.into()) => return host.draining.is_cancelled(),
+            () = changed => {}
+            () = host.draining.cancelled() => return true,
+        }
+    }
+}
+
+/// Wakes one batch; how long to rest until the next is due.
+async fn turn(host: &Host, stream: Stream) -> Result<Duration, Error> {
+    let settings = &host.settings.activation;
+    let client = host.store.recovery().await?;
+    let Some((next, now)) = due::next(&client, stream).await? else {
+        host.metrics.level(Level::ActivationLag, stream.as_str(), 0.0);
+        return Ok(LOOK_EVERY);
+    };
+    drop(client);
+    let lag = Duration::try_from(now.duration_since(next)).unwrap_or_default();
+    host.metrics.level(Level::ActivationLag, stream.as_str(), lag.as_secs_f64() * 1000.0);
+    if next > now {
+        let until = Duration::try_from(next.duration_since(now)).unwrap_or_default();
+        return Ok(until.min(LOOK_EVERY));
+    }
+    let begun = Instant::now();
+    let repeat = settings.mode.repeats(stream).then(|| repeat_at(now, lag, settings.min_shift));
+    let limit = i64::try_from(settings.batch).unwrap_or(i64::MAX);
+    let mut client = host.store.recovery().await?;
+    let tx = client.transaction().await?;
+    let woken = due::wake(&tx, stream, limit, repeat).await?;
+    tx.commit().await?;
+    drop(client);
+    host.metrics.count(Count::Activations, stream.as_str(), woken.len() as u64);
+    host.metrics.span(Span::Batch, "wake", begun.elapsed());
+    let full = woken.len() >= settings.batch;
+    news::ready(host, woken.iter().map(|woken| &woken.stage)).await;
+    // Rows that another activator holds are left to it; a full batch is followed by the next.
+    Ok(if full { Duration::ZERO } else { settings.precision / 10 })
+}
+
+/// Repeats commands that nobody followed (ACT-3).
+pub(crate) async fn repeat(host: Host) -> anyhow::Result<()> {
+    while !host.rest(REPEATS_EVERY).await {
+        if let Err(error) = repeat_turn(&host).await {
+            host.metrics.count(Count::StoreErrors, "repeat", 1);
+            tracing::warn!(error = chain(&error), "commands could not be repeated");
+        }
+    }
+    Ok(())
+}
+
+async fn repeat_turn(host: &Host) -> Result<(), Error> {
+    let settings = &host.settings.activation;
+    let limit = i64::try_from(settings.batch).unwrap_or(i64::MAX);
+    loop {
+        let mut client = host.store.recovery().await?;
+        let tx = client.transaction().await?;
+        let repeated = due::repeat(&tx, limit, settings.min_shift).await?;
+        tx.commit().await?;
+        drop(client);
+        let count = repeated.len();
+        for (number, _) in &repeated {
+            let stream = Stream::ALL.iter().find(|stream| Some(stream.number()) == *number);
+            host.metrics.count(Count::ActivationRepeats, stream.map_or("", |stream| stream.as_str()), 1);
+        }
+        news::ready(host, repeated.iter().map(|(_, stage)| stage)).await;
+        if count < settings.batch {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Activator: wakes suspended orders when their time has come, and recovers what is stuck.
+//!
+//! Any number of them work side by side: rows that one holds are passed over by the others.
+
+mod due;
+mod recover;
+
+use pagurus_domain::activation::Stream;
+use pagurus_runtime::Host;
+
+/// Runs until the process is to stop.
+///
+/// # Errors
+/// What keeps the service from working at all.
+pub async fn run(host: Host) -> anyhow::Result<()> {
+    let hints = due::Hints::default();
+    host.spawn("news of what is due", due::listen(host.clone(), hints.clone())?);
+    for stream in Stream::ALL {
+        host.spawn("what is due", due::wake(host.clone(), *stream, hints.clone()));
+    }
+    host.spawn("repeats", due::repeat(host.clone()));
+    host.spawn("recovery", recover::recover(host.clone()));
+    host.spawn("upkeep", recover::keep_up(host.clone()));
+    host.at_work(false).await;
+    host.draining.cancelled().await;
+    host.readiness.not_ready("draining");
+    host.join().await;
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! Recovery: silent nodes, stages past their deadline or without a living node, orders past their
+//! own deadlines. Evidence is gathered here, the remedy is the domain's.
+
+use std::time::Duration;
+
+use pagurus_domain::order::transition::{self, Cause};
+use pagurus_domain::order::{DEADLINE_EXCEEDED, OrderError, POISON, PROCESS_TIMEOUT};
+use pagurus_domain::recovery::{Finding, Remedy, remedy};
+use pagurus_runtime::metrics::Count;
+use pagurus_runtime::node::chain;
+use pagurus_runtime::{Host, news};
+use pagurus_store::control::{self, Ending, Stuck};
+use pagurus_store::stages::ReadyStage;
+use pagurus_store::{Error, Tx, cluster, upkeep};
+use pagurus_wire::message::{Left, News, OutboxNews, news as key};
+use serde_json::json;
+
+/// How often the work lists are looked at.
+const UPKEEP_EVERY: Duration = Duration::from_secs(5);
+
+/// Looks after everything, until the process is to stop. One look that fails does not keep the
+/// others from looking.
+pub(crate) async fn recover(host: Host) -> anyhow::Result<()> {
+    while !host.rest(host.settings.recovery.interval).await {
+        note(&host, "nodes", lose_nodes(&host).await);
+        note(&host, "overdue", stages(&host, Finding::Overdue).await);
+        note(&host, "abandoned", stages(&host, Finding::NodeLost).await);
+        note(&host, "deadlines", deadlines(&host).await);
+    }
+    Ok(())
+}
+
+/// Keeps the work lists short, until the process is to stop.
+pub(crate) async fn keep_up(host: Host) -> anyhow::Result<()> {
+    while !host.rest(UPKEEP_EVERY).await {
+        let done = async {
+            let client = host.store.api().await?;
+            upkeep::vacuum_work_lists(&client).await
+        };
+        note(&host, "upkeep", done.await.map(|_| ()));
+    }
+    Ok(())
+}
+
+fn note(host: &Host, what: &str, outcome: Result<(), Error>) {
+    if let Err(error) = outcome {
+        host.metrics.count(Count::StoreErrors, what, 1);
+        tracing::warn!(what, error = chain(&error), "recovery could not look");
+    }
+}
+
+/// Declares nodes lost that gave no sign of life.
+async fn lose_nodes(host: &Host) -> Result<(), Error> {
+    let client = host.store.recovery().await?;
+    let lost = cluster::lose_silent(&client, host.settings.node.lost_after).await?;
+    drop(client);
+    for (node, name, role) in &lost {
+        host.metrics.count(Count::NodesLost, role.as_str(), 1);
+        tracing::warn!(node = %node, name, role = role.as_str(), "declared lost: no sign of life");
+    }
+    if !lost.is_empty() {
+        news::send(host, key::DISPATCH, &News { workers_changed: true, ..News::default() }).await;
+    }
+    Ok(())
+}
+
+/// What one transaction did, to be told below its commit.
+#[derive(Default)]
+struct Told {
+    ready: Vec<ReadyStage>,
+    left: Vec<Left>,
+    ended: Vec<(i64, i32)>,
+}
+
+/// Hands stages out again that are overdue or without a node, in bounded batches.
+async fn stages(host: &Host, finding: Finding) -> Result<(), Error> {
+    let limit = match finding {
+        // So few of one pass that the load of a lost node spreads over time and nodes.
+        Finding::NodeLost => host.settings.failover.batch * 10,
+        _ => host.settings.recovery.batch,
+    };
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    loop {
+        let mut client = host.store.recovery().await?;
+        let tx = client.transaction().await?;
+        let stuck = match finding {
+            Finding::NodeLost => control::abandoned(&tx, limit).await?,
+            _ => control::overdue(&tx, limit).await?,
+        };
+        if stuck.is_empty() {
+            return Ok(());
+        }
+        let mut told = Told::default();
+        let mut again = Vec::new();
+        let mut poison = Vec::new();
+        let max = u16::try_from(host.settings.recovery.max_restarts).unwrap_or(u16::MAX);
+        for stage in &stuck {
+            match remedy(finding, u16::try_from(stage.restarts).unwrap_or(0), max) {
+                Remedy::HandOutAgain { restarts } => {
+                    again.push((stage, i16::try_from(restarts).unwrap_or(i16::MAX)));
+                }
+                Remedy::Poison => poison.push(stage),
+            }
+        }
+        told.ready = control::reissue(&tx, &again, &host.name, finding.as_str()).await?;
+        for stage in poison {
+            end_poisoned(host, &tx, stage, finding, &mut told).await?;
+        }
+        tx.commit().await?;
+        drop(client);
+        host.metrics.count(Count::Reissued, finding.as_str(), again.len() as u64);
+        if finding == Finding::Overdue {
+            host.metrics.count(Count::WorkTimeouts, "", stuck.len() as u64);
+        }
+        for (stage, restarts) in &again {
+            tracing::warn!(
+                order = %stage.no, node = %stage.node, attempt = stage.attempt, restarts,
+                finding = finding.as_str(), "FAILOVER: the stage is handed out again"
+            );
+        }
+        tell_all(host, told).await;
+    }
+}
+
+async fn end_poisoned(
+    host: &Host,
+    tx: &Tx<'_>,
+    stage: &Stuck,
+    finding: Finding,
+    told: &mut Told,
+) -> Result<(), Error> {
+    let message = format!(
+        "the stage was handed out {} times and never ended; last on node {}, attempt {}, {}",
+        stage.restarts + 1,
+        stage.node,
+        stage.attempt,
+        finding
+    );
+    host.metrics.count(Count::Poisoned, "", 1);
+    end(host, tx, &control::id_of(tx, stage.no).await?, Cause::Poisoned, POISON, message, told).await
+}
+
+/// Ends orders that missed their start or outlived their time.
+async fn deadlines(host: &Host) -> Result<(), Error> {
+    let limit = i64::try_from(host.settings.recovery.batch).unwrap_or(i64::MAX);
+    let client = host.store.recovery().await?;
+    let passed = control::passed_deadlines(&client, limit).await?;
+    drop(client);
+    for (no, kind, id) in passed {
+        let mut client = host.store.recovery().await?;
+        let tx = client.transaction().await?;
+        let mut told = Told::default();
+        let (cause, class, message) = if kind == "start" {
+            (
+                Cause::StartDeadlinePassed,
+                DEADLINE_EXCEEDED,
+                "the deadline to start passed before anything was executed",
+            )
+        } else {
+            (Cause::ProcessTimedOut, PROCESS_TIMEOUT, "the order outlived its process time-out")
+        };
+        end(host, &tx, &id, cause, class, message.to_owned(), &mut told).await?;
+        if told.left.is_empty() {
+            // It has begun, or ended: the deadline has nothing more to say.
+            control::drop_deadline(&tx, no, &kind).await?;
+        }
+        tx.commit().await?;
+        drop(client);
+        tell_all(host, told).await;
+    }
+    Ok(())
+}
+
+/// Ends an order, where the law lets it.
+async fn end(
+    host: &Host,
+    tx: &Tx<'_>,
+    id: &str,
+    cause: Cause,
+    class: &str,
+    message: String,
+    told: &mut Told,
+) -> Result<(), Error> {
+    let Some(order) = control::lock(tx, id).await? else { return Ok(()) };
+    let Ok(status) = transition::next(order.status, cause) else {
+        host.metrics.count(Count::GuardsRefused, cause.as_str(), 1);
+        return Ok(());
+    };
+    let detail = json!({"class": class, "message": message, "from": order.status.as_str()}).to_string();
+    let ending = Ending {
+        status,
+        error: Some(OrderError { class: Some(class.to_owned()), message }),
+        kind: cause.as_str(),
+        source: &host.name,
+        detail,
+    };
+    let notified = control::end(tx, &order, &ending).await?;
+    if cause == Cause::StartDeadlinePassed {
+        host.metrics.count(Count::StartMissed, &order.scenario, 1);
+    }
+    if notified {
+        told.ended.push((order.no.0, order.life));
+    }
+    let attempt = match order.place {
+        control::Place::Ready { attempt } => Some(attempt),
+        _ => None,
+    };
+    told.left.push(Left { no: order.no.0, attempt, queue: order.queue });
+    Ok(())
+}
+
+async fn tell_all(host: &Host, told: Told) {
+    news::ready(host, &told.ready).await;
+    if !told.left.is_empty() {
+        news::send(host, key::DISPATCH, &News { left: told.left, ..News::default() }).await;
+    }
+    if !told.ended.is_empty() {
+        news::send(host, key::OUTBOX, &OutboxNews { ended: told.ended }).await;
+    }
+}

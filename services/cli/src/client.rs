@@ -1,0 +1,235 @@
+//! The HTTP API from outside: requests, answers, and what became of them.
+//!
+//! Never repeats a request by itself, but for questions asked while somebody waits for an order.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use pagurus_domain::scenario::value::percent_encode;
+use pagurus_wire::order::StatusView;
+use pagurus_wire::problem::Problem;
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Method, RequestBuilder};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// A server that cannot be reached by then is away.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest answer, beyond the time that the request itself asks to wait; a large batch takes seconds.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// One long poll. Below the minute after which things in between like to cut connections.
+const LONG_POLL: Duration = Duration::from_secs(30);
+/// How long a server may be away while an order of it is followed: time for it to be restarted.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two tries of a server that is away.
+const RETRY: Duration = Duration::from_secs(1);
+/// Characters that are shown of an answer that is not ours.
+const SHOWN_CHARACTERS: usize = 300;
+
+/// The API of one server.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    base: String,
+}
+
+/// The body of an answer that said yes.
+#[derive(Clone, Debug)]
+pub(crate) struct Reply {
+    /// The HTTP status.
+    pub status: u16,
+    /// The body as it came.
+    pub text: String,
+    server: String,
+}
+
+impl Reply {
+    /// The body as what it should be.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        let read = serde_json::from_str(&self.text);
+        Ok(read
+            .with_context(|| format!("{} answered something else than this program expects", self.server))?)
+    }
+}
+
+impl Client {
+    /// A client of the server at this address, like `http://127.0.0.1:8080`.
+    pub fn new(server: &str) -> Result<Self, Failure> {
+        let base = server.trim().trim_end_matches('/').to_owned();
+        if !base.starts_with("http://") && !base.starts_with("https://") {
+            return Err(Failure::Usage(format!(
+                "`{server}` is no address; write it like http://127.0.0.1:8080"
+            )));
+        }
+        // The first caller sets the provider of the process; others find it set.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            // A proxy for the world outside must not get what is meant for this host.
+            .no_proxy()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .user_agent(concat!("pagurus/", env!("CARGO_PKG_VERSION")));
+        if base.starts_with("http://") {
+            // Without certificates of the system, which a small container does not have.
+            builder = builder.tls_certs_only([]);
+        }
+        let http = builder.build().context("the HTTP client cannot be made")?;
+        Ok(Self { http, base })
+    }
+
+    /// `GET`
+    pub async fn get(&self, path: &str, query: &[(&str, String)]) -> Result<Reply, Failure> {
+        self.send(self.request(Method::GET, path).query(query), ANSWER_TIMEOUT).await
+    }
+
+    /// `POST` of JSON.
+    pub async fn post(&self, path: &str, body: &Value) -> Result<Reply, Failure> {
+        self.send(self.request(Method::POST, path).json(body), ANSWER_TIMEOUT).await
+    }
+
+    /// A text of this media type.
+    pub async fn send_text(
+        &self,
+        method: Method,
+        path: &str,
+        kind: &str,
+        body: String,
+    ) -> Result<Reply, Failure> {
+        self.send(self.request(method, path).header(CONTENT_TYPE, kind).body(body), ANSWER_TIMEOUT).await
+    }
+
+    /// Asks until the order is final or the time is over, for as long as the server is not away
+    /// for good.
+    pub async fn wait(&self, id: &str, timeout: Option<Duration>) -> Result<StatusView, Failure> {
+        let begun = Instant::now();
+        loop {
+            let poll =
+                timeout.map_or(LONG_POLL, |timeout| timeout.saturating_sub(begun.elapsed()).min(LONG_POLL));
+            let view = self.patiently(|| self.poll(id, poll)).await?;
+            if view.is_final || timeout.is_some_and(|timeout| begun.elapsed() >= timeout) {
+                return Ok(view);
+            }
+        }
+    }
+
+    /// One long poll. Takes at least a moment if the order is not final: a server that stops
+    /// answers at once.
+    pub async fn poll(&self, id: &str, poll: Duration) -> Result<StatusView, Failure> {
+        let begun = Instant::now();
+        let query = [("timeout", format!("{}ms", poll.as_millis()))];
+        let request = self.request(Method::GET, &order_path(id, "wait")).query(&query);
+        let view: StatusView = self.send(request, ANSWER_TIMEOUT + poll).await?.read()?;
+        if !view.is_final {
+            let least = poll.min(Duration::from_millis(200));
+            tokio::time::sleep(least.saturating_sub(begun.elapsed())).await;
+        }
+        Ok(view)
+    }
+
+    /// Asks again while the server is away, up to a limit.
+    pub async fn patiently<T>(&self, ask: impl AsyncFn() -> Result<T, Failure>) -> Result<T, Failure> {
+        let begun = Instant::now();
+        loop {
+            match ask().await {
+                Err(failure) if failure.is_away() && begun.elapsed() < PATIENCE => {
+                    tokio::time::sleep(RETRY).await
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.base))
+    }
+
+    async fn send(&self, request: RequestBuilder, timeout: Duration) -> Result<Reply, Failure> {
+        let away = |error: reqwest::Error| self.failure(&error);
+        let response = request.timeout(timeout).send().await.map_err(away)?;
+        let status = response.status().as_u16();
+        let text = response.text().await.map_err(away)?;
+        if (200..300).contains(&status) {
+            return Ok(Reply { status, text, server: self.base.clone() });
+        }
+        Err(problem_of(status, &text).into())
+    }
+
+    fn failure(&self, error: &reqwest::Error) -> Failure {
+        if error.is_builder() {
+            return Failure::Usage(format!("`{}` is no address: {}", self.base, chain(error)));
+        }
+        Failure::Away { server: self.base.clone(), why: chain(error) }
+    }
+}
+
+/// The path of a part of an order; of the order itself where the part is empty.
+pub(crate) fn order_path(id: &str, part: &str) -> String {
+    let separator = if part.is_empty() { "" } else { "/" };
+    format!("/v1/orders/{}{separator}{part}", percent_encode(id))
+}
+
+/// The problem that an answer bears; one of our making where the answer is not from the engine.
+fn problem_of(status: u16, text: &str) -> Problem {
+    serde_json::from_str(text).unwrap_or_else(|_| {
+        let shown: String = text.trim().chars().take(SHOWN_CHARACTERS).collect();
+        Problem {
+            type_: "about:blank".to_owned(),
+            title: format!("HTTP status {status}"),
+            status,
+            detail: format!("the server answered with status {status}: {shown}"),
+            pointer: None,
+            errors: Vec::new(),
+            order_status: None,
+        }
+    })
+}
+
+/// The cause that says most: what stands at the end of the chain.
+fn chain(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        return "no answer in time".to_owned();
+    }
+    let mut last: &dyn std::error::Error = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+    use crate::failure::{AWAY, NOT_FOUND, USAGE};
+    use pagurus_wire::problem::Type;
+
+    #[test]
+    fn an_id_is_one_part_of_a_path_whatever_it_holds() {
+        assert_eq!(order_path("a/b ?ы", ""), "/v1/orders/a%2Fb%20%3F%D1%8B");
+        assert_eq!(order_path("a", "wait"), "/v1/orders/a/wait");
+    }
+
+    #[test]
+    fn answers_that_are_not_ours_are_problems_too() {
+        let ours = serde_json::to_string(&Problem::new(Type::NotFound, "there is no order `a`")).unwrap();
+        assert_eq!(Failure::from(problem_of(404, &ours)).code(), NOT_FOUND);
+        let proxy = problem_of(502, "<html>bad gateway</html>");
+        assert!(proxy.detail.contains("bad gateway"));
+        assert_eq!(Failure::from(proxy).code(), AWAY);
+    }
+
+    #[test]
+    fn a_server_is_an_http_address() {
+        assert_eq!(Client::new("http://127.0.0.1:8080/").unwrap().base, "http://127.0.0.1:8080");
+        assert_eq!(Client::new("127.0.0.1:8080").unwrap_err().code(), USAGE);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_not_there_is_away() {
+        // Nothing can listen at port 0.
+        let client = Client::new("http://127.0.0.1:0").unwrap();
+        assert_eq!(client.get("/v1/nodes", &[]).await.unwrap_err().code(), AWAY);
+    }
+}

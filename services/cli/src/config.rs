@@ -1,0 +1,250 @@
+//! `pagurus config …`: faults of a configuration, and what it comes to, without any server.
+//!
+//! Never shows a secret: constants of scenarios and passwords in URLs are hidden.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use pagurus_domain::document::{self, Limits, Node};
+use pagurus_runtime::config;
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::{Value, json};
+
+use crate::failure::{FAILED, Failure};
+use crate::input;
+use crate::screen::{Paint, Screen, harmless};
+
+/// The file that is meant where none is named.
+const FILE: &str = "pagurus.yaml";
+/// What environment variables of the configuration begin with.
+const PREFIX: &str = "PAGURUS__";
+/// Stands for what must not be seen.
+const HIDDEN: &str = "(hidden)";
+
+/// What can be done with the configuration.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Find everything that is wrong with a file; the environment is not looked at
+    Check {
+        /// YAML; `-` is standard input; left out: --config, or pagurus.yaml
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+    /// Show every key with its value and where that comes from: file, environment, or default
+    Show {
+        /// Show the defaults with their meanings instead, as a file that could be used
+        #[arg(long)]
+        defaults: bool,
+    },
+}
+
+/// Runs a command.
+pub(crate) fn run(command: Command, file: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
+    match command {
+        Command::Check { file: named } => check(named.as_deref().or(file).unwrap_or(Path::new(FILE)), screen),
+        Command::Show { defaults: true } if screen.json => show_values(None, &BTreeMap::new(), screen),
+        Command::Show { defaults: true } => screen.foreign(&config::defaults_page()),
+        Command::Show { defaults: false } => show(file, screen),
+    }
+}
+
+fn check(path: &Path, screen: &Screen) -> Result<(), Failure> {
+    let (name, text) = (input::name_of(path), input::text_of(path)?);
+    let faults = config::check(&text);
+    if screen.json {
+        let errors = Problem::of_faults(Type::Invalid, &faults).errors;
+        screen.value(&json!({"file": name, "faults": errors}))?;
+    } else if faults.is_empty() {
+        screen.line(&format!("{} {}", screen.paint(Paint::Good, "ok"), harmless(&name)))?;
+    } else {
+        let explained = pagurus_domain::scenario::source::explain_faults(&text, &name, &faults);
+        let count = screen.paint(Paint::Bad, &format!("faults: {}", faults.len()));
+        screen.line(&format!("{explained}\n{}: {count}", harmless(&name)))?;
+    }
+    if faults.is_empty() { Ok(()) } else { Err(Failure::Told(FAILED)) }
+}
+
+fn show(path: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
+    let file =
+        path.map(|path| Ok::<_, Failure>((input::name_of(path), input::text_of(path)?))).transpose()?;
+    if let Err(faults) = config::load(path, std::env::vars()) {
+        let (name, text) = file.as_ref().map_or(("(environment)", ""), |(name, text)| (name, text));
+        if screen.json {
+            return Err(Problem::of_faults(Type::Invalid, &faults).into());
+        }
+        let told = pagurus_domain::scenario::source::explain_faults(text, name, &faults);
+        return Err(Failure::Input(format!("the configuration is not valid\n{told}")));
+    }
+    let variables: BTreeMap<String, String> =
+        std::env::vars().filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty()).collect();
+    show_values(file.as_ref().map(|(name, text)| (&**name, &**text)), &variables, screen)
+}
+
+fn show_values(
+    file: Option<(&str, &str)>,
+    variables: &BTreeMap<String, String>,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let lines = effective(file, variables);
+    if screen.json {
+        let values: Vec<Value> = lines
+            .iter()
+            .map(|line| json!({"key": line.key, "value": line.value, "origin": line.origin}))
+            .collect();
+        return screen.value(&values);
+    }
+    let rows: Vec<[String; 3]> = lines
+        .into_iter()
+        .map(|line| {
+            let value = match &line.value {
+                Value::Null => "~".to_owned(),
+                Value::String(text) => text.clone(),
+                value => value.to_string(),
+            };
+            [line.key, value, line.origin]
+        })
+        .collect();
+    screen.line(&screen.table(&["KEY", "VALUE", "FROM"], &rows))
+}
+
+/// A key with what it comes to.
+#[derive(Debug, PartialEq)]
+struct Line {
+    key: String,
+    value: Value,
+    origin: String,
+}
+
+/// Every key of the page of defaults with its value: the environment goes before the file.
+fn effective(file: Option<(&str, &str)>, variables: &BTreeMap<String, String>) -> Vec<Line> {
+    let parsed = |text: &str| document::parse(text, &Limits::default()).ok();
+    let tree = file.and_then(|(name, text)| Some((name, parsed(text)?)));
+    let defaults = parsed(&config::defaults_page());
+    let mut keys = Vec::new();
+    if let Some(defaults) = &defaults {
+        leaves("", defaults, &mut keys);
+    }
+    let mut lines = Vec::new();
+    for (key, default) in keys {
+        let in_file = tree.as_ref().and_then(|(name, tree)| Some((*name, at(tree, &key)?)));
+        let variable = variable_of(&key);
+        let secret_file = format!("{variable}_FILE");
+        let (value, origin) = if variables.contains_key(&secret_file) {
+            (json!(HIDDEN), secret_file)
+        } else if let Some(value) = variables.get(&variable) {
+            (json!(value), variable.clone())
+        } else if let Some((name, node)) = in_file {
+            (node.to_json(), format!("{name}:{}", node.at.line))
+        } else {
+            (default.to_json(), "default".to_owned())
+        };
+        lines.push(Line { value: hide(&key, value), key: key.clone(), origin });
+        // Trees can be filled from the environment branch by branch.
+        let branch = format!("{variable}__");
+        for (name, value) in variables.iter().filter(|(name, _)| name.starts_with(&branch)) {
+            let key = name[PREFIX.len()..].split("__").collect::<Vec<_>>().join(".").to_lowercase();
+            lines.push(Line { value: hide(&key, json!(value)), key, origin: name.clone() });
+        }
+    }
+    lines
+}
+
+fn leaves<'a>(path: &str, node: &'a Node, keys: &mut Vec<(String, &'a Node)>) {
+    for (key, value) in node.as_map().unwrap_or_default() {
+        let inner = if path.is_empty() { key.name.clone() } else { format!("{path}.{}", key.name) };
+        if value.as_map().is_some_and(|entries| !entries.is_empty()) {
+            leaves(&inner, value, keys);
+        } else {
+            keys.push((inner, value));
+        }
+    }
+}
+
+fn at<'a>(tree: &'a Node, key: &str) -> Option<&'a Node> {
+    key.split('.').try_fold(tree, |node, part| node.get(part)).filter(|node| !node.is_null())
+}
+
+fn variable_of(key: &str) -> String {
+    format!("{PREFIX}{}", key.replace('.', "__").to_uppercase())
+}
+
+fn hide(key: &str, value: Value) -> Value {
+    let is_constant = key == "config" || key.starts_with("config.");
+    match value {
+        Value::Object(map) => {
+            let inner = |name: &str| format!("{key}.{name}");
+            Value::Object(
+                map.into_iter().map(|(name, value)| (name.clone(), hide(&inner(&name), value))).collect(),
+            )
+        }
+        Value::Null => Value::Null,
+        _ if is_constant => json!(HIDDEN),
+        Value::String(text) => Value::String(without_password(&text)),
+        value => value,
+    }
+}
+
+/// A URL without its password, any other text as it is.
+fn without_password(text: &str) -> String {
+    if text.to_lowercase().contains("password=") {
+        return HIDDEN.to_owned();
+    }
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    // The last one: whoever forgot to encode an `@` in the password shall not see half of it.
+    let Some((user, host)) = rest.rsplit_once('@') else { return text.to_owned() };
+    match user.split_once(':') {
+        Some((user, _)) => format!("{scheme}://{user}:***@{host}"),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    fn line(lines: &[Line], key: &str) -> (Value, String) {
+        let found = lines.iter().find(|line| line.key == key).unwrap();
+        (found.value.clone(), found.origin.clone())
+    }
+
+    #[test]
+    fn every_key_of_the_defaults_is_shown() {
+        let lines = effective(None, &BTreeMap::new());
+        assert_eq!(line(&lines, "activation.precision"), (json!("100ms"), "default".into()));
+        assert_eq!(line(&lines, "worker.http.timeout"), (json!("30s"), "default".into()));
+        assert_eq!(line(&lines, "config").0, json!({}));
+    }
+
+    #[test]
+    fn the_environment_goes_before_the_file_and_both_before_defaults() {
+        let text = "activation:\n  precision: 1s\n  batch: 7\nconfig:\n  demo: http://demo\n";
+        let variables = BTreeMap::from([
+            ("PAGURUS__ACTIVATION__BATCH".to_owned(), "9".to_owned()),
+            ("PAGURUS__CONFIG__TOKEN".to_owned(), "secret".to_owned()),
+            ("PAGURUS__BROKER__URL_FILE".to_owned(), "/run/secrets/broker".to_owned()),
+        ]);
+        let lines = effective(Some(("p.yaml", text)), &variables);
+        assert_eq!(line(&lines, "activation.precision"), (json!("1s"), "p.yaml:2".into()));
+        assert_eq!(line(&lines, "activation.batch"), (json!("9"), "PAGURUS__ACTIVATION__BATCH".into()));
+        assert_eq!(line(&lines, "config").0, json!({"demo": HIDDEN}));
+        assert_eq!(line(&lines, "config.token"), (json!(HIDDEN), "PAGURUS__CONFIG__TOKEN".into()));
+        assert_eq!(line(&lines, "broker.url"), (json!(HIDDEN), "PAGURUS__BROKER__URL_FILE".into()));
+    }
+
+    #[test]
+    fn passwords_in_urls_are_hidden() {
+        let cases = [
+            ("postgres://u:p@h:5432/d", "postgres://u:***@h:5432/d"),
+            ("amqp://u:p@ss@h/%2f", "amqp://u:***@h/%2f"),
+            ("amqp://127.0.0.1:5672/%2f", "amqp://127.0.0.1:5672/%2f"),
+            ("postgres://u@h/d", "postgres://u@h/d"),
+            ("postgres:///d?user=u&password=p", HIDDEN),
+            ("plain: text", "plain: text"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(without_password(text), shown);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Why a command did not do what it was asked, and the exit code that says so to scripts.
+//!
+//! Never decides whether something is repeated: that is the caller's.
+
+use std::io;
+
+use pagurus_domain::document::{Fault, Position};
+use pagurus_wire::problem::{Detail, Problem, Type};
+
+use crate::screen::{Paint, Screen, harmless};
+
+/// The command failed: anything that has no code of its own.
+pub(crate) const FAILED: u8 = 1;
+/// The command line cannot be understood.
+pub(crate) const USAGE: u8 = 2;
+/// The present state does not allow it, or another order bears the id.
+pub(crate) const REFUSED: u8 = 3;
+/// What was named does not exist.
+pub(crate) const NOT_FOUND: u8 = 4;
+/// The server does not answer, or asks to come again later.
+pub(crate) const AWAY: u8 = 5;
+
+/// Why a command did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The server said no, and why.
+    #[error("{}", .0.detail)]
+    Problem(Box<Problem>),
+    /// There is no server, or it broke off.
+    #[error("{server} does not answer: {why}")]
+    Away {
+        /// Whom the command talks to.
+        server: String,
+        /// What the network said.
+        why: String,
+    },
+    /// The values on the command line do not fit together.
+    #[error("{0}")]
+    Usage(String),
+    /// An input is wrong; this is all of it, made for reading.
+    #[error("{0}")]
+    Input(String),
+    /// Everything has been said already; only the code is left.
+    #[error("exit code {0}")]
+    Told(u8),
+    /// The world failed.
+    #[error("{0:#}")]
+    Other(#[from] anyhow::Error),
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(Box::new(problem))
+    }
+}
+
+impl From<io::Error> for Failure {
+    /// Whoever reads our output may stop when it has enough: `pagurus order list | head` is no failure.
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::Told(0),
+            _ => Self::Other(error.into()),
+        }
+    }
+}
+
+impl Failure {
+    /// The exit code.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Problem(problem) => code_of(problem.status),
+            Self::Away { .. } => AWAY,
+            Self::Usage(_) => USAGE,
+            Self::Told(code) => *code,
+            Self::Input(_) | Self::Other(_) => FAILED,
+        }
+    }
+
+    /// Whether the same request may well succeed a moment later.
+    pub fn is_away(&self) -> bool {
+        self.code() == AWAY
+    }
+
+    /// Says it: to people on standard error, to programs as a problem on standard output.
+    pub fn show(&self, screen: &Screen) {
+        if matches!(self, Self::Told(_)) {
+            return;
+        }
+        if screen.json {
+            // Nobody is left to tell if this fails.
+            let _ = screen.value(&self.to_problem());
+            return;
+        }
+        let label = screen.paint_error(Paint::Bad, "error:");
+        eprintln!("{label} {}", self.told());
+    }
+
+    fn told(&self) -> String {
+        match self {
+            Self::Problem(problem) => told_problem(problem),
+            Self::Away { server, .. } => {
+                // The database is named in the configuration, not by an option.
+                let hint = if server.starts_with("http") {
+                    "\nIs it running? --server or PAGURUS_SERVER name another one."
+                } else {
+                    ""
+                };
+                format!("{}{hint}", harmless(&self.to_string()))
+            }
+            // Made by us for reading: its line breaks are meant.
+            Self::Input(text) => text.clone(),
+            Self::Usage(_) | Self::Told(_) | Self::Other(_) => self.to_string(),
+        }
+    }
+
+    fn to_problem(&self) -> Problem {
+        match self {
+            Self::Problem(problem) => (**problem).clone(),
+            Self::Away { .. } => Problem::new(Type::Unavailable, self.to_string()),
+            Self::Usage(_) | Self::Input(_) => Problem::new(Type::Invalid, self.to_string()),
+            Self::Told(_) | Self::Other(_) => Problem::new(Type::Internal, self.to_string()),
+        }
+    }
+}
+
+/// The exit code for the status of an answer.
+pub(crate) const fn code_of(status: u16) -> u8 {
+    match status {
+        200..300 => 0,
+        404 => NOT_FOUND,
+        409 => REFUSED,
+        // 502 and 504 come from what stands in front of the server.
+        429 | 502..=504 => AWAY,
+        _ => FAILED,
+    }
+}
+
+/// A problem as people read it: what happened, then everything that is wrong.
+pub(crate) fn told_problem(problem: &Problem) -> String {
+    let title = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
+    let mut told = harmless(title);
+    let alone = matches!(&problem.errors[..], [only] if only.hint.is_none());
+    for detail in problem.errors.iter().filter(|_| !alone) {
+        told.push_str("\n  ");
+        told.push_str(&told_detail(detail));
+    }
+    if let Some(status) = &problem.order_status
+        && !problem.detail.contains(&format!("`{status}`"))
+    {
+        told.push_str(&format!("\nThe order is in status `{}`.", harmless(status)));
+    }
+    told
+}
+
+fn told_detail(detail: &Detail) -> String {
+    let place = match (detail.line, detail.column) {
+        (Some(line), Some(column)) => format!("{line}:{column}: "),
+        _ if detail.pointer.is_empty() => String::new(),
+        _ => format!("{}: ", detail.pointer),
+    };
+    let hint = detail.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
+    harmless(&format!("{place}{}{hint}", detail.message))
+}
+
+/// Faults as the server sends them, in the form in which they are shown beside their source.
+pub(crate) fn faults_of(problem: &Problem) -> Vec<Fault> {
+    let faults = problem.errors.iter().map(|detail| Fault {
+        at: detail.line.zip(detail.column).map(|(line, column)| Position { line, column }),
+        pointer: detail.pointer.clone(),
+        message: detail.message.clone(),
+        hint: detail.hint.clone(),
+    });
+    faults.collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_no_has_its_exit_code() {
+        let cases = [
+            (Type::Malformed, FAILED),
+            (Type::Invalid, FAILED),
+            (Type::UnknownScenario, FAILED),
+            (Type::Conflict, REFUSED),
+            (Type::Refused, REFUSED),
+            (Type::NotFound, NOT_FOUND),
+            (Type::TooLarge, FAILED),
+            (Type::Busy, AWAY),
+            (Type::Unavailable, AWAY),
+            (Type::Internal, FAILED),
+        ];
+        for (kind, code) in cases {
+            assert_eq!(Failure::from(Problem::new(kind, "")).code(), code, "{kind:?}");
+        }
+        assert_eq!(Failure::Usage(String::new()).code(), USAGE);
+        let gone = Failure::Away { server: "x".into(), why: "y".into() };
+        assert!(gone.is_away() && gone.code() == AWAY);
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_failure() {
+        assert_eq!(Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)).code(), 0);
+        assert_eq!(Failure::from(io::Error::from(io::ErrorKind::StorageFull)).code(), FAILED);
+    }
+
+    #[test]
+    fn all_faults_of_a_problem_are_shown_with_place_and_remedy() {
+        let faults = [
+            Fault::placed(None, "/id", "is missing"),
+            Fault::placed(Some(Position { line: 2, column: 5 }), "/prio", "is unknown")
+                .hint("did you mean `priority`?"),
+        ];
+        let problem = Problem::of_faults(Type::Invalid, &faults);
+        let told = told_problem(&problem);
+        assert_eq!(
+            told,
+            "/id is missing (and 1 more)\n  /id: is missing\n  2:5: is unknown; did you mean `priority`?"
+        );
+        assert_eq!(faults_of(&problem), faults);
+    }
+
+    #[test]
+    fn one_fault_is_said_once_and_the_status_is_named() {
+        let problem = Problem::of_faults(Type::Invalid, &[Fault::placed(None, "/id", "is missing")]);
+        assert_eq!(told_problem(&problem), "/id is missing");
+        let problem = Problem::new(Type::Conflict, "taken").with_status("running");
+        assert_eq!(told_problem(&problem), "taken\nThe order is in status `running`.");
+    }
+}

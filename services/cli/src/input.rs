@@ -1,0 +1,91 @@
+//! What commands read besides their arguments: files, standard input, and values written as JSON.
+//!
+//! Never changes what it read: the server gets the client's own spelling.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use pagurus_domain::document;
+use serde_json::{Map, Value};
+
+use crate::failure::Failure;
+
+/// The text of a file; `-` is standard input.
+pub(crate) fn text_of(path: &Path) -> Result<String, Failure> {
+    if path.as_os_str() != "-" {
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()));
+        return Ok(text?);
+    }
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
+    Ok(text)
+}
+
+/// How messages call a file.
+pub(crate) fn name_of(path: &Path) -> String {
+    if path.as_os_str() == "-" { "(standard input)".to_owned() } else { path.display().to_string() }
+}
+
+/// `NAME=TEXT` or `NAME:=JSON`, as an argument.
+pub(crate) fn parse_pair(argument: &str) -> Result<(String, Value), String> {
+    let Some((name, value)) = argument.split_once('=') else {
+        return Err("write NAME=TEXT, or NAME:=JSON".to_owned());
+    };
+    let (name, value) = match name.strip_suffix(':') {
+        None => (name, Value::String(value.to_owned())),
+        Some(name) => {
+            let value =
+                serde_json::from_str(value).map_err(|error| format!("after `:=` stands JSON: {error}"))?;
+            (name, value)
+        }
+    };
+    if name.is_empty() {
+        return Err("the name is missing: write NAME=TEXT, or NAME:=JSON".to_owned());
+    }
+    Ok((name.to_owned(), value))
+}
+
+/// A duration, as an argument.
+pub(crate) fn parse_duration(argument: &str) -> Result<Duration, String> {
+    document::parse_duration(argument)
+}
+
+/// Parameters: a JSON object, or `@` and the name of a file that holds one.
+pub(crate) fn params_of(argument: &str) -> Result<Map<String, Value>, Failure> {
+    let text = match argument.strip_prefix('@') {
+        Some(path) => text_of(Path::new(path))?,
+        None => argument.to_owned(),
+    };
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(params)) => Ok(params),
+        Ok(_) => Err(Failure::Usage("--params must be a JSON object, or @ and a file with one".to_owned())),
+        Err(error) => Err(Failure::Usage(format!("--params is not JSON: {error}"))),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_pair_is_text_or_json() {
+        assert_eq!(parse_pair("msisdn=79991234567").unwrap(), ("msisdn".into(), json!("79991234567")));
+        assert_eq!(parse_pair("fail:=2").unwrap(), ("fail".into(), json!(2)));
+        assert_eq!(parse_pair("query=a=b").unwrap(), ("query".into(), json!("a=b")));
+        assert_eq!(parse_pair("empty=").unwrap(), ("empty".into(), json!("")));
+        for bad in ["alone", "=x", ":=1", "n:=not json"] {
+            assert!(parse_pair(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn params_are_an_object() {
+        assert_eq!(params_of(r#"{"a": [1]}"#).unwrap()["a"], json!([1]));
+        assert_eq!(params_of("[1]").unwrap_err().code(), crate::failure::USAGE);
+        assert_eq!(params_of("{").unwrap_err().code(), crate::failure::USAGE);
+    }
+}

@@ -1,0 +1,228 @@
+//! `pagurus`, the command line for people: commands, and exit codes that scripts can use.
+//!
+//! Whatever the API can do goes through the API. Only `dev` starts services, only `migrate` opens
+//! the database.
+
+mod client;
+mod config;
+mod dev;
+mod failure;
+mod health;
+mod input;
+mod migrate;
+mod nodes;
+mod order;
+mod queues;
+mod scenario;
+mod screen;
+mod topology;
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
+
+use client::Client;
+use failure::Failure;
+use screen::Screen;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done; an order that was followed ended in `success`
+  1  failed: something is wrong with the input, or with the world; an order ended otherwise
+  2  the command line cannot be understood
+  3  refused: the present status does not allow it, or another order bears the id
+  4  what was named does not exist
+  5  the server does not answer, or is too busy: the same command may succeed later";
+
+/// Talks to a Pagurus, and runs one for development
+#[derive(Debug, Parser)]
+#[command(name = "pagurus", version, after_help = EXIT_CODES, max_term_width = 100)]
+struct CommandLine {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command understands.
+#[derive(Debug, Args)]
+struct Global {
+    /// Address of the API
+    #[arg(
+        long,
+        global = true,
+        help_heading = "Everywhere",
+        env = "PAGURUS_SERVER",
+        default_value = "http://127.0.0.1:8080",
+        value_name = "URL"
+    )]
+    server: String,
+    /// Print JSON instead of tables
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    json: bool,
+    /// The configuration file, for commands that work without the API; PAGURUS__… variables go before it
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Everywhere")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Register, show, follow and stop orders
+    #[command(subcommand)]
+    Order(order::Command),
+    /// Check, apply and show scenarios
+    #[command(subcommand)]
+    Scenario(scenario::Command),
+    /// Show and release queues of sequential orders
+    #[command(subcommand)]
+    Queues(queues::Command),
+    /// Show nodes and leases
+    #[command(subcommand)]
+    Nodes(nodes::Command),
+    /// Check and show the configuration, without a server
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Bring the database schema up to date
+    Migrate,
+    /// Print what the engine needs in RabbitMQ, as definitions.json
+    Topology {
+        /// First part of all names
+        #[arg(long, default_value = "pagurus")]
+        prefix: String,
+    },
+    /// Ask a health probe; exit code 0 or 1, for checks of containers
+    Health {
+        /// The probe; left out: /readyz of the server
+        #[arg(long)]
+        url: Option<String>,
+    },
+    /// Run all five services in this process, for development
+    Dev {
+        /// Where the API listens; left out: node.listen, or 127.0.0.1:8080, or any free port
+        #[arg(long, value_name = "ADDRESS")]
+        listen: Option<SocketAddr>,
+    },
+    /// Print completions for a shell
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+}
+
+fn main() -> ExitCode {
+    let CommandLine { global, command } = CommandLine::parse();
+    let screen = Screen::new(global.json);
+    match run(command, &global, &screen) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.show(&screen);
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure> {
+    let client = || Client::new(&global.server);
+    let config = global.config.as_deref();
+    match command {
+        Command::Order(command) => block_on(async { order::run(command, &client()?, screen).await }),
+        Command::Scenario(scenario::Command::Check { files }) => scenario::check(&files, config, screen),
+        Command::Scenario(command) => block_on(async { scenario::run(command, &client()?, screen).await }),
+        Command::Queues(command) => block_on(async { queues::run(command, &client()?, screen).await }),
+        Command::Nodes(command) => block_on(async { nodes::run(command, &client()?, screen).await }),
+        Command::Config(command) => config::run(command, config, screen),
+        Command::Migrate => block_on(migrate::run(config, screen)),
+        Command::Topology { prefix } => topology::run(&prefix, screen),
+        Command::Health { url } => block_on(health::run(url.as_deref(), &global.server, screen)),
+        Command::Dev { listen } => block_on(dev::run(config, listen, screen)),
+        Command::Completions { shell } => completions(shell, screen),
+    }
+}
+
+fn block_on(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(anyhow::Error::from)?.block_on(command)
+}
+
+fn completions(shell: Shell, screen: &Screen) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut CommandLine::command(), "pagurus", &mut script);
+    screen.line(String::from_utf8_lossy(&script).trim_end())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<CommandLine, clap::Error> {
+        CommandLine::try_parse_from(line.split_whitespace())
+    }
+
+    #[test]
+    fn the_commands_fit_together() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn what_people_type_is_understood() {
+        for line in [
+            "pagurus order submit --id a --scenario s --param k=v -p n:=1 --queue q --priority high --wait --json",
+            "pagurus order submit --scenario s --params {} --notify-url amqp://?key=k --timeout 5s --wait",
+            "pagurus order submit --file - --wait --timeout 1h30m",
+            "pagurus --server http://x:1 order list --status running --limit 10 --all",
+            "pagurus order restart a --from initial --params {} --reason because",
+            "pagurus order watch a --timeout 10s",
+            "pagurus order events a --after 3",
+            "pagurus scenario check a.yaml b.yaml --config pagurus.yaml",
+            "pagurus queues release q --reason stuck",
+            "pagurus nodes leases",
+            "pagurus config show --defaults",
+            "pagurus health --url http://127.0.0.1:1/healthz",
+            "pagurus dev --listen 127.0.0.1:8081",
+            "pagurus completions bash",
+        ] {
+            parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for line in [
+            "pagurus order submit",
+            "pagurus order submit --id a",
+            "pagurus order submit --file x --scenario s",
+            "pagurus order submit --file x --param a=b",
+            "pagurus order submit --scenario s --param alone",
+            "pagurus order submit --scenario s --mode sideways",
+            "pagurus order submit --scenario s --timeout 5s",
+            "pagurus order list --status asleep",
+            "pagurus order list --limit 501",
+            "pagurus scenario check",
+            "pagurus queues release q",
+            "pagurus dev --listen here",
+        ] {
+            let error = parse(line).unwrap_err();
+            assert_eq!(error.exit_code(), i32::from(failure::USAGE), "{line}");
+        }
+    }
+
+    #[test]
+    fn help_lists_the_exit_codes() {
+        let help = CommandLine::command().render_help().to_string();
+        for code in [failure::FAILED, failure::USAGE, failure::REFUSED, failure::NOT_FOUND, failure::AWAY] {
+            assert!(help.contains(&format!("\n  {code}  ")), "{code} in\n{help}");
+        }
+    }
+
+    #[test]
+    fn completions_name_the_commands() {
+        let mut script = Vec::new();
+        clap_complete::generate(Shell::Bash, &mut CommandLine::command(), "pagurus", &mut script);
+        assert!(String::from_utf8(script).unwrap().contains("submit"));
+    }
+}

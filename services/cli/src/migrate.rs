@@ -1,0 +1,51 @@
+//! `pagurus migrate`: brings the schema up to date. The one command that talks to the database.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use pagurus_runtime::{Arguments, load_settings};
+use pagurus_store::{Error, Options, Store, migrate};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::screen::Screen;
+
+/// Runs all migrations that are missing, under a lock: several may start it at once.
+pub(crate) async fn run(config: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
+    let database = load_settings(&Arguments { config: config.map(Path::to_owned) })?.database;
+    let store = Store::new(&Options {
+        url: database.url,
+        application_name: "pagurus migrate".to_owned(),
+        work_connections: 1,
+        api_connections: 1,
+        connect_timeout: database.connect_timeout,
+        statement_timeout: database.statement_timeout,
+    })
+    .context("database.url")?;
+    let applied = apply(&store).await.map_err(failure)?;
+    if screen.json {
+        return screen.value(&json!({"applied": applied}));
+    }
+    if applied.is_empty() {
+        return screen.line("the schema is up to date");
+    }
+    for migration in &applied {
+        screen.line(&format!("applied {migration}"))?;
+    }
+    Ok(())
+}
+
+async fn apply(store: &Store) -> Result<Vec<String>, Error> {
+    let mut client = store.lease().await?;
+    migrate::run(&mut client).await
+}
+
+fn failure(error: Error) -> Failure {
+    if error.is_transient() {
+        return Failure::Away {
+            server: "the database".to_owned(),
+            why: format!("{:#}", anyhow::Error::from(error)),
+        };
+    }
+    Failure::Other(anyhow::Error::from(error).context("the schema cannot be brought up to date"))
+}

@@ -1,0 +1,262 @@
+//! `pagurus order …`: register, read, follow, act.
+//!
+//! Does nothing by itself that the API does not do: it asks and shows.
+
+mod show;
+mod submit;
+mod watch;
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use pagurus_domain::order::Status;
+use pagurus_wire::order::{EventView, Explanation, LogLineView, OrderLine, OrderView, Page, StatusView};
+use serde_json::{Map, Value, json};
+
+use crate::client::{Client, order_path};
+use crate::failure::{FAILED, Failure};
+use crate::input;
+use crate::screen::{Screen, exact_time, harmless};
+
+/// Lines of a log in one answer.
+const LOG_PAGE: usize = 1000;
+
+/// What can be done with orders.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Register an order, or a file of them
+    Submit(Box<submit::Arguments>),
+    /// Show an order
+    Get {
+        /// Id of the order
+        id: String,
+    },
+    /// List orders, the newest first
+    List(ListArguments),
+    /// Follow an order until it ends; the exit code is 0 if it ends in `success`, 1 otherwise
+    Watch {
+        /// Id of the order
+        id: String,
+        /// Give up after this time, like `30s` or `1h30m`
+        #[arg(long, value_name = "DURATION", value_parser = input::parse_duration)]
+        timeout: Option<Duration>,
+    },
+    /// Give an order up for good
+    Cancel(ActionArguments),
+    /// Stop an order before it begins
+    Interrupt(ActionArguments),
+    /// Stop an order that runs or waits
+    Kill(ActionArguments),
+    /// Begin a new life of an order that has ended
+    Restart {
+        #[command(flatten)]
+        action: ActionArguments,
+        /// The state to begin at, or `initial`; left out: the last entry point
+        #[arg(long, value_name = "STATE")]
+        from: Option<String>,
+        /// Other parameters: a JSON object, or @FILE
+        #[arg(long, value_name = "JSON")]
+        params: Option<String>,
+    },
+    /// Send the notifications of an order again that were not confirmed
+    Resend(ActionArguments),
+    /// Show what engine and scenario said about an order
+    Log {
+        /// Id of the order
+        id: String,
+    },
+    /// Say in a sentence why an order does not run
+    Explain {
+        /// Id of the order
+        id: String,
+    },
+    /// Show everything that happened to an order
+    Events {
+        /// Id of the order
+        id: String,
+        /// Only events with a higher number
+        #[arg(long, default_value_t = 0)]
+        after: i32,
+    },
+}
+
+/// Which orders to list.
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// Only orders of this scenario
+    #[arg(long)]
+    scenario: Option<String>,
+    /// Only orders in this status
+    #[arg(long)]
+    status: Option<Status>,
+    /// Orders of one page
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
+    limit: u16,
+    /// Go on where a former list ended
+    #[arg(long)]
+    cursor: Option<String>,
+    /// All pages
+    #[arg(long)]
+    all: bool,
+}
+
+/// An action on an order.
+#[derive(Debug, Args)]
+pub(crate) struct ActionArguments {
+    /// Id of the order
+    id: String,
+    /// Why, for the history
+    #[arg(long)]
+    reason: Option<String>,
+}
+
+/// Runs a command.
+pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    match command {
+        Command::Submit(arguments) => submit::run(*arguments, client, screen).await,
+        Command::Get { id } => get(&id, client, screen).await,
+        Command::List(arguments) => list(arguments, client, screen).await,
+        Command::Watch { id, timeout } => watch::run(&id, timeout, client, screen).await,
+        Command::Cancel(action) => act("cancel", &action, Map::new(), client, screen).await,
+        Command::Interrupt(action) => act("interrupt", &action, Map::new(), client, screen).await,
+        Command::Kill(action) => act("kill", &action, Map::new(), client, screen).await,
+        Command::Resend(action) => act("resend", &action, Map::new(), client, screen).await,
+        Command::Restart { action, from, params } => {
+            let mut body = Map::new();
+            if let Some(from) = from {
+                body.insert("from".to_owned(), from.into());
+            }
+            if let Some(params) = params {
+                body.insert("params".to_owned(), Value::Object(input::params_of(&params)?));
+            }
+            act("restart", &action, body, client, screen).await
+        }
+        Command::Log { id } => log(&id, client, screen).await,
+        Command::Explain { id } => explain(&id, client, screen).await,
+        Command::Events { id, after } => events(&id, after, client, screen).await,
+    }
+}
+
+async fn get(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let reply = client.get(&order_path(id, ""), &[]).await?;
+    if screen.json {
+        return screen.line(&reply.text);
+    }
+    screen.line(&show::order(&reply.read()?, screen))
+}
+
+async fn list(arguments: ListArguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let mut query = vec![("limit", arguments.limit.to_string())];
+    query.extend(arguments.scenario.map(|scenario| ("scenario", scenario)));
+    query.extend(arguments.status.map(|status| ("status", status.to_string())));
+    let mut cursor = arguments.cursor;
+    let mut lines: Vec<OrderLine> = Vec::new();
+    loop {
+        let mut asked = query.clone();
+        asked.extend(cursor.clone().map(|cursor| ("cursor", cursor)));
+        let reply = client.get("/v1/orders", &asked).await?;
+        if screen.json && !arguments.all {
+            return screen.line(&reply.text);
+        }
+        let page: Page<OrderLine> = reply.read()?;
+        lines.extend(page.items);
+        cursor = page.next;
+        if !arguments.all || cursor.is_none() {
+            break;
+        }
+    }
+    if screen.json {
+        return screen.value(&Page { items: lines, next: None });
+    }
+    if lines.is_empty() {
+        screen.note("no orders");
+        return Ok(());
+    }
+    screen.line(&show::list(&lines, screen))?;
+    if let Some(cursor) = cursor {
+        screen.note(&format!("there are more: --cursor {cursor}, or --all"));
+    }
+    Ok(())
+}
+
+async fn act(
+    action: &str,
+    arguments: &ActionArguments,
+    mut body: Map<String, Value>,
+    client: &Client,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    if let Some(reason) = &arguments.reason {
+        body.insert("reason".to_owned(), json!(reason));
+    }
+    let reply = client.post(&order_path(&arguments.id, action), &Value::Object(body)).await?;
+    if screen.json {
+        return screen.line(&reply.text);
+    }
+    let view: StatusView = reply.read()?;
+    screen.line(&format!("{} is in status {}", harmless(&view.id), screen.status(&view.status)))
+}
+
+async fn log(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let mut lines: Vec<LogLineView> = Vec::new();
+    loop {
+        let query = [("fromLine", (lines.len() + 1).to_string()), ("size", LOG_PAGE.to_string())];
+        let page: Vec<LogLineView> = client.get(&order_path(id, "log"), &query).await?.read()?;
+        let full = page.len() == LOG_PAGE;
+        lines.extend(page);
+        if !full {
+            break;
+        }
+    }
+    if screen.json {
+        return screen.value(&lines);
+    }
+    for line in &lines {
+        screen.line(&format!("{}  {}", exact_time(&line.at), harmless(&line.text)))?;
+    }
+    Ok(())
+}
+
+async fn explain(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let reply = client.get(&order_path(id, "explain"), &[]).await?;
+    if screen.json {
+        return screen.line(&reply.text);
+    }
+    let told: Explanation = reply.read()?;
+    let sentence = harmless(&told.explanation);
+    screen.line(&format!("{} ({}): {sentence}", harmless(&told.id), screen.status(&told.status)))
+}
+
+async fn events(id: &str, after: i32, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let reply = client.get(&order_path(id, "events"), &[("after", after.to_string())]).await?;
+    if screen.json {
+        return screen.line(&reply.text);
+    }
+    for event in &reply.read::<Vec<EventView>>()? {
+        screen.line(&show::event(event))?;
+    }
+    Ok(())
+}
+
+/// The order, read for showing while it is followed.
+async fn view_of(id: &str, client: &Client) -> Result<OrderView, Failure> {
+    client.patiently(|| async { client.get(&order_path(id, ""), &[]).await?.read() }).await
+}
+
+/// What the exit code says about an order that was followed.
+fn outcome(status: &str) -> Result<(), Failure> {
+    if status == Status::Success.as_str() { Ok(()) } else { Err(Failure::Told(FAILED)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exit_code_tells_how_an_order_ended() {
+        assert!(outcome("success").is_ok());
+        for status in ["fail", "interrupted", "canceled", "running"] {
+            assert_eq!(outcome(status).map_err(|failure| failure.code()), Err(FAILED), "{status}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Orders as people read them. Only renders: asks nothing and prints nothing.
+
+use pagurus_wire::order::{EventView, OrderLine, OrderView, Registered, TransitionView};
+use serde_json::Value;
+
+use crate::screen::{Screen, exact_time, harmless, time};
+
+/// Many orders, one a line.
+pub(super) fn list(lines: &[OrderLine], screen: &Screen) -> String {
+    let rows: Vec<[String; 7]> = lines
+        .iter()
+        .map(|line| {
+            [
+                line.id.clone(),
+                format!("{} v{}", line.scenario, line.scenario_version),
+                line.status.clone(),
+                line.step.clone().unwrap_or_default(),
+                line.error_class.clone().unwrap_or_default(),
+                time(line.created_at),
+                time(line.updated_at),
+            ]
+        })
+        .collect();
+    screen.table(&["ID", "SCENARIO", "STATUS", "STEP", "ERROR", "CREATED", "UPDATED"], &rows)
+}
+
+/// One order with everything that is worth knowing about it.
+pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
+    let status = format!("{} ({})", view.status, view.scenario_status);
+    let mode = match (&view.queue, view.position) {
+        (Some(queue), Some(position)) => format!("{}, queue {queue}, position {position}", view.mode),
+        (Some(queue), None) => format!("{}, queue {queue}", view.mode),
+        (None, _) => view.mode.clone(),
+    };
+    let pairs = [
+        ("id", Some(view.id.clone())),
+        ("number", Some(view.no.to_string())),
+        ("scenario", Some(format!("{} version {}", view.scenario, view.scenario_version))),
+        ("status", Some(status)),
+        ("step", view.step.clone()),
+        ("progress", Some(format!("{:.0} %", view.progress * 100.0))),
+        (
+            "error",
+            view.error.as_ref().map(|error| {
+                format!("{}: {}", error.class.as_deref().unwrap_or("unclassified"), error.message)
+            }),
+        ),
+        ("retry", retry(view)),
+        ("message", view.message.clone()),
+        ("result", view.result.as_ref().map(Value::to_string)),
+        ("mode", Some(mode)),
+        ("priority", Some(view.priority.clone())),
+        ("flow", Some(view.flow.clone()).filter(|flow| !flow.is_empty())),
+        ("transaction", view.transaction_id.clone()),
+        ("params", Some(view.params.to_string())),
+        ("vars", filled(&view.vars)),
+        ("notify", view.notify.as_ref().and_then(|notify| notify["url"].as_str()).map(str::to_owned)),
+        ("life", Some(format!("{}, attempt {}", view.life, view.attempt))),
+        ("node", view.node.clone()),
+        ("entry point", view.entry_point.clone()),
+        ("created", Some(time(view.created_at))),
+        ("not before", view.start_at.map(time)),
+        ("latest start", view.start_deadline.map(time)),
+        ("started", view.started_at.map(time)),
+        ("ready since", view.ready_since.map(time)),
+        ("due", view.due_at.map(time)),
+        ("finished", view.finished_at.map(time)),
+        ("updated", Some(time(view.updated_at))),
+    ];
+    let mut shown = screen.pairs(&pairs);
+    if !view.transitions.is_empty() {
+        shown.push_str("\n\n");
+        shown.push_str(&transitions(&view.transitions, screen));
+    }
+    if !view.unsent_notifications.is_empty() {
+        shown.push_str("\n\n");
+        shown.push_str(&unsent(view, screen));
+    }
+    shown
+}
+
+fn filled(value: &Value) -> Option<String> {
+    value.as_object().is_some_and(|map| !map.is_empty()).then(|| value.to_string())
+}
+
+/// Where the order stands between two attempts.
+pub(super) fn retry(view: &OrderView) -> Option<String> {
+    let retry = view.retry.as_ref()?;
+    let next = retry.next_at.map_or_else(String::new, |at| format!(", next at {}", time(at)));
+    Some(format!(
+        "{} by policy {}, cycle {}, attempt {}{next}",
+        retry.class, retry.policy, retry.cycle, retry.attempt
+    ))
+}
+
+fn transitions(moves: &[TransitionView], screen: &Screen) -> String {
+    let rows: Vec<[String; 7]> = moves
+        .iter()
+        .map(|moved| {
+            [
+                moved.number.to_string(),
+                moved.life.to_string(),
+                exact_time(&moved.at),
+                moved.from.clone(),
+                moved.event.clone(),
+                moved.to.clone(),
+                moved.node.clone(),
+            ]
+        })
+        .collect();
+    screen.table(&["#", "LIFE", "AT", "FROM", "EVENT", "TO", "NODE"], &rows)
+}
+
+fn unsent(view: &OrderView, screen: &Screen) -> String {
+    let rows: Vec<[String; 5]> = view
+        .unsent_notifications
+        .iter()
+        .map(|unsent| {
+            [
+                unsent.kind.clone(),
+                unsent.target.clone(),
+                unsent.attempts.to_string(),
+                time(unsent.next_at),
+                unsent.parked_because.clone().or_else(|| unsent.last_error.clone()).unwrap_or_default(),
+            ]
+        })
+        .collect();
+    screen.table(&["NOT SENT", "TO", "TRIES", "NEXT", "BECAUSE"], &rows)
+}
+
+/// An event in one line.
+pub(super) fn event(event: &EventView) -> String {
+    let payload = if event.payload.is_null() { String::new() } else { format!("  {}", event.payload) };
+    format!(
+        "{:>4}  {}  {} by {}{}",
+        event.number,
+        exact_time(&event.at),
+        harmless(&event.kind),
+        harmless(&event.source),
+        harmless(&payload)
+    )
+}
+
+/// What became of the orders of a file.
+pub(super) fn registrations(registered: &[Registered], screen: &Screen) -> String {
+    let rows: Vec<[String; 5]> = registered
+        .iter()
+        .enumerate()
+        .map(|(at, one)| {
+            [
+                (at + 1).to_string(),
+                one.id.clone().unwrap_or_default(),
+                one.status.clone(),
+                one.order_status.clone().unwrap_or_default(),
+                one.error
+                    .as_ref()
+                    .map(|error| error.detail.clone())
+                    .or_else(|| one.note.clone())
+                    .unwrap_or_default(),
+            ]
+        })
+        .collect();
+    screen.table(&["#", "ID", "STATUS", "ORDER STATUS", "WHY"], &rows)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+pub(super) mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// An order that has just begun, with some fields changed.
+    pub(in crate::order) fn sample(changes: Value) -> OrderView {
+        let mut order = json!({
+            "id": "o-1", "no": 7, "scenario": "one-action", "scenarioVersion": 2, "status": "running",
+            "scenarioStatus": "on_target", "step": "call", "mode": "parallel", "queue": null, "position": null,
+            "priority": "normal", "flow": "one-action", "transactionId": null, "params": {"a": 1}, "vars": {},
+            "notify": null, "result": null, "message": null, "error": null, "retry": null, "life": 1, "attempt": 1,
+            "node": "worker-1", "createdAt": "2026-01-01T00:00:00Z", "startedAt": "2026-01-01T00:00:01Z",
+            "finishedAt": null, "updatedAt": "2026-01-01T00:00:02Z", "startAt": null, "startDeadline": null,
+            "dueAt": null, "readySince": null, "progress": 0.5, "entryPoint": "call", "transitions": [],
+            "unsentNotifications": [],
+        });
+        for (key, value) in changes.as_object().unwrap() {
+            order[key] = value.clone();
+        }
+        serde_json::from_value(order).unwrap()
+    }
+
+    #[test]
+    fn ord_28_an_order_shows_what_it_is_and_what_it_did() {
+        let transition = json!({
+            "number": 1, "life": 1, "from": "call", "event": "success", "to": "done",
+            "at": "2026-01-01T00:00:02.5Z", "attempt": 1, "node": "worker-1",
+        });
+        let view = sample(json!({
+            "queue": "q", "position": 3, "mode": "sequential", "transitions": [transition],
+            "error": {"class": null, "message": "no\u{1b}[2J"},
+        }));
+        let shown = order(&view, &Screen::plain());
+        for part in [
+            "scenario     one-action version 2",
+            "status       running (on_target)",
+            "progress     50 %",
+            "mode         sequential, queue q, position 3",
+            "params       {\"a\":1}",
+            "error        unclassified: no\u{fffd}[2J",
+            "1  1     2026-01-01 00:00:02.500Z  call  success  done  worker-1",
+        ] {
+            assert!(shown.contains(part), "{part} in\n{shown}");
+        }
+        assert!(!shown.contains("vars") && !shown.contains("NOT SENT"), "{shown}");
+    }
+
+    #[test]
+    fn a_retry_says_when_it_goes_on() {
+        let view = sample(json!({"status": "retry", "retry": {
+            "class": "net", "policy": "fast", "cycle": 1, "attempt": 3, "nextAt": "2026-01-01T00:01:00Z",
+        }}));
+        assert_eq!(
+            retry(&view).unwrap(),
+            "net by policy fast, cycle 1, attempt 3, next at 2026-01-01 00:01:00Z"
+        );
+    }
+
+    #[test]
+    fn an_event_is_one_line_whatever_it_holds() {
+        let told = event(&EventView {
+            number: 2,
+            life: 1,
+            kind: "killed".into(),
+            at: "2026-01-01T00:00:00Z".into(),
+            source: "api".into(),
+            payload: json!({"reason": "a\nb"}),
+        });
+        assert_eq!(told, "   2  2026-01-01 00:00:00.000Z  killed by api  {\"reason\":\"a\\nb\"}");
+    }
+}

@@ -1,0 +1,325 @@
+//! `pagurus order submit`: one order from arguments, or one or many from a file.
+//!
+//! Never judges an order: what the server thinks of it is what counts. A file goes out as it
+//! stands, so that no number loses its digits here.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use pagurus_wire::order::Registered;
+use reqwest::Method;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::{outcome, show, view_of};
+use crate::client::{Client, Reply};
+use crate::failure::{FAILED, Failure, REFUSED, told_problem};
+use crate::input;
+use crate::screen::{Screen, harmless};
+
+/// What to register.
+#[derive(Debug, Default, Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).args(["file", "scenario"]))]
+pub(crate) struct Arguments {
+    /// A file with a JSON object, an array of them, or one a line; `-` is standard input
+    #[arg(long, short, value_name = "FILE", conflicts_with = "from_arguments")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    order: OrderArguments,
+    /// Wait for the end; the exit code is 0 if it is `success`, 1 otherwise
+    #[arg(long)]
+    wait: bool,
+    /// Wait no longer than this, like `30s` or `1h30m`
+    #[arg(long, value_name = "DURATION", requires = "wait", value_parser = input::parse_duration)]
+    timeout: Option<Duration>,
+}
+
+/// One order.
+#[derive(Debug, Default, Args)]
+#[group(id = "from_arguments", multiple = true)]
+struct OrderArguments {
+    /// Id of the order; a new one is made if it is left out
+    #[arg(long)]
+    id: Option<String>,
+    /// Name of the scenario
+    #[arg(long)]
+    scenario: Option<String>,
+    /// A version of it other than the newest
+    #[arg(long, value_name = "VERSION")]
+    scenario_version: Option<i32>,
+    /// A parameter: NAME=TEXT, or NAME:=JSON for numbers, lists and the like
+    #[arg(long = "param", short, value_name = "NAME=TEXT", value_parser = input::parse_pair)]
+    param: Vec<(String, Value)>,
+    /// All parameters: a JSON object, or @FILE; --param goes before it
+    #[arg(long, value_name = "JSON")]
+    params: Option<String>,
+    /// How the order runs beside others; --queue makes it sequential
+    #[arg(long, value_parser = ["parallel", "sequential"])]
+    mode: Option<String>,
+    /// The queue of a sequential order
+    #[arg(long)]
+    queue: Option<String>,
+    /// How urgent the order is
+    #[arg(long, value_parser = ["high", "normal", "low"])]
+    priority: Option<String>,
+    /// An attribute for the flow marker: NAME=TEXT
+    #[arg(long, value_name = "NAME=TEXT", value_parser = input::parse_pair)]
+    flow: Vec<(String, Value)>,
+    /// The business transaction
+    #[arg(long, value_name = "ID")]
+    transaction_id: Option<String>,
+    /// Who is told of the end, like `amqp://?key=done` or `amqp://?queue=shop`
+    #[arg(long, value_name = "URL")]
+    notify_url: Option<String>,
+    /// Correlation id of the notification
+    #[arg(long, value_name = "ID", requires = "notify_url")]
+    notify_correlation_id: Option<String>,
+    /// Not before this time, like 2026-12-01T00:00:00+03:00
+    #[arg(long, value_name = "TIME")]
+    start_at: Option<String>,
+    /// Longest time from now to the start, in whole seconds, like `90s` or `1h`
+    #[arg(long, value_name = "DURATION", value_parser = input::parse_duration)]
+    period_to_start: Option<Duration>,
+}
+
+/// Registers, and waits if that is asked for.
+pub(super) async fn run(arguments: Arguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let (reply, many) = match &arguments.file {
+        None => {
+            let body = body_of(&arguments.order, &Uuid::now_v7().to_string())?;
+            (client.post("/v1/orders", &body).await?, false)
+        }
+        Some(path) => {
+            let text = input::text_of(path)?;
+            let form =
+                form_of(&text).map_err(|why| Failure::Input(format!("{}: {why}", input::name_of(path))))?;
+            (send(form, text, client).await?, form != Form::One)
+        }
+    };
+    if screen.json {
+        screen.line(&reply.text)?;
+    }
+    let registered: Vec<Registered> = if many { reply.read()? } else { vec![reply.read()?] };
+    if !screen.json {
+        let shown =
+            if many { show::registrations(&registered, screen) } else { told(&registered[0], screen) };
+        screen.line(&shown)?;
+    }
+    let verdict = verdict(&registered);
+    if !arguments.wait {
+        return verdict;
+    }
+    let mut end = Ok(());
+    for one in registered.iter().filter(|one| one.status == "accepted" || one.status == "duplicate") {
+        let Some(id) = &one.id else { continue };
+        end = end.and(follow(id, arguments.timeout, client, screen).await);
+    }
+    verdict.and(end)
+}
+
+async fn send(form: Form, text: String, client: &Client) -> Result<Reply, Failure> {
+    let (path, kind) = match form {
+        Form::One => ("/v1/orders", "application/json"),
+        Form::Array => ("/v1/orders/batch", "application/json"),
+        Form::Lines => ("/v1/orders/batch", "application/x-ndjson"),
+    };
+    client.send_text(Method::POST, path, kind, text).await
+}
+
+async fn follow(
+    id: &str,
+    timeout: Option<Duration>,
+    client: &Client,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let view = client.wait(id, timeout).await?;
+    if !view.is_final {
+        screen.note(&format!("{id}: the time is over; the order goes on in status {}", view.status));
+    }
+    let order = view_of(id, client).await?;
+    if screen.json {
+        screen.value(&order)?;
+    } else {
+        screen.line(&format!("\n{}", show::order(&order, screen)))?;
+    }
+    outcome(&view.status)
+}
+
+/// The body of one order.
+fn body_of(order: &OrderArguments, new_id: &str) -> Result<Value, Failure> {
+    let mut params = order.params.as_deref().map_or_else(|| Ok(Map::new()), input::params_of)?;
+    params.extend(order.param.iter().cloned());
+    let mut body = Map::new();
+    let mut put = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            body.insert(key.to_owned(), value);
+        }
+    };
+    let text = |text: &Option<String>| text.clone().map(Value::String);
+    put("id", Some(text(&order.id).unwrap_or_else(|| new_id.into())));
+    put("scenario", text(&order.scenario));
+    put("scenarioVersion", order.scenario_version.map(Value::from));
+    put("params", Some(Value::Object(params)));
+    put("mode", text(&order.mode).or_else(|| order.queue.as_ref().map(|_| "sequential".into())));
+    put("queue", text(&order.queue));
+    put("priority", text(&order.priority));
+    put("flow", (!order.flow.is_empty()).then(|| Value::Object(order.flow.iter().cloned().collect())));
+    put("transactionId", text(&order.transaction_id));
+    put(
+        "notify",
+        order.notify_url.as_ref().map(|url| match &order.notify_correlation_id {
+            Some(id) => json!({"url": url, "correlationId": id}),
+            None => json!({"url": url}),
+        }),
+    );
+    let mut lifecycle = Map::new();
+    if let Some(at) = &order.start_at {
+        lifecycle.insert("startAt".to_owned(), json!(at));
+    }
+    if let Some(period) = order.period_to_start {
+        if period.is_zero() || period.subsec_nanos() != 0 {
+            return Err(Failure::Usage(
+                "--period-to-start must be a whole number of seconds from 1 up".to_owned(),
+            ));
+        }
+        lifecycle.insert("periodToStart".to_owned(), json!(period.as_secs()));
+    }
+    put("lifecycle", (!lifecycle.is_empty()).then_some(Value::Object(lifecycle)));
+    Ok(Value::Object(body))
+}
+
+/// How orders stand in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// One object.
+    One,
+    /// An array of objects.
+    Array,
+    /// One object a line.
+    Lines,
+}
+
+fn form_of(text: &str) -> Result<Form, String> {
+    let whole = serde_json::from_str::<IgnoredAny>(text);
+    let first = text.trim_start().chars().next();
+    match (whole, first) {
+        (_, None) => Err("there is nothing in it".to_owned()),
+        (Ok(_), Some('{')) => Ok(Form::One),
+        (Ok(_), Some('[')) => Ok(Form::Array),
+        (Ok(_), _) => Err("an order is a JSON object".to_owned()),
+        (Err(error), first) => {
+            let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+            let mut several = lines.clone().skip(1).peekable();
+            if first == Some('{') && several.peek().is_some() && lines.all(is_json) {
+                return Ok(Form::Lines);
+            }
+            Err(format!("neither JSON nor one JSON object a line: {error}"))
+        }
+    }
+}
+
+fn is_json(line: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(line).is_ok()
+}
+
+/// What became of one order, in a line.
+fn told(registered: &Registered, screen: &Screen) -> String {
+    let id = registered.id.as_deref().unwrap_or_default();
+    let mut told = format!("{}: {}", harmless(id), screen.status(&registered.status));
+    if let Some(status) = registered.order_status.as_ref().filter(|_| registered.status != "accepted") {
+        told.push_str(&format!(", it is in status {}", screen.status(status)));
+    }
+    if let Some(note) = &registered.note {
+        told.push_str(&format!("; {}", harmless(note)));
+    }
+    if let Some(problem) = &registered.error {
+        told.push_str(&format!(": {}", told_problem(problem)));
+    }
+    told
+}
+
+/// The worst that became of any: rejected, then conflict.
+fn verdict(registered: &[Registered]) -> Result<(), Failure> {
+    let any = |status: &str| registered.iter().any(|one| one.status == status);
+    match (any("rejected"), any("conflict")) {
+        (true, _) => Err(Failure::Told(FAILED)),
+        (false, true) => Err(Failure::Told(REFUSED)),
+        (false, false) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+    use pagurus_domain::order::registration::Request;
+
+    #[test]
+    fn ord_1_an_order_of_arguments_is_one_that_the_engine_reads() {
+        let order = OrderArguments {
+            scenario: Some("change-tariff".into()),
+            scenario_version: Some(3),
+            params: Some(r#"{"tariff": "old", "deep": {"a": 1}}"#.into()),
+            param: vec![("tariff".into(), json!("new"))],
+            queue: Some("79990000001".into()),
+            priority: Some("high".into()),
+            flow: vec![("system".into(), json!("billing"))],
+            notify_url: Some("amqp://?key=done".into()),
+            start_at: Some("2026-12-01T00:00:00+03:00".into()),
+            period_to_start: Some(Duration::from_secs(90)),
+            ..OrderArguments::default()
+        };
+        let body = body_of(&order, "new-id").unwrap();
+        assert_eq!(body["id"], "new-id");
+        assert_eq!(body["mode"], "sequential");
+        assert_eq!(body["params"], json!({"tariff": "new", "deep": {"a": 1}}));
+        assert_eq!(body["lifecycle"], json!({"startAt": "2026-12-01T00:00:00+03:00", "periodToStart": 90}));
+        Request::read(&body).unwrap();
+    }
+
+    #[test]
+    fn what_was_not_said_is_left_out() {
+        let order =
+            OrderArguments { id: Some("a".into()), scenario: Some("s".into()), ..OrderArguments::default() };
+        assert_eq!(body_of(&order, "new").unwrap(), json!({"id": "a", "scenario": "s", "params": {}}));
+    }
+
+    #[test]
+    fn ord_17_a_period_is_whole_seconds() {
+        for period in [Duration::ZERO, Duration::from_millis(1500)] {
+            let order = OrderArguments { period_to_start: Some(period), ..OrderArguments::default() };
+            assert_eq!(body_of(&order, "a").unwrap_err().code(), crate::failure::USAGE);
+        }
+    }
+
+    #[test]
+    fn the_form_of_a_file_is_seen() {
+        assert_eq!(form_of("\n{\n\"id\": 1}\n"), Ok(Form::One));
+        assert_eq!(form_of("{\"a\": 1}"), Ok(Form::One));
+        assert_eq!(form_of("[{}, {}]"), Ok(Form::Array));
+        assert_eq!(form_of("{\"a\": 1}\n\n{\"a\": 2}\n"), Ok(Form::Lines));
+        for bad in ["", "  \n", "7", "\"text\"", "{\"a\": 1}\n{\"a\": ", "{\n\"a\": 1\n}\n{\n}", "nonsense"] {
+            assert!(form_of(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_worst_decides_the_exit_code() {
+        let one = |status: &str| Registered {
+            id: Some("a".into()),
+            status: status.into(),
+            order_status: None,
+            note: None,
+            error: None,
+        };
+        let code = |statuses: &[&str]| {
+            let all: Vec<Registered> = statuses.iter().map(|status| one(status)).collect();
+            verdict(&all).map_err(|failure| failure.code())
+        };
+        assert_eq!(code(&["accepted", "duplicate"]), Ok(()));
+        assert_eq!(code(&["accepted", "conflict"]), Err(REFUSED));
+        assert_eq!(code(&["conflict", "rejected"]), Err(FAILED));
+    }
+}

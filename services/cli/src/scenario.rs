@@ -1,0 +1,287 @@
+//! `pagurus scenario …`: check without a server, apply, list, show.
+//!
+//! `check` reads with the engine's own reader, so it never says other things than the server does,
+//! unless the server is configured with other bounds.
+
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use pagurus_domain::document::{self, Fault, Limits};
+use pagurus_domain::scenario::script::Scripting;
+use pagurus_domain::scenario::source::{explain_faults, read};
+use pagurus_domain::scenario::value::percent_encode;
+use pagurus_domain::scenario::{Bounds, Scenario};
+use pagurus_runtime::{Arguments, load_settings};
+use pagurus_wire::problem::{Problem, Type};
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::client::{Client, Reply};
+use crate::failure::{FAILED, Failure, faults_of};
+use crate::input;
+use crate::screen::{Paint, Screen, harmless, time};
+
+/// What can be done with scenarios.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Find everything that is wrong with scenarios, without a server
+    Check {
+        /// YAML or JSON; `-` is standard input
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Give scenarios to the engine; new orders run by them from then on
+    Apply {
+        /// YAML or JSON; `-` is standard input
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// List the newest version of each scenario
+    List,
+    /// Show the newest text of a scenario, as it was applied
+    Show {
+        /// Name of the scenario
+        name: String,
+    },
+    /// List the versions of a scenario
+    Versions {
+        /// Name of the scenario
+        name: String,
+    },
+}
+
+/// A line of a list, and what applying answers.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    #[serde(default)]
+    scenario: String,
+    version: i32,
+    created_at: Option<jiff::Timestamp>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Versions {
+    items: Vec<Version>,
+}
+
+/// Checks files by the bounds of a configuration, by the default ones where there is none.
+pub(crate) fn check(files: &[PathBuf], config: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
+    let bounds = match config {
+        None => Bounds::default(),
+        Some(path) => load_settings(&Arguments { config: Some(path.to_owned()) })?.scenario,
+    };
+    let scripting = Scripting::new(bounds.script.clone());
+    let mut reports = Vec::new();
+    let mut good = true;
+    for path in files {
+        let (name, text) = (input::name_of(path), input::text_of(path)?);
+        let read = read(&text, &scripting, &bounds);
+        good &= read.is_ok();
+        if screen.json {
+            reports.push(report_value(&name, &read));
+        } else {
+            screen.line(&report(&name, &text, &read, screen))?;
+        }
+    }
+    if screen.json {
+        screen.value(&reports)?;
+    }
+    if good { Ok(()) } else { Err(Failure::Told(FAILED)) }
+}
+
+fn report(file: &str, text: &str, read: &Result<Scenario, Vec<Fault>>, screen: &Screen) -> String {
+    match read {
+        Ok(scenario) => {
+            let told = format!("{file}: scenario `{}`, states: {}", scenario.name, scenario.states.len());
+            format!("{} {}", screen.paint(Paint::Good, "ok"), harmless(&told))
+        }
+        Err(faults) => {
+            let count = screen.paint(Paint::Bad, &format!("faults: {}", faults.len()));
+            format!("{}\n{}: {count}", explain_faults(text, file, faults), harmless(file))
+        }
+    }
+}
+
+fn report_value(file: &str, read: &Result<Scenario, Vec<Fault>>) -> Value {
+    match read {
+        Ok(scenario) => {
+            json!({"file": file, "scenario": scenario.name, "states": scenario.states.len(), "faults": []})
+        }
+        Err(faults) => json!({"file": file, "faults": Problem::of_faults(Type::Invalid, faults).errors}),
+    }
+}
+
+/// Runs a command that needs the server. `check` does not, and stands above.
+pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    match command {
+        Command::Check { files } => check(&files, None, screen),
+        Command::Apply { files } => apply(&files, client, screen).await,
+        Command::List => list(client.get("/v1/scenarios", &[]).await?, screen),
+        Command::Show { name } => show(&name, client, screen).await,
+        Command::Versions { name } => {
+            let path = format!("/v1/scenarios/{}/versions", percent_encode(&name));
+            list(client.get(&path, &[]).await?, screen)
+        }
+    }
+}
+
+/// Applies each file; one that is refused does not keep the others back, but decides the exit code.
+async fn apply(files: &[PathBuf], client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let mut outcome = Ok(());
+    for path in files {
+        let applied = apply_one(path, client, screen).await;
+        if let Err(failure) = applied {
+            if failure.is_away() {
+                return Err(failure);
+            }
+            let failure = match failure {
+                Failure::Told(code) => Failure::Told(code),
+                other if files.len() == 1 => return Err(other),
+                other => {
+                    other.show(screen);
+                    Failure::Told(other.code())
+                }
+            };
+            outcome = outcome.and(Err(failure));
+        }
+    }
+    outcome
+}
+
+async fn apply_one(path: &Path, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let (file, text) = (input::name_of(path), input::text_of(path)?);
+    let name = match scenario_name(&text) {
+        Ok(name) => name,
+        Err(faults) => return Err(refused(&file, &text, &faults, screen)),
+    };
+    let url = format!("/v1/scenarios/{}", percent_encode(&name));
+    let answered = client.send_text(Method::PUT, &url, "application/yaml", text.clone()).await;
+    let reply = match answered {
+        // The server knows the places; the source is here.
+        Err(Failure::Problem(problem))
+            if !screen.json && problem.errors.iter().any(|error| error.line.is_some()) =>
+        {
+            return Err(refused(&file, &text, &faults_of(&problem), screen));
+        }
+        answered => answered?,
+    };
+    if screen.json {
+        return screen.line(&reply.text);
+    }
+    let applied: Version = reply.read()?;
+    let what = if reply.status == 201 { "is new" } else { "is as it was" };
+    screen.line(&format!("{}: version {} {what}", harmless(&applied.scenario), applied.version))
+}
+
+fn refused(file: &str, text: &str, faults: &[Fault], screen: &Screen) -> Failure {
+    if screen.json {
+        return Problem::of_faults(Type::Invalid, faults).into();
+    }
+    Failure::Input(format!(
+        "{}: faults: {}\n{}",
+        harmless(file),
+        faults.len(),
+        explain_faults(text, file, faults)
+    ))
+}
+
+/// The name that a text gives itself. Only that: the rest is the server's to judge, whose bounds
+/// may be others than ours.
+fn scenario_name(text: &str) -> Result<String, Vec<Fault>> {
+    let tree = document::parse(text, &Limits::default())?;
+    let name = tree.get("scenario").and_then(|name| name.as_str()).filter(|name| !name.is_empty());
+    if let Some(name) = name {
+        return Ok(name.to_owned());
+    }
+    let bounds = Bounds::default();
+    let faults = read(text, &Scripting::new(bounds.script.clone()), &bounds).err().unwrap_or_default();
+    if faults.is_empty() { Err(vec![Fault::placed(None, "/scenario", "is missing")]) } else { Err(faults) }
+}
+
+fn list(reply: Reply, screen: &Screen) -> Result<(), Failure> {
+    if screen.json {
+        return screen.line(&reply.text);
+    }
+    let versions: Versions = reply.read()?;
+    if versions.items.is_empty() {
+        screen.note("no scenarios; `pagurus scenario apply FILE` brings one");
+        return Ok(());
+    }
+    screen.line(&listed(&versions.items, screen))
+}
+
+fn listed(versions: &[Version], screen: &Screen) -> String {
+    let created = |version: &Version| version.created_at.map(time).unwrap_or_default();
+    if versions.iter().all(|version| version.scenario.is_empty()) {
+        let rows: Vec<[String; 2]> =
+            versions.iter().map(|version| [version.version.to_string(), created(version)]).collect();
+        return screen.table(&["VERSION", "APPLIED"], &rows);
+    }
+    let rows: Vec<[String; 3]> = versions
+        .iter()
+        .map(|version| [version.scenario.clone(), version.version.to_string(), created(version)])
+        .collect();
+    screen.table(&["SCENARIO", "VERSION", "APPLIED"], &rows)
+}
+
+async fn show(name: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let reply = client.get(&format!("/v1/scenarios/{}", percent_encode(name)), &[]).await?;
+    if screen.json {
+        return screen.value(&json!({"scenario": name, "text": reply.text}));
+    }
+    screen.foreign(&reply.text)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "scenario: s\nkind: workflow\ninitialState: done\ntargetStates: [done]\nstates: {done: {kind: terminal}}\n";
+
+    fn checked(text: &str) -> Result<Scenario, Vec<Fault>> {
+        let bounds = Bounds::default();
+        read(text, &Scripting::new(bounds.script.clone()), &bounds)
+    }
+
+    #[test]
+    fn scn_1_a_report_shows_each_fault_in_its_line() {
+        let text = GOOD.replace("initialState: done", "initialState: gone");
+        let shown = report("s.yaml", &text, &checked(&text), &Screen::plain());
+        assert!(shown.contains("--> s.yaml:3:15") && shown.contains("initialState: gone"), "{shown}");
+        assert!(shown.contains("s.yaml: faults: "), "{shown}");
+        let value = report_value("s.yaml", &checked(&text));
+        assert_eq!((&value["faults"][0]["line"], &value["faults"][0]["column"]), (&json!(3), &json!(15)));
+    }
+
+    #[test]
+    fn a_good_scenario_is_said_to_be_good() {
+        assert_eq!(
+            report("s.yaml", GOOD, &checked(GOOD), &Screen::plain()),
+            "ok s.yaml: scenario `s`, states: 1"
+        );
+        assert_eq!(report_value("s.yaml", &checked(GOOD))["faults"], json!([]));
+    }
+
+    #[test]
+    fn the_name_stands_in_the_text() {
+        assert_eq!(scenario_name(GOOD).unwrap(), "s");
+        // Whatever else is wrong is the server's to say.
+        assert_eq!(scenario_name("scenario: s\nnonsense: 1").unwrap(), "s");
+        assert!(!scenario_name("kind: workflow").unwrap_err().is_empty());
+        assert!(!scenario_name("a: [").unwrap_err().is_empty());
+    }
+
+    #[test]
+    fn lists_are_tables() {
+        let text = r#"{"items": [{"scenario": "s", "version": 2, "createdAt": "2026-01-01T00:00:00Z"}]}"#;
+        let versions: Versions = serde_json::from_str(text).unwrap();
+        let shown = listed(&versions.items, &Screen::plain());
+        assert_eq!(shown, "SCENARIO  VERSION  APPLIED\ns         2        2026-01-01 00:00:00Z");
+        let versions: Versions =
+            serde_json::from_str(r#"{"items": [{"version": 2, "createdAt": null}]}"#).unwrap();
+        assert_eq!(listed(&versions.items, &Screen::plain()), "VERSION  APPLIED\n2");
+    }
+}

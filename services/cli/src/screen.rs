@@ -1,0 +1,242 @@
+//! What the program writes: lines and tables for people, JSON for programs.
+//!
+//! Texts that came from clients never reach a terminal with what a terminal would obey, and
+//! nothing is coloured unless a terminal shows it and nobody said no.
+
+use std::io::{self, IsTerminal, Write};
+
+use clap::builder::styling::{AnsiColor, Style};
+use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// A terminal that says it is narrower breaks lines better than a table with columns of single
+/// letters would; some say 0.
+const LEAST_WIDTH: u16 = 60;
+
+/// What a colour means; the colours themselves are chosen here only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Paint {
+    /// As it should be.
+    Good,
+    /// Failed.
+    Bad,
+    /// Not at its end, or not as planned.
+    Under,
+    /// Less important than the rest.
+    Dim,
+}
+
+impl Paint {
+    /// The paint for a status of an order or of a node; none where it says nothing.
+    pub fn of_status(status: &str) -> Option<Self> {
+        match status {
+            "success" | "accepted" | "target" => Some(Self::Good),
+            "fail" | "rejected" | "conflict" | "failed" | "off_target" => Some(Self::Bad),
+            "interrupted" | "canceled" | "stopped" | "undefined" => Some(Self::Dim),
+            "retry" | "starting" | "stopping" => Some(Self::Under),
+            _ => None,
+        }
+    }
+
+    const fn style(self) -> Style {
+        match self {
+            Self::Good => AnsiColor::Green.on_default(),
+            Self::Bad => AnsiColor::Red.on_default().bold(),
+            Self::Under => AnsiColor::Yellow.on_default(),
+            Self::Dim => AnsiColor::BrightBlack.on_default(),
+        }
+    }
+
+    const fn colour(self) -> Color {
+        match self {
+            Self::Good => Color::Green,
+            Self::Bad => Color::Red,
+            Self::Under => Color::Yellow,
+            Self::Dim => Color::DarkGrey,
+        }
+    }
+}
+
+/// Standard output and standard error, and how they are written to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Screen {
+    /// Whether programs read the output.
+    pub json: bool,
+    output_colours: bool,
+    error_colours: bool,
+}
+
+impl Screen {
+    /// The screen of this process.
+    pub fn new(json: bool) -> Self {
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let wanted = !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        Self {
+            json,
+            output_colours: wanted && io::stdout().is_terminal(),
+            error_colours: wanted && io::stderr().is_terminal(),
+        }
+    }
+
+    /// A screen without colours, as tests and files have it.
+    #[cfg(test)]
+    pub const fn plain() -> Self {
+        Self { json: false, output_colours: false, error_colours: false }
+    }
+
+    /// Writes a line, or several, that are safe to show.
+    pub fn line(&self, text: &str) -> Result<(), Failure> {
+        Ok(writeln!(io::stdout().lock(), "{text}")?)
+    }
+
+    /// Writes a text of somebody else as it is; only a terminal gets it without control characters.
+    pub fn foreign(&self, text: &str) -> Result<(), Failure> {
+        let mut output = io::stdout().lock();
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        if io::stdout().is_terminal() {
+            let shown: Vec<String> = text.lines().map(harmless).collect();
+            return Ok(writeln!(output, "{}", shown.join("\n"))?);
+        }
+        Ok(write!(output, "{text}{end}")?)
+    }
+
+    /// Writes a value as one line of JSON.
+    pub fn value(&self, value: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string(value).map_err(anyhow::Error::from)?;
+        self.line(&text)
+    }
+
+    /// Says something beside the output, to people only.
+    pub fn note(&self, text: &str) {
+        if !self.json {
+            eprintln!("{}", self.paint_error(Paint::Dim, &harmless(text)));
+        }
+    }
+
+    /// The text in a colour of standard output, if that has any.
+    pub fn paint(&self, paint: Paint, text: &str) -> String {
+        painted(self.output_colours, paint, text)
+    }
+
+    /// The text in a colour of standard error, if that has any.
+    pub fn paint_error(&self, paint: Paint, text: &str) -> String {
+        painted(self.error_colours, paint, text)
+    }
+
+    /// A status in its colour.
+    pub fn status(&self, status: &str) -> String {
+        let shown = harmless(status);
+        match Paint::of_status(status) {
+            Some(paint) => self.paint(paint, &shown),
+            None => shown,
+        }
+    }
+
+    /// A table without rules; it keeps to the width of the terminal, if there is one. A column
+    /// called `STATUS` is coloured by what it says. An empty header is left out.
+    pub fn table<R: AsRef<[String]>>(&self, header: &[&str], rows: &[R]) -> String {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        if table.width().is_some_and(|width| width >= LEAST_WIDTH) {
+            table.set_content_arrangement(ContentArrangement::Dynamic);
+        }
+        if !header.is_empty() {
+            table.set_header(header);
+        }
+        for row in rows {
+            let cells = row.as_ref().iter().enumerate().map(|(at, text)| {
+                let cell = Cell::new(harmless(text));
+                let is_status = header.get(at).is_some_and(|title| title.ends_with("STATUS"));
+                match Paint::of_status(text).filter(|_| is_status && self.output_colours) {
+                    Some(paint) => cell.fg(paint.colour()),
+                    None => cell,
+                }
+            });
+            table.add_row(cells.collect::<Vec<_>>());
+        }
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
+        table.trim_fmt()
+    }
+
+    /// Names and values, one below the other; values that are not there are left out.
+    pub fn pairs(&self, pairs: &[(&str, Option<String>)]) -> String {
+        let present: Vec<[String; 2]> =
+            pairs.iter().filter_map(|(name, value)| Some([(*name).to_owned(), value.clone()?])).collect();
+        self.table(&[], &present)
+    }
+}
+
+fn painted(on: bool, paint: Paint, text: &str) -> String {
+    if !on {
+        return text.to_owned();
+    }
+    let style = paint.style();
+    format!("{}{text}{}", style.render(), style.render_reset())
+}
+
+/// The text in one line, without what a terminal would obey.
+pub(crate) fn harmless(text: &str) -> String {
+    let replaced = |c: char| match c {
+        '\t' | '\n' | '\r' => ' ',
+        // Controls, and the marks that turn the direction of writing.
+        c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => '\u{fffd}',
+        c => c,
+    };
+    text.chars().map(replaced).collect()
+}
+
+/// A time for people, to the second.
+pub(crate) fn time(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
+}
+
+/// A time for people, to the millisecond; what is no time is shown as it is.
+pub(crate) fn exact_time(at: &str) -> String {
+    match at.parse::<Timestamp>() {
+        Ok(at) => at.strftime("%Y-%m-%d %H:%M:%S%.3fZ").to_string(),
+        Err(_) => harmless(at),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_no_colours_off_a_terminal_and_no_trailing_blanks() {
+        let rows = [["a".to_owned(), "success".to_owned()], ["long one".to_owned(), "fail".to_owned()]];
+        let table = Screen::plain().table(&["ID", "STATUS"], &rows);
+        assert_eq!(table, "ID        STATUS\na         success\nlong one  fail");
+    }
+
+    #[test]
+    fn pairs_leave_out_what_is_not_there() {
+        let pairs = [("id", Some("a".to_owned())), ("queue", None), ("status", Some("new".to_owned()))];
+        assert_eq!(Screen::plain().pairs(&pairs), "id      a\nstatus  new");
+    }
+
+    #[test]
+    fn colours_are_only_used_where_they_are_shown() {
+        assert_eq!(painted(false, Paint::Bad, "x"), "x");
+        assert!(painted(true, Paint::Bad, "x").contains('\u{1b}'));
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_replaced() {
+        assert_eq!(harmless("a\u{1b}[2Jb\nc\u{202e}"), "a\u{fffd}[2Jb c\u{fffd}");
+    }
+
+    #[test]
+    fn times_are_utc() {
+        let at = "2026-01-01T03:00:00.1239+03:00";
+        assert_eq!(time(at.parse().unwrap()), "2026-01-01 00:00:00Z");
+        assert_eq!(exact_time(at), "2026-01-01 00:00:00.123Z");
+        assert_eq!(exact_time("soon"), "soon");
+    }
+}

@@ -1,0 +1,252 @@
+//! The loop of the active dispatcher: one task owns all it knows, without a lock.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use pagurus_broker::{ConsumeSpec, Consumer, Delivery, QueueSource};
+use pagurus_domain::dispatch::{
+    Capacity, Dispatcher, Event, HandOut, Refusal, Settings as PolicySettings, Weights,
+};
+use pagurus_domain::id::{Incarnation, OrderNo};
+use pagurus_domain::order::{Mode, Priority};
+use pagurus_runtime::metrics::{Count, Level};
+use pagurus_runtime::node::chain;
+use pagurus_runtime::{Host, news as runtime_news};
+use pagurus_wire::message::{self, HandOuts, News, news};
+
+use crate::lease::Lease;
+use crate::reading::{Reader, number, queue_heads, ready_news};
+
+/// Hand-outs of one turn: more wait for the next, so that news is heard in between.
+const MAX_HAND_OUTS: usize = 2000;
+/// Messages of news taken in one turn; each carries many items.
+const MAX_NEWS: usize = 200;
+/// News kept by the broker while a turn takes long; what is dropped is found by re-reading.
+const MAX_WAITING_NEWS: u32 = 50_000;
+/// A turn that takes longer is told.
+const SLOW_TURN: Duration = Duration::from_millis(250);
+/// How long a hand-out may stay without a word before the tables are asked.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Leads until the lease is lost or the process is to stop.
+///
+/// # Errors
+/// The tables could not be read at the start.
+pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
+    // News is listened to before the tables are read: what happens in between is heard.
+    let consumer = host.broker.consume(ConsumeSpec {
+        queue: QueueSource::Exclusive {
+            name_hint: format!("news.{}", lease.epoch),
+            bindings: vec![(host.broker.names().news.clone(), news::DISPATCH.to_owned())],
+            max_length: MAX_WAITING_NEWS,
+        },
+        prefetch: 1000,
+        ack_on_take: true,
+    })?;
+    let mut leader = Leader {
+        host,
+        lease,
+        dispatcher: Dispatcher::new(policy(host)),
+        reader: Reader::default(),
+        workers_changed: false,
+    };
+    let begun = Instant::now();
+    let count = leader.reader.rebuild(host, &mut leader.dispatcher).await.context("reading what is ready")?;
+    tracing::info!(ready = count, took_ms = begun.elapsed().as_millis(), "all that may run is known");
+    leader.lead(&consumer).await;
+    Ok(())
+}
+
+fn policy(host: &Host) -> PolicySettings {
+    let distribution = &host.settings.distribution;
+    PolicySettings {
+        capacity: Capacity {
+            parallel: count(distribution.parallel_count),
+            sequential: count(distribution.sequential_count),
+        },
+        weights: Weights { high: distribution.high, normal: distribution.normal, low: distribution.low },
+        grace: GRACE,
+        queue_period: GRACE,
+    }
+}
+
+fn count(setting: usize) -> u32 {
+    u32::try_from(setting).unwrap_or(u32::MAX)
+}
+
+struct Leader<'a> {
+    host: &'a Host,
+    lease: &'a Lease,
+    dispatcher: Dispatcher,
+    reader: Reader,
+    workers_changed: bool,
+}
+
+/// What the loop wakes up for.
+enum Turn {
+    News(Vec<Delivery>),
+    Reread,
+    Wake,
+    Stop,
+}
+
+impl Leader<'_> {
+    async fn lead(&mut self, consumer: &Consumer) {
+        let period = self.host.settings.dispatcher.reread;
+        let mut reread = tokio::time::interval(period);
+        reread.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut full = false;
+        loop {
+            let turn = self.next_turn(consumer, &mut reread, full).await;
+            let begun = Instant::now();
+            match turn {
+                Turn::Stop => return,
+                Turn::Wake => {}
+                Turn::News(deliveries) => deliveries.iter().for_each(|delivery| self.hear(delivery)),
+                Turn::Reread => self.reread().await,
+            }
+            if self.workers_changed {
+                self.workers_changed = false;
+                self.read_workers().await;
+            }
+            if let Err(error) = queue_heads(self.host, &mut self.dispatcher).await {
+                self.trouble("queue heads", &error);
+            }
+            let hand_outs = self.dispatcher.poll(Timestamp::now(), MAX_HAND_OUTS);
+            full = hand_outs.len() == MAX_HAND_OUTS;
+            if !hand_outs.is_empty() {
+                self.send(hand_outs).await;
+            }
+            if begun.elapsed() > SLOW_TURN {
+                tracing::info!(took_ms = begun.elapsed().as_millis(), "a slow turn");
+            }
+        }
+    }
+
+    async fn next_turn(&self, consumer: &Consumer, reread: &mut tokio::time::Interval, full: bool) -> Turn {
+        let wake = async {
+            match self.dispatcher.next_wake() {
+                _ if full => {}
+                None => std::future::pending::<()>().await,
+                Some(at) => {
+                    let wait = Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default();
+                    tokio::time::sleep(wait).await;
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.lease.lost.cancelled() => Turn::Stop,
+            () = self.host.draining.cancelled() => Turn::Stop,
+            _ = reread.tick() => Turn::Reread,
+            deliveries = consumer.next_batch(MAX_NEWS) => Turn::News(deliveries),
+            () = wake => Turn::Wake,
+        }
+    }
+
+    fn hear(&mut self, delivery: &Delivery) {
+        let Ok(told) = serde_json::from_slice::<News>(&delivery.body) else {
+            self.host.metrics.count(Count::BrokerErrors, "unreadable news", 1);
+            return;
+        };
+        let now = Timestamp::now();
+        if !told.ready.is_empty() {
+            self.dispatcher.handle(Event::Ready(told.ready.into_iter().map(ready_news).collect()), now);
+        }
+        for ended in told.ended {
+            let event = Event::Ended {
+                no: OrderNo(ended.no),
+                attempt: number(ended.attempt),
+                left_queue: ended.left_queue.map(Into::into),
+            };
+            self.dispatcher.handle(event, now);
+        }
+        for refused in told.refused {
+            if let Some(event) = self.refusal(&refused) {
+                self.dispatcher.handle(event, now);
+            }
+        }
+        for left in told.left {
+            let no = OrderNo(left.no);
+            if let Some(attempt) = left.attempt {
+                self.dispatcher.handle(Event::LeftReady { no, attempt: number(attempt) }, now);
+            }
+            if let Some(queue) = left.queue {
+                self.dispatcher.handle(Event::LeftQueue { no, queue: queue.into() }, now);
+            }
+        }
+        self.workers_changed |= told.workers_changed;
+    }
+
+    /// A refusal of what another dispatcher handed out means nothing here.
+    fn refusal(&self, refused: &message::Refused) -> Option<Event> {
+        let why = match refused.why {
+            message::Refusal::Gone => Refusal::Gone,
+            message::Refusal::Behind => Refusal::Behind,
+            message::Refusal::Busy => Refusal::Busy,
+            message::Refusal::StaleEpoch => Refusal::Epoch,
+        };
+        (refused.epoch == self.lease.epoch.0).then(|| Event::Refused {
+            hand_out: HandOut {
+                no: OrderNo(refused.no),
+                attempt: number(refused.attempt),
+                node: Incarnation(refused.node),
+                serial: refused.serial,
+            },
+            why,
+        })
+    }
+
+    async fn reread(&mut self) {
+        if let Err(error) = self.reader.turn(self.host, &mut self.dispatcher).await {
+            self.trouble("re-reading", &error);
+        }
+        self.show();
+    }
+
+    async fn read_workers(&mut self) {
+        let read = async {
+            let client = self.host.store.recovery().await?;
+            self.reader.workers(&client, &mut self.dispatcher).await
+        };
+        if let Err(error) = read.await {
+            self.trouble("workers", &error);
+        }
+    }
+
+    /// One message to each node, with all that it is to run.
+    async fn send(&self, hand_outs: Vec<HandOut>) {
+        self.host.metrics.count(Count::HandOuts, "", hand_outs.len() as u64);
+        let mut by_node: BTreeMap<Incarnation, Vec<(i64, i32, u64)>> = BTreeMap::new();
+        for hand_out in hand_outs {
+            let attempt = i32::try_from(hand_out.attempt).unwrap_or(i32::MAX);
+            by_node.entry(hand_out.node).or_default().push((hand_out.no.0, attempt, hand_out.serial));
+        }
+        let messages = by_node
+            .into_iter()
+            .map(|(node, orders)| {
+                let told = HandOuts { epoch: self.lease.epoch.0, orders };
+                (node.to_string(), runtime_news::body(&told))
+            })
+            .collect();
+        // What does not arrive is doubted after the grace, looked up, and handed out again.
+        runtime_news::send_to(self.host, self.host.broker.names().work.clone(), messages).await;
+    }
+
+    fn show(&self) {
+        let stats = self.dispatcher.stats();
+        for (priority, waiting) in Priority::ALL.iter().zip(stats.waiting) {
+            self.host.metrics.level(Level::Ready, priority.as_str(), waiting as f64);
+        }
+        for (mode, count) in [(Mode::Parallel, stats.parallel), (Mode::Sequential, stats.sequential)] {
+            self.host.metrics.level(Level::InProgress, mode.as_str(), count as f64);
+        }
+    }
+
+    fn trouble(&self, operation: &'static str, error: &pagurus_store::Error) {
+        self.host.metrics.count(Count::StoreErrors, operation, 1);
+        tracing::warn!(operation, error = chain(error), "the tables could not be read");
+    }
+}

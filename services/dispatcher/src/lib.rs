@@ -1,0 +1,49 @@
+//! Dispatcher: decides what runs next. One is active, by a lease with a growing epoch; the others
+//! stand by.
+//!
+//! The active one writes nothing for an order: its hand-outs carry its epoch, and the claim of a
+//! worker checks that epoch in the transaction that takes the stage. What it knows is in memory
+//! and comes from the tables; news between services only makes it quicker.
+
+mod event_loop;
+mod lease;
+mod reading;
+
+use std::time::Duration;
+
+use pagurus_runtime::Host;
+use pagurus_runtime::metrics::Level;
+
+/// Runs until the process is to stop: stands by, leads when the lease is free, stands by again
+/// when it is lost.
+///
+/// # Errors
+/// What keeps the service from working at all.
+pub async fn run(host: Host) -> anyhow::Result<()> {
+    host.at_work(true).await;
+    let ttl = host.settings.dispatcher.lease_ttl;
+    loop {
+        host.metrics.level(Level::Leader, "", 0.0);
+        if let Some(lease) = lease::acquire(&host, ttl).await {
+            host.metrics.level(Level::Leader, "", 1.0);
+            host.metrics.level(Level::Epoch, "", lease.epoch.0 as f64);
+            tracing::info!(epoch = %lease.epoch, "leading");
+            host.at_work(false).await;
+            let outcome = event_loop::lead(&host, &lease).await;
+            // Whoever waits for the lease gets it now, not when it runs out.
+            lease::resign(&host).await;
+            match outcome {
+                Ok(()) => tracing::info!(epoch = %lease.epoch, "no longer leading"),
+                Err(error) => {
+                    tracing::warn!(epoch = %lease.epoch, error = format!("{error:#}"), "leading ended")
+                }
+            }
+            host.at_work(true).await;
+        }
+        // A third of the lease: a free one is found soon, and nobody is kept busy by asking.
+        if host.rest((ttl / 6).max(Duration::from_millis(50))).await {
+            host.readiness.not_ready("draining");
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What the dispatcher reads: everything at the start, a little all the time, so that lost news
+//! is found.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use pagurus_domain::dispatch::{Dispatcher, Event, Lane, Member, Place, QueueHead, Ready, Running, Snapshot};
+use pagurus_domain::id::{Incarnation, OrderNo};
+use pagurus_domain::order::Priority;
+use pagurus_runtime::Host;
+use pagurus_store::stages::{self, ReadyStage};
+use pagurus_store::{Client, Error, cluster, queues};
+use pagurus_wire::message;
+
+/// Rows of one page: a few milliseconds each.
+const PAGE: i64 = 5000;
+/// Queues looked up in one turn.
+const QUEUES: usize = 500;
+
+/// Reads on where the last call ended.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    /// Pages of what is ready come after this number; from the start when all were read.
+    after: OrderNoOrStart,
+    /// The workers as they were told last.
+    workers: BTreeMap<Incarnation, (u32, bool)>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct OrderNoOrStart(i64);
+
+impl Reader {
+    /// Reads everything, page by page; how many stages may run.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn rebuild(&mut self, host: &Host, dispatcher: &mut Dispatcher) -> Result<usize, Error> {
+        let client = host.store.recovery().await?;
+        let mut count = 0;
+        loop {
+            let page = self.page(&client, dispatcher).await?;
+            count += page;
+            // Between two pages the lease is renewed and signals are seen.
+            tokio::task::yield_now().await;
+            if page == 0 {
+                break;
+            }
+        }
+        self.workers(&client, dispatcher).await?;
+        self.in_progress(&client, dispatcher).await?;
+        Ok(count)
+    }
+
+    /// One turn of the slow pass: a page of what is ready, what is in progress, the workers.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn turn(&mut self, host: &Host, dispatcher: &mut Dispatcher) -> Result<(), Error> {
+        let client = host.store.recovery().await?;
+        self.page(&client, dispatcher).await?;
+        self.workers(&client, dispatcher).await?;
+        self.in_progress(&client, dispatcher).await
+    }
+
+    async fn page(&mut self, client: &Client, dispatcher: &mut Dispatcher) -> Result<usize, Error> {
+        let page = stages::ready_page(client, OrderNo(self.after.0), PAGE).await?;
+        // After the last page comes the first again.
+        self.after = OrderNoOrStart(page.last().map_or(0, |stage| stage.no.0));
+        let count = page.len();
+        dispatcher.handle(Event::Ready(page.into_iter().map(ready).collect()), Timestamp::now());
+        Ok(count)
+    }
+
+    /// Tells the dispatcher which workers came, changed and went.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn workers(&mut self, client: &Client, dispatcher: &mut Dispatcher) -> Result<(), Error> {
+        let now = Timestamp::now();
+        let present: BTreeMap<Incarnation, (u32, bool)> = cluster::workers(client)
+            .await?
+            .into_iter()
+            .map(|(node, room, takes)| (node, (room, takes)))
+            .collect();
+        for (node, state) in &present {
+            if self.workers.get(node) == Some(state) {
+                continue;
+            }
+            let event = match *state {
+                (concurrency, true) => Event::NodeUp { node: *node, concurrency },
+                (_, false) => Event::NodeDraining { node: *node },
+            };
+            dispatcher.handle(event, now);
+        }
+        for node in self.workers.keys().filter(|node| !present.contains_key(node)) {
+            dispatcher.handle(Event::NodeDown { node: *node }, now);
+        }
+        self.workers = present;
+        Ok(())
+    }
+
+    /// What is in progress, by the rows: ready ones first, so that a stage that is being claimed
+    /// is seen in one of the two.
+    async fn in_progress(&self, client: &Client, dispatcher: &mut Dispatcher) -> Result<(), Error> {
+        let doubtful: Vec<i64> = dispatcher.doubtful(Timestamp::now()).iter().map(|no| no.0).collect();
+        let still =
+            if doubtful.is_empty() { Vec::new() } else { stages::still_ready(client, &doubtful).await? };
+        let running = stages::running(client).await?;
+        let snapshot = Snapshot {
+            ready: still.into_iter().map(|(no, attempt)| (no, number(attempt))).collect(),
+            running: running
+                .into_iter()
+                .map(|stage| Running {
+                    no: stage.no,
+                    attempt: number(stage.attempt),
+                    node: stage.node,
+                    flow: stage.flow.into(),
+                    queue: stage.queue.map(Arc::from),
+                })
+                .collect(),
+        };
+        dispatcher.handle(Event::InProgress(snapshot), Timestamp::now());
+        Ok(())
+    }
+}
+
+/// Reads the heads of queues that the dispatcher is in doubt about.
+///
+/// # Errors
+/// The database fails.
+pub(crate) async fn queue_heads(host: &Host, dispatcher: &mut Dispatcher) -> Result<(), Error> {
+    let wanted = dispatcher.wanted_queues(Timestamp::now(), QUEUES);
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let client = host.store.recovery().await?;
+    let names: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+    let mut heads: BTreeMap<String, Member> = queues::heads(&client, &names)
+        .await?
+        .into_iter()
+        .map(|member| {
+            let head = Member { no: member.no, position: member.position, ready: member.ready.map(ready) };
+            (member.queue, head)
+        })
+        .collect();
+    let told = wanted.into_iter().map(|queue| QueueHead { head: heads.remove(&*queue), queue }).collect();
+    dispatcher.handle(Event::QueueHeads(told), Timestamp::now());
+    Ok(())
+}
+
+fn ready(stage: ReadyStage) -> Ready {
+    Ready {
+        no: stage.no,
+        attempt: number(stage.attempt),
+        flow: stage.flow.into(),
+        priority: stage.priority,
+        lane: if stage.woken { Lane::Woken } else { Lane::Fresh },
+        place: stage.place.map(|(queue, position)| Place { queue: queue.into(), position }),
+    }
+}
+
+/// A ready stage as news tells it.
+pub(crate) fn ready_news(told: message::Ready) -> Ready {
+    Ready {
+        no: OrderNo(told.no),
+        attempt: number(told.attempt),
+        flow: told.flow.into(),
+        priority: told.priority.parse().unwrap_or(Priority::Normal),
+        lane: if told.woken { Lane::Woken } else { Lane::Fresh },
+        place: told.place.map(|place| Place { queue: place.queue.into(), position: place.position }),
+    }
+}
+
+/// Numbers of hand-outs count from 1.
+pub(crate) fn number(attempt: i32) -> u32 {
+    u32::try_from(attempt).unwrap_or(0)
+}

@@ -1,0 +1,58 @@
+//! Callbacks: answers of called systems, stored whatever becomes of them.
+
+use std::time::Instant;
+
+use pagurus_domain::id::RequestId;
+use pagurus_runtime::metrics::{Count, Span};
+use pagurus_runtime::{Host, news};
+use pagurus_store::Error;
+use pagurus_store::requests::{self, NewCallback, Verdict};
+use uuid::Uuid;
+
+/// Longest text kept of the name by which a callback calls its request.
+const MAX_NAMED_BYTES: usize = 255;
+/// Longest step status kept.
+const MAX_STEP_STATUS_BYTES: usize = 1024;
+
+/// An answer as it came.
+pub(crate) type NewAnswer = NewCallback;
+
+/// Makes an answer of what came in. Text that the database could not hold is made harmless.
+pub(crate) fn new_answer(
+    named: &str,
+    step_status: Option<&str>,
+    headers: Option<String>,
+    body: Vec<u8>,
+) -> NewAnswer {
+    let clean = |text: &str, max: usize| {
+        let mut text = text.replace('\0', "\u{fffd}");
+        text.truncate(text.floor_char_boundary(max));
+        text
+    };
+    NewCallback {
+        named: clean(named, MAX_NAMED_BYTES),
+        request: Uuid::try_parse(named).ok().map(RequestId),
+        step_status: step_status.map(|text| clean(text, MAX_STEP_STATUS_BYTES)),
+        headers: headers.map(|text| text.replace('\0', "\u{fffd}")),
+        body,
+    }
+}
+
+/// Stores a batch of answers and wakes the orders whose last open request was answered.
+///
+/// # Errors
+/// The database failed: the same call may be repeated, doubles are told apart.
+pub(crate) async fn answer(host: &Host, batch: &[NewAnswer]) -> Result<Vec<Verdict>, Error> {
+    let begun = Instant::now();
+    let mut client = host.store.work().await?;
+    let tx = client.transaction().await?;
+    let (verdicts, woken) = requests::answer(&tx, batch).await?;
+    tx.commit().await?;
+    drop(client);
+    news::ready(host, &woken).await;
+    for verdict in &verdicts {
+        host.metrics.count(Count::Callbacks, verdict.as_str(), 1);
+    }
+    host.metrics.span(Span::Batch, "answer", begun.elapsed());
+    Ok(verdicts)
+}

@@ -1,0 +1,200 @@
+//! The HTTP door: routes, limits, and how problems are answered.
+
+mod cluster;
+mod explain;
+mod orders;
+mod scenarios;
+mod views;
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::IntoResponse;
+use axum::routing::{get, post, put};
+use bytes::Bytes;
+use jiff::Timestamp;
+use pagurus_runtime::Host;
+use pagurus_runtime::metrics::Count;
+use pagurus_runtime::node::chain;
+use pagurus_wire::problem::{Problem, Type};
+
+use crate::Intake;
+
+/// A body that has not arrived by then is given up.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Media type of problems (RFC 9457).
+const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+/// All routes of the API.
+pub(crate) fn router(intake: Intake) -> Router {
+    Router::new()
+        .route("/v1/orders", post(orders::create).get(orders::list))
+        .route("/v1/orders/batch", post(orders::create_batch).get(orders::view_named_batch))
+        .route("/v1/orders/{id}", get(orders::view))
+        .route("/v1/orders/{id}/wait", get(orders::wait))
+        .route("/v1/orders/{id}/{part}", get(views::part).post(orders::action))
+        .route("/v1/callbacks/{request}", post(orders::callback))
+        .route("/v1/scenarios", get(scenarios::list))
+        .route("/v1/scenarios/check", post(scenarios::check))
+        .route("/v1/scenarios/{name}", put(scenarios::apply).get(scenarios::show))
+        .route("/v1/scenarios/{name}/versions", get(scenarios::versions))
+        .route("/v1/nodes", get(cluster::nodes))
+        .route("/v1/leases", get(cluster::leases))
+        .route("/v1/queues", get(cluster::queues))
+        .route("/v1/queues/{name}/release", post(cluster::release))
+        .fallback(|| async { Answer(Problem::new(Type::NotFound, "there is nothing at this path")) })
+        .method_not_allowed_fallback(|| async {
+            Answer(Problem::new(Type::MethodNotAllowed, "this path does not know the method"))
+        })
+        .with_state(intake)
+        .layer(middleware::from_fn(in_our_words))
+}
+
+/// Longest refusal of the framework that is told on.
+const MAX_REFUSAL_BYTES: usize = 4096;
+
+/// Keeps from the handlers what no name here can hold, and says in our words what the framework refuses in its own.
+async fn in_our_words(request: Request, next: Next) -> Response<Body> {
+    // The character NUL, which the database cannot hold: nothing has such a name.
+    if request.uri().path().contains("%00") {
+        return Answer(Problem::new(Type::NotFound, "no name contains the character NUL")).into_response();
+    }
+    if request.uri().query().is_some_and(|query| query.contains("%00")) {
+        return Answer(Problem::new(Type::Invalid, "the query contains the character NUL")).into_response();
+    }
+    let response = next.run(request).await;
+    let ours = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == PROBLEM);
+    if response.status() != StatusCode::BAD_REQUEST || ours {
+        return response;
+    }
+    // The path or the query could not be read.
+    let told = to_bytes(response.into_body(), MAX_REFUSAL_BYTES).await.unwrap_or_default();
+    Answer(Problem::new(Type::Invalid, String::from_utf8_lossy(&told))).into_response()
+}
+
+/// A problem as an answer.
+#[derive(Debug)]
+pub(crate) struct Answer(pub Problem);
+
+impl From<Problem> for Answer {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
+    }
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response<Body> {
+        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        // Plain data always serializes.
+        let body = serde_json::to_vec(&self.0).unwrap_or_default();
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, PROBLEM);
+        if matches!(self.0.status, 429 | 503) {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
+
+/// What handlers return.
+pub(crate) type Outcome<T> = Result<T, Answer>;
+
+/// Reads a body under its limit.
+pub(crate) async fn body_of(body: Body, max: usize) -> Outcome<Bytes> {
+    match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, max)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) if is_length_limit(&error) => {
+            Err(Problem::new(Type::TooLarge, format!("the body has more than {max} bytes")).into())
+        }
+        Ok(Err(_)) => Err(Problem::new(Type::Malformed, "the body ended before its length").into()),
+        Err(_) => {
+            Err(Problem::new(Type::Malformed, format!("the body did not arrive within {BODY_TIMEOUT:?}"))
+                .into())
+        }
+    }
+}
+
+fn is_length_limit(error: &axum::Error) -> bool {
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    while let Some(inner) = cause {
+        if inner.is::<http_body_util::LengthLimitError>() {
+            return true;
+        }
+        cause = inner.source();
+    }
+    false
+}
+
+/// A failure of the database as a problem: it may be repeated, or it is a defect of ours.
+pub(crate) fn store_problem(host: &Host, operation: &str, error: &pagurus_store::Error) -> Problem {
+    host.metrics.count(Count::StoreErrors, operation, 1);
+    if error.is_transient() {
+        tracing::warn!(operation, error = chain(error), "the database failed");
+        return Problem::new(Type::Unavailable, "the database does not answer; repeat the same request");
+    }
+    tracing::error!(operation, error = chain(error), "a statement failed");
+    Problem::new(Type::Internal, "the engine failed; its log says more")
+}
+
+/// A sending time: RFC 3339, or milliseconds since 1970.
+pub(crate) fn read_sent_time(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    text.parse::<Timestamp>()
+        .ok()
+        .or_else(|| text.parse::<i64>().ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()))
+}
+
+/// The sending time of a request.
+pub(crate) fn sent_time_of(headers: &HeaderMap) -> Option<Timestamp> {
+    ["request-sent-time", "crab-request-sent-time"]
+        .iter()
+        .find_map(|name| headers.get(*name))
+        .and_then(|value| value.to_str().ok())
+        .and_then(read_sent_time)
+}
+
+/// A well-formed `traceparent` (W3C Trace Context, version 00); anything else is as good as none.
+pub(crate) fn read_trace(parent: &str) -> Option<String> {
+    let parts: Vec<&str> = parent.split('-').collect();
+    let hex = |part: &str, length: usize| {
+        part.len() == length
+            && part.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    };
+    let zero = |part: &str| part.bytes().all(|byte| byte == b'0');
+    let [version, trace, span, flags] = parts[..] else { return None };
+    let good =
+        version == "00" && hex(trace, 32) && hex(span, 16) && hex(flags, 2) && !zero(trace) && !zero(span);
+    good.then(|| parent.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amqp_3_only_well_formed_trace_contexts_are_taken() {
+        let good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        assert_eq!(read_trace(good).as_deref(), Some(good));
+        for bad in [
+            "",
+            "00-0-0-01",
+            &good.to_uppercase(),
+            &good.replace("0af7651916cd43dd8448eb211c80319c", &"0".repeat(32)),
+        ] {
+            assert_eq!(read_trace(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn ord_17_a_sending_time_is_a_date_or_milliseconds() {
+        let date = read_sent_time("2026-01-01T03:00:00+03:00");
+        assert_eq!(date, read_sent_time("1767225600000"));
+        assert!(date.is_some() && read_sent_time("yesterday").is_none());
+    }
+}

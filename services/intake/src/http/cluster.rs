@@ -1,0 +1,86 @@
+//! Nodes, leases and queues.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use pagurus_store::{cluster, control};
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::{Value, json};
+
+use super::{Answer, Outcome, body_of, store_problem};
+use crate::{Intake, act, register};
+
+/// Queues listed at most.
+const MAX_QUEUES: i64 = 500;
+
+/// `GET /v1/nodes`
+pub(super) async fn nodes(State(intake): State<Intake>) -> Outcome<Json<Value>> {
+    let nodes = async {
+        let client = intake.host.store.api().await?;
+        cluster::nodes(&client).await
+    }
+    .await
+    .map_err(|error| store_problem(&intake.host, "nodes", &error))?;
+    let items: Vec<Value> = nodes
+        .into_iter()
+        .map(|node| {
+            json!({
+                "name": node.name, "role": node.role.as_str(), "incarnation": node.incarnation.0,
+                "address": node.address, "version": node.version, "status": node.status,
+                "startedAt": node.started_at, "endedAt": node.ended_at, "seenAt": node.seen_at,
+                "concurrency": node.concurrency,
+            })
+        })
+        .collect();
+    Ok(Json(json!({"items": items})))
+}
+
+/// `GET /v1/leases`
+pub(super) async fn leases(State(intake): State<Intake>) -> Outcome<Json<Value>> {
+    let leases = async {
+        let client = intake.host.store.api().await?;
+        cluster::leases(&client).await
+    }
+    .await
+    .map_err(|error| store_problem(&intake.host, "leases", &error))?;
+    let items: Vec<Value> = leases
+        .into_iter()
+        .map(|lease| json!({"name": lease.name, "holder": lease.holder, "until": lease.until, "epoch": lease.epoch.0}))
+        .collect();
+    Ok(Json(json!({"items": items})))
+}
+
+/// `GET /v1/queues`
+pub(super) async fn queues(State(intake): State<Intake>) -> Outcome<Json<Value>> {
+    let queues = async {
+        let client = intake.host.store.api().await?;
+        control::list_queues(&client, MAX_QUEUES).await
+    }
+    .await
+    .map_err(|error| store_problem(&intake.host, "queues", &error))?;
+    let items: Vec<Value> = queues
+        .into_iter()
+        .map(|queue| {
+            let since = jiff::Timestamp::from_millisecond(queue.position).ok();
+            json!({"queue": queue.name, "holder": queue.holder, "orders": queue.members, "holderRegisteredAt": since})
+        })
+        .collect();
+    Ok(Json(json!({"items": items})))
+}
+
+/// `POST /v1/queues/{name}/release`, with a reason
+pub(super) async fn release(
+    State(intake): State<Intake>,
+    Path(name): Path<String>,
+    body: Body,
+) -> Outcome<Json<Value>> {
+    let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
+    let asked = register::parse(&bytes)?;
+    let Some(reason) = asked.get("reason").and_then(Value::as_str).filter(|reason| !reason.is_empty()) else {
+        let mut problem = Problem::new(Type::Invalid, "/reason is missing: say why the queue is released");
+        problem.pointer = Some("/reason".into());
+        return Err(Answer(problem));
+    };
+    let released = act::release_queue(&intake, &name, "api", reason).await?;
+    Ok(Json(json!({"queue": name, "released": released})))
+}

@@ -1,0 +1,87 @@
+//! "Why is it not running?", in one plain sentence (ORD-28).
+
+use pagurus_domain::order::Status;
+use pagurus_store::orders::OrderView as Row;
+use pagurus_store::{Client, Error, control, queues, requests};
+use pagurus_wire::order::Explanation;
+
+/// Explains where an order stands and what it waits for.
+///
+/// # Errors
+/// The database fails.
+pub(super) async fn explain(client: &Client, row: &Row) -> Result<Explanation, Error> {
+    let explanation = match row.status {
+        Status::Running => running(row),
+        status if status.is_final() => ended(row),
+        _ => match (row.ready_since, row.due_at) {
+            (Some(since), _) => ready(client, row, since).await?,
+            (None, Some(due)) => suspended(client, row, due).await?,
+            (None, None) => {
+                "it has neither a place among what may run nor a timer; recovery looks at it".into()
+            }
+        },
+    };
+    Ok(Explanation { id: row.id.clone(), status: row.status.to_string(), explanation })
+}
+
+fn running(row: &Row) -> String {
+    match (&row.running, &row.node) {
+        (Some((attempt, since)), Some(node)) => {
+            format!("handed out to node {node} at {since}, attempt {attempt}")
+        }
+        (Some((attempt, since)), None) => {
+            format!(
+                "handed out at {since}, attempt {attempt}, to a node that is gone; it will fail over soon"
+            )
+        }
+        (None, _) => format!(
+            "its worker was lost or late; it waits to be handed out again as attempt {}",
+            row.attempt + 1
+        ),
+    }
+}
+
+fn ended(row: &Row) -> String {
+    let at = row.finished_at.map(|at| at.to_string()).unwrap_or_default();
+    match &row.error_message {
+        Some(message) => {
+            let class = row.error_class.as_deref().unwrap_or("unclassified");
+            format!("it ended `{}` at {at}: {class}: {message}", row.status)
+        }
+        None => format!("it ended `{}` at {at}", row.status),
+    }
+}
+
+async fn ready(client: &Client, row: &Row, since: jiff::Timestamp) -> Result<String, Error> {
+    if let (Some(queue), Some(position)) = (&row.queue, row.position) {
+        let before = queues::before(client, queue, position).await?;
+        if let Some((holder, since)) = control::holder(client, queue).await?.filter(|_| before > 0) {
+            return Ok(format!(
+                "number {} in queue `{queue}`, which order `{holder}`, there since {since}, holds",
+                before + 1
+            ));
+        }
+    }
+    Ok(format!("it may run since {since} and waits for the dispatcher to hand it to a worker"))
+}
+
+async fn suspended(client: &Client, row: &Row, due: jiff::Timestamp) -> Result<String, Error> {
+    Ok(match row.status {
+        Status::Wait => {
+            let open: Vec<String> = requests::of_order(client, row.no)
+                .await?
+                .iter()
+                .filter(|request| request["status"] == "open" && request["awaited"] == true)
+                .filter_map(|request| request["name"].as_str().map(|name| format!("`{name}`")))
+                .collect();
+            format!("waits for the callback of {} until {due}", open.join(", "))
+        }
+        Status::Retry => {
+            let class = row.error_class.as_deref().unwrap_or("unclassified");
+            let message = row.error_message.as_deref().unwrap_or_default();
+            format!("waits to repeat after `{class}` ({message}); next attempt at {due}")
+        }
+        Status::Postponed => format!("it is not to start before {due}"),
+        _ => format!("it sleeps until {due}"),
+    })
+}

@@ -1,0 +1,323 @@
+//! Orders: register, list, read, wait, act.
+
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, Response, StatusCode, header};
+use axum::response::IntoResponse;
+use bytes::Bytes;
+use jiff::Timestamp;
+use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::Status;
+use pagurus_runtime::batch::Failed;
+use pagurus_store::orders;
+use pagurus_store::requests::Verdict;
+use pagurus_wire::order::{OrderLine, OrderView, Page, Registered, StatusView};
+use pagurus_wire::problem::{Problem, Type};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Answer, Outcome, body_of, read_trace, sent_time_of, store_problem, views};
+use crate::Intake;
+use crate::act::{self, Action, Asked, Restart, not_found};
+use crate::answer::new_answer;
+use crate::register::{self, Outcome as Registration, Submission};
+
+/// Registrations of one batch request that wait for the database at a time.
+const BATCH_WINDOW: usize = 1000;
+/// Longest long poll.
+const MAX_WAIT: Duration = Duration::from_secs(120);
+/// Longest list.
+const MAX_LIMIT: i64 = 500;
+
+/// `POST /v1/orders`
+pub(super) async fn create(
+    State(intake): State<Intake>,
+    headers: HeaderMap,
+    body: Body,
+) -> Outcome<Response<Body>> {
+    let body = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
+    let request = register::read(&body)?;
+    let id = request.id.clone();
+    let outcome = submit(&intake, request, &headers).await?;
+    if let Some(problem) = outcome.problem() {
+        return Err(Answer(problem));
+    }
+    let status = match outcome {
+        Registration::Accepted { .. } => StatusCode::CREATED,
+        _ => StatusCode::OK,
+    };
+    let location = format!("/v1/orders/{}", pagurus_domain::scenario::value::percent_encode(&id));
+    let answer = registered(Some(id), &outcome);
+    Ok((status, [(header::LOCATION, location)], Json(answer)).into_response())
+}
+
+async fn submit(
+    intake: &Intake,
+    request: pagurus_domain::order::registration::Request,
+    headers: &HeaderMap,
+) -> Outcome<Registration> {
+    let submission = Submission {
+        request,
+        sent_at: sent_time_of(headers),
+        received_at: Timestamp::now(),
+        trace: headers.get("traceparent").and_then(|value| value.to_str().ok()).and_then(read_trace),
+    };
+    intake
+        .registrations
+        .submit(submission)
+        .await
+        .map_err(|failed| failed_problem(intake, "register", &failed))
+}
+
+fn failed_problem<E>(intake: &Intake, operation: &str, failed: &Failed<E>) -> Answer
+where
+    E: std::error::Error + std::borrow::Borrow<pagurus_store::Error>,
+{
+    Answer(match failed {
+        Failed::Handler(error) => store_problem(&intake.host, operation, error.borrow()),
+        Failed::Gone(_) => Problem::new(Type::Unavailable, "this node is stopping; repeat the same request"),
+    })
+}
+
+fn registered(id: Option<String>, outcome: &Registration) -> Registered {
+    let clamped = matches!(outcome, Registration::Accepted { clamped: true, .. });
+    Registered {
+        id,
+        status: outcome.word().to_owned(),
+        order_status: outcome.status().map(|status| status.to_string()),
+        note: clamped.then(|| "the sending time lay in the future; the time of receipt counts".to_owned()),
+        error: outcome.problem(),
+    }
+}
+
+/// `POST /v1/orders/batch`: a JSON array, or one order a line.
+pub(super) async fn create_batch(
+    State(intake): State<Intake>,
+    headers: HeaderMap,
+    body: Body,
+) -> Outcome<Json<Vec<Registered>>> {
+    let settings = &intake.host.settings.intake;
+    let body = body_of(body, settings.max_batch_body_bytes).await?;
+    let items = read_items(&headers, &body)?;
+    if items.len() > settings.max_batch_orders {
+        let told = format!("{} orders in one batch, more than {}", items.len(), settings.max_batch_orders);
+        return Err(Answer(Problem::new(Type::TooLarge, told)));
+    }
+    let mut answers = Vec::with_capacity(items.len());
+    let mut items = items.into_iter();
+    loop {
+        let window: Vec<_> = items.by_ref().take(BATCH_WINDOW).collect();
+        if window.is_empty() {
+            return Ok(Json(answers));
+        }
+        answers.extend(
+            futures_util::future::join_all(
+                window.into_iter().map(|item| create_item(&intake, &headers, item)),
+            )
+            .await,
+        );
+    }
+}
+
+fn read_items(headers: &HeaderMap, body: &Bytes) -> Outcome<Vec<Result<Value, Problem>>> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if kind.starts_with("application/x-ndjson") || kind.starts_with("application/jsonl") {
+        return Ok(body
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.trim_ascii().is_empty())
+            .map(register::parse)
+            .collect());
+    }
+    match register::parse(body)? {
+        Value::Array(items) => Ok(items.into_iter().map(Ok).collect()),
+        _ => {
+            Err(Answer(Problem::new(Type::Invalid, "a batch is a JSON array, or NDJSON with its media type")))
+        }
+    }
+}
+
+async fn create_item(intake: &Intake, headers: &HeaderMap, item: Result<Value, Problem>) -> Registered {
+    let named =
+        item.as_ref().ok().and_then(|value| value.get("id")).and_then(Value::as_str).map(str::to_owned);
+    let outcome = match item.and_then(|value| register::read_value(&value)) {
+        Err(problem) => Registration::Rejected(problem),
+        Ok(request) => match submit(intake, request, headers).await {
+            Ok(outcome) => outcome,
+            Err(Answer(problem)) => Registration::Rejected(problem),
+        },
+    };
+    registered(named, &outcome)
+}
+
+/// Query of a list.
+#[derive(Debug, Deserialize)]
+pub(super) struct ListQuery {
+    scenario: Option<String>,
+    status: Option<String>,
+    limit: Option<i64>,
+    cursor: Option<String>,
+}
+
+/// `GET /v1/orders`
+pub(super) async fn list(
+    State(intake): State<Intake>,
+    Query(query): Query<ListQuery>,
+) -> Outcome<Json<Page<OrderLine>>> {
+    let invalid = |pointer: &str, told: String| {
+        let mut problem = Problem::new(Type::Invalid, told);
+        problem.pointer = Some(pointer.to_owned());
+        Answer(problem)
+    };
+    let status = match query.status.as_deref() {
+        None => None,
+        Some(word) => Some(word.parse::<Status>().map_err(|error| invalid("/status", error.to_string()))?),
+    };
+    let limit = query.limit.unwrap_or(50);
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(invalid("/limit", format!("limit must be 1 to {MAX_LIMIT}")));
+    }
+    let below = match query.cursor.as_deref() {
+        None => i64::MAX,
+        Some(cursor) => cursor.parse().map_err(|_| invalid("/cursor", "cursor is not one of ours".into()))?,
+    };
+    let lines = async {
+        let client = intake.host.store.api().await?;
+        orders::list(&client, OrderNo(below), query.scenario.as_deref(), status, limit).await
+    }
+    .await
+    .map_err(|error| store_problem(&intake.host, "list", &error))?;
+    let full = i64::try_from(lines.len()).is_ok_and(|count| count == limit);
+    let next = lines.last().filter(|_| full).map(|line| line.no.to_string());
+    Ok(Json(Page { items: lines.into_iter().map(views::line).collect(), next }))
+}
+
+/// `GET /v1/orders/{id}`
+pub(super) async fn view(State(intake): State<Intake>, Path(id): Path<String>) -> Outcome<Json<OrderView>> {
+    Ok(Json(views::order(&intake, &id).await?))
+}
+
+/// `GET /v1/orders/batch`: an order may bear this name, and the door for batches has taken its path.
+pub(super) async fn view_named_batch(State(intake): State<Intake>) -> Outcome<Json<OrderView>> {
+    Ok(Json(views::order(&intake, "batch").await?))
+}
+
+/// Query of a long poll.
+#[derive(Debug, Deserialize)]
+pub(super) struct WaitQuery {
+    timeout: Option<String>,
+}
+
+/// `GET /v1/orders/{id}/wait?timeout=`: answers when the order is final, or the time is over.
+pub(super) async fn wait(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    Query(query): Query<WaitQuery>,
+) -> Outcome<Json<StatusView>> {
+    let timeout = match query.timeout.as_deref() {
+        None => Duration::from_secs(30),
+        Some(text) => text
+            .parse::<u64>()
+            .map(Duration::from_secs)
+            .or_else(|_| pagurus_domain::document::parse_duration(text))
+            .map_err(|error| Problem::new(Type::Invalid, format!("timeout: {error}")))?,
+    };
+    let begun = Instant::now();
+    let mut pause = Duration::from_millis(10);
+    loop {
+        let view = status_view(&intake, &id).await?;
+        let left = timeout.min(MAX_WAIT).saturating_sub(begun.elapsed());
+        if view.is_final || left.is_zero() {
+            return Ok(Json(view));
+        }
+        // A node that stops answers what it knows.
+        if intake.host.rest(pause.min(left)).await {
+            return Ok(Json(view));
+        }
+        pause = (pause * 3 / 2).min(Duration::from_millis(500));
+    }
+}
+
+/// Status and life of an order.
+pub(super) async fn status_view(intake: &Intake, id: &str) -> Outcome<StatusView> {
+    let found = async {
+        let client = intake.host.store.api().await?;
+        orders::status(&client, id).await
+    }
+    .await
+    .map_err(|error| store_problem(&intake.host, "status", &error))?;
+    let (status, life) = found.ok_or_else(|| not_found(id))?;
+    Ok(StatusView { id: id.to_owned(), status: status.to_string(), is_final: status.is_final(), life })
+}
+
+/// `POST /v1/orders/{id}/{action}`
+pub(super) async fn action(
+    State(intake): State<Intake>,
+    Path((id, word)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: Body,
+) -> Outcome<Json<StatusView>> {
+    let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
+    let asked = if bytes.trim_ascii().is_empty() { json!({}) } else { register::parse(&bytes)? };
+    let asked = Asked::read(&asked)?;
+    let action = match word.as_str() {
+        "cancel" => Action::Cancel,
+        "interrupt" => Action::Interrupt,
+        "kill" => Action::Kill,
+        "restart" => Action::Restart(Restart {
+            from: asked.from,
+            params: asked.params,
+            sent_at: sent_time_of(&headers),
+        }),
+        "resend" => return resend(&intake, &id).await,
+        _ => {
+            let told = "actions are: cancel, interrupt, kill, restart, resend";
+            return Err(Answer(Problem::new(Type::NotFound, told)));
+        }
+    };
+    act::act(&intake, &id, &action, "api", asked.reason.as_deref()).await?;
+    Ok(Json(status_view(&intake, &id).await?))
+}
+
+/// Sends the unconfirmed notifications of an order again.
+async fn resend(intake: &Intake, id: &str) -> Outcome<Json<StatusView>> {
+    let done = async {
+        let mut client = intake.host.store.recovery().await?;
+        let tx = client.transaction().await?;
+        let Some(order) = pagurus_store::control::lock(&tx, id).await? else { return Ok(false) };
+        let again = pagurus_store::outbox::resend(&tx, order.no).await?;
+        let detail = json!({"notifications": again}).to_string();
+        pagurus_store::history::append(&tx, order.no, "resent", "api", &detail).await?;
+        tx.commit().await?;
+        Ok::<_, pagurus_store::Error>(true)
+    }
+    .await
+    .map_err(|error| store_problem(&intake.host, "resend", &error))?;
+    if done { Ok(Json(status_view(intake, id).await?)) } else { Err(Answer(not_found(id))) }
+}
+
+/// `POST /v1/callbacks/{requestId}`: what comes late or twice is kept and answered politely; an
+/// unknown id is answered like an ended one of somebody else, and kept, too.
+pub(super) async fn callback(
+    State(intake): State<Intake>,
+    Path(request): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Outcome<Json<Value>> {
+    let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
+    let step_status = headers.get("step-status").and_then(|value| value.to_str().ok());
+    let kept: serde_json::Map<String, Value> = headers
+        .iter()
+        .filter(|(name, _)| !matches!(name.as_str(), "authorization" | "cookie" | "proxy-authorization"))
+        .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into()))
+        .collect();
+    let answer = new_answer(&request, step_status, Some(Value::Object(kept).to_string()), bytes.to_vec());
+    let verdict =
+        intake.answers.submit(answer).await.map_err(|failed| failed_problem(&intake, "answer", &failed))?;
+    match verdict {
+        Verdict::Orphan => Err(Answer(Problem::new(Type::NotFound, "no request waits under this id"))),
+        verdict => Ok(Json(json!({"status": verdict.as_str()}))),
+    }
+}

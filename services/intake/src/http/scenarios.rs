@@ -1,0 +1,115 @@
+//! Scenarios: apply, check, list.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{Response, StatusCode, header};
+use axum::response::IntoResponse;
+use pagurus_domain::scenario::source;
+use pagurus_store::scenarios::{self, Applied};
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::{Value, json};
+
+use super::{Answer, Outcome, body_of, store_problem};
+use crate::Intake;
+
+/// Longest name in a path.
+const MAX_NAME_BYTES: usize = 64;
+
+/// Reads the text of a scenario from a body, and the scenario from it.
+async fn read(intake: &Intake, body: Body) -> Outcome<(String, pagurus_domain::scenario::Scenario)> {
+    let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
+    let text = String::from_utf8(bytes.to_vec())
+        .map_err(|_| Problem::new(Type::Malformed, "the text of a scenario is UTF-8"))?;
+    let scenario = source::read(&text, intake.catalogue.scripting(), &intake.host.settings.scenario)
+        .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
+    Ok((text, scenario))
+}
+
+/// `POST /v1/scenarios/check`
+pub(super) async fn check(State(intake): State<Intake>, body: Body) -> Outcome<Json<Value>> {
+    let (_, scenario) = read(&intake, body).await?;
+    Ok(Json(json!({"scenario": scenario.name, "states": scenario.states.len(), "faults": []})))
+}
+
+/// `PUT /v1/scenarios/{name}`
+pub(super) async fn apply(
+    State(intake): State<Intake>,
+    Path(name): Path<String>,
+    body: Body,
+) -> Outcome<Response<Body>> {
+    let (text, scenario) = read(&intake, body).await?;
+    if scenario.name != name {
+        let mut problem = Problem::new(
+            Type::Invalid,
+            format!("the text is of scenario `{}`, the path names `{}`", scenario.name, cut(&name)),
+        );
+        problem.pointer = Some("/scenario".into());
+        return Err(Answer(problem));
+    }
+    let applied =
+        store(&intake, &name, &text).await.map_err(|error| store_problem(&intake.host, "apply", &error))?;
+    let (status, version) = match applied {
+        Applied::New(version) => (StatusCode::CREATED, version),
+        Applied::Unchanged(version) => (StatusCode::OK, version),
+    };
+    Ok((status, Json(json!({"scenario": name, "version": version}))).into_response())
+}
+
+async fn store(intake: &Intake, name: &str, text: &str) -> Result<Applied, pagurus_store::Error> {
+    let mut client = intake.host.store.api().await?;
+    let tx = client.transaction().await?;
+    let applied = scenarios::apply(&tx, name, text).await?;
+    tx.commit().await?;
+    intake.catalogue.refresh(&client).await?;
+    Ok(applied)
+}
+
+/// `GET /v1/scenarios`
+pub(super) async fn list(State(intake): State<Intake>) -> Outcome<Json<Value>> {
+    let rows = async {
+        let client = intake.host.store.api().await?;
+        scenarios::list(&client).await
+    }
+    .await
+    .map_err(|error| store_problem(&intake.host, "scenarios", &error))?;
+    let items: Vec<Value> = rows
+        .into_iter()
+        .map(|(name, version, created_at)| json!({"scenario": name, "version": version, "createdAt": created_at}))
+        .collect();
+    Ok(Json(json!({"items": items})))
+}
+
+async fn versions_of(intake: &Intake, name: &str) -> Outcome<Vec<(i32, jiff::Timestamp, String)>> {
+    let versions = async {
+        let client = intake.host.store.api().await?;
+        scenarios::versions(&client, name).await
+    }
+    .await
+    .map_err(|error| store_problem(&intake.host, "scenarios", &error))?;
+    if versions.is_empty() {
+        return Err(Answer(Problem::new(Type::NotFound, format!("there is no scenario `{}`", cut(name)))));
+    }
+    Ok(versions)
+}
+
+/// `GET /v1/scenarios/{name}`: the newest text, as it was applied.
+pub(super) async fn show(State(intake): State<Intake>, Path(name): Path<String>) -> Outcome<Response<Body>> {
+    let mut versions = versions_of(&intake, &name).await?;
+    let (_, _, text) = versions.swap_remove(0);
+    Ok(([(header::CONTENT_TYPE, "application/yaml")], text).into_response())
+}
+
+/// `GET /v1/scenarios/{name}/versions`
+pub(super) async fn versions(State(intake): State<Intake>, Path(name): Path<String>) -> Outcome<Json<Value>> {
+    let items: Vec<Value> = versions_of(&intake, &name)
+        .await?
+        .into_iter()
+        .map(|(version, created_at, _)| json!({"version": version, "createdAt": created_at}))
+        .collect();
+    Ok(Json(json!({"items": items})))
+}
+
+fn cut(name: &str) -> &str {
+    &name[..name.floor_char_boundary(MAX_NAME_BYTES)]
+}

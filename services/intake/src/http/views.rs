@@ -1,0 +1,289 @@
+//! Orders and their parts, as the API shows them.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::Response;
+use axum::response::IntoResponse;
+use pagurus_domain::order::Status;
+use pagurus_domain::scenario::stage::Snapshot;
+use pagurus_store::history::Event;
+use pagurus_store::orders::OrderView as Row;
+use pagurus_store::{Client, history, orders as order_rows, outbox, requests};
+use pagurus_wire::order::{
+    ErrorView, EventView, LogLineView, OrderLine, OrderView, RetryView, TransitionView, UnsentView,
+};
+use pagurus_wire::problem::{Problem, Type};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Answer, Outcome, explain, store_problem};
+use crate::Intake;
+use crate::act::not_found;
+
+/// Events read of one order at most; an order with more is paged by `after`.
+const MAX_EVENTS: i64 = 10_000;
+
+/// Query of a part that is paged.
+#[derive(Debug, Deserialize)]
+pub(super) struct PartQuery {
+    after: Option<i32>,
+    #[serde(rename = "fromLine")]
+    from_line: Option<usize>,
+    size: Option<usize>,
+}
+
+/// `GET /v1/orders/{id}/{part}`
+pub(super) async fn part(
+    State(intake): State<Intake>,
+    Path((id, part)): Path<(String, String)>,
+    Query(query): Query<PartQuery>,
+) -> Outcome<Response<Body>> {
+    if part == "status" {
+        return Ok(Json(super::orders::status_view(&intake, &id).await?).into_response());
+    }
+    let found = read_part(&intake, &id, &part, &query).await;
+    match found.map_err(|error| store_problem(&intake.host, "read", &error))? {
+        Part::Value(value) => Ok(Json(value).into_response()),
+        Part::UnknownOrder => Err(Answer(not_found(&id))),
+        Part::UnknownName => Err(Answer(Problem::new(
+            Type::NotFound,
+            "parts of an order are: params, status, progress, transitions, events, log, requests, callbacks, explain",
+        ))),
+    }
+}
+
+enum Part {
+    Value(Value),
+    UnknownOrder,
+    UnknownName,
+}
+
+async fn read_part(
+    intake: &Intake,
+    id: &str,
+    part: &str,
+    query: &PartQuery,
+) -> Result<Part, pagurus_store::Error> {
+    let client = intake.host.store.api().await?;
+    let Some(row) = order_rows::view(&client, id).await? else { return Ok(Part::UnknownOrder) };
+    let value = match part {
+        "params" => parsed(Some(&row.params)),
+        "progress" => json!({"progress": progress(&row)}),
+        "requests" => Value::Array(requests::of_order(&client, row.no).await?),
+        "callbacks" => Value::Array(requests::callbacks_of_order(&client, row.no).await?),
+        "explain" => return Ok(Part::Value(json!(explain::explain(&client, &row).await?))),
+        "transitions" => json!(transitions(&events(&client, &row, 0).await?)),
+        "events" => {
+            json!(event_views(&row, &events(&client, &row, query.after.unwrap_or(0)).await?, query.after))
+        }
+        "log" => {
+            let lines = log_lines(&row, &events(&client, &row, 0).await?);
+            let from = query.from_line.unwrap_or(1).max(1);
+            let size = query.size.unwrap_or(1000).min(10_000);
+            json!(lines.into_iter().skip(from - 1).take(size).collect::<Vec<_>>())
+        }
+        _ => return Ok(Part::UnknownName),
+    };
+    Ok(Part::Value(value))
+}
+
+async fn events(client: &Client, row: &Row, after: i32) -> Result<Vec<Event>, pagurus_store::Error> {
+    history::of_order(client, row.no, after, MAX_EVENTS).await
+}
+
+/// One order with everything.
+pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
+    let read = async {
+        let client = intake.host.store.api().await?;
+        let Some(row) = order_rows::view(&client, id).await? else { return Ok(None) };
+        let events = events(&client, &row, 0).await?;
+        let unsent = outbox::of_order(&client, row.no).await?;
+        Ok::<_, pagurus_store::Error>(Some((row, events, unsent)))
+    }
+    .await
+    .map_err(|error| store_problem(&intake.host, "read", &error))?;
+    let (row, events, unsent) = read.ok_or_else(|| not_found(id))?;
+    let snapshot = row
+        .snapshot
+        .as_deref()
+        .and_then(|text| serde_json::from_str(text).ok())
+        .and_then(|value| Snapshot::from_value(&value).ok())
+        .unwrap_or_default();
+    let retry = snapshot.cycle.as_ref().filter(|_| row.status == Status::Retry).map(|cycle| RetryView {
+        class: cycle.class.to_string(),
+        policy: cycle.policy.clone(),
+        cycle: cycle.number,
+        attempt: cycle.attempts,
+        next_at: row.due_at,
+    });
+    Ok(OrderView {
+        progress: progress(&row),
+        transitions: transitions(&events),
+        vars: Value::Object(snapshot.vars),
+        retry,
+        unsent_notifications: unsent.into_iter().map(unsent_view).collect(),
+        params: parsed(Some(&row.params)),
+        notify: row.notify.as_deref().map(|text| parsed(Some(text))),
+        result: row.result.as_deref().map(|text| parsed(Some(text))),
+        error: row.error_message.clone().map(|message| ErrorView { class: row.error_class.clone(), message }),
+        no: row.no.0,
+        id: row.id,
+        scenario: row.scenario,
+        scenario_version: row.scenario_version,
+        status: row.status.to_string(),
+        scenario_status: row.scenario_status.to_string(),
+        step: row.step,
+        mode: row.mode.to_string(),
+        queue: row.queue,
+        position: row.position,
+        priority: row.priority.to_string(),
+        flow: row.flow,
+        transaction_id: row.transaction_id,
+        message: row.message,
+        life: row.life,
+        attempt: row.attempt,
+        node: row.node,
+        created_at: row.created_at,
+        started_at: row.started_at.or(row.running.map(|(_, at)| at)),
+        finished_at: row.finished_at,
+        updated_at: row.updated_at,
+        start_at: row.start_at,
+        start_deadline: row.start_deadline,
+        due_at: row.due_at,
+        ready_since: row.ready_since,
+        entry_point: row.entry_point,
+    })
+}
+
+fn unsent_view(unsent: outbox::Unsent) -> UnsentView {
+    UnsentView {
+        life: unsent.life,
+        kind: unsent.kind,
+        target: unsent.target,
+        attempts: unsent.attempts,
+        parked_because: unsent.parked_because,
+        last_error: unsent.last_error,
+        next_at: unsent.next_at,
+    }
+}
+
+/// One line of a list.
+pub(super) fn line(row: order_rows::OrderLine) -> OrderLine {
+    OrderLine {
+        id: row.id,
+        scenario: row.scenario,
+        scenario_version: row.scenario_version,
+        status: row.status.to_string(),
+        scenario_status: row.scenario_status.to_string(),
+        step: row.step,
+        error_class: row.error_class,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+    }
+}
+
+/// Progress (ORD-25): 1 when final, else the states visited over them and the shortest way to a
+/// target. An order off target has no such way: what it has visited, and one more, count.
+fn progress(row: &Row) -> f64 {
+    if row.status.is_final() {
+        return 1.0;
+    }
+    let visited = f64::from(row.visited);
+    visited / (visited + f64::from(row.distance.unwrap_or(1).max(1)))
+}
+
+fn parsed(text: Option<&str>) -> Value {
+    text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null)
+}
+
+fn transitions(events: &[Event]) -> Vec<TransitionView> {
+    let mut views = Vec::new();
+    for event in events.iter().filter(|event| event.kind == "stage") {
+        let detail = parsed(Some(&event.detail));
+        let moves = detail.get("transitions").and_then(Value::as_array).cloned().unwrap_or_default();
+        for moved in &moves {
+            views.push(TransitionView {
+                number: u32::try_from(views.len() + 1).unwrap_or(u32::MAX),
+                life: event.life,
+                from: text(moved, "from"),
+                event: text(moved, "event"),
+                to: text(moved, "to"),
+                at: text(moved, "at"),
+                attempt: detail.get("attempt").and_then(Value::as_i64).unwrap_or_default(),
+                node: event.source.clone(),
+            });
+        }
+    }
+    views
+}
+
+fn text(value: &Value, key: &str) -> String {
+    value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// The history as numbered events. A row of kind `stage` is two: the start and the end of it.
+fn event_views(row: &Row, events: &[Event], after: Option<i32>) -> Vec<EventView> {
+    let mut views = Vec::new();
+    if after.unwrap_or(0) < 1 {
+        views.push(EventView {
+            number: 1,
+            life: 1,
+            kind: "registered".into(),
+            at: row.created_at.to_string(),
+            source: "client".into(),
+            payload: json!({"scenario": row.scenario, "scenarioVersion": row.scenario_version}),
+        });
+    }
+    for event in events {
+        let payload = parsed(Some(&event.detail));
+        let view = |number: i32, kind: &str, at: String, payload: Value| EventView {
+            number,
+            life: event.life,
+            kind: kind.to_owned(),
+            at,
+            source: event.source.clone(),
+            payload,
+        };
+        if event.kind == "stage" {
+            let started = json!({"attempt": payload.get("attempt"), "wake": payload.get("wake")});
+            views.push(view(event.number, "stage_started", text(&payload, "startedAt"), started));
+            views.push(view(event.number + 1, "stage_ended", event.at.to_string(), payload));
+        } else {
+            views.push(view(event.number, &event.kind, event.at.to_string(), payload));
+        }
+    }
+    views
+}
+
+/// What engine and scenario said, line by line (ORD-25).
+fn log_lines(row: &Row, events: &[Event]) -> Vec<LogLineView> {
+    let mut lines = vec![(row.created_at.to_string(), "registered".to_owned())];
+    for event in events {
+        let detail = parsed(Some(&event.detail));
+        let at = event.at.to_string();
+        if event.kind == "stage" {
+            let attempt = detail.get("attempt").and_then(Value::as_i64).unwrap_or_default();
+            lines.push((
+                text(&detail, "startedAt"),
+                format!("stage begun by {}, attempt {attempt}", event.source),
+            ));
+            for line in detail.get("log").and_then(Value::as_array).into_iter().flatten() {
+                lines.push((text(line, "at"), text(line, "text")));
+            }
+            for moved in detail.get("transitions").and_then(Value::as_array).into_iter().flatten() {
+                let told =
+                    format!("{} --{}--> {}", text(moved, "from"), text(moved, "event"), text(moved, "to"));
+                lines.push((text(moved, "at"), told));
+            }
+            lines.push((at, format!("stage ended: {}", text(&detail, "status"))));
+        } else {
+            lines.push((at, format!("{} by {}: {detail}", event.kind, event.source)));
+        }
+    }
+    lines
+        .into_iter()
+        .enumerate()
+        .map(|(index, (at, text))| LogLineView { line: index + 1, at, text })
+        .collect()
+}

@@ -1,0 +1,84 @@
+//! Intake: takes orders and callbacks over AMQP and HTTP, and serves the API.
+//!
+//! What a client sent is acknowledged after the commit of what it caused, never before. Everything
+//! that leaves the process stands below the commit.
+
+mod act;
+mod amqp;
+mod answer;
+mod http;
+mod register;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pagurus_domain::order::notification::AllowList;
+use pagurus_domain::order::registration::Rules;
+use pagurus_domain::scenario::script::Scripting;
+use pagurus_runtime::batch::Shape;
+use pagurus_runtime::scenarios::Catalogue;
+use pagurus_runtime::{Batcher, Host};
+
+use answer::NewAnswer;
+use register::{Outcome, Submission};
+
+/// What both doors share. Cheap to clone.
+#[derive(Clone)]
+struct Intake {
+    host: Host,
+    catalogue: Catalogue,
+    rules: Arc<Rules>,
+    reply: Arc<AllowList>,
+    registrations: Batcher<Submission, Outcome, pagurus_store::Error>,
+    answers: Batcher<NewAnswer, pagurus_store::requests::Verdict, pagurus_store::Error>,
+}
+
+/// How the HTTP door gathers: two lanes, so that one batch is prepared while the other commits.
+const GATHER: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(2) };
+
+/// The database's absence concerns all of a batch; its complaint about a value concerns one.
+fn concerns_one(error: &pagurus_store::Error) -> bool {
+    !error.is_transient()
+}
+
+/// Runs until the process is to stop.
+///
+/// # Errors
+/// What keeps the service from working at all.
+pub async fn run(host: Host) -> anyhow::Result<()> {
+    host.settings.check_public_access().map_err(|fault| anyhow::anyhow!("{fault}"))?;
+    let settings = host.settings.clone();
+    let scripting = Arc::new(Scripting::new(settings.scenario.script.clone()));
+    let catalogue = Catalogue::new(scripting, settings.scenario.clone());
+    let rules = Arc::new(Rules {
+        flow_attributes: settings.distribution.flow_attributes.clone(),
+        notify: settings.notify.allow.clone(),
+        process_timeout: settings.recovery.process_timeout,
+    });
+    let registering =
+        register::Registrar { host: host.clone(), catalogue: catalogue.clone(), rules: rules.clone() };
+    let answering = host.clone();
+    let intake = Intake {
+        registrations: Batcher::start(GATHER, concerns_one, move |batch: Arc<[Submission]>| {
+            let registering = registering.clone();
+            async move { registering.register(&batch).await }
+        }),
+        answers: Batcher::start(GATHER, concerns_one, move |batch: Arc<[NewAnswer]>| {
+            let host = answering.clone();
+            async move { answer::answer(&host, &batch).await }
+        }),
+        reply: Arc::new(settings.reply.clone()),
+        host: host.clone(),
+        catalogue,
+        rules,
+    };
+    amqp::start(&intake)?;
+    host.http.hang(http::router(intake));
+    host.at_work(false).await;
+    host.draining.cancelled().await;
+    host.readiness.not_ready("draining");
+    // The consumers end by themselves; requests that are being answered get a moment.
+    host.join().await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    Ok(())
+}

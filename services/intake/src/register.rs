@@ -1,0 +1,230 @@
+//! Registration: many orders in one transaction, whichever door they came through.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use jiff::Timestamp;
+use pagurus_domain::order::Status;
+use pagurus_domain::order::registration::{NewOrder, Request, Rules};
+use pagurus_runtime::metrics::{Count, Span};
+use pagurus_runtime::scenarios::Catalogue;
+use pagurus_runtime::{Host, news};
+use pagurus_store::orders::{self, Registered};
+use pagurus_store::{Client, Error};
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::Value;
+
+/// One registration, read.
+#[derive(Clone, Debug)]
+pub(crate) struct Submission {
+    /// What the client asks for.
+    pub request: Request,
+    /// When the client says it sent the request.
+    pub sent_at: Option<Timestamp>,
+    /// When we got it.
+    pub received_at: Timestamp,
+    /// W3C trace context.
+    pub trace: Option<String>,
+}
+
+/// What became of it.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    /// It is durable.
+    Accepted {
+        /// `new` or `postponed`.
+        status: Status,
+        /// Whether the sending time lay in the future and was taken back to the receipt.
+        clamped: bool,
+    },
+    /// The same order was there before.
+    Duplicate(Status),
+    /// Another order bears the id.
+    Conflict(Status),
+    /// It was refused.
+    Rejected(Problem),
+}
+
+impl Outcome {
+    /// The word that receipts and answers use.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Accepted { .. } => "accepted",
+            Self::Duplicate(_) => "duplicate",
+            Self::Conflict(_) => "conflict",
+            Self::Rejected(_) => "rejected",
+        }
+    }
+
+    /// Present status of the order, where it exists.
+    pub const fn status(&self) -> Option<Status> {
+        match self {
+            Self::Accepted { status, .. } | Self::Duplicate(status) | Self::Conflict(status) => Some(*status),
+            Self::Rejected(_) => None,
+        }
+    }
+
+    /// Why not.
+    pub fn problem(&self) -> Option<Problem> {
+        match self {
+            Self::Accepted { .. } | Self::Duplicate(_) => None,
+            Self::Conflict(status) => Some(
+                Problem::new(Type::Conflict, "an order with this id and other content is registered")
+                    .with_status(status),
+            ),
+            Self::Rejected(problem) => Some(problem.clone()),
+        }
+    }
+}
+
+/// Reads a body as a registration.
+///
+/// # Errors
+/// The problem to answer with.
+pub(crate) fn read(body: &[u8]) -> Result<Request, Problem> {
+    let value = parse(body)?;
+    read_value(&value)
+}
+
+/// Reads a JSON value as a registration.
+///
+/// # Errors
+/// The problem to answer with.
+pub(crate) fn read_value(value: &Value) -> Result<Request, Problem> {
+    Request::read(value).map_err(|faults| Problem::of_faults(Type::Invalid, &faults))
+}
+
+/// Reads JSON.
+///
+/// # Errors
+/// The problem to answer with.
+pub(crate) fn parse(body: &[u8]) -> Result<Value, Problem> {
+    serde_json::from_slice(body)
+        .map_err(|error| Problem::new(Type::Malformed, format!("the body is not JSON: {error}")))
+}
+
+/// Registers batches.
+#[derive(Clone)]
+pub(crate) struct Registrar {
+    pub host: Host,
+    pub catalogue: Catalogue,
+    pub rules: Arc<Rules>,
+}
+
+impl Registrar {
+    /// Registers a batch; one outcome for each submission, in order.
+    ///
+    /// # Errors
+    /// The database failed: nothing is known to be registered, the same call may be repeated.
+    pub async fn register(&self, batch: &[Submission]) -> Result<Vec<Outcome>, Error> {
+        let begun = Instant::now();
+        let mut client = self.host.store.work().await?;
+        self.catalogue.refresh(&client).await?;
+        let checked: Vec<Result<NewOrder, Problem>> =
+            batch.iter().map(|submission| self.check(submission)).collect();
+        // The first of an id goes in; the others of the same batch are held against it.
+        let mut first: HashMap<&str, usize> = HashMap::new();
+        let mut new = Vec::with_capacity(batch.len());
+        for order in checked.iter().flatten() {
+            let next = new.len();
+            if *first.entry(order.request.id.as_str()).or_insert(next) == next {
+                new.push(order.clone());
+            }
+        }
+        let registered = if new.is_empty() { Vec::new() } else { store(&mut client, &new).await? };
+        drop(client);
+        self.tell(&registered).await;
+        let mut taken = vec![false; new.len()];
+        let outcomes: Vec<Outcome> = checked
+            .iter()
+            .zip(batch)
+            .map(|(order, submission)| match order {
+                Err(problem) => Outcome::Rejected(problem.clone()),
+                Ok(order) => {
+                    let index = first[order.request.id.as_str()];
+                    let again = std::mem::replace(&mut taken[index], true);
+                    outcome(order, &new[index], &registered[index], again, submission)
+                }
+            })
+            .collect();
+        for outcome in &outcomes {
+            self.host.metrics.count(Count::Registrations, outcome.word(), 1);
+        }
+        self.host.metrics.span(Span::Batch, "register", begun.elapsed());
+        Ok(outcomes)
+    }
+
+    fn check(&self, submission: &Submission) -> Result<NewOrder, Problem> {
+        let request = &submission.request;
+        let Some(known) = self.catalogue.find(&request.scenario, request.scenario_version) else {
+            let version =
+                request.scenario_version.map_or_else(String::new, |version| format!(" version {version}"));
+            let mut problem = Problem::new(
+                Type::UnknownScenario,
+                format!("there is no scenario `{}`{version}; apply it first", request.scenario),
+            );
+            problem.pointer = Some("/scenario".into());
+            return Err(problem);
+        };
+        let scenario = known.scenario.map_err(|why| {
+            let told = format!(
+                "scenario `{}` cannot be read by this version of the engine: {why}",
+                request.scenario
+            );
+            Problem::new(Type::UnknownScenario, told)
+        })?;
+        // A time in the future would switch the deadline off.
+        let sent_at =
+            submission.sent_at.map_or(submission.received_at, |sent| sent.min(submission.received_at));
+        let mut order = request
+            .clone()
+            .check(known.no, &scenario, &self.rules, sent_at)
+            .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
+        order.trace.clone_from(&submission.trace);
+        Ok(order)
+    }
+
+    /// Tells the dispatcher what may run. A hint: what is lost is found by its re-reading.
+    async fn tell(&self, registered: &[Registered]) {
+        let stages = registered.iter().filter_map(|registered| match registered {
+            Registered::Accepted { ready, .. } => ready.as_ref(),
+            _ => None,
+        });
+        news::ready(&self.host, stages).await;
+    }
+}
+
+async fn store(client: &mut Client, new: &[NewOrder]) -> Result<Vec<Registered>, Error> {
+    let tx = client.transaction().await?;
+    let registered = orders::register(&tx, new).await?;
+    tx.commit().await?;
+    Ok(registered)
+}
+
+fn outcome(
+    order: &NewOrder,
+    first: &NewOrder,
+    registered: &Registered,
+    again: bool,
+    submission: &Submission,
+) -> Outcome {
+    let same = order.request.digest == first.request.digest;
+    match registered {
+        Registered::Accepted { ready, .. } => {
+            let status = if ready.is_some() { Status::New } else { Status::Postponed };
+            match (again, same) {
+                (false, _) => Outcome::Accepted {
+                    status,
+                    clamped: submission.sent_at.is_some_and(|sent| sent > submission.received_at),
+                },
+                (true, true) => Outcome::Duplicate(status),
+                (true, false) => Outcome::Conflict(status),
+            }
+        }
+        Registered::Duplicate(status) if same => Outcome::Duplicate(*status),
+        Registered::Conflict(status) if same => Outcome::Conflict(*status),
+        // The stored one equals the first of this batch, or not; this one differs from that first.
+        Registered::Duplicate(status) | Registered::Conflict(status) => Outcome::Conflict(*status),
+    }
+}

@@ -1,0 +1,210 @@
+//! One batch of notifications: publish with confirms, remove what was confirmed, keep the rest.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pagurus_broker::{Consumer, HeaderValue, Message, Published};
+use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::notification::Target;
+use pagurus_runtime::Host;
+use pagurus_runtime::metrics::{Count, Level, Span};
+use pagurus_runtime::node::chain;
+use pagurus_store::outbox::{self, Failed, Notification};
+use pagurus_store::{Client, Error};
+use pagurus_wire::message::OutboxNews;
+
+/// Loops for new notifications: one publishes while the other removes.
+pub(crate) const LANES: usize = 2;
+/// Notifications of one batch: as many as fit a window of confirms.
+const BATCH: i64 = 500;
+/// Messages of news taken at once.
+const MESSAGES: usize = 50;
+/// How often the slow pass looks.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Sends what news tells of, until the process is to stop.
+pub(crate) async fn fresh(host: Host, consumer: Arc<Consumer>) -> anyhow::Result<()> {
+    loop {
+        let batch = tokio::select! {
+            biased;
+            () = host.draining.cancelled() => return Ok(()),
+            batch = consumer.next_batch(MESSAGES) => batch,
+        };
+        let ended: Vec<(OrderNo, i32)> = batch
+            .iter()
+            .filter_map(|delivery| serde_json::from_slice::<OutboxNews>(&delivery.body).ok())
+            .flat_map(|told| told.ended)
+            .map(|(no, life)| (OrderNo(no), life))
+            .collect();
+        for window in ended.chunks(BATCH as usize) {
+            note(&host, "new notifications", send_fresh(&host, window).await);
+        }
+    }
+}
+
+async fn send_fresh(host: &Host, ended: &[(OrderNo, i32)]) -> Result<(), Error> {
+    let client = host.store.work().await?;
+    let notifications = outbox::read(&client, ended).await?;
+    drop(client);
+    send(host, &notifications).await
+}
+
+/// Sends what is due in the outbox: everything once its time has come.
+pub(crate) async fn due(host: Host) -> anyhow::Result<()> {
+    let mut full = false;
+    while !host.rest(if full { Duration::ZERO } else { LOOK_EVERY }).await {
+        let sent = send_due(&host).await;
+        full = matches!(sent, Ok(count) if count >= BATCH as usize);
+        note(&host, "due notifications", sent.map(|_| ()));
+        note(&host, "outbox", show(&host).await);
+    }
+    Ok(())
+}
+
+async fn send_due(host: &Host) -> Result<usize, Error> {
+    // Without the broker nothing is taken: the rows would only count attempts.
+    if !host.broker.state().publish.is_up() {
+        return Ok(0);
+    }
+    let client = host.store.recovery().await?;
+    let notifications = outbox::take(&client, BATCH).await?;
+    drop(client);
+    send(host, &notifications).await?;
+    Ok(notifications.len())
+}
+
+async fn show(host: &Host) -> Result<(), Error> {
+    let client = host.store.api().await?;
+    let (waiting, parked, age) = outbox::backlog(&client).await?;
+    host.metrics.level(Level::Outbox, "waiting", waiting as f64);
+    host.metrics.level(Level::Outbox, "parked", parked as f64);
+    host.metrics.level(Level::OutboxAge, "", age.unwrap_or(0.0));
+    Ok(())
+}
+
+fn note(host: &Host, what: &str, outcome: Result<(), Error>) {
+    if let Err(error) = outcome {
+        host.metrics.count(Count::StoreErrors, what, 1);
+        tracing::warn!(what, error = chain(&error), "the outbox could not be read or written");
+    }
+}
+
+/// What becomes of a notification that was not confirmed.
+enum Trouble {
+    /// Nobody takes it, or it is not allowed: an operator decides.
+    Parked(&'static str, String),
+    /// The world failed: again, later.
+    Later(String),
+}
+
+async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> {
+    if notifications.is_empty() {
+        return Ok(());
+    }
+    let begun = Instant::now();
+    let mut messages = Vec::with_capacity(notifications.len());
+    let mut addressed = Vec::with_capacity(notifications.len());
+    let mut failed = Vec::new();
+    for notification in notifications {
+        match message(host, notification) {
+            Ok(message) => {
+                messages.push(message);
+                addressed.push(notification);
+            }
+            Err(why) => failed.push((notification, Trouble::Parked("not_allowed", why))),
+        }
+    }
+    let own = messages.iter().all(|message| message.exchange == host.broker.names().notifications);
+    let published = if own {
+        host.broker.publish_many(messages).await
+    } else {
+        host.broker.publish_many_foreign(messages).await
+    };
+    let mut sent = Vec::with_capacity(addressed.len());
+    for (notification, published) in addressed.into_iter().zip(published) {
+        match published {
+            Published::Confirmed => sent.push(notification),
+            Published::Unroutable { text, .. } => {
+                failed.push((notification, Trouble::Parked("unroutable", text)))
+            }
+            Published::Failed(error) => failed.push((notification, Trouble::Later(error.to_string()))),
+        }
+    }
+    host.metrics.count(Count::Notifications, "confirmed", sent.len() as u64);
+    let client = host.store.work().await?;
+    if !sent.is_empty() {
+        outbox::sent(&client, &sent).await?;
+    }
+    if !failed.is_empty() {
+        keep(host, &client, failed).await?;
+    }
+    host.metrics.span(Span::Batch, "notify", begun.elapsed());
+    Ok(())
+}
+
+async fn keep(host: &Host, client: &Client, failed: Vec<(&Notification, Trouble)>) -> Result<(), Error> {
+    let settings = &host.settings.notify;
+    let rows: Vec<Failed<'_>> = failed
+        .into_iter()
+        .map(|(notification, trouble)| {
+            let delay = delay(notification.attempts, settings.retry_initial, settings.retry_max);
+            match trouble {
+                Trouble::Parked(why, error) => {
+                    host.metrics.count(Count::Notifications, why, 1);
+                    tracing::warn!(order = %notification.no, target = notification.target, why, error, "a notification was parked");
+                    Failed { notification, error, delay, parked: Some(why) }
+                }
+                Trouble::Later(error) => {
+                    host.metrics.count(Count::Notifications, "failed", 1);
+                    Failed { notification, error, delay, parked: None }
+                }
+            }
+        })
+        .collect();
+    outbox::failed(client, &rows).await
+}
+
+/// Exponential back-off: doubles with each attempt, up to the longest.
+fn delay(attempts: i32, initial: Duration, max: Duration) -> Duration {
+    let doublings = u32::try_from(attempts.clamp(0, 30)).unwrap_or(0);
+    initial.saturating_mul(1 << doublings).min(max)
+}
+
+/// The message of a notification. What may be written to is asked again here: the configuration
+/// may have become stricter since the order was registered.
+fn message(host: &Host, notification: &Notification) -> Result<Message, String> {
+    let allow = &host.settings.notify.allow;
+    let target = Target::parse(&notification.target)?;
+    allow.permits(&target)?;
+    let (exchange, key) = match target {
+        Target::Queue(queue) => (String::new(), queue),
+        Target::Exchange { exchange, key } => {
+            (exchange.unwrap_or_else(|| allow.default_exchange.clone()), key)
+        }
+    };
+    let mut message = Message::json(exchange, key, notification.body.clone().into_bytes());
+    let properties = &mut message.properties;
+    properties.message_id = Some(notification.message_id.to_string());
+    properties.correlation_id = notification.correlation_id.clone();
+    properties.type_ = Some("order.final".into());
+    if let Some(trace) = &notification.trace {
+        properties.headers.push(("traceparent".into(), HeaderValue::Text(trace.clone())));
+    }
+    if let Some(transaction) = &notification.transaction_id {
+        properties.headers.push(("transaction-id".into(), HeaderValue::Text(transaction.clone())));
+    }
+    Ok(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ord_19_repeats_come_at_growing_intervals_up_to_the_longest() {
+        let delays: Vec<u64> = [0, 1, 2, 9, 31]
+            .map(|attempts| delay(attempts, Duration::from_secs(1), Duration::from_secs(300)).as_secs())
+            .to_vec();
+        assert_eq!(delays, [1, 2, 4, 300, 300]);
+    }
+}

@@ -1,0 +1,321 @@
+//! Calls of other systems: HTTP by the one client of this worker, AMQP by its publisher.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pagurus_broker::{HeaderValue, Message, Published};
+use pagurus_domain::order::notification::matches;
+use pagurus_domain::scenario::stage::{Answer, HttpCall, HttpFailure, Publication, Response};
+use pagurus_runtime::Host;
+use pagurus_runtime::config::{CallRules, Destination};
+use pagurus_runtime::metrics::{Count, Span};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, Method, Url};
+
+/// How long an action waits for the broker before it fails.
+const PUBLISH_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Makes the calls of all stages.
+pub(crate) struct Calls {
+    host: Host,
+    client: Client,
+    rules: CallRules,
+    timeout: Duration,
+    max_bytes: usize,
+    callbacks: String,
+}
+
+impl Calls {
+    pub fn new(host: &Host) -> anyhow::Result<Self> {
+        // The first caller sets the provider of the process; others find it set.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let settings = &host.settings.worker;
+        let client = Client::builder()
+            // A redirect is an answer of the called system, and the scenario's to judge; a proxy or a
+            // repeat that nobody configured would be a call that nobody asked for.
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .retry(reqwest::retry::never())
+            .connect_timeout(settings.connect_timeout)
+            .pool_idle_timeout(Duration::from_secs(20))
+            .tcp_nodelay(true)
+            .user_agent(concat!("pagurus/", env!("CARGO_PKG_VERSION")))
+            .dns_resolver(Arc::new(GuardedResolver { rules: settings.calls.clone() }))
+            .build()?;
+        Ok(Self {
+            client,
+            rules: settings.calls.clone(),
+            timeout: settings.timeout,
+            max_bytes: settings.max_response_bytes,
+            callbacks: host.broker.names().callbacks_in.clone(),
+            host: host.clone(),
+        })
+    }
+
+    /// Makes an HTTP request.
+    pub async fn http(&self, call: &HttpCall, trace: Option<&str>) -> Answer {
+        let begun = Instant::now();
+        let timeout = call.timeout.unwrap_or(self.timeout);
+        // The deadline holds for the whole call, body included.
+        let answered = tokio::time::timeout(timeout, self.send(call, trace, begun)).await;
+        let answer = answered.unwrap_or_else(|_| {
+            Err(failure(&["HttpError", "ReadTimeout"], format!("no answer within {timeout:?}")))
+        });
+        let outcome = match &answer {
+            Ok(response) => match response.status {
+                ..400 => "ok",
+                400..500 => "4xx",
+                _ => "5xx",
+            },
+            Err(_) => "failed",
+        };
+        self.host.metrics.count(Count::Calls, outcome, 1);
+        self.host.metrics.span(Span::Call, outcome, begun.elapsed());
+        answer.map_or_else(Answer::Failed, Answer::Response)
+    }
+
+    async fn send(
+        &self,
+        call: &HttpCall,
+        trace: Option<&str>,
+        begun: Instant,
+    ) -> Result<Response, HttpFailure> {
+        let url = Url::parse(&call.url)
+            .map_err(|error| failure(&["HttpError", "UrlError"], format!("`{}`: {error}", call.url)))?;
+        self.permit(&url)?;
+        // Our own words are always methods.
+        let method = Method::from_bytes(call.method.as_str().as_bytes()).unwrap_or(Method::POST);
+        let mut request =
+            self.client.request(method, url).header("Idempotency-Key", call.idempotency_key.to_string());
+        if let Some(trace) = trace {
+            request = request.header("traceparent", trace);
+        }
+        for (name, value) in &call.headers {
+            request = request.header(name.as_str(), value.as_str());
+        }
+        if let Some(body) = &call.body {
+            let named = call.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+            if !named {
+                request = request.header("Content-Type", body.content_type);
+            }
+            request = request.body(body.bytes.clone());
+        }
+        let mut response = request.send().await.map_err(|error| named_failure(&error))?;
+        let status = response.status().as_u16();
+        let headers = response
+            .headers()
+            .iter()
+            .map(|(name, value)| {
+                (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+            })
+            .collect();
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| named_failure(&error))? {
+            if body.len() + chunk.len() > self.max_bytes {
+                let told = format!("the answer has more than {} bytes", self.max_bytes);
+                return Err(failure(&["HttpError", "BodyError"], told));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        let body = String::from_utf8(body)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        Ok(Response { status, headers, body, duration: begun.elapsed() })
+    }
+
+    /// Only HTTP, and no literal address that may not be called; names are checked as they resolve.
+    fn permit(&self, url: &Url) -> Result<(), HttpFailure> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(failure(
+                &["HttpError", "UrlError"],
+                format!("`{}` is no scheme for a call", url.scheme()),
+            ));
+        }
+        let host = url.host_str().unwrap_or_default();
+        let port = url.port_or_known_default().unwrap_or(0);
+        let literal = host.trim_matches(['[', ']']).parse::<IpAddr>();
+        match literal {
+            Ok(address) if !self.rules.permits(host, port, address) => {
+                let told = format!("{address} may not be called; `worker.http.allow` lists what may");
+                Err(failure(&["HttpError", "Forbidden"], told))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Publishes a message and waits for its confirm. While the broker is away it waits for it: that
+    /// is no failure of the order.
+    pub async fn publish(&self, message: &Publication, trace: Option<&str>) -> Answer {
+        let own = format!("{}.", self.host.broker.names().prefix);
+        let forbidden = message.exchange.is_empty()
+            || message.exchange.starts_with("amq.")
+            || (message.exchange.starts_with(&own)
+                && message.exchange != self.host.broker.names().notifications);
+        if forbidden {
+            let told = format!("exchange `{}` belongs to the engine or the broker", message.exchange);
+            return Answer::Unpublished(told);
+        }
+        let begun = Instant::now();
+        let mut wait = Duration::from_millis(100);
+        loop {
+            let sent = self.host.broker.publish_many_foreign(vec![self.message(message, trace)]).await;
+            match sent.into_iter().next() {
+                Some(Published::Confirmed) => return Answer::Published,
+                Some(Published::Unroutable { text, .. }) => {
+                    let told = format!(
+                        "no queue takes exchange `{}` with key `{}`: {text}",
+                        message.exchange, message.key
+                    );
+                    return Answer::Unpublished(told);
+                }
+                Some(Published::Failed(error))
+                    if error.is_transient() && begun.elapsed() < PUBLISH_PATIENCE =>
+                {
+                    self.host.metrics.count(Count::BrokerErrors, "publish", 1);
+                    tokio::time::sleep(wait).await;
+                    wait = (wait * 2).min(Duration::from_secs(2));
+                }
+                Some(Published::Failed(error)) => return Answer::Unpublished(error.to_string()),
+                None => return Answer::Unpublished("the broker did not answer".into()),
+            }
+        }
+    }
+
+    fn message(&self, publication: &Publication, trace: Option<&str>) -> Message {
+        let mut message =
+            Message::json(publication.exchange.clone(), publication.key.clone(), publication.body.clone());
+        let properties = &mut message.properties;
+        properties.content_type = Some(publication.content_type.to_owned());
+        properties.message_id = Some(publication.message_id.to_string());
+        if let Some(request) = publication.request {
+            properties.correlation_id = Some(request.to_string());
+            // The answer may come straight into the queue of callbacks.
+            properties.reply_to = Some(self.callbacks.clone());
+        }
+        properties.headers = publication
+            .headers
+            .iter()
+            .map(|(name, value)| (name.clone(), HeaderValue::Text(value.clone())))
+            .collect();
+        if let Some(trace) = trace {
+            properties.headers.push(("traceparent".into(), HeaderValue::Text(trace.to_owned())));
+        }
+        message
+    }
+}
+
+/// Resolves names, and leaves out addresses that may not be called: what is dialled is what was
+/// checked, so that a name cannot change its mind in between.
+struct GuardedResolver {
+    rules: CallRules,
+}
+
+impl Resolve for GuardedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let rules = self.rules.clone();
+        Box::pin(async move {
+            let host = name.as_str().to_owned();
+            let found = tokio::net::lookup_host((host.as_str(), 0)).await.map_err(|error| {
+                Box::new(ResolveError(format!("{host}: {error}"))) as Box<dyn std::error::Error + Send + Sync>
+            })?;
+            let permitted: Vec<SocketAddr> =
+                found.filter(|address| permitted(&rules, &host, address.ip())).collect();
+            if permitted.is_empty() {
+                let told =
+                    format!("{host} has no address that may be called; `worker.http.allow` lists what may");
+                return Err(Box::new(ResolveError(told)) as Box<dyn std::error::Error + Send + Sync>);
+            }
+            Ok(Box::new(permitted.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// A resolver does not know the port: it is enough that the address may be called on one of those
+/// that the rules name for the host.
+fn permitted(rules: &CallRules, host: &str, address: IpAddr) -> bool {
+    rules.permits(host, 0, address)
+        || rules.allow.iter().any(|entry| match entry {
+            Destination::Host { name, port: Some(port) } => {
+                matches(name, host) && rules.permits(host, *port, address)
+            }
+            _ => false,
+        })
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct ResolveError(String);
+
+fn failure(chain: &[&'static str], message: String) -> HttpFailure {
+    HttpFailure { chain: chain.to_vec(), message }
+}
+
+/// The failure under its names, from the outermost to the cause (ERR-3).
+fn named_failure(error: &reqwest::Error) -> HttpFailure {
+    let causes = causes(error);
+    let has = |words: &[&str]| causes.iter().any(|cause| words.iter().any(|word| cause.contains(word)));
+    let io = io_kind(error);
+    let resolving = find::<ResolveError>(error).is_some();
+    let chain: &[&'static str] = if resolving || has(&["dns error"]) {
+        &["HttpError", "ConnectError", "DnsError"]
+    } else if find::<rustls::Error>(error).is_some() || has(&["invalid peer certificate", "tls handshake"]) {
+        &["HttpError", "ConnectError", "TlsError"]
+    } else if error.is_connect() && error.is_timeout() {
+        &["HttpError", "ConnectError", "ConnectTimeout"]
+    } else if io == Some(std::io::ErrorKind::ConnectionRefused) {
+        &["HttpError", "ConnectError", "ConnectionRefused"]
+    } else if error.is_connect() {
+        &["HttpError", "ConnectError"]
+    } else if error.is_timeout() {
+        &["HttpError", "ReadTimeout"]
+    } else if io == Some(std::io::ErrorKind::ConnectionReset) {
+        &["HttpError", "ConnectionReset"]
+    } else if error.is_body() || error.is_decode() {
+        &["HttpError", "BodyError"]
+    } else if has(&["connection closed", "message completed"]) {
+        &["HttpError", "ConnectionClosed"]
+    } else if has(&["invalid HTTP", "parse"]) {
+        &["HttpError", "ProtocolError"]
+    } else {
+        &["HttpError"]
+    };
+    failure(chain, causes.last().cloned().unwrap_or_else(|| error.to_string()))
+}
+
+/// What each cause says, from the outermost; the URL is left out, it may hold a secret.
+fn causes(error: &reqwest::Error) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        texts.push(inner.to_string());
+        cause = inner.source();
+    }
+    texts
+}
+
+fn find<T: std::error::Error + 'static>(error: &reqwest::Error) -> Option<&T> {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(inner) = cause {
+        if let Some(found) = inner.downcast_ref::<T>() {
+            return Some(found);
+        }
+        // An I/O error hides what it wraps from `source`.
+        cause = match inner.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+            Some(wrapped) => Some(wrapped),
+            None => inner.source(),
+        };
+    }
+    None
+}
+
+fn io_kind(error: &reqwest::Error) -> Option<std::io::ErrorKind> {
+    let mut kind = None;
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        if let Some(io) = inner.downcast_ref::<std::io::Error>() {
+            kind = Some(io.kind());
+        }
+        cause = inner.source();
+    }
+    kind
+}

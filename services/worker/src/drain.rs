@@ -1,0 +1,93 @@
+//! The end of a worker: what runs may end, what does not end in time is given up.
+//!
+//! Never gives up a stage before the grace is over: until then its result still counts.
+
+use pagurus_domain::order::transition::{self, Cause};
+use pagurus_domain::recovery::{Finding, Remedy, remedy};
+use pagurus_runtime::node::chain;
+use pagurus_runtime::{Host, news};
+use pagurus_store::Error;
+use pagurus_store::control::{self, Ending};
+use pagurus_wire::message::{Left, News, OutboxNews, news as key};
+use serde_json::json;
+
+use crate::{Worker, tell_workers_changed};
+
+/// Ends what runs within the grace; the rest is released to others, or canceled where the configuration wants no other
+/// node to begin it again (REC-9).
+pub(crate) async fn drain(worker: &Worker) {
+    let host = &worker.host;
+    host.readiness.not_ready("draining");
+    tell_workers_changed(host).await;
+    worker.stages.close();
+    let grace = host.settings.shutdown.grace;
+    if tokio::time::timeout(grace, worker.stages.wait()).await.is_ok() {
+        return;
+    }
+    // From here on no stage of ours writes: its pass is about to be taken away.
+    let (done, told) = if host.settings.shutdown.release {
+        (release(host).await, "stages given back, because the grace is over")
+    } else {
+        (cancel(host).await, "orders canceled, because the grace is over")
+    };
+    match done {
+        Ok(count) => tracing::info!(count, told),
+        Err(error) => {
+            tracing::warn!(error = chain(&error), "stages could not be given up; recovery will find them")
+        }
+    }
+    host.ended.cancel();
+}
+
+async fn release(host: &Host) -> Result<usize, Error> {
+    let mut client = host.store.recovery().await?;
+    let tx = client.transaction().await?;
+    let stages = control::of_node(&tx, host.node).await?;
+    let max = u16::try_from(host.settings.recovery.max_restarts).unwrap_or(u16::MAX);
+    let again: Vec<_> = stages
+        .iter()
+        .map(|stuck| {
+            let restarts = u16::try_from(stuck.restarts).unwrap_or(0);
+            let count = match remedy(Finding::Released, restarts, max) {
+                Remedy::HandOutAgain { restarts } => restarts,
+                Remedy::Poison => restarts,
+            };
+            (stuck, i16::try_from(count).unwrap_or(i16::MAX))
+        })
+        .collect();
+    let ready = control::reissue(&tx, &again, &host.name, Finding::Released.as_str()).await?;
+    tx.commit().await?;
+    news::ready(host, &ready).await;
+    Ok(ready.len())
+}
+
+async fn cancel(host: &Host) -> Result<usize, Error> {
+    let mut client = host.store.recovery().await?;
+    let tx = client.transaction().await?;
+    let (mut left, mut ended) = (Vec::new(), Vec::new());
+    for stage in control::of_node(&tx, host.node).await? {
+        let id = control::id_of(&tx, stage.no).await?;
+        let Some(order) = control::lock(&tx, &id).await? else { continue };
+        // The law has the last word: the order may have been moved on meanwhile.
+        let Ok(status) = transition::next(order.status, Cause::Killed) else { continue };
+        let reason = "its node was stopped and did not get it done in time; it can be rerun";
+        let ending = Ending {
+            status,
+            error: None,
+            kind: Cause::Killed.as_str(),
+            source: &host.name,
+            detail: json!({"reason": reason, "from": order.status.as_str()}).to_string(),
+        };
+        if control::end(&tx, &order, &ending).await? {
+            ended.push((order.no.0, order.life));
+        }
+        left.push(Left { no: order.no.0, attempt: None, queue: order.queue.clone() });
+    }
+    tx.commit().await?;
+    let count = left.len();
+    news::send(host, key::DISPATCH, &News { left, ..News::default() }).await;
+    if !ended.is_empty() {
+        news::send(host, key::OUTBOX, &OutboxNews { ended }).await;
+    }
+    Ok(count)
+}

@@ -1,0 +1,200 @@
+//! One stage: the only place where the interpreter meets the world.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+use jiff::Timestamp;
+use pagurus_domain::order::{DEADLINE_EXCEEDED, OrderError, PANIC, ScenarioStatus, Status};
+use pagurus_domain::scenario::Scenario;
+use pagurus_domain::scenario::stage::{Answer, Facts, Need, Snapshot, Stage, StageEnd, Then};
+use pagurus_runtime::batch::Failed;
+use pagurus_runtime::metrics::{Count, Span};
+use pagurus_runtime::node::chain;
+use pagurus_store::requests::NewRequest;
+use pagurus_store::stages::Claimed;
+
+use crate::Worker;
+use crate::finish::{self, End};
+use crate::take::Work;
+
+/// The pass no longer holds: whatever this stage would do is somebody else's to do.
+struct Stale;
+
+/// Runs a stage to its end and has the end written.
+pub(crate) async fn run(worker: &Worker, work: Work) {
+    let begun = work.claimed_at;
+    let claimed = Arc::new(work.claimed);
+    let clock = Clock { at_claim: claimed.now, claimed_at: work.claimed_at };
+    let scenario = match &work.scenario {
+        Some(known) => known.scenario.clone().map_err(|why| why.to_string()),
+        None => Err("its version is not stored".to_owned()),
+    };
+    let name = work.scenario.as_ref().map(|known| known.reference.clone());
+    note_start(worker, &claimed, name.as_ref().map_or("", |name| &name.name));
+    let has_deadlines = claimed.start_deadline.is_some()
+        || worker.host.settings.recovery.process_timeout.is_some()
+        || scenario.as_ref().is_ok_and(|scenario| scenario.timeouts.process.is_some());
+    let outcome = if missed_deadline(&claimed) {
+        worker.host.metrics.count(Count::StartMissed, name.as_ref().map_or("", |name| &name.name), 1);
+        Ok(Err(broken(DEADLINE_EXCEEDED, "the deadline to start had passed before anything was executed")))
+    } else {
+        match scenario {
+            Err(why) => {
+                Ok(Err(broken("scenario.unreadable", &format!("the scenario cannot be read: {why}"))))
+            }
+            // A defect of ours in one stage must end that stage, not the worker.
+            Ok(scenario) => AssertUnwindSafe(drive(worker, &claimed, scenario, work.callbacks, &clock))
+                .catch_unwind()
+                .await
+                .unwrap_or_else(|_| {
+                    tracing::error!(order = claimed.id, "the stage panicked");
+                    Ok(Err(broken(PANIC, "a defect of the engine ended the stage; its log says more")))
+                }),
+        }
+    };
+    let Ok(outcome) = outcome else {
+        worker.host.metrics.count(Count::GuardsRefused, "register", 1);
+        return;
+    };
+    let mut end = End::new(claimed, name, outcome, clock.now(), begun.elapsed());
+    end.finished.has_deadlines = has_deadlines;
+    let status = end.finished.then.status();
+    worker.host.metrics.span(Span::Stage, status.as_str(), begun.elapsed());
+    finish::submit(worker, end).await;
+}
+
+/// The database's clock, carried on by our monotonic one: no jump of this node's wall clock moves
+/// any time of an order.
+pub(crate) struct Clock {
+    at_claim: Timestamp,
+    claimed_at: Instant,
+}
+
+impl Clock {
+    pub fn now(&self) -> Timestamp {
+        self.at_claim.checked_add(self.claimed_at.elapsed()).unwrap_or(self.at_claim)
+    }
+}
+
+fn note_start(worker: &Worker, claimed: &Claimed, scenario: &str) {
+    if claimed.started_at.is_none() && claimed.restarts == 0 {
+        let delay = claimed.now.as_millisecond().saturating_sub(claimed.created_at.as_millisecond());
+        worker.host.metrics.count(Count::Started, scenario, 1);
+        worker.host.metrics.count(Count::StartDelay, scenario, u64::try_from(delay).unwrap_or(0));
+    }
+}
+
+fn missed_deadline(claimed: &Claimed) -> bool {
+    let waiting = matches!(claimed.status, Status::New | Status::Postponed | Status::Reopen);
+    waiting
+        && claimed.started_at.is_none()
+        && claimed.start_deadline.is_some_and(|deadline| deadline < claimed.now)
+}
+
+fn broken(class: &str, message: &str) -> OrderError {
+    OrderError { class: Some(class.to_owned()), message: message.to_owned() }
+}
+
+async fn drive(
+    worker: &Worker,
+    claimed: &Claimed,
+    scenario: Arc<Scenario>,
+    callbacks: serde_json::Map<String, serde_json::Value>,
+    clock: &Clock,
+) -> Result<Result<Box<StageEnd>, OrderError>, Stale> {
+    let facts = Facts {
+        id: claimed.id.clone(),
+        transaction_id: claimed.transaction_id.clone(),
+        life: claimed.life,
+        mode: claimed.mode,
+        queue: claimed.queue.clone(),
+        attempt: claimed.attempt,
+        created_at: claimed.created_at,
+    };
+    let snapshot = match claimed.snapshot.as_deref().map(read_snapshot).transpose() {
+        Ok(snapshot) => snapshot.unwrap_or_default(),
+        Err(error) => return Ok(Err(error)),
+    };
+    let params = match serde_json::from_str(&claimed.params) {
+        Ok(params) => Arc::new(params),
+        Err(error) => return Ok(Err(broken(PANIC, &format!("the stored parameters are broken: {error}")))),
+    };
+    let settings = worker.settings.clone();
+    let now = clock.now();
+    let resumed = Stage::resume(
+        scenario,
+        settings,
+        facts,
+        params,
+        callbacks,
+        snapshot,
+        claimed.wake,
+        claimed.since,
+        now,
+    );
+    let mut stage = match resumed {
+        Ok(stage) => stage,
+        Err(error) => return Ok(Err(broken("scenario.unreadable", &error.to_string()))),
+    };
+    let mut need = stage.next(clock.now());
+    loop {
+        let answer = match need {
+            Need::Done(end) => return Ok(Ok(end)),
+            Need::Register { name, visit, action } => {
+                let request = NewRequest {
+                    no: claimed.no,
+                    pass: claimed.pass,
+                    life: claimed.life,
+                    visit,
+                    action,
+                    name,
+                };
+                register(worker, request).await?
+            }
+            Need::Http(call) => worker.calls.http(&call, claimed.trace.as_deref()).await,
+            Need::Publish(message) => worker.calls.publish(&message, claimed.trace.as_deref()).await,
+        };
+        need = match stage.answer(answer, clock.now(), rand_fraction()) {
+            Some(need) => need,
+            None => stage.next(clock.now()),
+        };
+    }
+}
+
+fn read_snapshot(text: &str) -> Result<Snapshot, OrderError> {
+    serde_json::from_str(text)
+        .map_err(|error| error.to_string())
+        .and_then(|value| Snapshot::from_value(&value).map_err(|error| error.to_string()))
+        .map_err(|why| broken("scenario.unreadable", &why))
+}
+
+/// Stores a request before it is sent; waits for the database as long as the stage may.
+async fn register(worker: &Worker, request: NewRequest) -> Result<Answer, Stale> {
+    let mut wait = Duration::from_millis(50);
+    loop {
+        match worker.registrations.submit(request.clone()).await {
+            Ok(Some(id)) => return Ok(Answer::Registered(id)),
+            Ok(None) | Err(Failed::Gone(_)) => return Err(Stale),
+            Err(Failed::Handler(error)) => {
+                worker.host.metrics.count(Count::StoreErrors, "request", 1);
+                tracing::warn!(order = %request.no, error = chain(&*error), "a request could not be stored yet");
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(Duration::from_secs(2));
+            }
+        }
+    }
+}
+
+/// A number in `0.0..1.0`, for jitter.
+fn rand_fraction() -> f64 {
+    // 53 bits fill the mantissa of a double.
+    let bits = uuid::Uuid::new_v4().as_u64_pair().1 >> 11;
+    bits as f64 / (1_u64 << 53) as f64
+}
+
+/// How an end without a stage looks: nothing was executed, or nothing that counts.
+pub(crate) fn without_stage(error: OrderError) -> Then {
+    Then::End { status: Status::Fail, scenario_status: ScenarioStatus::Failed, error: Some(error) }
+}

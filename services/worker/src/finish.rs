@@ -1,0 +1,294 @@
+//! Ends of stages: many in one transaction; news and hints below its commit.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use pagurus_domain::activation::{AgeGroups, Stream};
+use pagurus_domain::id::{OrderNo, Pass, ScenarioRef};
+use pagurus_domain::order::OrderError;
+use pagurus_domain::order::notification::Content;
+use pagurus_domain::scenario::stage::{Snapshot, StageEnd, Then};
+use pagurus_runtime::batch::Failed;
+use pagurus_runtime::metrics::{Count, Span};
+use pagurus_runtime::node::chain;
+use pagurus_runtime::{Host, news};
+use pagurus_store::Error;
+use pagurus_store::outbox::{self, NewNotification};
+use pagurus_store::stages::{self, Claimed, Finished, ReadyStage};
+use pagurus_wire::message::{DueNews, Ended, News, OutboxNews, news as key};
+use serde_json::{Value, json};
+
+use crate::{Worker, drive};
+
+/// The end of a stage with what is needed to write and tell it.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub claimed: Arc<Claimed>,
+    pub finished: Finished,
+    scenario: Option<ScenarioRef>,
+    result: Option<Value>,
+    duration: Duration,
+}
+
+impl End {
+    /// Makes the end of what the stage left behind, or of the error that kept it from running.
+    pub fn new(
+        claimed: Arc<Claimed>,
+        scenario: Option<ScenarioRef>,
+        outcome: Result<Box<StageEnd>, OrderError>,
+        now: Timestamp,
+        duration: Duration,
+    ) -> Self {
+        match outcome {
+            Ok(end) => Self::of_stage(claimed, scenario, *end, now, duration),
+            Err(error) => Self::of_error(claimed, scenario, error, now, duration),
+        }
+    }
+
+    fn of_stage(
+        claimed: Arc<Claimed>,
+        scenario: Option<ScenarioRef>,
+        end: StageEnd,
+        now: Timestamp,
+        duration: Duration,
+    ) -> Self {
+        let mut history = end.history();
+        put_frame(&mut history, &claimed, end.then.status().as_str(), now);
+        let visited = i32::try_from(end.snapshot.visit).unwrap_or(i32::MAX);
+        let result = end.snapshot.result.clone();
+        let message = end.snapshot.message.clone();
+        let kept = match &end.then {
+            // A restart from an entry point goes on with the variables of this life.
+            Then::End { .. } if end.snapshot.vars.is_empty() => None,
+            Then::End { .. } => Some(Snapshot::entering(None, end.snapshot.vars)),
+            _ => Some(end.snapshot),
+        };
+        let finished = Finished {
+            no: claimed.no,
+            pass: claimed.pass,
+            life: claimed.life,
+            attempt: claimed.attempt,
+            then: end.then,
+            scenario_status: end.scenario_status,
+            step: Some(end.step),
+            entry_point: end.entry_point,
+            visited,
+            distance: end.distance.and_then(|distance| i32::try_from(distance).ok()),
+            started_at: claimed.now,
+            result: result.as_ref().map(ToString::to_string),
+            message,
+            snapshot: kept.map(|snapshot| snapshot.to_value().to_string()),
+            had_snapshot: claimed.snapshot.is_some(),
+            queue: claimed.queue.clone(),
+            released: end.released,
+            history: history.to_string(),
+            has_deadlines: true,
+        };
+        Self { claimed, finished, scenario, result, duration }
+    }
+
+    fn of_error(
+        claimed: Arc<Claimed>,
+        scenario: Option<ScenarioRef>,
+        error: OrderError,
+        now: Timestamp,
+        duration: Duration,
+    ) -> Self {
+        let then = drive::without_stage(error.clone());
+        let told = format!("{}: {}", error.class.as_deref().unwrap_or_default(), error.message);
+        let mut history = json!({"transitions": [], "log": [{"at": now.to_string(), "text": told}]});
+        put_frame(&mut history, &claimed, then.status().as_str(), now);
+        let finished = Finished {
+            no: claimed.no,
+            pass: claimed.pass,
+            life: claimed.life,
+            attempt: claimed.attempt,
+            scenario_status: pagurus_domain::order::ScenarioStatus::Failed,
+            then,
+            step: None,
+            entry_point: None,
+            visited: 0,
+            distance: None,
+            started_at: claimed.now,
+            result: None,
+            message: None,
+            snapshot: None,
+            had_snapshot: claimed.snapshot.is_some(),
+            queue: claimed.queue.clone(),
+            released: false,
+            history: history.to_string(),
+            has_deadlines: true,
+        };
+        Self { claimed, finished, scenario, result: None, duration }
+    }
+
+    /// The notification of this end, if it is one and somebody wants it.
+    fn notification(&self, finished_at: Timestamp) -> Option<NewNotification> {
+        let Then::End { status, scenario_status, error } = &self.finished.then else { return None };
+        let claimed = &self.claimed;
+        let notify = claimed.notify.as_deref()?;
+        let scenario = self.scenario.as_ref();
+        let content = Content {
+            id: &claimed.id,
+            correlation_id: None,
+            transaction_id: claimed.transaction_id.as_deref(),
+            scenario: scenario.map_or("", |scenario| &scenario.name),
+            scenario_version: scenario.map_or(0, |scenario| scenario.version),
+            status: *status,
+            scenario_status: *scenario_status,
+            step: self.finished.step.as_deref(),
+            result: self.result.as_ref(),
+            message: self.finished.message.as_deref(),
+            error: error.as_ref(),
+            created_at: claimed.created_at,
+            started_at: Some(claimed.started_at.unwrap_or(claimed.now)),
+            finished_at,
+            attempt: claimed.attempt,
+            timezone: None,
+        };
+        NewNotification::of(&content, notify, claimed.no, claimed.life, claimed.trace.as_deref())
+    }
+}
+
+/// What the history says of every stage besides its moves and its log.
+fn put_frame(history: &mut Value, claimed: &Claimed, status: &str, now: Timestamp) {
+    if let Value::Object(map) = history {
+        map.insert("attempt".into(), claimed.attempt.into());
+        map.insert("wake".into(), claimed.wake.as_str().into());
+        map.insert("startedAt".into(), claimed.now.to_string().into());
+        map.insert("endedAt".into(), now.to_string().into());
+        map.insert("status".into(), status.into());
+    }
+}
+
+/// Hands an end in and waits until it is written, or found stale.
+pub(crate) async fn submit(worker: &Worker, end: End) {
+    let end = Arc::new(end);
+    match worker.ends.submit(end.clone()).await {
+        Ok(true) | Err(Failed::Gone(_)) => {}
+        Ok(false) => tracing::info!(
+            order = end.claimed.id,
+            attempt = end.claimed.attempt,
+            "the end of a stage came too late: it is somebody else's by now"
+        ),
+        Err(Failed::Handler(error)) => {
+            tracing::error!(
+                order = end.claimed.id,
+                error = chain(&*error),
+                "the end of a stage cannot be stored"
+            );
+            let told = OrderError {
+                class: Some(pagurus_domain::order::PANIC.into()),
+                message: format!("the end of the stage could not be stored: {error}"),
+            };
+            let now = end.finished.started_at;
+            let failed = End::new(end.claimed.clone(), end.scenario.clone(), Err(told), now, end.duration);
+            // What cannot be stored even so is found overdue, and ends as poison.
+            let _ = worker.ends.submit(Arc::new(failed)).await;
+        }
+    }
+}
+
+/// Writes a batch of ends; whether each was still ours to write. Waits out what passes: a result
+/// that was worked for is not dropped because the database is away.
+pub(crate) async fn write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -> Result<Vec<bool>, Error> {
+    let begun = Instant::now();
+    let mut wait = Duration::from_millis(20);
+    let written = loop {
+        match try_write(host, batch, groups).await {
+            Ok(written) => break written,
+            Err(error) if error.is_transient() => {
+                host.metrics.count(Count::StoreErrors, "finish", 1);
+                tracing::warn!(error = chain(&error), ends = batch.len(), "ends could not be written yet");
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(Duration::from_secs(2));
+            }
+            Err(error) => return Err(error),
+        }
+    };
+    host.metrics.span(Span::Batch, "finish", begun.elapsed());
+    let stale = written.applied.iter().filter(|applied| !**applied).count();
+    host.metrics.count(Count::GuardsRefused, "finish", stale as u64);
+    tell(host, batch, &written).await;
+    Ok(written.applied)
+}
+
+struct Written {
+    applied: Vec<bool>,
+    ready: Vec<ReadyStage>,
+    notified: Vec<(i64, i32)>,
+}
+
+async fn try_write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -> Result<Written, Error> {
+    // In order of the rows' key, as everywhere: two batches never wait for each other.
+    let mut sorted: Vec<&End> = batch.iter().map(|end| &**end).collect();
+    sorted.sort_by_key(|end| end.finished.no);
+    let stages: Vec<(OrderNo, Pass)> =
+        sorted.iter().map(|end| (end.finished.no, end.finished.pass)).collect();
+    let mut client = host.store.work().await?;
+    let tx = client.transaction().await?;
+    let ours = stages::release(&tx, &stages).await?;
+    let applied: Vec<&End> = sorted.into_iter().filter(|end| ours.contains_key(&end.finished.no)).collect();
+    let notifications: Vec<NewNotification> =
+        applied.iter().filter_map(|end| end.notification(ours[&end.finished.no])).collect();
+    let finished: Vec<&Finished> = applied.iter().map(|end| &end.finished).collect();
+    let (ready, ()) = tokio::try_join!(
+        stages::finish(&tx, &host.name, &finished, groups),
+        outbox::put(&tx, &notifications),
+    )?;
+    tx.commit().await?;
+    Ok(Written {
+        applied: batch.iter().map(|end| ours.contains_key(&end.finished.no)).collect(),
+        ready,
+        notified: notifications.iter().map(|n| (n.no.0, n.life)).collect(),
+    })
+}
+
+/// Tells the others, below the commit: all of it hints.
+async fn tell(host: &Host, batch: &[Arc<End>], written: &Written) {
+    let mut due: BTreeMap<&str, i64> = BTreeMap::new();
+    let mut ended = Vec::with_capacity(batch.len());
+    for (end, _) in batch.iter().zip(&written.applied).filter(|(_, applied)| **applied) {
+        let finished = &end.finished;
+        host.metrics.count(Count::Stages, finished.then.status().as_str(), 1);
+        let class = match &finished.then {
+            Then::Retry { error, .. } | Then::End { error: Some(error), .. } => error.class.clone(),
+            _ => None,
+        };
+        ended.push(Ended {
+            no: finished.no.0,
+            attempt: finished.attempt,
+            node: host.node.0,
+            left_queue: finished.queue.clone().filter(|_| finished.leaves_queue()),
+            duration_ms: u64::try_from(end.duration.as_millis()).unwrap_or(u64::MAX),
+            class,
+        });
+        if let Some((stream, at)) = timer(finished, host) {
+            let earliest = due.entry(stream.as_str()).or_insert(i64::MAX);
+            *earliest = (*earliest).min(at.as_millisecond());
+        }
+    }
+    let told = News { ended, ready: written.ready.iter().map(news::of_stage).collect(), ..News::default() };
+    if told != News::default() {
+        news::send(host, key::DISPATCH, &told).await;
+    }
+    if !due.is_empty() {
+        let due = due.into_iter().map(|(stream, at)| (stream.to_owned(), at)).collect();
+        news::send(host, key::DUE, &DueNews { due }).await;
+    }
+    if !written.notified.is_empty() {
+        news::send(host, key::OUTBOX, &OutboxNews { ended: written.notified.clone() }).await;
+    }
+}
+
+fn timer(finished: &Finished, host: &Host) -> Option<(Stream, Timestamp)> {
+    let at = match &finished.then {
+        Then::Sleep { until } | Then::Wait { until, .. } => *until,
+        Then::Retry { at, .. } => *at,
+        Then::End { .. } => return None,
+    };
+    let length = at.duration_since(finished.started_at).unsigned_abs();
+    Some((Stream::of(finished.then.status(), length, &host.settings.activation.groups), at))
+}

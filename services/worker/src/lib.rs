@@ -1,0 +1,164 @@
+//! Worker: takes hand-outs, runs stages, writes their ends.
+//!
+//! The hand-out is a hint; the row that the claim deletes is the right to run. A result is written
+//! only under the pass of its claim, so that a worker that was given up for lost changes nothing.
+
+mod call;
+mod drain;
+mod drive;
+mod finish;
+mod take;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pagurus_broker::{ConsumeSpec, QueueSource};
+use pagurus_domain::activation::AgeGroups;
+use pagurus_domain::id::{OrderNo, RequestId};
+use pagurus_domain::scenario::script::Scripting;
+use pagurus_domain::scenario::stage::Settings as StageSettings;
+use pagurus_runtime::batch::Shape;
+use pagurus_runtime::scenarios::Catalogue;
+use pagurus_runtime::{Batcher, Host, news};
+use pagurus_store::requests::NewRequest;
+use pagurus_store::stages::HandOut;
+use pagurus_store::{Error, requests};
+use pagurus_wire::message::{News, news as key};
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
+
+use call::Calls;
+use finish::End;
+
+/// What every stage of this worker shares. Cheap to clone.
+#[derive(Clone)]
+struct Worker {
+    host: Host,
+    catalogue: Catalogue,
+    settings: Arc<StageSettings>,
+    calls: Arc<Calls>,
+    /// One for each stage this node may run.
+    permits: Arc<Semaphore>,
+    stages: TaskTracker,
+    /// Order and attempt of each stage that runs here.
+    running: Arc<Mutex<HashSet<(OrderNo, i32)>>>,
+    registrations: Batcher<NewRequest, Option<RequestId>, Error>,
+    ends: Batcher<Arc<End>, bool, Error>,
+}
+
+impl Worker {
+    /// Whether this very hand-out runs here already.
+    fn is_running(&self, hand_out: &HandOut) -> bool {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.contains(&(hand_out.no, hand_out.attempt))
+    }
+}
+
+/// How ends are gathered: two lanes, so that one batch is written while the other commits.
+const ENDS: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(2) };
+/// How requests are gathered.
+const REQUESTS: Shape = Shape { max: 500, lanes: 1, linger: Duration::from_millis(1) };
+/// Hand-outs kept by the broker for a worker that is busy claiming; the dispatcher sends no more
+/// than there is room for.
+const MAX_WAITING_MESSAGES: u32 = 10_000;
+
+/// Runs until the process is to stop and its stages have ended, or their grace is over.
+///
+/// # Errors
+/// What keeps the service from working at all.
+pub async fn run(host: Host) -> anyhow::Result<()> {
+    let settings = host.settings.clone();
+    let catalogue =
+        Catalogue::new(Arc::new(Scripting::new(settings.scenario.script.clone())), settings.scenario.clone());
+    let groups = settings.activation.groups;
+    let worker = Worker {
+        settings: Arc::new(stage_settings(&host)),
+        calls: Arc::new(Calls::new(&host)?),
+        permits: Arc::new(Semaphore::new(settings.worker.concurrency)),
+        stages: TaskTracker::new(),
+        running: Arc::default(),
+        registrations: registrations(&host),
+        ends: ends(&host, groups),
+        catalogue,
+        host: host.clone(),
+    };
+    let names = host.broker.names();
+    let consumer = Arc::new(host.broker.consume(ConsumeSpec {
+        queue: QueueSource::Exclusive {
+            name_hint: format!("worker.{}", host.node),
+            bindings: vec![(names.work.clone(), host.node.to_string())],
+            max_length: MAX_WAITING_MESSAGES,
+        },
+        prefetch: 200,
+        ack_on_take: true,
+    })?);
+    for _ in 0..take::LANES {
+        host.spawn("hand-outs", take::take(worker.clone(), consumer.clone()));
+    }
+    // Hand-outs that are sent before the queue is there would be lost, and found again late.
+    while !consumer.is_consuming() {
+        if host.rest(Duration::from_millis(20)).await {
+            return Ok(());
+        }
+    }
+    host.at_work(false).await;
+    tell_workers_changed(&host).await;
+    host.draining.cancelled().await;
+    drain::drain(&worker).await;
+    Ok(())
+}
+
+fn stage_settings(host: &Host) -> StageSettings {
+    let settings = &host.settings;
+    let callback_base = settings.intake.public_url.clone().unwrap_or_else(|| {
+        let here = format!("http://{}", settings.node.listen);
+        tracing::warn!(
+            callbacks = here,
+            "intake.public_url is not set: called systems will be told to answer there"
+        );
+        here
+    });
+    StageSettings {
+        scripting: Scripting::new(settings.scenario.script.clone()),
+        bounds: settings.scenario.clone(),
+        errors: settings.errors.clone(),
+        constants: settings.constants.clone(),
+        callback_base: callback_base.trim_end_matches('/').to_owned(),
+        max_sync_duration: settings.resource_control.max_sync_duration,
+        max_acquisition_duration: settings.resource_control.max_acquisition_duration,
+        max_wait_sequential: settings.resource_control.max_wait_sequential,
+        max_wait_parallel: settings.resource_control.max_wait_parallel,
+    }
+}
+
+/// The database's absence concerns all of a batch; its complaint about a value concerns one.
+fn concerns_one(error: &Error) -> bool {
+    !error.is_transient()
+}
+
+fn registrations(host: &Host) -> Batcher<NewRequest, Option<RequestId>, Error> {
+    let host = host.clone();
+    Batcher::start(REQUESTS, concerns_one, move |batch: Arc<[NewRequest]>| {
+        let host = host.clone();
+        async move {
+            let mut client = host.store.work().await?;
+            let tx = client.transaction().await?;
+            let ids = requests::register(&tx, &batch).await?;
+            tx.commit().await?;
+            Ok(ids)
+        }
+    })
+}
+
+fn ends(host: &Host, groups: AgeGroups) -> Batcher<Arc<End>, bool, Error> {
+    let host = host.clone();
+    Batcher::start(ENDS, concerns_one, move |batch: Arc<[Arc<End>]>| {
+        let host = host.clone();
+        async move { finish::write(&host, &batch, &groups).await }
+    })
+}
+
+async fn tell_workers_changed(host: &Host) {
+    news::send(host, key::DISPATCH, &News { workers_changed: true, ..News::default() }).await;
+}

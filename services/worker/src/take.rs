@@ -1,0 +1,208 @@
+//! Hand-outs become claims: many in one transaction, and a task for each stage that is ours.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use pagurus_broker::Consumer;
+use pagurus_domain::id::{Epoch, OrderNo};
+use pagurus_runtime::metrics::{Count, Level, Span};
+use pagurus_runtime::news;
+use pagurus_runtime::node::chain;
+use pagurus_runtime::scenarios::Known;
+use pagurus_store::stages::{self, Claimed, HandOut, Unclaimed};
+use pagurus_store::{Error, requests};
+use pagurus_wire::message::{HandOuts, News, Refusal, Refused, news as key};
+use serde_json::{Map, Value};
+
+use crate::{Worker, drive};
+
+/// Loops that claim: one transaction is prepared while another commits.
+pub(crate) const LANES: usize = 2;
+/// Messages taken at once; each carries many hand-outs.
+const MESSAGES: usize = 50;
+
+/// Claims what is handed out, until the process is to stop.
+pub(crate) async fn take(worker: Worker, consumer: Arc<Consumer>) -> anyhow::Result<()> {
+    loop {
+        let batch = tokio::select! {
+            biased;
+            () = worker.host.draining.cancelled() => return Ok(()),
+            batch = consumer.next_batch(MESSAGES) => batch,
+        };
+        let mut seen = HashSet::new();
+        let orders: Vec<Order> = batch
+            .iter()
+            .filter_map(|delivery| serde_json::from_slice::<HandOuts>(&delivery.body).ok())
+            .flat_map(|message| {
+                let epoch = Epoch(message.epoch);
+                message.orders.into_iter().map(move |(no, attempt, serial)| Order {
+                    hand_out: HandOut { no: OrderNo(no), attempt, epoch },
+                    serial,
+                })
+            })
+            // A message that comes twice must not be answered: what it names may be running here.
+            .filter(|order| seen.insert(order.hand_out.no) && !worker.is_running(&order.hand_out))
+            .collect();
+        claim_all(&worker, orders).await;
+    }
+}
+
+/// A hand-out with the dispatcher's own number of it.
+#[derive(Clone, Copy)]
+struct Order {
+    hand_out: HandOut,
+    serial: u64,
+}
+
+async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
+    // The dispatcher counts the same permits; a node that is over its number says so.
+    let room = worker.permits.available_permits();
+    let busy = orders.split_off(orders.len().min(room));
+    let told = |order: &Order, why: Refusal| Refused {
+        no: order.hand_out.no.0,
+        attempt: order.hand_out.attempt,
+        node: worker.host.node.0,
+        serial: order.serial,
+        epoch: order.hand_out.epoch.0,
+        why,
+    };
+    let mut refused: Vec<Refused> = busy.iter().map(|order| told(order, Refusal::Busy)).collect();
+    let hand_outs: Vec<HandOut> = orders.iter().map(|order| order.hand_out).collect();
+    if !hand_outs.is_empty() {
+        match claim(worker, &hand_outs).await {
+            Ok((claimed, unclaimed)) => {
+                let why: HashMap<OrderNo, Unclaimed> =
+                    unclaimed.into_iter().map(|(h, why)| (h.no, why)).collect();
+                refused.extend(orders.iter().filter_map(|order| {
+                    why.get(&order.hand_out.no).map(|why| {
+                        told(
+                            order,
+                            match why {
+                                Unclaimed::Gone => Refusal::Gone,
+                                Unclaimed::Behind => Refusal::Behind,
+                                Unclaimed::StaleEpoch => Refusal::StaleEpoch,
+                            },
+                        )
+                    })
+                }));
+                start(worker, claimed).await;
+            }
+            Err(error) => {
+                // Whether it was committed is not known: what was is found overdue or by its
+                // missing end; what was not is still ready and handed out again.
+                worker.host.metrics.count(Count::StoreErrors, "claim", 1);
+                tracing::warn!(error = chain(&error), hand_outs = hand_outs.len(), "the claim failed");
+                release_unknown(worker, &hand_outs).await;
+            }
+        }
+    }
+    for refusal in &refused {
+        let reason = serde_json::to_value(refusal.why).unwrap_or_default();
+        worker.host.metrics.count(Count::Unclaimed, reason.as_str().unwrap_or_default(), 1);
+    }
+    if !refused.is_empty() {
+        news::send(&worker.host, key::DISPATCH, &News { refused, ..News::default() }).await;
+    }
+}
+
+/// A claim whose outcome is unknown may have been committed: such stages would stay with this node
+/// until their time-out. As soon as the database answers, they are given back.
+async fn release_unknown(worker: &Worker, hand_outs: &[HandOut]) {
+    let nos: HashSet<OrderNo> = hand_outs.iter().map(|h| h.no).collect();
+    let mut wait = Duration::from_millis(200);
+    loop {
+        if worker.host.rest(wait).await {
+            return;
+        }
+        match try_release(worker, &nos).await {
+            Ok(()) => return,
+            Err(error) if error.is_transient() => wait = (wait * 2).min(Duration::from_secs(5)),
+            Err(error) => {
+                tracing::error!(error = chain(&error), "stages of a failed claim could not be given back");
+                return;
+            }
+        }
+    }
+}
+
+async fn try_release(worker: &Worker, nos: &HashSet<OrderNo>) -> Result<(), Error> {
+    let host = &worker.host;
+    let mut client = host.store.recovery().await?;
+    let tx = client.transaction().await?;
+    let ours = pagurus_store::control::of_node(&tx, host.node).await?;
+    let again: Vec<_> =
+        ours.iter().filter(|stuck| nos.contains(&stuck.no)).map(|stuck| (stuck, stuck.restarts)).collect();
+    let ready = pagurus_store::control::reissue(&tx, &again, &host.name, "claim_unknown").await?;
+    tx.commit().await?;
+    news::ready(host, &ready).await;
+    Ok(())
+}
+
+/// A stage that is ours, with everything it needs.
+pub(crate) struct Work {
+    pub claimed: Claimed,
+    pub scenario: Option<Known>,
+    pub callbacks: Map<String, Value>,
+    /// When the claim read the database's clock.
+    pub claimed_at: Instant,
+}
+
+type Claims = (Vec<Work>, Vec<(HandOut, Unclaimed)>);
+
+async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> {
+    let begun = Instant::now();
+    let host = &worker.host;
+    let mut client = host.store.work().await?;
+    let tx = client.transaction().await?;
+    let (claimed, unclaimed) = stages::claim(&tx, hand_outs).await?;
+    let claimed_at = Instant::now();
+    let default = host.settings.recovery.work_timeout;
+    let work: Vec<f64> = claimed
+        .iter()
+        .map(|stage| {
+            let known = worker.catalogue.known(stage.scenario).and_then(|known| known.scenario.ok());
+            known.and_then(|scenario| scenario.timeouts.work).unwrap_or(default).as_secs_f64()
+        })
+        .collect();
+    stages::run(&tx, host.node, &claimed, &work).await?;
+    tx.commit().await?;
+    host.metrics.span(Span::Batch, "claim", begun.elapsed());
+    // Below the commit the stages are ours; what they need besides is read now.
+    let waited: Vec<i64> = claimed
+        .iter()
+        .filter(|stage| stage.snapshot.as_deref().is_some_and(|snapshot| snapshot.contains("\"requests\"")))
+        .map(|stage| stage.no.0)
+        .collect();
+    let mut callbacks =
+        if waited.is_empty() { Default::default() } else { requests::results(&client, &waited).await? };
+    let mut all = Vec::with_capacity(claimed.len());
+    for claimed in claimed {
+        let scenario = worker.catalogue.get(&client, claimed.scenario).await?;
+        let callbacks = callbacks.remove(&claimed.no).unwrap_or_default();
+        all.push(Work { claimed, scenario, callbacks, claimed_at });
+    }
+    Ok((all, unclaimed))
+}
+
+async fn start(worker: &Worker, claimed: Vec<Work>) {
+    for work in claimed {
+        // There is room: it was counted before the claim, and only this worker takes from it. Two
+        // lanes may have counted the same room; then the later one waits a moment for an end.
+        let Ok(permit) = worker.permits.clone().acquire_owned().await else { return };
+        let running = worker.clone();
+        let ended = worker.host.ended.clone();
+        let key = (work.claimed.no, work.claimed.attempt);
+        worker.running.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        worker.stages.spawn(async move {
+            tokio::select! {
+                () = drive::run(&running, work) => {}
+                () = ended.cancelled() => {}
+            }
+            running.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+            drop(permit);
+        });
+    }
+    let in_use = worker.host.settings.worker.concurrency - worker.permits.available_permits();
+    worker.host.metrics.level(Level::WorkerStages, "", in_use as f64);
+}

@@ -1,0 +1,260 @@
+//! Batches of deliveries, which the caller acknowledges after its own commit.
+//!
+//! A consumer survives the loss of its connection by itself: it consumes again, and what was not
+//! acknowledged comes again. Acknowledging a delivery from before is counted and does nothing, so
+//! handling must be idempotent. Deliveries are never dropped and never rejected here: they are
+//! acknowledged or go back to the queue.
+
+mod ledger;
+mod session;
+
+use std::{sync::Arc, time::Duration};
+
+use lapin::options::{BasicAckOptions, BasicNackOptions};
+use tokio::{
+    sync::{Mutex, mpsc},
+    time::Instant,
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::{
+    connection::Link,
+    error::Error,
+    in_flight,
+    message::{Properties, short},
+    service::Service,
+    topology::Names,
+};
+use session::{Session, Shared, Source};
+
+/// Writing an acknowledgement takes microseconds unless the connection is dying.
+const ACKNOWLEDGE: Duration = Duration::from_secs(10);
+/// Room for the number that makes the name of a private queue unique.
+const LONGEST_HINT: usize = 100;
+
+/// What to consume and how.
+#[derive(Clone, Debug)]
+pub struct ConsumeSpec {
+    /// Where the deliveries come from.
+    pub queue: QueueSource,
+    /// Deliveries that may be unacknowledged at a time, and the greatest number kept in memory.
+    /// 50 at least pays; up to 2000 helps quorum queues.
+    pub prefetch: u16,
+    /// Acknowledge deliveries when [`Consumer::next_batch`] hands them out: for hints, whose loss
+    /// is made good from Postgres.
+    pub ack_on_take: bool,
+}
+
+/// The queue of a consumer.
+#[derive(Clone, Debug)]
+pub enum QueueSource {
+    /// A durable queue that exists.
+    Named(String),
+    /// A queue of this consumer alone, which ends with its connection and is made anew with the
+    /// next one.
+    Exclusive {
+        /// Part of its name, for people who look at the broker.
+        name_hint: String,
+        /// Pairs of exchange and binding key.
+        bindings: Vec<(String, String)>,
+        /// Most messages that it keeps; the oldest go first.
+        max_length: u32,
+    },
+}
+
+/// Identity of a delivery within its consumer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeliveryTag {
+    /// Which life of the consumer: a tag means nothing in another.
+    pub generation: u64,
+    /// The broker's number within that life.
+    pub tag: u64,
+}
+
+/// A message that arrived.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delivery {
+    /// For the acknowledgement.
+    pub tag: DeliveryTag,
+    /// Exchange to which it was published.
+    pub exchange: String,
+    /// Key with which it was published.
+    pub routing_key: String,
+    /// Whether it was delivered before, perhaps to somebody else.
+    pub redelivered: bool,
+    /// Properties as the sender gave them.
+    pub properties: Properties,
+    /// Content, byte for byte.
+    pub body: Vec<u8>,
+}
+
+/// What became of acknowledgements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// Written to the broker.
+    pub sent: usize,
+    /// Of deliveries that the broker has taken back meanwhile, or answered already: they come
+    /// again.
+    pub stale: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Answer {
+    Ack,
+    PutBack,
+}
+
+/// A consumer of one queue. Ends when dropped.
+pub struct Consumer {
+    shared: Arc<Shared>,
+    deliveries: Mutex<mpsc::Receiver<Delivery>>,
+    ack_on_take: bool,
+    _stop_at_drop: DropGuard,
+}
+
+impl Consumer {
+    pub(crate) fn start(
+        spec: ConsumeSpec,
+        names: &Names,
+        service: Service,
+        link: Link,
+        stop: CancellationToken,
+    ) -> Result<Self, Error> {
+        check_names(&spec.queue)?;
+        let prefetch = spec.prefetch.max(1);
+        // The broker sends no more than the prefetch before something is acknowledged.
+        let (sender, receiver) = mpsc::channel(usize::from(prefetch));
+        let shared = Arc::new(Shared::new());
+        let source = Source { queue: spec.queue, prefetch, names: names.clone(), service };
+        let run = session::run(link, source, Arc::clone(&shared), sender, stop.clone());
+        tokio::spawn(run);
+        Ok(Self {
+            shared,
+            deliveries: Mutex::new(receiver),
+            ack_on_take: spec.ack_on_take,
+            _stop_at_drop: stop.drop_guard(),
+        })
+    }
+
+    /// Waits for a delivery and takes at most `max` of those that are there already. Empty only
+    /// when the broker handle is closed. Cancelling the future loses nothing.
+    pub async fn next_batch(&self, max: usize) -> Vec<Delivery> {
+        let mut deliveries = self.deliveries.lock().await;
+        let mut batch = Vec::new();
+        while batch.is_empty() {
+            let Some(first) = deliveries.recv().await else {
+                return Vec::new();
+            };
+            batch.push(first);
+            while batch.len() < max
+                && let Ok(next) = deliveries.try_recv()
+            {
+                batch.push(next);
+            }
+            if !self.ack_on_take {
+                // What the broker has taken back comes again; handling it now would be double.
+                let generation = self.shared.generation();
+                batch.retain(|delivery| Some(delivery.tag.generation) == generation);
+            }
+        }
+        drop(deliveries);
+        if self.ack_on_take {
+            // In a task of its own, so that cancelling here cannot lose the batch.
+            let tags: Vec<DeliveryTag> = batch.iter().map(|delivery| delivery.tag).collect();
+            let shared = Arc::clone(&self.shared);
+            tokio::spawn(async move { answer(&shared, &tags, Answer::Ack).await });
+        }
+        batch
+    }
+
+    /// Acknowledges deliveries, with as few frames as possible.
+    pub async fn ack_many(&self, tags: &[DeliveryTag]) -> Acknowledged {
+        answer(&self.shared, tags, Answer::Ack).await
+    }
+
+    /// Gives deliveries back to the queue, which delivers them again at once: while the reason
+    /// lasts, [`Consumer::pause`] instead.
+    pub async fn put_back(&self, tags: &[DeliveryTag]) -> Acknowledged {
+        answer(&self.shared, tags, Answer::PutBack).await
+    }
+
+    /// Stops consuming and gives back all that is not acknowledged, taken or not. Returns when the
+    /// broker has it. Does nothing if paused already.
+    pub async fn pause(&self) {
+        let request = self.shared.request(true);
+        let mut reached = self.shared.reached();
+        // Ends early only when the consumer is closed, which is a pause as well.
+        let _ = reached.wait_for(|paused| *paused >= request).await;
+    }
+
+    /// Consumes again after [`Consumer::pause`].
+    pub fn resume(&self) {
+        self.shared.request(false);
+    }
+
+    /// Whether deliveries can arrive now.
+    #[must_use]
+    pub fn is_consuming(&self) -> bool {
+        self.shared.generation().is_some()
+    }
+
+    /// Acknowledgements so far that came too late.
+    #[must_use]
+    pub fn stale_acknowledgements(&self) -> u64 {
+        self.shared.stale()
+    }
+}
+
+fn check_names(queue: &QueueSource) -> Result<(), Error> {
+    match queue {
+        QueueSource::Named(name) => short("queue", name).map(drop),
+        QueueSource::Exclusive { name_hint, bindings, .. } => {
+            if name_hint.len() > LONGEST_HINT {
+                return Err(Error::InvalidName {
+                    field: "queue",
+                    bytes: name_hint.len(),
+                    limit: LONGEST_HINT,
+                });
+            }
+            for (exchange, key) in bindings {
+                short("exchange", exchange)?;
+                short("binding key", key)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Planning and writing happen under one lock: a later plan counts on an earlier one being written.
+async fn answer(shared: &Shared, tags: &[DeliveryTag], kind: Answer) -> Acknowledged {
+    let _turn = shared.turn().await;
+    let mut sent = 0;
+    if let Some(session) = shared.current() {
+        let own = tags.iter().filter(|tag| tag.generation == session.generation);
+        let plan = session.ledger().settle(own.map(|tag| tag.tag));
+        let until = plan.until.into_iter().map(|tag| (tag, true));
+        let singles = plan.singles.into_iter().map(|tag| (tag, false));
+        let frames = until.chain(singles).map(|(tag, multiple)| write(&session, kind, tag, multiple));
+        let deadline = Instant::now() + ACKNOWLEDGE;
+        let written = in_flight::all_until(deadline, session.lost(), frames).await;
+        if written.iter().all(|frame| matches!(frame, Some(Ok(())))) {
+            sent = plan.count;
+        }
+    }
+    let stale = tags.len() - sent;
+    shared.count_stale(stale);
+    Acknowledged { sent, stale }
+}
+
+async fn write(session: &Session, kind: Answer, tag: u64, multiple: bool) -> lapin::Result<()> {
+    match kind {
+        Answer::Ack => {
+            let options = BasicAckOptions { multiple };
+            session.channel.basic_ack(tag, options).await
+        }
+        Answer::PutBack => {
+            let options = BasicNackOptions { multiple, requeue: true };
+            session.channel.basic_nack(tag, options).await
+        }
+    }
+}

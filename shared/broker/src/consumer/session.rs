@@ -1,0 +1,331 @@
+//! The task behind a consumer: one session after another, each with a channel of its own.
+//!
+//! A session ends with its channel or connection, or by a pause. All of its unanswered deliveries
+//! are then the broker's again, and their tags mean nothing any more.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::StreamExt;
+use lapin::{
+    Channel,
+    message::Delivery as Arrived,
+    options::{
+        BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions, QueueDeclareOptions,
+    },
+    types::{AMQPValue, FieldTable, ShortString},
+};
+use tokio::{
+    sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard, mpsc, watch},
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Delivery, DeliveryTag, QueueSource, ledger::Ledger};
+use crate::{
+    connection::Link,
+    error::Error,
+    message::{from_amqp, short},
+    reconnect::Delays,
+    service::Service,
+    topology::{Names, bind},
+};
+
+/// Limit for opening a session on a connection that is up, and for ending one.
+const STEP: Duration = Duration::from_secs(5);
+
+/// What a session consumes.
+pub(super) struct Source {
+    pub(super) queue: QueueSource,
+    pub(super) prefetch: u16,
+    pub(super) names: Names,
+    pub(super) service: Service,
+}
+
+/// One life of the consumer.
+pub(super) struct Session {
+    pub(super) generation: u64,
+    pub(super) channel: Channel,
+    link: Link,
+    connection: u64,
+    ledger: Mutex<Ledger>,
+}
+
+impl Session {
+    /// Waits until the connection is gone.
+    pub(super) async fn lost(&self) {
+        self.link.lost(self.connection).await;
+    }
+
+    pub(super) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the caller wants. Each request has a number, so that a pause that follows a resume cannot
+/// be taken for the one before it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Wanted {
+    request: u64,
+    paused: bool,
+}
+
+/// What the consumer's handle and its task share.
+pub(super) struct Shared {
+    current: Mutex<Option<Arc<Session>>>,
+    answers: AsyncMutex<()>,
+    wanted: watch::Sender<Wanted>,
+    reached: watch::Sender<u64>,
+    stale: AtomicU64,
+}
+
+impl Shared {
+    pub(super) fn new() -> Self {
+        Self {
+            current: Mutex::default(),
+            answers: AsyncMutex::default(),
+            wanted: watch::Sender::default(),
+            reached: watch::Sender::default(),
+            stale: AtomicU64::default(),
+        }
+    }
+
+    pub(super) fn current(&self) -> Option<Arc<Session>> {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.clone()
+    }
+
+    fn set_current(&self, session: Option<Arc<Session>>) {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = session;
+    }
+
+    pub(super) fn generation(&self) -> Option<u64> {
+        self.current().map(|session| session.generation)
+    }
+
+    /// Whoever holds this may answer deliveries.
+    pub(super) async fn turn(&self) -> AsyncMutexGuard<'_, ()> {
+        self.answers.lock().await
+    }
+
+    /// Asks for a pause or its end and returns the number of the request in force.
+    pub(super) fn request(&self, paused: bool) -> u64 {
+        self.wanted.send_if_modified(|wanted| {
+            let change = wanted.paused != paused;
+            if change {
+                wanted.paused = paused;
+                wanted.request += 1;
+            }
+            change
+        });
+        self.wanted.borrow().request
+    }
+
+    /// The number of the latest pause that is reached.
+    pub(super) fn reached(&self) -> watch::Receiver<u64> {
+        self.reached.subscribe()
+    }
+
+    pub(super) fn count_stale(&self, count: usize) {
+        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        self.stale.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(super) fn stale(&self) -> u64 {
+        self.stale.load(Ordering::Relaxed)
+    }
+}
+
+enum End {
+    /// The handle is gone or the broker closed.
+    Stopped,
+    Paused,
+    Lost(String),
+}
+
+/// Runs until stopped.
+pub(super) async fn run(
+    link: Link,
+    source: Source,
+    shared: Arc<Shared>,
+    sender: mpsc::Sender<Delivery>,
+    stop: CancellationToken,
+) {
+    let mut delays = Delays::new();
+    let mut wanted = shared.wanted.subscribe();
+    let mut generation = 0;
+    loop {
+        generation += 1;
+        let end = tokio::select! {
+            () = stop.cancelled() => End::Stopped,
+            () = until_paused(&mut wanted) => End::Paused,
+            opened = open(&link, &source, generation) => match opened {
+                Ok((session, stream)) => {
+                    delays.reset();
+                    live(&shared, Arc::new(session), stream, &sender, &stop).await
+                }
+                Err(error) => End::Lost(error.to_string()),
+            },
+        };
+        match end {
+            End::Stopped => break,
+            End::Paused => {
+                tokio::select! {
+                    () = stop.cancelled() => break,
+                    () = rest(&shared, &mut wanted) => {}
+                }
+            }
+            End::Lost(reason) => {
+                let delay = delays.next();
+                if delays.worth_logging() {
+                    tracing::warn!(queue = ?source.queue, %reason, ?delay, "not consuming; trying on");
+                }
+                tokio::select! {
+                    () = stop.cancelled() => break,
+                    () = until_paused(&mut wanted) => {}
+                    () = tokio::time::sleep(delay) => {}
+                }
+            }
+        }
+    }
+    // Nobody waits for a pause any more.
+    shared.reached.send_replace(u64::MAX);
+}
+
+async fn until_paused(wanted: &mut watch::Receiver<Wanted>) {
+    // Fails only without a sender, and the caller holds that.
+    let _ = wanted.wait_for(|wanted| wanted.paused).await;
+}
+
+/// Says that the pause is reached, and waits for its end. A resume and a new pause can both come
+/// before this wakes: then the new one is reached already.
+async fn rest(shared: &Shared, wanted: &mut watch::Receiver<Wanted>) {
+    loop {
+        let now = *wanted.borrow_and_update();
+        shared.reached.send_replace(now.request);
+        if !now.paused || wanted.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn open(link: &Link, source: &Source, generation: u64) -> Result<(Session, lapin::Consumer), Error> {
+    let connection = link.connected().await?;
+    let steps = async {
+        let channel = connection.connection.create_channel().await?;
+        channel.basic_qos(source.prefetch, BasicQosOptions::default()).await?;
+        let queue = match &source.queue {
+            QueueSource::Named(name) => short("queue", name)?,
+            QueueSource::Exclusive { .. } => declare_exclusive(&channel, source).await?,
+        };
+        let stream = channel
+            .basic_consume(
+                queue,
+                ShortString::default(),
+                BasicConsumeOptions::default(),
+                FieldTable::default(),
+            )
+            .await?;
+        let session = Session {
+            generation,
+            channel,
+            link: link.clone(),
+            connection: connection.number,
+            ledger: Mutex::default(),
+        };
+        Ok((session, stream))
+    };
+    timeout(STEP, steps).await.map_err(|_| Error::TimedOut(STEP))?
+}
+
+/// A new name for each session: the broker may not have noticed the end of the last one yet.
+async fn declare_exclusive(channel: &Channel, source: &Source) -> Result<ShortString, Error> {
+    let QueueSource::Exclusive { name_hint, bindings, max_length } = &source.queue else {
+        return Err(Error::InvalidSetting("not an exclusive queue".to_owned()));
+    };
+    let name = source.names.private_queue(source.service, name_hint, rand::random());
+    let options = QueueDeclareOptions::exclusive().auto_delete();
+    let mut arguments = FieldTable::default();
+    let length = AMQPValue::LongLongInt(i64::from(*max_length));
+    arguments.insert(short("argument", "x-max-length")?, length);
+    channel.queue_declare(short("queue", &name)?, options, arguments).await?;
+    for (exchange, key) in bindings {
+        bind(channel, &name, exchange, key).await?;
+    }
+    short("queue", &name)
+}
+
+/// Makes the session the current one, forwards its deliveries, and ends it.
+async fn live(
+    shared: &Shared,
+    session: Arc<Session>,
+    mut stream: lapin::Consumer,
+    sender: &mpsc::Sender<Delivery>,
+    stop: &CancellationToken,
+) -> End {
+    shared.set_current(Some(Arc::clone(&session)));
+    let mut wanted = shared.wanted.subscribe();
+    let end = tokio::select! {
+        biased;
+        () = stop.cancelled() => End::Stopped,
+        () = sender.closed() => End::Stopped,
+        () = until_paused(&mut wanted) => End::Paused,
+        () = session.lost() => End::Lost("the connection ended".to_owned()),
+        end = forward(&session, &mut stream, sender) => end,
+    };
+    // From here on no answer is written: what is being written is waited for.
+    let _turn = shared.turn().await;
+    shared.set_current(None);
+    if !matches!(end, End::Lost(_)) {
+        let give_back = give_back(&session.channel, stream.tag());
+        match timeout(STEP, give_back).await {
+            Ok(Ok(())) => {}
+            // The channel is gone, and the deliveries with it.
+            Ok(Err(error)) => tracing::debug!(%error, "ending a consumer on a lost channel"),
+            Err(_) => tracing::warn!("ending a consumer timed out"),
+        }
+    }
+    end
+}
+
+async fn forward(session: &Session, stream: &mut lapin::Consumer, sender: &mpsc::Sender<Delivery>) -> End {
+    while let Some(arrived) = stream.next().await {
+        match arrived {
+            Ok(arrived) => {
+                session.ledger().delivered(arrived.delivery_tag);
+                let delivery = delivery(session.generation, arrived);
+                if sender.send(delivery).await.is_err() {
+                    return End::Stopped;
+                }
+            }
+            Err(error) => return End::Lost(error.to_string()),
+        }
+    }
+    End::Lost("the message broker ended the consumer".to_owned())
+}
+
+/// `basic.nack` and not the mere end of the channel: RabbitMQ 4.3 counts only the latter as a
+/// failed delivery.
+async fn give_back(channel: &Channel, consumer: ShortString) -> Result<(), Error> {
+    channel.basic_cancel(consumer, BasicCancelOptions::default()).await?;
+    let everything = BasicNackOptions { multiple: true, requeue: true };
+    channel.basic_nack(0, everything).await?;
+    channel.close(200, short("text", "OK")?).await?;
+    Ok(())
+}
+
+fn delivery(generation: u64, arrived: Arrived) -> Delivery {
+    Delivery {
+        tag: DeliveryTag { generation, tag: arrived.delivery_tag },
+        exchange: arrived.exchange.to_string(),
+        routing_key: arrived.routing_key.to_string(),
+        redelivered: arrived.redelivered,
+        properties: from_amqp(&arrived.properties),
+        body: arrived.data,
+    }
+}

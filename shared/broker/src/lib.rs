@@ -1,0 +1,298 @@
+//! RabbitMQ: topology, publishing with confirms, consuming, and connections that come back.
+//!
+//! | file | duty |
+//! |---|---|
+//! | [`topology`] | every exchange, queue, binding and right, in one table |
+//! | `connection` | a supervised connection, one generation after another |
+//! | [`publisher`] | batches of messages to results, one for each, none forgotten |
+//! | [`consumer`] | batches of deliveries, acknowledged by the caller |
+//! | [`refused`] | what is kept of a message that can never be handled |
+//!
+//! Two rules hold everywhere. A process has two connections, one to publish and one to consume,
+//! because the broker blocks connections that publish when it is short of memory. And nothing waits
+//! for the broker without a limit. This crate knows nothing of orders and never touches Postgres.
+
+mod connection;
+pub mod consumer;
+mod error;
+mod in_flight;
+mod message;
+pub mod publisher;
+mod reconnect;
+pub mod refused;
+mod service;
+pub mod topology;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use lapin::uri::{AMQPScheme, AMQPUri};
+use tokio::{sync::Mutex, task::JoinHandle};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use connection::{Link, Purpose, Settings};
+pub use consumer::{Acknowledged, ConsumeSpec, Consumer, Delivery, DeliveryTag, QueueSource};
+pub use error::Error;
+pub use message::{HeaderValue, Message, Properties, headers_to_json};
+pub use publisher::Published;
+use publisher::Publisher;
+pub use service::Service;
+use topology::Names;
+
+/// A connection that is not there after this long is tried again.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A quorum queue confirms in milliseconds; half a minute means that it cannot.
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest prefix in bytes: names built on it must stay well below the 255 of AMQP.
+const LONGEST_PREFIX: usize = 64;
+
+/// How to reach the broker and who connects.
+#[derive(Clone)]
+pub struct Config {
+    /// `amqp://user:password@host:port/vhost`.
+    pub url: String,
+    /// First part of all names, so that several installations can share a broker.
+    pub prefix: String,
+    /// Which service connects: decides what it declares and how its private queues are called.
+    pub service: Service,
+    /// Name of the node, shown by the broker as part of the connection's name.
+    pub node: String,
+    /// Limit for connecting and declaring; then the next attempt.
+    pub connect_timeout: Duration,
+    /// Limit for the confirms of one batch.
+    pub confirm_timeout: Duration,
+}
+
+impl Config {
+    /// A configuration with the default time-outs (5 s to connect, 30 s to confirm).
+    pub fn new(
+        url: impl Into<String>,
+        prefix: impl Into<String>,
+        service: Service,
+        node: impl Into<String>,
+    ) -> Self {
+        Self {
+            url: url.into(),
+            prefix: prefix.into(),
+            service,
+            node: node.into(),
+            connect_timeout: CONNECT_TIMEOUT,
+            confirm_timeout: CONFIRM_TIMEOUT,
+        }
+    }
+}
+
+/// State of one of the two connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    /// In use.
+    Up,
+    /// Gone, and why; being restored.
+    Down(String),
+    /// Connected, but the broker takes no messages, and why.
+    Blocked(String),
+}
+
+impl LinkState {
+    /// Whether work gets through.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        *self == Self::Up
+    }
+}
+
+impl fmt::Display for LinkState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Up => formatter.write_str("up"),
+            Self::Down(reason) => write!(formatter, "down: {reason}"),
+            Self::Blocked(reason) => write!(formatter, "blocked: {reason}"),
+        }
+    }
+}
+
+/// State of both connections, for readiness.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokerState {
+    /// The connection that publishes.
+    pub publish: LinkState,
+    /// The connection that consumes and acknowledges.
+    pub consume: LinkState,
+}
+
+impl BrokerState {
+    /// Whether both are up.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.publish.is_up() && self.consume.is_up()
+    }
+}
+
+/// The handle of a process on the broker. Cheap to clone; the connections end with the last clone
+/// or with [`Broker::close`].
+#[derive(Clone)]
+pub struct Broker {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    names: Names,
+    service: Service,
+    publish: Link,
+    consume: Link,
+    publisher: Publisher,
+    stop: CancellationToken,
+    supervisors: Mutex<Vec<JoinHandle<()>>>,
+    _stop_at_drop: DropGuard,
+}
+
+impl Broker {
+    /// Starts both connections in the background and returns at once, also without a broker.
+    ///
+    /// # Errors
+    /// [`Error::InvalidSetting`] if the address or the prefix can never work.
+    pub fn connect(config: Config) -> Result<Self, Error> {
+        let uri = usable_uri(&config)?;
+        let names = Names::new(usable_prefix(&config.prefix)?);
+        let settings = Arc::new(Settings {
+            uri,
+            names: names.clone(),
+            service: config.service,
+            connection_name: format!("{} {} {}", config.prefix, config.service, config.node),
+            connect_timeout: config.connect_timeout,
+        });
+        let stop = CancellationToken::new();
+        let (publish, first) = Link::start(Arc::clone(&settings), Purpose::Publish, stop.clone());
+        let (consume, second) = Link::start(settings, Purpose::Consume, stop.clone());
+        let inner = Inner {
+            names,
+            service: config.service,
+            publisher: Publisher::new(publish.clone(), config.confirm_timeout),
+            publish,
+            consume,
+            stop: stop.clone(),
+            supervisors: Mutex::new(vec![first, second]),
+            _stop_at_drop: stop.drop_guard(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The names of the engine's exchanges and queues.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.inner.names
+    }
+
+    /// State of both connections.
+    #[must_use]
+    pub fn state(&self) -> BrokerState {
+        BrokerState { publish: self.inner.publish.state(), consume: self.inner.consume.state() }
+    }
+
+    /// Waits until both connections are up, for at most `patience`.
+    ///
+    /// # Errors
+    /// Why one of them is not up.
+    pub async fn ready(&self, patience: Duration) -> Result<(), Error> {
+        let (publish, consume) = tokio::join!(
+            self.inner.publish.usable_within(patience),
+            self.inner.consume.usable_within(patience)
+        );
+        publish.and(consume).map(drop)
+    }
+
+    /// Publishes to exchanges of the engine, all at once, and awaits all confirms. The results are
+    /// in the order of the messages. Gives up early, with [`Error::Down`] or [`Error::Blocked`],
+    /// when there is no usable connection within a second.
+    pub async fn publish_many(&self, messages: Vec<Message>) -> Vec<Published> {
+        self.inner.publisher.own(messages).await
+    }
+
+    /// The same for exchanges and queues that clients named. They have channels of their own, and
+    /// when a message ends the channel (no such exchange, no right), the rest is sent again, so
+    /// that only the bad one fails. That can send a good one twice, with the same `message_id`.
+    pub async fn publish_many_foreign(&self, messages: Vec<Message>) -> Vec<Published> {
+        self.inner.publisher.foreign(messages).await
+    }
+
+    /// Publishes without confirms: for news and hand-outs, which are hints about what Postgres
+    /// knows. `Ok` means written to the socket, no more. `mandatory` is ignored.
+    ///
+    /// # Errors
+    /// The first one of the batch; does not wait for a connection.
+    pub async fn publish_transient(&self, messages: Vec<Message>) -> Result<(), Error> {
+        self.inner.publisher.transient(messages).await
+    }
+
+    /// Starts to consume. Returns at once, also without a broker.
+    ///
+    /// # Errors
+    /// [`Error::InvalidName`] if the name of the queue is too long.
+    pub fn consume(&self, spec: ConsumeSpec) -> Result<Consumer, Error> {
+        let Inner { names, service, consume, stop, .. } = &*self.inner;
+        Consumer::start(spec, names, *service, consume.clone(), stop.child_token())
+    }
+
+    /// Ends consumers and connections in order. Unacknowledged deliveries go back to their queues.
+    pub async fn close(&self) {
+        self.inner.stop.cancel();
+        let mut supervisors = self.inner.supervisors.lock().await;
+        for supervisor in supervisors.drain(..) {
+            if let Err(error) = supervisor.await {
+                tracing::error!(%error, "a connection supervisor broke down");
+            }
+        }
+    }
+}
+
+/// The messages of these faults never contain the address, because of the password in it.
+fn usable_uri(config: &Config) -> Result<AMQPUri, Error> {
+    // The parser's own words repeat the address.
+    let unreadable = |_| Error::InvalidSetting("the address is no AMQP URL".to_owned());
+    let mut uri: AMQPUri = config.url.parse().map_err(unreadable)?;
+    if uri.scheme != AMQPScheme::AMQP {
+        let text = "TLS (amqps) is not built in; use amqp:// or a local TLS proxy";
+        return Err(Error::InvalidSetting(text.to_owned()));
+    }
+    uri.query.heartbeat.get_or_insert(connection::HEARTBEAT_SECONDS);
+    let milliseconds = u64::try_from(config.connect_timeout.as_millis()).unwrap_or(u64::MAX);
+    uri.query.connection_timeout.get_or_insert(milliseconds);
+    Ok(uri)
+}
+
+fn usable_prefix(prefix: &str) -> Result<&str, Error> {
+    let allowed = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
+    if prefix.is_empty() || prefix.len() > LONGEST_PREFIX || !prefix.chars().all(allowed) {
+        return Err(Error::InvalidSetting(format!(
+            "the prefix {prefix:?} must be 1 to {LONGEST_PREFIX} letters, digits, '.', '_' or '-'"
+        )));
+    }
+    if prefix.starts_with("amq.") {
+        let text = "the prefix may not start with \"amq.\", which belongs to the broker";
+        return Err(Error::InvalidSetting(text.to_owned()));
+    }
+    Ok(prefix)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+    use super::*;
+
+    #[test]
+    fn amqp_2_a_bad_address_is_a_fault_without_the_password() {
+        for url in ["http://u:secret@h", "amqps://u:secret@h", "u:secret@h"] {
+            let config = Config::new(url, "pagurus", Service::Intake, "n");
+            let fault = usable_uri(&config).unwrap_err();
+            assert!(!fault.to_string().contains("secret"), "{fault}");
+        }
+    }
+
+    #[test]
+    fn amqp_5_prefixes_are_checked() {
+        assert!(usable_prefix("team-1.pagurus").is_ok());
+        for prefix in ["", "a b", "a*", "amq.x", &"x".repeat(65)] {
+            assert!(usable_prefix(prefix).is_err(), "{prefix}");
+        }
+    }
+}

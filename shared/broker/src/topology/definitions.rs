@@ -1,0 +1,194 @@
+//! The topology in the broker's import format, with a user and the least rights per service.
+//!
+//! Never contains a usable password: hashes come in as arguments, and a user without one cannot
+//! log in until an operator sets a password.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{Argument, Names, Queue, topology};
+use crate::service::Service;
+
+/// Virtual host of the shipped definitions: the one that every broker has.
+const VHOST: &str = "/";
+
+/// What one broker user may do; each field is a regular expression over names.
+struct Permission {
+    configure: String,
+    write: String,
+    read: String,
+}
+
+/// The topology as the JSON that RabbitMQ imports. `passwords` holds a [`password_hash`] for each
+/// service that shall be able to log in.
+#[must_use]
+pub fn definitions(prefix: &str, passwords: &BTreeMap<Service, String>) -> Value {
+    let names = Names::new(prefix);
+    let topology = topology(&names);
+    let users: Vec<Value> = Service::ALL
+        .iter()
+        .map(|service| {
+            json!({
+                "name": user(&names, *service),
+                "password_hash": passwords.get(service).map_or("", String::as_str),
+                "hashing_algorithm": "rabbit_password_hashing_sha256",
+                "tags": [],
+            })
+        })
+        .collect();
+    let permissions: Vec<Value> = Service::ALL
+        .iter()
+        .map(|service| {
+            let permission = permission(&names, *service);
+            json!({
+                "user": user(&names, *service),
+                "vhost": VHOST,
+                "configure": permission.configure,
+                "write": permission.write,
+                "read": permission.read,
+            })
+        })
+        .collect();
+    let exchanges: Vec<Value> = topology
+        .exchanges
+        .iter()
+        .map(|exchange| {
+            json!({
+                "name": exchange.name,
+                "vhost": VHOST,
+                "type": exchange.routing.as_str(),
+                "durable": true,
+                "auto_delete": false,
+                "internal": false,
+                "arguments": {},
+            })
+        })
+        .collect();
+    json!({
+        "vhosts": [{ "name": VHOST }],
+        "users": users,
+        "permissions": permissions,
+        "exchanges": exchanges,
+        "queues": topology.queues.iter().map(queue).collect::<Vec<_>>(),
+        "bindings": topology.queues.iter().map(binding).collect::<Vec<_>>(),
+    })
+}
+
+/// The hash of a password in the form in which RabbitMQ stores it: base64 of the salt followed by
+/// SHA-256 over salt and password.
+#[must_use]
+pub fn password_hash(password: &str, salt: [u8; 4]) -> String {
+    let digest = Sha256::new().chain_update(salt).chain_update(password.as_bytes()).finalize();
+    BASE64.encode([salt.as_slice(), digest.as_slice()].concat())
+}
+
+fn user(names: &Names, service: Service) -> String {
+    format!("{}-{service}", names.prefix)
+}
+
+fn queue(queue: &Queue) -> Value {
+    let mut arguments = Map::new();
+    for argument in queue.arguments() {
+        match argument {
+            Argument::Text(name, value) => arguments.insert(name.to_owned(), json!(value)),
+            Argument::Number(name, value) => arguments.insert(name.to_owned(), json!(value)),
+        };
+    }
+    json!({
+        "name": queue.name,
+        "vhost": VHOST,
+        "durable": true,
+        "auto_delete": false,
+        "arguments": arguments,
+    })
+}
+
+fn binding(queue: &Queue) -> Value {
+    json!({
+        "source": queue.exchange,
+        "vhost": VHOST,
+        "destination": queue.name,
+        "destination_type": "queue",
+        "routing_key": queue.key,
+        "arguments": {},
+    })
+}
+
+/// Declaring needs `configure`; binding needs `write` on the queue and `read` on the exchange; a
+/// dead-letter exchange needs `read` on the queue and `write` on the exchange.
+fn permission(names: &Names, service: Service) -> Permission {
+    let (orders, callbacks) = (r"orders(\.in)?", r"callbacks(\.in)?");
+    let private = format!(r"private\.{service}\..*");
+    let of = |parts: &[&str]| pattern(&names.prefix, parts);
+    match service {
+        Service::Intake => Permission {
+            configure: of(&[orders, callbacks, "refused", &private]),
+            // Receipts go through the default exchange, whose name in permissions is amq.default.
+            write: format!(r"^amq\.default$|{}", of(&[orders, callbacks, "refused", "news", &private])),
+            read: of(&[orders, callbacks, "refused", "news", &private]),
+        },
+        Service::Dispatcher => Permission {
+            configure: of(&["news", "work", &private]),
+            write: of(&["news", "work", &private]),
+            read: of(&["news", &private]),
+        },
+        Service::Activator => Permission {
+            configure: of(&[&private]),
+            write: of(&["news", &private]),
+            read: of(&["news", &private]),
+        },
+        Service::Worker => Permission {
+            configure: of(&["actors", &private]),
+            write: of(&["news", "actors", &private]),
+            read: of(&["news", "work", &private]),
+        },
+        Service::Notifier => Permission {
+            configure: of(&["notifications", "outbox", &private]),
+            write: of(&["news", "notifications", "outbox", &private]),
+            read: of(&["news", "outbox", &private]),
+        },
+    }
+}
+
+fn pattern(prefix: &str, parts: &[&str]) -> String {
+    let prefix = prefix.replace('.', r"\.");
+    format!(r"^{prefix}\.({})$", parts.join("|"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at the first surprise")]
+
+    use super::*;
+
+    /// `UPDATE_GENERATED=1` writes the file anew instead of comparing.
+    #[test]
+    fn amqp_5_the_shipped_definitions_are_the_table() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../rabbitmq/definitions.json");
+        let expected = definitions("pagurus", &BTreeMap::new());
+        let text = serde_json::to_string_pretty(&expected).unwrap() + "\n";
+        if std::env::var_os("UPDATE_GENERATED").is_some() {
+            std::fs::write(path, &text).unwrap();
+        }
+        let shipped = std::fs::read_to_string(path).expect("rabbitmq/definitions.json");
+        assert_eq!(shipped, text, "stale: run again with UPDATE_GENERATED=1");
+    }
+
+    /// Password, salt and hash of the example in RabbitMQ's guide on passwords.
+    #[test]
+    fn amqp_5_password_hash_is_rabbitmqs() {
+        assert_eq!(
+            password_hash("test12", [0x90, 0x8d, 0xc6, 0x0a]),
+            "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR"
+        );
+    }
+
+    #[test]
+    fn amqp_5_a_prefix_is_taken_literally() {
+        assert_eq!(pattern("a.b", &["news", "work"]), r"^a\.b\.(news|work)$");
+    }
+}

@@ -1,0 +1,151 @@
+//! Activation: age groups of sleepers, and when a command that may be lost is repeated.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::id::spelled;
+use crate::order::Status;
+
+/// What a due row is for: the kind and, for sleepers, the age group. Each is taken on its own, so
+/// that a monthly mass wake-up of one kind does not hold up the others (ACT-2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stream {
+    /// Sleeps of up to a day (as configured).
+    Youngest,
+    /// Sleeps of up to a month (as configured).
+    Middle,
+    /// Longer sleeps.
+    Oldest,
+    /// Time-outs of waits.
+    Wait,
+    /// Attempts of polling.
+    Polling,
+    /// Retries.
+    Retry,
+    /// Start times.
+    Postponed,
+}
+
+spelled!(Stream {
+    Youngest => "sleep_youngest",
+    Middle => "sleep_middle",
+    Oldest => "sleep_oldest",
+    Wait => "wait",
+    Polling => "polling",
+    Retry => "retry",
+    Postponed => "postponed",
+});
+
+impl Stream {
+    /// The number under which rows of this stream are stored.
+    #[must_use]
+    pub fn number(self) -> i16 {
+        match self {
+            Self::Youngest => 0,
+            Self::Middle => 1,
+            Self::Oldest => 2,
+            Self::Wait => 3,
+            Self::Polling => 4,
+            Self::Retry => 5,
+            Self::Postponed => 6,
+        }
+    }
+
+    /// The stream of a suspension of this status and length.
+    #[must_use]
+    pub fn of(status: Status, length: Duration, groups: &AgeGroups) -> Self {
+        match status {
+            Status::Wait => Self::Wait,
+            Status::Polling => Self::Polling,
+            Status::Retry => Self::Retry,
+            Status::Postponed => Self::Postponed,
+            _ if length <= groups.youngest => Self::Youngest,
+            _ if length <= groups.middle => Self::Middle,
+            _ => Self::Oldest,
+        }
+    }
+}
+
+/// Longest sleep of each age group; what is longer is `oldest`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgeGroups {
+    /// Of the youngest.
+    pub youngest: Duration,
+    /// Of the middle.
+    pub middle: Duration,
+}
+
+impl Default for AgeGroups {
+    fn default() -> Self {
+        let day = Duration::from_secs(24 * 3600);
+        Self { youngest: day, middle: 30 * day }
+    }
+}
+
+/// How strongly activation is guaranteed (ACT-3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Every command is repeated until the order is claimed.
+    AtLeastOnce,
+    /// The same for waits and retries only.
+    AtLeastOnceInProgress,
+    /// No command is repeated by activation.
+    AtMostOnce,
+}
+
+spelled!(Mode {
+    AtLeastOnce => "at_least_once",
+    AtLeastOnceInProgress => "at_least_once_inprogress",
+    AtMostOnce => "at_most_once",
+});
+
+impl Mode {
+    /// Whether commands of this stream are repeated.
+    #[must_use]
+    pub fn repeats(self, stream: Stream) -> bool {
+        match self {
+            Self::AtLeastOnce => true,
+            Self::AtLeastOnceInProgress => matches!(stream, Stream::Wait | Stream::Retry),
+            Self::AtMostOnce => false,
+        }
+    }
+}
+
+/// When a command sent now is repeated if nobody claims the order: the present lag of activation
+/// later, at least `min_shift`, so that a system behind its time is not flooded with repeats.
+#[must_use]
+pub fn repeat_at(now: Timestamp, lag: Duration, min_shift: Duration) -> Timestamp {
+    now.checked_add(lag.max(min_shift)).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn act_2_sleepers_are_grouped_by_the_length_of_their_sleep() {
+        let groups = AgeGroups::default();
+        let of = |hours: u64| Stream::of(Status::Sleep, Duration::from_secs(hours * 3600), &groups);
+        assert_eq!(
+            [of(1), of(24), of(25), of(24 * 30), of(24 * 31)],
+            [Stream::Youngest, Stream::Youngest, Stream::Middle, Stream::Middle, Stream::Oldest]
+        );
+    }
+
+    #[test]
+    fn act_3_each_mode_repeats_what_it_promises() {
+        let repeated = |mode: Mode| Stream::ALL.iter().filter(|stream| mode.repeats(**stream)).count();
+        assert_eq!(
+            [repeated(Mode::AtLeastOnce), repeated(Mode::AtLeastOnceInProgress), repeated(Mode::AtMostOnce)],
+            [7, 2, 0]
+        );
+    }
+
+    #[test]
+    fn act_3_the_shift_is_the_lag_but_never_less_than_the_least() {
+        let now = Timestamp::UNIX_EPOCH;
+        let shift = |lag: u64| repeat_at(now, Duration::from_secs(lag), Duration::from_secs(30)).as_second();
+        assert_eq!([shift(1), shift(90)], [30, 90]);
+    }
+}

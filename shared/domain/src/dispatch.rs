@@ -1,0 +1,326 @@
+//! The dispatcher's policy: which ready stage runs next, and where. Pure: it reads no clock, no
+//! table and no message; events and the time come in, hand-outs come out. It must never be asked
+//! to keep anything safe: a claim by the worker, guarded in the database, does that. The policy
+//! is there so that hardly any claim is refused, nobody waits without need, and no capacity is
+//! exceeded.
+//!
+//! # How it is used
+//!
+//! The owner feeds [`Dispatcher::handle`] with all there is, then takes what
+//! [`Dispatcher::poll`] decided and sends it. News is a hint: it may be late, doubled or lost. So
+//! the owner also reads the tables from time to time, page by page, and tells what it saw in the
+//! same way; what is known already changes nothing. Three readings go on for ever:
+//!
+//! - the ready rows, as [`Event::Ready`];
+//! - what is in progress, as [`Event::InProgress`]: first [`Dispatcher::doubtful`] is asked which
+//!   hand-outs nothing was heard of, then the tables are read, one reading at a time. Nothing is
+//!   handed out before the first of these, since the capacity in use is not known before;
+//! - the heads of the queues that [`Dispatcher::wanted_queues`] names, as [`Event::QueueHeads`].
+//!
+//! Between the turns the owner sleeps until the next event, the next reading or
+//! [`Dispatcher::next_wake`].
+//!
+//! # How it decides
+//!
+//! A ready stage is held once, in `ready`, found by the number of its order. What may go stands
+//! in one of twelve lines: by mode, because each mode has its own capacity (`limit`); by
+//! priority, which get turns by weight, and by lane, fresh or woken, which alternate (`share`).
+//! Within a line the first come goes first. A sequential stage stands in line only while it is
+//! its queue's first and nothing speaks against it (`queue`). The node is the least loaded one
+//! that has a permit left (`node`). No step looks at more than one order, one queue and one
+//! node, whatever the backlog is.
+//!
+//! From the hand-out on a stage counts as in progress (`progress`) until there is proof that it
+//! is over or was never taken. Where there is none, the permit stays taken until the tables have
+//! been read: a capacity unused for a moment is cheaper than one exceeded.
+
+mod event;
+mod flow;
+mod limit;
+mod node;
+mod outcome;
+mod progress;
+mod queue;
+mod ready;
+mod share;
+mod slab;
+mod stats;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+pub use event::{Event, HandOut, Lane, Member, Place, QueueHead, Ready, Refusal, Running, Snapshot};
+pub use limit::Capacity;
+pub use node::NodeState;
+pub use share::Weights;
+pub use stats::{FlowStats, NodeStats, Stats};
+
+use crate::id::{Incarnation, OrderNo};
+use crate::order::Mode;
+use flow::Flows;
+use node::Nodes;
+use progress::{Progress, Record, Sent, Standing};
+use queue::{QueueIndex, Queues};
+use ready::{End, Slot, Stage, Waiting};
+use share::Share;
+
+/// The two modes, by the number of their line.
+const MODES: [Mode; 2] = [Mode::Parallel, Mode::Sequential];
+
+/// What the operators set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Stages in progress at most, of each mode.
+    pub capacity: Capacity,
+    /// How the priorities share it.
+    pub weights: Weights,
+    /// After this time a hand-out that nothing was heard of is looked up in the tables.
+    pub grace: Duration,
+    /// How often the head of a queue is read anew that has ready members and lets none go.
+    pub queue_period: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            capacity: Capacity { parallel: 1000, sequential: 1000 },
+            weights: Weights { high: 70, normal: 25, low: 5 },
+            grace: Duration::from_secs(5),
+            queue_period: Duration::from_secs(5),
+        }
+    }
+}
+
+/// The policy with all that it knows. One task owns it.
+#[derive(Debug)]
+pub struct Dispatcher {
+    settings: Settings,
+    waiting: Waiting,
+    queues: Queues,
+    flows: Flows,
+    nodes: Nodes,
+    progress: Progress,
+    shares: [Share; 2],
+    /// Modes take turns, so that neither takes all permits when these are the shortage.
+    next_mode: usize,
+    /// Of the latest hand-out.
+    serial: u64,
+}
+
+impl Dispatcher {
+    /// Knows nothing yet.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            waiting: Waiting::new(),
+            queues: Queues::new(),
+            flows: Flows::new(),
+            nodes: Nodes::new(settings.capacity),
+            progress: Progress::new(),
+            shares: MODES.map(|_| Share::new(settings.weights)),
+            next_mode: 0,
+            serial: 0,
+        }
+    }
+
+    /// Goes on with other settings. What is in progress beyond them runs on.
+    pub fn reconfigure(&mut self, settings: Settings) {
+        self.settings = settings;
+        self.nodes.set_capacity(settings.capacity);
+        for share in &mut self.shares {
+            share.set_weights(settings.weights);
+        }
+    }
+
+    /// Takes in what happened, or what was read.
+    pub fn handle(&mut self, event: Event, now: Timestamp) {
+        match event {
+            Event::Ready(rows) => rows.iter().for_each(|row| self.ready(row)),
+            Event::LeftReady { no, attempt } => self.left_ready(no, attempt),
+            Event::LeftQueue { no, queue } => self.left_queue(no, &queue),
+            Event::Ended { no, attempt, left_queue } => {
+                self.ended(no, attempt, left_queue.as_deref());
+            }
+            Event::Refused { hand_out, why } => self.refused(hand_out, why, now),
+            Event::Returned(hand_outs) => {
+                // Backwards, because each goes back to the front of its line.
+                for hand_out in hand_outs.into_iter().rev() {
+                    self.refused(hand_out, Refusal::Busy, now);
+                }
+            }
+            Event::NodeUp { node, concurrency } => self.nodes.up(node, concurrency),
+            Event::NodeDraining { node } => self.nodes.leave(node, NodeState::Draining),
+            Event::NodeDown { node } => self.nodes.leave(node, NodeState::Down),
+            Event::InProgress(snapshot) => self.in_progress(snapshot),
+            Event::QueueHeads(heads) => {
+                heads.into_iter().for_each(|head| self.queue_head(head));
+            }
+        }
+    }
+
+    /// Hands out as much as may go now, at most `max`. If it is that many, there may be more.
+    pub fn poll(&mut self, now: Timestamp, max: usize) -> Vec<HandOut> {
+        let mut hand_outs = Vec::new();
+        if !self.progress.was_read() {
+            return hand_outs;
+        }
+        self.nodes.resume(now);
+        while hand_outs.len() < max && self.nodes.any_open() {
+            match self.send_again(now).or_else(|| self.send_next(now)) {
+                Some(hand_out) => hand_outs.push(hand_out),
+                None => break,
+            }
+        }
+        hand_outs
+    }
+
+    /// The hand-outs that nothing was heard of within the grace, or whose node is gone. The next
+    /// [`Snapshot`] must say which of them still are ready; those that neither are nor run are
+    /// let go.
+    pub fn doubtful(&mut self, now: Timestamp) -> Vec<OrderNo> {
+        let mut doubtful = Vec::new();
+        for record in self.progress.iter_mut() {
+            let Standing::Sent(sent) = &mut record.standing else { continue };
+            let Some(node) = record.node else { continue };
+            let silent = now.duration_since(sent.at).unsigned_abs() >= self.settings.grace;
+            sent.asked = silent || sent.doubted || self.nodes.is_down(node);
+            if sent.asked {
+                doubtful.push(record.stage.no);
+            }
+        }
+        doubtful
+    }
+
+    /// The queues whose head should be read, at most `max`.
+    pub fn wanted_queues(&mut self, now: Timestamp, max: usize) -> Vec<Arc<str>> {
+        self.queues.wanted(now, self.settings.queue_period, max)
+    }
+
+    /// When [`Dispatcher::poll`] or [`Dispatcher::wanted_queues`] may have something to say
+    /// without any further event. A time that has passed means: at once.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Timestamp> {
+        [self.nodes.next_resume(), self.queues.next_look()].into_iter().flatten().min()
+    }
+
+    /// A view for metrics and operators.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let flows = self.flows.iter().map(|flow| FlowStats {
+            flow: Arc::clone(&flow.name),
+            waiting: flow.waiting,
+            in_progress: flow.in_progress,
+        });
+        let nodes = self.nodes.iter().map(|(node, state, allowance, in_progress)| NodeStats {
+            node,
+            state,
+            allowance,
+            in_progress,
+        });
+        Stats {
+            waiting: self.waiting.by_priority(),
+            parallel: self.progress.of_mode(Mode::Parallel),
+            sequential: self.progress.of_mode(Mode::Sequential),
+            flows: flows.collect(),
+            nodes: nodes.collect(),
+            queues: self.queues.len(),
+            waiting_bytes: self.waiting.bytes() + self.queues.bytes(),
+        }
+    }
+
+    /// Sends once more what may have been lost; it kept its permit of the mode all the while.
+    fn send_again(&mut self, now: Timestamp) -> Option<HandOut> {
+        let no = self.progress.next_again()?.stage.no;
+        let (node, sent) = self.send(now)?;
+        let record = self.progress.get_mut(no)?;
+        record.node = Some(node);
+        record.standing = Standing::Sent(Sent { again: true, ..sent });
+        Some(HandOut { no, attempt: record.stage.attempt, node, serial: sent.serial })
+    }
+
+    /// Takes the next in line and moves it from waiting to in progress.
+    fn send_next(&mut self, now: Timestamp) -> Option<HandOut> {
+        let slot = self.next_in_line()?;
+        let (node, sent) = self.send(now)?;
+        let stage = *self.waiting.stage(slot);
+        if let Some(queue) = stage.queue() {
+            // Before the slot goes, or the queue would put the next one in line.
+            self.queues.start(queue);
+        }
+        self.flows.start(stage.flow);
+        self.remove_waiting(slot);
+        self.progress.insert(Record {
+            stage,
+            mode: stage.mode(),
+            node: Some(node),
+            standing: Standing::Sent(sent),
+        });
+        Some(HandOut { no: stage.no, attempt: stage.attempt, node, serial: sent.serial })
+    }
+
+    /// A permit of the least loaded node, and a serial.
+    fn send(&mut self, now: Timestamp) -> Option<(Incarnation, Sent)> {
+        let node = self.nodes.take()?;
+        self.serial += 1;
+        let sent = Sent { at: now, serial: self.serial, again: false, doubted: false, asked: false };
+        Some((node, sent))
+    }
+
+    /// Whose turn it is, by mode, priority and lane.
+    fn next_in_line(&mut self) -> Option<Slot> {
+        for _ in MODES {
+            let index = self.next_mode;
+            let mode = MODES[index];
+            self.next_mode = (index + 1) % MODES.len();
+            if self.settings.capacity.admits(mode, self.progress.of_mode(mode))
+                && let Some((priority, lane)) = self.shares[index].next(self.waiting.waits(mode))
+            {
+                return self.waiting.first(mode, priority, lane);
+            }
+        }
+        None
+    }
+
+    /// Holds a ready stage, in line if it may go.
+    fn add_waiting(&mut self, stage: Stage, end: End) {
+        let slot = self.waiting.insert(stage);
+        match stage.queue() {
+            None => self.waiting.offer(slot, end),
+            Some(queue) => {
+                if let Some(outdated) = self.queues.join(&self.waiting, queue, slot) {
+                    self.remove_waiting(outdated);
+                }
+                self.settle(queue, end);
+            }
+        }
+    }
+
+    /// Lets a ready stage go, and its queue's next one come.
+    fn remove_waiting(&mut self, slot: Slot) {
+        let stage = *self.waiting.stage(slot);
+        if let Some(queue) = stage.queue() {
+            self.queues.leave(queue, stage.position, slot);
+        }
+        self.waiting.remove(slot);
+        self.flows.unwait(stage.flow, stage.priority);
+        if let Some(queue) = stage.queue() {
+            self.settle(queue, End::Back);
+        }
+    }
+
+    /// Brings the line in step with what the queue now allows.
+    fn settle(&mut self, queue: QueueIndex, end: End) {
+        let turn = self.queues.settle(queue);
+        if let Some(slot) = turn.withdraw {
+            self.waiting.withdraw(slot);
+        }
+        if let Some(slot) = turn.offer {
+            self.waiting.offer(slot, end);
+        }
+    }
+}

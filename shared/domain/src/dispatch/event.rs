@@ -1,0 +1,198 @@
+//! What the dispatcher is told and what it answers: plain data, no decisions.
+
+use std::sync::Arc;
+
+use crate::id::{Incarnation, OrderNo, spelled};
+use crate::order::{Mode, Priority};
+
+/// A stage that may run, as its row in the table of ready stages says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// The order.
+    pub no: OrderNo,
+    /// Tells one readiness of an order from the next: it grows with each new row, so that late
+    /// news of an earlier stage cannot be taken for news of this one.
+    pub attempt: u32,
+    /// What capacity is shared by and counted for.
+    pub flow: Arc<str>,
+    /// How urgent.
+    pub priority: Priority,
+    /// Whether it starts or goes on.
+    pub lane: Lane,
+    /// Where it stands in its queue; none for an order that runs beside all others.
+    pub place: Option<Place>,
+}
+
+impl Ready {
+    /// Which capacity the stage counts against.
+    #[must_use]
+    pub const fn mode(&self) -> Mode {
+        if self.place.is_some() { Mode::Sequential } else { Mode::Parallel }
+    }
+}
+
+/// Whether a stage begins an order or goes on with one. The two take turns within a priority, so
+/// that a mass wake-up never holds up fresh orders, nor a mass registration those that wake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Lane {
+    /// The first stage of an order.
+    Fresh,
+    /// A stage after a suspension, a retry or a recovery.
+    Woken,
+}
+
+spelled!(Lane { Fresh => "fresh", Woken => "woken" });
+
+/// Where a sequential order stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The queue's name.
+    pub queue: Arc<str>,
+    /// Smaller goes first; unique within the queue, and newcomers always get a greater one.
+    pub position: i64,
+}
+
+/// The decision that a stage may run now, on this node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HandOut {
+    /// The order.
+    pub no: OrderNo,
+    /// Which readiness of it.
+    pub attempt: u32,
+    /// Who shall run it.
+    pub node: Incarnation,
+    /// Which of this dispatcher's hand-outs it is. A refusal repeats it: a late or doubled one
+    /// must not be taken for the refusal of a later hand-out of the same stage.
+    pub serial: u64,
+}
+
+/// Why a worker did not take what it was handed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// There is no such ready row any more. A worker must not say this of a stage that itself
+    /// runs already: a message delivered twice is to be dropped in silence.
+    Gone,
+    /// It is not the head of its queue.
+    Behind,
+    /// The node is full or draining.
+    Busy,
+    /// The hand-out came from a dispatcher that has been replaced.
+    Epoch,
+}
+
+spelled!(Refusal {
+    Gone => "gone",
+    Behind => "behind",
+    Busy => "busy",
+    Epoch => "epoch",
+});
+
+/// A stage that runs, as its row says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// The order.
+    pub no: OrderNo,
+    /// Which readiness of it was claimed.
+    pub attempt: u32,
+    /// Who runs it.
+    pub node: Incarnation,
+    /// The flow it counts for.
+    pub flow: Arc<str>,
+    /// The queue it owns, if it is a sequential order.
+    pub queue: Option<Arc<str>>,
+}
+
+/// What really is in progress. Read the ready rows first, or both in one statement: a claim moves
+/// a row from ready to running, and read the other way round it would be seen in neither. The next
+/// reading must not begin before this one was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// All that runs.
+    pub running: Vec<Running>,
+    /// Which of the last answer of [`super::Dispatcher::doubtful`] still are ready, with attempt.
+    pub ready: Vec<(OrderNo, u32)>,
+}
+
+/// The present head of a queue that [`super::Dispatcher::wanted_queues`] asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueHead {
+    /// The queue's name.
+    pub queue: Arc<str>,
+    /// The member with the smallest position; none if the queue has no members.
+    pub head: Option<Member>,
+}
+
+/// A member of a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The order.
+    pub no: OrderNo,
+    /// Its position in the queue.
+    pub position: i64,
+    /// Its ready row, if it has one.
+    pub ready: Option<Ready>,
+}
+
+/// All that can be told to the dispatcher. Each may come late, twice, out of order or not at all,
+/// except where it says that the tables were read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// These stages may run: news, or a page of the re-reading of the table. After a start they
+    /// come by ascending number, so that the old keep their turn.
+    Ready(Vec<Ready>),
+    /// A stage that was ready will not run: canceled or interrupted.
+    LeftReady {
+        /// The order.
+        no: OrderNo,
+        /// Which readiness of it.
+        attempt: u32,
+    },
+    /// An order is no longer a member of its queue, other than by the end of a stage: released by
+    /// the scenario or by hand, or canceled while it was suspended.
+    LeftQueue {
+        /// The order.
+        no: OrderNo,
+        /// The queue that is free now.
+        queue: Arc<str>,
+    },
+    /// A stage ended, in whatever way.
+    Ended {
+        /// The order.
+        no: OrderNo,
+        /// Which readiness of it had been claimed.
+        attempt: u32,
+        /// The queue that the order left by it; none if it keeps its queue or never had one.
+        left_queue: Option<Arc<str>>,
+    },
+    /// A worker did not take a hand-out of this dispatcher. Refusals of what a former one handed
+    /// out must not be told: their serials mean nothing here.
+    Refused {
+        /// What it had been handed.
+        hand_out: HandOut,
+        /// Why not.
+        why: Refusal,
+    },
+    /// Hand-outs that no queue of the broker took, in the order they were sent.
+    Returned(Vec<HandOut>),
+    /// A worker node is there, or runs with another concurrency than before.
+    NodeUp {
+        /// The node.
+        node: Incarnation,
+        /// Stages that it runs at once, at most.
+        concurrency: u32,
+    },
+    /// A worker node finishes what it has and takes nothing more.
+    NodeDraining {
+        /// The node.
+        node: Incarnation,
+    },
+    /// A worker node is gone. What it ran counts as in progress until recovery has dealt with it.
+    NodeDown {
+        /// The node.
+        node: Incarnation,
+    },
+    /// The tables were read: this is in progress. Nothing is handed out before the first one.
+    InProgress(Snapshot),
+    /// The tables were read: these are the heads of the queues asked for.
+    QueueHeads(Vec<QueueHead>),
+}

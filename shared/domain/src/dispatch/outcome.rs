@@ -1,0 +1,293 @@
+//! What each event means for what waits and what is in progress. Must never hand anything out.
+//!
+//! Two rules run through all of it. A greater attempt proves that the smaller ones are over,
+//! whatever their own news says later. And what frees a permit needs proof: the end itself, a
+//! refusal of the only message there was, or a reading of the tables.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::Dispatcher;
+use super::event::{HandOut, Member, QueueHead, Ready, Refusal, Running, Snapshot};
+use super::progress::{Record, Sent, Standing};
+use super::queue::Gate;
+use super::ready::{End, Slot, Stage};
+use crate::id::{Incarnation, OrderNo};
+use crate::order::Mode;
+
+/// How long a node rests that could not take a hand-out. Its permits and the news of its ended
+/// stages cross now and then, so it is short; it is there lest a node that nobody reaches gets
+/// the same stage a thousand times a second.
+const REST: Duration = Duration::from_millis(250);
+
+impl Dispatcher {
+    pub(super) fn ready(&mut self, row: &Ready) {
+        if self.progress.has_ended(row.no, row.attempt) {
+            return;
+        }
+        if let Some(record) = self.progress.get(row.no) {
+            if record.stage.attempt >= row.attempt {
+                return;
+            }
+            let attempt = record.stage.attempt;
+            self.finish(row.no, Gate::Open);
+            self.progress.ended(row.no, attempt);
+        }
+        if let Some(slot) = self.waiting.find(row.no) {
+            if self.waiting.stage(slot).attempt > row.attempt || self.is_same(slot, row) {
+                return;
+            }
+            self.remove_waiting(slot);
+        }
+        let flow = self.flows.wait_named(&row.flow, row.priority);
+        let place = row.place.as_ref();
+        let place = place.map(|place| (self.queues.enter(&place.queue), place.position));
+        let stage = Stage::new(row.no, row.attempt, flow, row.priority, row.lane);
+        self.add_waiting(stage.in_queue(place), End::Back);
+    }
+
+    pub(super) fn left_ready(&mut self, no: OrderNo, attempt: u32) {
+        if let Some(slot) = self.waiting.find(no)
+            && self.waiting.stage(slot).attempt <= attempt
+        {
+            self.remove_waiting(slot);
+        }
+        // One that was handed out meanwhile will be refused by its claim.
+    }
+
+    pub(super) fn left_queue(&mut self, no: OrderNo, name: &str) {
+        // A ready member is let go as a whole: the re-reading brings it back with its new place,
+        // or with none.
+        if let Some(slot) = self.waiting.find(no)
+            && self.waiting.stage(slot).queue() == self.queues.find(name)
+            && self.waiting.stage(slot).queue().is_some()
+        {
+            self.remove_waiting(slot);
+        }
+        let Some(queue) = self.queues.find(name) else { return };
+        if let Some(record) = self.progress.get_mut(no)
+            && record.stage.queue() == Some(queue)
+        {
+            record.stage = record.stage.in_queue(None);
+            self.queues.finish(queue, Gate::Open);
+        } else {
+            self.queues.left(queue, no);
+        }
+        self.settle(queue, End::Back);
+    }
+
+    pub(super) fn ended(&mut self, no: OrderNo, attempt: u32, left: Option<&str>) {
+        if let Some(record) = self.progress.get(no) {
+            if record.stage.attempt > attempt {
+                return;
+            }
+            let gate = if left.is_some() { Gate::Open } else { Gate::Held(no) };
+            self.finish(no, gate);
+        }
+        if let Some(slot) = self.waiting.find(no) {
+            if self.waiting.stage(slot).attempt > attempt {
+                return;
+            }
+            self.remove_waiting(slot);
+        }
+        self.progress.ended(no, attempt);
+        if let Some(queue) = left.and_then(|name| self.queues.find(name)) {
+            self.queues.left(queue, no);
+            self.settle(queue, End::Back);
+        }
+    }
+
+    pub(super) fn refused(&mut self, hand_out: HandOut, why: Refusal, now: Timestamp) {
+        let HandOut { no, node, serial, .. } = hand_out;
+        let Some(record) = self.progress.get_mut(no) else { return };
+        let Standing::Sent(sent) = &mut record.standing else { return };
+        if sent.serial != serial || record.node != Some(node) {
+            return;
+        }
+        let again = sent.again;
+        match why {
+            // Another message of this stage may have been taken.
+            Refusal::Gone if again => sent.doubted = true,
+            Refusal::Gone => self.finish(no, Gate::Unclear),
+            Refusal::Behind => self.put_back(no, Gate::Unclear),
+            Refusal::Busy | Refusal::Epoch => {
+                self.nodes.pause(node, now.checked_add(REST).unwrap_or(Timestamp::MAX));
+                if again {
+                    self.hold_back(no);
+                } else {
+                    self.put_back(no, Gate::Open);
+                }
+            }
+        }
+    }
+
+    pub(super) fn in_progress(&mut self, snapshot: Snapshot) {
+        let Snapshot { running, ready } = snapshot;
+        let reading = self.progress.next_reading();
+        for row in &running {
+            self.runs(row, reading);
+        }
+        let ready: BTreeSet<(OrderNo, u32)> = ready.into_iter().collect();
+        let unseen: BTreeMap<OrderNo, bool> = self
+            .progress
+            .iter()
+            .filter(|record| match record.standing {
+                Standing::Running(seen) => seen < reading,
+                Standing::Sent(sent) => sent.asked,
+            })
+            .map(|record| (record.stage.no, ready.contains(&(record.stage.no, record.stage.attempt))))
+            .collect();
+        for (no, still_ready) in unseen {
+            if still_ready {
+                self.hold_back(no);
+            } else {
+                // It ended unheard, or was never taken and is not there to be taken any more.
+                self.finish(no, Gate::Unclear);
+            }
+        }
+    }
+
+    pub(super) fn queue_head(&mut self, head: QueueHead) {
+        let QueueHead { queue: name, head } = head;
+        if let Some(Member { ready: Some(row), .. }) = &head {
+            self.ready(row);
+        }
+        let Some(queue) = self.queues.find(&name) else { return };
+        if !self.queues.take_asked(queue) {
+            return;
+        }
+        let Some(Member { no, position, .. }) = head else {
+            // No member at all: the claim tells about each that is held here.
+            self.queues.set_gate(queue, Gate::Open);
+            return self.settle(queue, End::Back);
+        };
+        // Positions only grow, so whoever is held with a smaller one has left.
+        while let Some(queue) = self.queues.find(&name)
+            && let Some(front) = self.queues.front(queue)
+            && self.waiting.stage(front).position < position
+        {
+            self.remove_waiting(front);
+        }
+        let Some(queue) = self.queues.find(&name) else { return };
+        let front = self.queues.front(queue).map(|front| self.waiting.stage(front).no);
+        let gate = if front == Some(no) { Gate::Open } else { Gate::Held(no) };
+        self.queues.set_gate(queue, gate);
+        self.settle(queue, End::Back);
+    }
+
+    /// This stage was seen running.
+    fn runs(&mut self, row: &Running, reading: u64) {
+        if self.progress.has_ended(row.no, row.attempt) {
+            return;
+        }
+        if let Some(record) = self.progress.get_mut(row.no) {
+            let attempt = record.stage.attempt;
+            if attempt == row.attempt {
+                record.standing = Standing::Running(reading);
+                let node = record.node.replace(row.node);
+                self.moved(node, row.node);
+            }
+            if attempt >= row.attempt {
+                return;
+            }
+            self.finish(row.no, Gate::Open);
+            self.progress.ended(row.no, attempt);
+        }
+        if let Some(slot) = self.waiting.find(row.no) {
+            if self.waiting.stage(slot).attempt > row.attempt {
+                return;
+            }
+            self.remove_waiting(slot);
+        }
+        self.start_unforeseen(row, reading);
+    }
+
+    /// Counts a stage that runs without this dispatcher having sent it: a former one did.
+    fn start_unforeseen(&mut self, row: &Running, reading: u64) {
+        let flow = self.flows.start_named(&row.flow);
+        let queue = row.queue.as_ref().map(|name| self.queues.enter(name));
+        // Neither priority nor lane matters for what will not be put back in line.
+        let stage = Stage::new(row.no, row.attempt, flow, crate::order::Priority::Normal, super::Lane::Woken);
+        self.nodes.hold(row.node);
+        self.progress.insert(Record {
+            stage: stage.in_queue(queue.map(|queue| (queue, 0))),
+            mode: if queue.is_some() { Mode::Sequential } else { Mode::Parallel },
+            node: Some(row.node),
+            standing: Standing::Running(reading),
+        });
+        if let Some(queue) = queue {
+            self.queues.start(queue);
+            self.settle(queue, End::Back);
+        }
+    }
+
+    fn moved(&mut self, from: Option<Incarnation>, to: Incarnation) {
+        if from != Some(to) {
+            self.nodes.hold(to);
+            if let Some(from) = from {
+                self.nodes.release(from);
+            }
+        }
+    }
+
+    /// Lets a stage in progress go, after which this is known of its queue.
+    fn finish(&mut self, no: OrderNo, gate: Gate) {
+        if let Some(record) = self.release(no)
+            && let Some(queue) = record.stage.queue()
+        {
+            self.queues.finish(queue, gate);
+            self.settle(queue, End::Back);
+        }
+    }
+
+    /// A stage in progress is ready again as it was, and had its turn already.
+    fn put_back(&mut self, no: OrderNo, gate: Gate) {
+        let Some(Record { stage, mode, .. }) = self.progress.get(no).copied() else { return };
+        if mode != stage.mode() || (gate == Gate::Unclear && stage.queue().is_none()) {
+            // Its queue is not what it was when the row was read. The re-reading knows better.
+            return self.finish(no, gate);
+        }
+        self.flows.wait(stage.flow, stage.priority);
+        self.release(no);
+        self.add_waiting(stage, End::Front);
+        if let Some(queue) = stage.queue() {
+            self.queues.finish(queue, gate);
+            self.settle(queue, End::Front);
+        }
+    }
+
+    /// A stage keeps its permit of the mode and waits to be sent again.
+    fn hold_back(&mut self, no: OrderNo) {
+        let Some(record) = self.progress.get_mut(no) else { return };
+        let node = record.node.take();
+        if let Standing::Sent(sent) = &mut record.standing {
+            *sent = Sent { again: true, asked: false, doubted: false, ..*sent };
+        }
+        if let Some(node) = node {
+            self.nodes.release(node);
+        }
+        self.progress.send_again(no);
+    }
+
+    /// Gives back the permits of a stage in progress; its queue is left to the caller.
+    fn release(&mut self, no: OrderNo) -> Option<Record> {
+        let record = self.progress.remove(no)?;
+        if let Some(node) = record.node {
+            self.nodes.release(node);
+        }
+        self.flows.finish(record.stage.flow);
+        Some(record)
+    }
+
+    fn is_same(&self, slot: Slot, row: &Ready) -> bool {
+        let held = self.waiting.stage(slot);
+        let place = held.queue().map(|queue| (self.queues.name(queue), held.position));
+        held.attempt == row.attempt
+            && held.priority == row.priority
+            && held.lane == row.lane
+            && *self.flows.name(held.flow) == row.flow
+            && place == row.place.as_ref().map(|place| (&*place.queue, place.position))
+    }
+}

@@ -1,0 +1,275 @@
+//! The ready stages: each held once, in some forty bytes and an index entry, and those that may
+//! go stand in line by mode, priority and lane. Must never decide who goes: it keeps the lines.
+//!
+//! A line is a list through the entries themselves, so that joining, leaving from the middle and
+//! taking the first cost the same whatever waits. A sequential order stands in a line only while
+//! it is its queue's turn; the others of its queue are held here but in no line.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use super::event::Lane;
+use super::flow::FlowIndex;
+use super::queue::QueueIndex;
+use super::share::Waits;
+use super::slab::Slab;
+use crate::id::OrderNo;
+use crate::order::{Mode, Priority};
+
+/// The number of a ready stage; valid until it is removed.
+pub(super) type Slot = u32;
+
+/// Stands for the end of a line, and for no queue.
+const NONE: u32 = u32::MAX;
+/// Stands for being in no line.
+const UNLINKED: u32 = u32::MAX - 1;
+
+/// A stage that may run, with its names made small.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stage {
+    /// The order.
+    pub(super) no: OrderNo,
+    /// Its place in the queue; means nothing without a queue.
+    pub(super) position: i64,
+    /// Which readiness of the order.
+    pub(super) attempt: u32,
+    /// The flow it counts for.
+    pub(super) flow: FlowIndex,
+    /// A plain number, because an `Option` would cost each waiting order eight bytes.
+    queue_or_none: QueueIndex,
+    /// How urgent.
+    pub(super) priority: Priority,
+    /// Fresh or woken.
+    pub(super) lane: Lane,
+}
+
+impl Stage {
+    /// A stage without a queue.
+    pub(super) const fn new(
+        no: OrderNo,
+        attempt: u32,
+        flow: FlowIndex,
+        priority: Priority,
+        lane: Lane,
+    ) -> Self {
+        Self { no, position: 0, attempt, flow, queue_or_none: NONE, priority, lane }
+    }
+
+    /// The same stage as a member of a queue, or of none.
+    pub(super) const fn in_queue(self, place: Option<(QueueIndex, i64)>) -> Self {
+        match place {
+            Some((queue, position)) => Self { queue_or_none: queue, position, ..self },
+            None => Self { queue_or_none: NONE, position: 0, ..self },
+        }
+    }
+
+    /// The queue it is a member of.
+    pub(super) const fn queue(&self) -> Option<QueueIndex> {
+        if self.queue_or_none == NONE { None } else { Some(self.queue_or_none) }
+    }
+
+    /// Which capacity it counts against.
+    pub(super) const fn mode(&self) -> Mode {
+        if self.queue_or_none == NONE { Mode::Parallel } else { Mode::Sequential }
+    }
+}
+
+/// Which end of a line to join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The usual one.
+    Back,
+    /// For what had its turn already and could not go.
+    Front,
+}
+
+#[derive(Debug)]
+struct Entry {
+    stage: Stage,
+    before: u32,
+    after: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    first: u32,
+    last: u32,
+}
+
+/// All ready stages.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    entries: Slab<Entry>,
+    by_order: HashMap<OrderNo, Slot>,
+    lines: [[[Line; 2]; 3]; 2],
+    by_priority: [usize; 3],
+}
+
+impl Waiting {
+    /// None yet.
+    pub(super) fn new() -> Self {
+        Self {
+            entries: Slab::new(),
+            by_order: HashMap::new(),
+            lines: [[[Line { first: NONE, last: NONE }; 2]; 3]; 2],
+            by_priority: [0; 3],
+        }
+    }
+
+    /// Where the ready stage of this order is held.
+    pub(super) fn find(&self, no: OrderNo) -> Option<Slot> {
+        self.by_order.get(&no).copied()
+    }
+
+    /// The stage held there.
+    pub(super) fn stage(&self, slot: Slot) -> &Stage {
+        &self.entries[slot].stage
+    }
+
+    /// Holds a stage, in no line yet.
+    pub(super) fn insert(&mut self, stage: Stage) -> Slot {
+        self.by_priority[stage.priority as usize] += 1;
+        let slot = self.entries.insert(Entry { stage, before: UNLINKED, after: UNLINKED });
+        let earlier = self.by_order.insert(stage.no, slot);
+        debug_assert!(earlier.is_none(), "order {} is held twice", stage.no);
+        slot
+    }
+
+    /// Lets a stage go, out of its line too.
+    pub(super) fn remove(&mut self, slot: Slot) -> Stage {
+        self.withdraw(slot);
+        let stage = self.entries[slot].stage;
+        self.entries.remove(slot);
+        self.by_order.remove(&stage.no);
+        self.by_priority[stage.priority as usize] -= 1;
+        stage
+    }
+
+    /// Puts a stage in line.
+    pub(super) fn offer(&mut self, slot: Slot, end: End) {
+        let line = *self.line(slot);
+        let (before, after) = match end {
+            End::Back => (line.last, NONE),
+            End::Front => (NONE, line.first),
+        };
+        self.join(slot, before, after);
+        let entry = &mut self.entries[slot];
+        (entry.before, entry.after) = (before, after);
+    }
+
+    /// Takes a stage out of line, if it stands in one.
+    pub(super) fn withdraw(&mut self, slot: Slot) {
+        let Entry { before, after, .. } = self.entries[slot];
+        if before == UNLINKED {
+            return;
+        }
+        let line = self.line(slot);
+        if before == NONE {
+            line.first = after;
+        }
+        if after == NONE {
+            line.last = before;
+        }
+        if before != NONE {
+            self.entries[before].after = after;
+        }
+        if after != NONE {
+            self.entries[after].before = before;
+        }
+        let entry = &mut self.entries[slot];
+        (entry.before, entry.after) = (UNLINKED, UNLINKED);
+    }
+
+    /// Who stands first in this line.
+    pub(super) fn first(&self, mode: Mode, priority: Priority, lane: Lane) -> Option<Slot> {
+        let first = self.lines[mode as usize][priority as usize][lane as usize].first;
+        (first != NONE).then_some(first)
+    }
+
+    /// In which lines of this mode anybody stands.
+    pub(super) fn waits(&self, mode: Mode) -> Waits {
+        self.lines[mode as usize].map(|lanes| lanes.map(|line| line.first != NONE))
+    }
+
+    /// How many stages are held, by priority.
+    pub(super) const fn by_priority(&self) -> [usize; 3] {
+        self.by_priority
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.entries.bytes() + table_bytes(&self.by_order)
+    }
+
+    fn line(&mut self, slot: Slot) -> &mut Line {
+        let stage = self.entries[slot].stage;
+        let mode = stage.mode() as usize;
+        &mut self.lines[mode][stage.priority as usize][stage.lane as usize]
+    }
+
+    fn join(&mut self, slot: Slot, before: u32, after: u32) {
+        if before != NONE {
+            self.entries[before].after = slot;
+        }
+        if after != NONE {
+            self.entries[after].before = slot;
+        }
+        let line = self.line(slot);
+        if before == NONE {
+            line.first = slot;
+        }
+        if after == NONE {
+            line.last = slot;
+        }
+    }
+}
+
+/// Bytes of a hash table: a power of two of places, at most seven eighths of them in use, and a
+/// control byte for each.
+pub(super) fn table_bytes<K: Eq + Hash, V>(table: &HashMap<K, V>) -> usize {
+    if table.capacity() == 0 {
+        return 0;
+    }
+    (table.capacity() * 8 / 7).next_power_of_two() * (size_of::<(K, V)>() + 1)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    fn stage(no: i64) -> Stage {
+        Stage::new(OrderNo(no), 1, 0, Priority::Normal, Lane::Fresh)
+    }
+
+    fn drain(waiting: &mut Waiting) -> Vec<i64> {
+        let mut order = Vec::new();
+        while let Some(slot) = waiting.first(Mode::Parallel, Priority::Normal, Lane::Fresh) {
+            order.push(waiting.remove(slot).no.0);
+        }
+        order
+    }
+
+    #[test]
+    fn dsp_13_an_entry_takes_forty_bytes() {
+        assert_eq!(size_of::<Option<Entry>>(), 40);
+    }
+
+    #[test]
+    fn dsp_2_a_line_is_first_in_first_out_and_can_be_left() {
+        let mut waiting = Waiting::new();
+        for no in 1..=5 {
+            let slot = waiting.insert(stage(no));
+            waiting.offer(slot, if no == 5 { End::Front } else { End::Back });
+        }
+        for no in [1, 4] {
+            let slot = waiting.find(OrderNo(no)).unwrap();
+            waiting.withdraw(slot);
+            waiting.withdraw(slot);
+        }
+        let last = waiting.find(OrderNo(4)).unwrap();
+        waiting.offer(last, End::Back);
+        assert_eq!(drain(&mut waiting), [5, 2, 3, 4]);
+        assert_eq!(waiting.by_priority(), [0, 1, 0], "one is held but stands in no line");
+    }
+}

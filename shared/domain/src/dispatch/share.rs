@@ -1,0 +1,176 @@
+//! Who is next: the priorities by weight, the lanes by turns. Must never look at the backlog
+//! beyond whether something waits: the cost and the outcome are the same for ten and for a
+//! million.
+//!
+//! The weights work as a virtual clock. A priority pays one stride for each turn, the smaller the
+//! greater its weight, and who would stand lowest after paying is next. One that had nothing
+//! waiting comes back at the present time of that clock: it has saved up no claim, and owes
+//! none.
+
+use super::event::Lane;
+use crate::order::Priority;
+
+/// What a weight of one pays for a turn. Large enough that the rounding of the division stays
+/// under a ten-thousandth for sensible weights, small enough that the clock outlives the engine.
+const STRIDE_OF_ONE: u64 = 1 << 20;
+
+/// Priorities, in the order that settles a draw.
+const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
+
+/// The parts of capacity that the priorities get while all of them have work waiting. Zero counts
+/// as one, because no priority may starve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weights {
+    /// Of high priority.
+    pub high: u32,
+    /// Of normal priority.
+    pub normal: u32,
+    /// Of low priority.
+    pub low: u32,
+}
+
+impl Weights {
+    fn strides(self) -> [u64; 3] {
+        [self.high, self.normal, self.low].map(|weight| (STRIDE_OF_ONE / u64::from(weight.max(1))).max(1))
+    }
+}
+
+/// What waits, by priority and lane in the order of their declaration.
+pub(super) type Waits = [[bool; 2]; 3];
+
+/// Whose turn it is.
+#[derive(Debug)]
+pub(super) struct Share {
+    strides: [u64; 3],
+    paid: [u64; 3],
+    waited: [bool; 3],
+    clock: u64,
+    last_lane: [Lane; 3],
+}
+
+impl Share {
+    /// Nobody has had a turn yet.
+    pub(super) fn new(weights: Weights) -> Self {
+        Self {
+            strides: weights.strides(),
+            paid: [0; 3],
+            waited: [false; 3],
+            clock: 0,
+            last_lane: [Lane::Woken; 3],
+        }
+    }
+
+    /// Goes on with other weights; what was paid stays paid.
+    pub(super) fn set_weights(&mut self, weights: Weights) {
+        self.strides = weights.strides();
+    }
+
+    /// Gives the turn, or nobody if nothing waits.
+    pub(super) fn next(&mut self, waits: Waits) -> Option<(Priority, Lane)> {
+        for (index, lanes) in waits.iter().enumerate() {
+            let waiting = lanes[0] || lanes[1];
+            if waiting && !self.waited[index] {
+                self.paid[index] = self.paid[index].max(self.clock);
+            }
+            self.waited[index] = waiting;
+        }
+        let index = (0..PRIORITIES.len())
+            .filter(|&index| self.waited[index])
+            .min_by_key(|&index| self.paid[index] + self.strides[index])?;
+        self.clock = self.clock.max(self.paid[index]);
+        self.paid[index] += self.strides[index];
+
+        let lane = match (waits[index], self.last_lane[index]) {
+            ([true, true], Lane::Fresh) | ([false, true], _) => Lane::Woken,
+            _ => Lane::Fresh,
+        };
+        self.last_lane[index] = lane;
+        Some((PRIORITIES[index], lane))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USUAL: Weights = Weights { high: 70, normal: 25, low: 5 };
+
+    fn turns(share: &mut Share, waits: [bool; 3], turns: usize) -> [usize; 3] {
+        let mut counts = [0; 3];
+        for _ in 0..turns {
+            if let Some((priority, _)) = share.next(waits.map(|waits| [waits, false])) {
+                counts[priority as usize] += 1;
+            }
+        }
+        counts
+    }
+
+    #[test]
+    fn dsp_2_turns_follow_the_weights() {
+        let all = [true; 3];
+        let cases = [
+            (USUAL, all, 1000, [700, 250, 50]),
+            (Weights { high: 1, normal: 1, low: 1 }, all, 99, [33, 33, 33]),
+            (Weights { high: 0, normal: 0, low: 0 }, all, 99, [33, 33, 33]),
+            (USUAL, [false, true, true], 600, [0, 500, 100]),
+            (USUAL, [true, false, true], 750, [700, 0, 50]),
+            (USUAL, [false, false, true], 10, [0, 0, 10]),
+            (USUAL, [false; 3], 10, [0; 3]),
+        ];
+        for (weights, waits, count, expected) in cases {
+            let counts = turns(&mut Share::new(weights), waits, count);
+            for (counted, expected) in counts.iter().zip(expected) {
+                assert!(counted.abs_diff(expected) <= 1, "{weights:?} {waits:?}: {counts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn dsp_2_no_window_keeps_low_waiting_longer_than_its_part() {
+        let mut share = Share::new(USUAL);
+        let mut since_low = 0;
+        for _ in 0..10_000 {
+            match share.next([[true, false]; 3]) {
+                Some((Priority::Low, _)) => since_low = 0,
+                _ => since_low += 1,
+            }
+            assert!(since_low <= 22, "low waited {since_low} turns");
+        }
+    }
+
+    #[test]
+    fn dsp_2_who_was_idle_has_saved_up_nothing() {
+        let mut share = Share::new(USUAL);
+        turns(&mut share, [true, false, false], 100_000);
+        let counts = turns(&mut share, [true; 3], 100);
+        assert!(counts[0].abs_diff(70) <= 2, "{counts:?}");
+    }
+
+    #[test]
+    fn dsp_2_who_comes_and_goes_owes_nothing_and_starves_nobody() {
+        let mut share = Share::new(USUAL);
+        let mut low = 0;
+        for turn in 0..10_000 {
+            // High has work in every second turn only.
+            if let Some((Priority::Low, _)) = share.next([turn % 2 == 0, false, true].map(|w| [w, w])) {
+                low += 1;
+            }
+        }
+        assert!((5_000..6_000).contains(&low), "{low}");
+        let counts = turns(&mut share, [true; 3], 100);
+        assert!(counts[0].abs_diff(70) <= 3, "{counts:?}");
+    }
+
+    #[test]
+    fn dsp_2_lanes_take_turns() {
+        let mut share = Share::new(USUAL);
+        let mut lanes = |waits| share.next([[false; 2], waits, [false; 2]]).map(|(_, lane)| lane);
+        let both = [true, true];
+        assert_eq!(lanes(both), Some(Lane::Fresh));
+        assert_eq!(lanes(both), Some(Lane::Woken));
+        assert_eq!(lanes(both), Some(Lane::Fresh));
+        assert_eq!(lanes([true, false]), Some(Lane::Fresh));
+        assert_eq!(lanes([false, true]), Some(Lane::Woken));
+        assert_eq!(lanes(both), Some(Lane::Fresh));
+    }
+}

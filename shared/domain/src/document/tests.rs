@@ -1,0 +1,174 @@
+//! Tests of the tree and its helpers; texts in, trees and faults out.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+use super::*;
+
+fn read(text: &str) -> Node {
+    parse(text, &Limits::default()).unwrap()
+}
+
+fn fault(text: &str) -> Fault {
+    parse(text, &Limits::default()).unwrap_err().remove(0)
+}
+
+fn fault_line(text: &str) -> String {
+    fault(text).to_string()
+}
+
+#[test]
+fn every_value_and_every_key_has_its_place() {
+    let tree = read("a: 1\nbé: {c: [x, 'y']}\ntext: |\n  first\n  second\n");
+    let (key, value) = tree.entry("bé").unwrap();
+    assert_eq!((key.at.to_string(), value.at.to_string()), ("2:1".into(), "2:5".into()));
+    let items = value.get("c").unwrap().as_list().unwrap();
+    assert_eq!(items[1].at, Position { line: 2, column: 13 });
+    assert_eq!(tree.get("text").unwrap().at, Position { line: 4, column: 3 });
+    assert_eq!(tree.get("text").unwrap().as_str(), Some("first\nsecond\n"));
+}
+
+#[test]
+fn words_that_other_readers_take_for_booleans_stay_texts() {
+    let tree = read("on: no\noff: yes\nn: true\n");
+    assert_eq!(tree.get("on").unwrap().as_str(), Some("no"));
+    assert_eq!(tree.get("off").unwrap().as_str(), Some("yes"));
+    assert_eq!(tree.get("n").unwrap().as_bool(), Some(true));
+}
+
+#[test]
+fn numbers_that_lose_their_text_are_noticed() {
+    let cases = [
+        ("079", true),
+        ("1.50", true),
+        ("0x1f", true),
+        ("0o17", true),
+        ("1_000", true),
+        ("+5", true),
+        ("0", false),
+        ("-7", false),
+        ("0.5", false),
+        ("1.0", false),
+        ("2.25", false),
+        ("'079'", false),
+        ("no", false),
+    ];
+    for (text, expected) in cases {
+        let tree = read(&format!("v: {text}\n"));
+        assert_eq!(tree.get("v").unwrap().changed_by_typing(), expected, "{text}");
+    }
+    assert_eq!(read("v: 079").get("v").unwrap().source_text(), Some("079"));
+}
+
+#[test]
+fn json_is_read_too() {
+    let text = "{\n\t\"a\": \"\\ud83d\\ude00\",\n\t\"b\": [1, 2.5, null, {}]\n}";
+    assert_eq!(read(text).to_json(), serde_json::from_str::<serde_json::Value>(text).unwrap());
+}
+
+#[test]
+fn an_empty_text_is_nothing() {
+    assert!(read("").is_null());
+    assert!(read("# a comment\n").is_null());
+}
+
+#[test]
+fn faults_of_form_have_a_place_and_a_remedy() {
+    let cases = [
+        ("a: 1\na: 2\n", "2:1: the key `a` stands here twice; remove one of the two"),
+        ("a: &x 1\nb: *x\n", "1:7: anchors and aliases (`&`, `*`) are not allowed; write the value out"),
+        ("<<: {a: 1}\n", "1:1: merge keys (`<<`) are not allowed; write the keys out"),
+        ("a: 1\n---\nb: 2\n", "2:1: a second document begins here; one file holds one document"),
+        ("a: .nan\n", "1:4: `.nan` is not a finite number; put it in quotes if it is a text"),
+        ("a: 1e999\n", "1:4: `1e999` is not a finite number; put it in quotes if it is a text"),
+        ("a: !foo 3\n", "1:9: the tag `!foo` is not allowed; remove it"),
+        ("? [1]\n: 2\n", "1:3: a key must be a plain word or a text in quotes"),
+        (
+            "a: 99999999999999999999\n",
+            "1:4: the number 99999999999999999999 does not fit 64 bits; put it in quotes to keep it",
+        ),
+        (
+            "a: 18446744073709551615\n",
+            "1:4: the number 18446744073709551615 does not fit 64 bits; put it in quotes",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(fault_line(text), expected, "{text:?}");
+    }
+    for text in ["a:\n\tb: 1\n", "a: [1, 2\n", "a: b: c\n", "\"a", "a: \u{0}", "a: 'x'\n  b: 1"] {
+        assert!(fault(text).at.is_some(), "{text:?}");
+    }
+}
+
+#[test]
+fn bombs_are_refused_at_once() {
+    let limits = Limits::default();
+    let deep = |levels: usize| format!("{}x{}", "{a: ".repeat(levels), "}".repeat(levels));
+    assert!(parse(&deep(limits.depth), &limits).is_ok());
+    assert_eq!(fault(&deep(limits.depth + 1)).message, "nested deeper than 32 levels");
+    for text in ["[".repeat(500_000), "- ".repeat(500_000), "? ".repeat(100_000), "- 1\n".repeat(100_001)] {
+        fault(&text);
+    }
+    assert!(parse(&"- 1\n".repeat(90_000), &limits).is_ok());
+    assert_eq!(
+        fault_line(&"#".repeat(limits.bytes + 1)),
+        "the document has 1048577 bytes, 1048576 are allowed"
+    );
+    let mut aliases = String::from("a0: &a0 x\n");
+    for level in 1..30 {
+        let before = level - 1;
+        aliases.push_str(&format!("a{level}: &a{level} [*a{before}, *a{before}]\n"));
+    }
+    fault(&aliases);
+}
+
+#[test]
+fn the_nearest_name_is_near() {
+    let known = ["worker.concurrency", "worker.http", "shutdown.grace", "states"];
+    assert_eq!(nearest("worker.concurency", known), Some("worker.concurrency"));
+    assert_eq!(nearest("satets", known), Some("states"));
+    assert_eq!(nearest("States", known), Some("states"));
+    assert_eq!(nearest("elephant", known), None);
+    assert_eq!(nearest("", known), None);
+}
+
+#[test]
+fn durations_have_units() {
+    let cases = [
+        ("0", 0),
+        ("500ms", 500),
+        ("5s", 5_000),
+        ("10m", 600_000),
+        ("1h30m", 5_400_000),
+        ("2d", 172_800_000),
+        ("1s500ms", 1_500),
+    ];
+    for (text, milliseconds) in cases {
+        assert_eq!(parse_duration(text), Ok(Duration::from_millis(milliseconds)), "{text}");
+    }
+    for text in [
+        "",
+        "5",
+        "s",
+        "5 s",
+        "-5s",
+        "1.5h",
+        "30m1h",
+        "1h1h",
+        "99999999999999999999s",
+        "5S",
+        "213503982335d1h",
+    ] {
+        assert!(parse_duration(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_fault_says_where_what_and_how() {
+    let tree = read("retires: 5\n");
+    let (key, value) = tree.entry("retires").unwrap();
+    let fault = Fault::unknown_key(key, "/a~b", ["retries", "mode"]);
+    assert_eq!(fault.to_string(), "1:1: unknown key `retires`; did you mean `retries`?");
+    assert_eq!(fault.pointer, "/a~b/retires");
+    assert_eq!(Fault::new(value, "/x", "too small").to_string(), "1:10: too small");
+    assert_eq!(pointer_to("/a", "b/c~d"), "/a/b~1c~0d");
+    assert_eq!(Fault::placed(None, "/x", "bad").to_string(), "/x: bad");
+}

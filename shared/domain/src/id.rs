@@ -1,0 +1,141 @@
+//! Names and numbers that identify things. No behaviour beyond checking their form.
+
+use std::fmt;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+/// Gives a vocabulary enum its one spelling, for SQL, JSON, metrics, logs and pages alike:
+/// `ALL`, `as_str`, `Display` and `FromStr`.
+macro_rules! spelled {
+    ($name:ident { $($variant:ident => $text:literal),+ $(,)? }) => {
+        impl $name {
+            /// Every value, in the order of declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The one spelling of this value.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::id::UnknownWord;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                match text {
+                    $($text => Ok(Self::$variant),)+
+                    _ => Err($crate::id::UnknownWord {
+                        word: text.chars().take(64).collect(),
+                        known: concat!($($text, " ",)+),
+                    }),
+                }
+            }
+        }
+    };
+}
+pub(crate) use spelled;
+
+/// Our own number of an order: ascending, never shown to be guessed from, never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OrderNo(pub i64);
+
+impl fmt::Display for OrderNo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The unguessable token of one hand-out of work: a result that bears another pass is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pass(pub Uuid);
+
+impl fmt::Display for Pass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The growing number of a lease: who holds an older one has been fenced out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Epoch(pub i64);
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One life of one process, from a sequence in the database: a node that comes back under its
+/// old name is another incarnation, whatever its clock says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Incarnation(pub i64);
+
+impl fmt::Display for Incarnation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Our number of one version of one scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ScenarioNo(pub i32);
+
+/// A scenario's name with its version.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ScenarioRef {
+    /// The name, as orders use it.
+    pub name: Arc<str>,
+    /// Counts from 1 for each name.
+    pub version: i32,
+}
+
+/// The unguessable name of an asynchronous request; whoever knows it may answer it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(pub Uuid);
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Which of the five services a process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// Takes orders, callbacks and calls; serves the API.
+    Intake,
+    /// Decides what runs next.
+    Dispatcher,
+    /// Wakes suspended orders and recovers.
+    Activator,
+    /// Runs stages.
+    Worker,
+    /// Sends notifications.
+    Notifier,
+}
+
+spelled!(Role {
+    Intake => "intake",
+    Dispatcher => "dispatcher",
+    Activator => "activator",
+    Worker => "worker",
+    Notifier => "notifier",
+});
+
+/// A word that is not in a vocabulary.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}` is none of: {known}")]
+pub struct UnknownWord {
+    /// What was given, cut to 64 characters.
+    pub word: String,
+    /// The words that would do.
+    pub known: &'static str,
+}

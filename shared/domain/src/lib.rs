@@ -1,0 +1,15 @@
+//! The rules of Pagurus as plain functions over plain data.
+//!
+//! Nothing here reads a clock, draws a random number, logs, or does I/O: time and chance come in
+//! as arguments, and what must be done comes back as values. Four machines live here: the life of
+//! an order ([`order::transition`]), the stage of a scenario ([`scenario::stage`]), the dispatcher
+//! ([`dispatch`]) and recovery ([`recovery`]).
+
+pub mod activation;
+pub mod dispatch;
+pub mod document;
+pub mod id;
+pub mod order;
+pub mod recovery;
+pub mod retry;
+pub mod scenario;

@@ -1,0 +1,125 @@
+//! The order: its vocabularies. Its law stands in [`transition`], its beginning in
+//! [`registration`], its last word in [`notification`].
+
+pub mod notification;
+pub mod registration;
+pub mod transition;
+
+use crate::id::spelled;
+
+/// Where an order is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Status {
+    /// Registered, waits for execution.
+    New,
+    /// Waits for its start conditions.
+    Postponed,
+    /// A stage is with a worker.
+    Running,
+    /// Suspended until a time set by the scenario.
+    Sleep,
+    /// Waits for callbacks, or their time-out.
+    Wait,
+    /// Between two attempts of polling an external system.
+    Polling,
+    /// Waits to repeat after a classified error.
+    Retry,
+    /// Restarted, waits for execution.
+    Reopen,
+    /// Ended in a terminal state, result delivered.
+    Success,
+    /// Ended by error, or in a terminal state that means failure.
+    Fail,
+    /// Stopped before execution by an operator.
+    Interrupted,
+    /// Given up for good.
+    Canceled,
+}
+
+spelled!(Status {
+    New => "new",
+    Postponed => "postponed",
+    Running => "running",
+    Sleep => "sleep",
+    Wait => "wait",
+    Polling => "polling",
+    Retry => "retry",
+    Reopen => "reopen",
+    Success => "success",
+    Fail => "fail",
+    Interrupted => "interrupted",
+    Canceled => "canceled",
+});
+
+impl Status {
+    /// Whether this life of the order is over.
+    #[must_use]
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Success | Self::Fail | Self::Interrupted | Self::Canceled)
+    }
+}
+
+/// How the order stands to the target states of its scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ScenarioStatus {
+    /// Not yet executed.
+    Undefined,
+    /// A target state can be reached from the present one.
+    OnTarget,
+    /// None can.
+    OffTarget,
+    /// Ended in a target state.
+    Target,
+    /// Ended elsewhere.
+    Failed,
+}
+
+spelled!(ScenarioStatus {
+    Undefined => "undefined",
+    OnTarget => "on_target",
+    OffTarget => "off_target",
+    Target => "target",
+    Failed => "failed",
+});
+
+/// Whether an order owns a queue while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Runs beside all others.
+    Parallel,
+    /// One order of its queue at a time.
+    Sequential,
+}
+
+spelled!(Mode { Parallel => "parallel", Sequential => "sequential" });
+
+/// How urgent an order is, among the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Priority {
+    /// Before the others.
+    High,
+    /// As the others.
+    Normal,
+    /// After the others, never starved.
+    Low,
+}
+
+spelled!(Priority { High => "high", Normal => "normal", Low => "low" });
+
+/// Why an order ended `fail`, or waits in `retry`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderError {
+    /// The class: of a rule, of a script, or one of the engine's own (`deadline.exceeded`, …).
+    pub class: Option<String>,
+    /// For people.
+    pub message: String,
+}
+
+/// The deadline to start has passed before anything was executed (ORD-17).
+pub const DEADLINE_EXCEEDED: &str = "deadline.exceeded";
+/// The order has outlived its process time-out (REC-2).
+pub const PROCESS_TIMEOUT: &str = "process.timeout";
+/// One stage was handed out too often without ever ending (REC-3).
+pub const POISON: &str = "recovery.poison";
+/// A defect of the engine ended the stage.
+pub const PANIC: &str = "internal.panic";

@@ -1,0 +1,441 @@
+//! Notifications: where they may go, and what they say.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::{Map, Value, json};
+
+use super::registration::{fault, text_at};
+use super::{OrderError, ScenarioStatus, Status};
+use crate::document::Fault;
+use crate::id::spelled;
+
+/// Longest name in AMQP, in bytes: a short string.
+const MAX_NAME_BYTES: usize = 255;
+
+/// Where a message to a client goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Straight into a queue.
+    Queue(String),
+    /// To an exchange (the configured one where none is named) with a routing key.
+    Exchange {
+        /// None means the configured default exchange.
+        exchange: Option<String>,
+        /// The routing key.
+        key: String,
+    },
+}
+
+impl Target {
+    /// Reads `amqp://?queue=…`, `amqp://?key=…` or `amqp://?exchange=…&key=…`.
+    ///
+    /// # Errors
+    /// What is wrong with the URL.
+    pub fn parse(url: &str) -> Result<Self, String> {
+        let Some(query) = url.strip_prefix("amqp://?").or_else(|| url.strip_prefix("amqp:///?")) else {
+            return Err("must begin with `amqp://?`, like amqp://?exchange=orders&key=done".into());
+        };
+        let (mut queue, mut exchange, mut key) = (None, None, None);
+        for pair in query.split('&') {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let value = percent_decode(value)?;
+            if value.is_empty() || value.len() > MAX_NAME_BYTES || value.chars().any(char::is_control) {
+                return Err(format!(
+                    "`{name}` must have 1 to {MAX_NAME_BYTES} bytes without control characters"
+                ));
+            }
+            let place = match name {
+                "queue" => &mut queue,
+                "exchange" => &mut exchange,
+                "key" => &mut key,
+                _ => return Err("may only name `queue`, `exchange` and `key`".into()),
+            };
+            if place.replace(value).is_some() {
+                return Err(format!("names `{name}` twice"));
+            }
+        }
+        match (queue, exchange, key) {
+            (Some(queue), None, None) => Ok(Self::Queue(queue)),
+            (None, exchange, Some(key)) => Ok(Self::Exchange { exchange, key }),
+            _ => Err("needs `queue`, or `key`, or `exchange` and `key`".into()),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Queue(queue) => write!(f, "queue `{queue}`"),
+            Self::Exchange { exchange: None, key } => write!(f, "key `{key}`"),
+            Self::Exchange { exchange: Some(exchange), key } => {
+                write!(f, "exchange `{exchange}` with key `{key}`")
+            }
+        }
+    }
+}
+
+fn percent_decode(text: &str) -> Result<String, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        if byte == b'%' {
+            let hex = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+            let decoded = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+            bytes.push(decoded.ok_or("has `%` without two hexadecimal digits")?);
+            rest = &tail[2..];
+        } else {
+            bytes.push(byte);
+            rest = tail;
+        }
+    }
+    String::from_utf8(bytes).map_err(|_| "is not UTF-8 after decoding".to_owned())
+}
+
+/// Of what a client wants to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Occasion {
+    /// The end of each life.
+    Final,
+    /// Every transition.
+    Transitions,
+    /// Retries exhausted, suspended past a bound, marked inconsistent.
+    Parked,
+}
+
+spelled!(Occasion { Final => "final", Transitions => "transitions", Parked => "parked" });
+
+/// The `notify` part of a registration, well-formed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NotifyRequest {
+    /// The URL as given.
+    pub url: String,
+    /// What the URL says.
+    pub target: Target,
+    /// The client's own mark, copied into every notification.
+    pub correlation_id: Option<String>,
+    /// IANA name of the zone in which times are written.
+    pub timezone: Option<String>,
+    /// The occasions.
+    pub on: Vec<Occasion>,
+}
+
+impl NotifyRequest {
+    /// Reads the `notify` object.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, with pointers from the root of the registration.
+    pub fn read(value: &Value) -> Result<Self, Vec<Fault>> {
+        let Some(map) = value.as_object() else {
+            return Err(vec![fault("/notify", "must be an object")]);
+        };
+        let mut faults = Vec::new();
+        let known = ["url", "correlationId", "timezone", "on"];
+        faults.extend(
+            map.keys()
+                .filter(|key| !known.contains(&key.as_str()))
+                .map(|_| fault("/notify", "may only have `url`, `correlationId`, `timezone` and `on`")),
+        );
+        let mut text = |key: &str| {
+            let value = map.get(key).filter(|value| !value.is_null())?;
+            text_at(value, &format!("/notify/{key}"), 1024).map_err(|found| faults.push(found)).ok()
+        };
+        let (url, correlation_id, timezone) = (text("url"), text("correlationId"), text("timezone"));
+        if url.is_none() && faults.is_empty() {
+            faults.push(fault("/notify/url", "is missing"));
+        }
+        if correlation_id.as_ref().is_some_and(|id| id.len() > MAX_NAME_BYTES) {
+            faults.push(fault("/notify/correlationId", format!("is longer than {MAX_NAME_BYTES} bytes")));
+        }
+        if let Some(name) = &timezone
+            && TimeZone::get(name).is_err()
+        {
+            faults.push(fault("/notify/timezone", "is no time zone; write an IANA name like Europe/Moscow"));
+        }
+        let target = url.as_deref().map(Target::parse).transpose().unwrap_or_else(|message| {
+            faults.push(fault("/notify/url", message));
+            None
+        });
+        let on = occasions(map.get("on"), &mut faults);
+        match (url, target) {
+            (Some(url), Some(target)) if faults.is_empty() => {
+                Ok(Self { url, target, correlation_id, timezone, on })
+            }
+            _ => Err(faults),
+        }
+    }
+
+    /// The form in which it is stored.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let on: Vec<&str> = self.on.iter().map(|occasion| occasion.as_str()).collect();
+        json!({"url": self.url, "correlationId": self.correlation_id, "timezone": self.timezone, "on": on})
+    }
+}
+
+fn occasions(value: Option<&Value>, faults: &mut Vec<Fault>) -> Vec<Occasion> {
+    let list = match value {
+        None | Some(Value::Null) => return vec![Occasion::Final],
+        Some(Value::Array(list)) => list,
+        Some(_) => {
+            faults.push(fault("/notify/on", "must be a list"));
+            return Vec::new();
+        }
+    };
+    let mut occasions = Vec::new();
+    for (index, item) in list.iter().enumerate() {
+        match item.as_str().map(str::parse::<Occasion>) {
+            Some(Ok(Occasion::Final)) => occasions.push(Occasion::Final),
+            Some(Ok(occasion)) => faults.push(fault(
+                &format!("/notify/on/{index}"),
+                format!("`{occasion}` is not available in this version"),
+            )),
+            Some(Err(error)) => faults.push(fault(&format!("/notify/on/{index}"), error.to_string())),
+            None => faults.push(fault(&format!("/notify/on/{index}"), "must be text")),
+        }
+    }
+    occasions
+}
+
+/// One entry of an allow list; `*` stands for any run of characters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pattern {
+    /// Pattern of the exchange.
+    pub exchange: Option<String>,
+    /// Pattern of the routing key.
+    pub key: Option<String>,
+    /// Pattern of the queue.
+    pub queue: Option<String>,
+}
+
+/// Where messages to clients may go (AMQP-5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllowList {
+    /// Prefix of the engine's own names.
+    pub prefix: String,
+    /// The exchange that is meant where none is named.
+    pub default_exchange: String,
+    /// What is allowed.
+    pub patterns: Vec<Pattern>,
+}
+
+impl AllowList {
+    /// Whether a message may go there. The engine's own names and `amq.*` never may.
+    ///
+    /// # Errors
+    /// Says what is forbidden and which setting would allow it.
+    pub fn permits(&self, target: &Target) -> Result<(), String> {
+        let refused = || Err(format!("{target} is not allowed here; `notify.allow` lists what is"));
+        match target {
+            Target::Queue(queue) => {
+                let own = format!("{}.", self.prefix);
+                if queue.starts_with("amq.")
+                    || (queue.starts_with(&own) && !queue.starts_with(&format!("{own}reply.")))
+                {
+                    return Err(format!("{target} belongs to the engine or the broker"));
+                }
+                let allowed = |pattern: &Pattern| pattern.queue.as_deref().is_some_and(|p| matches(p, queue));
+                if self.patterns.iter().any(allowed) { Ok(()) } else { refused() }
+            }
+            Target::Exchange { exchange, key } => {
+                let exchange = exchange.as_ref().unwrap_or(&self.default_exchange);
+                let notifications = format!("{}.notifications", self.prefix);
+                let own = exchange.starts_with(&format!("{}.", self.prefix)) && *exchange != notifications;
+                if own || exchange.starts_with("amq.") {
+                    return Err(format!("{target} belongs to the engine or the broker"));
+                }
+                let allowed = |pattern: &Pattern| {
+                    pattern.exchange.as_deref().is_some_and(|p| matches(p, exchange))
+                        && pattern.key.as_deref().is_none_or(|p| matches(p, key))
+                };
+                if self.patterns.iter().any(allowed) { Ok(()) } else { refused() }
+            }
+        }
+    }
+}
+
+/// Whether the text matches the pattern; `*` stands for any run of characters.
+#[must_use]
+pub fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// What a notification says (ORD-20).
+#[derive(Clone, Debug)]
+pub struct Content<'a> {
+    /// The client's id of the order.
+    pub id: &'a str,
+    /// The client's mark.
+    pub correlation_id: Option<&'a str>,
+    /// The business transaction.
+    pub transaction_id: Option<&'a str>,
+    /// Name of the scenario.
+    pub scenario: &'a str,
+    /// Its version.
+    pub scenario_version: i32,
+    /// How the order ended.
+    pub status: Status,
+    /// How it stands to the scenario's target.
+    pub scenario_status: ScenarioStatus,
+    /// The last state.
+    pub step: Option<&'a str>,
+    /// Set by the scenario.
+    pub result: Option<&'a Value>,
+    /// Set by the scenario.
+    pub message: Option<&'a str>,
+    /// Why it failed.
+    pub error: Option<&'a OrderError>,
+    /// Registered at.
+    pub created_at: Timestamp,
+    /// First stage of this life begun at.
+    pub started_at: Option<Timestamp>,
+    /// Ended at.
+    pub finished_at: Timestamp,
+    /// Number of the last hand-out.
+    pub attempt: i32,
+    /// Zone in which times are written; UTC where none is given.
+    pub timezone: Option<&'a str>,
+}
+
+impl Content<'_> {
+    /// The JSON body.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let zone = self.timezone.and_then(|name| TimeZone::get(name).ok()).unwrap_or(TimeZone::UTC);
+        let time = |time: Timestamp| {
+            Value::String(time.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string())
+        };
+        let mut map = Map::new();
+        let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
+        put("id", self.id.into());
+        put("correlationId", self.correlation_id.into());
+        put("transactionId", self.transaction_id.into());
+        put("scenario", self.scenario.into());
+        put("scenarioVersion", self.scenario_version.into());
+        put("status", self.status.as_str().into());
+        put("scenarioStatus", self.scenario_status.as_str().into());
+        put("step", self.step.into());
+        put("result", self.result.cloned().unwrap_or(Value::Null));
+        put("message", self.message.into());
+        put(
+            "error",
+            self.error.map_or(Value::Null, |error| json!({"class": error.class, "message": error.message})),
+        );
+        put("createdAt", time(self.created_at));
+        put("startedAt", self.started_at.map_or(Value::Null, time));
+        put("finishedAt", time(self.finished_at));
+        let duration = self.finished_at.as_millisecond() - self.created_at.as_millisecond();
+        put("durationMs", duration.max(0).into());
+        put("attempt", self.attempt.into());
+        Value::Object(map).to_string()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ord_18_a_url_names_a_queue_or_a_key_or_an_exchange_with_a_key() {
+        let exchange = |exchange: Option<&str>, key: &str| Target::Exchange {
+            exchange: exchange.map(str::to_owned),
+            key: key.to_owned(),
+        };
+        assert_eq!(Target::parse("amqp://?queue=a%2Fb"), Ok(Target::Queue("a/b".into())));
+        assert_eq!(Target::parse("amqp://?key=k"), Ok(exchange(None, "k")));
+        assert_eq!(
+            Target::parse("amqp://?exchange=brt&key=ps.status"),
+            Ok(exchange(Some("brt"), "ps.status"))
+        );
+        for bad in [
+            "http://x",
+            "amqp://host/?key=k",
+            "amqp://?",
+            "amqp://?queue=a&key=b",
+            "amqp://?exchange=a",
+            "amqp://?key=%4",
+            "amqp://?key=a&key=b",
+            "amqp://?key=%0a",
+            "amqp://?x=1",
+        ] {
+            assert!(Target::parse(bad).is_err(), "{bad}");
+        }
+        assert!(Target::parse(&format!("amqp://?key={}", "k".repeat(256))).is_err());
+    }
+
+    #[test]
+    fn amqp_5_engine_names_are_never_written_to() {
+        let list = AllowList {
+            prefix: "pagurus".into(),
+            default_exchange: "pagurus.notifications".into(),
+            patterns: vec![Pattern { exchange: Some("*".into()), key: None, queue: Some("*".into()) }],
+        };
+        let permits = |url: &str| list.permits(&Target::parse(url).unwrap()).is_ok();
+        assert!(
+            permits("amqp://?key=x") && permits("amqp://?exchange=brt&key=x") && permits("amqp://?queue=q")
+        );
+        for bad in [
+            "amqp://?queue=pagurus.orders.in",
+            "amqp://?queue=amq.gen-x",
+            "amqp://?exchange=amq.topic&key=x",
+            "amqp://?exchange=pagurus.callbacks&key=x",
+            "amqp://?queue=pagurus.refused",
+        ] {
+            assert!(!permits(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn amqp_5_patterns_match_runs_of_characters() {
+        for (pattern, text, expected) in [
+            ("*", "", true),
+            ("a*", "abc", true),
+            ("a*c", "abbc", true),
+            ("a*c", "ab", false),
+            ("abc", "abc", true),
+            ("abc", "abcd", false),
+            ("*.x.*", "a.x.b", true),
+            ("a*a", "a", false),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn ord_20_times_are_written_in_the_zone_of_the_client() {
+        let content = Content {
+            id: "a",
+            correlation_id: Some("c"),
+            transaction_id: None,
+            scenario: "s",
+            scenario_version: 2,
+            status: Status::Success,
+            scenario_status: ScenarioStatus::Target,
+            step: Some("done"),
+            result: None,
+            message: None,
+            error: None,
+            created_at: "2026-01-01T00:00:00Z".parse().unwrap(),
+            started_at: None,
+            finished_at: "2026-01-01T00:00:01.5Z".parse().unwrap(),
+            attempt: 1,
+            timezone: Some("Europe/Moscow"),
+        };
+        let body: Value = serde_json::from_str(&content.render()).unwrap();
+        assert_eq!(body["finishedAt"], "2026-01-01T03:00:01.500+03:00");
+        assert_eq!(body["durationMs"], 1500);
+        assert_eq!(body.as_object().unwrap().len(), 16);
+    }
+}

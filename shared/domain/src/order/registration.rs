@@ -1,0 +1,463 @@
+//! Registration: what a client sent becomes an order, or a list of everything wrong with it.
+//!
+//! The same reader serves the AMQP and the HTTP door, so that both refuse the same things in the
+//! same words.
+
+mod digest;
+mod storable;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::notification::{AllowList, NotifyRequest};
+use super::{Mode, Priority};
+use crate::document::{Fault, nearest};
+use crate::id::ScenarioNo;
+use crate::scenario::Scenario;
+
+pub use digest::digest;
+pub use storable::unstorable;
+
+/// Longest id of an order, in bytes of UTF-8.
+pub const MAX_ID_BYTES: usize = 255;
+/// Longest business transaction id, in characters.
+pub const MAX_TRANSACTION_ID_CHARS: usize = 1024;
+/// Longest queue name and flow attribute, in bytes.
+const MAX_NAME_BYTES: usize = 255;
+/// Longest flow marker, in bytes; a longer one is cut, because it only groups.
+const MAX_FLOW_BYTES: usize = 255;
+
+const KEYS: &[&str] = &[
+    "id",
+    "scenario",
+    "scenarioVersion",
+    "params",
+    "mode",
+    "queue",
+    "priority",
+    "flow",
+    "transactionId",
+    "notify",
+    "lifecycle",
+];
+
+/// What a client asks for, well-formed, not yet held against its scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The client's id of the order.
+    pub id: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// A version of it, where not the newest is wanted.
+    pub scenario_version: Option<i32>,
+    /// Parameters: always a map.
+    pub params: Value,
+    /// Parallel or sequential.
+    pub mode: Mode,
+    /// The queue of a sequential order.
+    pub queue: Option<String>,
+    /// Urgency.
+    pub priority: Priority,
+    /// Attributes for the flow marker.
+    pub flow: Map<String, Value>,
+    /// The business transaction.
+    pub transaction_id: Option<String>,
+    /// Who is told of the end.
+    pub notify: Option<NotifyRequest>,
+    /// Not before.
+    pub start_at: Option<Timestamp>,
+    /// Longest time between sending and start.
+    pub period_to_start: Option<Duration>,
+    /// SHA-256 of the canonical content: key order, escapes and number form do not matter.
+    pub digest: [u8; 32],
+}
+
+/// What registration is held against besides the scenario.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Attributes of the flow marker (ORD-7): `scenario`, keys of `flow`, or `params.…`.
+    pub flow_attributes: Vec<String>,
+    /// Where notifications may go.
+    pub notify: AllowList,
+    /// Longest life of orders whose scenario names none.
+    pub process_timeout: Option<Duration>,
+}
+
+/// An order that may be stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewOrder {
+    /// What the client asked for.
+    pub request: Request,
+    /// The pinned version.
+    pub scenario: ScenarioNo,
+    /// The flow marker.
+    pub flow: String,
+    /// Latest start, by the client's clock as far as it can be trusted.
+    pub start_deadline: Option<Timestamp>,
+    /// Longest life of the order, from now.
+    pub process_timeout: Option<Duration>,
+    /// W3C trace context of the request, opaque.
+    pub trace: Option<String>,
+}
+
+impl Request {
+    /// Reads the JSON body of a registration.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each with a JSON pointer.
+    pub fn read(body: &Value) -> Result<Self, Vec<Fault>> {
+        let Some(map) = body.as_object() else {
+            return Err(vec![fault("", "an order is a JSON object")]);
+        };
+        if let Some(found) = unstorable(body) {
+            return Err(vec![found]);
+        }
+        let mut reader = Reader { map, faults: Vec::new() };
+        for key in map.keys().filter(|key| !KEYS.contains(&key.as_str())) {
+            let mut found = fault(&format!("/{}", escape(key)), "is not a field of an order");
+            found.hint = nearest(key, KEYS.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+            reader.faults.push(found);
+        }
+        let (start_at, period_to_start) = reader.lifecycle();
+        let (mode, queue) = reader.mode_and_queue();
+        let request = Self {
+            id: reader.id(),
+            scenario: reader.required_text("scenario", 64).unwrap_or_default(),
+            scenario_version: reader.scenario_version(),
+            params: reader.object("params").map_or_else(|| Value::Object(Map::new()), Value::Object),
+            mode,
+            queue,
+            priority: reader.word("priority").unwrap_or(Priority::Normal),
+            flow: reader.object("flow").unwrap_or_default(),
+            transaction_id: reader.transaction_id(),
+            notify: reader.notify(),
+            start_at,
+            period_to_start,
+            digest: digest(body),
+        };
+        if reader.faults.is_empty() { Ok(request) } else { Err(reader.faults) }
+    }
+
+    /// Holds the request against its scenario and the rules of the deployment.
+    ///
+    /// `sent_at` is the client's word for when it sent the request; the receipt time where it
+    /// gave none or one in the future.
+    ///
+    /// # Errors
+    /// Everything that is wrong, each with a JSON pointer.
+    pub fn check(
+        self,
+        no: ScenarioNo,
+        scenario: &Scenario,
+        rules: &Rules,
+        sent_at: Timestamp,
+    ) -> Result<NewOrder, Vec<Fault>> {
+        let mut faults = Vec::new();
+        if let Some(validator) = &scenario.params_validator {
+            faults.extend(
+                validator
+                    .iter_errors(&self.params)
+                    .take(20)
+                    .map(|error| fault(&format!("/params{}", error.instance_path()), error.to_string())),
+            );
+        }
+        if let Some(notify) = &self.notify
+            && let Err(message) = rules.notify.permits(&notify.target)
+        {
+            faults.push(fault("/notify/url", message));
+        }
+        let start_deadline = self.period_to_start.and_then(|period| match sent_at.checked_add(period) {
+            Ok(deadline) => Some(deadline),
+            Err(_) => {
+                faults.push(fault("/lifecycle/periodToStart", "ends beyond the year 9999"));
+                None
+            }
+        });
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        Ok(NewOrder {
+            flow: flow_marker(&rules.flow_attributes, &self),
+            scenario: no,
+            start_deadline,
+            process_timeout: scenario.timeouts.process.or(rules.process_timeout),
+            trace: None,
+            request: self,
+        })
+    }
+}
+
+/// The flow marker: the values of the attributes, joined by `|` (ORD-7).
+#[must_use]
+pub fn flow_marker(attributes: &[String], request: &Request) -> String {
+    let values: Vec<String> = attributes
+        .iter()
+        .map(|attribute| match attribute.strip_prefix("params.") {
+            _ if attribute == "scenario" => request.scenario.clone(),
+            Some(path) => plain_text(path.split('.').try_fold(&request.params, |value, key| value.get(key))),
+            None => plain_text(request.flow.get(attribute)),
+        })
+        .collect();
+    let mut marker = values.join("|");
+    marker.truncate(marker.floor_char_boundary(MAX_FLOW_BYTES));
+    marker
+}
+
+fn plain_text(value: Option<&Value>) -> String {
+    match value {
+        Some(Value::String(text)) => text.clone(),
+        Some(value @ (Value::Number(_) | Value::Bool(_))) => value.to_string(),
+        _ => String::new(),
+    }
+}
+
+struct Reader<'a> {
+    map: &'a Map<String, Value>,
+    faults: Vec<Fault>,
+}
+
+impl Reader<'_> {
+    /// The value of a key; null counts as left out.
+    fn get(&self, key: &str) -> Option<&Value> {
+        self.map.get(key).filter(|value| !value.is_null())
+    }
+
+    fn fault(&mut self, pointer: &str, message: impl Into<String>) {
+        self.faults.push(fault(pointer, message));
+    }
+
+    fn required_text(&mut self, key: &str, max_bytes: usize) -> Option<String> {
+        if self.get(key).is_none() {
+            self.fault(&format!("/{key}"), "is missing");
+            return None;
+        }
+        self.text(key, max_bytes)
+    }
+
+    fn text(&mut self, key: &str, max_bytes: usize) -> Option<String> {
+        let found = text_at(self.get(key)?, &format!("/{key}"), max_bytes);
+        match found {
+            Ok(text) => Some(text),
+            Err(found) => {
+                self.faults.push(found);
+                None
+            }
+        }
+    }
+
+    fn id(&mut self) -> String {
+        self.required_text("id", MAX_ID_BYTES).unwrap_or_default()
+    }
+
+    fn scenario_version(&mut self) -> Option<i32> {
+        let value = self.get("scenarioVersion")?;
+        let version = value.as_i64().and_then(|version| i32::try_from(version).ok());
+        if version.is_none_or(|version| version < 1) {
+            self.fault("/scenarioVersion", "must be a whole number from 1 up");
+        }
+        version
+    }
+
+    fn object(&mut self, key: &str) -> Option<Map<String, Value>> {
+        match self.get(key)? {
+            Value::Object(map) => Some(map.clone()),
+            _ => {
+                self.fault(&format!("/{key}"), "must be an object");
+                None
+            }
+        }
+    }
+
+    fn word<T: std::str::FromStr<Err = crate::id::UnknownWord>>(&mut self, key: &str) -> Option<T> {
+        let value = self.get(key)?;
+        let parsed = value.as_str().ok_or_else(|| "must be text".to_owned());
+        match parsed.and_then(|text| text.parse().map_err(|error: crate::id::UnknownWord| error.to_string()))
+        {
+            Ok(word) => Some(word),
+            Err(message) => {
+                self.fault(&format!("/{key}"), message);
+                None
+            }
+        }
+    }
+
+    fn mode_and_queue(&mut self) -> (Mode, Option<String>) {
+        let mode = self.word("mode").unwrap_or(Mode::Parallel);
+        let queue = self.text("queue", MAX_NAME_BYTES);
+        match (mode, self.get("queue").is_some()) {
+            (Mode::Sequential, false) => {
+                self.fault("/queue", "is missing: a sequential order names its queue")
+            }
+            (Mode::Parallel, true) => {
+                self.fault(
+                    "/queue",
+                    "belongs to sequential orders: add `\"mode\": \"sequential\"` or leave it out",
+                );
+            }
+            _ => {}
+        }
+        (mode, queue)
+    }
+
+    fn transaction_id(&mut self) -> Option<String> {
+        let text = self.get("transactionId")?.as_str().map(str::to_owned);
+        match text {
+            None => {
+                self.fault("/transactionId", "must be text");
+                None
+            }
+            Some(text) if text.chars().count() > MAX_TRANSACTION_ID_CHARS => {
+                self.fault("/transactionId", format!("is longer than {MAX_TRANSACTION_ID_CHARS} characters"));
+                None
+            }
+            text => text,
+        }
+    }
+
+    fn notify(&mut self) -> Option<NotifyRequest> {
+        let value = self.get("notify")?.clone();
+        match NotifyRequest::read(&value) {
+            Ok(notify) => Some(notify),
+            Err(mut found) => {
+                self.faults.append(&mut found);
+                None
+            }
+        }
+    }
+
+    fn lifecycle(&mut self) -> (Option<Timestamp>, Option<Duration>) {
+        let Some(lifecycle) = self.object("lifecycle") else { return (None, None) };
+        for key in lifecycle.keys() {
+            match key.as_str() {
+                "startAt" | "periodToStart" => {}
+                "after" => self.fault(
+                    "/lifecycle/after",
+                    "dependencies between orders are not available in this version: leave it out",
+                ),
+                other => self.fault(&format!("/lifecycle/{}", escape(other)), "is not a field of lifecycle"),
+            }
+        }
+        let start_at = lifecycle.get("startAt").filter(|value| !value.is_null()).and_then(|value| {
+            let parsed = value.as_str().and_then(|text| text.parse::<Timestamp>().ok());
+            if parsed.is_none() {
+                self.fault(
+                    "/lifecycle/startAt",
+                    "must be a time with offset, like 2026-12-01T00:00:00+03:00",
+                );
+            }
+            parsed
+        });
+        let period = lifecycle.get("periodToStart").filter(|value| !value.is_null()).and_then(|value| {
+            let seconds = value.as_u64().filter(|seconds| (1..=u64::from(u32::MAX)).contains(seconds));
+            if seconds.is_none() {
+                self.fault("/lifecycle/periodToStart", "must be a whole number of seconds from 1 up");
+            }
+            seconds.map(Duration::from_secs)
+        });
+        (start_at, period)
+    }
+}
+
+/// Text without control characters, not empty, of bounded length.
+pub(super) fn text_at(value: &Value, pointer: &str, max_bytes: usize) -> Result<String, Fault> {
+    match value.as_str() {
+        None => Err(fault(pointer, "must be text")),
+        Some("") => Err(fault(pointer, "must not be empty")),
+        Some(text) if text.len() > max_bytes => {
+            Err(fault(pointer, format!("is longer than {max_bytes} bytes of UTF-8")))
+        }
+        Some(text) if text.chars().any(char::is_control) => {
+            Err(fault(pointer, "must not contain control characters"))
+        }
+        Some(text) => Ok(text.to_owned()),
+    }
+}
+
+pub(super) fn fault(pointer: &str, message: impl Into<String>) -> Fault {
+    Fault { at: None, pointer: pointer.to_owned(), message: message.into(), hint: None }
+}
+
+/// A key inside a JSON pointer (RFC 6901).
+fn escape(key: &str) -> String {
+    let mut key = key.replace('~', "~0").replace('/', "~1");
+    key.truncate(key.floor_char_boundary(100));
+    key
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn faults(body: &Value) -> Vec<String> {
+        Request::read(body).map(|_| Vec::new()).unwrap_or_else(|faults| {
+            faults.iter().map(|fault| format!("{} {}", fault.pointer, fault.message)).collect()
+        })
+    }
+
+    #[test]
+    fn ord_1_only_id_and_scenario_are_needed() {
+        let request = Request::read(&json!({"id": "a", "scenario": "s"})).unwrap();
+        assert_eq!((request.mode, request.priority), (Mode::Parallel, Priority::Normal));
+        assert_eq!(request.params, json!({}));
+    }
+
+    #[test]
+    fn ord_1_an_id_is_1_to_255_bytes_without_control_characters() {
+        let read = |id: String| Request::read(&json!({"id": id, "scenario": "s"}));
+        for good in ["x".repeat(255), " ".into(), "/../%2F?#".into(), "é".repeat(127)] {
+            assert_eq!(read(good.clone()).unwrap().id, good);
+        }
+        for bad in [String::new(), "x".repeat(256), "é".repeat(128), "a\nb".into(), "a\u{7f}".into()] {
+            assert!(read(bad).is_err());
+        }
+    }
+
+    #[test]
+    fn ord_1_all_faults_are_told_at_once() {
+        let body = json!({"scenario": 5, "prioriti": "x", "priority": "urgent", "mode": "sequential",
+            "params": [], "lifecycle": {"startAt": "tomorrow", "periodToStart": -1}});
+        assert_eq!(faults(&body).len(), 8, "{:?}", faults(&body));
+    }
+
+    #[test]
+    fn ord_4_a_sequential_order_names_its_queue_and_only_it() {
+        assert_eq!(faults(&json!({"id": "a", "scenario": "s", "mode": "sequential"})).len(), 1);
+        assert_eq!(faults(&json!({"id": "a", "scenario": "s", "queue": "q"})).len(), 1);
+        assert!(faults(&json!({"id": "a", "scenario": "s", "mode": "sequential", "queue": "q"})).is_empty());
+    }
+
+    #[test]
+    fn ord_2_the_digest_does_not_depend_on_form() {
+        let parse = |text: &str| digest(&serde_json::from_str(text).unwrap());
+        let same = [
+            r#"{"id":"a","params":{"x":100,"y":"é"}}"#,
+            r#"{ "params": {"y":"\u00e9", "x":1e2}, "id":"a" }"#,
+        ];
+        assert_eq!(parse(same[0]), parse(same[1]));
+        assert_ne!(parse(same[0]), parse(r#"{"id":"a","params":{"x":101,"y":"é"}}"#));
+        assert_ne!(parse(r#"["ab","c"]"#), parse(r#"["a","bc"]"#));
+    }
+
+    #[test]
+    fn ord_7_the_flow_marker_joins_the_attributes() {
+        let request = Request::read(&json!({"id": "a", "scenario": "s", "flow": {"region": "200"},
+            "params": {"a": {"b": 7}}}))
+        .unwrap();
+        let attributes = ["scenario", "region", "params.a.b", "absent"].map(str::to_owned);
+        assert_eq!(flow_marker(&attributes, &request), "s|200|7|");
+    }
+
+    #[test]
+    fn bodies_that_no_later_reader_could_take_are_refused() {
+        let mut deep = json!(1);
+        for _ in 0..70 {
+            deep = json!([deep]);
+        }
+        assert_eq!(faults(&json!({"id": "a", "scenario": "s", "params": {"d": deep}})).len(), 1);
+        assert_eq!(faults(&json!({"id": "a", "scenario": "s", "params": {"d": "\u{0}"}})).len(), 1);
+    }
+}

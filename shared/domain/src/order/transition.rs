@@ -1,0 +1,159 @@
+//! The law of an order's life: one table of what may happen in which status.
+//!
+//! Statements that change many rows at once repeat a part of the table in SQL; a test puts an
+//! order into each status, calls each such statement, and demands the answer that stands here.
+
+use std::fmt;
+
+use super::Status;
+use crate::id::spelled;
+
+/// Everything that can happen to an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// A worker takes its next stage.
+    Claimed,
+    /// The stage ended in a sleeping state.
+    Slept,
+    /// The stage ended in a waiting state.
+    Awaits,
+    /// The stage ended between two attempts of polling.
+    Polls,
+    /// The stage ended with an error that is to be retried.
+    Retries,
+    /// The stage ended in a terminal state of success.
+    Succeeded,
+    /// The stage ended in a terminal state of failure, or by an error nobody handles.
+    Failed,
+    /// The stage is handed out again: its worker is lost, or late.
+    Reissued,
+    /// The stage was handed out too often.
+    Poisoned,
+    /// The deadline to start has passed.
+    StartDeadlinePassed,
+    /// The process time-out has passed.
+    ProcessTimedOut,
+    /// Given up by a client or an operator.
+    Canceled,
+    /// Stopped before execution.
+    Interrupted,
+    /// Asked to stop while it runs or waits.
+    Killed,
+    /// Begins a new life.
+    Restarted,
+}
+
+spelled!(Cause {
+    Claimed => "claimed",
+    Slept => "slept",
+    Awaits => "awaits",
+    Polls => "polls",
+    Retries => "retries",
+    Succeeded => "succeeded",
+    Failed => "failed",
+    Reissued => "reissued",
+    Poisoned => "poisoned",
+    StartDeadlinePassed => "start_deadline_passed",
+    ProcessTimedOut => "process_timed_out",
+    Canceled => "canceled",
+    Interrupted => "interrupted",
+    Killed => "killed",
+    Restarted => "restarted",
+});
+
+/// A change that the present status does not allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Refused {
+    /// The present status.
+    pub status: Status,
+    /// What was to happen.
+    pub cause: Cause,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an order in status `{}` cannot be {}", self.status, self.cause)?;
+        let allowed: Vec<_> = sources(self.cause).map(Status::as_str).collect();
+        write!(f, "; that is possible in: {}", allowed.join(", "))
+    }
+}
+
+use Status::{
+    Canceled, Fail, Interrupted, New, Polling, Postponed, Reopen, Retry, Running, Sleep, Success, Wait,
+};
+
+/// The whole law: what happens, in which statuses it may, and which status follows.
+pub const TABLE: &[(Cause, &[Status], Status)] = &[
+    (Cause::Claimed, &[New, Postponed, Reopen, Sleep, Wait, Polling, Retry], Running),
+    (Cause::Slept, &[Running], Sleep),
+    (Cause::Awaits, &[Running], Wait),
+    (Cause::Polls, &[Running], Polling),
+    (Cause::Retries, &[Running], Retry),
+    (Cause::Succeeded, &[Running], Success),
+    (Cause::Failed, &[Running], Fail),
+    (Cause::Reissued, &[Running], Running),
+    (Cause::Poisoned, &[Running], Fail),
+    (Cause::StartDeadlinePassed, &[New, Postponed, Reopen], Fail),
+    (Cause::ProcessTimedOut, &[New, Postponed, Reopen, Running, Sleep, Wait, Polling, Retry], Fail),
+    (Cause::Canceled, &[Fail, Interrupted, Postponed, Sleep, New, Reopen], Canceled),
+    (Cause::Interrupted, &[New, Reopen, Postponed], Interrupted),
+    (Cause::Killed, &[Running, Wait, Polling, Retry], Canceled),
+    (Cause::Restarted, &[Success, Fail], Reopen),
+];
+
+/// The status that follows, or why it cannot.
+///
+/// # Errors
+/// [`Refused`] names the present status and the statuses in which the cause would do.
+pub fn next(from: Status, cause: Cause) -> Result<Status, Refused> {
+    TABLE
+        .iter()
+        .find(|(known, sources, _)| *known == cause && sources.contains(&from))
+        .map(|(_, _, to)| *to)
+        .ok_or(Refused { status: from, cause })
+}
+
+/// The statuses in which this may happen.
+pub fn sources(cause: Cause) -> impl Iterator<Item = Status> {
+    TABLE
+        .iter()
+        .filter(move |(known, _, _)| *known == cause)
+        .flat_map(|(_, sources, _)| sources.iter().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ord_21_each_cause_stands_in_the_table_once() {
+        for cause in Cause::ALL {
+            assert_eq!(TABLE.iter().filter(|(known, _, _)| known == cause).count(), 1, "{cause}");
+        }
+    }
+
+    #[test]
+    fn ord_21_nothing_leaves_canceled_and_final_ones_move_only_by_operators() {
+        for cause in Cause::ALL {
+            assert!(next(Status::Canceled, *cause).is_err());
+            for status in Status::ALL.iter().filter(|status| status.is_final()) {
+                let by_operator = matches!(cause, Cause::Canceled | Cause::Restarted);
+                assert!(by_operator || next(*status, *cause).is_err(), "{status} {cause}");
+            }
+        }
+    }
+
+    #[test]
+    fn ord_22_restart_goes_from_success_and_fail_only() {
+        let from: Vec<_> = sources(Cause::Restarted).collect();
+        assert_eq!(from, [Status::Success, Status::Fail]);
+    }
+
+    #[test]
+    fn ord_21_a_refusal_names_the_status_and_the_ones_that_would_do() {
+        let refused = next(Status::Running, Cause::Interrupted).map_err(|r| r.to_string());
+        let told =
+            "an order in status `running` cannot be interrupted; that is possible in: new, reopen, postponed";
+        assert_eq!(refused, Err(told.to_owned()));
+    }
+}

@@ -1,0 +1,231 @@
+//! Reads the mapping `execution.error_handling` of the configuration into rules and policies,
+//! and reports everything that is wrong with it. Must never guess: what could mean two things is
+//! a fault.
+
+mod policies;
+mod rules;
+
+use std::time::Duration;
+
+use super::{DurationControl, ErrorPolicy, RetryMode};
+use crate::document::{Fault, Key, Node, Value, parse_duration, pointer_to};
+
+/// Names of rules, classes and policies are shown in tables and metrics (DSP-9).
+const MAX_NAME_CHARACTERS: usize = 64;
+
+/// See [`ErrorPolicy::read`].
+pub(super) fn error_policy(node: &Node) -> Result<ErrorPolicy, Vec<Fault>> {
+    let mut reader = Reader { faults: Vec::new() };
+    let mut errors = ErrorPolicy::default();
+    for (key, value, at) in reader.mapping(node, "", &["sync", "async", "retry_duration_control"]) {
+        match key.name.as_str() {
+            "sync" => sync(&mut reader, value, &at, &mut errors),
+            "retry_duration_control" => {
+                for (_, value, at) in reader.mapping(value, &at, &["mode"]) {
+                    const MODES: &[(&str, DurationControl)] = &[
+                        ("total", DurationControl::Total),
+                        ("run_and_suspending_durations", DurationControl::RunAndSuspending),
+                    ];
+                    if let Some(mode) = reader.choice(value, &at, MODES) {
+                        errors.duration_control = mode;
+                    }
+                }
+            }
+            _ => {
+                let fault = Fault::placed(
+                    Some(key.at),
+                    at,
+                    "the classification of asynchronous interactions is not available yet",
+                );
+                reader.faults.push(fault.hint("remove `async`"));
+            }
+        }
+    }
+    if reader.faults.is_empty() {
+        return Ok(errors);
+    }
+    reader.faults.sort_by_key(|fault| fault.at);
+    Err(reader.faults)
+}
+
+fn sync(reader: &mut Reader, node: &Node, pointer: &str, errors: &mut ErrorPolicy) {
+    const MODES: &[(&str, RetryMode)] = &[("retry", RetryMode::Retry), ("none", RetryMode::None)];
+    for (key, value, at) in reader.mapping(node, pointer, &["mode", "classification", "retry"]) {
+        match key.name.as_str() {
+            "mode" => {
+                if let Some(mode) = reader.choice(value, &at, MODES) {
+                    errors.mode = mode;
+                }
+            }
+            "classification" => {
+                for (_, value, at) in reader.mapping(value, &at, &["rules"]) {
+                    errors.rules = rules::rules(reader, value, &at);
+                }
+            }
+            _ => retry(reader, value, &at, errors),
+        }
+    }
+}
+
+fn retry(reader: &mut Reader, node: &Node, pointer: &str, errors: &mut ErrorPolicy) {
+    for (key, value, at) in reader.mapping(node, pointer, &["max_cycle_duration", "policies"]) {
+        match key.name.as_str() {
+            "max_cycle_duration" => {
+                if let Some(duration) = reader.duration(value, &at) {
+                    errors.max_cycle_duration = duration;
+                }
+            }
+            _ => errors.policies = policies::policies(reader, value, &at),
+        }
+    }
+}
+
+/// Collects faults while the tree is walked. Every method reports what it cannot read, so that
+/// callers need not.
+struct Reader {
+    faults: Vec<Fault>,
+}
+
+impl Reader {
+    fn fault(&mut self, node: &Node, pointer: &str, message: impl Into<String>) {
+        self.faults.push(Fault::new(node, pointer, message));
+    }
+
+    fn fault_with_hint(&mut self, node: &Node, pointer: &str, message: String, hint: &str) {
+        self.faults.push(Fault::new(node, pointer, message).hint(hint));
+    }
+
+    fn expected(&mut self, node: &Node, pointer: &str, what: &str) {
+        self.fault(node, pointer, format!("expected {what}, found {}", node.kind()));
+    }
+
+    /// The entries with known keys, each with its pointer; nothing at all is an empty mapping.
+    fn mapping<'n>(
+        &mut self,
+        node: &'n Node,
+        pointer: &str,
+        known: &[&str],
+    ) -> Vec<(&'n Key, &'n Node, String)> {
+        let mut entries = self.names(node, pointer);
+        entries.retain(|(key, _, _)| {
+            let is_known = known.contains(&key.name.as_str());
+            if !is_known {
+                self.faults.push(Fault::unknown_key(key, pointer, known.iter().copied()));
+            }
+            is_known
+        });
+        entries
+    }
+
+    /// The entries of a mapping whose keys are free, each with its pointer.
+    fn names<'n>(&mut self, node: &'n Node, pointer: &str) -> Vec<(&'n Key, &'n Node, String)> {
+        match &node.value {
+            Value::Null => Vec::new(),
+            Value::Map(entries) => {
+                entries.iter().map(|(key, value)| (key, value, pointer_to(pointer, &key.name))).collect()
+            }
+            _ => {
+                self.expected(node, pointer, "a mapping");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Like [`Reader::names`], with the length of the names checked.
+    fn named<'n>(&mut self, node: &'n Node, pointer: &str) -> Vec<(&'n Key, &'n Node, String)> {
+        let entries = self.names(node, pointer);
+        for (key, _, at) in &entries {
+            if !(1..=MAX_NAME_CHARACTERS).contains(&key.name.chars().count()) {
+                let message = format!("a name has 1 to {MAX_NAME_CHARACTERS} characters");
+                self.faults.push(Fault::placed(Some(key.at), at, message));
+            }
+        }
+        entries
+    }
+
+    /// The items of a list, each with its pointer.
+    fn list<'n>(&mut self, node: &'n Node, pointer: &str) -> Vec<(&'n Node, String)> {
+        let Some(items) = node.as_list() else {
+            self.expected(node, pointer, "a list");
+            return Vec::new();
+        };
+        let numbered = |(index, item)| (item, format!("{pointer}/{index}"));
+        items.iter().enumerate().map(numbered).collect()
+    }
+
+    /// Like [`Reader::list`], with at least one item.
+    fn filled_list<'n>(&mut self, node: &'n Node, pointer: &str) -> Vec<(&'n Node, String)> {
+        if node.as_list().is_some_and(<[Node]>::is_empty) {
+            self.fault(node, pointer, "the list is empty");
+        }
+        self.list(node, pointer)
+    }
+
+    /// A text that is not empty. A plain number or truth value is taken as it was written, since
+    /// keywords such as `404` are often written without quotes.
+    fn text<'n>(&mut self, node: &'n Node, pointer: &str) -> Option<&'n str> {
+        let text = match node.value {
+            Value::String(_) => node.as_str(),
+            Value::Integer(_) | Value::Float(_) | Value::Bool(_) => node.source_text(),
+            _ => None,
+        };
+        if text == Some("") {
+            self.fault(node, pointer, "the text is empty");
+            return None;
+        }
+        if text.is_none() {
+            self.expected(node, pointer, "a text");
+        }
+        text
+    }
+
+    fn choice<T: Copy>(&mut self, node: &Node, pointer: &str, known: &[(&str, T)]) -> Option<T> {
+        let text = self.text(node, pointer)?;
+        let found = known.iter().find(|(name, _)| *name == text);
+        if found.is_none() {
+            let names: Vec<String> = known.iter().map(|(name, _)| format!("`{name}`")).collect();
+            let message = format!("`{text}` is not one of {}", names.join(", "));
+            self.fault(node, pointer, message);
+        }
+        found.map(|(_, value)| *value)
+    }
+
+    /// A duration longer than nothing.
+    fn duration(&mut self, node: &Node, pointer: &str) -> Option<Duration> {
+        let text = self.text(node, pointer)?;
+        match parse_duration(text) {
+            Ok(Duration::ZERO) => {
+                self.fault(node, pointer, "the duration must be longer than 0");
+                None
+            }
+            Ok(duration) => Some(duration),
+            Err(message) => {
+                self.fault(node, pointer, message);
+                None
+            }
+        }
+    }
+
+    /// A number within bounds.
+    fn number(&mut self, node: &Node, pointer: &str, least: f64, most: f64) -> Option<f64> {
+        let Some(number) = node.as_f64() else {
+            self.expected(node, pointer, "a number");
+            return None;
+        };
+        if !(least..=most).contains(&number) {
+            self.fault(node, pointer, format!("{number} is not between {least} and {most}"));
+            return None;
+        }
+        Some(number)
+    }
+
+    /// A whole number from 1 up.
+    fn count(&mut self, node: &Node, pointer: &str) -> Option<u32> {
+        let count = node.as_i64().and_then(|number| u32::try_from(number).ok());
+        if count.is_none_or(|count| count == 0) {
+            self.fault(node, pointer, "expected a whole number from 1 up");
+            return None;
+        }
+        count
+    }
+}

@@ -1,0 +1,202 @@
+//! Reads the rules of classification: `sync.classification.rules`.
+
+use super::Reader;
+use crate::document::{Fault, Node};
+use crate::retry::ErrorClass;
+use crate::retry::classify::{Alternatives, Class, ExceptionCondition, Request, ResponseCondition, Rule};
+use crate::retry::mask::{Glob, PathMask};
+
+/// A word of older engines for "whatever went wrong without an answer".
+const ANY_HTTP_EXCEPTION: &str = "ANY_HTTP_EXCEPTION";
+
+pub(super) fn rules(reader: &mut Reader, node: &Node, pointer: &str) -> Vec<Rule> {
+    let mut rules: Vec<Rule> = Vec::new();
+    for (key, value, at) in reader.named(node, pointer) {
+        let mut rule = Rule { name: key.name.clone(), requests: Vec::new(), classes: Vec::new() };
+        let entries = reader.mapping(value, &at, &["requests", "classes"]);
+        for name in ["requests", "classes"] {
+            if !entries.iter().any(|(key, _, _)| key.name == name) {
+                let message = format!("the rule has no `{name}`");
+                reader.faults.push(Fault::placed(Some(key.at), &at, message));
+            }
+        }
+        for (key, value, at) in &entries {
+            if key.name == "classes" {
+                rule.classes = classes(reader, value, at);
+            }
+        }
+        for (key, value, at) in &entries {
+            if key.name == "requests" {
+                rule.requests = requests(reader, value, at, &rule, &rules);
+            }
+        }
+        rules.push(rule);
+    }
+    rules
+}
+
+fn requests(reader: &mut Reader, node: &Node, pointer: &str, rule: &Rule, before: &[Rule]) -> Vec<Request> {
+    let takes_success = rule
+        .classes
+        .iter()
+        .flat_map(|class| &class.responses)
+        .any(|condition| condition.status_codes.iter().any(|code| (200..300).contains(code)));
+    let mut requests = Vec::new();
+    for (item, at) in reader.filled_list(node, pointer) {
+        let Some(request) = request(reader, item, &at) else {
+            continue;
+        };
+        if takes_success && request.path.has_double_star() {
+            reader.fault_with_hint(
+                item,
+                &at,
+                format!("a rule that classifies 2xx answers may not use `**`: `{}`", request.path.as_str()),
+                "name the path, with `*` for single segments",
+            );
+        }
+        if let Some(other) = before.iter().find(|other| other.requests.contains(&request)) {
+            reader.fault_with_hint(
+                item,
+                &at,
+                format!("the rule `{}` takes the same requests", other.name),
+                "make one of the two masks more specific",
+            );
+        }
+        requests.push(request);
+    }
+    requests
+}
+
+fn request(reader: &mut Reader, node: &Node, pointer: &str) -> Option<Request> {
+    let (mut path, mut host, mut method) = (None, None, None);
+    for (key, value, at) in reader.mapping(node, pointer, &["path", "host", "method"]) {
+        let Some(text) = reader.text(value, &at) else {
+            continue;
+        };
+        match key.name.as_str() {
+            "path" if text.starts_with('/') => path = Some(PathMask::new(text)),
+            "path" => {
+                let message = format!("the mask `{text}` must begin with `/`");
+                reader.fault_with_hint(value, &at, message, "the host has a key of its own, `host`");
+                // Read on as if it did, so that nothing follows from this fault.
+                path = Some(PathMask::new(text));
+            }
+            "host" => host = Some(Glob::new(&text.to_ascii_lowercase())),
+            _ => method = Some(text.to_ascii_uppercase()),
+        }
+    }
+    if path.is_none() && node.as_map().is_some() && node.get("path").is_none() {
+        reader.fault(node, pointer, "the request has no `path`");
+    }
+    Some(Request { path: path?, host, method })
+}
+
+fn classes(reader: &mut Reader, node: &Node, pointer: &str) -> Vec<Class> {
+    let mut classes = Vec::new();
+    for (key, value, at) in reader.named(node, pointer) {
+        let class = ErrorClass::from(key.name.as_str());
+        let mut class = Class { class, responses: Vec::new(), exceptions: Vec::new() };
+        let entries = reader.mapping(value, &at, &["responses", "exceptions"]);
+        if entries.is_empty() {
+            let message = "the class has neither `responses` nor `exceptions`";
+            reader.faults.push(Fault::placed(Some(key.at), &at, message));
+        }
+        for (key, value, at) in entries {
+            if key.name == "responses" {
+                for (item, at) in reader.filled_list(value, &at) {
+                    class.responses.extend(response(reader, item, &at));
+                }
+            } else if refuse_any_exception(reader, value, &at).is_none() {
+                for (item, at) in reader.filled_list(value, &at) {
+                    class.exceptions.extend(exception(reader, item, &at));
+                }
+            }
+        }
+        classes.push(class);
+    }
+    classes
+}
+
+fn response(reader: &mut Reader, node: &Node, pointer: &str) -> Option<ResponseCondition> {
+    let mut condition =
+        ResponseCondition { status_codes: Vec::new(), body_keywords: Alternatives::default() };
+    for (key, value, at) in reader.mapping(node, pointer, &["status_codes", "body_keywords"]) {
+        if key.name == "body_keywords" {
+            condition.body_keywords = alternatives(reader, value, &at);
+            continue;
+        }
+        for (item, at) in reader.filled_list(value, &at) {
+            condition.status_codes.extend(status_code(reader, item, &at));
+        }
+    }
+    if node.as_map().is_some() && node.get("status_codes").is_none() {
+        reader.fault(node, pointer, "the condition has no `status_codes`");
+        return None;
+    }
+    Some(condition)
+}
+
+fn status_code(reader: &mut Reader, node: &Node, pointer: &str) -> Option<u16> {
+    let code = node.as_i64().and_then(|code| u16::try_from(code).ok());
+    match code {
+        Some(code @ (200..300 | 400..600)) => Some(code),
+        Some(code @ (100..200 | 300..400)) => {
+            reader.fault(node, pointer, format!("{code} always counts as success (1xx and 3xx do)"));
+            None
+        }
+        _ => {
+            reader.fault(node, pointer, "expected an HTTP status from 200 to 599");
+            None
+        }
+    }
+}
+
+fn exception(reader: &mut Reader, node: &Node, pointer: &str) -> Option<ExceptionCondition> {
+    if refuse_any_exception(reader, node, pointer).is_some() {
+        return None;
+    }
+    let mut condition = ExceptionCondition { name_keyword: None, message_keywords: Alternatives::default() };
+    let entries = reader.mapping(node, pointer, &["name_keyword", "message_keywords"]);
+    if entries.is_empty() && node.as_map().is_some() {
+        let message = "the condition has neither `name_keyword` nor `message_keywords`";
+        reader.fault(node, pointer, message);
+        return None;
+    }
+    for (key, value, at) in entries {
+        if key.name == "message_keywords" {
+            condition.message_keywords = alternatives(reader, value, &at);
+        } else if refuse_any_exception(reader, value, &at).is_none() {
+            condition.name_keyword = reader.text(value, &at).map(str::to_owned);
+        }
+    }
+    Some(condition)
+}
+
+/// Reports the word of older engines wherever it stands.
+fn refuse_any_exception(reader: &mut Reader, node: &Node, pointer: &str) -> Option<()> {
+    if node.as_str()? != ANY_HTTP_EXCEPTION {
+        return None;
+    }
+    let message = format!("`{ANY_HTTP_EXCEPTION}` is not known here");
+    let hint = "write `exceptions: [{name_keyword: Exception}]` for every failure without an answer";
+    reader.fault_with_hint(node, pointer, message, hint);
+    Some(())
+}
+
+/// Lists of substrings: one list must hold, and of it every substring.
+fn alternatives(reader: &mut Reader, node: &Node, pointer: &str) -> Alternatives {
+    let mut alternatives = Vec::new();
+    for (item, at) in reader.filled_list(node, pointer) {
+        if item.as_str().is_some() {
+            let message = "expected a list of substrings, found a text".to_owned();
+            reader.fault_with_hint(item, &at, message, "put it in brackets: `[[\"text\"]]`");
+            continue;
+        }
+        let mut keywords = Vec::new();
+        for (keyword, at) in reader.filled_list(item, &at) {
+            keywords.extend(reader.text(keyword, &at).map(str::to_owned));
+        }
+        alternatives.push(keywords);
+    }
+    Alternatives(alternatives)
+}

@@ -1,0 +1,436 @@
+//! The sandbox of the script language (Rhai): compiling, bounds, and what a script may say.
+//!
+//! No script reads a clock, loads a module, evaluates text as code or runs without end: each bound
+//! is set before anything is compiled, and running over it is an error of class `script.limit`.
+//! Every script run has an engine of its own, because what the script says (`result(…)`, `log(…)`)
+//! must reach that run alone; expressions say nothing and share one engine.
+
+mod convert;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rhai::packages::{Package, StandardPackage};
+use rhai::{AST, Dynamic, Engine, EvalAltResult, Position, Scope};
+use serde_json::Value;
+
+use super::value::Context;
+use convert::{from_dynamic, to_dynamic};
+
+/// What scripts and expressions may name. `vars` may be changed, all else is a copy.
+pub const ROOTS: &[&str] =
+    &["params", "vars", "response", "responses", "callbacks", "order", "config", "now", "request"];
+
+/// Error class of a script that ran over a bound.
+pub const LIMIT_CLASS: &str = "script.limit";
+/// Error class of a script or expression that failed otherwise.
+pub const ERROR_CLASS: &str = "script.error";
+
+/// Bounds of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Operations, counted by the engine; 100 000 take about 3 ms.
+    pub max_operations: u64,
+    /// Bytes of one string.
+    pub max_string_bytes: usize,
+    /// Elements of one list or map.
+    pub max_elements: usize,
+    /// Functions that call functions.
+    pub max_call_depth: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_operations: 100_000,
+            max_string_bytes: 256 * 1024,
+            max_elements: 10_000,
+            max_call_depth: 32,
+        }
+    }
+}
+
+/// Code that does not compile.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct CompileError {
+    /// What is wrong.
+    pub message: String,
+    /// Line inside the code, from 1.
+    pub line: u32,
+    /// Column inside the line, from 1.
+    pub column: u32,
+}
+
+/// Code that failed while it ran.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{class}: {message}")]
+pub struct RunError {
+    /// [`LIMIT_CLASS`] or [`ERROR_CLASS`].
+    pub class: &'static str,
+    /// What went wrong, with line and column inside the code.
+    pub message: String,
+}
+
+impl RunError {
+    /// An error of class `script.error`.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { class: ERROR_CLASS, message: message.into() }
+    }
+}
+
+/// The event a script raises; raising one ends the script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Raised {
+    /// `success()`.
+    Success,
+    /// `fail()`, `fail(message)`, `fail(message, class)`.
+    Fail {
+        /// For people.
+        message: Option<String>,
+        /// Takes part in synchronous retries (ERR-5).
+        class: Option<String>,
+    },
+}
+
+/// What one run of a script said.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Said {
+    /// The event, if the script raised one.
+    pub raised: Option<Raised>,
+    /// The argument of the last `result(…)`.
+    pub result: Option<Value>,
+    /// The argument of the last `message(…)`.
+    pub message: Option<String>,
+    /// The arguments of every `log(…)`, `print(…)`.
+    pub log: Vec<String>,
+}
+
+/// Lines one script may log; the rest are dropped and counted in a last line.
+const MAX_LOG_LINES: usize = 100;
+
+/// A compiled script.
+#[derive(Debug)]
+pub struct Script {
+    ast: AST,
+    roots: BTreeSet<&'static str>,
+}
+
+/// A compiled `${…}`.
+#[derive(Debug)]
+pub struct Code {
+    ast: AST,
+    roots: BTreeSet<&'static str>,
+}
+
+/// Compiles and runs code under one set of bounds. Made once for each process.
+pub struct Scripting {
+    limits: Limits,
+    /// Runs expressions; nothing that is registered in it says anything.
+    engine: Engine,
+}
+
+impl std::fmt::Debug for Scripting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scripting").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+impl Scripting {
+    /// A sandbox with these bounds.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        let engine = bounded_engine(&limits);
+        Self { limits, engine }
+    }
+
+    /// Compiles the code of a `script` action.
+    ///
+    /// # Errors
+    /// Names what is wrong and where inside the code.
+    pub fn compile_script(&self, code: &str) -> Result<Script, CompileError> {
+        let engine = speaking_engine(&self.limits, &Arc::default());
+        let ast = engine
+            .compile_with_scope(&names_only(), code)
+            .map_err(|error| compile_error(&error.0.to_string(), error.1))?;
+        Ok(Script { ast, roots: roots_named_in(code) })
+    }
+
+    /// Compiles the inside of one `${…}`: an expression, no statements.
+    ///
+    /// # Errors
+    /// Names what is wrong and where inside the code.
+    pub fn compile_expression(&self, code: &str) -> Result<Code, CompileError> {
+        let ast = self
+            .engine
+            .compile_expression_with_scope(&names_only(), code)
+            .map_err(|error| compile_error(&error.0.to_string(), error.1))?;
+        Ok(Code { ast, roots: roots_named_in(code) })
+    }
+
+    /// The value of an expression.
+    ///
+    /// # Errors
+    /// The class tells a bound that was run over from any other error.
+    pub fn evaluate(&self, code: &Code, context: &Context) -> Result<Value, RunError> {
+        let mut scope = scope_of(&code.roots, context);
+        let value = self
+            .engine
+            .eval_ast_with_scope::<Dynamic>(&mut scope, &code.ast)
+            .map_err(|error| run_error(&error))?;
+        from_dynamic(&value)
+    }
+
+    /// Runs a script; `vars` of the context are what the script made of them, also when it ended by
+    /// raising an event, but not when it failed.
+    ///
+    /// # Errors
+    /// The class tells a bound that was run over from any other error.
+    pub fn run(&self, script: &Script, context: &mut Context) -> Result<Said, RunError> {
+        let said = Arc::new(Mutex::new(Said::default()));
+        let engine = speaking_engine(&self.limits, &said);
+        let mut scope = scope_of(&script.roots, context);
+        let outcome = engine.run_ast_with_scope(&mut scope, &script.ast);
+        drop(engine);
+        let mut said = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Err(error) = outcome {
+            match innermost(&error) {
+                EvalAltResult::ErrorTerminated(token, _) => {
+                    said.raised = token.clone().try_cast::<Token>().map(|token| token.0);
+                }
+                _ => return Err(run_error(&error)),
+            }
+        }
+        if script.roots.contains("vars") {
+            let vars = scope.get_value::<Dynamic>("vars").unwrap_or(Dynamic::UNIT);
+            match from_dynamic(&vars)? {
+                Value::Object(map) => context.vars = map,
+                _ => return Err(RunError::new("`vars` must stay a map")),
+            }
+        }
+        Ok(said)
+    }
+}
+
+/// Carries the event out of a script that raised it.
+#[derive(Clone)]
+struct Token(Raised);
+
+fn bounded_engine(limits: &Limits) -> Engine {
+    let mut engine = Engine::new_raw();
+    engine.register_global_module(standard_package());
+    engine.set_max_operations(limits.max_operations);
+    engine.set_max_call_levels(limits.max_call_depth);
+    engine.set_max_expr_depths(64, 32);
+    engine.set_max_string_size(limits.max_string_bytes);
+    engine.set_max_array_size(limits.max_elements);
+    engine.set_max_map_size(limits.max_elements);
+    engine.set_max_variables(256);
+    engine.set_max_functions(64);
+    engine.set_strict_variables(true);
+    engine.set_fail_on_invalid_map_property(true);
+    engine.set_optimization_level(rhai::OptimizationLevel::None);
+    engine.disable_symbol("eval");
+    engine.on_print(|_| {});
+    engine.on_debug(|_, _, _| {});
+    engine
+}
+
+/// The package is built once: its module is shared by every engine.
+fn standard_package() -> rhai::Shared<rhai::Module> {
+    static PACKAGE: std::sync::LazyLock<rhai::Shared<rhai::Module>> =
+        std::sync::LazyLock::new(|| StandardPackage::new().as_shared_module());
+    PACKAGE.clone()
+}
+
+fn speaking_engine(limits: &Limits, said: &Arc<Mutex<Said>>) -> Engine {
+    type Outcome<T> = Result<T, Box<EvalAltResult>>;
+    let mut engine = bounded_engine(limits);
+    let raise = |raised: Raised| -> Box<EvalAltResult> {
+        Box::new(EvalAltResult::ErrorTerminated(Dynamic::from(Token(raised)), Position::NONE))
+    };
+    engine.register_fn("success", move || -> Outcome<()> { Err(raise(Raised::Success)) });
+    engine.register_fn("fail", move || -> Outcome<()> {
+        Err(raise(Raised::Fail { message: None, class: None }))
+    });
+    engine.register_fn("fail", move |message: Dynamic| -> Outcome<()> {
+        Err(raise(Raised::Fail { message: Some(text_of(&message)), class: None }))
+    });
+    engine.register_fn("fail", move |message: Dynamic, class: &str| -> Outcome<()> {
+        Err(raise(Raised::Fail { message: Some(text_of(&message)), class: Some(class.to_owned()) }))
+    });
+    let say = |said: &Arc<Mutex<Said>>, change: &dyn Fn(&mut Said)| {
+        change(&mut said.lock().unwrap_or_else(PoisonError::into_inner));
+    };
+    let shared = said.clone();
+    engine.register_fn("result", move |value: Dynamic| -> Outcome<()> {
+        let value = from_dynamic(&value).map_err(|error| error.message)?;
+        say(&shared, &|said| said.result = Some(value.clone()));
+        Ok(())
+    });
+    let shared = said.clone();
+    engine.register_fn("message", move |value: Dynamic| {
+        say(&shared, &|said| said.message = Some(text_of(&value)));
+    });
+    let shared = said.clone();
+    engine.register_fn("log", move |value: Dynamic| {
+        say(&shared, &|said| push_line(&mut said.log, text_of(&value)));
+    });
+    let shared = said.clone();
+    engine.on_print(move |text| say(&shared, &|said| push_line(&mut said.log, text.to_owned())));
+    engine
+}
+
+fn push_line(log: &mut Vec<String>, line: String) {
+    if log.len() < MAX_LOG_LINES {
+        log.push(line);
+    } else if log.len() == MAX_LOG_LINES {
+        log.push(format!("(lines after the first {MAX_LOG_LINES} are left out)"));
+    }
+}
+
+fn text_of(value: &Dynamic) -> String {
+    from_dynamic(value).map_or_else(
+        |_| value.to_string(),
+        |value| match value {
+            Value::String(text) => text,
+            other => other.to_string(),
+        },
+    )
+}
+
+/// A scope in which every root has a place: strict variables are checked against it.
+fn names_only() -> Scope<'static> {
+    let mut scope = Scope::new();
+    for root in ROOTS {
+        scope.push_dynamic(*root, Dynamic::UNIT);
+    }
+    scope
+}
+
+fn scope_of(roots: &BTreeSet<&'static str>, context: &Context) -> Scope<'static> {
+    let mut scope = Scope::new();
+    for root in ROOTS {
+        let value = if roots.contains(root) {
+            context.root(root).map_or(Dynamic::UNIT, |value| to_dynamic(&value))
+        } else {
+            Dynamic::UNIT
+        };
+        scope.push_dynamic(*root, value);
+    }
+    scope
+}
+
+/// Which roots the code may touch: words that stand in it, strings and comments counted in. Too
+/// many cost a conversion, none is ever missed.
+fn roots_named_in(code: &str) -> BTreeSet<&'static str> {
+    let words: BTreeSet<&str> = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+    ROOTS.iter().copied().filter(|root| words.contains(root)).collect()
+}
+
+fn compile_error(message: &str, position: Position) -> CompileError {
+    let number = |value: Option<usize>| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(1);
+    CompileError {
+        message: message.to_owned(),
+        line: number(position.line()),
+        column: number(position.position()),
+    }
+}
+
+fn innermost(error: &EvalAltResult) -> &EvalAltResult {
+    match error {
+        EvalAltResult::ErrorInFunctionCall(_, _, inner, _) => innermost(inner),
+        other => other,
+    }
+}
+
+fn run_error(error: &EvalAltResult) -> RunError {
+    let over = matches!(
+        innermost(error),
+        EvalAltResult::ErrorTooManyOperations(_)
+            | EvalAltResult::ErrorTooManyVariables(_)
+            | EvalAltResult::ErrorStackOverflow(_)
+            | EvalAltResult::ErrorDataTooLarge(_, _)
+    );
+    let mut message = error.to_string();
+    message.truncate(message.floor_char_boundary(500));
+    RunError { class: if over { LIMIT_CLASS } else { ERROR_CLASS }, message }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn run(code: &str) -> Result<(Said, Context), RunError> {
+        let scripting = Scripting::new(Limits::default());
+        let script = scripting.compile_script(code).unwrap();
+        let mut context =
+            Context { vars: json!({"n": 1}).as_object().unwrap().clone(), ..Context::default() };
+        scripting.run(&script, &mut context).map(|said| (said, context))
+    }
+
+    #[test]
+    fn scn_5_a_script_sets_vars_says_a_result_and_raises_an_event() {
+        let (said, context) =
+            run(r#"vars.m = vars.n + 1; result(#{ a: [1, 2.5, "x"] }); message("m"); log("l"); fail("no", "my.class"); vars.m = 9;"#).unwrap();
+        assert_eq!(context.vars["m"], json!(2));
+        assert_eq!(said.result, Some(json!({"a": [1, 2.5, "x"]})));
+        assert_eq!((said.message.as_deref(), said.log.as_slice()), (Some("m"), ["l".to_owned()].as_slice()));
+        assert_eq!(
+            said.raised,
+            Some(Raised::Fail { message: Some("no".into()), class: Some("my.class".into()) })
+        );
+    }
+
+    #[test]
+    fn scn_5_an_event_is_raised_from_inside_a_function_too() {
+        let (said, _) = run("fn end() { success() } end();").unwrap();
+        assert_eq!(said.raised, Some(Raised::Success));
+    }
+
+    #[test]
+    fn scn_5_a_script_that_runs_over_is_an_error_of_its_own_class() {
+        for code in [
+            "loop {}",
+            "fn f(n) { f(n + 1) } f(0)",
+            "let s = \"x\"; loop { s += s; }",
+            "let a = []; loop { a.push(1); }",
+            "let m = #{}; let i = 0; loop { m[\"k\" + i] = i; i += 1; }",
+        ] {
+            let error = run(code).unwrap_err();
+            assert_eq!(error.class, LIMIT_CLASS, "{code}: {error}");
+        }
+    }
+
+    #[test]
+    fn scn_5_a_script_reaches_nothing_outside() {
+        let scripting = Scripting::new(Limits::default());
+        for code in ["eval(\"1\")", "import \"x\" as y;", "unknown + 1", "timestamp()"] {
+            let refused = match scripting.compile_script(code) {
+                Err(_) => true,
+                Ok(script) => scripting.run(&script, &mut Context::default()).is_err(),
+            };
+            assert!(refused, "{code}");
+        }
+    }
+
+    #[test]
+    fn scn_5_big_integers_stay_exact() {
+        let scripting = Scripting::new(Limits::default());
+        let code = scripting.compile_expression("vars.n").unwrap();
+        let context = Context {
+            vars: json!({"n": 9_007_199_254_740_993_i64}).as_object().unwrap().clone(),
+            ..Context::default()
+        };
+        assert_eq!(scripting.evaluate(&code, &context).unwrap(), json!(9_007_199_254_740_993_i64));
+    }
+
+    #[test]
+    fn scn_5_statements_are_refused_in_expressions() {
+        let scripting = Scripting::new(Limits::default());
+        assert!(scripting.compile_expression("let a = 1; a").is_err());
+    }
+}

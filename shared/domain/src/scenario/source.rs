@@ -1,0 +1,236 @@
+//! Reads a scenario from YAML or JSON: the tree of the file becomes the model, or all of its
+//! faults are told at once, each with line, column, what is wrong and what to write.
+//!
+//! Reading and checking are pure and bounded: whatever the text, they never fetch, never run any
+//! of its code, and never take longer than its size allows.
+
+mod action;
+mod amqp;
+pub(super) mod draft;
+mod explain;
+mod http;
+mod params;
+mod place;
+pub(super) mod reader;
+mod script_words;
+mod state;
+mod template;
+
+pub use explain::explain_faults;
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use super::script::Scripting;
+use super::{Bounds, Outcome, Scenario, State, StateId, StateKind, Timeouts, check};
+use crate::document::{self, Fault, Node};
+use draft::{Draft, Named};
+use reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
+
+const KEYS: Keys = Keys {
+    known: &[
+        "scenario",
+        "kind",
+        "description",
+        "params",
+        "initialState",
+        "targetStates",
+        "retention",
+        "timeouts",
+        "states",
+    ],
+    later: &["calls", "mask", "retryFailedOnly"],
+};
+
+/// The longest name of a scenario.
+const LONGEST_NAME: usize = 64;
+
+/// The longest key anywhere in a file. Faults repeat the keys that lead to their place.
+const LONGEST_KEY: usize = 256;
+
+/// Reads and checks one scenario.
+///
+/// # Errors
+/// All faults of the text, in its order: what cannot be read, and what breaks a rule (SCN-1).
+pub fn read(text: &str, scripting: &Scripting, bounds: &Bounds) -> Result<Scenario, Vec<Fault>> {
+    let tree = document::parse(text, &document::Limits::default())?;
+    if let Some(fault) = long_key(&tree) {
+        return Err(vec![fault]);
+    }
+    let mut reader = Reader::new(text, scripting);
+    let root = Spot::root(&tree);
+    if kind_is_later(&mut reader, &tree) {
+        return Err(reader.into_faults());
+    }
+    params::check_numbers(&mut reader, &root, false);
+    let Some(fields) = reader.fields(&root, &KEYS) else {
+        return Err(reader.into_faults());
+    };
+    let head = head(&mut reader, &root, &fields);
+    let draft = draft(&mut reader, &root, &fields);
+    check::check(&draft, bounds, &mut |fault| reader.push(fault));
+    if reader.fault_count() > 0 {
+        return Err(reader.into_faults());
+    }
+    Ok(scenario(head, draft, bounds))
+}
+
+/// What does not concern the states.
+struct Head {
+    name: String,
+    description: String,
+    params: Option<(serde_json::Value, jsonschema::Validator)>,
+    retention: Option<Duration>,
+    timeouts: Timeouts,
+}
+
+fn head(reader: &mut Reader<'_>, root: &Spot<'_>, fields: &Fields<'_>) -> Head {
+    let name =
+        reader.required(root, fields, "scenario", "scenario: NAME").and_then(|spot| name(reader, spot));
+    let description = fields.get("description");
+    let description = description.and_then(|spot| reader.text(spot));
+    let params = fields.get("params");
+    let params = params.and_then(|spot| params::read(reader, spot));
+    let retention = fields.get("retention");
+    let retention = retention.and_then(|spot| reader.duration(spot, LONGEST_DURATION));
+    let timeouts = fields.get("timeouts");
+    let timeouts = timeouts.and_then(|spot| self::timeouts(reader, spot));
+    Head {
+        name: name.unwrap_or_default(),
+        description: description.unwrap_or_default().to_owned(),
+        params,
+        retention,
+        timeouts: timeouts.unwrap_or_default(),
+    }
+}
+
+fn name(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<String> {
+    let name = reader.text(spot)?;
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(allowed) {
+        let fault = spot.fault(format!("{} is not a name for a scenario", quoted(name)));
+        reader.push(fault.hint("write 1 to 64 letters, digits, `.`, `_` and `-`"));
+        return None;
+    }
+    Some(name.to_owned())
+}
+
+/// An operation has other keys: saying of each that it is unknown would help nobody.
+fn kind_is_later(reader: &mut Reader<'_>, tree: &Node) -> bool {
+    let Some((key, kind)) = tree.entry("kind") else {
+        return false;
+    };
+    match kind.as_str() {
+        Some("workflow") => false,
+        Some("operation") => {
+            let fault = Fault::new(kind, "/kind", "`kind: operation` is not available yet in this version");
+            reader.push(fault.hint("write it as a `workflow` of one state"));
+            true
+        }
+        // A key without a value is noted with the other keys.
+        _ if kind.is_null() => false,
+        other => {
+            let shown = other.map_or_else(|| kind.kind().to_owned(), quoted);
+            let message = format!("there is no {} of scenario {shown}", key.name);
+            let fault = Fault::new(kind, "/kind", message);
+            let known = ["workflow"].into_iter();
+            reader.push(with_nearest(fault, other.unwrap_or_default(), known));
+            false
+        }
+    }
+}
+
+fn timeouts(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Timeouts> {
+    let keys = Keys { known: &["process", "idle", "work"], later: &[] };
+    let fields = reader.fields(spot, &keys)?;
+    let mut read = |key| {
+        let spot = fields.get(key)?;
+        reader.duration(spot, LONGEST_DURATION)
+    };
+    Some(Timeouts { process: read("process"), idle: read("idle"), work: read("work") })
+}
+
+fn draft(reader: &mut Reader<'_>, root: &Spot<'_>, fields: &Fields<'_>) -> Draft {
+    let states = reader.required(root, fields, "states", "states: {done: {kind: terminal}}");
+    let states_mark = states.map_or(&root.mark, |spot| &spot.mark).clone();
+    let states = states.map_or_else(Vec::new, |spot| state::read_all(reader, spot));
+    let initial = reader
+        .required(root, fields, "initialState", "initialState: NAME")
+        .and_then(|spot| reader.reference(spot));
+    let targets = fields.get("targetStates");
+    let targets = targets.and_then(|spot| target_states(reader, spot));
+    Draft { initial, targets, states, states_mark }
+}
+
+fn target_states(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Vec<Named>> {
+    if spot.node.as_list().is_none_or(<[_]>::is_empty) {
+        let fault = spot.fault("`targetStates` must be a list of names");
+        reader.push(fault.hint("write it like `[done]`, or remove the key"));
+        return None;
+    }
+    let names: Vec<Spot<'_>> = spot.items().collect();
+    let named = names.iter().filter_map(|name| reader.reference(name));
+    Some(named.collect())
+}
+
+/// The first key that is longer than any that this language has or needs.
+fn long_key(node: &Node) -> Option<Fault> {
+    let items = node.as_list().unwrap_or_default();
+    let entries = node.as_map().unwrap_or_default();
+    let here = entries.iter().find(|(key, _)| key.name.len() > LONGEST_KEY);
+    if let Some((key, _)) = here {
+        let message = format!("a key is longer than {LONGEST_KEY} bytes");
+        let fault = Fault::placed(Some(key.at), "", message);
+        return Some(fault.hint("shorten it; a line may have lost its indentation"));
+    }
+    let inside = items.iter().chain(entries.iter().map(|(_, value)| value));
+    inside.into_iter().find_map(long_key)
+}
+
+/// The model. Only called for a draft without faults, so that every name resolves.
+fn scenario(head: Head, draft: Draft, bounds: &Bounds) -> Scenario {
+    let names = draft.states.iter().enumerate();
+    let index: HashMap<String, StateId> =
+        names.map(|(at, state)| (state.name.name.clone(), StateId(at))).collect();
+    let find = |named: &Named| index.get(&named.name).copied();
+    let targets = match &draft.targets {
+        Some(named) => named.iter().filter_map(find).collect(),
+        None => targets_by_default(&draft, bounds),
+    };
+    let initial = draft.initial.as_ref().and_then(find);
+    let states = draft.states.into_iter().map(|state| State {
+        name: state.name.name,
+        kind: state.kind.unwrap_or(StateKind::Plain),
+        entry_point: state.entry_point.is_some(),
+        actions: state.actions.into_iter().filter_map(|action| action.action).collect(),
+        on: state.on.iter().filter_map(|transition| transition.event.zip(find(&transition.to))).collect(),
+        outcome: state.outcome.map_or(Outcome::Success, |(outcome, _)| outcome),
+    });
+    let (params_schema, params_validator) = head.params.unzip();
+    Scenario {
+        name: head.name,
+        description: head.description,
+        params_schema,
+        params_validator,
+        initial: initial.unwrap_or(StateId(0)),
+        states: states.collect(),
+        targets,
+        retention: head.retention,
+        timeouts: head.timeouts,
+    }
+}
+
+fn targets_by_default(draft: &Draft, bounds: &Bounds) -> BTreeSet<StateId> {
+    let is_target = |name: &str| {
+        let name = name.to_lowercase();
+        let mut steps = bounds.target_steps.iter();
+        steps.any(|step| step.to_lowercase() == name)
+    };
+    let states = draft.states.iter().enumerate();
+    let targets =
+        states.filter(|(_, state)| state.kind == Some(StateKind::Terminal) && is_target(&state.name.name));
+    targets.map(|(at, _)| StateId(at)).collect()
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,240 @@
+//! Reads the actions of a state, and tells what each can do to its state.
+
+use super::draft::{DraftAction, Effect};
+use super::http::Read;
+use super::reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
+use super::script_words::calls;
+use super::template::{is_constant, literal_parts};
+use super::{amqp, http};
+use crate::document::{Value, parse_duration};
+use crate::scenario::value::Template;
+use crate::scenario::{Action, Event, SleepUntil};
+
+/// The words of the actions that are carried out.
+const WORDS: &[&str] = &["http", "amqp", "script", "wait", "sleep", "log", "release"];
+/// Words of the language that this version does not carry out yet.
+const LATER: &[&str] = &["actor", "order", "choose", "parallel", "savepoint"];
+
+/// Reads one action; none where its word is not known, so that nobody can tell what it would do.
+pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
+    let (action, effect, request) = match &spot.node.value {
+        Value::String(word) => bare(reader, spot, word),
+        Value::Map(_) => with_keys(reader, spot),
+        _ => {
+            let fault = spot.fault(format!("an action is not {}", spot.node.kind()));
+            reader.push(fault.hint("write it like `http: {url: …}`"));
+            None
+        }
+    }?;
+    let mark = spot.mark.clone();
+    Some(DraftAction { mark, action, effect, request })
+}
+
+/// An action without any settings: `- wait`, `- release`.
+fn bare(reader: &mut Reader<'_>, spot: &Spot<'_>, word: &str) -> Option<Read> {
+    match word {
+        "wait" => Some(ending(Event::Wait, Some(Action::Wait { timeout: None }))),
+        "release" => Some((Some(Action::Release), Effect::default(), None)),
+        word if LATER.contains(&word) => {
+            reader.later(&spot.mark, word);
+            None
+        }
+        word if WORDS.contains(&word) => {
+            let fault = spot.fault(format!("the action `{word}` says nothing of what to do"));
+            reader.push(fault.hint(format!("write it like `{}`", example(word))));
+            None
+        }
+        word => {
+            let fault = spot.fault(format!("there is no action {}", quoted(word)));
+            reader.push(with_nearest(fault, word, WORDS.iter().copied()));
+            None
+        }
+    }
+}
+
+fn with_keys(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Read> {
+    let mut entries = spot.entries();
+    let Some((mark, member)) = entries.next() else {
+        let fault = spot.fault("an action without a word");
+        reader.push(with_nearest(fault, "", WORDS.iter().copied()));
+        return None;
+    };
+    if let Some((second, other)) = entries.next() {
+        let (word, key) = (quoted(&member.label), quoted(&other.label));
+        let fault = second.fault(format!("{key} stands beside {word}"));
+        reader.push(if WORDS.contains(&other.label.as_str()) {
+            fault.hint("begin the next action with `- `")
+        } else {
+            fault.hint(format!("indent it further if it belongs to {word}"))
+        });
+    }
+    let word = member.label.as_str();
+    if !matches!(word, "wait" | "release") && WORDS.contains(&word) && member.node.is_null() {
+        let fault = mark.fault(format!("the action `{word}` says nothing of what to do"));
+        reader.push(fault.hint(format!("write it like `{}`", example(word))));
+        return None;
+    }
+    Some(match word {
+        "http" => http::read(reader, &member),
+        "amqp" => amqp::read(reader, &member),
+        "script" => script(reader, &member),
+        "wait" => wait(reader, &member),
+        "sleep" => sleep(reader, &member),
+        "log" => log(reader, &member),
+        "release" => release(reader, &member),
+        word if LATER.contains(&word) => {
+            reader.later(&mark, word);
+            return None;
+        }
+        word => {
+            let fault = mark.fault(format!("there is no action {}", quoted(word)));
+            reader.push(with_nearest(fault, word, WORDS.iter().copied()));
+            return None;
+        }
+    })
+}
+
+fn example(word: &str) -> &'static str {
+    match word {
+        "http" => "http: {url: \"${config.NAME}/path\"}",
+        "amqp" => "amqp: {exchange: NAME, key: ROUTING_KEY}",
+        "script" => "script: vars.a = 1;",
+        "sleep" => "sleep: {for: 1d}",
+        _ => "log: \"a text\"",
+    }
+}
+
+fn ending(event: Event, action: Option<Action>) -> Read {
+    let effect = Effect { ends: Some(event), ..Effect::default() };
+    (action, effect, None)
+}
+
+fn script(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+    let mut effect = Effect { fails: Some("script"), ..Effect::default() };
+    let Some(code) = reader.text(spot) else {
+        return (None, effect, None);
+    };
+    effect.succeeds = calls(code, "success");
+    let action = match reader.scripting.compile_script(code) {
+        Ok(script) => Some(Action::Script(script)),
+        Err(error) => {
+            reader.code_fault(spot, code, &error);
+            None
+        }
+    };
+    (action, effect, None)
+}
+
+fn wait(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+    let keys = Keys { known: &["timeout"], later: &[] };
+    if spot.node.is_null() {
+        return ending(Event::Wait, Some(Action::Wait { timeout: None }));
+    }
+    let before = reader.fault_count();
+    let fields = reader.fields(spot, &keys);
+    let timeout = fields.as_ref().and_then(|fields| fields.get("timeout"));
+    let timeout = timeout.and_then(|spot| reader.duration(spot, LONGEST_DURATION));
+    let action = (reader.fault_count() == before).then_some(Action::Wait { timeout });
+    ending(Event::Wait, action)
+}
+
+fn sleep(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+    const HINT: &str = "write `{for: 1d}` or `{until: \"2030-12-31T08:00:00+03:00\"}`";
+    let keys = Keys { known: &["for", "until"], later: &[] };
+    let Some(fields) = reader.fields(spot, &keys) else {
+        return ending(Event::Sleep, None);
+    };
+    let until = match (fields.get("for"), fields.entry("until")) {
+        (Some(length), None) => length_of_sleep(reader, length).map(SleepUntil::For),
+        (None, Some((_, time))) => end_of_sleep(reader, time).map(SleepUntil::Until),
+        (Some(_), Some((second, _))) => {
+            let fault = second.fault("`for` and `until` exclude each other");
+            reader.push(fault.hint("keep one of them"));
+            None
+        }
+        (None, None) => {
+            // A key that is unknown or without a value has its own fault.
+            if spot.node.as_map().is_some_and(<[_]>::is_empty) {
+                let fault = spot.fault("`sleep` does not say how long");
+                reader.push(fault.hint(HINT));
+            }
+            None
+        }
+    };
+    let constant = match &until {
+        Some(SleepUntil::For(template) | SleepUntil::Until(template)) => is_constant(template),
+        None => !holds_expression(&fields),
+    };
+    let (action, mut effect, request) = ending(Event::Sleep, until.map(Action::Sleep));
+    effect.fails = (!constant).then_some("sleep");
+    (action, effect, request)
+}
+
+fn holds_expression(fields: &Fields<'_>) -> bool {
+    let spots = ["for", "until"].into_iter().filter_map(|key| fields.get(key));
+    spots.filter_map(|spot| spot.node.as_str()).any(|text| text.contains("${"))
+}
+
+fn length_of_sleep(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
+    if !spot.node.as_str().is_some_and(|text| text.contains("${")) {
+        reader.duration(spot, LONGEST_DURATION)?;
+    }
+    let template = reader.text_template(spot)?;
+    if let Template::Text(_) = &template
+        && literal_is_no_duration(&template)
+    {
+        let fault = spot.fault("no value of the expression makes this a duration");
+        reader.push(fault.hint("write it like `${params.days}d`"));
+        return None;
+    }
+    Some(template)
+}
+
+/// Whether the text is no duration even where a number stands for each expression.
+fn literal_is_no_duration(template: &Template) -> bool {
+    let parts = literal_parts(template);
+    let numbers: String = parts.iter().map(|part| part.unwrap_or("1")).collect();
+    let durations: String = parts.iter().map(|part| part.unwrap_or("1s")).collect();
+    parse_duration(&numbers).is_err() && parse_duration(&durations).is_err()
+}
+
+fn end_of_sleep(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
+    let template = reader.text_template(spot)?;
+    if let Some(text) = template.constant_text()
+        && !is_time(text)
+    {
+        let fault = spot.fault(format!("{} is not a time with its offset", quoted(text)));
+        reader.push(fault.hint("write it like `2030-12-31T08:00:00+03:00`"));
+        return None;
+    }
+    Some(template)
+}
+
+/// `YYYY-MM-DDThh:mm:ss[.sss]±hh:mm`, and `Z` for the offset zero.
+fn is_time(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let separators = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
+    separators.iter().all(|(at, sign)| bytes.get(*at) == Some(sign))
+        && text.parse::<jiff::Timestamp>().is_ok()
+}
+
+fn log(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+    let template = reader.scalar_template(spot);
+    let written = spot.node.as_str().unwrap_or_default();
+    let evaluated = match &template {
+        Some(template) => !is_constant(template),
+        None => written.contains("${"),
+    };
+    let effect = Effect { fails: evaluated.then_some("log"), ..Effect::default() };
+    (template.map(Action::Log), effect, None)
+}
+
+fn release(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+    let good = spot.node.is_null() || spot.node.as_bool() == Some(true);
+    if !good {
+        let fault = spot.fault("`release` takes no settings");
+        reader.push(fault.hint("write `- release`"));
+    }
+    let action = good.then_some(Action::Release);
+    (action, Effect::default(), None)
+}

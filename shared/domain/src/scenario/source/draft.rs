@@ -1,0 +1,104 @@
+//! A scenario as it was read, with the place of everything that a check may complain about.
+//!
+//! Between the tree of the file and the model: names are not resolved yet, and what could not be
+//! read is `None`, so that one fault does not bring forth others. Must never run or be kept.
+
+use crate::document::{Fault, Position};
+use crate::scenario::{Action, Event, Outcome, StateKind};
+
+/// A place in the file, as faults name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::scenario) struct Mark {
+    /// Line and column.
+    pub at: Position,
+    /// The same place as a JSON pointer.
+    pub pointer: String,
+}
+
+impl Mark {
+    /// A fault at this place.
+    pub fn fault(&self, message: impl Into<String>) -> Fault {
+        Fault::placed(Some(self.at), self.pointer.clone(), message)
+    }
+}
+
+/// A name with its place.
+#[derive(Clone, Debug)]
+pub(in crate::scenario) struct Named {
+    /// The name.
+    pub name: String,
+    /// Where it stands.
+    pub mark: Mark,
+}
+
+/// A scenario before its checks.
+#[derive(Debug)]
+pub(in crate::scenario) struct Draft {
+    /// Where a fresh order starts.
+    pub initial: Option<Named>,
+    /// The target states, where the scenario names them.
+    pub targets: Option<Vec<Named>>,
+    /// The states, in file order.
+    pub states: Vec<DraftState>,
+    /// Where the states stand.
+    pub states_mark: Mark,
+}
+
+/// A state before its checks.
+#[derive(Debug)]
+pub(in crate::scenario) struct DraftState {
+    /// Its name, at its key.
+    pub name: Named,
+    /// What it is; none where the file names no kind that exists.
+    pub kind: Option<StateKind>,
+    /// The place of `entryPoint: true`.
+    pub entry_point: Option<Mark>,
+    /// The place of `actions`.
+    pub actions_mark: Option<Mark>,
+    /// What runs in it.
+    pub actions: Vec<DraftAction>,
+    /// The place of `on`.
+    pub on_mark: Option<Mark>,
+    /// Its transitions.
+    pub on: Vec<DraftTransition>,
+    /// The outcome, where the file names one.
+    pub outcome: Option<(Outcome, Mark)>,
+    /// Whether all of its actions and events were understood. Where not, nothing is said about
+    /// events that it lacks or has too many.
+    pub understood: bool,
+}
+
+/// A transition before its checks.
+#[derive(Debug)]
+pub(in crate::scenario) struct DraftTransition {
+    /// The event; none where the file names one that does not exist.
+    pub event: Option<Event>,
+    /// Where the event stands.
+    pub mark: Mark,
+    /// The state it leads to.
+    pub to: Named,
+}
+
+/// An action before its checks.
+#[derive(Debug)]
+pub(in crate::scenario) struct DraftAction {
+    /// Where it stands.
+    pub mark: Mark,
+    /// The action; none where it has faults of its own.
+    pub action: Option<Action>,
+    /// What it can do to its state.
+    pub effect: Effect,
+    /// The request that it registers.
+    pub request: Option<Named>,
+}
+
+/// What an action can do to its state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::scenario) struct Effect {
+    /// The word of an action that can raise `fail`.
+    pub fails: Option<&'static str>,
+    /// It can raise `success` before the state's last action.
+    pub succeeds: bool,
+    /// It always ends the stage, by this event.
+    pub ends: Option<Event>,
+}

@@ -1,0 +1,122 @@
+//! The JSON Schema of a scenario's parameters: checked with places, compiled once.
+//!
+//! Must never fetch anything: a schema comes from outside, and a reference to a URL or a file
+//! would make the engine read what its author may not.
+
+use jsonschema::{Draft, PatternOptions, Validator};
+use serde_json::Value;
+
+use super::draft::Mark;
+use super::reader::{Reader, Spot, quoted, shortened, with_nearest};
+use crate::document::{Fault, Node, Value as NodeValue};
+
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+const TYPES: &[&str] = &["array", "boolean", "integer", "null", "number", "object", "string"];
+/// Keywords whose values are data, not schemas.
+const DATA: &[&str] = &["const", "default", "enum", "examples"];
+/// Faults of one schema that are told.
+const MAX_SCHEMA_FAULTS: usize = 20;
+
+/// Reads `params`.
+pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<(Value, Validator)> {
+    let before = reader.fault_count();
+    if spot.node.as_map().is_none() {
+        let fault = spot.must_be("a JSON Schema");
+        reader.push(fault.hint("write it like `{type: object, required: [a]}`"));
+        return None;
+    }
+    check_references(reader, spot);
+    let schema = spot.node.to_json();
+    let validator = jsonschema::draft202012::meta::validator();
+    for error in validator.iter_errors(&schema).take(MAX_SCHEMA_FAULTS) {
+        reader.push(fault_of(spot, &error));
+    }
+    if reader.fault_count() > before {
+        return None;
+    }
+    let built = jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        // This engine takes linear time, whatever pattern and text outsiders write.
+        .with_pattern_options(PatternOptions::regex())
+        .offline()
+        .build(&schema);
+    match built {
+        Ok(validator) => Some((schema, validator)),
+        Err(error) => {
+            reader.push(fault_of(spot, &error));
+            None
+        }
+    }
+}
+
+/// Finds references out of the schema, and other dialects.
+fn check_references(reader: &mut Reader<'_>, spot: &Spot<'_>) {
+    for item in spot.items() {
+        check_references(reader, &item);
+    }
+    for (_, member) in spot.entries() {
+        let text = member.node.as_str();
+        match (member.label.as_str(), text) {
+            ("$ref" | "$dynamicRef", Some(target)) if !target.starts_with('#') => {
+                let message = format!("{} leads out of the schema", quoted(target));
+                let fault = member.fault(message);
+                reader.push(fault.hint("put it under `$defs`, and write `$ref: \"#/$defs/NAME\"`"));
+            }
+            ("$schema", Some(dialect)) if dialect.trim_end_matches('#') != DIALECT => {
+                let fault = member.fault(format!("the dialect {} is not known", quoted(dialect)));
+                reader.push(fault.hint(format!("remove it, or write `{DIALECT}`")));
+            }
+            (label, _) if DATA.contains(&label) => {}
+            _ => check_references(reader, &member),
+        }
+    }
+}
+
+fn fault_of(spot: &Spot<'_>, error: &jsonschema::ValidationError<'_>) -> Fault {
+    let path = error.instance_path().to_string();
+    let node = node_at(spot.node, &path).unwrap_or(spot.node);
+    let mark = Mark { at: node.at, pointer: format!("{}{path}", spot.mark.pointer) };
+    let keyword = path.rsplit('/').next().unwrap_or_default();
+    let name = node.as_str();
+    if let ("type", Some(name)) = (keyword, name) {
+        let fault = mark.fault(format!("{} is not a type of JSON Schema", quoted(name)));
+        return with_nearest(fault, name, TYPES.iter().copied());
+    }
+    let fault = mark.fault(shortened(&format!("in the schema: {error}"), 300));
+    if keyword == "pattern" {
+        return fault.hint("patterns have no look-around and no references back");
+    }
+    fault.hint("write it as JSON Schema 2020-12 has it")
+}
+
+/// The value at a JSON pointer.
+fn node_at<'n>(node: &'n Node, pointer: &str) -> Option<&'n Node> {
+    let mut keys = pointer.split('/').skip(1);
+    keys.try_fold(node, |node, key| {
+        let key = key.replace("~1", "/").replace("~0", "~");
+        match &node.value {
+            NodeValue::List(items) => items.get(key.parse::<usize>().ok()?),
+            _ => node.get(&key),
+        }
+    })
+}
+
+/// Finds numbers that lost something of their text: outside of a schema, and in its data.
+pub(super) fn check_numbers(reader: &mut Reader<'_>, spot: &Spot<'_>, in_schema: bool) {
+    if !in_schema && spot.node.changed_by_typing() {
+        let source = spot.node.source_text().unwrap_or_default();
+        let shown = quoted(source);
+        let fault = spot.fault(format!("{shown} is read as a number, which loses its form"));
+        let in_quotes = shortened(source, 64);
+        reader.push(fault.hint(format!("keep it by quotes: \"{in_quotes}\"")));
+    }
+    for item in spot.items() {
+        check_numbers(reader, &item, in_schema);
+    }
+    for (_, member) in spot.entries() {
+        let top = spot.mark.pointer.is_empty();
+        let enters = top && member.label == "params";
+        let leaves = in_schema && DATA.contains(&member.label.as_str());
+        check_numbers(reader, &member, enters || in_schema && !leaves);
+    }
+}

@@ -1,0 +1,57 @@
+//! Tests of reading: texts in, models and faults out. Faults are compared as people see them.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod actions;
+mod hostile;
+mod places;
+mod whole;
+
+use crate::document::Fault;
+use crate::scenario::script::{Limits, Scripting};
+use crate::scenario::source::read;
+use crate::scenario::{Bounds, Scenario};
+
+pub(in crate::scenario) fn outcome(text: &str) -> Result<Scenario, Vec<Fault>> {
+    read(text, &Scripting::new(Limits::default()), &Bounds::default())
+}
+
+/// The faults of a text, each as `line:column: message; hint`.
+pub(in crate::scenario) fn faults(text: &str) -> Vec<String> {
+    match outcome(text) {
+        Ok(_) => Vec::new(),
+        Err(faults) => faults.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// A scenario with one state of actions in which every event has its transition.
+///
+/// The actions begin in line 6, column 5; after them comes one that may fail.
+pub(in crate::scenario) fn with_actions(actions: &str) -> String {
+    let indented: String = actions.lines().map(|line| format!("    {line}\n")).collect();
+    format!(
+        "scenario: s\ninitialState: a\nstates:\n  a:\n    actions:\n{indented}    \
+         - script: vars.z = 1;\n    on: {{success: done, fail: done}}\n  \
+         done: {{kind: terminal}}\n"
+    )
+}
+
+/// Reads a table of bad texts and the one fault that each must bring.
+pub(in crate::scenario) fn check_table(cases: &[(&str, &str)]) {
+    let mut wrong = String::new();
+    for (text, expected) in cases {
+        let found = faults(text);
+        let begins = found.first().is_some_and(|fault| fault.starts_with(expected));
+        if !begins || found.len() != 1 {
+            wrong.push_str(&format!("{text}\nexpected: {expected}\nfound: {found:#?}\n\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// As [`check_table`], for actions inside of [`with_actions`].
+fn check_actions(cases: &[(&str, &str)]) {
+    let texts: Vec<String> = cases.iter().map(|(actions, _)| with_actions(actions)).collect();
+    let expected = cases.iter().map(|(_, expected)| *expected);
+    let table: Vec<(&str, &str)> = texts.iter().map(String::as_str).zip(expected).collect();
+    check_table(&table);
+}

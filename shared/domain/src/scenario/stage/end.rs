@@ -1,0 +1,245 @@
+//! What a stage leaves behind: the one value from which everything about its end is written.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::super::Event;
+use super::super::script::Said;
+use super::snapshot::Snapshot;
+use crate::id::RequestId;
+use crate::order::{OrderError, ScenarioStatus, Status};
+
+/// One move from state to state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transition {
+    /// The state that was left.
+    pub from: String,
+    /// What moved the order.
+    pub event: Event,
+    /// The state that was entered.
+    pub to: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// One line of an order's log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// When.
+    pub at: Timestamp,
+    /// What the engine or the scenario said.
+    pub text: String,
+}
+
+/// What comes after the stage.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Then {
+    /// The order rests until a time, and leaves its queue.
+    Sleep {
+        /// When the sleep is over.
+        until: Timestamp,
+    },
+    /// The order waits for callbacks.
+    Wait {
+        /// When the wait is over.
+        until: Timestamp,
+        /// The requests whose callbacks are awaited.
+        requests: Vec<RequestId>,
+    },
+    /// The failed action is repeated.
+    Retry {
+        /// When the next attempt is due.
+        at: Timestamp,
+        /// Why.
+        error: OrderError,
+    },
+    /// This life is over.
+    End {
+        /// `success` or `fail`.
+        status: Status,
+        /// `target` or `failed`.
+        scenario_status: ScenarioStatus,
+        /// Why it failed.
+        error: Option<OrderError>,
+    },
+}
+
+impl Then {
+    /// The status that follows.
+    #[must_use]
+    pub const fn status(&self) -> Status {
+        match self {
+            Self::Sleep { .. } => Status::Sleep,
+            Self::Wait { .. } => Status::Wait,
+            Self::Retry { .. } => Status::Retry,
+            Self::End { status, .. } => *status,
+        }
+    }
+}
+
+/// The end of a stage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StageEnd {
+    /// What comes after it.
+    pub then: Then,
+    /// Position and variables to keep.
+    pub snapshot: Snapshot,
+    /// The present state.
+    pub step: String,
+    /// How the order stands to its target.
+    pub scenario_status: ScenarioStatus,
+    /// Transitions from here to a target; `None` where there is no way.
+    pub distance: Option<usize>,
+    /// The last entry point that this stage visited.
+    pub entry_point: Option<String>,
+    /// The moves of this stage.
+    pub transitions: Vec<Transition>,
+    /// What was said.
+    pub log: Vec<LogLine>,
+    /// Whether the scenario gave the queue up.
+    pub released: bool,
+    /// How long the stage ran.
+    pub duration: Duration,
+}
+
+impl StageEnd {
+    /// Transitions and log as one JSON value, for the history.
+    #[must_use]
+    pub fn history(&self) -> Value {
+        let transitions: Vec<Value> = self
+            .transitions
+            .iter()
+            .map(|t| json!({"from": t.from, "event": t.event.as_str(), "to": t.to, "at": t.at.to_string()}))
+            .collect();
+        let log: Vec<Value> =
+            self.log.iter().map(|line| json!({"at": line.at.to_string(), "text": line.text})).collect();
+        json!({"transitions": transitions, "log": log})
+    }
+}
+
+/// Longest line kept, in bytes.
+const MAX_LINE_BYTES: usize = 2000;
+/// Most lines kept of one stage.
+const MAX_LINES: usize = 1000;
+
+/// Gathers the end while the stage runs.
+#[derive(Debug)]
+pub(super) struct Builder {
+    then: Option<Then>,
+    entry_point: Option<String>,
+    transitions: Vec<Transition>,
+    log: Vec<LogLine>,
+    released: bool,
+    error: Option<OrderError>,
+    result: Option<Value>,
+    message: Option<String>,
+}
+
+impl Builder {
+    pub fn new(snapshot: &Snapshot) -> Self {
+        Self {
+            then: None,
+            entry_point: None,
+            transitions: Vec::new(),
+            log: Vec::new(),
+            released: false,
+            error: snapshot.error.clone(),
+            result: snapshot.result.clone(),
+            message: snapshot.message.clone(),
+        }
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.then.is_some()
+    }
+
+    /// The first end stands: nothing after it counts.
+    pub fn over(&mut self, then: Then) {
+        self.then.get_or_insert(then);
+    }
+
+    pub fn retries(&self) -> bool {
+        matches!(self.then, Some(Then::Retry { .. }))
+    }
+
+    pub fn entry_point(&mut self, name: &str) {
+        self.entry_point = Some(name.to_owned());
+    }
+
+    pub fn transition(&mut self, from: &str, event: Event, to: &str, at: Timestamp) {
+        self.transitions.push(Transition { from: from.to_owned(), event, to: to.to_owned(), at });
+    }
+
+    pub fn transitions(&self) -> u32 {
+        u32::try_from(self.transitions.len()).unwrap_or(u32::MAX)
+    }
+
+    pub fn log(&mut self, at: Timestamp, mut text: String) {
+        if self.log.len() < MAX_LINES {
+            text.truncate(text.floor_char_boundary(MAX_LINE_BYTES));
+            self.log.push(LogLine { at, text });
+        }
+    }
+
+    pub fn release(&mut self) {
+        self.released = true;
+    }
+
+    pub fn said(&mut self, said: &Said, at: Timestamp) {
+        for line in &said.log {
+            self.log(at, line.clone());
+        }
+        if let Some(result) = &said.result {
+            self.result = Some(result.clone());
+        }
+        if let Some(message) = &said.message {
+            self.message = Some(message.clone());
+        }
+    }
+
+    /// An action failed for good; the error is told if the order ends as failed.
+    pub fn failed(&mut self, error: OrderError, at: Timestamp) {
+        let class = error.class.as_deref().unwrap_or("unclassified");
+        self.log(at, format!("failed ({class}): {}", error.message));
+        self.error = Some(error);
+    }
+
+    pub fn last_error(&self) -> Option<OrderError> {
+        self.error.clone()
+    }
+
+    pub fn build(
+        &self,
+        mut snapshot: Snapshot,
+        step: String,
+        distance: Option<usize>,
+        started_at: Timestamp,
+    ) -> StageEnd {
+        snapshot.error.clone_from(&self.error);
+        snapshot.result.clone_from(&self.result);
+        snapshot.message.clone_from(&self.message);
+        // A stage that is over has its `then`; the fallback can only be met by a defect above.
+        let then = self.then.clone().unwrap_or(Then::Sleep { until: started_at });
+        let last = self.transitions.last().map_or(started_at, |transition| transition.at);
+        let last = self.log.last().map_or(last, |line| line.at.max(last));
+        let milliseconds = last.as_millisecond().saturating_sub(started_at.as_millisecond());
+        StageEnd {
+            scenario_status: match &then {
+                Then::End { scenario_status, .. } => *scenario_status,
+                _ if distance.is_some() => ScenarioStatus::OnTarget,
+                _ => ScenarioStatus::OffTarget,
+            },
+            then,
+            snapshot,
+            step,
+            distance,
+            entry_point: self.entry_point.clone(),
+            transitions: self.transitions.clone(),
+            log: self.log.clone(),
+            released: self.released,
+            duration: Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0)),
+        }
+    }
+}

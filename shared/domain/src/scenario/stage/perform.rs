@@ -1,0 +1,203 @@
+//! One action of a state: what is done at once, and what is asked of the world for it.
+//!
+//! Must never move the order by itself: an action goes through, fails, or raises an event.
+
+use jiff::Timestamp;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::super::script::{Raised, RunError, Script};
+use super::super::{Action, Event, SleepUntil};
+use super::{Need, Pending, Publication, Stage, later};
+use crate::id::RequestId;
+use crate::order::{Mode, OrderError};
+
+impl Stage {
+    /// Performs the action under the cursor, or says what is needed for it.
+    pub(super) fn perform(&mut self, action: &Action, now: Timestamp) -> Option<Need> {
+        match action {
+            Action::Http(_) | Action::Amqp(_) => {
+                return match action.request() {
+                    Some(name) => Some(self.register(name)),
+                    None => self.send(action, None, now),
+                };
+            }
+            Action::Script(script) => self.run_script(script, now),
+            Action::Wait { timeout } => {
+                let longest = match self.facts.mode {
+                    Mode::Sequential => self.settings.max_wait_sequential,
+                    Mode::Parallel => self.settings.max_wait_parallel,
+                };
+                let wait = timeout.unwrap_or(longest).min(longest);
+                self.rest_until = Some(later(now, wait));
+                self.raise(Event::Wait, now);
+            }
+            Action::Sleep(until) => match self.sleep_until(until, now) {
+                Ok(until) => {
+                    self.rest_until = Some(until);
+                    self.raise(Event::Sleep, now);
+                }
+                Err(error) => self.fail_script(error, now),
+            },
+            Action::Log(line) => match line.render_text(&self.context, &self.settings.scripting) {
+                Ok(line) => {
+                    self.end.log(now, line);
+                    self.advance();
+                }
+                Err(error) => self.fail_script(error, now),
+            },
+            Action::Release => {
+                self.end.release();
+                self.advance();
+            }
+        }
+        None
+    }
+
+    /// A request is stored before it is sent, so that an answer that comes at once finds it.
+    fn register(&mut self, name: &str) -> Need {
+        self.pending = Pending::Registration { name: name.to_owned() };
+        Need::Register {
+            name: name.to_owned(),
+            visit: self.cursor.visit,
+            action: u32::try_from(self.cursor.action).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Renders the call under the cursor, with id and URL of its request where it has one.
+    pub(super) fn send(
+        &mut self,
+        action: &Action,
+        request: Option<RequestId>,
+        now: Timestamp,
+    ) -> Option<Need> {
+        self.context.request = request.map(|id| {
+            let url = format!("{}/v1/callbacks/{id}", self.settings.callback_base);
+            json!({"id": id.to_string(), "url": url})
+        });
+        let rendered = match action {
+            Action::Http(http) => self.render_http(http).map(Need::Http),
+            Action::Amqp(amqp) => {
+                self.render_amqp(amqp).map(|message| Need::Publish(Publication { request, ..message }))
+            }
+            other => Err(RunError::new(format!("`{}` calls nobody", other.word()))),
+        };
+        self.context.request = None;
+        match rendered {
+            Ok(need) => {
+                self.pending = match &need {
+                    Need::Http(call) => Pending::Http { url: call.url.clone() },
+                    _ => Pending::Publication,
+                };
+                Some(need)
+            }
+            Err(error) => {
+                self.fail_script(error, now);
+                None
+            }
+        }
+    }
+
+    fn run_script(&mut self, script: &Script, now: Timestamp) {
+        let settings = self.settings.clone();
+        let vars = self.context.vars.clone();
+        let said = match settings.scripting.run(script, &mut self.context) {
+            Ok(said) => said,
+            Err(error) => return self.fail_script(error, now),
+        };
+        self.end.said(&said, now);
+        if let Err(error) = self.check_vars() {
+            self.context.vars = vars;
+            return self.fail_action(error, now);
+        }
+        match said.raised {
+            None => self.advance(),
+            Some(Raised::Success) => self.raise(Event::Success, now),
+            Some(Raised::Fail { message, class }) => {
+                let message = message.unwrap_or_else(|| "the scenario said so".into());
+                let error = OrderError { class, message };
+                // Nothing was asked of the world, so that no dice came with an answer.
+                if !self.retries(&error, None, now, 0.5) {
+                    self.fail_action(error, now);
+                }
+            }
+        }
+    }
+
+    /// The action under the cursor has gone through: what was retried is over with it.
+    pub(super) fn advance(&mut self) {
+        self.cursor.cycle = None;
+        self.cursor.retrying_since = None;
+        self.cursor.action += 1;
+    }
+
+    fn fail_script(&mut self, error: RunError, now: Timestamp) {
+        self.fail_action(OrderError { class: Some(error.class.into()), message: error.message }, now);
+    }
+
+    /// The action has failed for good: the state's event is `fail`.
+    pub(super) fn fail_action(&mut self, error: OrderError, now: Timestamp) {
+        self.end.failed(error, now);
+        self.raise(Event::Fail, now);
+    }
+
+    fn sleep_until(&self, until: &SleepUntil, now: Timestamp) -> Result<Timestamp, RunError> {
+        let scripting = &self.settings.scripting;
+        let earliest = later(now, self.settings.bounds.min_sleep);
+        let wanted = match until {
+            SleepUntil::For(text) => {
+                let text = text.render_text(&self.context, scripting)?;
+                let duration = crate::document::parse_duration(&text).map_err(RunError::new)?;
+                later(now, duration)
+            }
+            SleepUntil::Until(text) => {
+                let text = text.render_text(&self.context, scripting)?;
+                text.parse::<Timestamp>().map_err(|_| {
+                    RunError::new(format!("`{text}` is no time like 2026-12-01T00:00:00+03:00"))
+                })?
+            }
+        };
+        Ok(wanted.max(earliest))
+    }
+
+    pub(super) fn check_vars(&self) -> Result<(), OrderError> {
+        let max = self.settings.bounds.max_vars_bytes;
+        let mut counted = ByteCount(0);
+        // Counting cannot fail; a map of JSON values always serializes.
+        let _ = serde_json::to_writer(&mut counted, &self.context.vars);
+        if counted.0 <= max {
+            return Ok(());
+        }
+        Err(OrderError {
+            class: Some("scenario.vars".into()),
+            message: format!("vars have {} bytes, more than {max}", counted.0),
+        })
+    }
+
+    /// A stable key of the present action: the same over its repeats, another for another visit.
+    pub(super) fn idempotency_key(&self) -> Uuid {
+        let name = format!(
+            "{}\0{}\0{}\0{}\0{}",
+            self.facts.id,
+            self.facts.life,
+            self.cursor.visit,
+            self.scenario.state(self.state).name,
+            self.cursor.action
+        );
+        Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes())
+    }
+}
+
+/// Counts the bytes of a serialized value without keeping them.
+struct ByteCount(usize);
+
+impl std::io::Write for ByteCount {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

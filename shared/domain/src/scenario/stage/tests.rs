@@ -1,0 +1,295 @@
+//! The interpreter, played in virtual time: a scenario and the world's answers in, calls and ends
+//! out. Every suspension goes through the stored form of the snapshot, as it does in production.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod bounds;
+mod defects;
+mod failures;
+mod flow;
+mod keys;
+mod model;
+mod property;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use uuid::Uuid;
+
+use super::*;
+use crate::document::{Limits, parse, parse_duration};
+use crate::id::RequestId;
+use crate::scenario::{script, source};
+
+/// Rules and policies of all plays that bring none of their own.
+const ERRORS: &str = r#"
+sync:
+  classification:
+    rules:
+      any:
+        requests: [{path: "/**"}]
+        classes:
+          busy: {responses: [{status_codes: [429, 503]}]}
+          slow: {responses: [{status_codes: [503, 504]}]}
+          lost: {responses: [{status_codes: [500]}]}
+          down: {exceptions: [{name_keyword: ConnectError}]}
+  retry:
+    max_cycle_duration: 1d
+    policies:
+      busy:
+        error_classes: [busy]
+        parameters: {initial_interval: 10s, multiplier: 2, max_interval: 1m, jitter: 0, max_attempts: 3}
+      slow:
+        error_classes: [slow]
+        parameters: {initial_interval: 10s, multiplier: 1, max_interval: 10s, jitter: 0, max_attempts: 1}
+      down:
+        error_classes: [down]
+        parameters: {initial_interval: 8s, multiplier: 1, max_interval: 8s, jitter: 0, max_duration: 20s}
+"#;
+
+/// When every play begins.
+const START: &str = "2026-01-01T00:00:00Z";
+
+/// What an order brings along, and the deployment it runs in.
+struct Play {
+    scenario: Arc<Scenario>,
+    settings: Settings,
+    facts: Facts,
+    params: Arc<Value>,
+    snapshot: Snapshot,
+}
+
+/// What came of a play.
+#[derive(Debug, Default)]
+struct Played {
+    /// Calls and messages, with visit and action of each.
+    calls: Vec<(u32, usize, Need)>,
+    /// Registrations, by visit and action.
+    requests: BTreeMap<(u32, u32), RequestId>,
+    ends: Vec<StageEnd>,
+}
+
+/// Plays a scenario of the given states; see [`Play::go`].
+fn play(states: &str, answers: &[&str]) -> Played {
+    Play::of(states).go(answers)
+}
+
+impl Play {
+    /// A scenario that begins at `a`.
+    fn of(states: &str) -> Self {
+        Self::whole(&format!("scenario: s\ninitialState: a\nstates:\n{states}"))
+    }
+
+    fn whole(text: &str) -> Self {
+        let scripting = Scripting::new(script::Limits::default());
+        let bounds = Bounds::default();
+        let scenario = source::read(text, &scripting, &bounds)
+            .unwrap_or_else(|faults| panic!("{}\n{text}", source::explain_faults(text, "s.yaml", &faults)));
+        let settings = Settings {
+            scripting,
+            bounds,
+            errors: errors(ERRORS),
+            constants: Arc::new(json!({"base": "http://h"})),
+            callback_base: "http://engine".into(),
+            max_sync_duration: Duration::from_secs(5 * 60),
+            max_acquisition_duration: Duration::from_secs(60 * 60),
+            max_wait_sequential: Duration::from_secs(3600),
+            max_wait_parallel: Duration::from_secs(8_035_200),
+        };
+        let facts = Facts {
+            id: "o-1".into(),
+            transaction_id: None,
+            life: 1,
+            mode: Mode::Parallel,
+            queue: None,
+            attempt: 1,
+            created_at: START.parse().unwrap(),
+        };
+        let params = Arc::new(json!({"n": 7}));
+        Self { scenario: Arc::new(scenario), settings, facts, params, snapshot: Snapshot::default() }
+    }
+
+    fn sequential(mut self) -> Self {
+        self.facts.mode = Mode::Sequential;
+        self.facts.queue = Some("q".into());
+        self
+    }
+
+    fn errors(mut self, text: &str) -> Self {
+        self.settings.errors = errors(text);
+        self
+    }
+
+    fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+
+    /// As a restart at this state does.
+    fn entering(mut self, state: &str, vars: Value) -> Self {
+        self.snapshot = Snapshot::entering(Some(state.into()), vars.as_object().unwrap().clone());
+        self.facts.life = 2;
+        self
+    }
+
+    /// Plays until the end. An answer is a status with an optional JSON body (`200 {"id": 1}`),
+    /// `down`, `published`, `unroutable`; a wait takes `timeout`, or `callback {…}` with the
+    /// callbacks by name. `+5m` before an answer is how long it takes; `late 5m` before it lets the
+    /// next stage begin so long after it was due.
+    fn go(self, answers: &[&str]) -> Played {
+        let settings = Arc::new(self.settings);
+        let mut answers: VecDeque<&str> = answers.iter().copied().collect();
+        let mut played = Played::default();
+        let mut callbacks = serde_json::Map::new();
+        let (mut snapshot, mut wake) = (self.snapshot, Wake::Start);
+        let mut due: Timestamp = START.parse().unwrap();
+        loop {
+            let late = answers.front().and_then(|answer| answer.strip_prefix("late ")).map(|late| {
+                let late = parse_duration(late).unwrap();
+                answers.pop_front();
+                late
+            });
+            let mut now = later(due, late.unwrap_or_default());
+            let parts = (self.scenario.clone(), settings.clone(), self.facts.clone(), self.params.clone());
+            let stage = Stage::resume(
+                parts.0,
+                parts.1,
+                parts.2,
+                parts.3,
+                callbacks.clone(),
+                snapshot,
+                wake,
+                due,
+                now,
+            );
+            let end = played.stage(stage.unwrap(), &mut answers, &mut now);
+            snapshot = Snapshot::from_value(&end.snapshot.to_value()).unwrap();
+            assert_eq!(snapshot, end.snapshot, "the stored form keeps everything");
+            (wake, due) = match &end.then {
+                Then::Sleep { until } => (Wake::Timer, *until),
+                Then::Retry { at, .. } => (Wake::Retry, *at),
+                Then::Wait { until, .. } => match answers.pop_front().expect("an answer to the wait") {
+                    "timeout" => (Wake::Timer, *until),
+                    answer => {
+                        let came = answer.strip_prefix("callback").expect(answer).trim();
+                        let came: Value = serde_json::from_str(came).unwrap();
+                        callbacks.extend(came.as_object().unwrap().clone());
+                        (Wake::Callback, now)
+                    }
+                },
+                Then::End { .. } => {
+                    played.ends.push(end);
+                    assert!(answers.is_empty(), "answers nobody asked for: {answers:?}");
+                    return played;
+                }
+            };
+            played.ends.push(end);
+            assert!(played.ends.len() < 500, "the play does not end");
+        }
+    }
+}
+
+impl Played {
+    fn stage(&mut self, mut stage: Stage, answers: &mut VecDeque<&str>, now: &mut Timestamp) -> StageEnd {
+        let mut need = stage.next(*now);
+        loop {
+            let answer = match need {
+                Need::Done(end) => return *end,
+                Need::Register { visit, action, .. } => {
+                    let fresh = RequestId(Uuid::from_u128(self.requests.len() as u128 + 1));
+                    Answer::Registered(*self.requests.entry((visit, action)).or_insert(fresh))
+                }
+                call => {
+                    self.calls.push((stage.cursor.visit, stage.cursor.action, call));
+                    let mut answer = answers.pop_front().expect("an answer to the call");
+                    if let Some((took, rest)) = answer.strip_prefix('+').and_then(|rest| rest.split_once(' '))
+                    {
+                        *now = later(*now, parse_duration(took).unwrap());
+                        answer = rest;
+                    }
+                    said(answer)
+                }
+            };
+            need = stage.answer(answer, *now, 0.5).unwrap_or_else(|| stage.next(*now));
+        }
+    }
+
+    fn last(&self) -> &StageEnd {
+        self.ends.last().unwrap()
+    }
+
+    /// The states in the order in which they were entered by transitions, with their events:
+    /// `success b, fail c`.
+    fn path(&self) -> String {
+        let moves = self.ends.iter().flat_map(|end| &end.transitions);
+        moves.map(|t| format!("{} {}", t.event, t.to)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The status after each stage.
+    fn statuses(&self) -> String {
+        self.ends.iter().map(|end| end.then.status().as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Class and message of the error with which the order ended.
+    fn error(&self) -> OrderError {
+        match &self.last().then {
+            Then::End { error: Some(error), .. } => error.clone(),
+            other => panic!("no error: {other:?}"),
+        }
+    }
+
+    fn class(&self) -> String {
+        self.error().class.unwrap_or_else(|| "none".into())
+    }
+
+    fn http(&self) -> Vec<&HttpCall> {
+        let calls = self.calls.iter().filter_map(|(_, _, need)| match need {
+            Need::Http(call) => Some(call),
+            _ => None,
+        });
+        calls.collect()
+    }
+
+    fn body(&self, call: usize) -> Value {
+        serde_json::from_slice(&self.http()[call].body.as_ref().unwrap().bytes).unwrap()
+    }
+
+    /// Seconds from the last failure to the retry, for each retry.
+    fn delays(&self) -> Vec<i64> {
+        let retries = self.ends.iter().filter_map(|end| match &end.then {
+            Then::Retry { at, .. } => Some(at.as_second() - end.log.last().unwrap().at.as_second()),
+            _ => None,
+        });
+        retries.collect()
+    }
+}
+
+fn errors(text: &str) -> ErrorPolicy {
+    ErrorPolicy::read(&parse(text, &Limits::default()).unwrap()).unwrap()
+}
+
+/// The answer in short words; see [`Play::go`].
+fn said(words: &str) -> Answer {
+    let (word, rest) = words.split_once(' ').unwrap_or((words, ""));
+    match word {
+        "published" => Answer::Published,
+        "unroutable" => Answer::Unpublished("nobody takes it".into()),
+        "down" => Answer::Failed(HttpFailure {
+            chain: vec!["HttpError", "ConnectError", "ConnectionRefused"],
+            message: "Connection refused".into(),
+        }),
+        "dark" => {
+            Answer::Failed(HttpFailure { chain: vec!["HttpError", "ReadTimeout"], message: "slow".into() })
+        }
+        status => {
+            let (headers, body) = match rest.strip_prefix("retry-after=") {
+                Some(wish) => (vec![("retry-after".into(), wish.into())], ""),
+                None => (Vec::new(), rest),
+            };
+            Answer::Response(Response {
+                status: status.parse().unwrap_or_else(|_| panic!("`{words}` is no answer")),
+                headers,
+                body: body.into(),
+                duration: Duration::from_millis(5),
+            })
+        }
+    }
+}

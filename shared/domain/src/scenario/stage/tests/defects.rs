@@ -1,0 +1,135 @@
+//! What must not happen, and what happens then: wrong answers, a stage broken off, a position
+//! that cannot be taken up, the same question asked again.
+
+use super::*;
+
+const CALL: &str = "  a: {actions: [{http: {url: 'http://h/a'}}], on: {success: done, fail: failed}}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}\n";
+const MESSAGE: &str =
+    "  a: {actions: [{amqp: {exchange: e, key: k, request: r}}, wait], on: {wait: w, fail: done}}
+  w: {kind: waiting, on: {callback: done, timeout: done}}
+  done: {kind: terminal}\n";
+
+fn now() -> Timestamp {
+    START.parse().unwrap()
+}
+
+fn resumed(states: &str, snapshot: Snapshot) -> Result<Stage, SnapshotError> {
+    let play = Play::of(states);
+    let settings = Arc::new(play.settings);
+    let none = serde_json::Map::new();
+    Stage::resume(play.scenario, settings, play.facts, play.params, none, snapshot, Wake::Start, now(), now())
+}
+
+fn fresh(states: &str) -> Stage {
+    resumed(states, Snapshot::default()).unwrap()
+}
+
+fn end(need: Need) -> StageEnd {
+    match need {
+        Need::Done(end) => *end,
+        other => panic!("it goes on: {other:?}"),
+    }
+}
+
+fn registered() -> Answer {
+    Answer::Registered(RequestId(Uuid::from_u128(1)))
+}
+
+#[test]
+fn an_answer_to_another_question_ends_the_order_visibly() {
+    for (states, answer) in [
+        (CALL, Answer::Published),
+        (CALL, Answer::Unpublished("no".into())),
+        (CALL, registered()),
+        (MESSAGE, said("200")),
+        (MESSAGE, said("down")),
+        (MESSAGE, Answer::Published),
+    ] {
+        let mut stage = fresh(states);
+        let asked = stage.next(now());
+        assert_eq!(stage.answer(answer.clone(), now(), 0.5), None, "{answer:?} to {asked:?}");
+        let end = end(stage.next(now()));
+        let Then::End { status, scenario_status, error: Some(error) } = end.then else { panic!("{end:?}") };
+        assert_eq!((status, scenario_status), (Status::Fail, ScenarioStatus::Failed));
+        assert_eq!(error.class.as_deref(), Some(crate::order::PANIC), "{answer:?}");
+    }
+}
+
+#[test]
+fn an_answer_without_a_question_and_one_after_the_end_change_nothing_that_stood() {
+    let mut early = fresh(CALL);
+    assert_eq!(early.answer(said("200"), now(), 0.5), None);
+    assert!(matches!(end(early.next(now())).then, Then::End { status: Status::Fail, .. }));
+    let mut late = fresh(CALL);
+    late.next(now());
+    late.answer(said("200"), now(), 0.5);
+    let first = end(late.next(now()));
+    late.answer(said("503"), now(), 0.5);
+    assert_eq!(end(late.next(now())).then, first.then);
+    assert_eq!(end(late.next(now())), end(late.next(now())), "it has ended for ever");
+    assert_eq!(end(late.next(now())), first, "with all that it had to tell");
+}
+
+#[test]
+fn the_same_question_is_asked_until_it_is_answered() {
+    let mut stage = fresh(MESSAGE);
+    assert_eq!(stage.next(now()), stage.next(now()));
+    let asked = stage.answer(registered(), now(), 0.5);
+    assert!(matches!(asked, Some(Need::Publish(_))), "{asked:?}");
+}
+
+#[test]
+fn scn_7_a_request_is_registered_again_under_its_id_when_the_stage_is_done_again() {
+    let mut stage = fresh(MESSAGE);
+    for _ in 0..2 {
+        let need = stage.next(now());
+        assert!(matches!(need, Need::Register { visit: 1, action: 0, .. }), "{need:?}");
+        stage.answer(registered(), now(), 0.5);
+    }
+    stage.answer(Answer::Published, now(), 0.5);
+    let Then::Wait { requests, .. } = end(stage.next(now())).then else { panic!("no wait") };
+    assert_eq!(requests.len(), 1);
+}
+
+#[test]
+fn a_stage_that_is_broken_off_fails_with_the_reason_that_is_given() {
+    let mut stage = fresh(CALL);
+    stage.next(now());
+    let reason = OrderError { class: Some("work.timeout".into()), message: "too long".into() };
+    let ended = end(stage.break_off(reason.clone()));
+    let failed = (Status::Fail, ScenarioStatus::Failed);
+    assert_eq!(ended.then, Then::End { status: failed.0, scenario_status: failed.1, error: Some(reason) });
+    assert_eq!((ended.step.as_str(), ended.snapshot.action), ("a", 0));
+}
+
+#[test]
+fn a_position_that_this_version_does_not_have_is_refused() {
+    let snapshot = Snapshot { state: Some("gone".into()), visit: 3, ..Snapshot::default() };
+    let error = resumed(CALL, snapshot).unwrap_err();
+    assert_eq!(error.to_string(), "the stored position cannot be resumed: the scenario has no state `gone`");
+}
+
+#[test]
+fn a_stored_position_with_a_wrong_field_names_it() {
+    for (value, field) in [
+        (json!([]), ""),
+        (json!({"state": 1}), "state"),
+        (json!({"action": -1}), "action"),
+        (json!({"visit": "x"}), "visit"),
+        (json!({"visit": 4_294_967_296_u64}), "visit"),
+        (json!({"vars": []}), "vars"),
+        (json!({"responses": 1}), "responses"),
+        (json!({"cycle": {}}), "cycle"),
+        (json!({"retryingSince": "soon"}), "retryingSince"),
+        (json!({"error": "x"}), "error"),
+        (json!({"message": 1}), "message"),
+        (json!({"requests": "x"}), "requests"),
+        (json!({"requests": [{"name": "r"}]}), "requests"),
+    ] {
+        let error = Snapshot::from_value(&value).unwrap_err();
+        assert_eq!(error, SnapshotError(format!("field `{field}`")), "{value}");
+    }
+    assert!(Snapshot::from_value(&json!({})).unwrap().is_blank());
+}

@@ -1,0 +1,230 @@
+//! Failures and their retries: ERR-4, ERR-5, ERR-8 to ERR-11, ORD-12.
+
+use super::*;
+
+/// One call; the state fails to `failed`.
+const ONE: &str = "  a: {actions: [{http: {url: 'http://h/a'}}], on: {success: done, fail: failed}}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}\n";
+
+/// The actions in place of that call.
+fn actions(list: &str) -> String {
+    ONE.replace("{http: {url: 'http://h/a'}}", list)
+}
+
+fn script(code: &str) -> String {
+    actions(&format!("{{script: '{code}'}}"))
+}
+
+#[test]
+fn err_4_the_first_class_that_fits_decides_and_without_one_nothing_is_retried() {
+    for (answers, statuses, class) in [
+        // 503 fits `busy` and `slow`; `busy` stands first.
+        (&["503", "503", "503", "503"][..], "retry, retry, retry, fail", "busy"),
+        (&["504", "504"][..], "retry, fail", "slow"),
+        (&["500"][..], "fail", "lost"),
+        (&["404"][..], "fail", "none"),
+        (&["dark"][..], "fail", "none"),
+    ] {
+        let played = play(ONE, answers);
+        assert_eq!((played.statuses().as_str(), played.class().as_str()), (statuses, class), "{answers:?}");
+    }
+}
+
+#[test]
+fn err_5_a_class_of_the_scenario_is_retried_by_its_policy() {
+    let busy = play(&script(r#"fail("no", "busy")"#), &[]);
+    assert_eq!((busy.statuses().as_str(), busy.class().as_str()), ("retry, retry, retry, fail", "busy"));
+    assert_eq!((busy.delays(), busy.error().message.as_str()), (vec![10, 20, 40], "no"));
+    for (code, class) in [(r#"fail("no", "other")"#, "other"), (r#"fail("no")"#, "none"), ("fail()", "none")]
+    {
+        let played = play(&script(code), &[]);
+        assert_eq!((played.statuses().as_str(), played.class().as_str()), ("fail", class), "{code}");
+    }
+}
+
+#[test]
+fn err_5_what_a_script_set_before_it_failed_is_there_at_its_repeat() {
+    let code =
+        r#"if "n" in vars { vars.n += 1; } else { vars.n = 1; } if vars.n < 3 { fail("not yet", "busy"); }"#;
+    let played = play(&script(code), &[]);
+    assert_eq!(
+        (played.statuses().as_str(), &played.last().snapshot.vars["n"]),
+        ("retry, retry, success", &json!(3))
+    );
+}
+
+#[test]
+fn err_8_waits_grow_and_retry_after_is_their_lower_bound() {
+    for (answers, delays) in [
+        (&["503", "503", "503", "200"][..], vec![10, 20, 40]),
+        (&["503 retry-after=60", "503", "200"][..], vec![60, 20]),
+        (&["429 retry-after=3", "200"][..], vec![10]),
+        (&["503 retry-after=Thu, 01 Jan 2026 00:02:00 GMT", "200"][..], vec![120]),
+        (&["503 retry-after=Wed, 31 Dec 2025 00:00:00 GMT", "200"][..], vec![10]),
+        // Only 429 and 503 may ask.
+        (&["504 retry-after=60", "200"][..], vec![10]),
+    ] {
+        let played = play(ONE, answers);
+        assert_eq!((played.delays(), played.path().as_str()), (delays, "success done"), "{answers:?}");
+    }
+}
+
+#[test]
+fn err_8_jitter_follows_the_dice() {
+    let text = ERRORS.replace("jitter: 0, max_attempts: 3", "jitter: 0.5, max_attempts: 3");
+    for (dice, expected) in [(0.0, 5), (0.5, 10), (1.0, 15)] {
+        let play = Play::of(ONE).errors(&text);
+        let now: Timestamp = START.parse().unwrap();
+        let parts = (play.scenario.clone(), Arc::new(play.settings), play.facts, play.params);
+        let mut stage = Stage::resume(
+            parts.0,
+            parts.1,
+            parts.2,
+            parts.3,
+            serde_json::Map::new(),
+            Snapshot::default(),
+            Wake::Start,
+            now,
+            now,
+        )
+        .unwrap();
+        assert!(matches!(stage.next(now), Need::Http(_)));
+        assert_eq!(stage.answer(said("503"), now, dice), None);
+        let Need::Done(end) = stage.next(now) else { panic!("it goes on") };
+        let Then::Retry { at, .. } = end.then else { panic!("{end:?}") };
+        assert_eq!(at.as_second() - now.as_second(), expected, "{dice}");
+    }
+}
+
+#[test]
+fn err_9_a_cycle_ends_with_success_another_class_its_attempts_or_its_time() {
+    let two = actions("{http: {url: 'http://h/1'}}, {http: {url: 'http://h/2'}}");
+    for (answers, statuses, class) in [
+        // Attempts count anew for the second action: the first one's success ended its cycle.
+        (
+            &["503", "503", "503", "200", "503", "503", "503", "200"][..],
+            "retry, retry, retry, retry, retry, retry, success",
+            "",
+        ),
+        // Another class begins another cycle, with attempts of its own.
+        (&["504", "503", "504", "503", "200", "200"][..], "retry, retry, retry, retry, success", ""),
+        (&["504", "503", "504", "504"][..], "retry, retry, retry, fail", "slow"),
+        // A class without a policy.
+        (&["503", "500"][..], "retry, fail", "lost"),
+        (&["503", "dark"][..], "retry, fail", "none"),
+        // `max_duration: 20s`, 8 seconds each: the third would begin after 24.
+        (&["down", "down", "down"][..], "retry, retry, fail", "down"),
+        (&["down", "+5s down"][..], "retry, fail", "down"),
+    ] {
+        let played = play(&two, answers);
+        assert_eq!(played.statuses(), statuses, "{answers:?}");
+        if !class.is_empty() {
+            assert_eq!(
+                (played.class().as_str(), played.path().as_str()),
+                (class, "fail failed"),
+                "{answers:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn err_9_the_general_limit_of_a_cycle_holds_for_every_policy() {
+    let text = ERRORS.replace("max_cycle_duration: 1d", "max_cycle_duration: 35s");
+    let played = Play::of(ONE).errors(&text).go(&["503", "503", "503"]);
+    assert_eq!((played.statuses().as_str(), played.delays()), ("retry, retry, fail", vec![10, 20]));
+}
+
+#[test]
+fn err_9_a_failure_is_handled_by_a_branch_of_the_scenario() {
+    let text = "  a: {actions: [{http: {url: 'http://h/a'}}], on: {success: done, fail: b}}
+  b: {actions: [{http: {url: 'http://h/b', body: '${response.status}'}}], on: {success: done, fail: a}}
+  done: {kind: terminal}\n";
+    let played = play(text, &["503", "503", "503", "503", "404", "503", "200"]);
+    assert_eq!((played.path().as_str(), played.body(4)), ("fail b, fail a, success done", json!(503)));
+    assert!(matches!(&played.last().then, Then::End { error: None, .. }), "it ended well");
+}
+
+#[test]
+fn ord_12_a_sequential_order_holds_its_queue_in_retries_for_so_long_in_all() {
+    let held = |play: Play, answers: &[&str]| {
+        play.set(|settings| settings.max_acquisition_duration = Duration::from_secs(45))
+            .go(answers)
+            .statuses()
+    };
+    let busy = ["503", "503", "503"];
+    assert_eq!(held(Play::of(ONE).sequential(), &busy), "retry, retry, fail");
+    assert_eq!(held(Play::of(ONE), &["503", "503", "503", "200"]), "retry, retry, retry, success");
+    // Every change of class begins a new cycle, but no new hold of the queue.
+    let mixed = ["503", "504", "503", "504", "503"];
+    assert_eq!(held(Play::of(ONE).sequential(), &mixed), "retry, retry, retry, retry, fail");
+    // A success ends the repeats, and the time they took.
+    let two = actions("{http: {url: 'http://h/1'}}, {http: {url: 'http://h/2'}}");
+    let parts = ["503", "503", "200", "503", "503", "200"];
+    assert_eq!(held(Play::of(&two).sequential(), &parts), "retry, retry, retry, retry, success");
+}
+
+#[test]
+fn err_10_the_mode_says_whether_time_in_the_ready_queue_counts() {
+    let answers = ["down", "late 15s", "down", "late 1h", "down"];
+    assert_eq!(play(ONE, &answers[..3]).statuses(), "retry, fail");
+    let text = format!("retry_duration_control: {{mode: run_and_suspending_durations}}{ERRORS}");
+    assert_eq!(Play::of(ONE).errors(&text).go(&answers).statuses(), "retry, retry, fail");
+}
+
+/// Three calls; the second and third use answers of those before them.
+const CHAIN: &str = "{http: {url: 'http://h/1', name: one, save: {id: '${response.body.id}'}}}, \
+     {http: {url: 'http://h/2/${response.body.id}', body: {id: '${response.body.id}'}, name: two}}, \
+     {http: {url: 'http://h/3', body: ['${responses.one.body.id}', '${responses.two.body.id}', '${vars.id}']}}";
+
+#[test]
+fn err_11_a_retry_resumes_at_the_failed_action_with_all_that_came_before() {
+    let answers =
+        ["200 {\"id\": 1}", "503 {\"id\": 8}", "down", "504", "200 {\"id\": 2}", "503 {\"id\": 9}", "200"];
+    let played = play(&actions(CHAIN), &answers);
+    let urls: Vec<&str> = played.http().iter().map(|call| call.url.as_str()).collect();
+    assert_eq!(
+        urls,
+        [
+            "http://h/1",
+            "http://h/2/1",
+            "http://h/2/1",
+            "http://h/2/1",
+            "http://h/2/1",
+            "http://h/3",
+            "http://h/3"
+        ]
+    );
+    for call in 1..=4 {
+        assert_eq!(played.body(call), json!({"id": 1}), "repeat {call} is the same call");
+    }
+    assert_eq!((played.body(5), played.body(6)), (json!([1, 2, 1]), json!([1, 2, 1])));
+    assert_eq!(played.path(), "success done");
+    let cursor = &played.ends[0].snapshot;
+    assert_eq!((cursor.state.as_deref(), cursor.action), (Some("a"), 1));
+}
+
+#[test]
+fn err_11_a_call_is_classified_by_the_url_that_was_called() {
+    // Rendered after the answer, the URLs would be others, or none at all.
+    for list in [
+        "{http: {url: 'http://h/1'}}, {http: {url: 'http://h/${response.body.id}'}}",
+        "{http: {url: 'http://h/1', request: r}}, {http: {url: 'http://h/2?to=${request.id}', request: s}}",
+    ] {
+        let played = play(&actions(list), &["200 {\"id\": 1}", "503", "404"]);
+        assert_eq!(played.statuses(), "retry, fail", "{list}");
+        assert!(played.error().message.starts_with("GET h/"), "{}", played.error().message);
+    }
+}
+
+#[test]
+fn err_2_what_the_scenario_expects_is_no_failure() {
+    let text = actions("{http: {url: 'http://h/a', expect: [404, 503]}}");
+    for answer in ["404", "503", "200"] {
+        assert_eq!(play(&text, &[answer]).statuses(), "success", "{answer}");
+    }
+    assert_eq!(play(&text, &["504", "200"]).statuses(), "retry, success");
+    let text = ERRORS.replace("[503, 504]", "[200]").replace("\"/**\"", "/a");
+    assert_eq!(Play::of(ONE).errors(&text).go(&["200", "200"]).statuses(), "retry, fail");
+}

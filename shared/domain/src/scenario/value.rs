@@ -1,0 +1,403 @@
+//! Values of a running scenario, and templates: YAML values with `${…}` inside.
+//!
+//! A plain path (`${params.msisdn}`, the great majority) is walked without the script engine.
+//! A string that is one `${…}` keeps the type of its value.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::script::{Code, CompileError, ROOTS, RunError, Scripting};
+
+/// Everything that expressions and scripts can name.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The order's parameters.
+    pub params: Arc<Value>,
+    /// Set by `save` and scripts; survives suspension.
+    pub vars: Map<String, Value>,
+    /// The answer to the last `http` action.
+    pub response: Option<Value>,
+    /// Answers to `http` actions that bear a name.
+    pub responses: Map<String, Value>,
+    /// Callbacks by the name of their request.
+    pub callbacks: Map<String, Value>,
+    /// What is known of the order: id, transactionId, attempt, …
+    pub order: Arc<Value>,
+    /// Named constants of the deployment.
+    pub config: Arc<Value>,
+    /// The time of this turn, by the database's clock.
+    pub now: Timestamp,
+    /// The request that the present action registers: `id` and `url`.
+    pub request: Option<Value>,
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        let empty = Arc::new(Value::Object(Map::new()));
+        Self {
+            params: empty.clone(),
+            vars: Map::new(),
+            response: None,
+            responses: Map::new(),
+            callbacks: Map::new(),
+            order: empty.clone(),
+            config: empty,
+            now: Timestamp::UNIX_EPOCH,
+            request: None,
+        }
+    }
+}
+
+impl Context {
+    /// The whole value under one of [`ROOTS`]; `None` where there is none yet.
+    #[must_use]
+    pub fn root(&self, name: &str) -> Option<Cow<'_, Value>> {
+        match name {
+            "params" => Some(Cow::Borrowed(&self.params)),
+            "vars" => Some(Cow::Owned(Value::Object(self.vars.clone()))),
+            "response" => self.response.as_ref().map(Cow::Borrowed),
+            "responses" => Some(Cow::Owned(Value::Object(self.responses.clone()))),
+            "callbacks" => Some(Cow::Owned(Value::Object(self.callbacks.clone()))),
+            "order" => Some(Cow::Borrowed(&self.order)),
+            "config" => Some(Cow::Borrowed(&self.config)),
+            "now" => Some(Cow::Owned(Value::String(self.now.to_string()))),
+            "request" => self.request.as_ref().map(Cow::Borrowed),
+            _ => None,
+        }
+    }
+
+    /// The value at a plain path, without copying the root it stands in.
+    fn at(&self, path: &[String]) -> Option<Cow<'_, Value>> {
+        let (root, rest) = path.split_first()?;
+        let map = match root.as_str() {
+            "vars" => Some(&self.vars),
+            "responses" => Some(&self.responses),
+            "callbacks" => Some(&self.callbacks),
+            _ => None,
+        };
+        let (start, rest) = match (map, rest.split_first()) {
+            (Some(map), Some((key, rest))) => (Cow::Borrowed(map.get(key)?), rest),
+            _ => (self.root(root)?, rest),
+        };
+        match start {
+            Cow::Borrowed(value) => {
+                rest.iter().try_fold(value, |value, key| value.get(key)).map(Cow::Borrowed)
+            }
+            Cow::Owned(value) if rest.is_empty() => Some(Cow::Owned(value)),
+            Cow::Owned(_) => None,
+        }
+    }
+}
+
+/// One `${…}`.
+#[derive(Debug)]
+pub enum Expression {
+    /// A root and keys: `params.address.city`.
+    Path(Vec<String>),
+    /// Anything else, in the script language.
+    Code(Code),
+}
+
+impl Expression {
+    fn compile(text: &str, scripting: &Scripting) -> Result<Self, CompileError> {
+        let path: Vec<String> = text.trim().split('.').map(str::to_owned).collect();
+        let plain = |key: &String| {
+            key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        if path.iter().all(plain) {
+            if let Some(root) = path.first().filter(|root| !ROOTS.contains(&root.as_str()))
+                && path.len() > 1
+            {
+                return Err(CompileError {
+                    message: format!("nothing is called `{root}` here; there are: {}", ROOTS.join(", ")),
+                    line: 1,
+                    column: 1,
+                });
+            }
+            if ROOTS.contains(&path[0].as_str()) {
+                return Ok(Self::Path(path));
+            }
+        }
+        scripting.compile_expression(text).map(Self::Code)
+    }
+
+    fn evaluate(&self, context: &Context, scripting: &Scripting) -> Result<Value, RunError> {
+        match self {
+            Self::Path(path) => context
+                .at(path)
+                .map(Cow::into_owned)
+                .ok_or_else(|| RunError::new(format!("there is no `{}`", path.join(".")))),
+            Self::Code(code) => scripting.evaluate(code, context),
+        }
+    }
+
+    /// Whether the value is the deployment's or the engine's own, not the client's.
+    fn is_trusted(&self) -> bool {
+        matches!(self, Self::Path(path) if path[0] == "config" || path[0] == "request")
+    }
+}
+
+/// A YAML value with `${…}` inside.
+#[derive(Debug)]
+pub enum Template {
+    /// No `${…}` anywhere inside.
+    Constant(Value),
+    /// A string that is one `${…}`: keeps the type.
+    Expression(Expression),
+    /// A string with text and `${…}`.
+    Text(Vec<Piece>),
+    /// A list of templates.
+    List(Vec<Template>),
+    /// A map of templates.
+    Map(Vec<(String, Template)>),
+}
+
+/// A part of a string.
+#[derive(Debug)]
+pub enum Piece {
+    /// As it stands.
+    Text(String),
+    /// To be replaced by its value.
+    Expression(Expression),
+}
+
+impl Template {
+    /// Compiles one string. `$${` stands for a literal `${`.
+    ///
+    /// # Errors
+    /// Line and column count inside the string.
+    pub fn compile(text: &str, scripting: &Scripting) -> Result<Self, CompileError> {
+        let mut pieces = Vec::new();
+        let mut literal = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find("${") {
+            let start = text.len() - rest.len() + at;
+            if rest[..at].ends_with('$') {
+                literal.push_str(&rest[..at - 1]);
+                literal.push_str("${");
+                rest = &rest[at + 2..];
+                continue;
+            }
+            literal.push_str(&rest[..at]);
+            let inside = &rest[at + 2..];
+            let Some(length) = closing_brace(inside) else {
+                return Err(located("`${` without its `}`", text, start));
+            };
+            if !literal.is_empty() {
+                pieces.push(Piece::Text(std::mem::take(&mut literal)));
+            }
+            let expression = Expression::compile(&inside[..length], scripting).map_err(|error| {
+                let place = located("", text, start + 2);
+                CompileError {
+                    column: if error.line == 1 { place.column + error.column - 1 } else { error.column },
+                    line: place.line + error.line - 1,
+                    message: error.message,
+                }
+            })?;
+            pieces.push(Piece::Expression(expression));
+            rest = &inside[length + 1..];
+        }
+        literal.push_str(rest);
+        if pieces.is_empty() {
+            return Ok(Self::Constant(Value::String(literal)));
+        }
+        if literal.is_empty()
+            && pieces.len() == 1
+            && let Some(Piece::Expression(expression)) = pieces.pop()
+        {
+            return Ok(Self::Expression(expression));
+        }
+        if !literal.is_empty() {
+            pieces.push(Piece::Text(literal));
+        }
+        Ok(Self::Text(pieces))
+    }
+
+    /// The value of the template.
+    ///
+    /// # Errors
+    /// A path that leads nowhere, a null inside text, an expression that fails.
+    pub fn render(&self, context: &Context, scripting: &Scripting) -> Result<Value, RunError> {
+        match self {
+            Self::Constant(value) => Ok(value.clone()),
+            Self::Expression(expression) => expression.evaluate(context, scripting),
+            Self::Text(pieces) => join(pieces, context, scripting, |_, text| text).map(Value::String),
+            Self::List(list) => list
+                .iter()
+                .map(|item| item.render(context, scripting))
+                .collect::<Result<_, _>>()
+                .map(Value::Array),
+            Self::Map(map) => map
+                .iter()
+                .map(|(key, value)| Ok((key.clone(), value.render(context, scripting)?)))
+                .collect::<Result<_, _>>()
+                .map(Value::Object),
+        }
+    }
+
+    /// The value as text.
+    ///
+    /// # Errors
+    /// As [`Template::render`]; null, lists and maps are no text.
+    pub fn render_text(&self, context: &Context, scripting: &Scripting) -> Result<String, RunError> {
+        scalar_text(self.render(context, scripting)?)
+    }
+
+    /// The value as a URL: what comes from the order is percent-encoded, so that a parameter
+    /// cannot change the path or the host; constants of the deployment are taken as they are.
+    ///
+    /// # Errors
+    /// As [`Template::render_text`].
+    pub fn render_url(&self, context: &Context, scripting: &Scripting) -> Result<String, RunError> {
+        match self {
+            Self::Text(pieces) => join(pieces, context, scripting, |expression, text| {
+                if expression.is_trusted() { text } else { percent_encode(&text) }
+            }),
+            other => other.render_text(context, scripting),
+        }
+    }
+
+    /// The text, where the template has no `${…}`.
+    #[must_use]
+    pub fn constant_text(&self) -> Option<&str> {
+        match self {
+            Self::Constant(Value::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+fn join(
+    pieces: &[Piece],
+    context: &Context,
+    scripting: &Scripting,
+    encode: impl Fn(&Expression, String) -> String,
+) -> Result<String, RunError> {
+    let mut out = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Expression(expression) => {
+                let text = scalar_text(expression.evaluate(context, scripting)?)?;
+                out.push_str(&encode(expression, text));
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn scalar_text(value: Value) -> Result<String, RunError> {
+    match value {
+        Value::String(text) => Ok(text),
+        Value::Bool(_) | Value::Number(_) => Ok(value.to_string()),
+        Value::Null => Err(RunError::new("null cannot stand inside text")),
+        Value::Array(_) | Value::Object(_) => Err(RunError::new("a list or a map cannot stand inside text")),
+    }
+}
+
+/// Percent-encodes all but the unreserved characters of RFC 3986.
+#[must_use]
+pub fn percent_encode(text: &str) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            // Writing into a String cannot fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
+/// Length of the code up to the brace that closes it; braces inside strings do not count.
+fn closing_brace(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut quote: Option<char> = None;
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(_), _) if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(open), _) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'' | '`') => quote = Some(c),
+            (None, '{') => depth += 1,
+            (None, '}') if depth == 0 => return Some(at),
+            (None, '}') => depth -= 1,
+            (None, _) => {}
+        }
+    }
+    None
+}
+
+fn located(message: &str, text: &str, offset: usize) -> CompileError {
+    let before = &text[..offset];
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
+    let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+    CompileError { message: message.to_owned(), line: number(line), column: number(column) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::super::script::Limits;
+    use super::*;
+    use serde_json::json;
+
+    fn render(text: &str) -> Result<Value, RunError> {
+        let scripting = Scripting::new(Limits::default());
+        Template::compile(text, &scripting).unwrap().render(&context(), &scripting)
+    }
+
+    fn context() -> Context {
+        Context {
+            params: Arc::new(json!({"n": 3, "who": "a/b?", "list": [1, 2], "none": null})),
+            vars: json!({"v": {"x": true}}).as_object().unwrap().clone(),
+            config: Arc::new(json!({"base": "http://h:1/x"})),
+            response: Some(json!({"status": 200, "body": {"id": "r-1"}})),
+            ..Context::default()
+        }
+    }
+
+    #[test]
+    fn scn_5_a_whole_expression_keeps_its_type() {
+        assert_eq!(render("${params.n}").unwrap(), json!(3));
+        assert_eq!(render("${params.n + 1}").unwrap(), json!(4));
+        assert_eq!(render("${vars.v}").unwrap(), json!({"x": true}));
+        assert_eq!(render("${params}").unwrap(), *context().params);
+        assert_eq!(render("${params.list[1]}").unwrap(), json!(2));
+        assert_eq!(render("${response.body.id}").unwrap(), json!("r-1"));
+        assert_eq!(render("${#{a: `}`}}").unwrap(), json!({"a": "}"}));
+    }
+
+    #[test]
+    fn scn_5_text_around_makes_text() {
+        assert_eq!(render("n=${params.n}, ${vars.v.x}").unwrap(), json!("n=3, true"));
+        assert_eq!(render("$${params.n} $x {y}").unwrap(), json!("${params.n} $x {y}"));
+        assert!(render("a ${params.none}").is_err());
+        assert!(render("a ${params.list}").is_err());
+        assert!(render("${params.absent}").is_err());
+    }
+
+    #[test]
+    fn scn_5_errors_name_the_place_inside_the_text() {
+        let scripting = Scripting::new(Limits::default());
+        let error = Template::compile("a\nb ${parms.x}", &scripting).unwrap_err();
+        assert_eq!((error.line, error.column), (2, 5));
+        assert!(Template::compile("x ${params.a", &scripting).is_err());
+    }
+
+    #[test]
+    fn a_parameter_cannot_change_the_path_of_a_url() {
+        let scripting = Scripting::new(Limits::default());
+        let url = Template::compile("${config.base}/p/${params.who}", &scripting).unwrap();
+        assert_eq!(url.render_url(&context(), &scripting).unwrap(), "http://h:1/x/p/a%2Fb%3F");
+    }
+}

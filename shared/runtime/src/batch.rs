@@ -1,0 +1,195 @@
+//! Batching: many items in one call, without making the first one wait.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+/// The handler went away before it answered: the process is ending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the batch was not carried out, because the process is ending")]
+pub struct Gone;
+
+/// What the caller of [`Batcher::submit`] gets where its item failed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Failed<E: std::error::Error> {
+    /// The handler failed, for this item alone or for all of its batch.
+    #[error(transparent)]
+    Handler(E),
+    /// The process is ending.
+    #[error(transparent)]
+    Gone(#[from] Gone),
+}
+
+type Waiting<T, R, E> = (T, oneshot::Sender<Result<R, Arc<E>>>);
+
+/// Gathers items and hands them to one function, which answers each. The first item is taken at
+/// once, and with it whatever else is there: under load batches grow by themselves while the one
+/// before them is at work. Cheap to clone.
+#[derive(Debug)]
+pub struct Batcher<T, R, E> {
+    sender: mpsc::Sender<Waiting<T, R, E>>,
+}
+
+impl<T, R, E> Clone for Batcher<T, R, E> {
+    fn clone(&self) -> Self {
+        Self { sender: self.sender.clone() }
+    }
+}
+
+/// How a batcher gathers.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Items in one call.
+    pub max: usize,
+    /// Calls at a time.
+    pub lanes: usize,
+    /// How long a batch waits for more when the one before was not alone: under load a few
+    /// milliseconds save a third of the work, when idle they would only cost time.
+    pub linger: Duration,
+}
+
+impl<T, R, E> Batcher<T, R, E>
+where
+    T: Clone + Send + Sync + 'static,
+    R: Send + 'static,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    /// Starts a batcher. `handle` answers each item of its slice, in order. Where it fails for a
+    /// batch of several and `concerns_one` says that one item may be the cause, each half is tried
+    /// alone, so that a bad item cannot fail the others.
+    pub fn start<H, F>(shape: Shape, concerns_one: fn(&E) -> bool, handle: H) -> Self
+    where
+        H: Fn(Arc<[T]>) -> F + Send + Sync + Clone + 'static,
+        F: Future<Output = Result<Vec<R>, E>> + Send,
+    {
+        // Twice a batch for each lane: one being carried out and one being gathered.
+        let (sender, receiver) = mpsc::channel(shape.max * shape.lanes * 2);
+        let receiver = Arc::new(tokio::sync::Mutex::new(receiver));
+        for _ in 0..shape.lanes {
+            let (receiver, handle) = (receiver.clone(), handle.clone());
+            tokio::spawn(async move {
+                let mut busy = false;
+                while let Some(waiting) = gather(&receiver, shape, busy).await {
+                    busy = waiting.len() > 1;
+                    carry_out(&handle, concerns_one, waiting).await;
+                }
+            });
+        }
+        Self { sender }
+    }
+
+    /// Hands an item in and waits for its answer.
+    ///
+    /// # Errors
+    /// What the handler said, or that there is none any more.
+    pub async fn submit(&self, item: T) -> Result<R, Failed<Arc<E>>>
+    where
+        Arc<E>: std::error::Error,
+    {
+        let (answer, answered) = oneshot::channel();
+        self.sender.send((item, answer)).await.map_err(|_| Gone)?;
+        answered.await.map_err(|_| Gone)?.map_err(Failed::Handler)
+    }
+}
+
+async fn gather<T, R, E>(
+    receiver: &tokio::sync::Mutex<mpsc::Receiver<Waiting<T, R, E>>>,
+    shape: Shape,
+    busy: bool,
+) -> Option<Vec<Waiting<T, R, E>>> {
+    let mut receiver = receiver.lock().await;
+    let mut waiting = Vec::new();
+    if receiver.recv_many(&mut waiting, shape.max).await == 0 {
+        return None;
+    }
+    if busy && waiting.len() < shape.max && !shape.linger.is_zero() {
+        tokio::time::sleep(shape.linger).await;
+    }
+    while waiting.len() < shape.max {
+        match receiver.try_recv() {
+            Ok(item) => waiting.push(item),
+            Err(_) => break,
+        }
+    }
+    Some(waiting)
+}
+
+async fn carry_out<T, R, E, H, F>(handle: &H, concerns_one: fn(&E) -> bool, waiting: Vec<Waiting<T, R, E>>)
+where
+    T: Clone + Send + Sync + 'static,
+    H: Fn(Arc<[T]>) -> F + Send + Sync,
+    F: Future<Output = Result<Vec<R>, E>> + Send,
+{
+    // Halves that are still to be tried, the first on top.
+    let mut open = vec![waiting];
+    while let Some(mut waiting) = open.pop() {
+        let items: Arc<[T]> = waiting.iter().map(|(item, _)| item.clone()).collect();
+        match handle(items).await {
+            Ok(answers) => {
+                for ((_, sender), answer) in waiting.into_iter().zip(answers) {
+                    // Who no longer waits has gone away; the work is done all the same.
+                    let _ = sender.send(Ok(answer));
+                }
+            }
+            Err(error) if waiting.len() > 1 && concerns_one(&error) => {
+                let second = waiting.split_off(waiting.len() / 2);
+                open.push(second);
+                open.push(waiting);
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                for (_, sender) in waiting {
+                    let _ = sender.send(Err(error.clone()));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    const SHAPE: Shape = Shape { max: 100, lanes: 1, linger: Duration::ZERO };
+
+    #[tokio::test]
+    async fn items_that_wait_together_are_carried_out_together_and_answered_each() {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = calls.clone();
+        let batcher: Batcher<u32, u32, std::io::Error> = Batcher::start(
+            SHAPE,
+            |_| true,
+            move |items: Arc<[u32]>| {
+                counted.fetch_add(1, Ordering::SeqCst);
+                async move { Ok(items.iter().map(|item| item * 2).collect()) }
+            },
+        );
+        let answers = futures_util::future::join_all((0..50).map(|item| batcher.submit(item))).await;
+        let answers: Vec<u32> = answers.into_iter().map(Result::unwrap).collect();
+        assert_eq!(answers, (0..50).map(|item| item * 2).collect::<Vec<_>>());
+        assert!(calls.load(Ordering::SeqCst) < 50);
+    }
+
+    #[tokio::test]
+    async fn one_bad_item_does_not_fail_its_neighbours() {
+        let batcher: Batcher<u32, u32, std::io::Error> = Batcher::start(
+            SHAPE,
+            |_| true,
+            |items: Arc<[u32]>| async move {
+                if items.contains(&13) { Err(std::io::Error::other("thirteen")) } else { Ok(items.to_vec()) }
+            },
+        );
+        let answers = futures_util::future::join_all((0..50).map(|item| batcher.submit(item))).await;
+        let failed: Vec<usize> = answers
+            .iter()
+            .enumerate()
+            .filter(|(_, answer)| answer.is_err())
+            .map(|(index, _)| index)
+            .collect();
+        assert_eq!(failed, [13]);
+    }
+}

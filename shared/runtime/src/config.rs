@@ -1,0 +1,331 @@
+//! The configuration: one YAML file for all services, overlaid by the environment, checked as a
+//! whole, and handed on as plain typed settings.
+//!
+//! Nothing here connects to anything or starts anything, and no default stands anywhere but in
+//! the table of keys. Settings hold secrets: they must never be logged as a whole.
+
+mod build;
+pub mod calls;
+mod keys;
+mod kind;
+mod load;
+mod page;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pagurus_domain::activation::{AgeGroups, Mode as ActivationMode};
+use pagurus_domain::document::Fault;
+use pagurus_domain::order::notification::AllowList;
+use pagurus_domain::retry::ErrorPolicy;
+use pagurus_domain::scenario::Bounds;
+
+pub use calls::{CallRules, Destination};
+
+/// Reads the file, if there is one, and the environment.
+///
+/// # Errors
+/// All faults of both: unknown keys, wrong values, unreadable files.
+pub fn load(
+    file: Option<&Path>,
+    environment: impl Iterator<Item = (String, String)>,
+) -> Result<Settings, Vec<Fault>> {
+    let text = match file {
+        Some(path) => load::read_text(path).map_err(|fault| vec![fault])?,
+        None => String::new(),
+    };
+    build::settings(load::values(&text, environment))
+}
+
+/// All faults of the text of a file; none if it can be used. The environment is not looked at.
+#[must_use]
+pub fn check(text: &str) -> Vec<Fault> {
+    build::settings(load::values(text, std::iter::empty())).err().unwrap_or_default()
+}
+
+/// Every key with its default and its meaning, as a file that could be used as it stands.
+#[must_use]
+pub fn defaults_page() -> String {
+    page::defaults()
+}
+
+/// The reference page of the documentation, in Markdown.
+#[must_use]
+pub fn reference_page() -> String {
+    page::reference()
+}
+
+/// Everything that can be set. Meanings of the fields: the page of defaults.
+#[derive(Clone)]
+pub struct Settings {
+    /// `node`
+    pub node: NodeSettings,
+    /// `database`
+    pub database: DatabaseSettings,
+    /// `broker`
+    pub broker: BrokerSettings,
+    /// `log`
+    pub log: LogSettings,
+    /// `intake`
+    pub intake: IntakeSettings,
+    /// `distribution`
+    pub distribution: DistributionSettings,
+    /// `dispatcher`
+    pub dispatcher: DispatcherSettings,
+    /// `worker`
+    pub worker: WorkerSettings,
+    /// `activation`
+    pub activation: ActivationSettings,
+    /// `recovery`
+    pub recovery: RecoverySettings,
+    /// `failover`
+    pub failover: FailoverSettings,
+    /// `shutdown`
+    pub shutdown: ShutdownSettings,
+    /// `scenario`, with `execution.state_classification.target`
+    pub scenario: Bounds,
+    /// `execution.error_handling`, with `retry_duration_control.mode`
+    pub errors: ErrorPolicy,
+    /// `resource_control`
+    pub resource_control: ResourceControlSettings,
+    /// `notify`
+    pub notify: NotifySettings,
+    /// `reply.allow`; direct reply-to is allowed besides.
+    pub reply: AllowList,
+    /// `config`: the constants and secrets of scenarios, always a JSON object.
+    pub constants: Arc<serde_json::Value>,
+}
+
+/// `node`
+#[derive(Clone, Debug)]
+pub struct NodeSettings {
+    /// None: role, host and process make the name.
+    pub name: Option<String>,
+    /// Health, metrics, and the API on intake.
+    pub listen: SocketAddr,
+    /// Between two signs of life.
+    pub heartbeat: Duration,
+    /// Silence after which a node is lost.
+    pub lost_after: Duration,
+}
+
+/// `database`
+#[derive(Clone)]
+pub struct DatabaseSettings {
+    /// With the password, if there is one.
+    pub url: String,
+    /// Connections for the main work.
+    pub work_connections: usize,
+    /// Connections for the API.
+    pub api_connections: usize,
+    /// Limit for connecting.
+    pub connect_timeout: Duration,
+    /// Limit for one statement.
+    pub statement_timeout: Duration,
+    /// Whether to migrate at start.
+    pub migrate: bool,
+}
+
+/// `broker`
+#[derive(Clone)]
+pub struct BrokerSettings {
+    /// With the password, if there is one.
+    pub url: String,
+    /// First part of all names.
+    pub prefix: String,
+    /// Limit for confirms.
+    pub confirm_timeout: Duration,
+    /// Unacknowledged messages of a consumer.
+    pub prefetch: u16,
+}
+
+/// The form of log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For machines, one object a line.
+    Json,
+}
+
+/// `log`
+#[derive(Clone, Debug)]
+pub struct LogSettings {
+    /// The form of lines.
+    pub format: LogFormat,
+    /// A level, or a filter by module.
+    pub level: String,
+}
+
+/// `intake`
+#[derive(Clone, Debug)]
+pub struct IntakeSettings {
+    /// Orders in one transaction.
+    pub batch: usize,
+    /// Bytes of one order.
+    pub max_body_bytes: usize,
+    /// Bytes of a batch of orders.
+    pub max_batch_body_bytes: usize,
+    /// Orders of a batch.
+    pub max_batch_orders: usize,
+    /// Whether the API may be open to other hosts; see [`Settings::check_public_access`].
+    pub public_confirmed: bool,
+    /// Base of callback URLs, without a slash at its end.
+    pub public_url: Option<String>,
+}
+
+/// `distribution`; the mode is always `simple` today.
+#[derive(Clone, Debug)]
+pub struct DistributionSettings {
+    /// Stages of parallel orders in progress.
+    pub parallel_count: usize,
+    /// Stages of sequential orders in progress.
+    pub sequential_count: usize,
+    /// Weight of high priority.
+    pub high: u32,
+    /// Weight of normal priority.
+    pub normal: u32,
+    /// Weight of low priority.
+    pub low: u32,
+    /// Attributes that make the flow of an order.
+    pub flow_attributes: Vec<String>,
+}
+
+/// `dispatcher`
+#[derive(Clone, Debug)]
+pub struct DispatcherSettings {
+    /// How long leadership lasts without renewal.
+    pub lease_ttl: Duration,
+    /// Between two searches for lost news.
+    pub reread: Duration,
+}
+
+/// `worker`
+#[derive(Clone, Debug)]
+pub struct WorkerSettings {
+    /// Stages at a time.
+    pub concurrency: usize,
+    /// Limit for connecting to a called system.
+    pub connect_timeout: Duration,
+    /// Limit for a call.
+    pub timeout: Duration,
+    /// Bytes of an answer.
+    pub max_response_bytes: usize,
+    /// What may be called.
+    pub calls: CallRules,
+}
+
+/// `activation`
+#[derive(Clone, Debug)]
+pub struct ActivationSettings {
+    /// How exactly orders are woken.
+    pub precision: Duration,
+    /// Orders in one transaction.
+    pub batch: usize,
+    /// Whether wake-ups are repeated.
+    pub mode: ActivationMode,
+    /// Least time before a repeat.
+    pub min_shift: Duration,
+    /// Groups of sleepers by the length of their sleep.
+    pub groups: AgeGroups,
+}
+
+/// `recovery`
+#[derive(Clone, Debug)]
+pub struct RecoverySettings {
+    /// Between two looks.
+    pub interval: Duration,
+    /// Orders in one transaction.
+    pub batch: usize,
+    /// Restarts of one stage.
+    pub max_restarts: u32,
+    /// Limit for a stage.
+    pub work_timeout: Duration,
+    /// Limit for an order without a change.
+    pub idle_timeout: Duration,
+    /// Limit for an order as a whole.
+    pub process_timeout: Option<Duration>,
+}
+
+/// `failover`
+#[derive(Clone, Debug)]
+pub struct FailoverSettings {
+    /// Age of the work that is taken over; none is any age.
+    pub interval: Option<Duration>,
+    /// Stages of one node in one pass.
+    pub batch: usize,
+}
+
+/// `shutdown`
+#[derive(Clone, Debug)]
+pub struct ShutdownSettings {
+    /// How long running work may go on.
+    pub grace: Duration,
+    /// Whether the rest is released to others.
+    pub release: bool,
+}
+
+/// `resource_control`
+#[derive(Clone, Debug)]
+pub struct ResourceControlSettings {
+    /// Retries of a sequential order.
+    pub max_acquisition_duration: Duration,
+    /// Synchronous part of a stage of a sequential order.
+    pub max_sync_duration: Duration,
+    /// Wait of a sequential order.
+    pub max_wait_sequential: Duration,
+    /// Wait of a parallel order.
+    pub max_wait_parallel: Duration,
+}
+
+/// `notify`
+#[derive(Clone, Debug)]
+pub struct NotifySettings {
+    /// Where notifications may go, with the default exchange.
+    pub allow: AllowList,
+    /// Before the first repeat.
+    pub retry_initial: Duration,
+    /// Before any repeat at most.
+    pub retry_max: Duration,
+}
+
+impl Settings {
+    /// Whether the API may listen where the settings say: without login only on this host, unless
+    /// somebody confirmed that the network around is trusted (UI-1).
+    ///
+    /// # Errors
+    /// The fault to show; only a process that serves the API has it.
+    pub fn check_public_access(&self) -> Result<(), Fault> {
+        if self.intake.public_confirmed || self.node.listen.ip().to_canonical().is_loopback() {
+            return Ok(());
+        }
+        let message = format!("the API would be open to everybody who reaches {}", self.node.listen);
+        Err(Fault::placed(None, "/node/listen", message)
+            .hint("listen on a loopback address, or set `intake.public_confirmed: true`"))
+    }
+}
+
+/// Constants hold secrets and URLs hold passwords, which must not get into logs by way of a debug
+/// line; the same for the two below.
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Settings").field("node", &self.node).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for DatabaseSettings {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("DatabaseSettings").finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for BrokerSettings {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("BrokerSettings").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

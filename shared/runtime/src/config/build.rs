@@ -1,0 +1,241 @@
+//! Makes the settings out of the values of the keys: the only place where a path meets a field.
+//! Checks what no single key can tell, such as one limit that must stay below another.
+
+mod take;
+mod trees;
+
+use std::time::Duration;
+
+use pagurus_domain::activation::AgeGroups;
+use pagurus_domain::document::Fault;
+use pagurus_domain::order::notification::Pattern;
+use pagurus_domain::scenario::{Bounds, script};
+
+use super::calls::CallRules;
+use super::load::Values;
+use super::{
+    ActivationSettings, BrokerSettings, DatabaseSettings, DispatcherSettings, DistributionSettings,
+    FailoverSettings, IntakeSettings, LogFormat, LogSettings, NodeSettings, NotifySettings, RecoverySettings,
+    ResourceControlSettings, Settings, ShutdownSettings, WorkerSettings,
+};
+
+/// The settings, or all faults in the order of the file.
+pub(super) fn settings(values: Values) -> Result<Settings, Vec<Fault>> {
+    let mut builder = Builder { values };
+    let settings = builder.settings();
+    builder.check_relations(&settings);
+    let mut faults = builder.values.faults;
+    if faults.is_empty() {
+        return Ok(settings);
+    }
+    faults.sort_by_key(|fault| (fault.at.is_none(), fault.at));
+    Err(faults)
+}
+
+struct Builder {
+    values: Values,
+}
+
+impl Builder {
+    fn settings(&mut self) -> Settings {
+        let broker = self.broker();
+        let reply_queues =
+            Pattern { queue: Some(format!("{}.reply.*", broker.prefix)), ..Pattern::default() };
+        Settings {
+            node: self.node(),
+            database: self.database(),
+            log: self.log(),
+            intake: self.intake(),
+            distribution: self.distribution(),
+            dispatcher: DispatcherSettings {
+                lease_ttl: self.duration("dispatcher.lease.ttl"),
+                reread: self.duration("dispatcher.reread"),
+            },
+            worker: self.worker(),
+            activation: self.activation(),
+            recovery: self.recovery(),
+            failover: FailoverSettings {
+                interval: Some(self.duration("failover.interval")).filter(|age| !age.is_zero()),
+                batch: self.size("failover.batch"),
+            },
+            shutdown: ShutdownSettings {
+                grace: self.duration("shutdown.grace"),
+                release: self.flag("shutdown.release"),
+            },
+            scenario: self.scenario(),
+            errors: self.errors(),
+            resource_control: self.resource_control(),
+            notify: self.notify(&broker.prefix),
+            reply: self.allow_list("reply.allow", &broker.prefix, String::new(), reply_queues),
+            constants: self.constants(),
+            broker,
+        }
+    }
+
+    fn node(&mut self) -> NodeSettings {
+        NodeSettings {
+            name: self.optional_text("node.name"),
+            listen: self.address("node.listen"),
+            heartbeat: self.duration("node.heartbeat"),
+            lost_after: self.duration("node.lost_after"),
+        }
+    }
+
+    fn database(&mut self) -> DatabaseSettings {
+        DatabaseSettings {
+            url: self.text("database.url"),
+            work_connections: self.size("database.work_connections"),
+            api_connections: self.size("database.api_connections"),
+            connect_timeout: self.duration("database.connect_timeout"),
+            statement_timeout: self.duration("database.statement_timeout"),
+            migrate: self.flag("database.migrate"),
+        }
+    }
+
+    fn broker(&mut self) -> BrokerSettings {
+        BrokerSettings {
+            url: self.text("broker.url"),
+            prefix: self.text("broker.prefix"),
+            confirm_timeout: self.duration("broker.confirm_timeout"),
+            prefetch: u16::try_from(self.count("broker.prefetch")).unwrap_or(u16::MAX),
+        }
+    }
+
+    fn log(&mut self) -> LogSettings {
+        let format = match self.text("log.format").as_str() {
+            "json" => LogFormat::Json,
+            _ => LogFormat::Text,
+        };
+        LogSettings { format, level: self.text("log.level") }
+    }
+
+    fn intake(&mut self) -> IntakeSettings {
+        let public_url = self.optional_text("intake.public_url");
+        IntakeSettings {
+            batch: self.size("intake.batch"),
+            max_body_bytes: self.size("intake.max_body_bytes"),
+            max_batch_body_bytes: self.size("intake.max_batch_body_bytes"),
+            max_batch_orders: self.size("intake.max_batch_orders"),
+            public_confirmed: self.flag("intake.public_confirmed"),
+            public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
+        }
+    }
+
+    fn distribution(&mut self) -> DistributionSettings {
+        DistributionSettings {
+            parallel_count: self.size("distribution.capacity.parallel_count"),
+            sequential_count: self.size("distribution.capacity.sequential_count"),
+            high: self.number("distribution.priorities.high"),
+            normal: self.number("distribution.priorities.normal"),
+            low: self.number("distribution.priorities.low"),
+            flow_attributes: self.texts("distribution.flows.attributes"),
+        }
+    }
+
+    fn worker(&mut self) -> WorkerSettings {
+        WorkerSettings {
+            concurrency: self.size("worker.concurrency"),
+            connect_timeout: self.duration("worker.http.connect_timeout"),
+            timeout: self.duration("worker.http.timeout"),
+            max_response_bytes: self.size("worker.http.max_response_bytes"),
+            calls: CallRules { allow: self.calls("worker.http.allow"), deny: self.calls("worker.http.deny") },
+        }
+    }
+
+    fn activation(&mut self) -> ActivationSettings {
+        let days = |days: u64| Duration::from_secs(days * 24 * 60 * 60);
+        let mode = self.text("activation.mode");
+        ActivationSettings {
+            precision: self.duration("activation.precision"),
+            batch: self.size("activation.batch"),
+            // The words of the table are those of the type; a test reads each of them.
+            mode: mode.parse().unwrap_or(super::ActivationMode::AtLeastOnce),
+            min_shift: self.duration("activation.min_shift"),
+            groups: AgeGroups {
+                youngest: days(self.count("activation.groups.sleep.youngest.age_in_days")),
+                middle: days(self.count("activation.groups.sleep.middle.age_in_days")),
+            },
+        }
+    }
+
+    fn recovery(&mut self) -> RecoverySettings {
+        RecoverySettings {
+            interval: self.duration("recovery.interval"),
+            batch: self.size("recovery.batch"),
+            max_restarts: self.number("recovery.max_restarts"),
+            work_timeout: self.duration("recovery.timeouts.work"),
+            idle_timeout: self.duration("recovery.timeouts.idle"),
+            process_timeout: self.optional_duration("recovery.timeouts.process"),
+        }
+    }
+
+    fn resource_control(&mut self) -> ResourceControlSettings {
+        ResourceControlSettings {
+            max_acquisition_duration: self.duration("resource_control.max_acquisition_duration"),
+            max_sync_duration: self.duration("resource_control.max_sync_duration"),
+            max_wait_sequential: self.duration("resource_control.max_wait_sequential"),
+            max_wait_parallel: self.duration("resource_control.max_wait_parallel"),
+        }
+    }
+
+    fn scenario(&mut self) -> Bounds {
+        Bounds {
+            max_states: self.size("scenario.max_states"),
+            max_vars_bytes: self.size("scenario.max_vars_bytes"),
+            min_sleep: self.duration("scenario.min_sleep"),
+            max_transitions_per_stage: self.number("scenario.max_transitions_per_stage"),
+            script: script::Limits {
+                max_operations: self.count("scenario.script.max_operations"),
+                max_string_bytes: self.size("scenario.script.max_string_bytes"),
+                max_elements: self.size("scenario.script.max_elements"),
+                max_call_depth: self.size("scenario.script.max_call_depth"),
+            },
+            target_steps: self.target_steps(),
+        }
+    }
+
+    fn notify(&mut self, prefix: &str) -> NotifySettings {
+        let own = format!("{prefix}.notifications");
+        let exchange = self.optional_text("notify.exchange").unwrap_or_else(|| own.clone());
+        let any_key = Pattern { exchange: Some(own), key: Some("*".into()), queue: None };
+        NotifySettings {
+            allow: self.allow_list("notify.allow", prefix, exchange, any_key),
+            retry_initial: self.duration("notify.retry.initial"),
+            retry_max: self.duration("notify.retry.max"),
+        }
+    }
+
+    /// What no single key can tell.
+    fn check_relations(&mut self, settings: &Settings) {
+        // Three signs of life must fit, or one lost packet would look like a lost node.
+        if settings.node.lost_after < 3 * settings.node.heartbeat {
+            let message = "must be at least three times `node.heartbeat`";
+            self.values.fault("node.lost_after", message);
+        }
+        if settings.intake.max_batch_body_bytes < settings.intake.max_body_bytes {
+            let message = "must not be less than `intake.max_body_bytes`";
+            self.values.fault("intake.max_batch_body_bytes", message);
+        }
+        if settings.activation.groups.middle < settings.activation.groups.youngest {
+            let message = "must not be less than `activation.groups.sleep.youngest.age_in_days`";
+            self.values.fault("activation.groups.sleep.middle.age_in_days", message);
+        }
+        if settings.notify.retry_max < settings.notify.retry_initial {
+            self.values.fault("notify.retry.max", "must not be less than `notify.retry.initial`");
+        }
+        let url = settings.intake.public_url.as_deref();
+        if url.is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
+            self.values.fault("intake.public_url", "must begin with `http://` or `https://`");
+        }
+        for (path, url, schemes) in [
+            ("database.url", &settings.database.url, ["postgres://", "postgresql://"]),
+            ("broker.url", &settings.broker.url, ["amqp://", "amqps://"]),
+        ] {
+            if !schemes.iter().any(|scheme| url.starts_with(scheme)) {
+                // The value is not shown: it may hold a password.
+                let message = format!("must begin with `{}` or `{}`", schemes[0], schemes[1]);
+                self.values.fault(path, message);
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Reads the values that are trees: ends, rules, allow lists, constants.
+
+use std::sync::Arc;
+
+use pagurus_domain::document::{Fault, Node};
+use pagurus_domain::order::notification::{AllowList, Pattern};
+use pagurus_domain::retry::{DurationControl, ErrorPolicy};
+
+use super::super::kind;
+use super::Builder;
+
+impl Builder {
+    pub(super) fn target_steps(&mut self) -> Vec<String> {
+        let path = "execution.state_classification.target";
+        let tree = self.tree(path);
+        let mut steps = Vec::new();
+        for (item, entries) in self.mappings(path, tree.as_ref(), &["step"]) {
+            match entries.into_iter().next() {
+                Some((_, step)) => steps.push(step),
+                None => self.values.push(path, Fault::new(&item, "", "the entry has no `step`")),
+            }
+        }
+        steps
+    }
+
+    pub(super) fn errors(&mut self) -> ErrorPolicy {
+        let path = "execution.error_handling";
+        let total = self.text("retry_duration_control.mode") == "total";
+        let Some(tree) = self.tree(path) else {
+            return ErrorPolicy::default();
+        };
+        match ErrorPolicy::read(&tree) {
+            // What stands nearer to the policies goes before the general key.
+            Ok(errors) if total || tree.get("retry_duration_control").is_some() => errors,
+            Ok(errors) => errors.with_duration_control(DurationControl::RunAndSuspending),
+            Err(faults) => {
+                for fault in faults {
+                    self.values.push(path, fault);
+                }
+                ErrorPolicy::default()
+            }
+        }
+    }
+
+    /// A list of patterns; where it is left out, `usual` alone.
+    pub(super) fn allow_list(
+        &mut self,
+        path: &'static str,
+        prefix: &str,
+        default_exchange: String,
+        usual: Pattern,
+    ) -> AllowList {
+        let mut list = AllowList { prefix: prefix.to_owned(), default_exchange, patterns: Vec::new() };
+        let tree = self.tree(path).filter(|tree| !tree.is_null());
+        if tree.is_none() {
+            list.patterns.push(usual);
+            return list;
+        }
+        for (item, entries) in self.mappings(path, tree.as_ref(), &["exchange", "key", "queue"]) {
+            let mut pattern = Pattern::default();
+            for (name, text) in entries {
+                match name {
+                    "exchange" => pattern.exchange = Some(text),
+                    "key" => pattern.key = Some(text),
+                    _ => pattern.queue = Some(text),
+                }
+            }
+            // A queue is written to straight, an exchange with a key: never both.
+            if pattern.exchange.is_some() == pattern.queue.is_some()
+                || (pattern.queue.is_some() && pattern.key.is_some())
+            {
+                let message = "an entry has `queue`, or `exchange` with or without `key`";
+                self.values.push(path, Fault::new(&item, "", message));
+            }
+            list.patterns.push(pattern);
+        }
+        list
+    }
+
+    pub(super) fn constants(&mut self) -> Arc<serde_json::Value> {
+        let empty = || serde_json::Value::Object(serde_json::Map::new());
+        let value = match self.tree("config") {
+            Some(tree) if tree.as_map().is_some() => tree.to_json(),
+            Some(tree) if !tree.is_null() => {
+                self.values.fault("config", format!("expected a mapping, found {}", tree.kind()));
+                empty()
+            }
+            _ => empty(),
+        };
+        Arc::new(value)
+    }
+
+    /// The items of a list of mappings, each with the texts under its known keys.
+    fn mappings(
+        &mut self,
+        path: &str,
+        tree: Option<&Node>,
+        known: &[&'static str],
+    ) -> Vec<(Node, Vec<(&'static str, String)>)> {
+        let Some(tree) = tree else { return Vec::new() };
+        let Some(items) = tree.as_list() else {
+            self.values.fault(path, format!("expected a list, found {}", tree.kind()));
+            return Vec::new();
+        };
+        let mut read = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            let pointer = format!("/{index}");
+            let Some(entries) = item.as_map() else {
+                let message = format!("expected a mapping, found {}", item.kind());
+                self.values.push(path, Fault::new(item, pointer, message));
+                continue;
+            };
+            let mut texts = Vec::new();
+            for (key, value) in entries {
+                let Some(name) = known.iter().find(|name| **name == key.name) else {
+                    let fault = Fault::unknown_key(key, &pointer, known.iter().copied());
+                    self.values.push(path, fault);
+                    continue;
+                };
+                match kind::text(value) {
+                    Ok(text) => texts.push((*name, text)),
+                    Err(message) => {
+                        let place = format!("{pointer}/{name}");
+                        self.values.push(path, Fault::new(value, place, message));
+                    }
+                }
+            }
+            read.push((item.clone(), texts));
+        }
+        read
+    }
+}

@@ -1,0 +1,170 @@
+//! The table of all configuration keys. It drives checking, the environment, the page of defaults
+//! and the reference; a key that does not stand here does not exist. Holds no logic about values.
+
+use super::kind::Kind::{self, *};
+
+/// One key of the configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Its path, with dots for nesting.
+    pub path: &'static str,
+    /// What its value must be.
+    pub kind: Kind,
+    /// The default as YAML; `~` where it follows from something else, which the meaning tells.
+    pub default: &'static str,
+    /// When a change takes effect.
+    pub change: Change,
+    /// What it is for, in a sentence.
+    pub meaning: &'static str,
+}
+
+/// When a changed key can take effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// While the process runs.
+    Live,
+    /// Only when the process starts again.
+    Restart,
+}
+
+use Change::{Live, Restart};
+
+/// The key of a path.
+pub(super) fn find(path: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.path == path)
+}
+
+/// The key whose value is a tree and holds this path.
+pub(super) fn find_tree(path: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| {
+        matches!(setting.kind, Tree(_))
+            && path.strip_prefix(setting.path).is_some_and(|rest| rest.starts_with('.'))
+    })
+}
+
+/// The names that may stand directly under a section, the empty path being the whole file; none
+/// if there is no such section.
+pub(super) fn names_under(section: &str) -> Vec<&'static str> {
+    let mut names: Vec<&str> = SETTINGS
+        .iter()
+        .filter_map(|setting| match section {
+            "" => Some(setting.path),
+            section => setting.path.strip_prefix(section)?.strip_prefix('.'),
+        })
+        .filter_map(|rest| rest.split('.').next())
+        .collect();
+    names.dedup();
+    names
+}
+
+const fn key(
+    path: &'static str,
+    kind: Kind,
+    default: &'static str,
+    change: Change,
+    meaning: &'static str,
+) -> Setting {
+    Setting { path, kind, default, change, meaning }
+}
+
+/// A count from 1 up, for what would stand still with none.
+const POSITIVE: Kind = Count { least: 1, most: u32::MAX as u64 };
+/// Connections of one process; Postgres allows 100 in all by default.
+const CONNECTIONS: Kind = Count { least: 1, most: 1000 };
+
+// One line for each key, so that the table can be read as one.
+#[rustfmt::skip]
+pub(super) static SETTINGS: &[Setting] = &[
+    key("node.name", OptionalText, "~", Restart, "Name of the node in the registry and in logs; left out: `<role>-<host>-<pid>`."),
+    key("node.listen", Address, "127.0.0.1:0", Restart, "Address of health, readiness and metrics, and of the API on intake; port 0 takes a free one."),
+    key("node.heartbeat", Duration, "3s", Live, "How often a node reports that it lives."),
+    key("node.lost_after", Duration, "12s", Live, "A node that has been silent for so long is lost, and its work is taken over."),
+
+    key("database.url", Secret, "postgres://pagurus@127.0.0.1:5432/pagurus", Restart, "Where Postgres is."),
+    key("database.work_connections", CONNECTIONS, "4", Restart, "Connections for the main work of a process."),
+    key("database.api_connections", CONNECTIONS, "4", Restart, "Connections for the API, apart from the work so that neither starves the other."),
+    key("database.connect_timeout", Duration, "5s", Restart, "Limit for opening a connection."),
+    key("database.statement_timeout", Duration, "10s", Restart, "Limit for one statement."),
+    key("database.migrate", Flag, "true", Restart, "Whether a process brings the schema up to date when it starts."),
+
+    key("broker.url", Secret, "amqp://127.0.0.1:5672/%2f", Restart, "Where RabbitMQ is, with the virtual host."),
+    key("broker.prefix", Name, "pagurus", Restart, "First part of the names of exchanges and queues, so that installations can share a broker."),
+    key("broker.confirm_timeout", Duration, "10s", Restart, "How long the broker may take to confirm a message."),
+    key("broker.prefetch", Count { least: 1, most: 65_535 }, "2000", Restart, "Messages that a consumer may hold unacknowledged."),
+
+    key("log.format", Choice(&["text", "json"]), "text", Restart, "Form of log lines."),
+    key("log.level", Text, "info", Live, "Least level that is logged, or a filter such as `info,pagurus_worker=debug`."),
+
+    key("intake.batch", POSITIVE, "1000", Live, "Orders that are registered in one transaction at most."),
+    key("intake.max_body_bytes", Bytes, "1MiB", Live, "Longest body of one order."),
+    key("intake.max_batch_body_bytes", Bytes, "16MiB", Live, "Longest body of a batch of orders."),
+    key("intake.max_batch_orders", POSITIVE, "10000", Live, "Orders in one batch at most."),
+    key("intake.public_confirmed", Flag, "false", Restart, "Confirms that the API may be reached without login from beyond this host."),
+    key("intake.public_url", OptionalText, "~", Live, "Base of the callback URLs that called systems get; left out: `http://` and the address of the intake."),
+
+    key("distribution.mode", Later { now: &["simple"], later: &["rated_flows", "stopped_flows", "limited_flows"] }, "simple", Live, "How capacity is shared among flows."),
+    key("distribution.capacity.parallel_count", POSITIVE, "2000", Live, "Stages of parallel orders in progress at most."),
+    key("distribution.capacity.sequential_count", POSITIVE, "2000", Live, "Stages of sequential orders in progress at most."),
+    key("distribution.priorities.high", POSITIVE, "70", Live, "Weight of orders of high priority."),
+    key("distribution.priorities.normal", POSITIVE, "25", Live, "Weight of orders of normal priority."),
+    key("distribution.priorities.low", POSITIVE, "5", Live, "Weight of orders of low priority."),
+    key("distribution.flows.attributes", Texts, "[scenario]", Restart, "Attributes of an order whose values make its flow."),
+
+    key("dispatcher.lease.ttl", Duration, "3s", Restart, "How long the active dispatcher may be silent before a standby takes over."),
+    key("dispatcher.reread", Duration, "2s", Live, "How often the tables are searched for ready orders whose news was lost."),
+
+    key("worker.concurrency", POSITIVE, "2000", Live, "Stages that one worker runs at a time."),
+    key("worker.http.connect_timeout", Duration, "5s", Live, "Limit for connecting to a called system."),
+    key("worker.http.timeout", Duration, "30s", Live, "Limit for a call whose action sets none."),
+    key("worker.http.max_response_bytes", Bytes, "1MiB", Live, "Longest answer that is read."),
+    key("worker.http.allow", Calls, "['*']", Live, "Hosts (`name`, `*.name`, `name:port`) and networks (`10.0.0.0/8`) that may be called; an entry other than `*` overrides `worker.http.deny`."),
+    key("worker.http.deny", Calls, "[169.254.0.0/16, 'fe80::/10']", Live, "Hosts and networks that may not be called; by default the link-local ones, where clouds keep their secrets."),
+
+    key("activation.precision", Duration, "100ms", Live, "How exactly suspended orders are woken."),
+    key("activation.batch", POSITIVE, "1000", Live, "Orders that are woken in one transaction at most."),
+    key("activation.mode", Choice(&["at_least_once", "at_least_once_inprogress", "at_most_once"]), "at_least_once", Live, "Whether a wake-up that nobody took is repeated; the third is not for production."),
+    key("activation.min_shift", Duration, "30s", Live, "Least time before a wake-up is repeated."),
+    key("activation.groups.sleep.youngest.age_in_days", Count { least: 0, most: 36_500 }, "1", Live, "Longest sleep of the youngest group, in days."),
+    key("activation.groups.sleep.middle.age_in_days", Count { least: 0, most: 36_500 }, "30", Live, "Longest sleep of the middle group, in days; longer ones are the oldest group."),
+
+    key("recovery.interval", Duration, "1s", Live, "How often overdue work is looked for."),
+    key("recovery.batch", POSITIVE, "500", Live, "Orders that are recovered in one transaction at most."),
+    key("recovery.max_restarts", Count { least: 0, most: 1000 }, "5", Live, "Restarts of one stage before its order is taken for poison and fails."),
+    key("recovery.timeouts.work", Duration, "5m", Live, "How long a stage may run before it is taken for lost."),
+    key("recovery.timeouts.idle", Duration, "6h", Live, "How long an order may stay unchanged before somebody looks why."),
+    key("recovery.timeouts.process", OptionalDuration, "~", Live, "How long an order may take in all; left out: any time."),
+
+    key("failover.interval", DurationOrZero, "7d", Live, "Only work handed out within this time is taken over from lost nodes; `0` sets no limit."),
+    key("failover.batch", POSITIVE, "10", Live, "Stages taken over for one node in one pass, so that the load spreads."),
+
+    key("shutdown.grace", DurationOrZero, "30s", Live, "How long running work may go on after the signal to stop."),
+    key("shutdown.release", Flag, "true", Live, "Whether work still running then is handed to others; otherwise it is ended as canceled."),
+
+    key("scenario.max_states", POSITIVE, "30", Live, "States of one scenario at most."),
+    key("scenario.max_vars_bytes", Bytes, "256KiB", Live, "Longest `vars` of one order, as JSON."),
+    key("scenario.min_sleep", DurationOrZero, "20s", Live, "Shortest sleep; a shorter one is lengthened to it."),
+    key("scenario.max_transitions_per_stage", POSITIVE, "1000", Live, "Transitions of one stage at most, against scenarios that run in circles."),
+    key("scenario.script.max_operations", POSITIVE, "100000", Live, "Operations of one run of a script; so many take a few milliseconds."),
+    key("scenario.script.max_string_bytes", Bytes, "256KiB", Live, "Longest text that a script may make."),
+    key("scenario.script.max_elements", POSITIVE, "10000", Live, "Elements of the longest list or map that a script may make."),
+    key("scenario.script.max_call_depth", Count { least: 1, most: 64 }, "32", Live, "How deep functions of a script may call each other."),
+
+    key("execution.state_classification.target", Tree("a list of `step: NAME`"), "[{step: done}, {step: rolled_back}]", Live, "Ends that count as target in scenarios that name none; case does not matter."),
+    key("execution.error_handling", Tree("rules and policies"), "{}", Live, "Classification of failures and policies for retries."),
+    key("retry_duration_control.mode", Choice(&["total", "run_and_suspending_durations"]), "total", Live, "Which time counts against the limits of a retry cycle: all, or all but the time between due and begun."),
+
+    key("resource_control.max_acquisition_duration", Duration, "1h", Live, "How long a sequential order may hold its queue in retries."),
+    key("resource_control.max_sync_duration", Duration, "5m", Live, "Longest synchronous part of a stage of a sequential order."),
+    key("resource_control.max_wait_sequential", Duration, "3600s", Live, "Longest wait for callbacks of a sequential order."),
+    key("resource_control.max_wait_parallel", Duration, "8035200s", Live, "Longest wait for callbacks of a parallel order."),
+
+    key("notify.exchange", OptionalText, "~", Live, "Exchange of notifications that name only a key; left out: `<broker.prefix>.notifications`."),
+    key("notify.allow", Tree("a list of `exchange`, `key`, `queue` patterns"), "~", Live, "Where notifications may go, with `*` in names; left out: `<broker.prefix>.notifications` with any key."),
+    key("notify.retry.initial", Duration, "1s", Live, "Wait before a notification is sent again the first time; doubled each time."),
+    key("notify.retry.max", Duration, "5m", Live, "Longest wait before a notification is sent again."),
+    key("reply.allow", Tree("a list of `exchange`, `key`, `queue` patterns"), "~", Live, "Where receipts may go besides direct reply-to, with `*` in names; left out: queues `<broker.prefix>.reply.*`."),
+
+    key("config", Tree("a mapping of names and values"), "{}", Live, "Named constants and secrets that scenarios read as `config.NAME`; never logged."),
+
+    key("access.mode", Later { now: &["public"], later: &["ldap", "oidc"] }, "public", Restart, "Who may use the API and the control centre."),
+];

@@ -1,0 +1,256 @@
+//! Brings together what the file and the environment say about each key of the table, and reports
+//! all that is wrong with it. Must never give a key a meaning: that is done when the settings are
+//! built.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pagurus_domain::document::{self, Fault, Key, Limits, Node, Position, Value, nearest, pointer_to};
+
+use super::keys::{self, Setting};
+use super::kind::{Kind, Typed};
+
+/// What environment variables of the configuration begin with.
+const PREFIX: &str = "PAGURUS__";
+
+/// The place of values that do not stand in the file.
+const NOWHERE: Position = Position { line: 0, column: 0 };
+
+/// Where a value came from.
+#[derive(Clone, Debug)]
+enum Origin {
+    File,
+    Variable(String),
+}
+
+/// A value of the file or of the environment.
+#[derive(Debug)]
+struct Found {
+    node: Node,
+    origin: Origin,
+}
+
+/// The value of every key, and what is wrong so far.
+#[derive(Debug)]
+pub(super) struct Values {
+    found: BTreeMap<&'static str, Found>,
+    typed: BTreeMap<&'static str, Typed>,
+    pub(super) faults: Vec<Fault>,
+}
+
+/// Reads the text of the file, empty where there is none, and lays the environment over it.
+pub(super) fn values(text: &str, environment: impl Iterator<Item = (String, String)>) -> Values {
+    let mut values = Values { found: BTreeMap::new(), typed: BTreeMap::new(), faults: Vec::new() };
+    match document::parse(text, &Limits::default()) {
+        Ok(tree) => values.take_section("", "", &tree),
+        Err(faults) => values.faults.extend(faults),
+    }
+    for (name, value) in environment {
+        if let Some(rest) = name.strip_prefix(PREFIX) {
+            let path = rest.split("__").collect::<Vec<_>>().join(".").to_lowercase();
+            if let Err(message) = values.take_variable(&name, &path, &value) {
+                values.faults.push(Fault::placed(None, &name, message));
+            }
+        }
+    }
+    values.type_all();
+    values
+}
+
+/// Reads a file into text.
+pub(super) fn read_text(path: &Path) -> Result<String, Fault> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Fault::placed(None, "", format!("cannot read `{}`: {error}", path.display())))
+}
+
+impl Values {
+    /// The value of a key, its default where nothing else was said.
+    pub(super) fn typed(&self, path: &str) -> Option<&Typed> {
+        self.typed.get(path)
+    }
+
+    /// Reports a value of which the reader of the settings does not approve.
+    pub(super) fn fault(&mut self, path: &str, message: impl Into<String>) {
+        let node = self.found.get(path).map(|found| found.node.clone());
+        let node = node.unwrap_or_else(|| Node::new(Value::Null, NOWHERE));
+        self.push(path, Fault::new(&node, "", message));
+    }
+
+    /// Adds a fault inside a value, whose pointer is relative to the value.
+    pub(super) fn push(&mut self, path: &str, fault: Fault) {
+        let pointer = format!("/{}{}", path.replace('.', "/"), fault.pointer);
+        let at = fault.at.filter(|at| *at != NOWHERE);
+        let message = match self.found.get(path).map(|found| &found.origin) {
+            Some(Origin::Variable(name)) if at.is_none() => format!("{} ({name})", fault.message),
+            _ => fault.message,
+        };
+        self.faults.push(Fault { at, pointer, message, hint: fault.hint });
+    }
+
+    fn take_section(&mut self, path: &str, pointer: &str, node: &Node) {
+        let Some(entries) = node.as_map() else {
+            if !node.is_null() {
+                let message = format!("expected a mapping, found {}", node.kind());
+                self.faults.push(Fault::new(node, pointer, message));
+            }
+            return;
+        };
+        let names = keys::names_under(path);
+        for (key, value) in entries {
+            let inner = if path.is_empty() { key.name.clone() } else { format!("{path}.{}", key.name) };
+            let inner_pointer = pointer_to(pointer, &key.name);
+            if let Some(setting) = keys::find(&inner) {
+                // Nothing after a key is the same as no key.
+                if !value.is_null() {
+                    let found = Found { node: value.clone(), origin: Origin::File };
+                    self.found.insert(setting.path, found);
+                }
+            } else if names.contains(&key.name.as_str()) {
+                self.take_section(&inner, &inner_pointer, value);
+            } else {
+                self.faults.push(unknown(key, pointer, &names));
+            }
+        }
+    }
+
+    fn take_variable(&mut self, name: &str, path: &str, raw: &str) -> Result<(), String> {
+        if raw.is_empty() {
+            return Ok(());
+        }
+        let origin = Origin::Variable(name.to_owned());
+        let from_file = path.strip_suffix("_file").filter(|base| {
+            keys::find(base).is_some_and(|setting| setting.kind == Kind::Secret)
+                || (keys::find(path).is_none() && base.starts_with("config."))
+        });
+        let (path, node) = match from_file {
+            Some(base) => (base, secret_of(raw)?),
+            None => {
+                let is_text = keys::find(path).is_some_and(|setting| setting.kind.is_text());
+                (path, node_of(raw, is_text))
+            }
+        };
+        if let Some(setting) = keys::find(path) {
+            self.found.insert(setting.path, Found { node, origin });
+            return Ok(());
+        }
+        let Some(setting) = keys::find_tree(path) else {
+            return Err(unknown_variable(name));
+        };
+        let parts: Vec<&str> = path[setting.path.len() + 1..].split('.').collect();
+        match self.found.get_mut(setting.path) {
+            Some(found) => insert(&mut found.node, &parts, node),
+            None => {
+                let mut tree = Node::new(Value::Map(Vec::new()), NOWHERE);
+                insert(&mut tree, &parts, node);
+                self.found.insert(setting.path, Found { node: tree, origin });
+            }
+        }
+        Ok(())
+    }
+
+    fn type_all(&mut self) {
+        for setting in keys::SETTINGS {
+            let read = match self.found.get(setting.path) {
+                Some(found) => setting.kind.read(&found.node),
+                None => Ok(default_of(setting)),
+            };
+            let typed = read.unwrap_or_else(|message| {
+                self.fault(setting.path, message);
+                // Building goes on with the default, so that it can report more.
+                default_of(setting)
+            });
+            self.typed.insert(setting.path, typed);
+        }
+    }
+}
+
+/// The default of a key. A test reads all of them, so nothing is absent that should not be.
+pub(super) fn default_of(setting: &Setting) -> Typed {
+    document::parse(setting.default, &Limits::default())
+        .ok()
+        .and_then(|node| setting.kind.read(&node).ok())
+        .unwrap_or(Typed::Absent)
+}
+
+fn unknown(key: &Key, pointer: &str, names: &[&str]) -> Fault {
+    let fault = Fault::unknown_key(key, pointer, names.iter().copied());
+    if fault.hint.is_some() {
+        return fault;
+    }
+    // The right name in the wrong place is the other usual mistake.
+    let ending = format!(".{}", key.name);
+    let elsewhere =
+        keys::SETTINGS.iter().find(|setting| setting.path.ends_with(&ending) || setting.path == key.name);
+    match elsewhere {
+        Some(setting) => fault.hint(format!("did you mean `{}`?", setting.path)),
+        None => fault,
+    }
+}
+
+fn unknown_variable(name: &str) -> String {
+    let names: Vec<String> = keys::SETTINGS
+        .iter()
+        .map(|setting| format!("{PREFIX}{}", setting.path.replace('.', "__").to_uppercase()))
+        .collect();
+    match nearest(name, names.iter().map(String::as_str)) {
+        Some(known) => format!("unknown key in the environment; did you mean `{known}`?"),
+        None => "unknown key in the environment".to_owned(),
+    }
+}
+
+/// The value of a variable: a YAML scalar or list; what is no YAML is text as it stands.
+fn node_of(raw: &str, is_text: bool) -> Node {
+    // Passwords and URLs may hold `#` or `: `; only quotes at the start ask for YAML.
+    let as_it_stands = is_text && !raw.starts_with(['"', '\'']);
+    let read = if as_it_stands { None } else { document::parse(raw, &Limits::default()).ok() };
+    let node = read.unwrap_or_else(|| Node::new(Value::String(raw.to_owned()), NOWHERE));
+    without_places(node)
+}
+
+fn secret_of(path: &str) -> Result<Node, String> {
+    let text = read_text(Path::new(path)).map_err(|fault| fault.message)?;
+    let secret = text.trim_end_matches(['\n', '\r']).to_owned();
+    Ok(Node::new(Value::String(secret), NOWHERE))
+}
+
+/// Places in a variable would be taken for places in the file.
+fn without_places(mut node: Node) -> Node {
+    node.at = NOWHERE;
+    match &mut node.value {
+        Value::List(items) => {
+            for item in items {
+                *item = without_places(std::mem::replace(item, Node::new(Value::Null, NOWHERE)));
+            }
+        }
+        Value::Map(entries) => {
+            for (key, value) in entries {
+                key.at = NOWHERE;
+                *value = without_places(std::mem::replace(value, Node::new(Value::Null, NOWHERE)));
+            }
+        }
+        _ => {}
+    }
+    node
+}
+
+/// Puts a value into a tree, making mappings on the way.
+fn insert(tree: &mut Node, parts: &[&str], value: Node) {
+    let Some((first, rest)) = parts.split_first() else {
+        *tree = value;
+        return;
+    };
+    if tree.as_map().is_none() {
+        tree.value = Value::Map(Vec::new());
+    }
+    let Value::Map(entries) = &mut tree.value else {
+        return;
+    };
+    // Variables are written in capitals, so the case of the file's names cannot count.
+    let place = entries.iter().position(|(key, _)| key.name.eq_ignore_ascii_case(first));
+    let place = place.unwrap_or_else(|| {
+        let key = Key { name: (*first).to_owned(), at: NOWHERE };
+        entries.push((key, Node::new(Value::Null, NOWHERE)));
+        entries.len() - 1
+    });
+    insert(&mut entries[place].1, rest, value);
+}

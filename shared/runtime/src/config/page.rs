@@ -1,0 +1,82 @@
+//! The two pages that show every key with its default and its meaning: one as YAML, one as
+//! Markdown for the documentation. Made from the table, so that they cannot disagree with it.
+
+use super::keys::{Change, SETTINGS, Setting};
+use super::kind::Kind;
+
+/// See [`super::defaults_page`].
+pub(super) fn defaults() -> String {
+    let mut page = String::from(
+        "# Every key of the configuration with its default. `~` is left out: see the meaning.\n\
+         # (restart) marks keys that can never change while a process runs.\n",
+    );
+    let mut before: Vec<&str> = Vec::new();
+    for setting in SETTINGS {
+        let parts: Vec<&str> = setting.path.split('.').collect();
+        let (name, sections) = match parts.split_last() {
+            Some((name, sections)) => (*name, sections),
+            None => continue,
+        };
+        let shared = sections.iter().zip(&before).take_while(|(one, two)| one == two).count();
+        if shared == 0 {
+            page.push('\n');
+        }
+        for (depth, section) in sections.iter().enumerate().skip(shared) {
+            page.push_str(&format!("{}{section}:\n", "  ".repeat(depth)));
+        }
+        let indent = "  ".repeat(sections.len());
+        let restart = if setting.change == Change::Restart { " (restart)" } else { "" };
+        page.push_str(&format!(
+            "{indent}# {} {}.{restart}\n{indent}{name}: {}\n",
+            setting.meaning,
+            sentence(&setting.kind.describe()),
+            setting.default
+        ));
+        before = sections.to_vec();
+    }
+    page
+}
+
+/// See [`super::reference_page`].
+pub(super) fn reference() -> String {
+    let mut page = String::from(
+        "# Configuration\n\n\
+         <!-- Made from the table of keys by a test of pagurus-runtime; run it with\n     \
+         UPDATE_GENERATED=1 to write this page anew. -->\n\n\
+         All services read one YAML file. Dots in the table stand for nesting. Unknown keys are\n\
+         refused. A key can also be given by the environment: `worker.http.timeout` is\n\
+         `PAGURUS__WORKER__HTTP__TIMEOUT`; the value is read as YAML, so quotes keep a number a\n\
+         text. Secrets may stand in files: `PAGURUS__DATABASE__URL_FILE` names one. The environment\n\
+         goes before the file.\n\n\
+         Durations are written `500ms`, `5s`, `1h30m`, `2d`; bytes `65536`, `64KiB`, `1MiB`.\n\
+         *Live* keys are made to change while a process runs; reading the file again is not available\n\
+         yet, so today every change takes effect when the process starts again.\n\n\
+         | Key | Value | Default | Change | Meaning |\n|---|---|---|---|---|\n",
+    );
+    for setting in SETTINGS {
+        page.push_str(&row(setting));
+    }
+    page
+}
+
+fn row(setting: &Setting) -> String {
+    let default = match (setting.kind, setting.default) {
+        (_, "~") => "–".to_owned(),
+        (_, default) => format!("`{default}`"),
+    };
+    let change = match setting.change {
+        Change::Live => "live",
+        Change::Restart => "restart",
+    };
+    let kind = match setting.kind {
+        Kind::Secret => "text, secret".to_owned(),
+        kind => kind.describe(),
+    };
+    format!("| `{}` | {kind} | {default} | {change} | {} |\n", setting.path, setting.meaning)
+}
+
+/// The same text with a capital at its start.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,300 @@
+//! Tests of the configuration: texts and environments in, settings and faults out.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+use std::collections::BTreeSet;
+
+use pagurus_domain::retry::{Interaction, Outcome};
+
+use super::*;
+
+fn with(text: &str, environment: &[(&str, &str)]) -> Result<Settings, Vec<String>> {
+    let pairs = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    build::settings(load::values(text, pairs))
+        .map_err(|faults| faults.iter().map(ToString::to_string).collect())
+}
+
+fn faults(text: &str) -> Vec<String> {
+    check(text).iter().map(ToString::to_string).collect()
+}
+
+/// A file of its own, removed when the test ends.
+struct File(std::path::PathBuf);
+
+impl File {
+    fn new(name: &str, text: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("pagurus-{}-{name}", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // Nothing depends on it: the system cleans its temporary files as well.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn every_default_is_read_by_the_kind_of_its_key() {
+    let settings = load(None, std::iter::empty()).unwrap();
+    assert_eq!(settings.node.heartbeat, Duration::from_secs(3));
+    assert_eq!(settings.broker.prefetch, 2000);
+    assert_eq!(settings.intake.max_body_bytes, 1 << 20);
+    assert_eq!(settings.failover.interval, Some(Duration::from_secs(7 * 24 * 3600)));
+    assert_eq!(settings.recovery.process_timeout, None);
+    assert_eq!(settings.distribution.flow_attributes, ["scenario"]);
+    assert_eq!(settings.scenario.target_steps, ["done", "rolled_back"]);
+    assert_eq!(settings.errors, ErrorPolicy::default());
+    assert_eq!(*settings.constants, serde_json::json!({}));
+    let usual = Bounds::default();
+    assert_eq!(settings.scenario.script, usual.script);
+    assert_eq!(settings.scenario.max_states, usual.max_states);
+    assert_eq!(settings.activation.groups, AgeGroups::default());
+    for setting in keys::SETTINGS {
+        let optional = setting.default == "~";
+        assert_eq!(
+            load::default_of(setting) == kind::Typed::Absent,
+            optional && !matches!(setting.kind, kind::Kind::Tree(_)),
+            "{}",
+            setting.path
+        );
+    }
+}
+
+#[test]
+fn every_key_stands_once_and_is_read() {
+    let paths: BTreeSet<_> = keys::SETTINGS.iter().map(|setting| setting.path).collect();
+    assert_eq!(paths.len(), keys::SETTINGS.len());
+    let builder = concat!(include_str!("build.rs"), include_str!("build/trees.rs"));
+    for setting in keys::SETTINGS {
+        let is_read = builder.contains(&format!("\"{}\"", setting.path));
+        // These have one value today, which the kind enforces.
+        let is_fixed = ["distribution.mode", "access.mode"].contains(&setting.path);
+        assert!(is_read != is_fixed, "{}", setting.path);
+        assert!(setting.meaning.ends_with('.'), "{}", setting.path);
+    }
+}
+
+#[test]
+fn all_faults_are_told_at_once_with_their_places() {
+    let text = "\
+worker:
+  concurency: 5
+  http: {timeout: 0, max_response_bytes: 12x}
+databse: {}
+parallel_count: 7
+node:
+  listen: localhost:80
+  heartbeat: 10
+broker: [1]
+log: {format: xml}
+distribution: {mode: rated_flows, priorities: {high: 0}}
+activation: {mode: at_most_onec}
+execution:
+  error_handling: {sync: {mode: maybe}}
+  state_classification: {target: [{stepp: x}, y]}
+notify: {allow: [{queue: a, key: b}, {exchang: c}]}
+config: 5
+access: {mode: ldap}
+database: {url: 'mysql://root:secret@x'}
+";
+    assert_eq!(
+        faults(text),
+        [
+            "2:3: unknown key `concurency`; did you mean `concurrency`?",
+            "3:19: the duration must be longer than 0",
+            "3:42: `12x` is not a number of bytes; write it like `65536` or `64KiB`",
+            "4:1: unknown key `databse`; did you mean `database`?",
+            "5:1: unknown key `parallel_count`; did you mean `distribution.capacity.parallel_count`?",
+            "7:11: `localhost:80` is not an IP address with a port; write it like `127.0.0.1:8080`",
+            "8:14: `10` is not a duration; write it like `500ms`, `5s`, `1h30m`, `2d`",
+            "9:9: expected a mapping, found a list",
+            "10:15: `xml` is not one of `text`, `json`",
+            "11:22: `rated_flows` is not available yet; use `simple`",
+            "11:54: 0 is not between 1 and 4294967295",
+            "12:20: `at_most_onec` is not known; did you mean `at_most_once`?",
+            "14:33: `maybe` is not one of `retry`, `none`",
+            "15:35: the entry has no `step`",
+            "15:36: unknown key `stepp`; did you mean `step`?",
+            "15:47: expected a mapping, found a text",
+            "16:18: an entry has `queue`, or `exchange` with or without `key`",
+            "16:38: an entry has `queue`, or `exchange` with or without `key`",
+            "16:39: unknown key `exchang`; did you mean `exchange`?",
+            "17:9: expected a mapping, found a whole number",
+            "18:16: `ldap` is not available yet; use `public`",
+            "19:17: must begin with `postgres://` or `postgresql://`",
+        ]
+    );
+    assert_eq!(faults("a: 1\na: 2\n"), ["2:1: the key `a` stands here twice; remove one of the two"]);
+    let pointer = &check("worker: {http: {timeout: 5}}")[0].pointer;
+    assert_eq!(pointer, "/worker/http/timeout");
+}
+
+#[test]
+fn limits_that_contradict_each_other_are_refused() {
+    assert_eq!(
+        faults(
+            "node: {heartbeat: 5s}\nactivation: {groups: {sleep: {middle: {age_in_days: 0}}}}\nnotify: {retry: {max: 1ms}}\nintake: {max_batch_body_bytes: 1KiB, public_url: 'shop.example'}"
+        ),
+        [
+            "2:53: must not be less than `activation.groups.sleep.youngest.age_in_days`",
+            "3:23: must not be less than `notify.retry.initial`",
+            "4:32: must not be less than `intake.max_body_bytes`",
+            "4:50: must begin with `http://` or `https://`",
+            "/node/lost_after: must be at least three times `node.heartbeat`",
+        ]
+    );
+}
+
+#[test]
+fn the_environment_goes_before_the_file() {
+    let settings = with(
+        "worker: {concurrency: 5, http: {timeout: 7s}}\nconfig: {demo: old, Billing: {url: x, retries: 3}}",
+        &[
+            ("PAGURUS__WORKER__CONCURRENCY", "9"),
+            ("PAGURUS__NODE__NAME", "007"),
+            ("PAGURUS__BROKER__URL", "amqp://u:p#w@h:1/%2f"),
+            ("PAGURUS__DISTRIBUTION__FLOWS__ATTRIBUTES", "[scenario, region]"),
+            ("PAGURUS__CONFIG__DEMO", "http://127.0.0.1:9"),
+            ("PAGURUS__CONFIG__BILLING__URL", "\"12\""),
+            ("PAGURUS__CONFIG__LIMITS__MOST", "12"),
+            ("PAGURUS__LOG__LEVEL", ""),
+            ("PAGURUS_SERVER", "ignored"),
+            ("PATH", "ignored"),
+        ],
+    )
+    .unwrap();
+    assert_eq!(settings.worker.concurrency, 9);
+    assert_eq!(settings.worker.timeout, Duration::from_secs(7));
+    assert_eq!(settings.node.name.as_deref(), Some("007"));
+    assert_eq!(settings.broker.url, "amqp://u:p#w@h:1/%2f");
+    assert_eq!(settings.distribution.flow_attributes, ["scenario", "region"]);
+    assert_eq!(settings.log.level, "info");
+    assert_eq!(
+        *settings.constants,
+        serde_json::json!({
+            "demo": "http://127.0.0.1:9",
+            "Billing": {"url": "12", "retries": 3},
+            "limits": {"most": 12},
+        })
+    );
+}
+
+#[test]
+fn faults_of_the_environment_name_the_variable() {
+    let found = with(
+        "",
+        &[
+            ("PAGURUS__WORKER__CONCURENCY", "9"),
+            ("PAGURUS__WORKER__HTTP__TIMEOUT", "9"),
+            ("PAGURUS__DATABASE__URL_FILE", "/nonexistent/secret"),
+            ("PAGURUS__EXECUTION__ERROR_HANDLING__SYNC__MODE", "maybe"),
+            ("PAGURUS__ELEPHANT", "9"),
+        ],
+    )
+    .unwrap_err();
+    assert_eq!(found.len(), 5, "{found:#?}");
+    assert_eq!(
+        found[0],
+        "PAGURUS__WORKER__CONCURENCY: unknown key in the environment; did you mean `PAGURUS__WORKER__CONCURRENCY`?"
+    );
+    assert!(found[1].starts_with("PAGURUS__DATABASE__URL_FILE: cannot read `/nonexistent/secret`"));
+    assert_eq!(found[2], "PAGURUS__ELEPHANT: unknown key in the environment");
+    assert_eq!(
+        found[3],
+        "/worker/http/timeout: `9` is not a duration; write it like `500ms`, `5s`, `1h30m`, `2d` (PAGURUS__WORKER__HTTP__TIMEOUT)"
+    );
+    assert_eq!(
+        found[4],
+        "/execution/error_handling/sync/mode: `maybe` is not one of `retry`, `none` (PAGURUS__EXECUTION__ERROR_HANDLING__SYNC__MODE)"
+    );
+}
+
+#[test]
+fn secrets_come_from_files_and_are_not_shown() {
+    let file = File::new("secret", "postgres://u:hidden@h/db\n");
+    let path = file.0.to_str().unwrap();
+    let environment = [("PAGURUS__DATABASE__URL_FILE", path), ("PAGURUS__CONFIG__TOKEN_FILE", path)];
+    let settings = with("", &environment).unwrap();
+    assert_eq!(settings.database.url, "postgres://u:hidden@h/db");
+    assert_eq!(settings.constants["token"], "postgres://u:hidden@h/db");
+    assert!(!format!("{settings:?} {:?}", settings.database).contains("hidden"));
+}
+
+#[test]
+fn the_file_is_read_and_a_missing_one_is_a_fault() {
+    let file = File::new("pagurus.yaml", "failover: {interval: 0}\n");
+    let settings = load(Some(&file.0), std::iter::empty()).unwrap();
+    assert_eq!(settings.failover.interval, None);
+    let missing = load(Some(Path::new("/nonexistent.yaml")), std::iter::empty()).unwrap_err();
+    assert!(missing[0].to_string().starts_with("cannot read `/nonexistent.yaml`"));
+}
+
+#[test]
+fn amqp_5_names_follow_the_prefix() {
+    let settings = with("broker: {prefix: blue}", &[]).unwrap();
+    let target = |url: &str| pagurus_domain::order::notification::Target::parse(url).unwrap();
+    let permits = |list: &AllowList, url: &str| list.permits(&target(url)).is_ok();
+    assert!(permits(&settings.notify.allow, "amqp://?key=done"));
+    assert!(permits(&settings.notify.allow, "amqp://?exchange=blue.notifications&key=done"));
+    assert!(!permits(&settings.notify.allow, "amqp://?exchange=pagurus.notifications&key=done"));
+    assert!(permits(&settings.reply, "amqp://?queue=blue.reply.shop"));
+    assert!(!permits(&settings.reply, "amqp://?queue=elsewhere"));
+    let own =
+        with("notify: {exchange: shop, allow: [{exchange: shop, key: 'order.*'}, {queue: 'inbox.*'}]}", &[])
+            .unwrap();
+    assert!(permits(&own.notify.allow, "amqp://?key=order.done"));
+    assert!(permits(&own.notify.allow, "amqp://?queue=inbox.a"));
+    assert!(!permits(&own.notify.allow, "amqp://?key=other"));
+}
+
+#[test]
+fn ui_1_public_access_is_for_this_host_unless_confirmed() {
+    for (text, allowed) in [
+        ("", true),
+        ("node: {listen: '[::1]:80'}", true),
+        ("node: {listen: '0.0.0.0:80'}", false),
+        ("node: {listen: '10.0.0.1:80'}", false),
+        ("node: {listen: '0.0.0.0:80'}\nintake: {public_confirmed: true}", true),
+    ] {
+        assert_eq!(with(text, &[]).unwrap().check_public_access().is_ok(), allowed, "{text}");
+    }
+}
+
+#[test]
+fn err_1_rules_of_the_file_classify() {
+    let text = "execution: {error_handling: {sync: {classification: {rules: {r: {requests: [{path: /**}], classes: {down: {responses: [{status_codes: [503]}]}}}}}}}}\nretry_duration_control: {mode: run_and_suspending_durations}\n";
+    let settings = with(text, &[]).unwrap();
+    let request = Interaction { method: "GET", host: "x", path: "/a" };
+    let classified = settings.errors.classify(&request, &Outcome::Response { status: 503, body: "" });
+    assert_eq!(classified.unwrap().class.as_str(), "down");
+}
+
+#[test]
+fn words_of_the_table_are_those_of_the_types() {
+    for mode in ActivationMode::ALL {
+        let settings = with(&format!("activation: {{mode: {mode}}}"), &[]).unwrap();
+        assert_eq!(settings.activation.mode, *mode);
+    }
+}
+
+#[test]
+fn the_page_of_defaults_is_a_configuration() {
+    let page = defaults_page();
+    assert_eq!(check(&page), [], "{page}");
+    for setting in keys::SETTINGS {
+        assert!(page.contains(setting.meaning), "{}", setting.path);
+    }
+}
+
+#[test]
+fn the_reference_page_is_fresh() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    let fresh = reference_page();
+    if std::env::var_os("UPDATE_GENERATED").is_some() {
+        std::fs::write(&path, &fresh).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == fresh, "docs/configuration.md is stale; run this test with UPDATE_GENERATED=1");
+}

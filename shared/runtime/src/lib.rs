@@ -1,0 +1,270 @@
+//! One process: configuration, telemetry, its life in the registry, and how it stops.
+//!
+//! A service is a function `run(host)`; [`main`] makes the host. Only this crate knows signals.
+//! Nothing here holds a rule about orders.
+
+pub mod batch;
+pub mod config;
+mod health;
+pub mod metrics;
+pub mod news;
+pub mod node;
+pub mod scenarios;
+mod telemetry;
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use pagurus_broker::{Broker, Service};
+use pagurus_domain::id::{Incarnation, Role};
+use pagurus_store::{Options, Store};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use batch::Batcher;
+use config::Settings;
+pub use health::{HttpDoor, Readiness};
+pub use metrics::Metrics;
+pub use telemetry::start_logging;
+
+/// What a service gets to live on. Cheap to clone; the tasks it spawns end with it.
+#[derive(Clone)]
+pub struct Host {
+    /// Which service this is.
+    pub role: Role,
+    /// Name of the node.
+    pub name: Arc<str>,
+    /// This life of the process in the registry.
+    pub node: Incarnation,
+    /// The configuration.
+    pub settings: Arc<Settings>,
+    /// Postgres.
+    pub store: Store,
+    /// RabbitMQ.
+    pub broker: Broker,
+    /// Everything that is counted.
+    pub metrics: Metrics,
+    /// Where the service can hang an API.
+    pub http: HttpDoor,
+    /// What `/readyz` says.
+    pub readiness: Readiness,
+    /// Set when the process is to stop: take nothing new, end what is there.
+    pub draining: CancellationToken,
+    /// Set when this life is over, whatever is left: stop at once.
+    pub ended: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Host {
+    /// Starts a task of the service. An error or a panic of it ends the whole process: a service
+    /// that lives on without one of its loops would look healthy and do nothing.
+    pub fn spawn(&self, what: &'static str, task: impl Future<Output = anyhow::Result<()>> + Send + 'static) {
+        let ended = self.ended.clone();
+        let readiness = self.readiness.clone();
+        self.tasks.spawn(async move {
+            // A task of its own, so that a panic is seen here.
+            let outcome = tokio::select! {
+                outcome = tokio::spawn(task) => outcome,
+                () = ended.cancelled() => return,
+            };
+            let error = match outcome {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => format!("{error:#}"),
+                Err(panic) => format!("{panic}"),
+            };
+            tracing::error!(task = what, error, "a task of the service has failed; the process ends");
+            readiness.fail(format!("{what}: {error}"));
+        });
+    }
+
+    /// Waits until every task of the service has ended.
+    pub async fn join(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Sleeps, but wakes early when the process is to stop. Whether it is.
+    pub async fn rest(&self, time: Duration) -> bool {
+        tokio::select! {
+            () = tokio::time::sleep(time) => false,
+            () = self.draining.cancelled() => true,
+        }
+    }
+}
+
+/// What a process is started with.
+#[derive(Clone, Debug, Default)]
+pub struct Arguments {
+    /// The configuration file.
+    pub config: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Reads `--config FILE` from the command line of a service.
+    ///
+    /// # Errors
+    /// Something else stands there.
+    pub fn read(arguments: impl Iterator<Item = String>) -> anyhow::Result<Self> {
+        let mut read = Self::default();
+        let mut arguments = arguments.skip(1);
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--config" => {
+                    read.config = Some(arguments.next().context("--config needs the name of a file")?.into());
+                }
+                other => anyhow::bail!("`{other}` is not understood; there is only --config FILE"),
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// The main function of a service: reads the configuration, starts everything, runs the service
+/// until a signal or a failure ends it. The exit code of the process.
+pub fn main<F, R>(role: Role, run: F) -> std::process::ExitCode
+where
+    F: Fn(Host) -> R + Send + Sync + 'static,
+    R: Future<Output = anyhow::Result<()>> + Send,
+{
+    let outcome = Arguments::read(std::env::args()).and_then(|arguments| load_settings(&arguments)).and_then(
+        |settings| {
+            start_logging(&settings.log);
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+            runtime.block_on(async {
+                let draining = CancellationToken::new();
+                drain_on_signals(draining.clone())?;
+                serve(role, Arc::new(settings), draining, run).await
+            })
+        },
+    );
+    match outcome {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            // The log may not have been started yet: people at a terminal must see this.
+            eprintln!("pagurus-{role}: {error:#}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
+/// Reads file and environment.
+///
+/// # Errors
+/// All faults, one a line.
+pub fn load_settings(arguments: &Arguments) -> anyhow::Result<Settings> {
+    config::load(arguments.config.as_deref(), std::env::vars()).map_err(|faults| {
+        let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!("the configuration is not valid:\n  {}", lines.join("\n  "))
+    })
+}
+
+/// Runs a service in this process until it is told to drain. A node that was declared lost while
+/// it could not answer starts a new life: what it held has been given to others.
+///
+/// # Errors
+/// What made it end, other than the wish to stop.
+pub async fn serve<F, R>(
+    role: Role,
+    settings: Arc<Settings>,
+    draining: CancellationToken,
+    run: F,
+) -> anyhow::Result<()>
+where
+    F: Fn(Host) -> R,
+    R: Future<Output = anyhow::Result<()>>,
+{
+    let name: Arc<str> = settings
+        .node
+        .name
+        .clone()
+        .unwrap_or_else(|| format!("{role}-{}-{}", host_name(), std::process::id()))
+        .into();
+    let store = Store::new(&Options {
+        url: settings.database.url.clone(),
+        application_name: format!("pagurus {name}"),
+        work_connections: settings.database.work_connections,
+        api_connections: settings.database.api_connections,
+        connect_timeout: settings.database.connect_timeout,
+        statement_timeout: settings.database.statement_timeout,
+    })
+    .context("database.url")?;
+    let mut broker_config = pagurus_broker::Config::new(
+        settings.broker.url.clone(),
+        settings.broker.prefix.clone(),
+        service_of(role),
+        name.to_string(),
+    );
+    broker_config.confirm_timeout = settings.broker.confirm_timeout;
+    let broker = Broker::connect(broker_config).context("broker.url")?;
+    let metrics = Metrics::new(role);
+    let readiness = Readiness::default();
+    let http = HttpDoor::open(settings.node.listen, &metrics, &readiness, &store, &broker)
+        .await
+        .with_context(|| format!("node.listen: {}", settings.node.listen))?;
+    tracing::info!(role = role.as_str(), name = &*name, address = %http.address(), "started");
+    loop {
+        let registered = node::register(role, &name, &settings, &store, &http, &readiness, &draining).await?;
+        let Some(node) = registered else { return Ok(()) };
+        let host = Host {
+            role,
+            name: name.clone(),
+            node,
+            settings: settings.clone(),
+            store: store.clone(),
+            broker: broker.clone(),
+            metrics: metrics.clone(),
+            http: http.clone(),
+            readiness: readiness.clone(),
+            draining: draining.clone(),
+            ended: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        };
+        match node::live(&host, run(host.clone())).await? {
+            node::End::Stopped => break,
+            node::End::Lost => tracing::warn!(
+                node = %node, "declared lost while this process did not answer; starting a new life"
+            ),
+        }
+    }
+    broker.close().await;
+    Ok(())
+}
+
+fn service_of(role: Role) -> Service {
+    match role {
+        Role::Intake => Service::Intake,
+        Role::Dispatcher => Service::Dispatcher,
+        Role::Activator => Service::Activator,
+        Role::Worker => Service::Worker,
+        Role::Notifier => Service::Notifier,
+    }
+}
+
+fn host_name() -> String {
+    std::fs::read_to_string("/etc/hostname").map_or_else(|_| "host".to_owned(), |name| name.trim().to_owned())
+}
+
+/// The first SIGTERM or SIGINT begins the drain, the second ends the process at once.
+fn drain_on_signals(draining: CancellationToken) -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::spawn(async move {
+        for first in [true, false] {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            if first {
+                tracing::info!("asked to stop; draining");
+                draining.cancel();
+            }
+        }
+        tracing::warn!("asked to stop twice; ending at once");
+        std::process::exit(130);
+    });
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! News between services: hints about rows of the database, many items a message, transient.
+//! What is lost is found by those who re-read the tables, so no failure here fails anything.
+
+use pagurus_broker::Message;
+use pagurus_store::stages::ReadyStage;
+use pagurus_wire::message::{News, Place, Ready, news};
+use serde::Serialize;
+
+use crate::Host;
+use crate::metrics::Count;
+
+/// Sends news under one of the keys of [`pagurus_wire::message::news`].
+pub async fn send(host: &Host, key: &str, told: &impl Serialize) {
+    send_to(host, host.broker.names().news.clone(), vec![(key.to_owned(), body(told))]).await;
+}
+
+/// Sends transient messages to one exchange of the engine: key and body of each.
+pub async fn send_to(host: &Host, exchange: String, messages: Vec<(String, Vec<u8>)>) {
+    let messages = messages
+        .into_iter()
+        .map(|(key, body)| {
+            let mut message = Message::json(exchange.clone(), key, body);
+            message.mandatory = false;
+            message.properties.persistent = false;
+            message
+        })
+        .collect();
+    if let Err(error) = host.broker.publish_transient(messages).await {
+        host.metrics.count(Count::BrokerErrors, "news", 1);
+        tracing::debug!(%error, "news could not be sent");
+    }
+}
+
+/// Tells the dispatcher of stages that may run.
+pub async fn ready<'a>(host: &Host, stages: impl IntoIterator<Item = &'a ReadyStage>) {
+    let ready: Vec<Ready> = stages.into_iter().map(of_stage).collect();
+    if !ready.is_empty() {
+        send(host, news::DISPATCH, &News { ready, ..News::default() }).await;
+    }
+}
+
+/// A ready stage as news.
+#[must_use]
+pub fn of_stage(stage: &ReadyStage) -> Ready {
+    Ready {
+        no: stage.no.0,
+        attempt: stage.attempt,
+        flow: stage.flow.clone(),
+        priority: stage.priority.as_str().to_owned(),
+        place: stage.place.clone().map(|(queue, position)| Place { queue, position }),
+        woken: stage.woken,
+    }
+}
+
+/// Plain data as JSON; it always serializes.
+#[must_use]
+pub fn body(told: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(told).unwrap_or_default()
+}

@@ -1,0 +1,191 @@
+//! The life of a process in the registry: it registers, sends signs of life, drains, and leaves.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use pagurus_domain::id::{Incarnation, Role};
+use pagurus_store::cluster::{self, NewNode, NodeStatus};
+use pagurus_store::{Store, migrate};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Settings;
+use crate::{Host, HttpDoor, Readiness};
+
+/// Between two tries to reach the database at start.
+const RETRY: Duration = Duration::from_millis(500);
+/// How often a failure at start is told while it lasts.
+const TELL_EVERY: Duration = Duration::from_secs(15);
+/// What a drained service still has for its last writes, after the grace.
+const LAST_WRITES: Duration = Duration::from_secs(5);
+
+/// How a life ended.
+pub(crate) enum End {
+    /// In good order.
+    Stopped,
+    /// Others have declared it over.
+    Lost,
+}
+
+/// Migrates if asked to, and registers; waits for the database as long as it takes. `None` when
+/// the process is told to stop before.
+pub(crate) async fn register(
+    role: Role,
+    name: &str,
+    settings: &Settings,
+    store: &Store,
+    http: &HttpDoor,
+    readiness: &Readiness,
+    draining: &CancellationToken,
+) -> anyhow::Result<Option<Incarnation>> {
+    let concurrency = if role == Role::Worker { settings.worker.concurrency } else { 0 };
+    let node = NewNode {
+        name: name.to_owned(),
+        role,
+        address: http.address().to_string(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        concurrency: i32::try_from(concurrency).unwrap_or(i32::MAX),
+    };
+    let mut told: Option<Instant> = None;
+    loop {
+        match try_register(&node, settings, store).await {
+            Ok(incarnation) => return Ok(Some(incarnation)),
+            Err(error) if !error.is_transient() => return Err(error.into()),
+            Err(error) => {
+                readiness.not_ready("waiting for the database");
+                if told.is_none_or(|at| at.elapsed() > TELL_EVERY) {
+                    told = Some(Instant::now());
+                    tracing::warn!(error = chain(&error), "the database cannot be reached yet");
+                }
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(RETRY) => {}
+            () = draining.cancelled() => return Ok(None),
+        }
+    }
+}
+
+async fn try_register(
+    node: &NewNode,
+    settings: &Settings,
+    store: &Store,
+) -> Result<Incarnation, pagurus_store::Error> {
+    let mut client = store.lease().await?;
+    if !migrate::is_current(&client).await? {
+        if !settings.database.migrate {
+            return Err(pagurus_store::Error::Schema(
+                "it is older than this program; run `pagurus migrate`, or set database.migrate".into(),
+            ));
+        }
+        for applied in migrate::run(&mut client).await? {
+            tracing::info!(migration = applied, "migrated");
+        }
+        // The session's time-outs were lifted for the migration.
+        drop(deadpool_take(client));
+        client = store.lease().await?;
+    }
+    let tx = client.transaction().await?;
+    let incarnation = cluster::register(&tx, node).await?;
+    tx.commit().await?;
+    Ok(incarnation)
+}
+
+/// Takes a connection out of its pool for good.
+fn deadpool_take(client: pagurus_store::Client) -> impl Sized {
+    pagurus_store::Client::take(client)
+}
+
+/// Runs the service beside its heartbeat, until it ends, is to stop, or is declared lost.
+pub(crate) async fn live(
+    host: &Host,
+    service: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<End> {
+    let heart = tokio::spawn(beat(host.clone()));
+    tokio::pin!(service);
+    let grace = host.settings.shutdown.grace + LAST_WRITES;
+    let overtime = async {
+        host.draining.cancelled().await;
+        set_status(host, NodeStatus::Stopping).await;
+        tokio::time::sleep(grace).await;
+    };
+    let failed = async {
+        while host.readiness.failure().is_none() {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    let outcome = tokio::select! {
+        ended = &mut service => ended.map(|()| End::Stopped),
+        () = overtime => {
+            tracing::warn!("still at work after the grace; ending");
+            Ok(End::Stopped)
+        }
+        () = failed => Err(anyhow::anyhow!(host.readiness.failure().unwrap_or_default())),
+        _ = heart_lost(&host.ended) => Ok(End::Lost),
+    };
+    host.ended.cancel();
+    heart.abort();
+    host.http.unhang();
+    if matches!(outcome, Ok(End::Stopped)) {
+        set_status(host, NodeStatus::Stopped).await;
+        tracing::info!("stopped");
+    }
+    outcome
+}
+
+async fn heart_lost(ended: &CancellationToken) {
+    ended.cancelled().await;
+}
+
+/// Signs of life, on a connection of their own.
+async fn beat(host: Host) {
+    loop {
+        tokio::time::sleep(host.settings.node.heartbeat).await;
+        let store = host.store.clone();
+        let node = host.node;
+        let beaten = tokio::spawn(async move {
+            let client = store.lease().await?;
+            cluster::beat(&client, node).await
+        });
+        match beaten.await {
+            Ok(Ok(true)) => {}
+            Ok(Ok(false)) => {
+                host.ended.cancel();
+                return;
+            }
+            Ok(Err(error)) => tracing::warn!(error = chain(&error), "no sign of life could be given"),
+            Err(_) => return,
+        }
+    }
+}
+
+async fn set_status(host: &Host, status: NodeStatus) {
+    let (store, node) = (host.store.clone(), host.node);
+    let set = tokio::spawn(async move {
+        let client = store.lease().await?;
+        cluster::set_status(&client, node, status).await
+    });
+    // Without the database others find out by our silence.
+    let _ = tokio::time::timeout(LAST_WRITES, set).await;
+}
+
+impl Host {
+    /// Tells the registry and `/readyz` that the service is at work, or stands by.
+    pub async fn at_work(&self, standby: bool) {
+        let status = if standby { NodeStatus::Standby } else { NodeStatus::Active };
+        set_status(self, status).await;
+        self.readiness.ready(status.as_str());
+    }
+}
+
+/// An error with its causes, in one line.
+#[must_use]
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
+}

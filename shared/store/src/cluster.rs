@@ -1,0 +1,287 @@
+//! Nodes, heartbeats and leases. All times are the database's.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use pagurus_domain::id::{Epoch, Incarnation, Role};
+
+use crate::orders::word;
+use crate::sql::statements;
+use crate::{Client, Result, Tx};
+
+statements! {
+    // A process that comes back under its name ends its former life; its work is failed over.
+    SUPERSEDE = "
+        UPDATE nodes SET status = 'lost', ended_at = clock_timestamp() WHERE name = $1 AND ended_at IS NULL
+        RETURNING incarnation";
+    REGISTER = "
+        INSERT INTO nodes (name, role, address, version, concurrency, status)
+        VALUES ($1, $2, $3, $4, $5, 'starting') RETURNING incarnation";
+    BEAT = "
+        INSERT INTO heartbeats (incarnation, at)
+        SELECT incarnation, clock_timestamp() FROM nodes WHERE incarnation = $1 AND ended_at IS NULL
+        ON CONFLICT (incarnation) DO UPDATE SET at = excluded.at";
+    STATUS = "
+        UPDATE nodes SET status = $2, ended_at = CASE WHEN $2 IN ('stopped', 'lost') THEN clock_timestamp() END
+         WHERE incarnation = $1 AND ended_at IS NULL";
+    // While the database itself was away nobody could give a sign of life.
+    LOSE = "
+        UPDATE nodes n SET status = 'lost', ended_at = clock_timestamp()
+         WHERE n.ended_at IS NULL
+           AND NOT EXISTS (SELECT FROM heartbeats h WHERE h.incarnation = n.incarnation
+                              AND h.at > clock_timestamp() - make_interval(secs => $1))
+           AND n.started_at < clock_timestamp() - make_interval(secs => $1)
+           AND pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => $1)
+        RETURNING n.incarnation, n.name, n.role";
+    WORKERS = "
+        SELECT incarnation, concurrency, status FROM nodes
+         WHERE role = 'worker' AND ended_at IS NULL";
+    LIST = "
+        SELECT n.incarnation, n.name, n.role, n.address, n.version, n.status, n.started_at, n.ended_at, h.at, n.concurrency
+          FROM nodes n LEFT JOIN heartbeats h ON h.incarnation = n.incarnation
+         WHERE n.ended_at IS NULL OR n.ended_at > clock_timestamp() - interval '1 hour'
+         ORDER BY n.role, n.name, n.incarnation";
+    ACQUIRE = "
+        INSERT INTO leases AS l (name, holder, until)
+        VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3))
+        ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+         WHERE l.until < clock_timestamp() OR l.holder = excluded.holder
+        RETURNING holder";
+    NEXT_EPOCH = "
+        INSERT INTO epochs AS e (name, epoch) VALUES ($1, 1)
+        ON CONFLICT (name) DO UPDATE SET epoch = e.epoch + 1
+        RETURNING epoch";
+    RENEW = "
+        UPDATE leases SET until = clock_timestamp() + make_interval(secs => $3)
+         WHERE name = $1 AND holder = $2 AND until > clock_timestamp()
+           AND EXISTS (SELECT FROM epochs WHERE name = $1 AND epoch = $4)";
+    RESIGN = "UPDATE leases SET until = clock_timestamp() WHERE name = $1 AND holder = $2";
+    LEASES = "
+        SELECT l.name, n.name, l.until, e.epoch
+          FROM leases l JOIN epochs e ON e.name = l.name LEFT JOIN nodes n ON n.incarnation = l.holder
+         ORDER BY l.name";
+}
+
+/// A process that registers.
+#[derive(Clone, Debug)]
+pub struct NewNode {
+    /// Its name, unique among the living.
+    pub name: String,
+    /// Its service.
+    pub role: Role,
+    /// Where its health is asked.
+    pub address: String,
+    /// Version of the program.
+    pub version: String,
+    /// Stages it takes at most; 0 for all but workers.
+    pub concurrency: i32,
+}
+
+/// Registers a process; a living one of the same name is over with that.
+///
+/// # Errors
+/// The database fails.
+pub async fn register(tx: &Tx<'_>, node: &NewNode) -> Result<Incarnation> {
+    tx.query(SUPERSEDE, &[&node.name]).await?;
+    let role = node.role.as_str();
+    let row =
+        tx.query_one(REGISTER, &[&node.name, &role, &node.address, &node.version, &node.concurrency]).await?;
+    let incarnation: i64 = row.get(0);
+    let beat = tx.prepare_cached(BEAT).await?;
+    tx.execute(&beat, &[&incarnation]).await?;
+    Ok(Incarnation(incarnation))
+}
+
+/// Tells that the process lives; false where it has been declared over, so that it must stop what
+/// it does and register anew.
+///
+/// # Errors
+/// The database fails.
+pub async fn beat(client: &Client, node: Incarnation) -> Result<bool> {
+    let statement = client.prepare_cached(BEAT).await?;
+    Ok(client.execute(&statement, &[&node.0]).await? == 1)
+}
+
+/// Where a node is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeStatus {
+    /// Registered, not yet at work.
+    Starting,
+    /// At work.
+    Active,
+    /// Waits to take over.
+    Standby,
+    /// Takes nothing new, ends what it has.
+    Stopping,
+    /// Has ended in good order.
+    Stopped,
+}
+
+impl NodeStatus {
+    /// Its one spelling.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Active => "active",
+            Self::Standby => "standby",
+            Self::Stopping => "stopping",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// Sets the status of a living node.
+///
+/// # Errors
+/// The database fails.
+pub async fn set_status(client: &Client, node: Incarnation, status: NodeStatus) -> Result<bool> {
+    let statement = client.prepare_cached(STATUS).await?;
+    Ok(client.execute(&statement, &[&node.0, &status.as_str()]).await? == 1)
+}
+
+/// Declares nodes lost that were silent for so long; who they were.
+///
+/// # Errors
+/// The database fails.
+pub async fn lose_silent(client: &Client, after: Duration) -> Result<Vec<(Incarnation, String, Role)>> {
+    let statement = client.prepare_cached(LOSE).await?;
+    let rows = client.query(&statement, &[&after.as_secs_f64()]).await?;
+    rows.iter().map(|row| Ok((Incarnation(row.get(0)), row.get(1), word(row, 2, "nodes.role")?))).collect()
+}
+
+/// The living workers: how many stages each takes, and whether it takes new ones.
+///
+/// # Errors
+/// The database fails.
+pub async fn workers(client: &Client) -> Result<Vec<(Incarnation, u32, bool)>> {
+    let statement = client.prepare_cached(WORKERS).await?;
+    let rows = client.query(&statement, &[]).await?;
+    Ok(rows
+        .iter()
+        .map(|row| {
+            let concurrency = u32::try_from(row.get::<_, i32>(1)).unwrap_or(0);
+            (Incarnation(row.get(0)), concurrency, row.get::<_, &str>(2) == "active")
+        })
+        .collect())
+}
+
+/// A node, as people see it.
+#[derive(Clone, Debug)]
+pub struct NodeView {
+    /// Number of its life.
+    pub incarnation: Incarnation,
+    /// Its name.
+    pub name: String,
+    /// Its service.
+    pub role: Role,
+    /// Where its health is asked.
+    pub address: String,
+    /// Version of the program.
+    pub version: String,
+    /// Status, as one word.
+    pub status: String,
+    /// Begin of its life.
+    pub started_at: Timestamp,
+    /// End of its life.
+    pub ended_at: Option<Timestamp>,
+    /// Last beat.
+    pub seen_at: Option<Timestamp>,
+    /// Stages it takes at most.
+    pub concurrency: i32,
+}
+
+/// The living nodes, and those that ended within the last hour.
+///
+/// # Errors
+/// The database fails.
+pub async fn nodes(client: &Client) -> Result<Vec<NodeView>> {
+    let statement = client.prepare_cached(LIST).await?;
+    let rows = client.query(&statement, &[]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(NodeView {
+                incarnation: Incarnation(row.get(0)),
+                name: row.get(1),
+                role: word(row, 2, "nodes.role")?,
+                address: row.get(3),
+                version: row.get(4),
+                status: row.get(5),
+                started_at: row.get(6),
+                ended_at: row.get(7),
+                seen_at: row.get(8),
+                concurrency: row.get(9),
+            })
+        })
+        .collect()
+}
+
+/// A lease, as people see it.
+#[derive(Clone, Debug)]
+pub struct LeaseView {
+    /// What it gives the right to.
+    pub name: String,
+    /// Name of the holder.
+    pub holder: Option<String>,
+    /// Until when.
+    pub until: Timestamp,
+    /// Its epoch.
+    pub epoch: Epoch,
+}
+
+/// All leases.
+///
+/// # Errors
+/// The database fails.
+pub async fn leases(client: &Client) -> Result<Vec<LeaseView>> {
+    let statement = client.prepare_cached(LEASES).await?;
+    let rows = client.query(&statement, &[]).await?;
+    Ok(rows
+        .iter()
+        .map(|row| LeaseView {
+            name: row.get(0),
+            holder: row.get(1),
+            until: row.get(2),
+            epoch: Epoch(row.get(3)),
+        })
+        .collect())
+}
+
+/// Takes a lease that is free or over, with a new epoch; `None` while another holds it. The new
+/// epoch waits for every write that holds the old one shared, and fences out all later ones.
+///
+/// # Errors
+/// The database fails.
+pub async fn acquire(tx: &Tx<'_>, name: &str, node: Incarnation, ttl: Duration) -> Result<Option<Epoch>> {
+    let acquire = tx.prepare_cached(ACQUIRE).await?;
+    if tx.query_opt(&acquire, &[&name, &node.0, &ttl.as_secs_f64()]).await?.is_none() {
+        return Ok(None);
+    }
+    let epoch = tx.prepare_cached(NEXT_EPOCH).await?;
+    Ok(Some(Epoch(tx.query_one(&epoch, &[&name]).await?.get(0))))
+}
+
+/// Prolongs a lease that is still held; false where it is not.
+///
+/// # Errors
+/// The database fails.
+pub async fn renew(
+    client: &Client,
+    name: &str,
+    node: Incarnation,
+    epoch: Epoch,
+    ttl: Duration,
+) -> Result<bool> {
+    let statement = client.prepare_cached(RENEW).await?;
+    Ok(client.execute(&statement, &[&name, &node.0, &ttl.as_secs_f64(), &epoch.0]).await? == 1)
+}
+
+/// Gives a lease back, so that another can take it at once.
+///
+/// # Errors
+/// The database fails.
+pub async fn resign(client: &Client, name: &str, node: Incarnation) -> Result<()> {
+    let statement = client.prepare_cached(RESIGN).await?;
+    client.execute(&statement, &[&name, &node.0]).await?;
+    Ok(())
+}

@@ -1,0 +1,520 @@
+//! Changes of one order from outside its stages: by operators and clients, and by recovery.
+//!
+//! Each begins with a lock on the order and on its place, so that what is decided in between
+//! holds until the commit.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use pagurus_domain::id::{Incarnation, OrderNo, Pass, ScenarioNo};
+use pagurus_domain::order::notification::Content;
+use pagurus_domain::order::{Mode, OrderError, ScenarioStatus, Status};
+use pagurus_domain::scenario::stage::Wake;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::orders::word;
+use crate::outbox::{self, NewNotification};
+use crate::sql::statements;
+use crate::stages::ReadyStage;
+use crate::{Error, Result, Tx, due, history, queues, requests};
+
+statements! {
+    FIND = "SELECT no FROM orders WHERE id = $1";
+    LOCK_RUNNING = "SELECT pass, attempt FROM running WHERE order_no = $1 FOR UPDATE";
+    LOCK_READY = "SELECT attempt, reissued FROM ready WHERE order_no = $1 FOR UPDATE";
+    LOCK_ORDER = "
+        SELECT o.no, o.id, o.scenario, o.mode, o.queue, o.transaction_id, o.notify, o.trace, o.status, o.scenario_status,
+               o.step, o.entry_point, o.life, o.attempt, o.created_at, o.started_at, o.result, o.message, now(),
+               s.name, s.version, o.start_period
+          FROM orders o JOIN scenarios s ON s.no = o.scenario
+         WHERE o.no = $1 FOR UPDATE OF o";
+    LOCK_DUE = "SELECT 1 FROM due WHERE order_no = $1 FOR UPDATE";
+    DROP_RUNNING = "DELETE FROM running WHERE order_no = $1";
+    DROP_READY = "DELETE FROM ready WHERE order_no = $1";
+    DROP_DUE = "DELETE FROM due WHERE order_no = $1";
+    DROP_DEADLINES = "DELETE FROM deadlines WHERE order_no = $1";
+    DROP_CONTEXT = "DELETE FROM contexts WHERE order_no = $1";
+    SAVE_CONTEXT = "
+        INSERT INTO contexts (order_no, snapshot) VALUES ($1, $2)
+        ON CONFLICT (order_no) DO UPDATE SET snapshot = excluded.snapshot";
+    READ_CONTEXT = "SELECT snapshot FROM contexts WHERE order_no = $1";
+    READ_PARAMS = "SELECT params FROM payloads WHERE order_no = $1";
+    REPLACE_PARAMS = "UPDATE payloads SET params = $2 WHERE order_no = $1";
+    END = "
+        UPDATE orders
+           SET status = $2, scenario_status = $3, attempt = greatest(attempt, $4), finished_at = now(), updated_at = now(),
+               error_class = $5, error_message = $6
+         WHERE no = $1";
+    REOPEN = "
+        UPDATE orders
+           SET status = 'reopen', scenario_status = 'undefined', life = life + 1, visited = 0, distance = NULL,
+               started_at = NULL, finished_at = NULL, updated_at = now(), result = NULL, message = NULL,
+               error_class = NULL, error_message = NULL, start_deadline = $2, step = NULL
+         WHERE no = $1";
+    SET_DEADLINE = "
+        INSERT INTO deadlines (order_no, kind, at) VALUES ($1, $2, $3)
+        ON CONFLICT (order_no, kind) DO UPDATE SET at = excluded.at";
+    OVERDUE = "
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
+          FROM running WHERE deadline_at < statement_timestamp()
+         ORDER BY deadline_at LIMIT $1 FOR UPDATE SKIP LOCKED";
+    ABANDONED = "
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
+          FROM running r
+         WHERE NOT EXISTS (SELECT FROM nodes n WHERE n.incarnation = r.node AND n.ended_at IS NULL)
+         ORDER BY order_no LIMIT $1 FOR UPDATE SKIP LOCKED";
+    OF_NODE = "
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
+          FROM running WHERE node = $1
+         ORDER BY order_no FOR UPDATE SKIP LOCKED";
+    REISSUE = "
+        INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, restarts, reissued, since)
+        SELECT o.no, t.pass, t.attempt, t.wake, o.flow, o.priority, q.queue, q.position, t.restarts, true, clock_timestamp()
+          FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::text[], $5::smallint[]) AS t (no, pass, attempt, wake, restarts)
+          JOIN orders o ON o.no = ANY(ARRAY[t.no])
+          LEFT JOIN queued q ON q.order_no = ANY(ARRAY[t.no])
+        RETURNING order_no, attempt, flow, priority, queue, position";
+    PASSED = "
+        SELECT d.order_no, d.kind, o.id FROM deadlines d JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
+         WHERE d.at < statement_timestamp() ORDER BY d.at LIMIT $1";
+    ID = "SELECT id FROM orders WHERE no = $1";
+    DROP_DEADLINE = "DELETE FROM deadlines WHERE order_no = $1 AND kind = $2";
+    HOLDER = "SELECT o.id, to_timestamp(q.position / 1000.0) FROM queued q JOIN orders o ON o.no = ANY(ARRAY[q.order_no]) WHERE q.queue = $1 ORDER BY q.position LIMIT 1";
+    LIST_QUEUES = "
+        SELECT q.queue, count(*), min(q.position), (array_agg(o.id ORDER BY q.position))[1]
+          FROM queued q JOIN orders o ON o.no = q.order_no GROUP BY q.queue ORDER BY count(*) DESC, q.queue LIMIT $1";
+}
+
+/// Where a non-final order stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A stage of it may run.
+    Ready {
+        /// Number that the hand-out would bear.
+        attempt: i32,
+    },
+    /// A stage of it is with a worker.
+    Running {
+        /// The right to write its end.
+        pass: Pass,
+    },
+    /// It is suspended.
+    Due,
+    /// It is final.
+    None,
+}
+
+/// An order whose row and place are locked by the transaction.
+#[derive(Clone, Debug)]
+pub struct Locked {
+    /// Our number.
+    pub no: OrderNo,
+    /// The client's id.
+    pub id: String,
+    /// The pinned version.
+    pub scenario_no: ScenarioNo,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Its version.
+    pub scenario_version: i32,
+    /// Parallel or sequential.
+    pub mode: Mode,
+    /// The queue.
+    pub queue: Option<String>,
+    /// The business transaction.
+    pub transaction_id: Option<String>,
+    /// Notification wish, as JSON.
+    pub notify: Option<String>,
+    /// Trace context.
+    pub trace: Option<String>,
+    /// Present status.
+    pub status: Status,
+    /// How it stands to its target.
+    pub scenario_status: ScenarioStatus,
+    /// Present state.
+    pub step: Option<String>,
+    /// Last entry point visited.
+    pub entry_point: Option<String>,
+    /// Which life.
+    pub life: i32,
+    /// Last hand-out.
+    pub attempt: i32,
+    /// Registered at.
+    pub created_at: Timestamp,
+    /// First stage of this life.
+    pub started_at: Option<Timestamp>,
+    /// Result, as JSON.
+    pub result: Option<String>,
+    /// Message of the scenario.
+    pub message: Option<String>,
+    /// Seconds from sending to the latest start.
+    pub start_period: Option<i64>,
+    /// Time of the transaction.
+    pub now: Timestamp,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// Locks an order and its place; `None` where no such order is.
+///
+/// # Errors
+/// The database fails, or the order moved while it was being locked: the same call may be repeated
+/// in another transaction.
+pub async fn lock(tx: &Tx<'_>, id: &str) -> Result<Option<Locked>> {
+    let find = tx.prepare_cached(FIND).await?;
+    let Some(row) = tx.query_opt(&find, &[&id]).await? else { return Ok(None) };
+    let no: i64 = row.get(0);
+    let running = tx.query_opt(&tx.prepare_cached(LOCK_RUNNING).await?, &[&no]).await?;
+    let ready = tx.query_opt(&tx.prepare_cached(LOCK_READY).await?, &[&no]).await?;
+    let order = tx.query_one(&tx.prepare_cached(LOCK_ORDER).await?, &[&no]).await?;
+    let due = tx.query_opt(&tx.prepare_cached(LOCK_DUE).await?, &[&no]).await?;
+    let stored: Status = word(&order, 8, "orders.status")?;
+    let reissued = ready.as_ref().is_some_and(|row| row.get(1));
+    let (place, attempt) = match (&running, &ready, &due) {
+        (Some(row), _, _) => (Place::Running { pass: Pass(row.get(0)) }, row.get(1)),
+        (_, Some(row), _) => (Place::Ready { attempt: row.get(0) }, order.get(13)),
+        (_, _, Some(_)) => (Place::Due, order.get(13)),
+        _ if stored.is_final() => (Place::None, order.get(13)),
+        _ => return Err(Error::Contended),
+    };
+    Ok(Some(Locked {
+        no: OrderNo(no),
+        id: order.get(1),
+        scenario_no: ScenarioNo(order.get(2)),
+        scenario: order.get(19),
+        scenario_version: order.get(20),
+        mode: word(&order, 3, "orders.mode")?,
+        queue: order.get(4),
+        transaction_id: order.get(5),
+        notify: order.get(6),
+        trace: order.get(7),
+        status: if matches!(place, Place::Running { .. }) || reissued { Status::Running } else { stored },
+        scenario_status: word(&order, 9, "orders.scenario_status")?,
+        step: order.get(10),
+        entry_point: order.get(11),
+        life: order.get(12),
+        attempt,
+        created_at: order.get(14),
+        started_at: order.get(15),
+        result: order.get(16),
+        message: order.get(17),
+        start_period: order.get(21),
+        now: order.get(18),
+        place,
+    }))
+}
+
+/// How a locked order ends.
+#[derive(Clone, Debug)]
+pub struct Ending<'a> {
+    /// The final status: the law allows it, the caller has asked.
+    pub status: Status,
+    /// Why, for `fail`.
+    pub error: Option<OrderError>,
+    /// Kind of the event in the history.
+    pub kind: &'a str,
+    /// Who or what causes it.
+    pub source: &'a str,
+    /// More for the history, as JSON.
+    pub detail: String,
+}
+
+/// Ends this life of a locked order: takes it from its place and its queue, closes its requests,
+/// writes its end and the notification of it. Whether there is one.
+///
+/// # Errors
+/// The database fails.
+pub async fn end(tx: &Tx<'_>, order: &Locked, ending: &Ending<'_>) -> Result<bool> {
+    let no = order.no.0;
+    for statement in [DROP_RUNNING, DROP_READY, DROP_DUE, DROP_DEADLINES] {
+        tx.execute(&tx.prepare_cached(statement).await?, &[&no]).await?;
+    }
+    queues::leave(tx, &[no]).await?;
+    requests::cancel(tx, &[no]).await?;
+    let scenario_status = match ending.status {
+        Status::Fail => ScenarioStatus::Failed,
+        _ => order.scenario_status,
+    };
+    let (class, message) = ending
+        .error
+        .as_ref()
+        .map_or((None, None), |error| (error.class.as_deref(), Some(error.message.as_str())));
+    let end_statement = tx.prepare_cached(END).await?;
+    tx.execute(
+        &end_statement,
+        &[&no, &ending.status.as_str(), &scenario_status.as_str(), &order.attempt, &class, &message],
+    )
+    .await?;
+    history::append(tx, order.no, ending.kind, ending.source, &ending.detail).await?;
+    let result = order.result.as_deref().and_then(|result| serde_json::from_str::<Value>(result).ok());
+    let content = Content {
+        id: &order.id,
+        correlation_id: None,
+        transaction_id: order.transaction_id.as_deref(),
+        scenario: &order.scenario,
+        scenario_version: order.scenario_version,
+        status: ending.status,
+        scenario_status,
+        step: order.step.as_deref(),
+        result: result.as_ref(),
+        message: order.message.as_deref(),
+        error: ending.error.as_ref(),
+        created_at: order.created_at,
+        started_at: order.started_at,
+        finished_at: order.now,
+        attempt: order.attempt,
+        timezone: None,
+    };
+    let notification = order.notify.as_deref().and_then(|notify| {
+        NewNotification::of(&content, notify, order.no, order.life, order.trace.as_deref())
+    });
+    outbox::put(tx, notification.as_slice()).await?;
+    Ok(notification.is_some())
+}
+
+/// How a locked order begins a new life.
+#[derive(Clone, Debug)]
+pub struct Reopening<'a> {
+    /// Position and variables to begin with, as JSON; none begins at the initial state.
+    pub snapshot: Option<String>,
+    /// Changed parameters, as JSON.
+    pub params: Option<String>,
+    /// Latest start of the new life.
+    pub start_deadline: Option<Timestamp>,
+    /// Longest life.
+    pub process_timeout: Option<Duration>,
+    /// Who or what causes it.
+    pub source: &'a str,
+    /// More for the history, as JSON.
+    pub detail: String,
+}
+
+/// Begins a new life of a locked, final order.
+///
+/// # Errors
+/// The database fails.
+pub async fn reopen(tx: &Tx<'_>, order: &Locked, new: &Reopening<'_>) -> Result<ReadyStage> {
+    let no = order.no.0;
+    requests::cancel(tx, &[no]).await?;
+    match &new.snapshot {
+        Some(snapshot) => tx.execute(&tx.prepare_cached(SAVE_CONTEXT).await?, &[&no, snapshot]).await?,
+        None => tx.execute(&tx.prepare_cached(DROP_CONTEXT).await?, &[&no]).await?,
+    };
+    if let Some(params) = &new.params {
+        tx.execute(&tx.prepare_cached(REPLACE_PARAMS).await?, &[&no, params]).await?;
+    }
+    tx.execute(&tx.prepare_cached(REOPEN).await?, &[&no, &new.start_deadline]).await?;
+    let process = new.process_timeout.and_then(|timeout| order.now.checked_add(timeout).ok());
+    for (kind, at) in [("start", new.start_deadline), ("process", process)] {
+        if let Some(at) = at {
+            tx.execute(&tx.prepare_cached(SET_DEADLINE).await?, &[&no, &kind, &at]).await?;
+        }
+    }
+    history::append(tx, order.no, "restarted", new.source, &new.detail).await?;
+    if let Some(queue) = order.queue.as_deref() {
+        let positions = queues::take_positions(tx, &[queue]).await?;
+        queues::enqueue(tx, &[no], &[queue], &positions).await?;
+    }
+    let mut stages = due::make_ready(tx, &[(no, None)], Wake::Start.as_str(), None, None).await?;
+    let mut stage = stages.pop().ok_or(Error::Contended)?;
+    stage.woken = false;
+    Ok(stage)
+}
+
+/// The stored position and variables of a locked order, as JSON.
+///
+/// # Errors
+/// The database fails.
+pub async fn snapshot(tx: &Tx<'_>, no: OrderNo) -> Result<Option<String>> {
+    let row = tx.query_opt(&tx.prepare_cached(READ_CONTEXT).await?, &[&no.0]).await?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+/// The parameters of an order, as JSON.
+///
+/// # Errors
+/// The database fails.
+pub async fn params(tx: &Tx<'_>, no: OrderNo) -> Result<String> {
+    let row = tx.query_opt(&tx.prepare_cached(READ_PARAMS).await?, &[&no.0]).await?;
+    Ok(row.map_or_else(|| "{}".to_owned(), |row| row.get(0)))
+}
+
+/// A stage with a worker, locked, that recovery looks at.
+#[derive(Clone, Debug)]
+pub struct Stuck {
+    /// The order.
+    pub no: OrderNo,
+    /// Its present pass.
+    pub pass: Pass,
+    /// Number of the hand-out.
+    pub attempt: i32,
+    /// Why the stage runs.
+    pub wake: Wake,
+    /// How often it was handed out again.
+    pub restarts: i16,
+    /// The node that has it.
+    pub node: Incarnation,
+    /// The queue it owns.
+    pub queue: Option<String>,
+    /// Begin of the stage.
+    pub started_at: Timestamp,
+    /// The database's clock.
+    pub now: Timestamp,
+}
+
+/// Stages past their deadline, longest overdue first; rows that others hold are passed over.
+///
+/// # Errors
+/// The database fails.
+pub async fn overdue(tx: &Tx<'_>, limit: i64) -> Result<Vec<Stuck>> {
+    read_stuck(&tx.query(&tx.prepare_cached(OVERDUE).await?, &[&limit]).await?)
+}
+
+/// Stages whose node is over, or was never registered.
+///
+/// # Errors
+/// The database fails.
+pub async fn abandoned(tx: &Tx<'_>, limit: i64) -> Result<Vec<Stuck>> {
+    read_stuck(&tx.query(&tx.prepare_cached(ABANDONED).await?, &[&limit]).await?)
+}
+
+/// Stages that this node has.
+///
+/// # Errors
+/// The database fails.
+pub async fn of_node(tx: &Tx<'_>, node: Incarnation) -> Result<Vec<Stuck>> {
+    read_stuck(&tx.query(&tx.prepare_cached(OF_NODE).await?, &[&node.0]).await?)
+}
+
+fn read_stuck(rows: &[tokio_postgres::Row]) -> Result<Vec<Stuck>> {
+    rows.iter()
+        .map(|row| {
+            Ok(Stuck {
+                no: OrderNo(row.get(0)),
+                pass: Pass(row.get(1)),
+                attempt: row.get(2),
+                wake: word(row, 3, "running.wake")?,
+                restarts: row.get(4),
+                node: Incarnation(row.get(5)),
+                queue: row.get(6),
+                started_at: row.get(7),
+                now: row.get(8),
+            })
+        })
+        .collect()
+}
+
+/// Hands locked stages out again: new pass, next attempt, the place in the queue kept. `restarts`
+/// is the new count of each. The history says why.
+///
+/// # Errors
+/// The database fails.
+pub async fn reissue(
+    tx: &Tx<'_>,
+    stages: &[(&Stuck, i16)],
+    source: &str,
+    finding: &str,
+) -> Result<Vec<ReadyStage>> {
+    if stages.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut passes = Vec::with_capacity(stages.len());
+    for (stuck, _) in stages {
+        let deleted = tx.execute(&tx.prepare_cached(DROP_RUNNING).await?, &[&stuck.no.0]).await?;
+        if deleted != 1 {
+            return Err(Error::Contended);
+        }
+        let detail = serde_json::json!({
+            "finding": finding, "attempt": stuck.attempt, "node": stuck.node.0,
+            "startedAt": stuck.started_at.to_string(),
+        });
+        history::append(tx, stuck.no, "reissued", source, &detail.to_string()).await?;
+        passes.push(Uuid::new_v4());
+    }
+    let nos: Vec<i64> = stages.iter().map(|(stuck, _)| stuck.no.0).collect();
+    let attempts: Vec<i32> = stages.iter().map(|(stuck, _)| stuck.attempt + 1).collect();
+    let wakes: Vec<&str> = stages.iter().map(|(stuck, _)| stuck.wake.as_str()).collect();
+    let restarts: Vec<i16> = stages.iter().map(|(_, restarts)| *restarts).collect();
+    let statement = tx.prepare_cached(REISSUE).await?;
+    let rows = tx.query(&statement, &[&nos, &passes, &attempts, &wakes, &restarts]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(ReadyStage {
+                no: OrderNo(row.get(0)),
+                attempt: row.get(1),
+                flow: row.get(2),
+                priority: word(row, 3, "ready.priority")?,
+                place: row.get::<_, Option<String>>(4).zip(row.get(5)),
+                woken: true,
+            })
+        })
+        .collect()
+}
+
+/// Orders with a deadline of their own that has passed: id and kind.
+///
+/// # Errors
+/// The database fails.
+pub async fn passed_deadlines(client: &crate::Client, limit: i64) -> Result<Vec<(OrderNo, String, String)>> {
+    let statement = client.prepare_cached(PASSED).await?;
+    let rows = client.query(&statement, &[&limit]).await?;
+    Ok(rows.iter().map(|row| (OrderNo(row.get(0)), row.get(1), row.get(2))).collect())
+}
+
+/// Removes one deadline of an order, which has nothing more to say.
+///
+/// # Errors
+/// The database fails.
+pub async fn drop_deadline(tx: &Tx<'_>, no: OrderNo, kind: &str) -> Result<()> {
+    tx.execute(&tx.prepare_cached(DROP_DEADLINE).await?, &[&no.0, &kind]).await?;
+    Ok(())
+}
+
+/// The client's id of an order.
+///
+/// # Errors
+/// The database fails, or there is no such order.
+pub async fn id_of(tx: &Tx<'_>, no: OrderNo) -> Result<String> {
+    Ok(tx.query_one(&tx.prepare_cached(ID).await?, &[&no.0]).await?.get(0))
+}
+
+/// The order that owns a queue, and since when it is a member of it.
+///
+/// # Errors
+/// The database fails.
+pub async fn holder(client: &crate::Client, queue: &str) -> Result<Option<(String, Timestamp)>> {
+    let statement = client.prepare_cached(HOLDER).await?;
+    Ok(client.query_opt(&statement, &[&queue]).await?.map(|row| (row.get(0), row.get(1))))
+}
+
+/// One queue, as people see it.
+#[derive(Clone, Debug)]
+pub struct QueueView {
+    /// Its name.
+    pub name: String,
+    /// Orders in it, the holder counted in.
+    pub members: i64,
+    /// Position of the holder, in milliseconds.
+    pub position: i64,
+    /// The order that owns it.
+    pub holder: String,
+}
+
+/// The longest queues.
+///
+/// # Errors
+/// The database fails.
+pub async fn list_queues(client: &crate::Client, limit: i64) -> Result<Vec<QueueView>> {
+    let statement = client.prepare_cached(LIST_QUEUES).await?;
+    let rows = client.query(&statement, &[&limit]).await?;
+    Ok(rows
+        .iter()
+        .map(|row| QueueView {
+            name: row.get(0),
+            members: row.get(1),
+            position: row.get(2),
+            holder: row.get(3),
+        })
+        .collect())
+}

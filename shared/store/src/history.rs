@@ -1,0 +1,82 @@
+//! The history of orders: append-only, numbered without gaps.
+
+use jiff::Timestamp;
+use pagurus_domain::id::OrderNo;
+
+use crate::sql::statements;
+use crate::stages::Finished;
+use crate::{Client, Result, Tx};
+
+statements! {
+    // The row of the order was updated before, in the same transaction: its number is ours.
+    APPEND_STAGES = "
+        INSERT INTO history (order_no, number, life, kind, source, detail)
+        SELECT o.no, o.events - 1, t.life, 'stage', $4, t.detail
+          FROM unnest($1::bigint[], $2::integer[], $3::text[]) AS t (no, life, detail)
+          JOIN orders o ON o.no = ANY(ARRAY[t.no])";
+    APPEND = "
+        WITH numbered AS (
+            UPDATE orders SET events = events + 1, updated_at = now() WHERE no = $1 RETURNING events, life)
+        INSERT INTO history (order_no, number, life, kind, source, detail)
+        SELECT $1, events, life, $2, $3, $4 FROM numbered";
+    OF_ORDER = "
+        SELECT number, life, kind, at, source, detail FROM history
+         WHERE order_no = $1 AND number > $2 ORDER BY number LIMIT $3";
+}
+
+/// Appends the stages that were just finished.
+pub(crate) async fn append_stages(tx: &Tx<'_>, source: &str, finished: &[&Finished]) -> Result<()> {
+    let no: Vec<i64> = finished.iter().map(|f| f.no.0).collect();
+    let life: Vec<i32> = finished.iter().map(|f| f.life).collect();
+    let detail: Vec<&str> = finished.iter().map(|f| f.history.as_str()).collect();
+    let statement = tx.prepare_cached(APPEND_STAGES).await?;
+    tx.execute(&statement, &[&no, &life, &detail, &source]).await?;
+    Ok(())
+}
+
+/// Appends one event; `source` says who or what caused it.
+///
+/// # Errors
+/// The database fails.
+pub async fn append(tx: &Tx<'_>, no: OrderNo, kind: &str, source: &str, detail: &str) -> Result<()> {
+    let statement = tx.prepare_cached(APPEND).await?;
+    tx.execute(&statement, &[&no.0, &kind, &source, &detail]).await?;
+    Ok(())
+}
+
+/// One row of the history.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Its number; a row of kind `stage` stands for this one and the next.
+    pub number: i32,
+    /// Which life of the order.
+    pub life: i32,
+    /// What happened.
+    pub kind: String,
+    /// When.
+    pub at: Timestamp,
+    /// Who or what caused it.
+    pub source: String,
+    /// More, as JSON.
+    pub detail: String,
+}
+
+/// Events of an order after a number, in order.
+///
+/// # Errors
+/// The database fails.
+pub async fn of_order(client: &Client, no: OrderNo, after: i32, limit: i64) -> Result<Vec<Event>> {
+    let statement = client.prepare_cached(OF_ORDER).await?;
+    let rows = client.query(&statement, &[&no.0, &after, &limit]).await?;
+    Ok(rows
+        .iter()
+        .map(|row| Event {
+            number: row.get(0),
+            life: row.get(1),
+            kind: row.get(2),
+            at: row.get(3),
+            source: row.get(4),
+            detail: row.get(5),
+        })
+        .collect())
+}

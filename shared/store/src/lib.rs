@@ -1,0 +1,28 @@
+//! PostgreSQL: the one authoritative state, and every SQL statement of the project.
+//!
+//! One module for each aggregate; each function runs its statements in a transaction that the
+//! caller began and will commit, so that services show what is atomic. Nothing here decides a
+//! status: callers bring decisions of the domain, statements check that what was expected still
+//! holds, and say what they refused.
+//!
+//! Locks are taken in one order everywhere: `running`, `ready`, `orders`, `queues`, `due`,
+//! `requests`, and inside a table by ascending key.
+
+pub mod cluster;
+pub mod control;
+pub mod due;
+mod error;
+pub mod history;
+pub mod migrate;
+pub mod orders;
+pub mod outbox;
+mod pool;
+pub mod queues;
+pub mod requests;
+pub mod scenarios;
+pub mod sql;
+pub mod stages;
+pub mod upkeep;
+
+pub use error::{Error, Result};
+pub use pool::{Client, Options, Store, Tx};

@@ -1,0 +1,302 @@
+//! Notifications that are not confirmed yet. By state, not by cursor: a row is here until its
+//! message was confirmed, whatever order transactions commit in.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::notification::Content;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::sql::statements;
+use crate::{Client, Result, Tx};
+
+statements! {
+    // The grace leaves the row to the notifier that is told of it; the slow pass takes it later.
+    PUT = "
+        INSERT INTO outbox (order_no, life, kind, message_id, target, correlation_id, transaction_id, trace, body, next_at)
+        SELECT no, life, 'final', message_id, target, correlation_id, transaction_id, trace, body, now() + interval '5 seconds'
+          FROM unnest($1::bigint[], $2::integer[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
+               AS t (no, life, message_id, target, correlation_id, transaction_id, trace, body)";
+    // OFFSET 0 keeps the look-up by key apart from the conditions: freely joined, the plan made for
+    // the empty table walks the index of what is due once for every row.
+    READ = "
+        SELECT o.order_no, o.life, o.kind, o.message_id, o.target, o.correlation_id, o.transaction_id, o.trace, o.body, o.attempts
+          FROM unnest($1::bigint[], $2::integer[]) AS t (no, life)
+         CROSS JOIN LATERAL (
+               SELECT * FROM outbox WHERE order_no = t.no AND life = t.life AND kind = 'final' OFFSET 0) AS o
+         WHERE o.parked_because IS NULL AND o.attempts = 0";
+    TAKE = "
+        WITH taken AS MATERIALIZED (
+            SELECT order_no, life, kind FROM outbox
+             WHERE next_at <= now() AND parked_because IS NULL
+             ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+        UPDATE outbox o SET next_at = now() + interval '30 seconds'
+          FROM taken t
+         WHERE o.order_no = ANY(ARRAY[t.order_no]) AND o.life = t.life AND o.kind = t.kind
+        RETURNING o.order_no, o.life, o.kind, o.message_id, o.target, o.correlation_id, o.transaction_id, o.trace, o.body, o.attempts";
+    SENT = "
+        DELETE FROM outbox o USING unnest($1::bigint[], $2::integer[], $3::text[]) AS t (no, life, kind)
+         WHERE o.order_no = ANY(ARRAY[t.no]) AND o.life = t.life AND o.kind = t.kind";
+    FAILED = "
+        UPDATE outbox o
+           SET attempts = o.attempts + 1, next_at = now() + make_interval(secs => t.delay), last_error = t.error,
+               parked_because = t.parked
+          FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::double precision[], $5::text[], $6::text[])
+               AS t (no, life, kind, delay, error, parked)
+         WHERE o.order_no = ANY(ARRAY[t.no]) AND o.life = t.life AND o.kind = t.kind";
+    OF_ORDER = "
+        SELECT life, kind, target, attempts, parked_because, last_error, next_at, created_at
+          FROM outbox WHERE order_no = $1 ORDER BY life, kind";
+    RESEND = "
+        UPDATE outbox SET next_at = now(), parked_because = NULL WHERE order_no = $1";
+    BACKLOG = "
+        SELECT count(*) FILTER (WHERE parked_because IS NULL), count(*) FILTER (WHERE parked_because IS NOT NULL),
+               extract(epoch FROM now() - min(created_at) FILTER (WHERE parked_because IS NULL))::double precision
+          FROM outbox";
+}
+
+/// A notification to be stored with the end of its order.
+#[derive(Clone, Debug)]
+pub struct NewNotification {
+    /// The order.
+    pub no: OrderNo,
+    /// Which life of it.
+    pub life: i32,
+    /// Stays the same over repeats.
+    pub message_id: Uuid,
+    /// The URL as the client gave it.
+    pub target: String,
+    /// The client's mark.
+    pub correlation_id: Option<String>,
+    /// The business transaction.
+    pub transaction_id: Option<String>,
+    /// Trace context.
+    pub trace: Option<String>,
+    /// The body: the same for every copy.
+    pub body: String,
+}
+
+impl NewNotification {
+    /// The notification of an end, where the client wants one; `notify` is its wish as stored.
+    #[must_use]
+    pub fn of(
+        content: &Content<'_>,
+        notify: &str,
+        no: OrderNo,
+        life: i32,
+        trace: Option<&str>,
+    ) -> Option<Self> {
+        let notify: Value = serde_json::from_str(notify).ok()?;
+        let text = |key: &str| notify.get(key).and_then(Value::as_str);
+        let occasions = notify.get("on").and_then(Value::as_array);
+        if occasions.is_some_and(|on| on.iter().all(|occasion| occasion != "final")) {
+            return None;
+        }
+        let content =
+            Content { correlation_id: text("correlationId"), timezone: text("timezone"), ..content.clone() };
+        let name = format!("{}\0{life}\0final", content.id);
+        Some(Self {
+            no,
+            life,
+            message_id: Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
+            target: text("url")?.to_owned(),
+            correlation_id: content.correlation_id.map(str::to_owned),
+            transaction_id: content.transaction_id.map(str::to_owned),
+            trace: trace.map(str::to_owned),
+            body: content.render(),
+        })
+    }
+}
+
+/// Stores notifications, in the transaction of what they tell.
+///
+/// # Errors
+/// The database fails.
+pub async fn put(tx: &Tx<'_>, new: &[NewNotification]) -> Result<()> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    let no: Vec<i64> = new.iter().map(|n| n.no.0).collect();
+    let life: Vec<i32> = new.iter().map(|n| n.life).collect();
+    let message: Vec<Uuid> = new.iter().map(|n| n.message_id).collect();
+    let target: Vec<&str> = new.iter().map(|n| n.target.as_str()).collect();
+    let correlation: Vec<Option<&str>> = new.iter().map(|n| n.correlation_id.as_deref()).collect();
+    let transaction: Vec<Option<&str>> = new.iter().map(|n| n.transaction_id.as_deref()).collect();
+    let trace: Vec<Option<&str>> = new.iter().map(|n| n.trace.as_deref()).collect();
+    let body: Vec<&str> = new.iter().map(|n| n.body.as_str()).collect();
+    let statement = tx.prepare_cached(PUT).await?;
+    tx.execute(&statement, &[&no, &life, &message, &target, &correlation, &transaction, &trace, &body])
+        .await?;
+    Ok(())
+}
+
+/// A notification to be sent.
+#[derive(Clone, Debug)]
+pub struct Notification {
+    /// The order.
+    pub no: OrderNo,
+    /// Which life of it.
+    pub life: i32,
+    /// Of what it tells.
+    pub kind: String,
+    /// Stays the same over repeats.
+    pub message_id: Uuid,
+    /// The URL as the client gave it.
+    pub target: String,
+    /// The client's mark.
+    pub correlation_id: Option<String>,
+    /// The business transaction.
+    pub transaction_id: Option<String>,
+    /// Trace context.
+    pub trace: Option<String>,
+    /// The body.
+    pub body: String,
+    /// How often it was tried before.
+    pub attempts: i32,
+}
+
+fn read_notification(row: &tokio_postgres::Row) -> Notification {
+    Notification {
+        no: OrderNo(row.get(0)),
+        life: row.get(1),
+        kind: row.get(2),
+        message_id: row.get(3),
+        target: row.get(4),
+        correlation_id: row.get(5),
+        transaction_id: row.get(6),
+        trace: row.get(7),
+        body: row.get(8),
+        attempts: row.get(9),
+    }
+}
+
+/// Reads notifications that were just stored, untried ones only.
+///
+/// # Errors
+/// The database fails.
+pub async fn read(client: &Client, orders: &[(OrderNo, i32)]) -> Result<Vec<Notification>> {
+    let no: Vec<i64> = orders.iter().map(|(no, _)| no.0).collect();
+    let life: Vec<i32> = orders.iter().map(|(_, life)| *life).collect();
+    let statement = client.prepare_cached(READ).await?;
+    Ok(client.query(&statement, &[&no, &life]).await?.iter().map(read_notification).collect())
+}
+
+/// Takes notifications whose time has come, and keeps others off them for half a minute.
+///
+/// # Errors
+/// The database fails.
+pub async fn take(client: &Client, limit: i64) -> Result<Vec<Notification>> {
+    let statement = client.prepare_cached(TAKE).await?;
+    Ok(client.query(&statement, &[&limit]).await?.iter().map(read_notification).collect())
+}
+
+/// Removes notifications that were confirmed.
+///
+/// # Errors
+/// The database fails.
+pub async fn sent(client: &Client, sent: &[&Notification]) -> Result<()> {
+    let (no, life, kind) = keys(sent);
+    let statement = client.prepare_cached(SENT).await?;
+    client.execute(&statement, &[&no, &life, &kind]).await?;
+    Ok(())
+}
+
+/// Why a notification was not sent, and what follows.
+#[derive(Clone, Debug)]
+pub struct Failed<'a> {
+    /// Which one.
+    pub notification: &'a Notification,
+    /// What was wrong.
+    pub error: String,
+    /// When it is tried again.
+    pub delay: Duration,
+    /// Set where only an operator can help.
+    pub parked: Option<&'static str>,
+}
+
+/// Keeps notifications that could not be sent.
+///
+/// # Errors
+/// The database fails.
+pub async fn failed(client: &Client, failed: &[Failed<'_>]) -> Result<()> {
+    let notifications: Vec<&Notification> = failed.iter().map(|f| f.notification).collect();
+    let (no, life, kind) = keys(&notifications);
+    let delay: Vec<f64> = failed.iter().map(|f| f.delay.as_secs_f64()).collect();
+    let error: Vec<&str> = failed.iter().map(|f| f.error.as_str()).collect();
+    let parked: Vec<Option<&str>> = failed.iter().map(|f| f.parked).collect();
+    let statement = client.prepare_cached(FAILED).await?;
+    client.execute(&statement, &[&no, &life, &kind, &delay, &error, &parked]).await?;
+    Ok(())
+}
+
+fn keys<'a>(notifications: &[&'a Notification]) -> (Vec<i64>, Vec<i32>, Vec<&'a str>) {
+    (
+        notifications.iter().map(|n| n.no.0).collect(),
+        notifications.iter().map(|n| n.life).collect(),
+        notifications.iter().map(|n| n.kind.as_str()).collect(),
+    )
+}
+
+/// A notification that has not been confirmed, as people see it.
+#[derive(Clone, Debug)]
+pub struct Unsent {
+    /// Which life.
+    pub life: i32,
+    /// Of what it tells.
+    pub kind: String,
+    /// Where it goes.
+    pub target: String,
+    /// How often it was tried.
+    pub attempts: i32,
+    /// Why only an operator can help.
+    pub parked_because: Option<String>,
+    /// The last error.
+    pub last_error: Option<String>,
+    /// When it is tried again.
+    pub next_at: Timestamp,
+    /// When it was stored.
+    pub created_at: Timestamp,
+}
+
+/// The unconfirmed notifications of an order.
+///
+/// # Errors
+/// The database fails.
+pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<Unsent>> {
+    let statement = client.prepare_cached(OF_ORDER).await?;
+    let rows = client.query(&statement, &[&no.0]).await?;
+    Ok(rows
+        .iter()
+        .map(|row| Unsent {
+            life: row.get(0),
+            kind: row.get(1),
+            target: row.get(2),
+            attempts: row.get(3),
+            parked_because: row.get(4),
+            last_error: row.get(5),
+            next_at: row.get(6),
+            created_at: row.get(7),
+        })
+        .collect())
+}
+
+/// Sends the unconfirmed notifications of an order again, also those that were parked.
+///
+/// # Errors
+/// The database fails.
+pub async fn resend(tx: &Tx<'_>, no: OrderNo) -> Result<u64> {
+    let statement = tx.prepare_cached(RESEND).await?;
+    Ok(tx.execute(&statement, &[&no.0]).await?)
+}
+
+/// How much is not sent: waiting, parked, and the age of the oldest waiting one in seconds.
+///
+/// # Errors
+/// The database fails.
+pub async fn backlog(client: &Client) -> Result<(i64, i64, Option<f64>)> {
+    let statement = client.prepare_cached(BACKLOG).await?;
+    let row = client.query_one(&statement, &[]).await?;
+    Ok((row.get(0), row.get(1), row.get(2)))
+}

@@ -1,0 +1,153 @@
+//! Connections: separate lanes, so that leases and heartbeats never wait behind work.
+
+use std::time::Duration;
+
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts,
+};
+use tokio_postgres::NoTls;
+
+use crate::{Error, Result};
+
+/// A pooled connection.
+pub type Client = Object;
+/// A transaction: dropped without a commit, it rolls back.
+pub type Tx<'a> = deadpool_postgres::Transaction<'a>;
+
+/// How to reach the database.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `postgres://…`
+    pub url: String,
+    /// Shown by the server as the name of the session.
+    pub application_name: String,
+    /// Connections for batches of work.
+    pub work_connections: usize,
+    /// Connections for reads of people and programs.
+    pub api_connections: usize,
+    /// Longest time to connect, and to wait for a free connection.
+    pub connect_timeout: Duration,
+    /// Longest statement.
+    pub statement_timeout: Duration,
+}
+
+/// The database, as services hold it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Store {
+    work: Pool,
+    api: Pool,
+    lease: Pool,
+    recovery: Pool,
+}
+
+/// Session settings of the hot path. Its tables are empty when they are analyzed and full a moment
+/// later: a plan made for the empty table (sequential scans) would be kept and cost ten times as
+/// much. All its statements reach rows by a key, so the other shapes of plan are switched off, and
+/// one generic plan for each statement is then always the right one.
+///
+/// That is not enough for joins: for a table without rows, walking all of an index costs as little
+/// as a look-up in it, and a walk in the order of the key is always offered for a join by `=`. So
+/// joins to growing tables are written `= ANY(ARRAY[…])`, which only a look-up by key can serve.
+const WORK_PLANS: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_indexonlyscan=off \
+     -c enable_hashjoin=off -c enable_mergejoin=off -c enable_material=off -c enable_memoize=off -c jit=off";
+
+/// A process that freezes inside a transaction keeps its locks: the rows of its orders, and the
+/// epoch, which a take-over waits for. Ours are never idle there for longer than a computation.
+const IDLE_IN_TRANSACTION_MS: u32 = 5000;
+
+impl Store {
+    /// Makes the pools; connects when the first connection is asked for.
+    ///
+    /// # Errors
+    /// The URL cannot be read.
+    pub fn new(options: &Options) -> Result<Self> {
+        Ok(Self {
+            work: pool(options, "work", options.work_connections, WORK_PLANS)?,
+            api: pool(options, "api", options.api_connections, WORK_PLANS)?,
+            lease: pool(options, "lease", 1, "-c jit=off")?,
+            recovery: pool(options, "recovery", 2, WORK_PLANS)?,
+        })
+    }
+
+    /// A connection for batches of work.
+    ///
+    /// # Errors
+    /// None could be had in time.
+    pub async fn work(&self) -> Result<Client> {
+        Ok(self.work.get().await?)
+    }
+
+    /// A connection for reads of people and programs.
+    ///
+    /// # Errors
+    /// None could be had in time.
+    pub async fn api(&self) -> Result<Client> {
+        Ok(self.api.get().await?)
+    }
+
+    /// The connection for leases and heartbeats.
+    ///
+    /// # Errors
+    /// None could be had in time.
+    pub async fn lease(&self) -> Result<Client> {
+        Ok(self.lease.get().await?)
+    }
+
+    /// A connection for activation and recovery.
+    ///
+    /// # Errors
+    /// None could be had in time.
+    pub async fn recovery(&self) -> Result<Client> {
+        Ok(self.recovery.get().await?)
+    }
+
+    /// Asks the server for nothing but an answer, on the connections of people and programs.
+    ///
+    /// # Errors
+    /// No connection could be had in time, or the server failed.
+    pub async fn ping(&self) -> Result<()> {
+        Ok(self.api().await?.batch_execute("SELECT 1").await?)
+    }
+}
+
+fn pool(options: &Options, lane: &str, size: usize, plans: &str) -> Result<Pool> {
+    let mut config: tokio_postgres::Config = options.url.parse()?;
+    let statement_timeout = options.statement_timeout.as_millis();
+    config
+        .application_name(format!("{} {lane}", options.application_name))
+        .connect_timeout(options.connect_timeout)
+        .keepalives_idle(Duration::from_secs(5))
+        .keepalives_interval(Duration::from_secs(3))
+        .keepalives_retries(3)
+        .tcp_user_timeout(Duration::from_secs(15))
+        .options(format!(
+            "{plans} -c statement_timeout={statement_timeout} -c lock_timeout=5000 \
+             -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_MS} -c timezone=UTC"
+        ));
+    let manager =
+        Manager::from_config(config, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+    let timeouts = Timeouts {
+        wait: Some(options.connect_timeout),
+        create: Some(options.connect_timeout),
+        recycle: Some(options.connect_timeout),
+    };
+    Pool::builder(manager)
+        .max_size(size)
+        .timeouts(timeouts)
+        .runtime(Runtime::Tokio1)
+        .post_create(Hook::async_fn(|client, _| Box::pin(refuse_lossy(client))))
+        .build()
+        .map_err(|error| Error::Schema(error.to_string()))
+}
+
+/// With `synchronous_commit` off a crash of the server loses orders that were accepted: no
+/// connection is used that would.
+async fn refuse_lossy(client: &deadpool_postgres::ClientWrapper) -> std::result::Result<(), HookError> {
+    let row = client.query_one("SHOW synchronous_commit", &[]).await.map_err(HookError::Backend)?;
+    if row.get::<_, &str>(0) == "off" {
+        return Err(HookError::message(
+            "synchronous_commit is off: accepted orders could be lost; switch it on for this role or database",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! Positions in the queues of sequential orders.
+
+use std::collections::BTreeMap;
+
+use pagurus_domain::id::OrderNo;
+
+use crate::sql::statements;
+use crate::{Result, Tx};
+
+statements! {
+    // A position is the present millisecond, or the one after the last given: it grows with every
+    // order of the queue, and the lock on the row makes commit order follow it.
+    TAKE = "
+        INSERT INTO queues AS q (name, last_position, taken)
+        SELECT name, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + wanted - 1, wanted
+          FROM unnest($1::text[], $2::bigint[]) AS t (name, wanted)
+        ON CONFLICT (name) DO UPDATE
+           SET last_position = greatest(q.last_position + excluded.taken, excluded.last_position),
+               taken = excluded.taken
+        RETURNING name, last_position - taken + 1";
+    ENQUEUE = "
+        INSERT INTO queued (order_no, queue, position)
+        SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[])";
+    LEAVE = "DELETE FROM queued WHERE order_no = ANY($1::bigint[])";
+    BEFORE = "SELECT count(*) FROM queued WHERE queue = $1 AND position < $2";
+    HEADS = "
+        SELECT wanted.queue, head.position, head.order_no, r.attempt, r.flow, r.priority, r.stream IS NOT NULL
+          FROM unnest($1::text[]) AS wanted (queue)
+         CROSS JOIN LATERAL (
+               SELECT q.position, q.order_no FROM queued q WHERE q.queue = wanted.queue ORDER BY q.position LIMIT 1) AS head
+          LEFT JOIN ready r ON r.order_no = ANY(ARRAY[head.order_no])";
+}
+
+/// Takes a position for each of these queue names, in the order given. Locks the queues until the
+/// end of the transaction: an order whose registration was confirmed before another was sent
+/// always has the smaller position.
+///
+/// # Errors
+/// The database fails.
+pub async fn take_positions(tx: &Tx<'_>, queues: &[&str]) -> Result<Vec<i64>> {
+    if queues.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut wanted: BTreeMap<&str, i64> = BTreeMap::new();
+    for queue in queues {
+        *wanted.entry(queue).or_default() += 1;
+    }
+    // Sorted by name: two transactions lock the same queues in the same order.
+    let names: Vec<&str> = wanted.keys().copied().collect();
+    let counts: Vec<i64> = wanted.values().copied().collect();
+    let statement = tx.prepare_cached(TAKE).await?;
+    let rows = tx.query(&statement, &[&names, &counts]).await?;
+    let mut next: BTreeMap<String, i64> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    Ok(queues
+        .iter()
+        .map(|queue| {
+            let place = next.entry((*queue).to_owned()).or_default();
+            let position = *place;
+            *place += 1;
+            position
+        })
+        .collect())
+}
+
+/// Puts orders into their queues.
+///
+/// # Errors
+/// The database fails.
+pub async fn enqueue(tx: &Tx<'_>, nos: &[i64], queues: &[&str], positions: &[i64]) -> Result<()> {
+    if !nos.is_empty() {
+        let statement = tx.prepare_cached(ENQUEUE).await?;
+        tx.execute(&statement, &[&nos, &queues, &positions]).await?;
+    }
+    Ok(())
+}
+
+/// Takes orders out of their queues; those that are in none stay unmentioned.
+///
+/// # Errors
+/// The database fails.
+pub async fn leave(tx: &Tx<'_>, nos: &[i64]) -> Result<()> {
+    if !nos.is_empty() {
+        let statement = tx.prepare_cached(LEAVE).await?;
+        tx.execute(&statement, &[&nos]).await?;
+    }
+    Ok(())
+}
+
+/// One member of a queue.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// The queue.
+    pub queue: String,
+    /// Its place; the smallest owns the queue.
+    pub position: i64,
+    /// The order.
+    pub no: OrderNo,
+    /// What may run of it, if anything may.
+    pub ready: Option<crate::stages::ReadyStage>,
+}
+
+/// How many members of a queue stand before a position.
+///
+/// # Errors
+/// The database fails.
+pub async fn before(client: &crate::Client, queue: &str, position: i64) -> Result<i64> {
+    let statement = client.prepare_cached(BEFORE).await?;
+    Ok(client.query_one(&statement, &[&queue, &position]).await?.get(0))
+}
+
+/// The head of each of these queues; a queue without members is left out.
+///
+/// # Errors
+/// The database fails.
+pub async fn heads(client: &crate::Client, queues: &[String]) -> Result<Vec<Member>> {
+    let statement = client.prepare_cached(HEADS).await?;
+    read_members(&client.query(&statement, &[&queues]).await?)
+}
+
+fn read_members(rows: &[tokio_postgres::Row]) -> Result<Vec<Member>> {
+    rows.iter()
+        .map(|row| {
+            let (queue, position, no): (String, i64, i64) = (row.get(0), row.get(1), row.get(2));
+            let ready = row
+                .get::<_, Option<i32>>(3)
+                .map(|attempt| {
+                    Ok::<_, crate::Error>(crate::stages::ReadyStage {
+                        no: OrderNo(no),
+                        attempt,
+                        flow: row.get(4),
+                        priority: crate::orders::word(row, 5, "ready.priority")?,
+                        place: Some((queue.clone(), position)),
+                        woken: row.get(6),
+                    })
+                })
+                .transpose()?;
+            Ok(Member { queue, position, no: OrderNo(no), ready })
+        })
+        .collect()
+}

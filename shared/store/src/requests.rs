@@ -1,0 +1,300 @@
+//! Asynchronous requests, and the callbacks that answer them.
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::Timestamp;
+use pagurus_domain::id::{OrderNo, Pass, RequestId};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use crate::sql::statements;
+use crate::stages::ReadyStage;
+use crate::{Client, Result, Tx, due};
+
+statements! {
+    // Only who holds the pass may register, and the same action of the same visit gets the same id.
+    REGISTER = "
+        INSERT INTO requests (id, order_no, life, visit, action, name)
+        SELECT gen_random_uuid(), t.no, t.life, t.visit, t.action, t.name
+          FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::integer[], $5::integer[], $6::text[])
+               AS t (no, pass, life, visit, action, name)
+          JOIN running r ON r.order_no = ANY(ARRAY[t.no]) AND r.pass = t.pass
+        ON CONFLICT (order_no, life, visit, action) DO UPDATE SET name = excluded.name
+        RETURNING id, order_no";
+    AWAIT = "UPDATE requests SET awaited = true WHERE id = ANY($1::uuid[])";
+    TIME_OUT = "
+        UPDATE requests SET status = 'timeout', closed_at = now()
+         WHERE order_no = ANY($1::bigint[]) AND awaited AND status = 'open'";
+    CANCEL = "
+        UPDATE requests SET status = 'canceled', closed_at = now()
+         WHERE order_no = ANY($1::bigint[]) AND status = 'open'";
+    FIND = "SELECT id, order_no FROM requests WHERE id = ANY($1::uuid[])";
+    LOCK_ORDERS = "SELECT no FROM orders WHERE no = ANY($1::bigint[]) ORDER BY no FOR UPDATE";
+    ANSWER = "
+        UPDATE requests SET status = 'answered', closed_at = now()
+         WHERE id = ANY($1::uuid[]) AND status = 'open'
+        RETURNING id";
+    STATUSES = "SELECT id, status FROM requests WHERE id = ANY($1::uuid[])";
+    STORE = "
+        INSERT INTO callbacks (request_id, named, order_no, verdict, step_status, headers, body)
+        SELECT * FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bytea[])";
+    // OFFSET 0 keeps the three steps apart: order, its requests, their answers, each by its key.
+    // Joined freely, the plan made for empty tables reads every callback there ever was.
+    RESULTS = "
+        SELECT t.no, r.name, c.body, c.headers, c.step_status, c.received_at
+          FROM unnest($1::bigint[]) AS t (no)
+         CROSS JOIN LATERAL (
+               SELECT id, name FROM requests WHERE order_no = t.no OFFSET 0) AS r
+         CROSS JOIN LATERAL (
+               SELECT no, body, headers, step_status, received_at FROM callbacks
+                WHERE request_id = r.id AND verdict = 'accepted' OFFSET 0) AS c
+         ORDER BY c.no";
+    OF_ORDER = "
+        SELECT id, name, status, awaited, life, visit, registered_at, closed_at
+          FROM requests WHERE order_no = $1 ORDER BY registered_at, id";
+    CALLBACKS_OF_ORDER = "
+        SELECT c.request_id, c.verdict, c.step_status, c.headers, c.body, c.received_at, r.name, r.life
+          FROM requests r
+         CROSS JOIN LATERAL (SELECT * FROM callbacks WHERE request_id = r.id OFFSET 0) AS c
+         WHERE r.order_no = $1 ORDER BY c.no";
+}
+
+/// A request to be stored before it is sent.
+#[derive(Clone, Debug)]
+pub struct NewRequest {
+    /// The order.
+    pub no: OrderNo,
+    /// The right to register.
+    pub pass: Pass,
+    /// Which life.
+    pub life: i32,
+    /// Number of the visit.
+    pub visit: u32,
+    /// Index of the action.
+    pub action: u32,
+    /// Name that the scenario gives it.
+    pub name: String,
+}
+
+/// Stores requests; `None` where the pass no longer holds.
+///
+/// # Errors
+/// The database fails.
+pub async fn register(tx: &Tx<'_>, requests: &[NewRequest]) -> Result<Vec<Option<RequestId>>> {
+    let no: Vec<i64> = requests.iter().map(|r| r.no.0).collect();
+    let pass: Vec<Uuid> = requests.iter().map(|r| r.pass.0).collect();
+    let life: Vec<i32> = requests.iter().map(|r| r.life).collect();
+    let visit: Vec<i32> = requests.iter().map(|r| i32::try_from(r.visit).unwrap_or(i32::MAX)).collect();
+    let action: Vec<i32> = requests.iter().map(|r| i32::try_from(r.action).unwrap_or(i32::MAX)).collect();
+    let name: Vec<&str> = requests.iter().map(|r| r.name.as_str()).collect();
+    let statement = tx.prepare_cached(REGISTER).await?;
+    let rows = tx.query(&statement, &[&no, &pass, &life, &visit, &action, &name]).await?;
+    // An order runs one stage, and a stage registers one request at a time.
+    let ids: HashMap<i64, Uuid> = rows.iter().map(|row| (row.get(1), row.get(0))).collect();
+    Ok(requests.iter().map(|r| ids.get(&r.no.0).copied().map(RequestId)).collect())
+}
+
+/// These requests are what the orders now wait for.
+pub(crate) async fn mark_awaited(tx: &Tx<'_>, requests: &[Uuid]) -> Result<()> {
+    let statement = tx.prepare_cached(AWAIT).await?;
+    tx.execute(&statement, &[&requests]).await?;
+    Ok(())
+}
+
+/// The wait of these orders is over: what was awaited and did not come is too late from now on.
+pub(crate) async fn time_out(tx: &Tx<'_>, orders: &[i64]) -> Result<()> {
+    let statement = tx.prepare_cached(TIME_OUT).await?;
+    tx.execute(&statement, &[&orders]).await?;
+    Ok(())
+}
+
+/// This life of the orders is over: no request of it will be applied any more.
+///
+/// # Errors
+/// The database fails.
+pub async fn cancel(tx: &Tx<'_>, orders: &[i64]) -> Result<()> {
+    let statement = tx.prepare_cached(CANCEL).await?;
+    tx.execute(&statement, &[&orders]).await?;
+    Ok(())
+}
+
+/// An answer from outside.
+#[derive(Clone, Debug)]
+pub struct NewCallback {
+    /// The request that it names, as text: it may be no id at all.
+    pub named: String,
+    /// The same, where it is an id.
+    pub request: Option<RequestId>,
+    /// Status of the called system's step, from a header.
+    pub step_status: Option<String>,
+    /// Header fields, as JSON.
+    pub headers: Option<String>,
+    /// The body, whatever it is.
+    pub body: Vec<u8>,
+}
+
+/// What became of a callback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// The first answer to an open request.
+    Accepted,
+    /// The request was answered before.
+    Duplicate,
+    /// The wait is over, or the life of the order is.
+    Late,
+    /// Nobody asked.
+    Orphan,
+}
+
+impl Verdict {
+    /// Its one spelling.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Duplicate => "duplicate",
+            Self::Late => "late",
+            Self::Orphan => "orphan",
+        }
+    }
+}
+
+/// Stores callbacks, whatever becomes of them, and wakes the orders whose last open one came.
+/// One verdict for each callback, in order.
+///
+/// # Errors
+/// The database fails; nothing is stored then.
+pub async fn answer(tx: &Tx<'_>, callbacks: &[NewCallback]) -> Result<(Vec<Verdict>, Vec<ReadyStage>)> {
+    let asked: Vec<Uuid> = callbacks.iter().filter_map(|c| c.request.map(|id| id.0)).collect();
+    let find = tx.prepare_cached(FIND).await?;
+    let order_of: HashMap<Uuid, i64> =
+        tx.query(&find, &[&asked]).await?.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let mut orders: Vec<i64> = order_of.values().copied().collect();
+    orders.sort_unstable();
+    orders.dedup();
+    let lock = tx.prepare_cached(LOCK_ORDERS).await?;
+    tx.execute(&lock, &[&orders]).await?;
+    let answer = tx.prepare_cached(ANSWER).await?;
+    let mut fresh: HashSet<Uuid> = tx.query(&answer, &[&asked]).await?.iter().map(|row| row.get(0)).collect();
+    let accepted = fresh.len();
+    let statuses: HashMap<Uuid, String> = if accepted == callbacks.len() {
+        HashMap::new()
+    } else {
+        let statuses = tx.prepare_cached(STATUSES).await?;
+        tx.query(&statuses, &[&asked]).await?.iter().map(|row| (row.get(0), row.get(1))).collect()
+    };
+    let verdicts: Vec<Verdict> = callbacks
+        .iter()
+        .map(|callback| match callback.request.map(|id| id.0) {
+            // The first of the batch takes the place; the next of the same request is a double.
+            Some(id) if fresh.remove(&id) => Verdict::Accepted,
+            Some(id) if !order_of.contains_key(&id) => Verdict::Orphan,
+            Some(id) if statuses.get(&id).is_some_and(|status| status == "answered") => Verdict::Duplicate,
+            Some(_) => Verdict::Late,
+            None => Verdict::Orphan,
+        })
+        .collect();
+    store(tx, callbacks, &verdicts, &order_of).await?;
+    let woken = if accepted == 0 { Vec::new() } else { due::wake_answered(tx, &orders).await? };
+    Ok((verdicts, woken))
+}
+
+async fn store(
+    tx: &Tx<'_>,
+    callbacks: &[NewCallback],
+    verdicts: &[Verdict],
+    order_of: &HashMap<Uuid, i64>,
+) -> Result<()> {
+    // An id that was never given out is kept as text only: nothing must look like a real request.
+    let request: Vec<Option<Uuid>> =
+        callbacks.iter().map(|c| c.request.map(|id| id.0).filter(|id| order_of.contains_key(id))).collect();
+    let named: Vec<&str> = callbacks.iter().map(|c| c.named.as_str()).collect();
+    let order: Vec<Option<i64>> =
+        request.iter().map(|id| id.and_then(|id| order_of.get(&id).copied())).collect();
+    let verdict: Vec<&str> = verdicts.iter().map(|verdict| verdict.as_str()).collect();
+    let step_status: Vec<Option<&str>> = callbacks.iter().map(|c| c.step_status.as_deref()).collect();
+    let headers: Vec<Option<&str>> = callbacks.iter().map(|c| c.headers.as_deref()).collect();
+    let body: Vec<&[u8]> = callbacks.iter().map(|c| c.body.as_slice()).collect();
+    let statement = tx.prepare_cached(STORE).await?;
+    tx.execute(&statement, &[&request, &named, &order, &verdict, &step_status, &headers, &body]).await?;
+    Ok(())
+}
+
+/// The accepted callbacks of these orders, by the name of their request, as scenarios see them.
+/// A later request of the same name hides an earlier one.
+///
+/// # Errors
+/// The database fails.
+pub async fn results(client: &Client, orders: &[i64]) -> Result<HashMap<OrderNo, Map<String, Value>>> {
+    let statement = client.prepare_cached(RESULTS).await?;
+    let rows = client.query(&statement, &[&orders]).await?;
+    let mut results: HashMap<OrderNo, Map<String, Value>> = HashMap::new();
+    for row in &rows {
+        results.entry(OrderNo(row.get(0))).or_default().insert(
+            row.get(1),
+            json!({
+                "body": body_value(row.get(2)),
+                "headers": headers_value(row.get(3)),
+                "stepStatus": row.get::<_, Option<&str>>(4),
+                "receivedAt": row.get::<_, Timestamp>(5).to_string(),
+            }),
+        );
+    }
+    Ok(results)
+}
+
+/// The requests of an order, as the API shows them. The ids are not shown: who knows one may
+/// answer it.
+///
+/// # Errors
+/// The database fails.
+pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<Value>> {
+    let statement = client.prepare_cached(OF_ORDER).await?;
+    let rows = client.query(&statement, &[&no.0]).await?;
+    Ok(rows
+        .iter()
+        .map(|row| {
+            json!({
+                "name": row.get::<_, &str>(1),
+                "status": row.get::<_, &str>(2),
+                "awaited": row.get::<_, bool>(3),
+                "life": row.get::<_, i32>(4),
+                "visit": row.get::<_, i32>(5),
+                "registeredAt": row.get::<_, Timestamp>(6),
+                "closedAt": row.get::<_, Option<Timestamp>>(7),
+            })
+        })
+        .collect())
+}
+
+/// The callbacks of an order, as the API shows them.
+///
+/// # Errors
+/// The database fails.
+pub async fn callbacks_of_order(client: &Client, no: OrderNo) -> Result<Vec<Value>> {
+    let statement = client.prepare_cached(CALLBACKS_OF_ORDER).await?;
+    let rows = client.query(&statement, &[&no.0]).await?;
+    Ok(rows
+        .iter()
+        .map(|row| {
+            json!({
+                "request": row.get::<_, &str>(6),
+                "life": row.get::<_, i32>(7),
+                "verdict": row.get::<_, &str>(1),
+                "stepStatus": row.get::<_, Option<&str>>(2),
+                "headers": headers_value(row.get(3)),
+                "body": body_value(row.get(4)),
+                "receivedAt": row.get::<_, Timestamp>(5),
+            })
+        })
+        .collect())
+}
+
+/// A JSON body as its value, any other as text.
+fn body_value(body: &[u8]) -> Value {
+    serde_json::from_slice(body).unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()))
+}
+
+fn headers_value(headers: Option<&str>) -> Value {
+    headers.and_then(|headers| serde_json::from_str(headers).ok()).unwrap_or_else(|| json!({}))
+}

@@ -1,0 +1,43 @@
+//! Statements have names: each stands in its module's `statements!` and in [`all`], so that a test
+//! prepares every one against the migrated schema and looks at the plans of the hot ones.
+
+/// One named statement.
+#[derive(Clone, Copy, Debug)]
+pub struct Statement {
+    /// `module::NAME`.
+    pub name: &'static str,
+    /// The text.
+    pub sql: &'static str,
+}
+
+/// Declares the statements of a module as constants, and lists them.
+macro_rules! statements {
+    ($($name:ident = $sql:expr;)+) => {
+        $(const $name: &str = $sql;)+
+
+        /// The statements of this module.
+        pub(crate) const STATEMENTS: &[$crate::sql::Statement] = &[
+            $($crate::sql::Statement { name: concat!(module_path!(), "::", stringify!($name)), sql: $name },)+
+        ];
+    };
+}
+pub(crate) use statements;
+
+/// Every statement of the project.
+pub fn all() -> impl Iterator<Item = &'static Statement> {
+    [
+        crate::cluster::STATEMENTS,
+        crate::control::STATEMENTS,
+        crate::due::STATEMENTS,
+        crate::history::STATEMENTS,
+        crate::orders::STATEMENTS,
+        crate::outbox::STATEMENTS,
+        crate::queues::STATEMENTS,
+        crate::requests::STATEMENTS,
+        crate::scenarios::STATEMENTS,
+        crate::stages::STATEMENTS,
+        crate::upkeep::STATEMENTS,
+    ]
+    .into_iter()
+    .flatten()
+}

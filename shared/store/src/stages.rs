@@ -1,0 +1,540 @@
+//! Stages: ready, claimed, finished. The hot path, many rows a statement.
+
+use jiff::Timestamp;
+use pagurus_domain::activation::{AgeGroups, Stream};
+use pagurus_domain::id::{Epoch, Incarnation, OrderNo, Pass, ScenarioNo};
+use pagurus_domain::order::{Mode, OrderError, Priority, ScenarioStatus, Status};
+use pagurus_domain::scenario::stage::{Then, Wake};
+use std::collections::{HashMap, HashSet};
+use tokio::try_join;
+use uuid::Uuid;
+
+use crate::orders::{insert_due, word};
+use crate::sql::statements;
+use crate::{Client, Result, Tx, due, history, queues};
+
+statements! {
+    // Waits for a take-over in progress, and makes a take-over wait for us.
+    EPOCH = "SELECT epoch FROM epochs WHERE name = 'dispatcher' FOR SHARE";
+    // The deleted row is the right to run the stage. What is not the head of its queue stays.
+    CLAIM = "
+        WITH taken AS (
+            DELETE FROM ready r
+             USING unnest($1::bigint[], $2::integer[]) AS h (no, attempt)
+             WHERE r.order_no = ANY(ARRAY[h.no]) AND r.attempt = h.attempt
+               AND (r.queue IS NULL OR NOT EXISTS (
+                    SELECT FROM queued q WHERE q.queue = r.queue AND q.position < r.position))
+            RETURNING r.order_no, r.pass, r.attempt, r.wake, r.restarts, r.since, r.queue)
+        SELECT t.order_no, t.pass, t.attempt, t.wake, t.restarts, t.since, t.queue,
+               o.id, o.scenario, o.mode, o.transaction_id, o.notify, o.trace, o.start_deadline, o.created_at,
+               o.life, o.started_at, p.params, c.snapshot, clock_timestamp(), o.flow, o.status
+          FROM taken t
+          JOIN orders o ON o.no = ANY(ARRAY[t.order_no])
+          JOIN payloads p ON p.order_no = ANY(ARRAY[t.order_no])
+          LEFT JOIN contexts c ON c.order_no = ANY(ARRAY[t.order_no])";
+    RUN = "
+        INSERT INTO running (order_no, pass, attempt, wake, restarts, queue, node, since, started_at, deadline_at)
+        SELECT no, pass, attempt, wake, restarts, queue, $7, since, clock_timestamp(), clock_timestamp() + make_interval(secs => work)
+          FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::text[], $5::smallint[], $6::text[], $8::timestamptz[], $9::double precision[])
+               AS t (no, pass, attempt, wake, restarts, queue, since, work)";
+    STILL_READY = "SELECT order_no, attempt FROM ready WHERE order_no = ANY($1::bigint[])";
+    STARTED = "DELETE FROM deadlines WHERE order_no = ANY($1::bigint[]) AND kind = 'start'";
+    // The deleted row is the right to write the end of the stage: a stale pass deletes nothing.
+    RELEASE = "
+        DELETE FROM running r
+         USING unnest($1::bigint[], $2::uuid[]) AS f (no, pass)
+         WHERE r.order_no = ANY(ARRAY[f.no]) AND r.pass = f.pass
+        RETURNING r.order_no, now()";
+    FINISH = "
+        UPDATE orders o
+           SET status = f.status, scenario_status = f.scenario_status, step = coalesce(f.step, o.step),
+               entry_point = coalesce(f.entry_point, o.entry_point), attempt = f.attempt, events = o.events + 2,
+               visited = f.visited, distance = f.distance,
+               started_at = coalesce(o.started_at, f.started_at),
+               finished_at = CASE WHEN f.ended THEN now() END,
+               result = f.result, message = f.message, error_class = f.error_class, error_message = f.error_message,
+               updated_at = now()
+          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::integer[], $8::integer[],
+                      $9::timestamptz[], $10::boolean[], $11::text[], $12::text[], $13::text[], $14::text[])
+               AS f (no, status, scenario_status, step, entry_point, attempt, visited, distance,
+                     started_at, ended, result, message, error_class, error_message)
+         WHERE o.no = ANY(ARRAY[f.no])";
+    SAVE_CONTEXTS = "
+        INSERT INTO contexts (order_no, snapshot) SELECT * FROM unnest($1::bigint[], $2::text[])
+        ON CONFLICT (order_no) DO UPDATE SET snapshot = excluded.snapshot";
+    DROP_CONTEXTS = "DELETE FROM contexts WHERE order_no = ANY($1::bigint[])";
+    DROP_DEADLINES = "DELETE FROM deadlines WHERE order_no = ANY($1::bigint[])";
+    UNOWN = "UPDATE running SET queue = NULL WHERE order_no = ANY($1::bigint[])";
+    UNOWN_READY = "UPDATE ready SET queue = NULL, position = NULL WHERE order_no = ANY($1::bigint[])";
+    READY_PAGE = "
+        SELECT order_no, attempt, flow, priority, queue, position, stream IS NOT NULL
+          FROM ready WHERE order_no > $1 ORDER BY order_no LIMIT $2";
+    RUNNING = "
+        SELECT r.order_no, r.attempt, r.node, o.flow, r.queue
+          FROM running r JOIN orders o ON o.no = ANY(ARRAY[r.order_no])";
+}
+
+/// A stage that may run, as the dispatcher needs to know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadyStage {
+    /// The order.
+    pub no: OrderNo,
+    /// Number that the hand-out will bear.
+    pub attempt: i32,
+    /// Flow marker.
+    pub flow: String,
+    /// Urgency.
+    pub priority: Priority,
+    /// Queue and position of a sequential order.
+    pub place: Option<(String, i64)>,
+    /// Whether it was woken from a suspension.
+    pub woken: bool,
+}
+
+/// A hand-out, as a worker received it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HandOut {
+    /// The order.
+    pub no: OrderNo,
+    /// Number of the hand-out.
+    pub attempt: i32,
+    /// Epoch of the dispatcher that sent it.
+    pub epoch: Epoch,
+}
+
+/// Why a hand-out was not claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unclaimed {
+    /// No such stage is ready any more.
+    Gone,
+    /// Another order is at the head of its queue.
+    Behind,
+    /// The dispatcher that sent it is no longer the one.
+    StaleEpoch,
+}
+
+/// A stage that is ours to run.
+#[derive(Clone, Debug)]
+pub struct Claimed {
+    /// The order.
+    pub no: OrderNo,
+    /// Its token: without it nothing can be written.
+    pub pass: Pass,
+    /// Number of the hand-out.
+    pub attempt: i32,
+    /// Why the stage runs.
+    pub wake: Wake,
+    /// How often this stage was handed out again.
+    pub restarts: i16,
+    /// Since when it could have run.
+    pub since: Timestamp,
+    /// The queue it owns.
+    pub queue: Option<String>,
+    /// The client's id.
+    pub id: String,
+    /// The pinned version.
+    pub scenario: ScenarioNo,
+    /// Parallel or sequential.
+    pub mode: Mode,
+    /// The business transaction.
+    pub transaction_id: Option<String>,
+    /// Notification wish, as JSON.
+    pub notify: Option<String>,
+    /// Trace context.
+    pub trace: Option<String>,
+    /// Latest start.
+    pub start_deadline: Option<Timestamp>,
+    /// Registered at.
+    pub created_at: Timestamp,
+    /// Which life.
+    pub life: i32,
+    /// First stage of this life, if it is not this one.
+    pub started_at: Option<Timestamp>,
+    /// Parameters, as JSON.
+    pub params: String,
+    /// Position and variables, as JSON; none for a fresh order.
+    pub snapshot: Option<String>,
+    /// The database's clock.
+    pub now: Timestamp,
+    /// Flow marker.
+    pub flow: String,
+    /// Status before the claim.
+    pub status: Status,
+}
+
+/// Takes stages for this node: those that are ready, at the head of their queue, and handed out by
+/// the present dispatcher. The caller must [`run`] what it got before it commits.
+///
+/// # Errors
+/// The database fails; nothing is claimed then.
+pub async fn claim(tx: &Tx<'_>, hand_outs: &[HandOut]) -> Result<(Vec<Claimed>, Vec<(HandOut, Unclaimed)>)> {
+    let (epoch_statement, claim_statement) = try_join!(tx.prepare_cached(EPOCH), tx.prepare_cached(CLAIM))?;
+    let present = Epoch(tx.query_one(&epoch_statement, &[]).await?.get(0));
+    let (current, stale): (Vec<HandOut>, Vec<HandOut>) =
+        hand_outs.iter().partition(|hand_out| hand_out.epoch == present);
+    let nos: Vec<i64> = current.iter().map(|h| h.no.0).collect();
+    let attempts: Vec<i32> = current.iter().map(|h| h.attempt).collect();
+    let rows = tx.query(&claim_statement, &[&nos, &attempts]).await?;
+    let claimed = rows.iter().map(read_claimed).collect::<Result<Vec<_>>>()?;
+    let mut unclaimed: Vec<_> = stale.into_iter().map(|h| (h, Unclaimed::StaleEpoch)).collect();
+    if claimed.len() < current.len() {
+        let taken: HashSet<OrderNo> = claimed.iter().map(|stage| stage.no).collect();
+        let left: Vec<HandOut> = current.into_iter().filter(|h| !taken.contains(&h.no)).collect();
+        unclaimed.extend(why_unclaimed(tx, &left).await?);
+    }
+    Ok((claimed, unclaimed))
+}
+
+/// What is still ready with the same number stayed because it is not the head of its queue.
+async fn why_unclaimed(tx: &Tx<'_>, left: &[HandOut]) -> Result<Vec<(HandOut, Unclaimed)>> {
+    let nos: Vec<i64> = left.iter().map(|h| h.no.0).collect();
+    let statement = tx.prepare_cached(STILL_READY).await?;
+    let ready: HashSet<(i64, i32)> =
+        tx.query(&statement, &[&nos]).await?.iter().map(|row| (row.get(0), row.get(1))).collect();
+    Ok(left
+        .iter()
+        .map(|h| (*h, if ready.contains(&(h.no.0, h.attempt)) { Unclaimed::Behind } else { Unclaimed::Gone }))
+        .collect())
+}
+
+fn read_claimed(row: &tokio_postgres::Row) -> Result<Claimed> {
+    Ok(Claimed {
+        no: OrderNo(row.get(0)),
+        pass: Pass(row.get(1)),
+        attempt: row.get(2),
+        wake: word(row, 3, "ready.wake")?,
+        restarts: row.get(4),
+        since: row.get(5),
+        queue: row.get(6),
+        id: row.get(7),
+        scenario: ScenarioNo(row.get(8)),
+        mode: word(row, 9, "orders.mode")?,
+        transaction_id: row.get(10),
+        notify: row.get(11),
+        trace: row.get(12),
+        start_deadline: row.get(13),
+        created_at: row.get(14),
+        life: row.get(15),
+        started_at: row.get(16),
+        params: row.get(17),
+        snapshot: row.get(18),
+        now: row.get(19),
+        flow: row.get(20),
+        status: word(row, 21, "orders.status")?,
+    })
+}
+
+/// Writes down that the node runs what it claimed; `work` is the longest time of each stage, in
+/// seconds.
+///
+/// # Errors
+/// The database fails.
+pub async fn run(tx: &Tx<'_>, node: Incarnation, claimed: &[Claimed], work: &[f64]) -> Result<()> {
+    if claimed.is_empty() {
+        return Ok(());
+    }
+    let no: Vec<i64> = claimed.iter().map(|c| c.no.0).collect();
+    let pass: Vec<Uuid> = claimed.iter().map(|c| c.pass.0).collect();
+    let attempt: Vec<i32> = claimed.iter().map(|c| c.attempt).collect();
+    let wake: Vec<&str> = claimed.iter().map(|c| c.wake.as_str()).collect();
+    let restarts: Vec<i16> = claimed.iter().map(|c| c.restarts).collect();
+    let queue: Vec<Option<&str>> = claimed.iter().map(|c| c.queue.as_deref()).collect();
+    let since: Vec<Timestamp> = claimed.iter().map(|c| c.since).collect();
+    let statement = tx.prepare_cached(RUN).await?;
+    tx.execute(&statement, &[&no, &pass, &attempt, &wake, &restarts, &queue, &node.0, &since, &work]).await?;
+    let started: Vec<i64> = claimed
+        .iter()
+        .filter(|c| c.started_at.is_none() && c.start_deadline.is_some())
+        .map(|c| c.no.0)
+        .collect();
+    if !started.is_empty() {
+        let statement = tx.prepare_cached(STARTED).await?;
+        tx.execute(&statement, &[&started]).await?;
+    }
+    Ok(())
+}
+
+/// The end of a stage, as it is to be stored.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// The order.
+    pub no: OrderNo,
+    /// The right to write.
+    pub pass: Pass,
+    /// Which life.
+    pub life: i32,
+    /// Number of the hand-out.
+    pub attempt: i32,
+    /// What comes after the stage.
+    pub then: Then,
+    /// How the order stands to its target.
+    pub scenario_status: ScenarioStatus,
+    /// Present state; none where nothing was executed.
+    pub step: Option<String>,
+    /// Last entry point of the stage.
+    pub entry_point: Option<String>,
+    /// States entered in this life.
+    pub visited: i32,
+    /// Transitions to the nearest target.
+    pub distance: Option<i32>,
+    /// Begin of the stage.
+    pub started_at: Timestamp,
+    /// Result, as JSON.
+    pub result: Option<String>,
+    /// Message of the scenario.
+    pub message: Option<String>,
+    /// Snapshot to keep, as JSON; none removes it.
+    pub snapshot: Option<String>,
+    /// Whether there was a snapshot before.
+    pub had_snapshot: bool,
+    /// The queue that the order is a member of.
+    pub queue: Option<String>,
+    /// Whether the scenario gave the queue up.
+    pub released: bool,
+    /// Detail for the history, as JSON.
+    pub history: String,
+    /// Whether the order may have deadlines of its own.
+    pub has_deadlines: bool,
+}
+
+impl Finished {
+    /// Whether the order is no member of its queue any more.
+    #[must_use]
+    pub fn leaves_queue(&self) -> bool {
+        self.queue.is_some() && (self.released || matches!(self.then, Then::End { .. } | Then::Sleep { .. }))
+    }
+
+    fn error(&self) -> Option<&OrderError> {
+        match &self.then {
+            Then::Retry { error, .. } => Some(error),
+            Then::End { error, .. } => error.as_ref(),
+            Then::Sleep { .. } | Then::Wait { .. } => None,
+        }
+    }
+
+    fn ended(&self) -> bool {
+        matches!(self.then, Then::End { .. })
+    }
+}
+
+/// Takes the right to write the ends of these stages: the orders whose pass still held, and the
+/// time of the transaction, which is the time at which they end. The rest is stale.
+///
+/// # Errors
+/// The database fails.
+pub async fn release(tx: &Tx<'_>, stages: &[(OrderNo, Pass)]) -> Result<HashMap<OrderNo, Timestamp>> {
+    let nos: Vec<i64> = stages.iter().map(|(no, _)| no.0).collect();
+    let passes: Vec<Uuid> = stages.iter().map(|(_, pass)| pass.0).collect();
+    let statement = tx.prepare_cached(RELEASE).await?;
+    let rows = tx.query(&statement, &[&nos, &passes]).await?;
+    Ok(rows.iter().map(|row| (OrderNo(row.get(0)), row.get(1))).collect())
+}
+
+/// Writes the ends of stages whose right was taken with [`release`] in this transaction. Answers
+/// with the stages that are ready at once, because all their callbacks had come before.
+///
+/// # Errors
+/// The database fails.
+pub async fn finish(
+    tx: &Tx<'_>,
+    node: &str,
+    finished: &[&Finished],
+    groups: &AgeGroups,
+) -> Result<Vec<ReadyStage>> {
+    if finished.is_empty() {
+        return Ok(Vec::new());
+    }
+    let leaving: Vec<i64> = finished.iter().filter(|f| f.leaves_queue()).map(|f| f.no.0).collect();
+    try_join!(
+        update_orders(tx, finished),
+        save_contexts(tx, finished),
+        suspend(tx, finished, groups),
+        queues::leave(tx, &leaving),
+        drop_deadlines(tx, finished),
+    )?;
+    history::append_stages(tx, node, finished).await?;
+    await_callbacks(tx, finished).await
+}
+
+async fn update_orders(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {
+    let no: Vec<i64> = finished.iter().map(|f| f.no.0).collect();
+    let status: Vec<&str> = finished.iter().map(|f| f.then.status().as_str()).collect();
+    let scenario_status: Vec<&str> = finished.iter().map(|f| f.scenario_status.as_str()).collect();
+    let step: Vec<Option<&str>> = finished.iter().map(|f| f.step.as_deref()).collect();
+    let entry: Vec<Option<&str>> = finished.iter().map(|f| f.entry_point.as_deref()).collect();
+    let attempt: Vec<i32> = finished.iter().map(|f| f.attempt).collect();
+    let visited: Vec<i32> = finished.iter().map(|f| f.visited).collect();
+    let distance: Vec<Option<i32>> = finished.iter().map(|f| f.distance).collect();
+    let started: Vec<Timestamp> = finished.iter().map(|f| f.started_at).collect();
+    let ended: Vec<bool> = finished.iter().map(|f| f.ended()).collect();
+    let result: Vec<Option<&str>> = finished.iter().map(|f| f.result.as_deref()).collect();
+    let message: Vec<Option<&str>> = finished.iter().map(|f| f.message.as_deref()).collect();
+    let class: Vec<Option<&str>> =
+        finished.iter().map(|f| f.error().and_then(|error| error.class.as_deref())).collect();
+    let error: Vec<Option<&str>> =
+        finished.iter().map(|f| f.error().map(|error| error.message.as_str())).collect();
+    let statement = tx.prepare_cached(FINISH).await?;
+    tx.execute(
+        &statement,
+        &[
+            &no,
+            &status,
+            &scenario_status,
+            &step,
+            &entry,
+            &attempt,
+            &visited,
+            &distance,
+            &started,
+            &ended,
+            &result,
+            &message,
+            &class,
+            &error,
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+async fn save_contexts(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {
+    let (mut nos, mut snapshots, mut gone): (Vec<i64>, Vec<&str>, Vec<i64>) = Default::default();
+    for f in finished {
+        match &f.snapshot {
+            Some(snapshot) => {
+                nos.push(f.no.0);
+                snapshots.push(snapshot);
+            }
+            None if f.had_snapshot => gone.push(f.no.0),
+            None => {}
+        }
+    }
+    if !nos.is_empty() {
+        let statement = tx.prepare_cached(SAVE_CONTEXTS).await?;
+        tx.execute(&statement, &[&nos, &snapshots]).await?;
+    }
+    if !gone.is_empty() {
+        let statement = tx.prepare_cached(DROP_CONTEXTS).await?;
+        tx.execute(&statement, &[&gone]).await?;
+    }
+    Ok(())
+}
+
+async fn suspend(tx: &Tx<'_>, finished: &[&Finished], groups: &AgeGroups) -> Result<()> {
+    let (mut nos, mut streams, mut due): (Vec<i64>, Vec<i16>, Vec<Timestamp>) = Default::default();
+    for f in finished {
+        let at = match &f.then {
+            Then::Sleep { until } | Then::Wait { until, .. } => *until,
+            Then::Retry { at, .. } => *at,
+            Then::End { .. } => continue,
+        };
+        let length = at.duration_since(f.started_at).unsigned_abs();
+        nos.push(f.no.0);
+        streams.push(Stream::of(f.then.status(), length, groups).number());
+        due.push(at);
+    }
+    insert_due(tx, &nos, &streams, &due).await
+}
+
+async fn drop_deadlines(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {
+    let nos: Vec<i64> = finished.iter().filter(|f| f.ended() && f.has_deadlines).map(|f| f.no.0).collect();
+    if !nos.is_empty() {
+        let statement = tx.prepare_cached(DROP_DEADLINES).await?;
+        tx.execute(&statement, &[&nos]).await?;
+    }
+    Ok(())
+}
+
+/// The rows of the orders are locked by now, so that a callback is either seen here or sees the
+/// timer that was just set.
+async fn await_callbacks(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<ReadyStage>> {
+    let mut orders = Vec::new();
+    let mut requests = Vec::new();
+    for f in finished {
+        if let Then::Wait { requests: awaited, .. } = &f.then {
+            orders.push(f.no.0);
+            requests.extend(awaited.iter().map(|id| id.0));
+        }
+    }
+    if orders.is_empty() {
+        return Ok(Vec::new());
+    }
+    crate::requests::mark_awaited(tx, &requests).await?;
+    due::wake_answered(tx, &orders).await
+}
+
+/// Gives the queue of an order up by hand, while its stage goes on, or waits to.
+///
+/// # Errors
+/// The database fails.
+pub async fn disown(tx: &Tx<'_>, no: OrderNo) -> Result<()> {
+    for statement in [UNOWN, UNOWN_READY] {
+        tx.execute(&tx.prepare_cached(statement).await?, &[&vec![no.0]]).await?;
+    }
+    Ok(())
+}
+
+/// A page of everything that may run, by ascending number.
+///
+/// # Errors
+/// The database fails.
+pub async fn ready_page(client: &Client, after: OrderNo, limit: i64) -> Result<Vec<ReadyStage>> {
+    let statement = client.prepare_cached(READY_PAGE).await?;
+    let rows = client.query(&statement, &[&after.0, &limit]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(ReadyStage {
+                no: OrderNo(row.get(0)),
+                attempt: row.get(1),
+                flow: row.get(2),
+                priority: word(row, 3, "ready.priority")?,
+                place: row.get::<_, Option<String>>(4).zip(row.get(5)),
+                woken: row.get(6),
+            })
+        })
+        .collect()
+}
+
+/// A stage with a worker.
+#[derive(Clone, Debug)]
+pub struct RunningStage {
+    /// The order.
+    pub no: OrderNo,
+    /// Number of the hand-out.
+    pub attempt: i32,
+    /// The node that runs it.
+    pub node: Incarnation,
+    /// Flow marker.
+    pub flow: String,
+    /// The queue it owns.
+    pub queue: Option<String>,
+}
+
+/// Everything that runs, and on which node: at most as many rows as there is capacity.
+///
+/// # Errors
+/// The database fails.
+pub async fn running(client: &Client) -> Result<Vec<RunningStage>> {
+    let statement = client.prepare_cached(RUNNING).await?;
+    let rows = client.query(&statement, &[]).await?;
+    Ok(rows
+        .iter()
+        .map(|row| RunningStage {
+            no: OrderNo(row.get(0)),
+            attempt: row.get(1),
+            node: Incarnation(row.get(2)),
+            flow: row.get(3),
+            queue: row.get(4),
+        })
+        .collect())
+}
+
+/// Which of these orders are still ready, with the number that their hand-out will bear.
+///
+/// # Errors
+/// The database fails.
+pub async fn still_ready(client: &Client, nos: &[i64]) -> Result<Vec<(OrderNo, i32)>> {
+    let statement = client.prepare_cached(STILL_READY).await?;
+    let rows = client.query(&statement, &[&nos]).await?;
+    Ok(rows.iter().map(|row| (OrderNo(row.get(0)), row.get(1))).collect())
+}

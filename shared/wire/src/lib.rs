@@ -1,0 +1,9 @@
+//! What outsiders, and the services among each other, see: bodies of the API and of messages.
+//!
+//! A change here is a change of contract. Nothing here decides anything or does I/O.
+
+pub mod message;
+pub mod order;
+pub mod problem;
+
+pub use problem::Problem;

@@ -1,0 +1,210 @@
+//! Messages: receipts to clients, and what services tell each other.
+//!
+//! News and hand-outs are hints about rows of the database: they may be lost, doubled or late, and
+//! nothing is ever wrong because of it. One message carries many items: a message for each order
+//! would cost more than everything else that is done for it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Problem;
+
+/// Routing keys of the exchange for orders.
+pub mod key {
+    /// Register an order.
+    pub const CREATE: &str = "order.create";
+    /// Begin a new life of an order.
+    pub const RESTART: &str = "order.restart";
+    /// Give an order up.
+    pub const CANCEL: &str = "order.cancel";
+    /// Stop an order before it begins.
+    pub const INTERRUPT: &str = "order.interrupt";
+    /// Stop an order that runs or waits.
+    pub const KILL: &str = "order.kill";
+}
+
+/// Routing keys of the exchange for news.
+pub mod news {
+    /// To the active dispatcher: [`super::News`].
+    pub const DISPATCH: &str = "dispatch";
+    /// To all activators: [`super::DueNews`].
+    pub const DUE: &str = "due";
+    /// To one of the notifiers: [`super::OutboxNews`].
+    pub const OUTBOX: &str = "outbox";
+}
+
+/// The answer to a message of a client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The order, where the message named one.
+    pub id: Option<String>,
+    /// `accepted`, `duplicate`, `conflict`, `rejected`, or `done` for an action.
+    pub status: String,
+    /// Present status of the order, where it exists.
+    #[serde(rename = "orderStatus", default, skip_serializing_if = "Option::is_none")]
+    pub order_status: Option<String>,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Problem>,
+}
+
+/// Place of a sequential order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The queue.
+    pub queue: String,
+    /// Its place; the smallest of the queue owns it.
+    pub position: i64,
+}
+
+/// A stage that may run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ready {
+    /// Our number of the order.
+    pub no: i64,
+    /// Number that the hand-out will bear.
+    pub attempt: i32,
+    /// Flow marker.
+    pub flow: String,
+    /// `high`, `normal`, `low`.
+    pub priority: String,
+    /// Queue and position.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+    /// Whether it was woken from a suspension.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub woken: bool,
+}
+
+/// A stage that ended, whatever way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Our number of the order.
+    pub no: i64,
+    /// Number of the hand-out.
+    pub attempt: i32,
+    /// Incarnation of the node that ran it.
+    pub node: i64,
+    /// The queue that the order left by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_queue: Option<String>,
+    /// How long it ran.
+    pub duration_ms: u64,
+    /// Class of the error, if it ended by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+}
+
+/// Why a hand-out was not claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// No such stage is ready any more.
+    Gone,
+    /// Another order is at the head of its queue.
+    Behind,
+    /// The node has no room, or is stopping.
+    Busy,
+    /// The dispatcher that sent it is no longer the one.
+    StaleEpoch,
+}
+
+/// A hand-out that was not claimed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// Our number of the order.
+    pub no: i64,
+    /// Number of the hand-out.
+    pub attempt: i32,
+    /// Incarnation of the node that refused.
+    pub node: i64,
+    /// Which of the dispatcher's hand-outs it was.
+    pub serial: u64,
+    /// Epoch of that dispatcher: another one does not know the serial.
+    pub epoch: i64,
+    /// Why.
+    pub why: Refusal,
+}
+
+/// An order that is no member of its queue any more, or not ready any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Left {
+    /// Our number of the order.
+    pub no: i64,
+    /// Number of the hand-out that will not be, if a stage of it was ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<i32>,
+    /// The queue that it left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+}
+
+/// News to the dispatcher.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct News {
+    /// Stages that may run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ready: Vec<Ready>,
+    /// Stages that ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended: Vec<Ended>,
+    /// Hand-outs that were not claimed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Refused>,
+    /// Orders that were taken away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<Left>,
+    /// The set of workers has changed: look at the registry.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub workers_changed: bool,
+}
+
+/// News to the activators: something is due at that time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DueNews {
+    /// Stream and earliest due time, as milliseconds since 1970.
+    pub due: Vec<(String, i64)>,
+}
+
+/// News to the notifiers: these orders have ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutboxNews {
+    /// Our number of the order, and its life.
+    pub ended: Vec<(i64, i32)>,
+}
+
+/// Hand-outs to one worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandOuts {
+    /// Epoch of the dispatcher.
+    pub epoch: i64,
+    /// Our number of each order, the number of its hand-out, and which of this dispatcher's
+    /// hand-outs it is.
+    pub orders: Vec<(i64, i32, u64)>,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn amqp_1_a_receipt_reads_as_the_contract_says() {
+        let receipt = Receipt {
+            id: Some("a".into()),
+            status: "accepted".into(),
+            order_status: Some("new".into()),
+            error: None,
+        };
+        assert_eq!(
+            serde_json::to_value(receipt).unwrap(),
+            json!({"id": "a", "status": "accepted", "orderStatus": "new"})
+        );
+    }
+
+    #[test]
+    fn news_of_another_version_is_read_as_far_as_it_is_known() {
+        let news: News = serde_json::from_value(json!({"something_new": 1, "ended": []})).unwrap();
+        assert_eq!(news, News::default());
+    }
+}

@@ -1,0 +1,258 @@
+//! Bodies of the order API.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Problem;
+
+/// The answer to a registration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Registered {
+    /// The client's id; none where the item had none that could be read.
+    pub id: Option<String>,
+    /// `accepted`, `duplicate`, `conflict` or `rejected`.
+    pub status: String,
+    /// Present status of the order, where it exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order_status: Option<String>,
+    /// Said where something was changed silently, like a sending time in the future.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Problem>,
+}
+
+/// An error, as orders show it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ErrorView {
+    /// The class; none where no rule took it.
+    pub class: Option<String>,
+    /// What happened.
+    pub message: String,
+}
+
+/// A retry cycle, as orders show it (ERR-14).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RetryView {
+    /// The class that comes back.
+    pub class: String,
+    /// The policy.
+    pub policy: String,
+    /// Number of the cycle.
+    pub cycle: u32,
+    /// Attempts so far.
+    pub attempt: u32,
+    /// When the next one is due.
+    pub next_at: Option<Timestamp>,
+}
+
+/// A notification that is not confirmed yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnsentView {
+    /// Which life of the order.
+    pub life: i32,
+    /// Of what it tells.
+    pub kind: String,
+    /// Where it goes.
+    pub target: String,
+    /// How often it was tried.
+    pub attempts: i32,
+    /// Why only an operator can help.
+    pub parked_because: Option<String>,
+    /// The last error.
+    pub last_error: Option<String>,
+    /// When it is tried again.
+    pub next_at: Timestamp,
+}
+
+/// A transition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TransitionView {
+    /// Counts from 1 over all lives.
+    pub number: u32,
+    /// Which life of the order.
+    pub life: i32,
+    /// The state that was left.
+    pub from: String,
+    /// What moved the order.
+    pub event: String,
+    /// The state that was entered.
+    pub to: String,
+    /// When.
+    pub at: String,
+    /// Number of the hand-out.
+    pub attempt: i64,
+    /// The node that ran the stage.
+    pub node: String,
+}
+
+/// An event of the history.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventView {
+    /// Counts from 1 without gaps.
+    pub number: i32,
+    /// Which life of the order.
+    pub life: i32,
+    /// What happened.
+    pub kind: String,
+    /// When.
+    pub at: String,
+    /// Who or what caused it.
+    pub source: String,
+    /// More.
+    pub payload: Value,
+}
+
+/// A line of the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLineView {
+    /// Counts from 1.
+    pub line: usize,
+    /// When.
+    pub at: String,
+    /// What was said.
+    pub text: String,
+}
+
+/// One order with everything that is known of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OrderView {
+    /// The client's id.
+    pub id: String,
+    /// Our number.
+    pub no: i64,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Its version.
+    pub scenario_version: i32,
+    /// Present status.
+    pub status: String,
+    /// How it stands to its target.
+    pub scenario_status: String,
+    /// Present state.
+    pub step: Option<String>,
+    /// `parallel` or `sequential`.
+    pub mode: String,
+    /// The queue of a sequential order.
+    pub queue: Option<String>,
+    /// Place in the queue, while it is a member.
+    pub position: Option<i64>,
+    /// Urgency.
+    pub priority: String,
+    /// Flow marker.
+    pub flow: String,
+    /// Business transaction.
+    pub transaction_id: Option<String>,
+    /// Parameters.
+    pub params: Value,
+    /// Variables.
+    pub vars: Value,
+    /// Notification wish.
+    pub notify: Option<Value>,
+    /// Result of the scenario.
+    pub result: Option<Value>,
+    /// Message of the scenario.
+    pub message: Option<String>,
+    /// Why it failed, or is retried.
+    pub error: Option<ErrorView>,
+    /// The retry cycle it is in.
+    pub retry: Option<RetryView>,
+    /// Which life.
+    pub life: i32,
+    /// Last hand-out.
+    pub attempt: i32,
+    /// The node that runs its stage.
+    pub node: Option<String>,
+    /// Registered at.
+    pub created_at: Timestamp,
+    /// First stage of this life.
+    pub started_at: Option<Timestamp>,
+    /// Ended at.
+    pub finished_at: Option<Timestamp>,
+    /// Last change.
+    pub updated_at: Timestamp,
+    /// Not before.
+    pub start_at: Option<Timestamp>,
+    /// Latest start.
+    pub start_deadline: Option<Timestamp>,
+    /// Until when it is suspended.
+    pub due_at: Option<Timestamp>,
+    /// Since when a stage of it waits for a worker.
+    pub ready_since: Option<Timestamp>,
+    /// 0 to 1.
+    pub progress: f64,
+    /// Where a restart resumes.
+    pub entry_point: Option<String>,
+    /// The moves so far.
+    pub transitions: Vec<TransitionView>,
+    /// Notifications that are not confirmed yet.
+    pub unsent_notifications: Vec<UnsentView>,
+}
+
+/// One line of a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OrderLine {
+    /// The client's id.
+    pub id: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Its version.
+    pub scenario_version: i32,
+    /// Present status.
+    pub status: String,
+    /// How it stands to its target.
+    pub scenario_status: String,
+    /// Present state.
+    pub step: Option<String>,
+    /// Class of the error.
+    pub error_class: Option<String>,
+    /// Registered at.
+    pub created_at: Timestamp,
+    /// Last change.
+    pub updated_at: Timestamp,
+}
+
+/// A page of a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Page<T> {
+    /// The items.
+    pub items: Vec<T>,
+    /// Give it as `cursor` to get the next page; none on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// A short answer about an order: status calls and actions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusView {
+    /// The client's id.
+    pub id: String,
+    /// Present status.
+    pub status: String,
+    /// Whether this life is over.
+    #[serde(rename = "final")]
+    pub is_final: bool,
+    /// Which life.
+    pub life: i32,
+}
+
+/// Why an order does not run, in one sentence (ORD-28).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// The client's id.
+    pub id: String,
+    /// Present status.
+    pub status: String,
+    /// The plain answer.
+    pub explanation: String,
+}

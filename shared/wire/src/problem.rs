@@ -1,0 +1,196 @@
+//! Errors as RFC 9457 describes them, each type with a page of its own under `docs/errors/`.
+
+use pagurus_domain::document::Fault;
+use serde::{Deserialize, Serialize};
+
+/// Every type of problem that the API and receipts can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// The body is not JSON, or not UTF-8.
+    Malformed,
+    /// The body is well-formed, but something in it is wrong.
+    Invalid,
+    /// No scenario of this name or version.
+    UnknownScenario,
+    /// Another order bears this id.
+    Conflict,
+    /// The present status does not allow the action.
+    Refused,
+    /// Nothing is there.
+    NotFound,
+    /// The body is larger than allowed.
+    TooLarge,
+    /// The media type is not understood.
+    UnsupportedMediaType,
+    /// The method is not offered here.
+    MethodNotAllowed,
+    /// The message has a routing key that means nothing.
+    UnknownKey,
+    /// Too much at once; later it will do.
+    Busy,
+    /// The database or the broker is away; repeat with the same id.
+    Unavailable,
+    /// A defect of the engine.
+    Internal,
+}
+
+impl Type {
+    /// All types.
+    pub const ALL: &'static [Self] = &[
+        Self::Malformed,
+        Self::Invalid,
+        Self::UnknownScenario,
+        Self::Conflict,
+        Self::Refused,
+        Self::NotFound,
+        Self::TooLarge,
+        Self::UnsupportedMediaType,
+        Self::MethodNotAllowed,
+        Self::UnknownKey,
+        Self::Busy,
+        Self::Unavailable,
+        Self::Internal,
+    ];
+
+    /// The name: last part of the `type` URI and of the page's file name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::Invalid => "invalid",
+            Self::UnknownScenario => "unknown-scenario",
+            Self::Conflict => "conflict",
+            Self::Refused => "refused",
+            Self::NotFound => "not-found",
+            Self::TooLarge => "too-large",
+            Self::UnsupportedMediaType => "unsupported-media-type",
+            Self::MethodNotAllowed => "method-not-allowed",
+            Self::UnknownKey => "unknown-key",
+            Self::Busy => "busy",
+            Self::Unavailable => "unavailable",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// Status of an HTTP answer.
+    #[must_use]
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::Malformed => 400,
+            Self::Invalid | Self::UnknownScenario => 422,
+            Self::Conflict | Self::Refused => 409,
+            Self::NotFound | Self::UnknownKey => 404,
+            Self::TooLarge => 413,
+            Self::UnsupportedMediaType => 415,
+            Self::MethodNotAllowed => 405,
+            Self::Busy => 429,
+            Self::Unavailable => 503,
+            Self::Internal => 500,
+        }
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Malformed => "The body cannot be read",
+            Self::Invalid => "The content is not valid",
+            Self::UnknownScenario => "There is no such scenario",
+            Self::Conflict => "Another order bears this id",
+            Self::Refused => "The present status does not allow this",
+            Self::NotFound => "There is nothing here",
+            Self::TooLarge => "The body is too large",
+            Self::UnsupportedMediaType => "The media type is not supported",
+            Self::MethodNotAllowed => "The method is not allowed here",
+            Self::UnknownKey => "The routing key is not known",
+            Self::Busy => "Too much at once",
+            Self::Unavailable => "Not available at the moment",
+            Self::Internal => "The engine failed",
+        }
+    }
+}
+
+/// One thing that is wrong, with its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Detail {
+    /// JSON pointer to it; empty for the whole body.
+    pub pointer: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Line in a text, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// Column in the line, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+}
+
+/// A problem (RFC 9457).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// Stable URI of the type.
+    #[serde(rename = "type")]
+    pub type_: String,
+    /// The same for every problem of the type.
+    pub title: String,
+    /// HTTP status.
+    pub status: u16,
+    /// What happened this time.
+    pub detail: String,
+    /// Pointer to the first field at fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pointer: Option<String>,
+    /// Everything that is wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<Detail>,
+    /// Present status of the order, where that is the reason.
+    #[serde(rename = "orderStatus", default, skip_serializing_if = "Option::is_none")]
+    pub order_status: Option<String>,
+}
+
+impl Problem {
+    /// A problem of this type.
+    #[must_use]
+    pub fn new(kind: Type, detail: impl Into<String>) -> Self {
+        Self {
+            type_: format!("urn:pagurus:problem:{}", kind.name()),
+            title: kind.title().to_owned(),
+            status: kind.status(),
+            detail: detail.into(),
+            pointer: None,
+            errors: Vec::new(),
+            order_status: None,
+        }
+    }
+
+    /// A problem that lists faults.
+    #[must_use]
+    pub fn of_faults(kind: Type, faults: &[Fault]) -> Self {
+        let first = faults.first();
+        let detail = first.map_or_else(String::new, |fault| {
+            let more =
+                if faults.len() > 1 { format!(" (and {} more)", faults.len() - 1) } else { String::new() };
+            let place = if fault.pointer.is_empty() { "the body" } else { &fault.pointer };
+            format!("{place} {}{more}", fault.message)
+        });
+        let errors = faults
+            .iter()
+            .map(|fault| Detail {
+                pointer: fault.pointer.clone(),
+                message: fault.message.clone(),
+                hint: fault.hint.clone(),
+                line: fault.at.map(|at| at.line),
+                column: fault.at.map(|at| at.column),
+            })
+            .collect();
+        Self { pointer: first.map(|fault| fault.pointer.clone()), errors, ..Self::new(kind, detail) }
+    }
+
+    /// The same with the order's present status.
+    #[must_use]
+    pub fn with_status(mut self, status: impl ToString) -> Self {
+        self.order_status = Some(status.to_string());
+        self
+    }
+}

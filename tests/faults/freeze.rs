@@ -1,0 +1,94 @@
+//! Processes that stop for a while and go on, unaware that they were given up for lost.
+//! Never kills: what is dangerous about a frozen process is that it comes back.
+
+use pagurus_harness::nodes::Role;
+use serde_json::{Value, json};
+
+use crate::installation::{Installation, PATIENCE};
+use crate::load::{Load, notified};
+
+#[tokio::test]
+async fn rec_7_a_worker_frozen_for_too_long_changes_nothing_more_and_begins_a_new_life() {
+    let engine = Installation::start("frozen_worker", &[]).await;
+    let amqp = engine.env.amqp().await.unwrap();
+    let inbox = engine.listen(&amqp).await;
+    let frozen = engine.node(Role::Worker).clone();
+    let node = |name: &str, status: &str| {
+        let (name, status) = (name.to_owned(), status.to_owned());
+        move |item: &Value| item["name"] == name.as_str() && item["status"] == status.as_str()
+    };
+    let first = engine.wait_item("/v1/nodes", node("worker-1", "active")).await;
+
+    let sequential = json!({"id": "s", "scenario": "call", "params": {"queue": "q"}, "mode": "sequential",
+                            "queue": "q", "notify": {"url": "amqp://?key=done"}});
+    let parallel =
+        json!({"id": "p", "scenario": "ask", "params": {"queue": ""}, "notify": {"url": "amqp://?key=done"}});
+    engine.api.post("/v1/orders", &sequential).await.unwrap().success().unwrap();
+    engine.api.post("/v1/orders", &parallel).await.unwrap().success().unwrap();
+    engine.env.world().wait_calls("/do", 1, PATIENCE).await.unwrap();
+    // Its call is under way, its claim committed: the answer will be there when it wakes up.
+    frozen.pause().unwrap();
+    engine.wait_item("/v1/nodes", node("worker-1", "lost")).await;
+    let second = engine.env.start(Role::Worker, "worker-2").await.unwrap();
+    inbox.wait(PATIENCE, |messages| notified(messages).len() == 2).await.unwrap();
+    let before = seen(&engine, &["s", "p"]).await;
+
+    frozen.resume().unwrap();
+    let again = engine.wait_item("/v1/nodes", node("worker-1", "active")).await;
+    assert!(again["incarnation"].as_i64() > first["incarnation"].as_i64(), "{again}");
+    assert!(frozen.identity.alive(), "a new life, not a new process");
+    second.stop(PATIENCE).await.unwrap();
+    // The new life works, and by then whatever was left of the old one has been said.
+    let load = Load::new("after");
+    load.publish(&amqp).await;
+    load.check(&engine, &inbox, PATIENCE).await;
+    assert_eq!(seen(&engine, &["s", "p"]).await, before);
+}
+
+/// Everything that the API tells of orders that have ended.
+async fn seen(engine: &Installation, ids: &[&str]) -> Vec<Value> {
+    let mut seen = Vec::new();
+    for id in ids {
+        let order = engine.api.order(id).await.unwrap();
+        assert_eq!(order["status"], "success", "{order}");
+        seen.push(order);
+        seen.extend(engine.api.transitions(id).await.unwrap());
+    }
+    seen
+}
+
+#[tokio::test]
+async fn dsp_12_a_frozen_dispatcher_is_followed_by_the_standby_and_hands_out_nothing_more() {
+    // Its life goes on: the lease alone must keep it from leading.
+    let engine = Installation::start("frozen_dispatcher", &[]).await;
+    let amqp = engine.env.amqp().await.unwrap();
+    let inbox = engine.listen(&amqp).await;
+    engine.env.set("PAGURUS__NODE__LOST_AFTER", "1m");
+    engine.env.start(Role::Dispatcher, "dispatcher-2").await.unwrap();
+    let leads = |name: &str| {
+        let name = name.to_owned();
+        move |lease: &Value| lease["name"] == "dispatcher" && lease["holder"] == name.as_str()
+    };
+    let first = engine.wait_item("/v1/leases", leads("dispatcher-1")).await;
+    let load = Load::new("a");
+    load.publish(&amqp).await;
+    inbox.wait(PATIENCE, |messages| notified(messages).len() >= 10).await.unwrap();
+    let frozen = engine.node(Role::Dispatcher);
+    frozen.pause().unwrap();
+    let second = engine.wait_item("/v1/leases", leads("dispatcher-2")).await;
+    assert!(second["epoch"].as_i64() > first["epoch"].as_i64(), "{first} {second}");
+    let more = Load::new("b");
+    more.publish(&amqp).await;
+    // It wakes up in the middle of the work of the other one, with news in its queue and room in its books.
+    frozen.resume().unwrap();
+    load.check(&engine, &inbox, PATIENCE).await;
+    more.check(&engine, &inbox, PATIENCE).await;
+    let now = engine.wait_item("/v1/leases", leads("dispatcher-2")).await;
+    assert_eq!(now["epoch"], second["epoch"], "the lease went to and fro");
+    engine.wait_readiness(frozen, true, PATIENCE).await;
+    // Nothing was run twice: no stage was claimed under both epochs.
+    for (path, orders) in [("/do", 200), ("/ask", 100)] {
+        let calls = engine.env.world().calls(path);
+        assert_eq!(calls.len(), orders, "{path}");
+    }
+}

@@ -1,0 +1,164 @@
+//! An engine whose nodes a test can break: quick to notice, its scenarios in place, its notifications heard.
+//! Never mends what a test broke: that is the engine's business.
+
+use std::time::{Duration, Instant};
+
+use pagurus_harness::client::amqp::{Amqp, Inbox};
+use pagurus_harness::client::{Api, items};
+use pagurus_harness::env::Env;
+use pagurus_harness::nodes::{Node, Role};
+use pagurus_harness::world::World;
+use pagurus_harness::world::program::{CallBack, Program, Step};
+use serde_json::{Value, json};
+
+/// Far more than anything here takes; a test that needs it is broken.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a system of the world takes for one call.
+pub const CALL: Duration = Duration::from_millis(100);
+
+/// Settings under which the loss of a node is noticed within a second or two.
+const QUICK: &[(&str, &str)] = &[
+    ("PAGURUS__NODE__HEARTBEAT", "200ms"),
+    ("PAGURUS__NODE__LOST_AFTER", "1s"),
+    ("PAGURUS__RECOVERY__INTERVAL", "200ms"),
+    ("PAGURUS__DISPATCHER__LEASE__TTL", "1s"),
+    ("PAGURUS__DISPATCHER__REREAD", "500ms"),
+    ("PAGURUS__NOTIFY__RETRY__INITIAL", "200ms"),
+    // So few at a time that a fault always finds work under way.
+    ("PAGURUS__WORKER__CONCURRENCY", "20"),
+];
+
+/// One call, and one question whose answer comes later; asked again when none comes.
+const SCENARIOS: [(&str, &str); 2] = [
+    (
+        "call",
+        r#"
+scenario: call
+initialState: call
+targetStates: [done]
+states:
+  call:
+    entryPoint: true
+    actions:
+      - http: {method: POST, url: "${config.demo}/do", body: {order: "${order.id}", queue: "${params.queue}"}, timeout: 10s}
+    on: {success: done, fail: failed}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+"#,
+    ),
+    (
+        "ask",
+        r#"
+scenario: ask
+initialState: ask
+targetStates: [done]
+states:
+  ask:
+    entryPoint: true
+    actions:
+      - http:
+          method: POST
+          url: "${config.demo}/ask"
+          headers: {X-Callback-Url: "${request.url}"}
+          body: {order: "${order.id}"}
+          timeout: 10s
+          request: answer
+      - wait: {timeout: 4s}
+    on: {wait: asked, fail: failed}
+  asked:
+    kind: waiting
+    on: {callback: done, timeout: ask}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+"#,
+    ),
+];
+
+/// A running engine.
+pub struct Installation {
+    pub env: Env,
+    pub nodes: Vec<Node>,
+    pub api: Api,
+}
+
+impl Installation {
+    /// One node of every role, with these settings for all of them.
+    pub async fn start(test: &str, settings: &[(&str, &str)]) -> Self {
+        let env = Env::new(test).await.unwrap();
+        Self::on(env, settings).await
+    }
+
+    /// The same, with one setting that depends on the ground of the test, such as the address of a proxy.
+    pub async fn behind(test: &str, setting: impl FnOnce(&Env) -> (&'static str, String)) -> Self {
+        let env = Env::new(test).await.unwrap();
+        let (name, value) = setting(&env);
+        Self::on(env, &[(name, &value)]).await
+    }
+
+    async fn on(env: Env, settings: &[(&str, &str)]) -> Self {
+        for (name, value) in QUICK {
+            env.set(name, *value);
+        }
+        program(env.world());
+        let mut nodes = Vec::new();
+        for role in Role::ALL {
+            nodes.push(env.start_with(role, &format!("{role}-1"), settings).await.unwrap());
+        }
+        let api = env.api(&nodes[0]);
+        for (name, yaml) in SCENARIOS {
+            api.put_scenario(name, yaml).await.unwrap();
+        }
+        Self { env, nodes, api }
+    }
+
+    pub fn node(&self, role: Role) -> &Node {
+        self.nodes.iter().find(|node| node.spec.role == role).unwrap()
+    }
+
+    /// All notifications from now on.
+    pub async fn listen(&self, amqp: &Amqp) -> Inbox {
+        amqp.listen(&format!("{}.notifications", self.env.prefix()), "#").await.unwrap()
+    }
+
+    /// Waits until an item of a list of the API satisfies a condition.
+    pub async fn wait_item(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let list = items(self.api.get(path).await.unwrap().success().unwrap());
+            if let Some(found) = list.iter().find(|item| wanted(item)) {
+                return found.clone();
+            }
+            assert!(Instant::now() < deadline, "{path}: {list:#?}");
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+    }
+
+    /// Waits until `/readyz` of a node says so; how long it took.
+    pub async fn wait_readiness(&self, node: &Node, ready: bool, within: Duration) -> Duration {
+        let begun = Instant::now();
+        let url = format!("{}/readyz", node.url());
+        loop {
+            let asked = self.env.http().get(&url).timeout(Duration::from_secs(4)).send().await;
+            let (good, told) = match asked {
+                Ok(answer) => (answer.status().as_u16() == 200, answer.text().await.unwrap_or_default()),
+                Err(error) => (false, error.to_string()),
+            };
+            if good == ready {
+                return begun.elapsed();
+            }
+            assert!(
+                begun.elapsed() < within,
+                "{}: ready is not {ready} after {within:?}: {told}",
+                node.spec.name
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+fn program(world: &World) {
+    world.program(Program::at("/do").delayed(CALL));
+    let mut ask = Step::answer(202, json!({}));
+    ask.callback = Some(CallBack::with(json!({"code": 0})).after(CALL));
+    world.program(Program::at("/ask").then(ask));
+}

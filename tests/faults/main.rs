@@ -1,0 +1,11 @@
+//! The whole engine under faults: processes killed and frozen, connections cut and parted, servers restarted.
+//! Never looks inside: what counts is what clients, called systems and `/readyz` see.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at the first surprise")]
+
+mod freeze;
+mod installation;
+mod kill;
+mod load;
+mod network;
+mod restart;

@@ -1,0 +1,132 @@
+//! The servers themselves stopped and started, each test with servers of its own.
+//! Never touches the servers of the run.
+
+use std::time::Duration;
+
+use lapin::options::{BasicGetOptions, QueueBindOptions, QueueDeclareOptions};
+use lapin::types::FieldTable;
+use pagurus_harness::client::amqp::Amqp;
+use pagurus_harness::ports::{Owner, Ports};
+use pagurus_harness::postgres::{Postgres, Stop};
+use pagurus_harness::process::Signal;
+use pagurus_harness::rabbit::{PORTS, Rabbit};
+
+use crate::installation::{Installation, PATIENCE};
+use crate::load::{Load, notified};
+
+#[tokio::test]
+async fn rec_14_rabbitmq_killed_and_started_under_load_loses_and_doubles_nothing() {
+    let folder = tempfolder("rabbitmq");
+    let ports = Ports::reserve(PORTS, &Owner::this_process().unwrap()).unwrap();
+    let broker = Rabbit::prepare(&folder, ports.first(), false).unwrap();
+    broker.start().await.unwrap();
+    let url = broker.url();
+    let engine = Installation::behind("broker_restart", |_| ("PAGURUS__BROKER__URL", url.clone())).await;
+    let load = Load::new("a");
+    {
+        let amqp = Amqp::connect(&url, engine.env.prefix()).await.unwrap();
+        keep_notifications(&amqp, engine.env.prefix()).await;
+        load.publish(&amqp).await;
+    }
+    engine.env.world().wait_calls("/do", 10, PATIENCE).await.unwrap();
+    broker.identity().unwrap().signal(Signal::Kill).unwrap();
+    for node in &engine.nodes {
+        engine.wait_readiness(node, false, Duration::from_secs(5)).await;
+    }
+    // What it had taken must be on its disk.
+    let during = Load::new("b");
+    during.post(&engine).await;
+    broker.start().await.unwrap();
+    for node in &engine.nodes {
+        engine.wait_readiness(node, true, PATIENCE).await;
+    }
+    let amqp = Amqp::connect(&url, engine.env.prefix()).await.unwrap();
+    let inbox = engine.listen(&amqp).await;
+    for load in [&load, &during] {
+        for id in load.ids() {
+            let order = engine.api.wait_status(&id, "success", PATIENCE).await.unwrap();
+            assert!(order["error"].is_null(), "{order}");
+        }
+    }
+    let expected = load.bodies.len() + during.bodies.len();
+    let kept = kept_notifications(&amqp, expected).await;
+    assert_eq!(kept, expected, "orders that were notified");
+    drop(inbox);
+    drop(engine);
+    broker.stop().await.unwrap();
+    // A folder that stays costs only space.
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+const KEPT: &str = "kept";
+
+/// A durable queue of the client, which outlives the broker's death.
+async fn keep_notifications(amqp: &Amqp, prefix: &str) {
+    let durable = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
+    amqp.channel().queue_declare(KEPT.into(), durable, FieldTable::default()).await.unwrap();
+    let exchange = format!("{prefix}.notifications");
+    let bind = amqp.channel().queue_bind(
+        KEPT.into(),
+        exchange.as_str().into(),
+        "#".into(),
+        QueueBindOptions::default(),
+        FieldTable::default(),
+    );
+    bind.await.unwrap();
+}
+
+/// How many orders were notified, each under one id only, however many copies came.
+async fn kept_notifications(amqp: &Amqp, expected: usize) -> usize {
+    let mut ids = std::collections::BTreeMap::<String, std::collections::BTreeSet<String>>::new();
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while ids.len() < expected && std::time::Instant::now() < deadline {
+        let options = BasicGetOptions { no_ack: true };
+        match amqp.channel().basic_get(KEPT.into(), options).await.unwrap() {
+            Some(message) => {
+                let body: serde_json::Value = serde_json::from_slice(&message.delivery.data).unwrap();
+                let message_id = message.delivery.properties.message_id().as_ref().unwrap().to_string();
+                ids.entry(body["id"].as_str().unwrap().to_owned()).or_default().insert(message_id);
+            }
+            None => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+    assert!(ids.values().all(|ids| ids.len() == 1), "{ids:?}");
+    ids.len()
+}
+
+#[tokio::test]
+async fn rec_1_postgres_stopped_at_once_and_started_under_load_loses_and_doubles_nothing() {
+    let folder = tempfolder("postgres");
+    let ports = Ports::reserve(1, &Owner::this_process().unwrap()).unwrap();
+    let server = Postgres::prepare(&folder, &folder.join("log"), ports.first()).unwrap();
+    server.start().await.unwrap();
+    server.create_database("engine").await.unwrap();
+    let url = server.url("engine");
+    let engine = Installation::behind("database_restart", |_| ("PAGURUS__DATABASE__URL", url)).await;
+    let amqp = engine.env.amqp().await.unwrap();
+    let inbox = engine.listen(&amqp).await;
+    let load = Load::new("a");
+    load.publish(&amqp).await;
+    inbox.wait(PATIENCE, |messages| notified(messages).len() >= 10).await.unwrap();
+    server.stop(Stop::Immediate).await.unwrap();
+    let during = Load::new("b");
+    during.publish(&amqp).await;
+    for node in &engine.nodes {
+        engine.wait_readiness(node, false, Duration::from_secs(5)).await;
+    }
+    server.start().await.unwrap();
+    load.check(&engine, &inbox, PATIENCE).await;
+    during.check(&engine, &inbox, PATIENCE).await;
+    drop(engine);
+    server.stop(Stop::Immediate).await.unwrap();
+    // A folder that stays costs only space.
+    let _ = std::fs::remove_dir_all(server.data());
+}
+
+fn tempfolder(name: &str) -> std::path::PathBuf {
+    let logs =
+        std::env::var_os("PAGURUS_TEST_LOGS").map_or_else(std::env::temp_dir, std::path::PathBuf::from);
+    let folder = logs.join(format!("{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}

@@ -1,0 +1,249 @@
+//! The AMQP door: what is refused, what waits, what is carried on (07-interfaces.md).
+
+use lapin::BasicProperties;
+use lapin::options::{BasicGetOptions, QueueDeclareOptions};
+use lapin::types::{AMQPValue, FieldTable};
+use pagurus_harness::client::amqp::Amqp;
+use pagurus_harness::nodes::Role;
+use pagurus_harness::proxy::{Mode, Proxy};
+use serde_json::{Value, json};
+
+use crate::installation::{Installation, LOG, PATIENCE, call, until};
+
+#[tokio::test]
+async fn amqp_1_what_can_never_be_handled_is_answered_kept_and_acknowledged() {
+    let engine = Installation::with("amqp_1", &[("PAGURUS__INTAKE__MAX_BODY_BYTES", "4KiB")]).await;
+    let text = "params: {type: object, required: [n], properties: {n: {type: integer}}}\ninitialState: a\nstates:\n  a: {actions: [{log: x}], on: {success: b}}\n  b: {kind: terminal}\n";
+    engine.scenario("strict", text).await;
+    engine.run(json!({"id": "there", "scenario": "strict", "params": {"n": 1}}), "success").await;
+    let big = format!(
+        "{{\"id\": \"big\", \"scenario\": \"strict\", \"params\": {{\"n\": 1, \"x\": \"{}\"}}}}",
+        "x".repeat(5000)
+    );
+    let deep = format!(
+        "{{\"id\": \"deep\", \"scenario\": \"strict\", \"params\": {{\"n\": {}{}}}}}",
+        "[".repeat(500),
+        "]".repeat(500)
+    );
+    let cases: Vec<(&str, Vec<u8>, &str)> = vec![
+        ("order.create", b"not json \xff\x00".to_vec(), "malformed"),
+        ("order.create", Vec::new(), "malformed"),
+        ("order.create", b"[1, 2]".to_vec(), "invalid"),
+        ("order.create", br#"{"id": "u", "scenario": "unheard-of"}"#.to_vec(), "unknown-scenario"),
+        ("order.create", br#"{"id": "p", "scenario": "strict", "params": {"n": "x"}}"#.to_vec(), "invalid"),
+        (
+            "order.create",
+            br#"{"id": "z\u0000", "scenario": "strict", "params": {"n": 1}}"#.to_vec(),
+            "invalid",
+        ),
+        ("order.create", big.into_bytes(), "too-large"),
+        ("order.create", deep.into_bytes(), "malformed"),
+        (
+            "order.create",
+            br#"{"id": "there", "scenario": "strict", "params": {"n": 2}}"#.to_vec(),
+            "conflict",
+        ),
+        ("order.explode", br#"{"id": "there"}"#.to_vec(), "unknown-key"),
+        ("order.cancel", br#"{"id": "there"}"#.to_vec(), "refused"),
+        ("order.cancel", br#"{"id": "nobody"}"#.to_vec(), "not-found"),
+        ("order.kill", br#"{}"#.to_vec(), "invalid"),
+        ("order.restart", br#"{"id": "there", "from": "mars"}"#.to_vec(), "invalid"),
+        ("order.restart", br#"{"id": "there", "from": 5}"#.to_vec(), "invalid"),
+        ("order.restart", br#"{"id": "th\u0000ere"}"#.to_vec(), "invalid"),
+    ];
+    let client = engine.env().amqp().await.unwrap();
+    let receipts = client.listen_directly().await.unwrap();
+    for (index, (key, body, reason)) in cases.iter().enumerate() {
+        let properties = BasicProperties::default()
+            .with_reply_to(receipts.queue().into())
+            .with_correlation_id(index.to_string().into())
+            .with_expiration("3600000".into());
+        client.publish(&format!("{}.orders", engine.env().prefix()), key, body, &properties).await.unwrap();
+        let told = receipts
+            .wait(PATIENCE, |all| all.len() > index)
+            .await
+            .unwrap_or_else(|error| panic!("{key} {reason}: {error}"));
+        let receipt = told.last().unwrap();
+        assert_eq!(receipt.correlation_id, Some(index.to_string()));
+        let word = receipt.body["status"].as_str().unwrap();
+        assert!(["rejected", "conflict"].contains(&word), "{receipt:?}");
+        assert!(
+            receipt.body["error"]["type"].as_str().unwrap().ends_with(&format!(":{reason}")),
+            "{reason}: {receipt:?}"
+        );
+        let (kept, headers) = refused(&engine, &client).await;
+        assert_eq!(&kept, body, "byte for byte");
+        assert!(headers["refused-reason"].starts_with(reason), "{headers:?}");
+        assert_eq!(&headers["refused-key"], key);
+        assert_eq!(headers["x-orig-correlation-id"], index.to_string());
+        assert!(headers.contains_key("refused-at"), "{headers:?}");
+    }
+    assert_eq!(waiting(&engine, &client, "orders.in").await, 0, "all are acknowledged");
+    engine.run(json!({"id": "after", "scenario": "strict", "params": {"n": 3}}), "success").await;
+}
+
+/// The next message of the queue of refused ones: its body and its text headers.
+async fn refused(
+    engine: &Installation,
+    client: &Amqp,
+) -> (Vec<u8>, std::collections::BTreeMap<String, String>) {
+    let queue = format!("{}.refused", engine.env().prefix());
+    let mut found = None;
+    until("a refused message is kept", PATIENCE, async || {
+        found = client
+            .channel()
+            .basic_get(queue.as_str().into(), BasicGetOptions { no_ack: true })
+            .await
+            .unwrap();
+        found.is_some()
+    })
+    .await;
+    let delivery = found.unwrap().delivery;
+    let headers = delivery.properties.headers().clone().unwrap();
+    let text = |value: &AMQPValue| match value {
+        AMQPValue::LongString(text) => text.to_string(),
+        other => format!("{other:?}"),
+    };
+    let headers = headers.inner().iter().map(|(name, value)| (name.to_string(), text(value))).collect();
+    (delivery.data.clone(), headers)
+}
+
+/// How many messages wait in a queue of the engine.
+async fn waiting(engine: &Installation, client: &Amqp, queue: &str) -> u32 {
+    let queue = format!("{}.{queue}", engine.env().prefix());
+    let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
+    client
+        .channel()
+        .queue_declare(queue.as_str().into(), passive, FieldTable::default())
+        .await
+        .unwrap()
+        .message_count()
+}
+
+#[tokio::test]
+async fn amqp_2_without_the_broker_http_goes_on_and_without_the_database_messages_wait() {
+    let mut engine = Installation::only("amqp_2", &[Role::Intake, Role::Dispatcher, Role::Worker], &[]).await;
+    engine.actions("one", &call("/do")).await;
+    engine.node(Role::Intake).stop(PATIENCE).await.unwrap();
+    let database_url = engine.env().database_url();
+    let address = |url: &str| {
+        let rest = url.split_once("://").unwrap().1.split('/').next().unwrap().to_owned();
+        rest.rsplit_once('@').map_or(rest.clone(), |(_, address)| address.to_owned())
+    };
+    let database = Proxy::start(&address(&database_url)).await.unwrap();
+    let broker = Proxy::start(&address(engine.env().amqp_url())).await.unwrap();
+    let settings = [
+        ("PAGURUS__DATABASE__URL", database.url(&database_url)),
+        ("PAGURUS__BROKER__URL", broker.url(engine.env().amqp_url())),
+    ];
+    let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let intake = engine.env().start_with(Role::Intake, "intake-2", &settings).await.unwrap();
+    let api = engine.env().api(&intake);
+    let ready = async || api.get("/readyz").await.unwrap().status == 200;
+
+    broker.set(Mode::Cut);
+    until("not ready without the broker", PATIENCE, async || !ready().await).await;
+    let answer = api.post("/v1/orders", &json!({"id": "http", "scenario": "one"})).await.unwrap();
+    assert_eq!(answer.status, 201, "{answer:?}");
+    api.wait_status("http", "success", PATIENCE).await.unwrap();
+    broker.set(Mode::Pass);
+    until("ready again", PATIENCE, ready).await;
+
+    database.set(Mode::Cut);
+    let client = engine.env().amqp().await.unwrap();
+    let orders: Vec<Value> = (0..20).map(|n| json!({"id": n.to_string(), "scenario": "one"})).collect();
+    client.publish_orders("order.create", &orders, &BasicProperties::default()).await.unwrap();
+    until("not ready without the database", PATIENCE, async || !ready().await).await;
+    let answer = api.post("/v1/orders", &json!({"id": "no", "scenario": "one"})).await.unwrap();
+    assert_eq!(answer.status, 503, "{answer:?}");
+    database.set(Mode::Pass);
+    until("ready again", PATIENCE, ready).await;
+    for n in 0..20 {
+        api.wait_status(&n.to_string(), "success", PATIENCE).await.unwrap();
+    }
+    engine.nodes.clear();
+    assert_eq!(engine.world().calls("/do").len(), 21);
+}
+
+#[tokio::test]
+async fn amqp_3_the_trace_and_the_sending_time_are_taken_from_headers() {
+    let engine = Installation::start("amqp_3").await;
+    engine.actions("one", &call("/do")).await;
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let mut headers = FieldTable::default();
+    headers.insert("traceparent".into(), AMQPValue::LongString(trace.into()));
+    headers.insert("request-sent-time".into(), AMQPValue::LongString("2020-01-01T00:00:00Z".into()));
+    let client = engine.env().amqp().await.unwrap();
+    let order = |id: &str, period: Value| json!({"id": id, "scenario": "one", "lifecycle": {"periodToStart": period}});
+    let marked = BasicProperties::default().with_headers(headers);
+    client
+        .publish_orders("order.create", &[order("free", Value::Null), order("late", json!(60))], &marked)
+        .await
+        .unwrap();
+    let stamped = BasicProperties::default().with_timestamp(1_577_836_800);
+    client.publish_orders("order.create", &[order("stamped", json!(60))], &stamped).await.unwrap();
+    client
+        .publish_orders("order.create", &[order("fresh", json!(60))], &BasicProperties::default())
+        .await
+        .unwrap();
+    for (id, status) in [("free", "success"), ("late", "fail"), ("stamped", "fail"), ("fresh", "success")] {
+        until("it is registered", PATIENCE, async || {
+            engine.get(&format!("/v1/orders/{id}")).await.unwrap().status == 200
+        })
+        .await;
+        engine.reach(id, status).await;
+    }
+    let calls = engine.world().calls("/do");
+    let free = calls.iter().find(|call| call.body["order"] == "free").unwrap();
+    assert!(free.headers["traceparent"].contains("0af7651916cd43dd8448eb211c80319c"), "{:?}", free.headers);
+    assert_eq!(calls.len(), 2);
+}
+
+#[tokio::test]
+async fn amqp_5_receipts_go_only_where_they_may() {
+    let engine = Installation::start("amqp_5").await;
+    engine.actions("one", LOG).await;
+    let client = engine.env().amqp().await.unwrap();
+    let prefix = engine.env().prefix();
+    let plain = format!("{prefix}-plain");
+    let temporary =
+        QueueDeclareOptions { exclusive: true, auto_delete: true, ..QueueDeclareOptions::default() };
+    client.channel().queue_declare(plain.as_str().into(), temporary, FieldTable::default()).await.unwrap();
+    let targets = [
+        format!("{prefix}.orders.in"),
+        format!("{prefix}.callbacks.in"),
+        format!("{prefix}.refused"),
+        plain.clone(),
+    ];
+    for (index, target) in targets.iter().enumerate() {
+        let properties = BasicProperties::default().with_reply_to(target.as_str().into());
+        let order = json!({"id": index.to_string(), "scenario": "one"});
+        client.publish_orders("order.create", &[order], &properties).await.unwrap();
+        until("it is registered", PATIENCE, async || {
+            engine.get(&format!("/v1/orders/{index}")).await.unwrap().status == 200
+        })
+        .await;
+        engine.reach(&index.to_string(), "success").await;
+    }
+    // A receipt of a later order has come through the same door: earlier ones would be there, too.
+    let receipts = client.listen_directly().await.unwrap();
+    let properties = BasicProperties::default().with_reply_to(receipts.queue().into());
+    client
+        .publish_orders("order.create", &[json!({"id": "last", "scenario": "one"})], &properties)
+        .await
+        .unwrap();
+    receipts.wait(PATIENCE, |all| !all.is_empty()).await.unwrap();
+    for queue in ["orders.in", "callbacks.in", "refused"] {
+        assert_eq!(waiting(&engine, &client, queue).await, 0, "{queue}");
+    }
+    let got =
+        client.channel().basic_get(plain.as_str().into(), BasicGetOptions { no_ack: true }).await.unwrap();
+    assert!(got.is_none());
+    // The same holds for what scenarios publish.
+    let own = format!(
+        "- amqp: {{exchange: {prefix}.orders, key: order.create, body: {{id: \"evil\", scenario: one}}}}"
+    );
+    engine.actions("evil", &own).await;
+    engine.run(json!({"id": "e", "scenario": "evil"}), "fail").await;
+    assert_eq!(engine.get("/v1/orders/evil").await.unwrap().status, 404);
+}

@@ -1,0 +1,184 @@
+//! The HTTP API against what clients should not send: every answer is a problem with a reason, none is 5xx.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::installation::{Installation, LOG, PATIENCE};
+
+/// A request and the status of its answer.
+type Case = (Method, &'static str, Vec<u8>, u16);
+
+fn registrations() -> Vec<Case> {
+    let order = |more: &str| format!("{{\"id\": \"b\", \"scenario\": \"one\"{more}}}").into_bytes();
+    let deep = [b"[".repeat(4000)].concat();
+    let many = json!((0..11).map(|n| json!({"id": n.to_string(), "scenario": "one"})).collect::<Vec<_>>())
+        .to_string();
+    vec![
+        (Method::POST, "/v1/orders", b"{".to_vec(), 400),
+        (Method::POST, "/v1/orders", b"\xff\xfe".to_vec(), 400),
+        (Method::POST, "/v1/orders", b"".to_vec(), 400),
+        (Method::POST, "/v1/orders", b"null".to_vec(), 422),
+        (Method::POST, "/v1/orders", deep, 400),
+        (Method::POST, "/v1/orders", order(", \"params\": {\"x\": \"\\u0000\"}"), 422),
+        (Method::POST, "/v1/orders", order(", \"params\": {\"x\": \"\\ud800\"}"), 400),
+        (Method::POST, "/v1/orders", order(", \"params\": {\"x\": 1e999}"), 400),
+        (Method::POST, "/v1/orders", order(", \"lifecycle\": {\"startAt\": \"tomorrow\"}"), 422),
+        (
+            Method::POST,
+            "/v1/orders",
+            order(", \"lifecycle\": {\"startAt\": \"-009999-01-01T00:00:00Z\"}"),
+            422,
+        ),
+        (
+            Method::POST,
+            "/v1/orders",
+            order(", \"lifecycle\": {\"startAt\": \"9999-12-30T00:00:00Z\", \"periodToStart\": 1}"),
+            201,
+        ),
+        (Method::POST, "/v1/orders", order(", \"lifecycle\": {\"periodToStart\": -1}"), 422),
+        (Method::POST, "/v1/orders", order(", \"lifecycle\": {\"periodToStart\": 99999999999999}"), 422),
+        (
+            Method::POST,
+            "/v1/orders",
+            order(", \"lifecycle\": {\"periodToStart\": 18446744073709551615}"),
+            422,
+        ),
+        (Method::POST, "/v1/orders", order(", \"scenarioVersion\": 4000000000"), 422),
+        (
+            Method::POST,
+            "/v1/orders",
+            order(&format!(", \"params\": {{\"x\": \"{}\"}}", "x".repeat(9000))),
+            413,
+        ),
+        (Method::POST, "/v1/orders/batch", b"{}".to_vec(), 422),
+        (Method::POST, "/v1/orders/batch", b"[1, null, {}]".to_vec(), 200),
+        (Method::POST, "/v1/orders/batch", many.into_bytes(), 413),
+    ]
+}
+
+fn others() -> Vec<Case> {
+    vec![
+        (Method::GET, "/v1/orders?limit=0", Vec::new(), 422),
+        (Method::GET, "/v1/orders?limit=x", Vec::new(), 422),
+        (Method::GET, "/v1/orders?status=odd", Vec::new(), 422),
+        (Method::GET, "/v1/orders?cursor=x", Vec::new(), 422),
+        (Method::GET, "/v1/orders?scenario=%00", Vec::new(), 422),
+        (Method::GET, "/v1/orders/none", Vec::new(), 404),
+        (Method::GET, "/v1/orders/%00", Vec::new(), 404),
+        (Method::GET, "/v1/orders/%ff", Vec::new(), 422),
+        (Method::GET, "/v1/orders/a/nothing", Vec::new(), 404),
+        (Method::GET, "/v1/orders/a/wait?timeout=x", Vec::new(), 422),
+        (Method::GET, "/v1/orders/a/wait?timeout=99999999999999999999", Vec::new(), 422),
+        (Method::GET, "/v1/orders/a/wait?timeout=18446744073709551615", Vec::new(), 200),
+        (Method::GET, "/v1/orders/a/log?fromLine=-1", Vec::new(), 422),
+        (Method::GET, "/v1/orders/a/log?fromLine=0&size=0", Vec::new(), 200),
+        (Method::GET, "/v1/orders/a/events?after=x", Vec::new(), 422),
+        (Method::GET, "/v1/orders/a/events?after=2147483647", Vec::new(), 200),
+        (Method::POST, "/v1/orders/a/dance", b"{}".to_vec(), 404),
+        (Method::POST, "/v1/orders/a/cancel", b"{".to_vec(), 400),
+        (Method::POST, "/v1/orders/a/cancel", b"[]".to_vec(), 422),
+        (Method::POST, "/v1/orders/a/restart", b"{\"from\": 5}".to_vec(), 422),
+        (Method::POST, "/v1/orders/a/restart", b"{\"from\": \"x\\u0000\"}".to_vec(), 422),
+        (Method::POST, "/v1/orders/a/restart", b"{\"params\": {\"x\": \"\\u0000\"}}".to_vec(), 422),
+        (
+            Method::POST,
+            "/v1/orders/a/restart",
+            b"{\"reason\": \"\\u0000\", \"from\": \"mars\"}".to_vec(),
+            422,
+        ),
+        (Method::POST, "/v1/orders/a/kill", b"{\"reason\": [1]}".to_vec(), 422),
+        (Method::POST, "/v1/orders/%00/cancel", b"{}".to_vec(), 404),
+        (Method::DELETE, "/v1/orders/a", Vec::new(), 405),
+        (Method::GET, "/v1/nowhere", Vec::new(), 404),
+        (Method::POST, "/v1/callbacks/%00", b"x".to_vec(), 404),
+        (Method::POST, "/v1/callbacks/not-a-uuid", b"\xff\x00".to_vec(), 404),
+        (Method::PUT, "/v1/scenarios/%00", b"scenario: x".to_vec(), 404),
+        (Method::PUT, "/v1/scenarios/x", b"\xff".to_vec(), 400),
+        (Method::PUT, "/v1/scenarios/x", b"&a [*a, *a]".to_vec(), 422),
+        (Method::GET, "/v1/scenarios/none", Vec::new(), 404),
+        (Method::GET, "/v1/scenarios/%00", Vec::new(), 404),
+        (Method::POST, "/v1/queues/%00/release", b"{\"reason\": \"x\"}".to_vec(), 404),
+        (Method::POST, "/v1/queues/q/release", b"{\"reason\": \"\\u0000\"}".to_vec(), 404),
+    ]
+}
+
+#[tokio::test]
+async fn api_bad_input_is_never_the_engines_failure() {
+    let engine = Installation::with(
+        "api_bad",
+        &[("PAGURUS__INTAKE__MAX_BODY_BYTES", "8KiB"), ("PAGURUS__INTAKE__MAX_BATCH_ORDERS", "10")],
+    )
+    .await;
+    engine.actions("one", LOG).await;
+    engine.run(json!({"id": "a", "scenario": "one"}), "success").await;
+    let mut wrong = Vec::new();
+    for (method, path, body, expected) in registrations().into_iter().chain(others()) {
+        let shown = String::from_utf8_lossy(&body[..body.len().min(80)]).into_owned();
+        let kind = if method == Method::PUT { "application/yaml" } else { "application/json" };
+        let request = engine.env().http().request(method.clone(), format!("{}{path}", engine.base()));
+        let answer = request.header("content-type", kind).body(body).send().await.unwrap();
+        let status = answer.status().as_u16();
+        let media = answer
+            .headers()
+            .get("content-type")
+            .map(|kind| kind.to_str().unwrap().to_owned())
+            .unwrap_or_default();
+        let text = answer.text().await.unwrap();
+        let problem = serde_json::from_str::<Value>(&text).unwrap_or_default();
+        let described = status < 400
+            || (media == "application/problem+json"
+                && problem["status"] == status
+                && problem["type"].is_string());
+        if status != expected || !described {
+            wrong.push(format!(
+                "{method} {path} {shown:?}: {status} ({media}), {expected} expected: {text:.300}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let order = engine.order("a").await.unwrap();
+    assert_eq!((&order["status"], &order["life"]), (&json!("success"), &json!(1)), "nothing of it was done");
+}
+
+#[tokio::test]
+async fn api_lists_are_paged_and_a_long_poll_ends_with_the_order() {
+    let engine = Installation::start("api_lists").await;
+    engine.actions("one", LOG).await;
+    for n in 0..7 {
+        engine.accepted(json!({"id": n.to_string(), "scenario": "one"})).await;
+    }
+    for n in 0..7 {
+        let path = format!("/v1/orders/{n}/wait?timeout=10");
+        let answer = engine.get(&path).await.unwrap().success().unwrap();
+        assert_eq!((&answer["status"], &answer["final"]), (&json!("success"), &json!(true)));
+    }
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = engine
+            .get(&format!("/v1/orders?scenario=one&status=success&limit=3{cursor}"))
+            .await
+            .unwrap()
+            .success()
+            .unwrap();
+        seen.extend(
+            page["items"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()),
+        );
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(seen, ["6", "5", "4", "3", "2", "1", "0"]);
+    for node in &engine.nodes {
+        for path in ["healthz", "readyz", "metrics"] {
+            let answer = engine.env().http().get(format!("{}/{path}", node.url())).send().await.unwrap();
+            assert_eq!(answer.status().as_u16(), 200, "{} {path}", node.spec.name);
+        }
+    }
+    // The end of an order that is waited for is told at once, not after the time is over.
+    engine.scenario("asks", &crate::installation::asking("/silent", "700ms")).await;
+    engine.accepted(json!({"id": "w", "scenario": "asks"})).await;
+    let answer = engine.get("/v1/orders/w/wait?timeout=30s");
+    let answer = tokio::time::timeout(PATIENCE, answer).await.unwrap().unwrap();
+    assert_eq!(answer.body["status"], "fail", "{answer:?}");
+}

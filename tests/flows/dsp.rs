@@ -1,0 +1,97 @@
+//! Distribution: capacity, priorities, standby (04-distribution.md).
+
+use std::time::{Duration, Instant};
+
+use pagurus_harness::nodes::Role;
+use pagurus_harness::world::program::Program;
+use serde_json::{Value, json};
+
+use crate::installation::{Installation, PATIENCE, call, callers, most_at_once, until};
+
+#[tokio::test]
+async fn dsp_1_no_more_stages_run_at_once_than_capacity_and_workers_allow() {
+    let cases = [("PAGURUS__DISTRIBUTION__CAPACITY__PARALLEL_COUNT", 3), ("PAGURUS__WORKER__CONCURRENCY", 2)];
+    for (setting, bound) in cases {
+        let engine = Installation::with("dsp_1", &[(setting, &bound.to_string())]).await;
+        engine.world().program(Program::at("/slow").delayed(Duration::from_millis(60)));
+        engine.actions("slow", &call("/slow")).await;
+        let orders: Vec<Value> = (0..24).map(|n| json!({"id": n.to_string(), "scenario": "slow"})).collect();
+        engine.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
+        for n in 0..24 {
+            engine.reach(&n.to_string(), "success").await;
+        }
+        assert_eq!(most_at_once(&engine.world().calls("/slow")), bound, "{setting}");
+    }
+}
+
+#[tokio::test]
+async fn dsp_2_priorities_share_by_weight_and_the_low_ones_never_starve() {
+    let mut engine = Installation::only(
+        "dsp_2",
+        &[Role::Intake, Role::Dispatcher],
+        &[("PAGURUS__DISTRIBUTION__CAPACITY__PARALLEL_COUNT", "1")],
+    )
+    .await;
+    engine.actions("one", &call("/do")).await;
+    for priority in ["low", "normal", "high"] {
+        let orders: Vec<Value> = (0..100)
+            .map(|n| json!({"id": format!("{priority}-{n}"), "scenario": "one", "priority": priority}))
+            .collect();
+        engine.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
+    }
+    engine.add(Role::Worker, "worker-1").await;
+    let calls = engine.calls("/do", 100).await;
+    let callers = callers(&calls[..100]);
+    let count = |priority: &str| callers.iter().filter(|id| id.starts_with(priority)).count();
+    let shares = (count("high"), count("normal"), count("low"));
+    assert!(
+        (60..=80).contains(&shares.0) && (15..=35).contains(&shares.1) && (2..=10).contains(&shares.2),
+        "{shares:?}"
+    );
+}
+
+#[tokio::test]
+async fn dsp_12_a_standby_takes_over_within_the_lease_and_at_once_after_a_normal_stop() {
+    let mut engine = Installation::with("dsp_12", &[("PAGURUS__DISPATCHER__LEASE__TTL", "1s")]).await;
+    engine.actions("one", &call("/do")).await;
+    engine.run(json!({"id": "first", "scenario": "one"}), "success").await;
+    engine.add(Role::Dispatcher, "dispatcher-2").await;
+    until("one leads, one stands by", PATIENCE, async || statuses(&engine).await == ["active", "standby"])
+        .await;
+    let before = lease(&engine).await;
+    engine.node(Role::Dispatcher).kill().await.unwrap();
+    let begun = Instant::now();
+    let id = engine.accepted(json!({"id": "second", "scenario": "one"})).await;
+    engine.reach(&id, "success").await;
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    let after = lease(&engine).await;
+    assert!(
+        after["epoch"].as_i64() > before["epoch"].as_i64() && after["holder"] != before["holder"],
+        "{before} {after}"
+    );
+    // The other way: a stop hands the lease over without waiting for its end.
+    engine.env().restart(engine.node(Role::Dispatcher)).await.unwrap();
+    let second = engine.nodes.iter().find(|node| node.spec.name == "dispatcher-2").unwrap();
+    second.stop(PATIENCE).await.unwrap();
+    engine.run(json!({"id": "third", "scenario": "one"}), "success").await;
+    assert!(lease(&engine).await["epoch"].as_i64() > after["epoch"].as_i64());
+    assert_eq!(callers(&engine.world().calls("/do")), ["first", "second", "third"]);
+}
+
+async fn lease(engine: &Installation) -> Value {
+    let leases = engine.get("/v1/leases").await.unwrap().success().unwrap();
+    leases["items"].as_array().unwrap().iter().find(|lease| lease["name"] == "dispatcher").unwrap().clone()
+}
+
+async fn statuses(engine: &Installation) -> Vec<String> {
+    let nodes = engine.get("/v1/nodes").await.unwrap().success().unwrap();
+    let mut statuses: Vec<String> = nodes["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|node| node["role"] == "dispatcher")
+        .map(|node| node["status"].as_str().unwrap().to_owned())
+        .collect();
+    statuses.sort();
+    statuses
+}

@@ -1,0 +1,145 @@
+//! Errors and retries (03-errors-and-retries.md), synchronous.
+
+use std::time::Duration;
+
+use pagurus_harness::world::program::{Program, Step, Then};
+use serde_json::{Value, json};
+
+use crate::installation::{Installation, call};
+
+/// Rules that class 502 and 503 as `all.unavailable` and lost connections as `all.connection`, and one policy for
+/// both with these parameters.
+pub fn policy(parameters: &str) -> String {
+    format!(
+        "{{sync: {{mode: retry, classification: {{rules: {{any.rule: {{requests: [{{path: \"/**\"}}], classes: {{\
+         all.unavailable: {{responses: [{{status_codes: [502, 503]}}]}}, \
+         all.connection: {{exceptions: [{{name_keyword: ConnectError}}, {{name_keyword: ConnectionReset}}, {{name_keyword: ConnectionClosed}}]}}}}}}}}}}, \
+         retry: {{policies: {{p: {{error_classes: [all.unavailable, all.connection], parameters: {parameters}}}}}}}}}}}"
+    )
+}
+
+const SOON: &str = "{initial_interval: 200ms, multiplier: 2, max_interval: 1s, jitter: 0, max_attempts: 4, max_duration: 1h}";
+
+#[tokio::test]
+async fn err_8_9_an_outage_shorter_than_the_policy_is_not_seen_by_the_scenario() {
+    let engine = Installation::with("err_8", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &policy(SOON))]).await;
+    engine.world().program(Program::at("/two").fail(2, 503));
+    engine.world().program(Program::at("/ever").fail(100, 502));
+    engine.world().program(Program::at("/other").fail(100, 500));
+    engine.world().program(Program::at("/cut").cut(1));
+    for (path, status, calls) in
+        [("/two", "success", 3), ("/ever", "fail", 5), ("/other", "fail", 1), ("/cut", "success", 2)]
+    {
+        engine.actions(&path[1..], &call(path)).await;
+        let order = engine.run(json!({"id": &path[1..], "scenario": &path[1..]}), status).await;
+        assert_eq!(engine.world().calls(path).len(), calls, "{path}: {order}");
+    }
+    let calls = engine.world().calls("/ever");
+    let pauses: Vec<u128> =
+        calls.windows(2).map(|pair| (pair[1].started - pair[0].started).as_millis()).collect();
+    for (pause, least) in pauses.iter().zip([200, 400, 800, 1000]) {
+        assert!((least..least + 700).contains(pause), "{pauses:?}");
+    }
+    let order = engine.get("/v1/orders/ever").await.unwrap().body;
+    assert_eq!(order["error"]["class"], "all.unavailable", "{order}");
+}
+
+#[tokio::test]
+async fn err_8_retry_after_is_a_lower_bound_and_the_cycle_is_shown() {
+    let engine =
+        Installation::with("err_8_after", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &policy(SOON))]).await;
+    let later = Step {
+        then: Then::Answer {
+            status: 503,
+            headers: vec![("Retry-After".into(), "2".into())],
+            body: Value::Null,
+        },
+        ..Step::fine()
+    };
+    engine.world().program(Program::at("/busy").first(1, &later));
+    engine.actions("busy", &call("/busy")).await;
+    let order = engine.run(json!({"id": "a", "scenario": "busy"}), "retry").await;
+    let shown = json!([
+        order["retry"]["class"],
+        order["retry"]["policy"],
+        order["retry"]["cycle"],
+        order["retry"]["attempt"]
+    ]);
+    assert_eq!(shown, json!(["all.unavailable", "p", 1, 1]), "{order}");
+    let told = engine.part("a", "explain").await;
+    assert!(told["explanation"].as_str().unwrap().contains("all.unavailable"), "{told}");
+    engine.reach("a", "success").await;
+    let calls = engine.world().calls("/busy");
+    assert!(calls[1].started - calls[0].started >= Duration::from_secs(2), "{calls:?}");
+}
+
+#[tokio::test]
+async fn err_11_a_retry_resumes_at_the_action_that_failed_and_keeps_what_was_done() {
+    let engine = Installation::with("err_11", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &policy(SOON))]).await;
+    engine.world().program(Program::at("/first").then_answer(200, json!({"id": "r-1"})));
+    engine.world().program(Program::at("/second").fail(2, 503));
+    let actions = r#"- http: {method: POST, url: "${config.demo}/first", name: one, save: {reservation: "${response.body.id}"}}
+- script: 'vars.n = 41 + 1'
+- http: {method: POST, url: "${config.demo}/second", body: {reservation: "${vars.reservation}", n: "${vars.n}", first: "${responses.one.body.id}"}}"#;
+    engine.actions("steps", actions).await;
+    engine.run(json!({"id": "a", "scenario": "steps"}), "success").await;
+    assert_eq!(engine.world().calls("/first").len(), 1);
+    let calls = engine.world().calls("/second");
+    assert_eq!(calls.len(), 3);
+    for call in calls {
+        assert_eq!(call.body, json!({"reservation": "r-1", "n": 42, "first": "r-1"}));
+    }
+}
+
+#[tokio::test]
+async fn err_1_2_3_4_the_most_specific_rule_classes_and_its_order_of_classes_counts() {
+    let rules = r#"{sync: {mode: retry, classification: {rules: {
+        any.rule: {requests: [{path: "/**"}], classes: {all.unavailable: {responses: [{status_codes: [500, 502, 503]}]}, all.connection: {exceptions: [{name_keyword: java.net.ConnectException}]}, all.slow: {exceptions: [{name_keyword: ReadTimeout}]}}},
+        items.rule: {requests: [{path: "/shop/*/state"}], classes: {
+          shop.sso: {responses: [{status_codes: [500], body_keywords: [[Service, SSO], [reset]]}]},
+          shop.money: {responses: [{status_codes: [200], body_keywords: [["no money"]]}]},
+          shop.unavailable: {responses: [{status_codes: [500, 503]}]}}}}}}}"#;
+    let engine = Installation::with("err_1", &[("PAGURUS__EXECUTION__ERROR_HANDLING", rules)]).await;
+    let answers = [
+        ("/shop/a/state", 500, json!({"text": "Service of SSO is down"}), Some("shop.sso")),
+        ("/shop/b/state", 500, json!({"text": "SSO"}), Some("shop.unavailable")),
+        ("/shop/c/state", 500, json!({"text": "connection reset"}), Some("shop.sso")),
+        ("/shop/d/state", 200, json!({"text": "no money"}), Some("shop.money")),
+        ("/shop/e/state", 502, json!({}), None),
+        ("/shop/a/b/state", 500, json!({}), Some("all.unavailable")),
+        ("/elsewhere", 500, json!({}), Some("all.unavailable")),
+        ("/not-found", 404, json!({}), None),
+    ];
+    for (path, status, body, class) in answers {
+        engine.world().program(Program::at(path).then_answer(status, body));
+        let name = path[1..].replace('/', "-");
+        engine.actions(&name, &call(path)).await;
+        let order = engine.run(json!({"id": name, "scenario": name}), "fail").await;
+        assert_eq!(order["error"]["class"], json!(class), "{path}: {order}");
+    }
+    for (path, status) in [("/redirect", 302), ("/fine", 204)] {
+        engine.world().program(Program::at(path).then_answer(status, Value::Null));
+        engine.actions(&path[1..], &call(path)).await;
+        engine.run(json!({"id": &path[1..], "scenario": &path[1..]}), "success").await;
+    }
+    engine.world().program(Program::at("/hang").hang(1));
+    engine.actions("slow", r#"- http: {method: GET, url: "${config.demo}/hang", timeout: 300ms}"#).await;
+    let order = engine.run(json!({"id": "slow", "scenario": "slow"}), "fail").await;
+    assert_eq!(order["error"]["class"], "all.slow", "{order}");
+    engine.actions("refused", r#"- http: {method: GET, url: "http://127.0.0.1:9/x"}"#).await;
+    let order = engine.run(json!({"id": "refused", "scenario": "refused"}), "fail").await;
+    assert_eq!(order["error"]["class"], "all.connection", "{order}");
+}
+
+#[tokio::test]
+async fn err_10_the_cycle_ends_with_its_duration_in_all() {
+    let policies = policy(
+        "{initial_interval: 300ms, multiplier: 1, max_interval: 300ms, jitter: 0, max_attempts: 100, max_duration: 1s}",
+    );
+    let engine = Installation::with("err_10", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &policies)]).await;
+    engine.world().program(Program::at("/ever").fail(100, 503));
+    engine.actions("ever", &call("/ever")).await;
+    engine.run(json!({"id": "a", "scenario": "ever"}), "fail").await;
+    let calls = engine.world().calls("/ever").len();
+    assert!((2..=5).contains(&calls), "{calls}");
+}

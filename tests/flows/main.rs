@@ -1,0 +1,16 @@
+//! The contract, requirement by requirement, against real servers and real processes.
+//!
+//! Needs what `./dev test` sets up. Knows the engine only from outside: its API, its broker names, its settings.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at the first surprise")]
+
+mod act;
+mod amqp;
+mod api;
+mod dsp;
+mod err;
+mod installation;
+mod ord;
+mod rec;
+mod run;
+mod scn;

@@ -1,0 +1,145 @@
+//! Recovery, nodes, history (06-recovery.md).
+
+use std::time::Duration;
+
+use pagurus_harness::nodes::Role;
+use pagurus_harness::world::program::Program;
+use serde_json::{Value, json};
+
+use crate::installation::{Installation, PATIENCE, asking, call, until};
+
+#[tokio::test]
+async fn rec_3_overdue_work_is_handed_out_again_and_poison_ends() {
+    let engine = Installation::with(
+        "rec_3",
+        &[("PAGURUS__RECOVERY__TIMEOUTS__WORK", "700ms"), ("PAGURUS__RECOVERY__MAX_RESTARTS", "2")],
+    )
+    .await;
+    engine.world().program(Program::at("/poison").hang(100));
+    engine.world().program(Program::at("/once").hang(1));
+    let action =
+        |path: &str| format!("- http: {{method: POST, url: \"${{config.demo}}{path}\", timeout: 30s}}");
+    engine.actions("poison", &action("/poison")).await;
+    engine.actions("once", &action("/once")).await;
+    engine.accepted(json!({"id": "poison", "scenario": "poison"})).await;
+    engine.run(json!({"id": "once", "scenario": "once"}), "success").await;
+    let order = engine.reach("poison", "fail").await;
+    assert_eq!(order["error"]["class"], "recovery.poison", "{order}");
+    assert_eq!(engine.world().calls("/poison").len(), 3, "the first and two restarts");
+    let once = engine.world().calls("/once");
+    assert_eq!(once.len(), 2);
+    assert_eq!(once[0].headers["idempotency-key"], once[1].headers["idempotency-key"], "SCN-14");
+    numbered(&engine, "poison").await;
+    numbered(&engine, "once").await;
+}
+
+#[tokio::test]
+async fn rec_7_the_registry_tells_lives_apart_and_finds_the_lost() {
+    let engine = Installation::with("rec_7", &[("PAGURUS__NODE__LOST_AFTER", "1200ms")]).await;
+    let all = nodes(&engine).await;
+    assert_eq!(all.len(), 5, "{all:?}");
+    for node in &all {
+        assert!(["active", "standby"].contains(&node["status"].as_str().unwrap()), "{node}");
+        for key in ["name", "role", "address", "version", "startedAt", "incarnation"] {
+            assert!(!node[key].is_null(), "{key}: {node}");
+        }
+    }
+    let worker = engine.node(Role::Worker);
+    let first = all.iter().find(|node| node["name"] == "worker-1").unwrap()["incarnation"].as_i64().unwrap();
+    worker.kill().await.unwrap();
+    until("the dead worker is lost", PATIENCE, async || {
+        nodes(&engine).await.iter().any(|node| node["incarnation"] == first && node["status"] == "lost")
+    })
+    .await;
+    engine.env().restart(worker).await.unwrap();
+    let again = nodes(&engine).await;
+    let live = again.iter().find(|node| node["name"] == "worker-1" && node["status"] == "active").unwrap();
+    assert!(live["incarnation"].as_i64().unwrap() > first, "{again:?}");
+}
+
+#[tokio::test]
+async fn rec_9_a_normal_stop_ends_what_runs_and_takes_nothing_new() {
+    let mut engine = Installation::start("rec_9").await;
+    engine.world().program(Program::at("/slow").delayed(Duration::from_millis(1500)));
+    engine.actions("slow", &call("/slow")).await;
+    engine.accepted(json!({"id": "a", "scenario": "slow"})).await;
+    engine.calls("/slow", 1).await;
+    let worker = engine.node(Role::Worker).clone();
+    let stopping = worker.stop(PATIENCE);
+    let registering = engine.accepted(json!({"id": "b", "scenario": "slow"}));
+    let (stopped, _) = tokio::join!(stopping, registering);
+    stopped.unwrap();
+    assert_eq!(engine.order("a").await.unwrap()["status"], "success");
+    let node = nodes(&engine).await.into_iter().find(|node| node["name"] == "worker-1").unwrap();
+    assert_eq!(node["status"], "stopped", "{node}");
+    engine.add(Role::Worker, "worker-2").await;
+    engine.reach("b", "success").await;
+    assert_eq!(engine.world().calls("/slow").len(), 2, "nothing ran twice");
+}
+
+#[tokio::test]
+async fn rec_9_what_still_runs_after_the_grace_goes_to_others_or_is_canceled() {
+    for (release, status) in [("true", "success"), ("false", "canceled")] {
+        let settings = [("PAGURUS__SHUTDOWN__GRACE", "400ms"), ("PAGURUS__SHUTDOWN__RELEASE", release)];
+        let mut engine = Installation::with("rec_9_grace", &settings).await;
+        engine.world().program(Program::at("/hang").hang(1));
+        engine.actions("hang", "- http: {method: POST, url: \"${config.demo}/hang\", timeout: 30s}").await;
+        engine.accepted(json!({"id": "a", "scenario": "hang"})).await;
+        engine.calls("/hang", 1).await;
+        let worker = engine.node(Role::Worker).clone();
+        worker.stop(PATIENCE).await.unwrap();
+        engine.add(Role::Worker, "worker-2").await;
+        let order = engine.reach("a", status).await;
+        let log = engine.part("a", "log").await.to_string();
+        assert!(status == "success" || log.contains("rerun"), "{order} {log}");
+    }
+}
+
+#[tokio::test]
+async fn rec_15_events_are_numbered_without_gaps_and_name_their_source() {
+    let engine = Installation::start("rec_15").await;
+    engine.scenario("asks", &asking("/silent", "300ms")).await;
+    engine.run(json!({"id": "a", "scenario": "asks"}), "fail").await;
+    engine.act("a", "restart", &json!({"reason": "once more"})).await.success().unwrap();
+    engine.calls("/silent", 2).await;
+    engine.reach("a", "wait").await;
+    engine.act("a", "kill", &json!({"reason": "enough"})).await.success().unwrap();
+    let events = numbered(&engine, "a").await;
+    let kinds: Vec<&str> = events.iter().map(|event| event["kind"].as_str().unwrap()).collect();
+    let expected = [
+        "registered",
+        "stage_started",
+        "stage_ended",
+        "stage_started",
+        "stage_ended",
+        "restarted",
+        "stage_started",
+        "stage_ended",
+        "killed",
+    ];
+    assert_eq!(kinds, expected);
+    let killed = events.last().unwrap();
+    assert_eq!(
+        (&killed["source"], &killed["payload"]["reason"], &killed["life"]),
+        (&json!("api"), &json!("enough"), &json!(2))
+    );
+    let rest = engine.part("a", "events?after=5").await;
+    assert_eq!(rest.as_array().unwrap().as_slice(), &events[5..]);
+}
+
+/// The events of an order, whose numbers must be 1, 2, 3 and so on.
+async fn numbered(engine: &Installation, id: &str) -> Vec<Value> {
+    let events = engine.part(id, "events").await.as_array().unwrap().clone();
+    let numbers: Vec<i64> = events.iter().map(|event| event["number"].as_i64().unwrap()).collect();
+    let expected: Vec<i64> = (1..).take(numbers.len()).collect();
+    assert_eq!(numbers, expected, "{events:?}");
+    assert!(
+        events.iter().all(|event| event["source"].as_str().is_some_and(|source| !source.is_empty())),
+        "{events:?}"
+    );
+    events
+}
+
+async fn nodes(engine: &Installation) -> Vec<Value> {
+    engine.get("/v1/nodes").await.unwrap().success().unwrap()["items"].as_array().unwrap().clone()
+}

@@ -1,0 +1,215 @@
+//! Scenarios: the model and its faults, transitions, values, scripts, stable keys (02-scenarios.md).
+
+use serde_json::{Value, json};
+
+use pagurus_harness::world::program::{CallBack, Program};
+
+use crate::err::policy;
+use crate::installation::{Installation, asking, call};
+
+#[tokio::test]
+async fn scn_1_all_faults_are_told_at_once_with_their_places() {
+    let engine = Installation::start("scn_1").await;
+    let text = "scenario: wrong\nkind: workflow\ninitialState: nowhere\nstates:\n  a:\n    actions:\n      - htp: {url: x}\n    on: {success: gone}\n  \
+                island: {kind: terminal}\n";
+    let put = async |name: &str, text: String| {
+        let request = engine.env().http().put(format!("{}/v1/scenarios/{name}", engine.base()));
+        let answer = request.header("content-type", "application/yaml").body(text).send().await.unwrap();
+        (answer.status().as_u16(), answer.json::<Value>().await.unwrap())
+    };
+    let (status, body) = put("wrong", text.to_owned()).await;
+    assert_eq!(status, 422, "{body}");
+    let errors = body["errors"].as_array().unwrap();
+    assert!(errors.len() >= 3, "{body}");
+    assert!(errors.iter().all(|one| one["line"].is_u64() && one["column"].is_u64()), "{body}");
+    let fine = "scenario: fine\nkind: workflow\ninitialState: a\nstates:\n  a: {actions: [{log: x}], on: {success: b}}\n  b: {kind: terminal}\n";
+    for (name, text, expected) in [
+        ("fine", fine.to_owned(), 201),
+        ("fine", fine.to_owned(), 200),
+        ("fine", fine.replace("log: x", "log: y"), 201),
+        ("other", fine.to_owned(), 422),
+        ("fine", "a: [".to_owned(), 422),
+        ("fine", String::new(), 422),
+        ("fine", "\u{0}".to_owned(), 422),
+    ] {
+        let (status, body) = put(name, text.clone()).await;
+        assert_eq!(status, expected, "{name} {text:?}: {body}");
+    }
+    let many: String = (0..31)
+        .map(|n| format!("  s{n}: {{actions: [{{log: x}}], on: {{success: s{0}}}}}\n", n + 1))
+        .collect();
+    let (status, body) = put(
+        "many",
+        format!(
+            "scenario: many\nkind: workflow\ninitialState: s0\nstates:\n{many}  s31: {{kind: terminal}}\n"
+        ),
+    )
+    .await;
+    assert_eq!(status, 422, "{body}");
+    assert!(body.to_string().contains("30"), "{body}");
+    let versions = engine.get("/v1/scenarios/fine/versions").await.unwrap().body;
+    assert_eq!(versions["items"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn scn_2_3_4_transitions_are_kept_and_a_running_order_keeps_its_version() {
+    let engine = Installation::start("scn_3").await;
+    engine.scenario("asks", &asking("/silent", "10m")).await;
+    engine.accepted(json!({"id": "a", "scenario": "asks"})).await;
+    engine.reach("a", "wait").await;
+    engine.scenario("asks", &asking("/silent", "11m").replace("/after", "/new-after")).await;
+    let url = engine.calls("/silent", 1).await[0].headers["x-callback-url"].clone();
+    engine.env().http().post(url).json(&json!({"code": 0})).send().await.unwrap();
+    let order = engine.reach("a", "success").await;
+    assert_eq!((&order["scenarioVersion"], &order["scenarioStatus"]), (&json!(1), &json!("target")));
+    assert_eq!(engine.world().calls("/after").len(), 1);
+    let transitions = engine.transitions("a").await.unwrap();
+    let moves: Vec<[&str; 3]> =
+        transitions.iter().map(|one| ["from", "event", "to"].map(|key| one[key].as_str().unwrap())).collect();
+    assert_eq!(
+        moves,
+        [["ask", "wait", "asked"], ["asked", "callback", "after"], ["after", "success", "done"]]
+    );
+    for (index, one) in transitions.iter().enumerate() {
+        assert_eq!((&one["number"], &one["node"]), (&json!(index + 1), &json!("worker-1")), "{one}");
+        assert!(one["at"].is_string() && one["attempt"].as_i64().unwrap() >= 1, "{one}");
+    }
+    let newer = engine.run(json!({"id": "b", "scenario": "asks"}), "wait").await;
+    assert_eq!(newer["scenarioVersion"], 2);
+    let named = engine.run(json!({"id": "c", "scenario": "asks", "scenarioVersion": 1}), "wait").await;
+    assert_eq!(named["scenarioVersion"], 1);
+}
+
+#[tokio::test]
+async fn scn_5_values_keep_their_types_and_scripts_their_bounds() {
+    let engine = Installation::with(
+        "scn_5",
+        &[("PAGURUS__CONFIG__SECRET", "s3cr3t"), ("PAGURUS__SCENARIO__MAX_VARS_BYTES", "2KiB")],
+    )
+    .await;
+    let actions = r#"- script: 'vars.list = params.list; vars.n = params.n * 2'
+- http: {method: POST, url: "${config.demo}/typed", headers: {X-Secret: "${config.secret}", X-Text: "n=${vars.n}"}, body: {n: "${vars.n}", list: "${vars.list}", flag: "${params.flag}", none: "${params.none}", text: "n is ${vars.n}", id: "${order.id}"}}
+- script: 'result(#{ status: response.status, ok: response.body.ok })'"#;
+    engine.actions("typed", actions).await;
+    let params = json!({"n": 21, "list": [1, "two", {"three": 3.5}], "flag": true, "none": null});
+    let order = engine.run(json!({"id": "a", "scenario": "typed", "params": params}), "success").await;
+    assert_eq!(order["result"], json!({"status": 200, "ok": true}));
+    let call = engine.calls("/typed", 1).await.remove(0);
+    assert_eq!(
+        call.body,
+        json!({"n": 42, "list": params["list"], "flag": true, "none": null, "text": "n is 42", "id": "a"})
+    );
+    assert_eq!((call.headers["x-secret"].as_str(), call.headers["x-text"].as_str()), ("s3cr3t", "n=42"));
+    let cases = [
+        ("endless", "- script: 'loop { }'", Some("script.limit")),
+        ("deep", "- script: 'fn f(n) { f(n + 1) } f(0)'", Some("script.limit")),
+        ("huge", "- script: 'let s = \"x\"; loop { s += s; }'", Some("script.limit")),
+        ("vars", "- script: 'vars.big = \"x\"; for n in 0..12 { vars.big += vars.big; }'", None),
+        ("missing", "- script: 'nothing_of_this_name(1)'", Some("script.error")),
+    ];
+    for (name, actions, class) in cases {
+        engine.actions(name, actions).await;
+        let order = engine.run(json!({"id": name, "scenario": name}), "fail").await;
+        assert!(order["error"]["message"].is_string(), "{order}");
+        if let Some(class) = class {
+            assert_eq!(order["error"]["class"], class, "{order}");
+        }
+    }
+    let log = std::fs::read_to_string(&engine.node(pagurus_harness::nodes::Role::Worker).spec.log).unwrap();
+    assert!(!log.contains("s3cr3t"), "secrets are never logged");
+}
+
+#[tokio::test]
+async fn scn_6_7_early_double_and_late_callbacks_are_told_apart() {
+    let engine = Installation::start("scn_7").await;
+    engine.world().program(
+        Program::at("/early")
+            .calling_back(CallBack::with(json!({"code": 0})).times(2))
+            .delayed(std::time::Duration::from_millis(300)),
+    );
+    engine.scenario("early", &asking("/early", "10m")).await;
+    engine.run(json!({"id": "a", "scenario": "early"}), "success").await;
+    assert_eq!(engine.calls("/after", 1).await[0].body["answer"], json!({"code": 0}));
+    let mut verdicts: Vec<String> = engine
+        .part("a", "callbacks")
+        .await
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["verdict"].as_str().unwrap().to_owned())
+        .collect();
+    verdicts.sort();
+    assert_eq!(verdicts, ["accepted", "duplicate"]);
+    engine.scenario("times", &asking("/silent", "300ms")).await;
+    let order = engine.run(json!({"id": "b", "scenario": "times"}), "fail").await;
+    assert_eq!(order["step"], "failed", "{order}");
+    let url = engine.calls("/silent", 1).await[0].headers["x-callback-url"].clone();
+    let late: Value =
+        engine.env().http().post(url).json(&json!({})).send().await.unwrap().json().await.unwrap();
+    assert_eq!(late["status"], "late");
+    let unknown =
+        engine.post("/v1/callbacks/01234567-89ab-4def-8123-456789abcdef", &json!({})).await.unwrap();
+    assert_eq!(unknown.status, 404);
+    let nonsense = engine.post("/v1/callbacks/nonsense", &json!({})).await.unwrap();
+    assert_eq!(nonsense.status, 404);
+}
+
+#[tokio::test]
+async fn scn_7_a_question_over_amqp_is_answered_over_amqp() {
+    let engine = Installation::start("scn_7_amqp").await;
+    let exchange = format!("world-{}", engine.env().prefix());
+    let decide = std::sync::Arc::new(|question: &pagurus_harness::world::amqp::Question| {
+        pagurus_harness::world::amqp::Answer::Twice(json!({"echo": question.body["n"]}))
+    });
+    let responder = pagurus_harness::world::amqp::Responder::start(
+        engine.env().amqp_url(),
+        &exchange,
+        engine.env().prefix(),
+        decide,
+    );
+    let responder = responder.await.unwrap();
+    let states = asking("/ask", "1m").lines().map(str::to_owned).collect::<Vec<_>>();
+    let start = states.iter().position(|line| line.contains("- http:")).unwrap();
+    let end = states.iter().position(|line| line.contains("- wait:")).unwrap();
+    let amqp = format!(
+        "      - amqp: {{exchange: {exchange}, key: do.it, body: {{n: \"${{params.n}}\"}}, request: answer}}"
+    );
+    let text = [&states[..start], &[amqp], &states[end..]].concat().join("\n");
+    engine.scenario("asks", &text).await;
+    engine.run(json!({"id": "a", "scenario": "asks", "params": {"n": 9}}), "success").await;
+    assert_eq!(engine.calls("/after", 1).await[0].body["answer"], json!({"echo": 9}));
+    let questions = responder.questions();
+    assert_eq!((questions.len(), questions[0].key.as_str()), (1, "do.it"));
+    assert!(questions[0].message_id.is_some() && questions[0].correlation_id.is_some());
+}
+
+#[tokio::test]
+async fn scn_14_the_idempotency_key_is_stable_over_retries_and_new_for_each_visit() {
+    let policies = policy(
+        "{initial_interval: 100ms, multiplier: 1, max_interval: 100ms, jitter: 0, max_attempts: 5, max_duration: 1h}",
+    );
+    let engine = Installation::with("scn_14", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &policies)]).await;
+    engine.world().program(Program::at("/do").fail(2, 503));
+    let states = format!(
+        "initialState: a\nstates:\n  a:\n    entryPoint: true\n    actions:\n      {0}\n      {1}\n      - script: 'vars.n = if \"n\" in vars {{ vars.n + 1 }} else {{ 1 }}; if vars.n < 2 {{ fail(\"again\") }}'\n    \
+         on: {{success: done, fail: b}}\n  b: {{actions: [{{log: again}}], on: {{success: a}}}}\n  done: {{kind: terminal}}\n",
+        call("/do"),
+        call("/do")
+    );
+    engine.scenario("loops", &states).await;
+    engine.run(json!({"id": "x", "scenario": "loops"}), "success").await;
+    let keys = |calls: Vec<pagurus_harness::world::Call>| -> Vec<String> {
+        calls.iter().map(|call| call.headers["idempotency-key"].clone()).collect()
+    };
+    let first = keys(engine.world().calls("/do"));
+    assert_eq!(first.len(), 6);
+    assert!(first[0] == first[1] && first[1] == first[2], "one action, three attempts: {first:?}");
+    let mut distinct: Vec<_> = first[2..].to_vec();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!(distinct.len(), 4, "two actions in two visits: {first:?}");
+    engine.act("x", "restart", &json!({"from": "initial"})).await.success().unwrap();
+    engine.reach("x", "success").await;
+    let all = keys(engine.world().calls("/do"));
+    assert!(all[6..].iter().all(|key| !first.contains(key)), "another life, other keys: {all:?}");
+}

@@ -1,0 +1,169 @@
+//! `./dev bench`: the reference works, each measured beside the limit of the same run, in one table.
+//! Never measures anything that was not built for release and is not durable, and touches nothing of `./dev up`.
+
+#[path = "bench/copies.rs"]
+mod copies;
+#[path = "bench/cpu.rs"]
+mod cpu;
+#[path = "bench/http.rs"]
+mod http;
+#[path = "bench/installation.rs"]
+mod installation;
+#[path = "bench/intake.rs"]
+mod intake;
+#[path = "bench/limit.rs"]
+pub mod limit;
+#[path = "bench/load.rs"]
+mod load;
+#[path = "bench/mass.rs"]
+mod mass;
+#[path = "bench/profile.rs"]
+mod profile;
+#[path = "bench/report.rs"]
+mod report;
+#[path = "bench/stub.rs"]
+mod stub;
+#[path = "bench/works.rs"]
+mod works;
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use pagurus_harness::packages;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::build::{Profile, build};
+use crate::place;
+use installation::Installation;
+use report::Report;
+use stub::Stub;
+use works::{Extent, Row, Works};
+
+/// What to measure.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// The works to measure; without any: limit, one-action, three-stage, sequential, idle, intake
+    #[arg(value_enum)]
+    works: Vec<Work>,
+    /// Orders of each measurement
+    #[arg(long, value_name = "N", default_value_t = 30_000)]
+    orders: u64,
+    /// Longest time of each measurement, in seconds
+    #[arg(long, value_name = "S", default_value_t = 60)]
+    seconds: u64,
+    /// Orders in flight at most
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    in_flight: usize,
+    /// Write docs/performance.md
+    #[arg(long)]
+    record: bool,
+    /// Show where the time of this work goes, by function (needs perf) and by statement
+    #[arg(long, value_enum, value_name = "WORK", conflicts_with_all = ["works", "record"])]
+    profile: Option<Work>,
+}
+
+/// A reference work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Work {
+    /// The least row writes and messages with the same durability, by hand
+    Limit,
+    /// One HTTP call per order
+    OneAction,
+    /// A call, a callback, a call
+    ThreeStage,
+    /// One HTTP call per order, over a thousand queues
+    Sequential,
+    /// One order at a time, from publishing to notification
+    Idle,
+    /// Durable acceptance alone, over AMQP and over HTTP
+    Intake,
+    /// Many sleeping orders beside running ones
+    Sleepers,
+    /// One HTTP call per order, with millions of ended orders in the tables
+    History,
+    /// All of them
+    All,
+}
+
+/// `./dev bench`.
+pub async fn command(options: Options) -> Result<()> {
+    if options.orders == 0 {
+        bail!("--orders 0 measures nothing");
+    }
+    packages::install_missing()?;
+    let root = place::root()?;
+    let programs = build(&root, Profile::Release)?;
+    eprintln!("==> servers");
+    let mut installation = Installation::start(&root, programs, options.profile.is_some()).await?;
+    let stub = Stub::start(installation.stub_port()).await?;
+    let mut report = Report::default();
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let outcome = tokio::select! {
+        outcome = measure(&mut installation, &stub, &options, &mut report) => outcome,
+        _ = interrupt.recv() => Err(anyhow::anyhow!("interrupted")),
+        _ = terminate.recv() => Err(anyhow::anyhow!("terminated")),
+    };
+    // What was measured before a failure is not lost with it.
+    println!("\n{}", report.text());
+    installation.stop().await?;
+    outcome?;
+    if options.record {
+        let words: Vec<String> = std::env::args().skip(2).collect();
+        report.record(&root, &words.join(" "), options.in_flight)?;
+        eprintln!("==> docs/performance.md");
+    }
+    Ok(())
+}
+
+async fn measure(
+    installation: &mut Installation,
+    stub: &Stub,
+    options: &Options,
+    report: &mut Report,
+) -> Result<()> {
+    let extent = Extent {
+        orders: options.orders,
+        longest: Duration::from_secs(options.seconds),
+        in_flight: options.in_flight,
+        profile: options.profile.is_some(),
+    };
+    let mut works = Works { installation, stub, extent };
+    for work in chosen(options) {
+        eprintln!(
+            "==> {}",
+            work.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+        );
+        for row in run(&mut works, work).await? {
+            report.add(row);
+        }
+    }
+    Ok(())
+}
+
+fn chosen(options: &Options) -> Vec<Work> {
+    use Work::{All, History, Idle, Intake, Limit, OneAction, Sequential, Sleepers, ThreeStage};
+    let daily = [Limit, OneAction, ThreeStage, Sequential, Idle, Intake];
+    let long = [Sleepers, History];
+    match &options.profile {
+        Some(work) => vec![*work],
+        None if options.works.is_empty() => daily.to_vec(),
+        None if options.works.contains(&All) => [&daily[..], &long].concat(),
+        None => options.works.clone(),
+    }
+}
+
+async fn run(works: &mut Works<'_>, work: Work) -> Result<Vec<Row>> {
+    Ok(match work {
+        Work::Limit if works.extent.profile => vec![works.limit().await?],
+        Work::Limit => vec![works.limit().await?, works.limit_idle().await?],
+        Work::OneAction => vec![works.one_action().await?],
+        Work::ThreeStage => vec![works.three_stage().await?],
+        Work::Sequential => vec![works.sequential().await?],
+        Work::Idle => vec![works.idle().await?],
+        Work::Intake => vec![works.intake_amqp().await?, works.intake_http().await?],
+        Work::Sleepers => vec![works.sleepers().await?],
+        Work::History => vec![works.with_history().await?],
+        Work::All => bail!("--profile takes one work"),
+    })
+}

@@ -1,0 +1,361 @@
+//! The load: publishes orders with confirms, keeps a bounded number of them in flight, and takes the notifications.
+//! Never keeps a table of what it sent: an order carries the time of its sending in its correlation id, and the
+//! notification brings it back.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+use lapin::message::Delivery;
+use lapin::options::{
+    BasicAckOptions, BasicConsumeOptions, BasicPublishOptions, BasicQosOptions, ConfirmSelectOptions,
+    QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions,
+};
+use lapin::types::{AMQPValue, FieldTable};
+use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// The size that the reference work gives an order.
+const BODY_BYTES: usize = 300;
+/// Orders published together; more at once gain nothing and make the stream uneven.
+const BATCH: u32 = 200;
+/// A paced load sends what is owed this often.
+const PACE: Duration = Duration::from_millis(5);
+/// Without any progress for so long, something is broken.
+const STALLED: Duration = Duration::from_secs(30);
+
+/// Where orders go and where notifications come from.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// Exchange of the orders.
+    pub exchange: &'static str,
+    /// Routing key of the orders.
+    pub key: &'static str,
+    /// Exchange from which notifications come; none where they are sent to the queue itself.
+    pub notifications: Option<&'static str>,
+    /// The queue of notifications, made for this load.
+    pub queue: &'static str,
+}
+
+/// The routing key that orders ask their notifications to bear.
+pub const NOTIFY_KEY: &str = "bench";
+
+/// What the orders are.
+#[derive(Clone, Copy, Debug)]
+pub struct Orders {
+    /// Their scenario.
+    pub scenario: &'static str,
+    /// Over so many queues, one after the other in each; none for parallel orders.
+    pub queues: Option<u64>,
+}
+
+/// How much of it there is at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    /// Orders in flight at most.
+    pub in_flight: usize,
+    /// Orders a second; none for as many as there is room for.
+    pub pace: Option<f64>,
+}
+
+/// The body of an order of the reference size.
+pub fn body(tag: &str, number: u64, orders: Orders, correlation: Option<&str>) -> String {
+    let mut text = format!(r#"{{"id":"{tag}-{number:08}","scenario":"{}""#, orders.scenario);
+    if let Some(queues) = orders.queues {
+        text.push_str(&format!(r#","mode":"sequential","queue":"bench-{}""#, number % queues));
+    }
+    if let Some(correlation) = correlation {
+        text.push_str(&format!(
+            r#","notify":{{"url":"amqp://?key={NOTIFY_KEY}","correlationId":"{correlation}"}}"#
+        ));
+    }
+    text.push_str(r#","params":{"account":"79110000001","tariff":"light","note":""#);
+    let padding = BODY_BYTES.saturating_sub(text.len() + 3);
+    text.extend(std::iter::repeat_n('.', padding));
+    text.push_str(r#""}}"#);
+    text
+}
+
+/// Times from publishing to notification.
+#[derive(Clone, Debug, Default)]
+pub struct Latencies(Vec<u32>);
+
+impl Latencies {
+    /// Sorts times given in microseconds.
+    pub fn of(mut microseconds: Vec<u32>) -> Self {
+        microseconds.sort_unstable();
+        Self(microseconds)
+    }
+
+    /// The time that this share of the orders stays within, in milliseconds.
+    pub fn percentile(&self, share: f64) -> Option<f64> {
+        let last = self.0.len().checked_sub(1)?;
+        let index = (last as f64 * share).round() as usize;
+        self.0.get(index).map(|&microseconds| f64::from(microseconds) / 1000.0)
+    }
+}
+
+/// A running load.
+#[derive(Debug)]
+pub struct Generator {
+    shared: Arc<Shared>,
+    queue: &'static str,
+    channel: Channel,
+    // Held because the connection closes with its last handle.
+    _connection: Connection,
+    publisher: JoinHandle<Result<()>>,
+    receiver: JoinHandle<Result<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    epoch: Instant,
+    tag: String,
+    room: Semaphore,
+    sent: AtomicU64,
+    received: AtomicU64,
+    repeated: AtomicU64,
+    latencies: Mutex<Vec<u32>>,
+    stop: CancellationToken,
+}
+
+impl Generator {
+    /// Makes the queue of notifications and begins to publish.
+    pub async fn start(amqp_url: &str, route: Route, orders: Orders, flow: Flow) -> Result<Self> {
+        let connection = Connection::connect(amqp_url, ConnectionProperties::default()).await?;
+        let channel = connection.create_channel().await?;
+        let consumer = listen(&channel, &route).await?;
+        let publishing = connection.create_channel().await?;
+        publishing.confirm_select(ConfirmSelectOptions::default()).await?;
+        let shared = Arc::new(Shared {
+            epoch: Instant::now(),
+            tag: uuid::Uuid::new_v4().simple().to_string()[..8].to_owned(),
+            room: Semaphore::new(flow.in_flight),
+            sent: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+            repeated: AtomicU64::new(0),
+            latencies: Mutex::default(),
+            stop: CancellationToken::new(),
+        });
+        let queue = route.queue;
+        let receiver = tokio::spawn(receive(Arc::clone(&shared), consumer));
+        let publisher = tokio::spawn(publish(Arc::clone(&shared), publishing, route, orders, flow));
+        Ok(Self { shared, queue, channel, _connection: connection, publisher, receiver })
+    }
+
+    /// Notifications so far, each order once.
+    pub fn received(&self) -> u64 {
+        self.shared.received.load(Ordering::Relaxed)
+    }
+
+    /// Forgets the times measured so far and returns them.
+    pub fn take_latencies(&self) -> Latencies {
+        Latencies::of(std::mem::take(&mut *lock(&self.shared.latencies)))
+    }
+
+    /// Waits until so many notifications have come in all, or the time is over.
+    ///
+    /// # Errors
+    /// Nothing came for a long time.
+    pub async fn wait_received(&self, count: u64, until: Option<Instant>) -> Result<()> {
+        let (mut last, mut at) = (self.received(), Instant::now());
+        loop {
+            let now = self.received();
+            if now >= count || until.is_some_and(|until| Instant::now() >= until) {
+                return Ok(());
+            }
+            if now > last {
+                (last, at) = (now, Instant::now());
+            }
+            let publishing = !self.publisher.is_finished() || self.shared.stop.is_cancelled();
+            if !publishing || self.receiver.is_finished() {
+                bail!("the load broke off");
+            }
+            if at.elapsed() > STALLED {
+                let sent = self.shared.sent.load(Ordering::Relaxed);
+                bail!("no notification for {STALLED:?}: {sent} orders sent, {now} notified");
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// Publishes no more, waits for what is in flight, and removes the queue of notifications. How many orders were
+    /// sent in all, and how many notifications came more than once.
+    ///
+    /// # Errors
+    /// Publishing or receiving had failed, or an order was never notified.
+    pub async fn finish(self) -> Result<(u64, u64)> {
+        self.shared.stop.cancel();
+        let sent = loop {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            if self.publisher.is_finished() {
+                break self.shared.sent.load(Ordering::Relaxed);
+            }
+        };
+        self.wait_received(sent, None).await.context("not all orders were notified")?;
+        self.publisher.await??;
+        self.receiver.abort();
+        self.channel.queue_delete(self.queue.into(), QueueDeleteOptions::default()).await?;
+        Ok((sent, self.shared.repeated.load(Ordering::Relaxed)))
+    }
+}
+
+/// A durable queue as a careful client has it: a notification is safe before it is acknowledged.
+async fn listen(channel: &Channel, route: &Route) -> Result<lapin::Consumer> {
+    let mut arguments = FieldTable::default();
+    arguments.insert("x-queue-type".into(), AMQPValue::LongString("quorum".into()));
+    let options = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
+    channel.queue_delete(route.queue.into(), QueueDeleteOptions::default()).await?;
+    channel.queue_declare(route.queue.into(), options, arguments).await?;
+    if let Some(exchange) = route.notifications {
+        let none = FieldTable::default();
+        let bind = QueueBindOptions::default();
+        channel.queue_bind(route.queue.into(), exchange.into(), NOTIFY_KEY.into(), bind, none).await?;
+    }
+    channel.basic_qos(2000, BasicQosOptions::default()).await?;
+    let consume = BasicConsumeOptions::default();
+    Ok(channel.basic_consume(route.queue.into(), "".into(), consume, FieldTable::default()).await?)
+}
+
+async fn receive(shared: Arc<Shared>, consumer: lapin::Consumer) -> Result<()> {
+    let mut seen = HashSet::new();
+    let mut batches = consumer.ready_chunks(500);
+    while let Some(batch) = batches.next().await {
+        let batch = batch.into_iter().collect::<lapin::Result<Vec<Delivery>>>()?;
+        let Some(last) = batch.last() else { continue };
+        let fresh = note(&shared, &mut seen, &batch);
+        shared.received.fetch_add(fresh, Ordering::Relaxed);
+        shared.room.add_permits(usize::try_from(fresh)?);
+        last.acker.ack(BasicAckOptions { multiple: true }).await?;
+    }
+    bail!("the consumer of notifications has ended")
+}
+
+/// Takes the times of a batch; how many of its orders had not been notified before.
+fn note(shared: &Shared, seen: &mut HashSet<u64>, batch: &[Delivery]) -> u64 {
+    let now = shared.epoch.elapsed().as_micros();
+    let mut fresh = 0;
+    let mut latencies = lock(&shared.latencies);
+    for delivery in batch {
+        let correlation = delivery.properties.correlation_id().as_ref();
+        // A notification without a mark of ours is of an order that somebody else has sent.
+        let Some((number, at)) = correlation.and_then(|id| mark(id.as_str())) else { continue };
+        if seen.insert(number) {
+            fresh += 1;
+            latencies.push(u32::try_from(now.saturating_sub(at)).unwrap_or(u32::MAX));
+        } else {
+            shared.repeated.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    fresh
+}
+
+/// Number and sending time of an order, as its correlation id bears them.
+fn mark(correlation: &str) -> Option<(u64, u128)> {
+    let (number, at) = correlation.split_once('-')?;
+    Some((number.parse().ok()?, at.parse().ok()?))
+}
+
+async fn publish(
+    shared: Arc<Shared>,
+    channel: Channel,
+    route: Route,
+    orders: Orders,
+    flow: Flow,
+) -> Result<()> {
+    let mut number = 0;
+    loop {
+        let room = tokio::select! {
+            biased;
+            () = shared.stop.cancelled() => return Ok(()),
+            room = shared.room.acquire() => room?,
+        };
+        room.forget();
+        let mut count = 1;
+        let wanted = match flow.pace {
+            Some(pace) => {
+                tokio::time::sleep(PACE).await;
+                let owed = shared.epoch.elapsed().as_secs_f64() * pace - number as f64;
+                (owed.max(1.0) as u32).min(BATCH)
+            }
+            None => BATCH,
+        };
+        while count < wanted && shared.room.try_acquire().map(|permit| permit.forget()).is_ok() {
+            count += 1;
+        }
+        let sent =
+            (0..u64::from(count)).map(|offset| send(&shared, &channel, &route, orders, number + offset));
+        for sent in join_all(sent).await {
+            sent?;
+        }
+        number += u64::from(count);
+        shared.sent.store(number, Ordering::Relaxed);
+    }
+}
+
+async fn send(shared: &Shared, channel: &Channel, route: &Route, orders: Orders, number: u64) -> Result<()> {
+    let correlation = format!("{number}-{}", shared.epoch.elapsed().as_micros());
+    let body = body(&shared.tag, number, orders, Some(&correlation));
+    publish_confirmed(channel, route.exchange, route.key, body.as_bytes(), BasicProperties::default()).await
+}
+
+/// Publishes one persistent message and waits until the broker has it.
+///
+/// # Errors
+/// The broker refused or returned it.
+pub async fn publish_confirmed(
+    channel: &Channel,
+    exchange: &str,
+    key: &str,
+    body: &[u8],
+    properties: BasicProperties,
+) -> Result<()> {
+    let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
+    let properties = properties.with_delivery_mode(2).with_content_type("application/json".into());
+    let confirm = channel.basic_publish(exchange.into(), key.into(), options, body, properties).await?;
+    match confirm.await? {
+        Confirmation::Ack(None) => Ok(()),
+        other => bail!("the broker did not take a message: {other:?}"),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use super::*;
+
+    #[test]
+    fn an_order_has_the_reference_size_and_is_json() {
+        for (queues, correlation) in [(None, None), (Some(7), Some("12-34")), (None, Some("1-1"))] {
+            let text = body("abc", 12, Orders { scenario: "one", queues }, correlation);
+            assert_eq!(text.len(), BODY_BYTES);
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(value["id"], "abc-00000012");
+            assert_eq!(value["queue"].as_str(), queues.map(|_| "bench-5"));
+        }
+    }
+
+    #[test]
+    fn percentiles_are_of_the_sorted_times() {
+        let latencies = Latencies::of((1..=101).rev().map(|milliseconds| milliseconds * 1000).collect());
+        assert_eq!((latencies.percentile(0.5), latencies.percentile(0.99)), (Some(51.0), Some(100.0)));
+        assert_eq!(Latencies::default().percentile(0.5), None);
+    }
+
+    #[test]
+    fn a_mark_is_number_and_time() {
+        assert_eq!(mark("12-345"), Some((12, 345)));
+        assert_eq!(mark("12"), None);
+    }
+}

@@ -1,0 +1,103 @@
+//! Works beside a mass of orders: a million sleepers of which many are due at once, and millions that have ended.
+//! Never measures while the mass is being made.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use pagurus_harness::client::{Api, http};
+use serde_json::json;
+
+use super::copies;
+use super::load::{Flow, Generator, Latencies};
+use super::works::{ENGINE, ONE_ACTION, Row, Works};
+
+/// Sleeping orders, and how many of them are due within the same second.
+const SLEEPERS: i64 = 1_000_000;
+const DUE: i64 = 100_000;
+/// Ended orders in the tables.
+const HISTORY: i64 = 5_000_000;
+/// Other orders a second while the sleepers wake: well below what the machine can do, so that a wait shows.
+const PACE: f64 = 200.0;
+/// How long the others run alone before, for comparison.
+const ALONE: u64 = 1000;
+/// The sleepers are due so long after they are told.
+const NOTICE: Duration = Duration::from_secs(8);
+const PATIENCE: Duration = Duration::from_secs(600);
+
+impl Works<'_> {
+    /// Many sleepers, many of them due at once, and others that go on meanwhile.
+    pub async fn sleepers(&mut self) -> Result<Row> {
+        self.installation.renew().await?;
+        let empty = self.installation.meter()?.memory();
+        self.submit("sleeper", "bench-sleeper").await?;
+        let database = self.installation.database().await?;
+        let template = copies::template(&database, "sleeper", "sleep").await?;
+        let first = copies::make(&database, template, SLEEPERS).await?;
+        let meter = self.installation.meter()?;
+        let flow = Flow { in_flight: self.extent.in_flight, pace: Some(PACE) };
+        let generator = Generator::start(&self.installation.amqp_url(), ENGINE, ONE_ACTION, flow).await?;
+        generator.wait_received(ALONE / 2, None).await?;
+        let alone = self.measure(&generator, &meter, ALONE).await?.latencies;
+        let last = first + DUE - 1;
+        let due = "UPDATE due SET due_at = clock_timestamp() + make_interval(secs => $3 + random())
+                    WHERE order_no BETWEEN $1 AND $2";
+        let moved = database.execute(due, &[&first, &last, &NOTICE.as_secs_f64()]).await?;
+        if moved != DUE.unsigned_abs() {
+            bail!("only {moved} sleepers could be made due");
+        }
+        tokio::time::sleep(NOTICE.saturating_sub(Duration::from_secs(1))).await;
+        generator.take_latencies();
+        let (before, begun) = (meter.read()?, Instant::now());
+        let ended = "SELECT count(*) FROM orders WHERE no BETWEEN $1 AND $2 AND status = 'success'";
+        loop {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let count: i64 = database.query_one(ended, &[&first, &last]).await?.get(0);
+            if count == DUE {
+                break;
+            }
+            if begun.elapsed() > PATIENCE {
+                bail!("after {PATIENCE:?} only {count} sleepers have run");
+            }
+        }
+        let seconds = begun.elapsed().as_secs_f64();
+        let (cpu, latencies) = (before.until(&meter.read()?), generator.take_latencies());
+        let after = meter.memory();
+        generator.finish().await?;
+        let told = |latencies: &Latencies| latencies.percentile(0.99).unwrap_or_default();
+        let notes = vec![format!(
+            "{DUE} of {SLEEPERS} sleepers due within one second had run after {seconds:.1} s; the latencies are those of \
+             {PACE} other orders a second meanwhile (p99 before: {:.0} ms); memory is before the mass and after the wave",
+            told(&alone)
+        )];
+        Ok(Row {
+            work: "sleepers",
+            orders: DUE.unsigned_abs(),
+            rate: Some(DUE as f64 / seconds),
+            cpu,
+            latencies,
+            memory: Some((empty, after)),
+            notes,
+        })
+    }
+
+    /// One-action with many ended orders in the tables.
+    pub async fn with_history(&mut self) -> Result<Row> {
+        self.installation.renew().await?;
+        self.submit("ended", "bench-one-action").await?;
+        let database = self.installation.database().await?;
+        let template = copies::template(&database, "ended", "success").await?;
+        copies::make(&database, template, HISTORY).await?;
+        database.batch_execute("CHECKPOINT").await?;
+        let mut row = self.loaded("with history", ENGINE, ONE_ACTION).await?;
+        row.notes.push(format!("{HISTORY} ended orders in the tables"));
+        Ok(row)
+    }
+
+    async fn submit(&self, id: &str, scenario: &str) -> Result<()> {
+        let api = Api::new(http()?, format!("http://{}", self.installation.intake()));
+        let params = json!({"account": "79110000001", "tariff": "light"});
+        let order = json!({"id": id, "scenario": scenario, "params": params});
+        api.post("/v1/orders", &order).await?.success().with_context(|| format!("order {id}"))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,270 @@
+//! The one table of a run, for the terminal and for `docs/performance.md`.
+//! Never rounds a figure into a better one, and never leaves the limit of the same run out.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+use pagurus_harness::nodes::Role;
+use pagurus_harness::{postgres, rabbit};
+
+use super::cpu::Part;
+use super::works::{Memory, Row};
+
+const HEAD: [&str; 15] = [
+    "work",
+    "orders",
+    "orders/s",
+    "of the limit",
+    "CPU ms",
+    "intake",
+    "dispatcher",
+    "activator",
+    "worker",
+    "notifier",
+    "Postgres",
+    "RabbitMQ",
+    "load",
+    "p50 ms",
+    "p99 ms",
+];
+
+/// All that was measured.
+#[derive(Debug, Default)]
+pub struct Report {
+    rows: Vec<Row>,
+}
+
+impl Report {
+    /// Takes one more line.
+    pub fn add(&mut self, row: Row) {
+        self.rows.push(row);
+    }
+
+    /// The table with its notes, in Markdown.
+    pub fn text(&self) -> String {
+        let mut lines = vec![HEAD.map(str::to_owned)];
+        lines.extend(self.rows.iter().map(|row| self.cells(row)));
+        let mut text = table(&lines);
+        let _ = writeln!(
+            text,
+            "\nCPU is in milliseconds an order: of all processes, then of each. {}",
+            self.ratios()
+        );
+        let _ = writeln!(text, "\nOf the machine, idle / used by others: {}", self.machine_shares());
+        for row in &self.rows {
+            if let Some((idle, loaded)) = &row.memory {
+                let _ =
+                    writeln!(text, "\n{}: resident MB before → after: {}", row.work, memory(idle, loaded));
+            }
+            for note in &row.notes {
+                let _ = writeln!(text, "\n{}: {note}", row.work);
+            }
+        }
+        text
+    }
+
+    fn rate(&self, work: &str) -> Option<f64> {
+        self.rows.iter().find(|row| row.work == work)?.rate
+    }
+
+    fn ratios(&self) -> String {
+        let told = |work: &&str| {
+            let ratio = self.rate(work)? / self.rate("one-action")?;
+            Some(format!("{work} is {ratio:.2} of one-action. "))
+        };
+        ["sequential", "with history"].iter().filter_map(told).collect()
+    }
+
+    fn machine_shares(&self) -> String {
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        let told =
+            |row: &Row| format!("{} {} / {}", row.work, percent(row.cpu.idle), percent(row.cpu.others));
+        self.rows.iter().map(told).collect::<Vec<_>>().join(", ")
+    }
+
+    fn cells(&self, row: &Row) -> [String; HEAD.len()] {
+        let per_order = |seconds: f64| seconds * 1000.0 / row.orders.max(1) as f64;
+        let of = |part: Part| {
+            row.cpu.used.get(&part).map_or_else(String::new, |&seconds| format!("{:.3}", per_order(seconds)))
+        };
+        // One process stands for all five there.
+        let worker = match row.cpu.used.get(&Part::Pipeline) {
+            Some(_) => of(Part::Pipeline),
+            None => of(Part::Service(Role::Worker)),
+        };
+        // The others do another amount of work, or nothing but wait.
+        let comparable = matches!(row.work, "one-action" | "sequential" | "with history" | "limit");
+        let share = self.rate("limit").zip(row.rate).filter(|_| comparable);
+        let time = |percentile| {
+            row.latencies.percentile(percentile).map_or_else(String::new, |time| format!("{time:.1}"))
+        };
+        [
+            row.work.to_owned(),
+            row.orders.to_string(),
+            row.rate.map_or_else(String::new, |rate| format!("{rate:.0}")),
+            share.map_or_else(String::new, |(limit, rate)| format!("{:.2}", rate / limit)),
+            format!("{:.3}", per_order(row.cpu.used.values().sum())),
+            of(Part::Service(Role::Intake)),
+            of(Part::Service(Role::Dispatcher)),
+            of(Part::Service(Role::Activator)),
+            worker,
+            of(Part::Service(Role::Notifier)),
+            of(Part::Postgres),
+            of(Part::Rabbit),
+            of(Part::Load),
+            time(0.5),
+            time(0.99),
+        ]
+    }
+
+    /// Writes the page that is committed.
+    pub fn record(&self, root: &Path, words: &str, in_flight: usize) -> Result<()> {
+        let page = format!(
+            "# Performance\n\n\
+             <!-- Written by `./dev bench --record`: run it again instead of editing. -->\n\n\
+             Measured on {date} by `./dev bench {words}`.\n\n\
+             {machine}\n\
+             ## Figures\n\n{table}\n\
+             ## What they mean\n\n{meaning}",
+            date = jiff::Zoned::now().strftime("%Y-%m-%d"),
+            machine = machine(),
+            table = self.text(),
+            meaning = meaning(in_flight),
+        );
+        fs::write(root.join("docs/performance.md"), page)?;
+        Ok(())
+    }
+}
+
+fn table(lines: &[[String; HEAD.len()]]) -> String {
+    let width =
+        |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or_default();
+    let widths: [usize; HEAD.len()] = std::array::from_fn(width);
+    let mut text = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        for (column, cell) in line.iter().enumerate() {
+            let width = widths[column];
+            let _ = if column == 0 {
+                write!(text, "| {cell:<width$} ")
+            } else {
+                write!(text, "| {cell:>width$} ")
+            };
+        }
+        text.push_str("|\n");
+        if number == 0 {
+            for (column, &width) in widths.iter().enumerate() {
+                let rule = "-".repeat(width);
+                text.push_str(&if column == 0 { format!("|-{rule}-") } else { format!("|-{rule}:") });
+            }
+            text.push_str("|\n");
+        }
+    }
+    text
+}
+
+fn memory(idle: &Memory, loaded: &Memory) -> String {
+    let services = idle.iter().map(|(role, before)| {
+        let after = loaded.get(role).map_or_else(String::new, |after| format!("{after:.0}"));
+        format!("{role} {before:.0} → {after}")
+    });
+    services.collect::<Vec<_>>().join(", ")
+}
+
+/// What the figures were measured on.
+fn machine() -> String {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let field = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name));
+        line.and_then(|line| line.split_once(':'))
+            .map(|(_, value)| value.trim().to_owned())
+            .unwrap_or_default()
+    };
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let kilobytes = field(&read("/proc/meminfo"), "MemTotal");
+    let kilobytes =
+        kilobytes.split(' ').next().and_then(|number| number.parse::<f64>().ok()).unwrap_or_default();
+    let says = |program: &str, word: &str| {
+        let output = Command::new(program).arg(word).output();
+        output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+    };
+    let postgres =
+        postgres::binaries().map(|folder| says(&folder.join("postgres").to_string_lossy(), "--version"));
+    let plugins = rabbit::binaries().and_then(|folder| fs::read_dir(folder.join("../plugins")).ok());
+    let names =
+        plugins.into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let rabbit = names
+        .filter_map(|name| name.strip_prefix("rabbit-").map(|rest| rest.trim_end_matches(".ez").to_owned()))
+        .max();
+    format!(
+        "- Machine: {cores} cores ({}), {:.0} GiB of memory, Linux {}\n\
+         - {}, RabbitMQ {}, {}; release build\n\
+         - Everything on this one machine: both servers, the five services (a process each), the generator of the load \
+         and the called system (one process, `load`)\n",
+        field(&read("/proc/cpuinfo"), "model name"),
+        kilobytes / 1024.0 / 1024.0,
+        read("/proc/sys/kernel/osrelease").trim(),
+        postgres.unwrap_or_default(),
+        rabbit.unwrap_or_else(|| "of unknown version".to_owned()),
+        says("rustc", "--version"),
+    )
+}
+
+fn meaning(in_flight: usize) -> String {
+    format!(
+        "Everything is durable: `fsync` and `synchronous_commit` are on, orders wait in quorum queues, messages are \
+         persistent and confirmed. An order has 300 bytes. The generator publishes over AMQP with confirms and keeps at \
+         most {in_flight} orders in flight; a work is measured over a window after thousands of orders of warm-up, on \
+         fresh services and an empty database. Times are from publishing an order to the arrival of its notification; \
+         under full load they are the length of the line, not of the work.\n\n\
+         - **limit**: the same order written by hand in one process, with the least row writes and messages for the same \
+         durability (`tests/harness/dev/bench/limit.rs` says what it leaves out). Its CPU stands under `worker`.\n\
+         - **one-action**: AMQP order, one HTTP call, notification. **sequential**: the same over 1 000 queues. \
+         **with history**: the same with five million ended orders in the tables.\n\
+         - **three-stage**: a call, a callback that is sent at once, a second call, notification.\n\
+         - **idle**: one order at a time; its CPU includes what the services use while they wait.\n\
+         - **intake**: durable acceptance alone, workers stopped.\n\
+         - **sleepers**: a million sleeping orders, a hundred thousand of them due within one second.\n\n\
+         A small shared machine is noisy: differences under 15 % between runs are no evidence. Compare ratios within one \
+         run, and CPU an order, which is steadier than rates.\n\n\
+         To repeat: `./dev bench all --record`, on a machine that does nothing else. `./dev bench --profile WORK` shows \
+         where the time of one work goes.\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::cpu::{Seconds, Usage};
+    use crate::bench::load::Latencies;
+
+    fn row(work: &'static str, rate: f64, used: Seconds) -> Row {
+        let cpu = Usage { used, idle: 0.25, others: 0.0 };
+        let latencies = Latencies::of(vec![2000]);
+        Row {
+            work,
+            orders: 1000,
+            rate: Some(rate),
+            cpu,
+            latencies,
+            memory: None,
+            notes: vec!["noted".to_owned()],
+        }
+    }
+
+    #[test]
+    fn the_table_sets_rates_against_the_limit_of_the_same_run() {
+        let mut report = Report::default();
+        report.add(row("limit", 10_000.0, Seconds::from([(Part::Pipeline, 0.05), (Part::Postgres, 0.1)])));
+        report.add(row("one-action", 6_000.0, Seconds::from([(Part::Service(Role::Worker), 0.2)])));
+        let text = report.text();
+        let lines: Vec<Vec<&str>> =
+            text.lines().map(|line| line.split('|').map(str::trim).collect()).collect();
+        assert_eq!(lines[2][1..6], ["limit", "1000", "10000", "1.00", "0.150"]);
+        assert_eq!(lines[3][1..6], ["one-action", "1000", "6000", "0.60", "0.200"]);
+        assert_eq!((lines[2][9], lines[3][9], lines[3][14]), ("0.050", "0.200", "2.0"));
+        assert!(text.contains("one-action: noted") && text.contains("one-action 25 % / 0 %"));
+    }
+}

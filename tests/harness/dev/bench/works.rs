@@ -1,0 +1,203 @@
+//! The reference works: each on fresh services and an empty database, warmed up, measured over a window.
+//! Never changes the load to suit the engine: what is in flight is bounded, and the same for all.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use pagurus_harness::nodes::Role;
+
+use super::cpu::{Meter, Usage};
+use super::installation::Installation;
+use super::limit;
+use super::load::{Flow, Generator, Latencies, Orders, Route};
+use super::profile::Profile;
+use super::stub::Stub;
+
+/// Orders before each measurement: connections, caches and plans are as they stay then.
+const WARM_UP: u64 = 4000;
+/// The same where one order runs at a time.
+const WARM_UP_IDLE: u64 = 100;
+/// More single orders than this make the percentiles no better.
+const IDLE_ORDERS: u64 = 1000;
+
+/// Parallel orders with one HTTP call.
+pub const ONE_ACTION: Orders = Orders { scenario: "bench-one-action", queues: None };
+const THREE_STAGE: Orders = Orders { scenario: "bench-three-stage", queues: None };
+const SEQUENTIAL: Orders = Orders { scenario: "bench-one-action", queues: Some(1000) };
+
+/// The way in and out of the engine.
+pub const ENGINE: Route = Route {
+    exchange: "pagurus.orders",
+    key: "order.create",
+    notifications: Some("pagurus.notifications"),
+    queue: "bench.notifications",
+};
+const LIMIT: Route =
+    Route { exchange: "", key: limit::ORDERS, notifications: None, queue: limit::NOTIFICATIONS };
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Orders of a window.
+    pub orders: u64,
+    /// Its longest time.
+    pub longest: Duration,
+    /// Orders in flight at most.
+    pub in_flight: usize,
+    /// Whether the windows are profiled.
+    pub profile: bool,
+}
+
+/// What was measured of one work: a line of the table.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The work.
+    pub work: &'static str,
+    /// Orders in the window.
+    pub orders: u64,
+    /// Orders a second; none where they were not to be fast.
+    pub rate: Option<f64>,
+    /// Processor time in the window.
+    pub cpu: Usage,
+    /// From publishing to notification; none where nobody is notified.
+    pub latencies: Latencies,
+    /// Resident megabytes of the services before and at the end of the load.
+    pub memory: Option<(Memory, Memory)>,
+    /// What else is to be said.
+    pub notes: Vec<String>,
+}
+
+/// Resident megabytes of services.
+pub type Memory = BTreeMap<Role, f64>;
+
+/// What happened between two moments.
+#[derive(Debug)]
+pub struct Window {
+    /// Notified orders.
+    pub orders: u64,
+    /// Its length in seconds.
+    pub seconds: f64,
+    /// Processor time.
+    pub cpu: Usage,
+    /// Of the notified orders.
+    pub latencies: Latencies,
+}
+
+impl Window {
+    /// As a line of the table.
+    pub fn row(self, work: &'static str) -> Row {
+        Row {
+            work,
+            orders: self.orders,
+            rate: Some(self.orders as f64 / self.seconds),
+            cpu: self.cpu,
+            latencies: self.latencies,
+            memory: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// The measuring of works, one after the other.
+pub struct Works<'a> {
+    /// Where they run.
+    pub installation: &'a mut Installation,
+    /// What they call.
+    pub stub: &'a Stub,
+    /// How much is measured.
+    pub extent: Extent,
+}
+
+impl Works<'_> {
+    /// The hand-written pipeline under the load of one-action, and with one order at a time.
+    pub async fn limit(&mut self) -> Result<Row> {
+        self.installation.renew_for_limit().await?;
+        self.loaded("limit", LIMIT, ONE_ACTION).await
+    }
+
+    /// The same with one order at a time.
+    pub async fn limit_idle(&mut self) -> Result<Row> {
+        self.installation.renew_for_limit().await?;
+        self.one_at_a_time("limit, idle", LIMIT).await
+    }
+
+    /// One HTTP call.
+    pub async fn one_action(&mut self) -> Result<Row> {
+        self.installation.renew().await?;
+        self.loaded("one-action", ENGINE, ONE_ACTION).await
+    }
+
+    /// A call, a callback, a call.
+    pub async fn three_stage(&mut self) -> Result<Row> {
+        self.installation.renew().await?;
+        self.loaded("three-stage", ENGINE, THREE_STAGE).await
+    }
+
+    /// One HTTP call, over a thousand queues.
+    pub async fn sequential(&mut self) -> Result<Row> {
+        self.installation.renew().await?;
+        self.loaded("sequential", ENGINE, SEQUENTIAL).await
+    }
+
+    /// One order at a time.
+    pub async fn idle(&mut self) -> Result<Row> {
+        self.installation.renew().await?;
+        self.one_at_a_time("idle", ENGINE).await
+    }
+
+    /// Full load on what is installed now.
+    pub async fn loaded(&mut self, work: &'static str, route: Route, orders: Orders) -> Result<Row> {
+        let failed_before = self.stub.failed_callbacks();
+        let meter = self.installation.meter()?;
+        let idle = meter.memory();
+        let flow = Flow { in_flight: self.extent.in_flight, pace: None };
+        let generator = Generator::start(&self.installation.amqp_url(), route, orders, flow).await?;
+        let warm_up = WARM_UP.min(self.extent.orders);
+        generator.wait_received(warm_up, None).await.with_context(|| format!("{work}: warm-up"))?;
+        let window = self.measure(&generator, &meter, self.extent.orders).await?;
+        let loaded = meter.memory();
+        let (sent, repeated) = generator.finish().await.with_context(|| format!("{work}: the end"))?;
+        let mut row = window.row(work);
+        row.memory = Some((idle, loaded)).filter(|(idle, _)| !idle.is_empty());
+        if repeated > 0 {
+            row.notes.push(format!("{repeated} of {sent} notifications came more than once"));
+        }
+        let failed = self.stub.failed_callbacks() - failed_before;
+        if failed > 0 {
+            row.notes.push(format!("{failed} callbacks were not taken"));
+        }
+        Ok(row)
+    }
+
+    async fn one_at_a_time(&mut self, work: &'static str, route: Route) -> Result<Row> {
+        let meter = self.installation.meter()?;
+        let flow = Flow { in_flight: 1, pace: None };
+        let generator = Generator::start(&self.installation.amqp_url(), route, ONE_ACTION, flow).await?;
+        generator.wait_received(WARM_UP_IDLE, None).await.with_context(|| format!("{work}: warm-up"))?;
+        let window = self.measure(&generator, &meter, IDLE_ORDERS.min(self.extent.orders)).await?;
+        generator.finish().await.with_context(|| format!("{work}: the end"))?;
+        let mut row = window.row(work);
+        row.rate = None;
+        Ok(row)
+    }
+
+    /// Measures the next orders of a running load.
+    pub async fn measure(&self, generator: &Generator, meter: &Meter, orders: u64) -> Result<Window> {
+        let profile = match self.extent.profile {
+            true => Some(Profile::start(self.installation, meter).await?),
+            false => None,
+        };
+        generator.take_latencies();
+        let (cpu, begun, first) = (meter.read()?, Instant::now(), generator.received());
+        generator.wait_received(first + orders, Some(begun + self.extent.longest)).await?;
+        let seconds = begun.elapsed().as_secs_f64();
+        let orders = generator.received() - first;
+        let cpu = cpu.until(&meter.read()?);
+        let latencies = generator.take_latencies();
+        if let Some(profile) = profile {
+            profile.finish(orders).await?;
+        }
+        Ok(Window { orders, seconds, cpu, latencies })
+    }
+}

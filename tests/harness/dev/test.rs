@@ -1,0 +1,157 @@
+//! `./dev test`: private servers, a build, all tests, and nothing left running.
+//! Never uses the servers of `./dev up`: both can run side by side.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use clap::Args;
+use pagurus_harness::packages;
+use pagurus_harness::ports::{Owner, Ports};
+use pagurus_harness::postgres::{Postgres, Stop};
+use pagurus_harness::process::{Identity, Signal};
+use pagurus_harness::rabbit::{self, Rabbit};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::build::{Profile, build, command as cargo};
+use crate::place::root;
+
+/// Arguments for the test runner.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// Passed on to the test runner, such as the name of a test
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// The time in which the test runner ends its tests after Ctrl-C.
+const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// `./dev test`.
+pub async fn command(options: Options) -> Result<()> {
+    let root = root()?;
+    packages::install_missing()?;
+    // A folder per run: two runs in one checkout do not meet.
+    let runs = root.join(".dev/test");
+    end_abandoned(&runs).await?;
+    let folder = runs.join(std::process::id().to_string());
+    fs::create_dir_all(&folder)?;
+    // The kernel gives it up when this process ends, however it ends.
+    let lock = File::create(folder.join("lock"))?;
+    lock.lock()?;
+    let owner = Owner::this_process()?;
+    let (port, broker_port) = (Ports::reserve(1, &owner)?, Ports::reserve(rabbit::PORTS, &owner)?);
+    let postgres =
+        Postgres::prepare(&folder.join("postgres"), &folder.join("log/postgres.log"), port.first())?;
+    let rabbit = Rabbit::prepare(&folder.join("rabbitmq"), broker_port.first(), true)?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let runner = Mutex::new(None);
+    let work = test(&root, &folder, &postgres, &rabbit, &options.arguments, &runner);
+    tokio::pin!(work);
+    let outcome = tokio::select! {
+        outcome = &mut work => outcome,
+        // A terminal sends Ctrl-C to the runner too; a second signal would make it give up its tests unended.
+        _ = interrupt.recv() => broken_off(work, None).await,
+        _ = terminate.recv() => {
+            let runner = *runner.lock().unwrap_or_else(PoisonError::into_inner);
+            broken_off(work, runner).await
+        }
+    };
+    let ended = tokio::join!(rabbit.stop(), postgres.stop(Stop::Immediate));
+    ended.0.and(ended.1)?;
+    clean(&folder, &postgres, outcome.is_ok());
+    outcome
+}
+
+/// Lets the runner end its tests, which end their nodes.
+async fn broken_off(work: impl Future<Output = Result<()>>, runner: Option<Identity>) -> Result<()> {
+    if let Some(runner) = runner {
+        runner.signal(Signal::Terminate)?;
+    }
+    // How the tests ended is of no interest any more.
+    let _ = tokio::time::timeout(INTERRUPT_TIMEOUT, work).await;
+    Err(anyhow!("broken off"))
+}
+
+/// Ends the servers of runs that were killed, and removes what they left.
+async fn end_abandoned(runs: &Path) -> Result<()> {
+    for entry in fs::read_dir(runs).into_iter().flatten().flatten() {
+        let folder = entry.path();
+        let abandoned = File::open(folder.join("lock")).is_ok_and(|lock| lock.try_lock().is_ok());
+        if !abandoned {
+            continue;
+        }
+        // The ports do not matter to servers that are only to end.
+        if folder.join("postgres/PG_VERSION").exists() {
+            let log = folder.join("log/postgres.log");
+            Postgres::prepare(&folder.join("postgres"), &log, 0)?.stop(Stop::Immediate).await?;
+        }
+        if folder.join("rabbitmq/pid").exists() {
+            Rabbit::prepare(&folder.join("rabbitmq"), 0, false)?.stop().await?;
+        }
+        fs::remove_dir_all(&folder)?;
+    }
+    Ok(())
+}
+
+async fn test(
+    root: &Path,
+    folder: &Path,
+    postgres: &Postgres,
+    rabbit: &Rabbit,
+    arguments: &[String],
+    running: &Mutex<Option<Identity>>,
+) -> Result<()> {
+    eprintln!("==> private servers and a build");
+    let build_root = root.to_path_buf();
+    let building = tokio::task::spawn_blocking(move || build(&build_root, Profile::Dev));
+    let servers = tokio::try_join!(rabbit.start(), postgres.start());
+    let programs = building.await??;
+    servers?;
+    postgres.create_database("pagurus").await?;
+    let mut command = runner(root);
+    command
+        .args(arguments)
+        .env("DATABASE_URL", postgres.url("pagurus"))
+        .env("AMQP_URL", rabbit.url())
+        .env("RABBITMQCTL", rabbit.control_script())
+        .env("PAGURUS_TEST_BIN", programs)
+        .env("PAGURUS_TEST_LOGS", folder.join("log"));
+    if let Some(url) = rabbit.management_url() {
+        command.env("PAGURUS_TEST_BROKER_API", url);
+    }
+    eprintln!("==> tests");
+    let mut child = tokio::process::Command::from(command).kill_on_drop(true).spawn()?;
+    *running.lock().unwrap_or_else(PoisonError::into_inner) = child.id().and_then(Identity::of);
+    let status = child.wait().await?;
+    if !status.success() {
+        bail!("tests failed ({status}); the logs are in {}", folder.join("log").display());
+    }
+    Ok(())
+}
+
+/// The runner with a process per test if it is there, else cargo's own.
+fn runner(root: &Path) -> Command {
+    let mut command = cargo(root);
+    let probe = cargo(root).args(["nextest", "--version"]).output();
+    if probe.is_ok_and(|output| output.status.success()) {
+        command.args(["nextest", "run", "--workspace", "--locked"]);
+    } else {
+        eprintln!("    cargo-nextest is not installed: using `cargo test`, which is slower");
+        eprintln!("    (`cargo install --locked cargo-nextest` brings it)");
+        command.args(["test", "--workspace", "--locked"]);
+    }
+    command
+}
+
+/// Removes the data; the logs of a failed run stay until the next run.
+fn clean(folder: &Path, postgres: &Postgres, passed: bool) {
+    // What cannot be removed costs only space.
+    let _ = fs::remove_dir_all(postgres.data());
+    let _ =
+        if passed { fs::remove_dir_all(folder) } else { fs::remove_dir_all(folder.join("rabbitmq/data")) };
+}

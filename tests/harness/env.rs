@@ -1,0 +1,270 @@
+//! What a test with real services stands on: a database, a name prefix, nodes and a world, all of its own.
+//! Never starts servers: the run shares one Postgres and one RabbitMQ. Never ends a process that it did not start.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use uuid::Uuid;
+
+use crate::client::amqp::Amqp;
+use crate::client::{Api, http, lock};
+use crate::nodes::{Node, NodeSpec, Role};
+use crate::ports::{Owner, Ports};
+use crate::postgres;
+use crate::world::World;
+
+/// How long a node may take until it is ready; it includes its migrations on a machine busy with other tests.
+pub const READY_TIMEOUT: Duration = Duration::from_secs(60);
+/// The grace of a node, and a little more.
+pub const STOP_TIMEOUT: Duration = Duration::from_secs(40);
+
+/// The ground under one test; all of it goes when it is dropped.
+#[derive(Debug)]
+pub struct Env {
+    name: String,
+    run: Run,
+    http: reqwest::Client,
+    world: World,
+    settings: Mutex<BTreeMap<String, String>>,
+    nodes: Mutex<Vec<(Node, Ports)>>,
+}
+
+/// What `./dev test` tells its tests by environment variables.
+#[derive(Clone, Debug)]
+struct Run {
+    database_url: String,
+    amqp_url: String,
+    programs: PathBuf,
+    logs: PathBuf,
+    management_url: Option<String>,
+}
+
+impl Run {
+    fn read() -> Result<Self> {
+        let need =
+            |name: &str| std::env::var(name).with_context(|| format!("{name} is not set: run `./dev test`"));
+        Ok(Self {
+            database_url: need("DATABASE_URL")?,
+            amqp_url: need("AMQP_URL")?,
+            programs: need("PAGURUS_TEST_BIN")?.into(),
+            logs: std::env::var_os("PAGURUS_TEST_LOGS").map_or_else(std::env::temp_dir, PathBuf::from),
+            management_url: std::env::var("PAGURUS_TEST_BROKER_API").ok(),
+        })
+    }
+}
+
+impl Env {
+    /// A new database, a new prefix and a world; no node runs yet.
+    ///
+    /// # Errors
+    /// The servers of the run are missing.
+    pub async fn new(test: &str) -> Result<Self> {
+        let run = Run::read()?;
+        let tag = Uuid::new_v4().simple().to_string();
+        let short: String =
+            test.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '_').take(30).collect();
+        let name = format!("t{}_{}", &tag[..8], short.to_ascii_lowercase());
+        postgres::create_database(&run.database_url, &name).await?;
+        let world = World::start().await?;
+        let mut settings = BTreeMap::new();
+        settings.insert("PAGURUS__CONFIG__DEMO".to_owned(), world.url().to_owned());
+        let (settings, nodes) = (Mutex::new(settings), Mutex::default());
+        Ok(Self { name, run, http: http()?, world, settings, nodes })
+    }
+
+    /// The database of this test.
+    #[must_use]
+    pub fn database_url(&self) -> String {
+        with_database(&self.run.database_url, &self.name)
+    }
+
+    /// The broker of the run.
+    #[must_use]
+    pub fn amqp_url(&self) -> &str {
+        &self.run.amqp_url
+    }
+
+    /// The prefix of all names on the broker.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.name
+    }
+
+    /// The systems that the engine calls; `${config.demo}` in scenarios.
+    #[must_use]
+    pub const fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// The HTTP client of this test.
+    #[must_use]
+    pub const fn http(&self) -> &reqwest::Client {
+        &self.http
+    }
+
+    /// The folder of the logs of this test.
+    #[must_use]
+    pub fn logs(&self) -> PathBuf {
+        self.run.logs.join(&self.name)
+    }
+
+    /// Sets a setting (`PAGURUS__…`) of nodes that are started from now on.
+    pub fn set(&self, name: &str, value: impl Into<String>) {
+        lock(&self.settings).insert(name.to_owned(), value.into());
+    }
+
+    /// Starts a node and waits until it is ready.
+    ///
+    /// # Errors
+    /// It ended, or was not ready in time.
+    pub async fn start(&self, role: Role, name: &str) -> Result<Node> {
+        self.start_with(role, name, &[]).await
+    }
+
+    /// Starts a node with settings of its own, such as a proxy's address in place of a server's.
+    ///
+    /// # Errors
+    /// It ended, or was not ready in time.
+    pub async fn start_with(&self, role: Role, name: &str, settings: &[(&str, &str)]) -> Result<Node> {
+        let node = self.launch(role, name, settings)?;
+        node.wait_ready(&self.http, READY_TIMEOUT).await?;
+        Ok(node)
+    }
+
+    /// One node of every role, ready.
+    ///
+    /// # Errors
+    /// One of them ended, or was not ready in time.
+    pub async fn start_all(&self) -> Result<Vec<Node>> {
+        let mut nodes = Vec::new();
+        for role in Role::ALL {
+            nodes.push(self.launch(role, &format!("{role}-1"), &[])?);
+        }
+        for node in &nodes {
+            node.wait_ready(&self.http, READY_TIMEOUT).await?;
+        }
+        Ok(nodes)
+    }
+
+    /// Starts a node that ended, with the same name, port and settings.
+    ///
+    /// # Errors
+    /// It ended again, or was not ready in time.
+    pub async fn restart(&self, node: &Node) -> Result<Node> {
+        let again = Node::start(node.spec.clone())?;
+        for (kept, _) in lock(&self.nodes).iter_mut() {
+            if kept.spec.name == again.spec.name {
+                *kept = again.clone();
+            }
+        }
+        again.wait_ready(&self.http, READY_TIMEOUT).await?;
+        Ok(again)
+    }
+
+    /// The API of a node of role intake.
+    #[must_use]
+    pub fn api(&self, intake: &Node) -> Api {
+        Api::new(self.http.clone(), intake.url())
+    }
+
+    /// A connection to the broker as a client of this test's engine.
+    ///
+    /// # Errors
+    /// The broker cannot be reached.
+    pub async fn amqp(&self) -> Result<Amqp> {
+        Amqp::connect(&self.run.amqp_url, &self.name).await
+    }
+
+    fn launch(&self, role: Role, name: &str, settings: &[(&str, &str)]) -> Result<Node> {
+        let ports = Ports::reserve(1, &Owner::this_process()?)?;
+        let mut environment = lock(&self.settings).clone();
+        environment.insert("PAGURUS__DATABASE__URL".to_owned(), self.database_url());
+        environment.insert("PAGURUS__BROKER__URL".to_owned(), self.run.amqp_url.clone());
+        environment.insert("PAGURUS__BROKER__PREFIX".to_owned(), self.name.clone());
+        // Answers of called systems go to the first intake of the test.
+        let intake = lock(&self.nodes)
+            .iter()
+            .find(|(node, _)| node.spec.role == Role::Intake)
+            .map(|(node, _)| node.url());
+        if let Some(url) = intake {
+            environment.insert("PAGURUS__INTAKE__PUBLIC_URL".to_owned(), url);
+        }
+        environment.extend(settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        let node = Node::start(NodeSpec {
+            role,
+            name: name.to_owned(),
+            port: ports.first(),
+            programs: self.run.programs.clone(),
+            log: self.logs().join(format!("{name}.log")),
+            config: None,
+            environment,
+            detached: false,
+        })?;
+        lock(&self.nodes).push((node.clone(), ports));
+        Ok(node)
+    }
+}
+
+impl Drop for Env {
+    fn drop(&mut self) {
+        for (node, _) in lock(&self.nodes).iter() {
+            // It may have ended in the test already.
+            let _ = node.kill_now();
+        }
+        let (run, name) = (self.run.clone(), self.name.clone());
+        // A thread with a runtime of its own, because a test's runtime cannot be blocked from inside.
+        let cleaning = std::thread::spawn(move || -> Result<()> {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(async {
+                postgres::drop_database(&run.database_url, &name).await?;
+                delete_broker_names(&run, &name).await
+            })
+        });
+        // What cannot be cleaned goes with the servers at the end of the run; it must not fail a test that passed.
+        if let Ok(Err(error)) = cleaning.join() {
+            eprintln!("cleaning up after {}: {error:#}", self.name);
+        }
+    }
+}
+
+/// Deletes the queues and exchanges of a prefix, so that those of hundreds of tests do not slow the broker down.
+async fn delete_broker_names(run: &Run, prefix: &str) -> Result<()> {
+    let Some(api) = &run.management_url else {
+        return Ok(());
+    };
+    let http = http()?;
+    for kind in ["queues", "exchanges"] {
+        let list: serde_json::Value = http.get(format!("{api}/{kind}/%2F")).send().await?.json().await?;
+        for item in list.as_array().into_iter().flatten() {
+            let Some(name) = item["name"].as_str().filter(|name| name.starts_with(prefix)) else {
+                continue;
+            };
+            http.delete(format!("{api}/{kind}/%2F/{name}")).send().await?;
+        }
+    }
+    Ok(())
+}
+
+/// The same URL with another database.
+fn with_database(url: &str, database: &str) -> String {
+    let (before, query) =
+        url.split_once('?').map_or((url, String::new()), |(url, query)| (url, format!("?{query}")));
+    // The first slash after `://` separates host and database.
+    let start = before.find("://").map_or(0, |at| at + 3);
+    let host = before[start..].find('/').map_or(before, |at| &before[..start + at]);
+    format!("{host}/{database}{query}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_database_of_a_url_is_replaced_and_nothing_else() {
+        assert_eq!(with_database("postgres://u@h:1/a?x=y", "b"), "postgres://u@h:1/b?x=y");
+        assert_eq!(with_database("postgres://u@h:1", "b"), "postgres://u@h:1/b");
+    }
+}

@@ -1,0 +1,280 @@
+//! A private Postgres server: made by `initdb`, run as a user that is not root, durable as in production.
+//! Never touches a server that it did not make: a server is ours if its working folder is our data folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use tokio_postgres::NoTls;
+
+use crate::process::{self, Identity, Signal, is_root};
+
+/// The superuser of a private server; connections from this machine need no password.
+pub const USER: &str = "pagurus";
+/// After a crash the server replays its log before it answers.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+/// The user that Debian's package makes; used when we are root, because Postgres refuses to be.
+const UNPRIVILEGED: &str = "postgres";
+/// The kernel's limit for the path of a unix socket is 107 bytes; this leaves room for the file name.
+const SOCKET_FOLDER_BYTES_MAX: usize = 85;
+
+/// How to end a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Connections are broken, everything is written down.
+    Fast,
+    /// As in a power cut: the next start recovers from the log.
+    Immediate,
+}
+
+/// A private server, running or not.
+#[derive(Clone, Debug)]
+pub struct Postgres {
+    binaries: PathBuf,
+    data: PathBuf,
+    log: PathBuf,
+    port: u16,
+}
+
+/// The folder of the newest installed server programs.
+#[must_use]
+pub fn binaries() -> Option<PathBuf> {
+    let debian = fs::read_dir("/usr/lib/postgresql").ok().into_iter().flatten().flatten();
+    let newest = debian
+        .filter_map(|entry| {
+            let version: u32 = entry.file_name().to_str()?.parse().ok()?;
+            Some((version, entry.path().join("bin")))
+        })
+        .filter(|(_, folder)| folder.join("initdb").exists() && folder.join("postgres").exists())
+        .max();
+    let from_path = || {
+        let path = std::env::var_os("PATH")?;
+        std::env::split_paths(&path)
+            .find(|folder| folder.join("initdb").exists() && folder.join("postgres").exists())
+    };
+    newest.map(|(_, folder)| folder).or_else(from_path)
+}
+
+impl Postgres {
+    /// A server whose data live in `folder`; the data are made if they are not there yet.
+    ///
+    /// # Errors
+    /// Postgres is not installed, or `initdb` failed.
+    pub fn prepare(folder: &Path, log: &Path, port: u16) -> Result<Self> {
+        let binaries = binaries().context("Postgres is not installed")?;
+        let data = data_folder(folder)?;
+        let server = Self { binaries, data, log: log.to_owned(), port };
+        if !server.data.join("PG_VERSION").exists() {
+            server.initialise()?;
+        }
+        // Written anew each time: the port may be another one when the state of an earlier run was lost.
+        fs::write(server.data.join("pagurus.conf"), server.configuration())?;
+        Ok(server)
+    }
+
+    /// Where the server programs are.
+    #[must_use]
+    pub fn binaries_folder(&self) -> &Path {
+        &self.binaries
+    }
+
+    /// Where the data are.
+    #[must_use]
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// The port on 127.0.0.1.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What a client connects to.
+    #[must_use]
+    pub fn url(&self, database: &str) -> String {
+        format!("postgres://{USER}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// The running server, whoever started it last.
+    #[must_use]
+    pub fn identity(&self) -> Option<Identity> {
+        let text = fs::read_to_string(self.data.join("postmaster.pid")).ok()?;
+        let identity = Identity::of(text.lines().next()?.trim().parse().ok()?)?;
+        let folder = fs::read_link(format!("/proc/{}/cwd", identity.pid)).ok()?;
+        (folder == self.data).then_some(identity)
+    }
+
+    /// Starts the server if it does not run, and waits until it answers.
+    ///
+    /// # Errors
+    /// The server ended or did not answer in time; the end of its log is in the message.
+    pub async fn start(&self) -> Result<Identity> {
+        if let Some(identity) = self.identity() {
+            self.wait_ready(identity).await?;
+            return Ok(identity);
+        }
+        let mut command = process::detached(if is_root() { Path::new("setpriv") } else { Path::new("env") });
+        if is_root() {
+            command.args(unprivileged());
+        }
+        command.arg(self.binaries.join("postgres")).arg("-D").arg(&self.data).current_dir(&self.data);
+        let identity = process::spawn(&mut command, &self.log)?;
+        self.wait_ready(identity).await?;
+        Ok(identity)
+    }
+
+    /// Ends the server and waits for its end.
+    ///
+    /// # Errors
+    /// It did not end in time.
+    pub async fn stop(&self, how: Stop) -> Result<()> {
+        let Some(identity) = self.identity() else {
+            return Ok(());
+        };
+        identity.signal(match how {
+            Stop::Fast => Signal::Interrupt,
+            Stop::Immediate => Signal::Quit,
+        })?;
+        if !identity.ended(STOP_TIMEOUT).await {
+            bail!("Postgres (process {}) did not end; its log: {}", identity.pid, self.log.display());
+        }
+        Ok(())
+    }
+
+    /// Makes an empty database if there is none of this name.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub async fn create_database(&self, name: &str) -> Result<()> {
+        create_database(&self.url("postgres"), name).await
+    }
+
+    async fn wait_ready(&self, identity: Identity) -> Result<()> {
+        let deadline = Instant::now() + START_TIMEOUT;
+        let url = format!("{}?connect_timeout=2", self.url("postgres"));
+        loop {
+            let refusal = match tokio_postgres::connect(&url, NoTls).await {
+                Ok(_) => return Ok(()),
+                Err(error) => error,
+            };
+            if !identity.alive() {
+                bail!("Postgres ended while it started:\n{}", process::tail(&self.log, 20));
+            }
+            if Instant::now() > deadline {
+                bail!("Postgres does not answer ({refusal}):\n{}", process::tail(&self.log, 20));
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    fn initialise(&self) -> Result<()> {
+        let mut command = if is_root() {
+            let mut command = Command::new("setpriv");
+            command.args(unprivileged()).arg(self.binaries.join("initdb"));
+            command
+        } else {
+            Command::new(self.binaries.join("initdb"))
+        };
+        command.args(["-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"]);
+        let output = command.arg(&self.data).current_dir("/").output()?;
+        if !output.status.success() {
+            bail!("initdb failed: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        let main = self.data.join("postgresql.conf");
+        let text = fs::read_to_string(&main)?;
+        fs::write(&main, format!("{text}\ninclude 'pagurus.conf'\n"))?;
+        Ok(())
+    }
+
+    fn configuration(&self) -> String {
+        let folder = self.data.to_string_lossy();
+        let socket = if folder.len() <= SOCKET_FOLDER_BYTES_MAX { folder.as_ref() } else { "" };
+        format!(
+            "port = {}\n\
+             listen_addresses = '127.0.0.1'\n\
+             unix_socket_directories = '{socket}'\n\
+             max_connections = 300\n\
+             fsync = on\n\
+             synchronous_commit = on\n\
+             full_page_writes = on\n\
+             shared_buffers = 256MB\n\
+             max_wal_size = 2GB\n\
+             timezone = 'UTC'\n\
+             log_timezone = 'UTC'\n\
+             log_line_prefix = '%m [%p] %a '\n",
+            self.port
+        )
+    }
+}
+
+/// Makes an empty database beside the one that `url` names, if there is none of this name.
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn create_database(url: &str, name: &str) -> Result<()> {
+    execute(url, &format!("CREATE DATABASE \"{name}\""), &["42P04"]).await
+}
+
+/// Removes a database and whoever is connected to it.
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn drop_database(url: &str, name: &str) -> Result<()> {
+    execute(url, &format!("DROP DATABASE IF EXISTS \"{name}\" WITH (FORCE)"), &[]).await
+}
+
+/// Runs one statement; the error codes in `fine` count as success.
+async fn execute(url: &str, statement: &str, fine: &[&str]) -> Result<()> {
+    let (client, connection) =
+        tokio_postgres::connect(url, NoTls).await.context("cannot connect to Postgres")?;
+    // It ends by itself when the client is dropped.
+    tokio::spawn(connection);
+    match client.batch_execute(statement).await {
+        Err(error) if error.code().is_some_and(|code| fine.contains(&code.code())) => Ok(()),
+        other => other.with_context(|| format!("`{statement}` failed")),
+    }
+}
+
+fn unprivileged() -> [String; 4] {
+    [
+        format!("--reuid={UNPRIVILEGED}"),
+        format!("--regid={UNPRIVILEGED}"),
+        "--clear-groups".to_owned(),
+        "--".to_owned(),
+    ]
+}
+
+/// The folder wanted, or one under `/var/tmp` when the server's user may not go there (a checkout in root's home).
+fn data_folder(wanted: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(wanted)?;
+    let wanted = wanted.canonicalize()?;
+    if !is_root() {
+        return Ok(wanted);
+    }
+    if give(&wanted)? {
+        return Ok(wanted);
+    }
+    let name = wanted.to_string_lossy().replace('/', "-");
+    let elsewhere = Path::new("/var/tmp").join(format!("pagurus{name}"));
+    fs::create_dir_all(&elsewhere)?;
+    if !give(&elsewhere)? {
+        bail!("the user {UNPRIVILEGED} can write neither {} nor {}", wanted.display(), elsewhere.display());
+    }
+    Ok(elsewhere)
+}
+
+/// Hands a folder to the server's user; whether that user can work there.
+fn give(folder: &Path) -> Result<bool> {
+    let owner = format!("{UNPRIVILEGED}:{UNPRIVILEGED}");
+    let status = Command::new("chown").arg(&owner).arg(folder).status()?;
+    if !status.success() {
+        bail!("cannot give {} to {UNPRIVILEGED}", folder.display());
+    }
+    let mut probe = Command::new("setpriv");
+    let status = probe.args(unprivileged()).args(["test", "-w"]).arg(folder).current_dir("/").status()?;
+    Ok(status.success())
+}

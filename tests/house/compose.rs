@@ -1,0 +1,140 @@
+//! `compose.yaml` and the Dockerfile keep their promises, as far as reading them can tell. Never
+//! starts a container.
+
+use serde_json::Value;
+
+use crate::tree::read;
+
+const SERVICES: [&str; 5] = ["intake", "dispatcher", "activator", "worker", "notifier"];
+const SERVERS: [&str; 2] = ["postgres", "rabbitmq"];
+
+fn compose() -> Value {
+    serde_saphyr::from_str(&read("compose.yaml")).unwrap()
+}
+
+fn texts(value: &Value) -> Vec<&str> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// The text as Compose hands it on where the environment sets nothing: `${NAME:-default}` by its default.
+fn filled_in(text: &str) -> String {
+    let mut parts = text.split("${");
+    let first = parts.next().unwrap().to_owned();
+    parts.fold(first, |filled, part| {
+        let (variable, rest) = part.split_once('}').unwrap();
+        let (_, default) = variable.split_once(":-").expect("every variable has a default");
+        filled + default + rest
+    })
+}
+
+#[test]
+fn run_2_compose_starts_five_services_and_two_servers() {
+    let compose = compose();
+    let mut names: Vec<&str> = compose["services"].as_object().unwrap().keys().map(String::as_str).collect();
+    let mut expected: Vec<&str> = SERVICES.into_iter().chain(SERVERS).collect();
+    names.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+    let dockerfile = read("Dockerfile");
+    for name in SERVICES {
+        let service = &compose["services"][name];
+        assert_eq!(service["image"], compose["services"]["intake"]["image"], "{name}: one image for all");
+        assert_eq!(texts(&service["command"])[0], format!("pagurus-{name}"));
+        assert!(dockerfile.contains(&format!("--package pagurus-{name}")), "the image lacks pagurus-{name}");
+    }
+}
+
+#[test]
+fn run_2_compose_waits_for_healthy_servers() {
+    let compose = compose();
+    for name in SERVICES.into_iter().chain(SERVERS) {
+        let test = texts(&compose["services"][name]["healthcheck"]["test"]).join(" ");
+        let expected = match name {
+            "postgres" => "pg_isready",
+            "rabbitmq" => "rabbitmq-diagnostics",
+            _ => "pagurus health --url http://127.0.0.1:8080/readyz",
+        };
+        assert!(test.contains(expected), "{name}: {test}");
+    }
+    for name in SERVICES {
+        for server in SERVERS {
+            let condition = &compose["services"][name]["depends_on"][server]["condition"];
+            assert_eq!(condition, "service_healthy", "{name} on {server}");
+        }
+    }
+}
+
+#[test]
+fn run_2_compose_gives_no_rights_away() {
+    let compose = compose();
+    for (name, service) in compose["services"].as_object().unwrap() {
+        for forbidden in ["privileged", "cap_add", "network_mode", "pid", "ipc", "devices"] {
+            assert!(service.get(forbidden).is_none(), "{name}: {forbidden}");
+        }
+        let user = service["user"].as_str().unwrap_or_default();
+        assert!(!user.is_empty() && user != "root" && !user.starts_with('0'), "{name}: user `{user}`");
+        assert_eq!(texts(&service["cap_drop"]), ["ALL"], "{name}");
+        assert_eq!(texts(&service["security_opt"]), ["no-new-privileges:true"], "{name}");
+        for volume in texts(&service["volumes"]) {
+            assert!(!volume.contains("docker.sock"), "{name}: {volume}");
+            assert!(!volume.starts_with('.') || volume.ends_with(":ro"), "{name}: {volume} can be written");
+        }
+        for port in texts(&service["ports"]) {
+            assert!(port.starts_with("127.0.0.1:"), "{name}: {port} is open to the network");
+        }
+    }
+    for name in SERVICES {
+        let service = &compose["services"][name];
+        assert_eq!(service["read_only"], true, "{name}");
+        assert!(texts(&service["tmpfs"]).iter().any(|folder| folder.starts_with("/tmp")), "{name}");
+    }
+}
+
+#[test]
+fn run_2_compose_gives_each_service_its_own_user_at_the_broker() {
+    let compose = compose();
+    for name in SERVICES {
+        let url = compose["services"][name]["environment"]["PAGURUS__BROKER__URL"].as_str().unwrap();
+        assert!(url.starts_with(&format!("amqp://pagurus-{name}:")), "{name}: {url}");
+    }
+    let mounted = texts(&compose["services"]["rabbitmq"]["volumes"]).join("\n");
+    for file in ["rabbitmq.conf", "enabled_plugins", "definitions.json"] {
+        assert!(mounted.contains(&format!("./rabbitmq/{file}:")), "rabbitmq/{file} is not mounted");
+    }
+    let content = compose["configs"]["broker-passwords"]["content"].as_str().unwrap();
+    let users: Value = serde_json::from_str(&filled_in(content)).unwrap();
+    for name in SERVICES {
+        let known =
+            users["users"].as_array().unwrap().iter().any(|user| user["name"] == format!("pagurus-{name}"));
+        assert!(known, "pagurus-{name} cannot log in");
+    }
+}
+
+/// What the services are told must be keys that they know.
+#[test]
+fn run_2_compose_tells_the_services_what_they_understand() {
+    let compose = compose();
+    for name in SERVICES {
+        let environment = compose["services"][name]["environment"].as_object().unwrap();
+        let variables =
+            environment.iter().map(|(key, value)| (key.clone(), filled_in(value.as_str().unwrap())));
+        let settings = pagurus_runtime::config::load(None, variables);
+        let settings = settings.unwrap_or_else(|faults| panic!("{name}: {faults:?}"));
+        assert_eq!(settings.node.listen.port(), 8080, "{name}");
+        if name == "intake" {
+            assert!(settings.check_public_access().is_ok());
+        }
+    }
+}
+
+#[test]
+fn run_2_the_image_is_small_and_not_root() {
+    let dockerfile = read("Dockerfile");
+    let stages: Vec<&str> = dockerfile.lines().filter(|line| line.starts_with("FROM ")).collect();
+    assert!(stages.len() >= 2, "{stages:?}");
+    assert!(stages[0].contains("rust:1.95-bookworm"), "{}", stages[0]);
+    let last = dockerfile.rsplit("\nFROM ").next().unwrap();
+    assert!(last.contains("\nUSER 65532:65532"), "the last stage sets no user");
+    assert!(!last.contains("\nRUN "), "the last stage has no shell to run anything");
+    assert!(dockerfile.contains("--locked"));
+}

@@ -1,0 +1,153 @@
+//! Who may depend on whom, against what Cargo says. Never builds anything.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::tree::{none, root, rust};
+
+const SERVICES: [&str; 5] = ["intake", "dispatcher", "activator", "worker", "notifier"];
+const BELOW_SERVICES: [&str; 5] = ["domain", "wire", "store", "broker", "runtime"];
+
+/// All that the pure core may use. Values, readers and arithmetic; nothing that reaches out.
+const OF_DOMAIN: [&str; 11] = [
+    "base64",
+    "jiff",
+    "jsonschema",
+    "proptest",
+    "rhai",
+    "serde",
+    "serde-saphyr",
+    "serde_json",
+    "sha2",
+    "thiserror",
+    "uuid",
+];
+
+/// Libraries that only some rooms may use.
+const RESERVED: [(&str, &[&str]); 8] = [
+    ("tokio-postgres", &["store", "tests"]),
+    ("deadpool-postgres", &["store"]),
+    ("refinery", &["store"]),
+    ("lapin", &["broker", "tests"]),
+    ("axum", &["runtime", "intake", "tests"]),
+    ("reqwest", &["worker", "cli", "tests"]),
+    ("backoff", &["broker"]),
+    ("prometheus-client", &["runtime"]),
+];
+
+/// The rooms of ours that a room may import; nobody imports `tests`, which may import all.
+fn allowed(room: &str) -> Vec<&'static str> {
+    match room {
+        "domain" => vec![],
+        "wire" | "store" => vec!["domain"],
+        "broker" => vec!["wire"],
+        "runtime" => vec!["domain", "wire", "store", "broker"],
+        "cli" | "tests" => BELOW_SERVICES.into_iter().chain(SERVICES).collect(),
+        service if SERVICES.contains(&service) => BELOW_SERVICES.to_vec(),
+        other => panic!("a package that the rules do not know: {other}"),
+    }
+}
+
+fn cargo(arguments: &[&str]) -> String {
+    let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let output = Command::new(program).args(arguments).current_dir(root()).output().unwrap();
+    assert!(output.status.success(), "cargo {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Room and names of everything that it depends on, for whatever purpose.
+fn rooms() -> Vec<(String, Vec<String>)> {
+    let told: Value =
+        serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"]))
+            .unwrap();
+    let packages = told["packages"].as_array().unwrap();
+    let name = |value: &Value| value["name"].as_str().unwrap().to_owned();
+    let room = |package: &Value| {
+        name(package).strip_prefix("pagurus-").expect("every package is pagurus-…").to_owned()
+    };
+    packages
+        .iter()
+        .map(|package| {
+            (room(package), package["dependencies"].as_array().unwrap().iter().map(name).collect())
+        })
+        .collect()
+}
+
+#[test]
+fn house_packages_are_named_after_their_folders() {
+    let told: Value =
+        serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"]))
+            .unwrap();
+    for package in told["packages"].as_array().unwrap() {
+        let (name, manifest) =
+            (package["name"].as_str().unwrap(), package["manifest_path"].as_str().unwrap());
+        let folder = manifest.trim_end_matches("/Cargo.toml").rsplit('/').next().unwrap();
+        assert_eq!(name, format!("pagurus-{folder}"));
+    }
+}
+
+#[test]
+fn house_rooms_import_only_what_they_may() {
+    let rooms = rooms();
+    assert_eq!(rooms.len(), 12);
+    let mut offenders = Vec::new();
+    for (room, dependencies) in &rooms {
+        let ours = dependencies.iter().filter_map(|name| name.strip_prefix("pagurus-"));
+        let allowed = allowed(room);
+        offenders
+            .extend(ours.filter(|one| !allowed.contains(one)).map(|one| format!("{room} imports {one}")));
+        for (library, users) in RESERVED {
+            if dependencies.iter().any(|name| name == library) && !users.contains(&room.as_str()) {
+                offenders.push(format!("{room} uses {library}, which is for {users:?}"));
+            }
+        }
+        if room == "domain" {
+            let foreign = dependencies.iter().filter(|name| !OF_DOMAIN.contains(&name.as_str()));
+            offenders
+                .extend(foreign.map(|name| format!("domain uses {name}, which nobody checked for purity")));
+        }
+    }
+    none("imports against the table of the house", &offenders);
+}
+
+/// The command line goes by the API: it starts services for development, and migrates.
+#[test]
+fn house_the_command_line_has_one_door_to_the_services() {
+    let mut offenders = Vec::new();
+    for source in rust().iter().filter(|source| source.path.starts_with("services/cli/")) {
+        let file = source.path.trim_start_matches("services/cli/src/");
+        let starts = SERVICES.iter().any(|service| source.text.contains(&format!("pagurus_{service}")));
+        if starts && !file.starts_with("dev") {
+            offenders.push(format!("{}: names a service", source.path));
+        }
+        if source.text.contains("pagurus_store") && !file.starts_with("migrate") {
+            offenders.push(format!("{}: goes to the database", source.path));
+        }
+    }
+    none("only dev.rs starts services, only migrate.rs opens the store", &offenders);
+}
+
+/// Nobody maintains this crate any more: it stays behind one file, so that another can take its place.
+#[test]
+fn house_backoff_stays_in_one_file() {
+    let users: Vec<String> = rust()
+        .iter()
+        .filter(|source| source.text.contains("use backoff::") || source.text.contains(" backoff::"))
+        .map(|source| source.path.clone())
+        .filter(|path| !path.starts_with("tests/house/"))
+        .collect();
+    assert_eq!(users, ["shared/broker/src/reconnect.rs"]);
+}
+
+/// Features unify: one crate that asks for these changes how every number, or every map, is read.
+#[test]
+fn house_json_keeps_its_numbers_and_its_order() {
+    let tree = cargo(&["tree", "--workspace", "--locked", "--edges", "features", "--invert", "serde_json"]);
+    for feature in ["arbitrary_precision", "preserve_order"] {
+        assert!(
+            !tree.contains(feature),
+            "`{feature}` is on: `cargo tree -e features -i serde_json` shows by whom"
+        );
+    }
+}

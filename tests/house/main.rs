@@ -1,0 +1,14 @@
+//! The rules of the house as tests: what may import what, how files look, which generated files are
+//! fresh. Crude on purpose: a rule that needs a parser is a rule for clippy.
+//!
+//! Never tests what the engine does. Only the page of the schema needs a database.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at the first surprise")]
+
+mod compose;
+mod generated;
+mod imports;
+mod problems;
+mod schema;
+mod texts;
+mod tree;

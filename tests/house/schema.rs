@@ -1,0 +1,100 @@
+//! `migrations/schema.sql`: the schema that all migrations together make, on one page. The page is
+//! made by migrating an empty database and dumping it; never by hand.
+//!
+//! Without a database only the digest at its head is compared, which tells that a migration changed
+//! after the page was made.
+
+use std::process::Command;
+use std::time::Duration;
+
+use pagurus_harness::postgres;
+use pagurus_store::{Options, Store, migrate};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use crate::tree::{files, fresh, read};
+
+const PAGE: &str = "migrations/schema.sql";
+
+fn head() -> String {
+    let mut digest = Sha256::new();
+    let migrations = files(&[".sql"]).into_iter().filter(|file| file.path.starts_with("migrations/V"));
+    let mut names = Vec::new();
+    for file in migrations {
+        digest.update(file.path.as_bytes());
+        digest.update(file.text.as_bytes());
+        names.push(file.path.trim_start_matches("migrations/").to_owned());
+    }
+    let digest: String = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!(
+        "-- The schema after all migrations; made by tests/house, never edited. Why things are as they\n\
+         -- are stands in the migrations. Of: {} (digest {digest})\n\n",
+        names.join(", ")
+    )
+}
+
+/// What a dump says of the schema itself, without what differs from one version of the program to
+/// the next, and without the table in which migrations are kept.
+fn normalized(dump: &str) -> String {
+    let noise = |line: &&str| {
+        !(line.is_empty()
+            || line.starts_with("--")
+            || line.starts_with("SET ")
+            || line.starts_with("SELECT pg_catalog.set_config")
+            || line.starts_with('\\'))
+    };
+    let mut page = String::new();
+    for line in dump.lines().filter(noise) {
+        page.push_str(&line.replace("public.", ""));
+        page.push('\n');
+        if line.ends_with(';') {
+            page.push('\n');
+        }
+    }
+    page.trim_end().to_owned() + "\n"
+}
+
+async fn dump(server: &str) -> String {
+    let name = format!("house_schema_{}", Uuid::new_v4().simple());
+    postgres::create_database(server, &name).await.unwrap();
+    let mut url = server.parse::<reqwest::Url>().unwrap();
+    url.set_path(&name);
+    let store = Store::new(&Options {
+        url: url.to_string(),
+        application_name: "house".into(),
+        work_connections: 1,
+        api_connections: 1,
+        connect_timeout: Duration::from_secs(10),
+        statement_timeout: Duration::from_secs(60),
+    })
+    .unwrap();
+    let mut client = store.work().await.unwrap();
+    migrate::run(&mut client).await.unwrap();
+    drop((client, store));
+    let program = postgres::binaries().map_or_else(|| "pg_dump".into(), |folder| folder.join("pg_dump"));
+    let output = Command::new(program)
+        .args(["--schema-only", "--no-owner", "--no-privileges", "--exclude-table=refinery_schema_history"])
+        .arg(url.as_str())
+        .output()
+        .unwrap();
+    postgres::drop_database(server, &name).await.unwrap();
+    assert!(output.status.success(), "pg_dump: {}", String::from_utf8_lossy(&output.stderr));
+    normalized(&String::from_utf8(output.stdout).unwrap())
+}
+
+#[tokio::test]
+async fn house_the_page_of_the_schema_is_fresh() {
+    match std::env::var("DATABASE_URL") {
+        Ok(server) => fresh(PAGE, &format!("{}{}", head(), dump(&server).await)),
+        Err(_) => {
+            let shipped = read(PAGE);
+            assert!(
+                shipped.starts_with(&head()),
+                "{PAGE} is stale: run `UPDATE_GENERATED=1 ./dev test house`"
+            );
+            eprintln!(
+                "no DATABASE_URL: only the digest of the migrations was compared; `./dev test` compares all"
+            );
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! How files look: heads, sizes, names, and words that have no place in them. Never judges taste.
+
+use crate::tree::{Source, files, none, rust};
+
+/// Lines of a file without its unit tests.
+const CODE_LINES: usize = 400;
+/// Lines of a file with its unit tests.
+const LINES: usize = 600;
+
+/// Files that may be longer, how long, and why. A file that needs no exception may not have one.
+const LONGER: [(&str, usize, &str); 3] = [
+    (
+        "shared/store/src/control.rs",
+        550,
+        "one aggregate; a third are statements, read beside their functions",
+    ),
+    ("shared/store/src/orders.rs", 550, "one aggregate; a third are statements, read beside their functions"),
+    ("shared/store/src/stages.rs", 550, "the hot path on one page; a third are statements and plain data"),
+];
+
+/// Names that say nothing about what is inside.
+const EMPTY_NAMES: [&str; 9] =
+    ["util", "utils", "common", "helper", "helpers", "prelude", "types", "manager", "misc"];
+
+/// What reads a clock or throws dice; the core gets both as arguments.
+const CLOCKS_AND_DICE: [&str; 9] = [
+    "Instant::now",
+    "SystemTime::now",
+    "UNIX_EPOCH.elapsed",
+    "Timestamp::now",
+    "Zoned::now",
+    "::now_v7",
+    "::new_v4",
+    "rand::",
+    "thread_rng",
+];
+
+fn offenders(sources: &[Source], judge: impl Fn(&Source) -> Option<String>) -> Vec<String> {
+    sources.iter().filter_map(|source| Some(format!("{}: {}", source.path, judge(source)?))).collect()
+}
+
+#[test]
+fn house_every_file_says_what_it_is_for() {
+    let found = offenders(&rust(), |source| {
+        (!source.text.starts_with("//! ")).then(|| "no `//!` at its head".into())
+    });
+    none("files without a head", &found);
+}
+
+#[test]
+fn house_files_stay_short() {
+    let mut needed = Vec::new();
+    let found = offenders(&rust(), |source| {
+        let (code, all) = (source.code().lines().count(), source.text.lines().count());
+        let of_tests = code == 0;
+        let ceiling =
+            LONGER.iter().find(|(path, ..)| *path == source.path).map_or(CODE_LINES, |(_, lines, _)| *lines);
+        let fits = if of_tests { all <= CODE_LINES } else { code <= ceiling && all <= LINES };
+        (!fits).then(|| format!("{code} lines of code, {all} in all"))
+    });
+    for source in rust() {
+        if source.code().lines().count() > CODE_LINES {
+            needed.push(source.path);
+        }
+    }
+    none("files that should be split by duty", &found);
+    for (path, _, reason) in LONGER {
+        assert!(needed.iter().any(|one| one == path), "{path} needs no exception any more ({reason})");
+    }
+}
+
+#[test]
+fn house_names_say_something() {
+    let found = offenders(&rust(), |source| {
+        let parts = source.path.trim_end_matches(".rs").split('/');
+        let empty = parts.clone().find(|part| EMPTY_NAMES.contains(part) || *part == "mod");
+        empty.map(|name| format!("`{name}` is no name for a room"))
+    });
+    none("files named after nothing, or mod.rs", &found);
+}
+
+/// SQL is text in this project, so a crude look finds it: a literal that begins with one of its
+/// verbs. Outside the store only tests speak it.
+#[test]
+fn house_sql_is_spoken_in_one_crate() {
+    let spoken = |text: &str| {
+        text.split('"').skip(1).any(|literal| {
+            let words: Vec<&str> = literal.split_whitespace().take(3).collect();
+            matches!(
+                words.as_slice(),
+                ["SELECT", ..] | ["INSERT", "INTO", ..] | ["DELETE", "FROM", ..] | ["UPDATE", _, "SET"]
+            )
+        })
+    };
+    assert!(spoken("query(\"\n  SELECT 1\")") && spoken("\"UPDATE orders SET x\"") && !spoken("SELECT 1"));
+    let found = offenders(&rust(), |source| {
+        let at_home = source.path.starts_with("shared/store/") || source.path.starts_with("tests/");
+        (!at_home && spoken(&source.text)).then(|| "speaks SQL".into())
+    });
+    none("SQL outside the store", &found);
+}
+
+#[test]
+fn house_the_core_reads_no_clock_and_throws_no_dice() {
+    let found = offenders(&rust(), |source| {
+        let code = if source.path.starts_with("shared/domain/") { source.code() } else { "" };
+        CLOCKS_AND_DICE.iter().find(|word| code.contains(**word)).map(|word| (*word).to_owned())
+    });
+    none("time and chance are arguments in the core", &found);
+}
+
+/// The configured prefix stands in front of every name; a whole name is one that ignores it.
+#[test]
+fn house_names_at_the_broker_stand_in_one_table() {
+    let found = offenders(&rust(), |source| {
+        let ours = source.path.starts_with("shared/") || source.path.starts_with("services/");
+        let named = source.code().contains("\"pagurus.") && !source.path.ends_with("broker/src/topology.rs");
+        (ours && named && !source.code().contains("\"pagurus.yaml"))
+            .then(|| "a whole name at the broker".into())
+    });
+    none("names outside topology.rs", &found);
+}
+
+#[test]
+fn house_nothing_is_left_to_do() {
+    let words = [
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("X", "XX"),
+        concat!("todo", "!("),
+        concat!("unimplemented", "!("),
+    ];
+    let found = offenders(&files(&[".rs", ".sql", ".toml", ".yaml", ".md", ".conf"]), |source| {
+        let line = source.text.lines().position(|line| words.iter().any(|word| line.contains(word)));
+        line.map(|line| format!("line {}", line + 1))
+    });
+    none("an open end belongs into an issue", &found);
+}
+
+/// Links from one page to another lead somewhere.
+#[test]
+fn house_links_of_the_documents_lead_somewhere() {
+    let root = crate::tree::root();
+    let found = offenders(&files(&[".md"]), |source| {
+        let folder = root.join(&source.path).parent().unwrap().to_path_buf();
+        let links = source.text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        let mut inside = links.filter(|link| !link.contains("://") && !link.starts_with('#'));
+        let dead = inside.find(|link| !folder.join(link.split('#').next().unwrap()).exists());
+        dead.map(|link| format!("`{link}` is not there"))
+    });
+    none("dead links", &found);
+}

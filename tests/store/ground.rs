@@ -1,0 +1,267 @@
+//! What each of these tests stands on: a migrated database, and the few steps that bring an order anywhere.
+//! Never decides what is right: it calls the store as the services do, and hands back what came of it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use pagurus_domain::activation::{AgeGroups, Stream};
+use pagurus_domain::id::{Epoch, Incarnation, OrderNo, Pass, RequestId, Role, ScenarioNo};
+use pagurus_domain::order::registration::{NewOrder, Request};
+use pagurus_domain::order::{OrderError, ScenarioStatus, Status};
+use pagurus_domain::scenario::stage::Then;
+use pagurus_harness::env::Env;
+use pagurus_store::cluster::{self, NewNode};
+use pagurus_store::orders::{self, Registered};
+use pagurus_store::requests::{self, NewCallback, NewRequest, Verdict};
+use pagurus_store::stages::{self, Claimed, Finished, HandOut, ReadyStage, Unclaimed};
+use pagurus_store::{Client, Options, Store, due, migrate, scenarios};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+/// The epoch before anybody has led.
+pub const FIRST_EPOCH: Epoch = Epoch(0);
+/// Long enough that no stage of these tests is overdue by itself.
+const WORK_SECONDS: f64 = 600.0;
+
+/// A database of one test; it goes when this is dropped.
+pub struct Ground {
+    pub store: Store,
+    pub scenario: ScenarioNo,
+    pub node: Incarnation,
+    _env: Env,
+}
+
+impl Ground {
+    pub async fn new(test: &str) -> Self {
+        let env = Env::new(test).await.unwrap();
+        let options = Options {
+            url: env.database_url(),
+            application_name: "tests".to_owned(),
+            work_connections: 12,
+            api_connections: 2,
+            connect_timeout: Duration::from_secs(10),
+            statement_timeout: Duration::from_secs(30),
+        };
+        let store = Store::new(&options).unwrap();
+        let mut client = store.api().await.unwrap();
+        migrate::run(&mut client).await.unwrap();
+        let tx = client.transaction().await.unwrap();
+        scenarios::apply(&tx, "s", "scenario: s").await.unwrap();
+        tx.commit().await.unwrap();
+        let scenario = scenarios::last(&client).await.unwrap();
+        let tx = client.transaction().await.unwrap();
+        let node = cluster::register(&tx, &new_node("w-1", Role::Worker)).await.unwrap();
+        tx.commit().await.unwrap();
+        drop(client);
+        Self { store, scenario, node, _env: env }
+    }
+
+    pub async fn work(&self) -> Client {
+        self.store.work().await.unwrap()
+    }
+
+    /// An order as registration has checked it; `more` is laid over the least body.
+    pub fn new_order(&self, id: &str, more: &Value) -> NewOrder {
+        let mut body = json!({"id": id, "scenario": "s", "params": {"id": id}});
+        let fields = body.as_object_mut().unwrap();
+        fields
+            .extend(more.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
+        NewOrder {
+            request: Request::read(&body).unwrap(),
+            scenario: self.scenario,
+            flow: "s".to_owned(),
+            start_deadline: None,
+            process_timeout: None,
+            trace: None,
+        }
+    }
+
+    pub async fn register(&self, new: &[NewOrder]) -> Vec<Registered> {
+        let mut client = self.work().await;
+        let tx = client.transaction().await.unwrap();
+        let registered = orders::register(&tx, new).await.unwrap();
+        tx.commit().await.unwrap();
+        registered
+    }
+
+    /// Registers one order, which must be new.
+    pub async fn order(&self, id: &str, more: &Value) -> OrderNo {
+        match &self.register(&[self.new_order(id, more)]).await[..] {
+            [Registered::Accepted { no, .. }] => *no,
+            other => panic!("{id}: {other:?}"),
+        }
+    }
+
+    /// Claims as the worker does: checks, takes and writes down in one transaction.
+    pub async fn claim_under(
+        &self,
+        epoch: Epoch,
+        wanted: &[(OrderNo, i32)],
+    ) -> (Vec<Claimed>, Vec<(HandOut, Unclaimed)>) {
+        let hand_outs: Vec<HandOut> =
+            wanted.iter().map(|(no, attempt)| HandOut { no: *no, attempt: *attempt, epoch }).collect();
+        let mut client = self.work().await;
+        let tx = client.transaction().await.unwrap();
+        let (claimed, unclaimed) = stages::claim(&tx, &hand_outs).await.unwrap();
+        let work = vec![WORK_SECONDS; claimed.len()];
+        stages::run(&tx, self.node, &claimed, &work).await.unwrap();
+        tx.commit().await.unwrap();
+        (claimed, unclaimed)
+    }
+
+    /// Claims one stage, which must be there.
+    pub async fn claim(&self, no: OrderNo) -> Claimed {
+        let attempt = self.ready_attempt(no).await.expect("it is ready");
+        let (mut claimed, unclaimed) = self.claim_under(FIRST_EPOCH, &[(no, attempt)]).await;
+        claimed.pop().unwrap_or_else(|| panic!("{no}: {unclaimed:?}"))
+    }
+
+    /// Number that the hand-out of an order would bear, if it is ready.
+    pub async fn ready_attempt(&self, no: OrderNo) -> Option<i32> {
+        let client = self.work().await;
+        let ready = stages::still_ready(&client, &[no.0]).await.unwrap();
+        ready.first().map(|(_, attempt)| *attempt)
+    }
+
+    /// Writes the end of a stage under this pass; `None` where the pass does not hold.
+    pub async fn finish_under(&self, no: OrderNo, pass: Pass, end: &Finished) -> Option<Vec<ReadyStage>> {
+        let mut client = self.work().await;
+        let tx = client.transaction().await.unwrap();
+        let ours = stages::release(&tx, &[(no, pass)]).await.unwrap();
+        if !ours.contains_key(&no) {
+            return None;
+        }
+        let ready = stages::finish(&tx, "w-1", &[end], &AgeGroups::default()).await.unwrap();
+        tx.commit().await.unwrap();
+        Some(ready)
+    }
+
+    /// Ends a stage that was claimed.
+    pub async fn finish(&self, claimed: &Claimed, then: Then) -> Vec<ReadyStage> {
+        let end = finished(claimed, then);
+        self.finish_under(claimed.no, claimed.pass, &end).await.expect("the pass holds")
+    }
+
+    /// Stores a request of a claimed stage.
+    pub async fn request(&self, claimed: &Claimed, action: u32) -> Option<RequestId> {
+        let new = NewRequest {
+            no: claimed.no,
+            pass: claimed.pass,
+            life: claimed.life,
+            visit: 1,
+            action,
+            name: format!("r{action}"),
+        };
+        let mut client = self.work().await;
+        let tx = client.transaction().await.unwrap();
+        let ids = requests::register(&tx, &[new]).await.unwrap();
+        tx.commit().await.unwrap();
+        ids[0]
+    }
+
+    /// Answers requests, as intake does with a batch of callbacks.
+    pub async fn answer(&self, requests: &[RequestId]) -> (Vec<Verdict>, Vec<ReadyStage>) {
+        let callbacks: Vec<NewCallback> = requests.iter().map(|id| callback(*id)).collect();
+        let mut client = self.work().await;
+        let tx = client.transaction().await.unwrap();
+        let answered = requests::answer(&tx, &callbacks).await.unwrap();
+        tx.commit().await.unwrap();
+        answered
+    }
+
+    /// Wakes what is due in one stream.
+    pub async fn wake(&self, stream: Stream) -> Vec<OrderNo> {
+        let mut client = self.work().await;
+        let tx = client.transaction().await.unwrap();
+        let woken = due::wake(&tx, stream, 100, None).await.unwrap();
+        tx.commit().await.unwrap();
+        woken.iter().map(|woken| woken.stage.no).collect()
+    }
+
+    /// Changes rows behind the back of the store, where waiting for the clock would take too long.
+    pub async fn sql(&self, statement: &str) -> u64 {
+        self.work().await.execute(statement, &[]).await.unwrap()
+    }
+
+    pub async fn count(&self, query: &str) -> i64 {
+        self.work().await.query_one(query, &[]).await.unwrap().get(0)
+    }
+}
+
+pub fn new_node(name: &str, role: Role) -> NewNode {
+    NewNode {
+        name: name.to_owned(),
+        role,
+        address: "127.0.0.1:1".to_owned(),
+        version: "0".to_owned(),
+        concurrency: 10,
+    }
+}
+
+/// The end of a claimed stage with nothing in it but what follows.
+pub fn finished(claimed: &Claimed, then: Then) -> Finished {
+    Finished {
+        no: claimed.no,
+        pass: claimed.pass,
+        life: claimed.life,
+        attempt: claimed.attempt,
+        then,
+        scenario_status: ScenarioStatus::OnTarget,
+        step: Some("a".to_owned()),
+        entry_point: None,
+        visited: 1,
+        distance: Some(1),
+        started_at: claimed.now,
+        result: None,
+        message: None,
+        snapshot: Some("{}".to_owned()),
+        had_snapshot: claimed.snapshot.is_some(),
+        queue: claimed.queue.clone(),
+        released: false,
+        history: "{}".to_owned(),
+        has_deadlines: true,
+    }
+}
+
+pub fn in_an_hour() -> Timestamp {
+    Timestamp::now() + Duration::from_secs(3600)
+}
+
+pub fn sleep() -> Then {
+    Then::Sleep { until: in_an_hour() }
+}
+
+pub fn wait_for(requests: &[RequestId]) -> Then {
+    Then::Wait { until: in_an_hour(), requests: requests.to_vec() }
+}
+
+pub fn retry() -> Then {
+    Then::Retry { at: in_an_hour(), error: error() }
+}
+
+pub fn success() -> Then {
+    Then::End { status: Status::Success, scenario_status: ScenarioStatus::Target, error: None }
+}
+
+pub fn fail() -> Then {
+    Then::End { status: Status::Fail, scenario_status: ScenarioStatus::Failed, error: Some(error()) }
+}
+
+fn error() -> OrderError {
+    OrderError { class: Some("test".to_owned()), message: "as the test wants".to_owned() }
+}
+
+pub fn callback(request: RequestId) -> NewCallback {
+    NewCallback {
+        named: request.to_string(),
+        request: Some(request),
+        step_status: None,
+        headers: None,
+        body: b"{\"code\":0}".to_vec(),
+    }
+}
+
+/// A pass that nobody was given.
+pub fn no_pass() -> Pass {
+    Pass(Uuid::new_v4())
+}

@@ -1,0 +1,304 @@
+//! The law of an order's life, held against the database: every status, every cause, and the table as the judge.
+//! Never repeats the table: what is expected is asked of `transition::next`.
+
+use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
+use pagurus_domain::id::{OrderNo, Pass};
+use pagurus_domain::order::Status;
+use pagurus_domain::order::transition::{self, Cause};
+use pagurus_store::control::{self, Ending, Reopening};
+use pagurus_store::orders;
+use serde_json::{Value, json};
+
+use crate::ground::{
+    FIRST_EPOCH, Ground, fail, finished, in_an_hour, no_pass, retry, sleep, success, wait_for,
+};
+
+/// An order of which it is known where it stands.
+struct Subject {
+    no: OrderNo,
+    id: String,
+    /// The last pass that was given out for it.
+    pass: Pass,
+}
+
+#[tokio::test]
+async fn ord_21_rec_1_every_guarded_operation_does_what_the_law_says_and_nothing_else() {
+    let ground = Ground::new("law").await;
+    for status in Status::ALL {
+        // No stage can end so yet: polling came into the table before it came into the interpreter.
+        for cause in Cause::ALL.iter().filter(|cause| **cause != Cause::Polls) {
+            check(&ground, *status, *cause).await;
+        }
+    }
+}
+
+async fn check(ground: &Ground, status: Status, cause: Cause) {
+    let told = format!("{cause} in {status}");
+    let subject = put(ground, status, &format!("{status}-{cause}")).await;
+    assert_eq!(seen(ground, &subject).await, status, "{told}: before");
+    check_places(ground, &subject, status, &told).await;
+    let before = rows(ground, subject.no).await;
+    let done = attempt(ground, &subject, cause).await;
+    match transition::next(status, cause) {
+        Ok(to) => {
+            assert!(done, "{told}: refused");
+            assert_eq!(seen(ground, &subject).await, to, "{told}: after");
+            check_places(ground, &subject, to, &told).await;
+        }
+        Err(_) => {
+            assert!(!done, "{told}: done");
+            assert_eq!(rows(ground, subject.no).await, before, "{told}: refused, yet something changed");
+        }
+    }
+    // Whatever is left must not be in the way of the next one.
+    if let Some(order) = lock_and(ground, &subject, Cause::ProcessTimedOut).await {
+        assert!(order, "{told}: cleaning up");
+    }
+}
+
+/// Brings a fresh order into a status by the ways of the engine.
+async fn put(ground: &Ground, status: Status, id: &str) -> Subject {
+    let mut body = json!({"mode": "sequential", "queue": format!("q-{id}")});
+    if status == Status::Postponed {
+        body["lifecycle"] = json!({"startAt": in_an_hour().to_string()});
+    }
+    let no = ground.order(id, &body).await;
+    let mut subject = Subject { no, id: id.to_owned(), pass: no_pass() };
+    match status {
+        Status::New | Status::Postponed => return subject,
+        Status::Interrupted => {
+            assert_eq!(lock_and(ground, &subject, Cause::Interrupted).await, Some(true));
+            return subject;
+        }
+        Status::Canceled => {
+            assert_eq!(lock_and(ground, &subject, Cause::Canceled).await, Some(true));
+            return subject;
+        }
+        _ => {}
+    }
+    let claimed = ground.claim(no).await;
+    subject.pass = claimed.pass;
+    let then = match status {
+        Status::Sleep => sleep(),
+        Status::Wait => wait_for(&[ground.request(&claimed, 1).await.unwrap()]),
+        Status::Retry | Status::Polling => retry(),
+        Status::Success | Status::Reopen => success(),
+        Status::Fail => fail(),
+        _ => return subject,
+    };
+    ground.finish(&claimed, then).await;
+    if status == Status::Polling {
+        ground.sql(&format!("UPDATE orders SET status = 'polling' WHERE no = {no}")).await;
+        let stream = Stream::Polling.number();
+        ground.sql(&format!("UPDATE due SET stream = {stream} WHERE order_no = {no}")).await;
+    }
+    if status == Status::Reopen {
+        assert!(reopen(ground, &subject).await);
+    }
+    subject
+}
+
+/// Does what the cause stands for; whether it was done.
+async fn attempt(ground: &Ground, subject: &Subject, cause: Cause) -> bool {
+    match cause {
+        Cause::Claimed => wake_and_claim(ground, subject).await,
+        Cause::Slept => end_stage(ground, subject, sleep()).await,
+        Cause::Awaits | Cause::Polls => end_stage(ground, subject, wait_for(&[])).await,
+        Cause::Retries => end_stage(ground, subject, retry()).await,
+        Cause::Succeeded => end_stage(ground, subject, success()).await,
+        Cause::Failed => end_stage(ground, subject, fail()).await,
+        Cause::Reissued => reissue(ground, subject).await,
+        Cause::Restarted => reopen(ground, subject).await,
+        Cause::Poisoned
+        | Cause::StartDeadlinePassed
+        | Cause::ProcessTimedOut
+        | Cause::Canceled
+        | Cause::Interrupted
+        | Cause::Killed => lock_and(ground, subject, cause).await == Some(true),
+    }
+}
+
+async fn wake_and_claim(ground: &Ground, subject: &Subject) -> bool {
+    let no = subject.no;
+    let is_due = ground
+        .sql(&format!("UPDATE due SET due_at = now() - interval '1 second' WHERE order_no = {no}"))
+        .await;
+    if is_due == 1 {
+        assert!(ground.ready_attempt(no).await.is_none(), "not before it is woken");
+        let mut woken = Vec::new();
+        for stream in Stream::ALL {
+            woken.extend(ground.wake(*stream).await);
+        }
+        assert_eq!(woken, [no]);
+    }
+    // Numbers that are not the one of the row must not do either.
+    let attempt = ground.ready_attempt(no).await.unwrap_or(1);
+    let (wrong, _) = ground.claim_under(FIRST_EPOCH, &[(no, attempt + 1), (no, attempt - 1)]).await;
+    assert!(wrong.is_empty(), "claimed under another number");
+    let (claimed, _) = ground.claim_under(FIRST_EPOCH, &[(no, attempt)]).await;
+    claimed.len() == 1
+}
+
+async fn end_stage(ground: &Ground, subject: &Subject, then: pagurus_domain::scenario::stage::Then) -> bool {
+    let view = orders::view(&ground.work().await, &subject.id).await.unwrap().unwrap();
+    let end = pagurus_store::stages::Finished {
+        no: subject.no,
+        pass: subject.pass,
+        life: view.life,
+        attempt: view.attempt,
+        queue: view.queue.clone(),
+        ..blank_end(then)
+    };
+    let stale = ground.finish_under(subject.no, no_pass(), &end).await;
+    assert!(stale.is_none(), "ended under a pass that nobody was given");
+    ground.finish_under(subject.no, subject.pass, &end).await.is_some()
+}
+
+fn blank_end(then: pagurus_domain::scenario::stage::Then) -> pagurus_store::stages::Finished {
+    let claimed = pagurus_store::stages::Claimed {
+        no: OrderNo(0),
+        pass: no_pass(),
+        attempt: 1,
+        wake: pagurus_domain::scenario::stage::Wake::Start,
+        restarts: 0,
+        since: Timestamp::now(),
+        queue: None,
+        id: String::new(),
+        scenario: pagurus_domain::id::ScenarioNo(0),
+        mode: pagurus_domain::order::Mode::Parallel,
+        transaction_id: None,
+        notify: None,
+        trace: None,
+        start_deadline: None,
+        created_at: Timestamp::now(),
+        life: 1,
+        started_at: None,
+        params: String::new(),
+        snapshot: None,
+        now: Timestamp::now(),
+        flow: String::new(),
+        status: Status::New,
+    };
+    finished(&claimed, then)
+}
+
+async fn reissue(ground: &Ground, subject: &Subject) -> bool {
+    let no = subject.no;
+    ground
+        .sql(&format!("UPDATE running SET deadline_at = now() - interval '1 second' WHERE order_no = {no}"))
+        .await;
+    let mut client = ground.work().await;
+    let tx = client.transaction().await.unwrap();
+    let stuck = control::overdue(&tx, 10).await.unwrap();
+    let again: Vec<_> = stuck.iter().map(|stage| (stage, stage.restarts + 1)).collect();
+    let ready = control::reissue(&tx, &again, "test", "overdue").await.unwrap();
+    tx.commit().await.unwrap();
+    if ready.is_empty() {
+        return false;
+    }
+    assert_eq!(ready.iter().map(|stage| stage.no).collect::<Vec<_>>(), [no]);
+    let late = ground.finish_under(no, subject.pass, &blank_end(success())).await;
+    assert!(late.is_none(), "the pass of the former hand-out still holds");
+    true
+}
+
+async fn reopen(ground: &Ground, subject: &Subject) -> bool {
+    let mut client = ground.work().await;
+    let tx = client.transaction().await.unwrap();
+    let order = control::lock(&tx, &subject.id).await.unwrap().unwrap();
+    if transition::next(order.status, Cause::Restarted).is_err() {
+        return false;
+    }
+    let new = Reopening {
+        snapshot: None,
+        params: None,
+        start_deadline: None,
+        process_timeout: None,
+        source: "test",
+        detail: "{}".to_owned(),
+    };
+    control::reopen(&tx, &order, &new).await.unwrap();
+    tx.commit().await.unwrap();
+    true
+}
+
+/// Ends an order as clients and recovery do: under a lock, where the law lets it. `None` where it has ended before.
+async fn lock_and(ground: &Ground, subject: &Subject, cause: Cause) -> Option<bool> {
+    let mut client = ground.work().await;
+    let tx = client.transaction().await.unwrap();
+    let order = control::lock(&tx, &subject.id).await.unwrap().unwrap();
+    let Ok(status) = transition::next(order.status, cause) else {
+        return if order.status.is_final() { None } else { Some(false) };
+    };
+    let ending =
+        Ending { status, error: None, kind: cause.as_str(), source: "test", detail: "{}".to_owned() };
+    control::end(&tx, &order, &ending).await.unwrap();
+    tx.commit().await.unwrap();
+    let late = ground.finish_under(subject.no, subject.pass, &blank_end(success())).await;
+    assert!(late.is_none(), "a stage can still be ended after {cause}");
+    Some(true)
+}
+
+/// The status that outsiders see; all that read it must agree.
+async fn seen(ground: &Ground, subject: &Subject) -> Status {
+    let mut client = ground.work().await;
+    let view = orders::view(&client, &subject.id).await.unwrap().unwrap();
+    let (status, life) = orders::status(&client, &subject.id).await.unwrap().unwrap();
+    let tx = client.transaction().await.unwrap();
+    let locked = control::lock(&tx, &subject.id).await.unwrap().unwrap();
+    assert_eq!([view.status, status], [locked.status; 2]);
+    assert_eq!([view.life, life], [locked.life; 2]);
+    locked.status
+}
+
+/// An order that is not final stands in exactly one place, a final one in none; the queue is held by those that run
+/// or are about to.
+async fn check_places(ground: &Ground, subject: &Subject, status: Status, told: &str) {
+    let no = subject.no;
+    let mut found = Vec::new();
+    for table in ["ready", "running", "due", "queued"] {
+        let rows = ground.count(&format!("SELECT count(*) FROM {table} WHERE order_no = {no}")).await;
+        found.push((table, rows));
+    }
+    let places: i64 = found.iter().take(3).map(|(_, rows)| rows).sum();
+    assert_eq!(places, i64::from(!status.is_final()), "{told}: {found:?}");
+    let keeps = !status.is_final() && !matches!(status, Status::Postponed | Status::Sleep);
+    assert_eq!(found[3].1, i64::from(keeps), "{told}: {found:?}");
+    let open = format!("SELECT count(*) FROM requests WHERE order_no = {no} AND status = 'open'");
+    let open = ground.count(&open).await;
+    assert!(!status.is_final() || open == 0, "{told}: an ended order still asks");
+    let gaps = format!(
+        "SELECT (o.events - 1 - coalesce(sum(CASE h.kind WHEN 'stage' THEN 2 ELSE 1 END) FILTER (WHERE h.kind IS NOT NULL), 0))::bigint
+           FROM orders o LEFT JOIN history h ON h.order_no = o.no WHERE o.no = {no} GROUP BY o.events"
+    );
+    assert_eq!(ground.count(&gaps).await, 0, "{told}: events are numbered without gaps");
+}
+
+/// Every row that belongs to an order.
+async fn rows(ground: &Ground, no: OrderNo) -> Vec<Value> {
+    let tables = [
+        ("orders", "no"),
+        ("payloads", "order_no"),
+        ("contexts", "order_no"),
+        ("ready", "order_no"),
+        ("running", "order_no"),
+        ("due", "order_no"),
+        ("queued", "order_no"),
+        ("requests", "order_no"),
+        ("history", "order_no"),
+        ("outbox", "order_no"),
+    ];
+    let client = ground.work().await;
+    let mut all = Vec::new();
+    for (table, key) in tables {
+        // What the tests themselves set back to make it due does not count.
+        let query = format!(
+            "SELECT (to_jsonb(t) - 'due_at' - 'deadline_at')::text FROM {table} t WHERE {key} = $1 ORDER BY 1"
+        );
+        for row in client.query(&query, &[&no.0]).await.unwrap() {
+            all.push(json!({table: row.get::<_, &str>(0)}));
+        }
+    }
+    all
+}

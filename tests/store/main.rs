@@ -1,0 +1,13 @@
+//! `pagurus-store` against a real PostgreSQL, a database for each test: guards, plans and races.
+//! Never starts a service: what is tested here is what the database itself refuses.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at the first surprise")]
+
+mod cluster;
+mod ground;
+mod law;
+mod orders;
+mod plans;
+mod queues;
+mod requests;
+mod stages;

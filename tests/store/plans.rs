@@ -1,0 +1,253 @@
+//! Every statement fits the schema, and the hot ones reach their rows by a key, whatever the statistics say.
+//! Never trusts one number of one run: plans are read, and rows are counted.
+
+use std::time::{Duration, Instant};
+
+use pagurus_domain::id::OrderNo;
+use pagurus_store::orders::Registered;
+use pagurus_store::sql::{self, Statement};
+use pagurus_store::stages::{self, HandOut};
+use pagurus_store::{Client, orders};
+use serde_json::{Value, json};
+use tokio_postgres::SimpleQueryMessage;
+
+use crate::ground::{FIRST_EPOCH, Ground, finished, success};
+
+/// Tables that grow with the load.
+const TABLES: [&str; 13] = [
+    "orders",
+    "payloads",
+    "contexts",
+    "ready",
+    "running",
+    "due",
+    "deadlines",
+    "queued",
+    "queues",
+    "requests",
+    "callbacks",
+    "history",
+    "outbox",
+];
+
+/// Statements that read a whole table on purpose, each with the reason why it may.
+const WHOLE: &[(&str, &str)] = &[
+    ("stages::RUNNING", "all that runs, once for each leader: as many rows as there is capacity"),
+    ("control::ABANDONED", "all that runs, held against the living nodes"),
+    ("control::OF_NODE", "the same, by a worker that gives its stages back"),
+    ("control::LIST_QUEUES", "for people, on the connections of people"),
+    ("outbox::BACKLOG", "a number for people; the table holds what is not confirmed yet"),
+];
+
+#[tokio::test]
+async fn rec_1_every_statement_can_be_prepared_against_the_migrated_schema() {
+    let ground = Ground::new("prepare").await;
+    let client = ground.work().await;
+    let mut broken = Vec::new();
+    for statement in sql::all() {
+        if let Err(error) = client.prepare(statement.sql).await {
+            broken.push(format!("{}: {:?}", statement.name, error.as_db_error()));
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+    assert!(sql::all().count() > 80, "the list has lost its statements");
+}
+
+#[tokio::test]
+async fn the_plans_of_empty_tables_are_those_of_full_ones() {
+    let ground = Ground::new("plans").await;
+    let client = ground.work().await;
+    client.batch_execute("VACUUM ANALYZE").await.unwrap();
+    let mut slow = Vec::new();
+    for statement in sql::all().filter(|statement| whole(statement).is_none()) {
+        let plan = explain(&client, statement).await;
+        slow.extend(unkeyed(&plan).into_iter().map(|found| format!("{}: {found}", statement.name)));
+    }
+    assert!(slow.is_empty(), "{slow:#?}");
+    for (name, _) in WHOLE {
+        assert!(
+            sql::all().any(|statement| statement.name.ends_with(name)),
+            "{name} is no statement any more"
+        );
+    }
+}
+
+fn whole(statement: &Statement) -> Option<&'static str> {
+    WHOLE.iter().find(|(name, _)| statement.name.ends_with(name)).map(|(_, reason)| *reason)
+}
+
+/// The generic plan, as the work connections keep it.
+async fn explain(client: &Client, statement: &Statement) -> Value {
+    let parameters = client.prepare(statement.sql).await.unwrap().params().len();
+    let nulls = vec!["NULL"; parameters].join(", ");
+    let arguments = if parameters == 0 { String::new() } else { format!("({nulls})") };
+    client.batch_execute(&format!("PREPARE looked_at AS {}", statement.sql)).await.unwrap();
+    let told = client.simple_query(&format!("EXPLAIN (FORMAT JSON) EXECUTE looked_at{arguments}")).await;
+    let told = told.unwrap_or_else(|error| panic!("{}: {error:?}", statement.name));
+    client.batch_execute("DEALLOCATE looked_at").await.unwrap();
+    read_plan(&told)
+}
+
+/// Places in a plan that read a growing table, or the whole of an index on it, without a key.
+fn unkeyed(plan: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    match plan {
+        Value::Array(parts) => found.extend(parts.iter().flat_map(unkeyed)),
+        Value::Object(fields) => {
+            let text = |key: &str| fields.get(key).and_then(Value::as_str).unwrap_or_default();
+            let grows = TABLES.contains(&text("Relation Name"));
+            let keyed = fields.contains_key("Index Cond");
+            match text("Node Type") {
+                "Seq Scan" if grows => found.push(format!("Seq Scan on {}", text("Relation Name"))),
+                "Index Scan" | "Index Only Scan" if grows && !keyed => {
+                    found.push(format!("all of {} on {}", text("Index Name"), text("Relation Name")));
+                }
+                _ => {}
+            }
+            found.extend(fields.values().flat_map(unkeyed));
+        }
+        _ => {}
+    }
+    found
+}
+
+#[tokio::test]
+async fn act_4_looking_for_what_is_due_does_not_read_what_is_not() {
+    const LATER: i64 = 20_000;
+    let ground = Ground::new("due_reads").await;
+    let client = ground.work().await;
+    for fill in [
+        "INSERT INTO due SELECT n, n % 7, now() + interval '1 hour' FROM generate_series(1, 20000) n",
+        "INSERT INTO deadlines SELECT n, 'process', now() + interval '1 hour' FROM generate_series(1, 20000) n",
+        "INSERT INTO running SELECT n, gen_random_uuid(), 1, 'start', 0, NULL, 1, now(), now(), now() + interval '1 hour'
+           FROM generate_series(1, 20000) n",
+        "INSERT INTO ready SELECT n, gen_random_uuid(), 1, 'timer', 's', 'normal', NULL, NULL, 0, false, now(), 0,
+                now() + interval '1 hour' FROM generate_series(20001, 40000) n",
+        "INSERT INTO outbox (order_no, life, kind, message_id, target, body, next_at)
+         SELECT n, 1, 'final', gen_random_uuid(), 't', '{}', now() + interval '1 hour' FROM generate_series(1, 20000) n",
+        "ANALYZE",
+    ] {
+        client.batch_execute(fill).await.unwrap();
+    }
+    for (name, arguments) in [
+        ("due::NEXT", "0::smallint"),
+        ("due::TAKE", "0::smallint, 1000"),
+        ("due::LOCK_WAITS", "3::smallint, 1000"),
+        ("due::REPEAT", "1000, 30"),
+        ("control::OVERDUE", "1000"),
+        ("control::PASSED", "1000"),
+        ("outbox::TAKE", "1000"),
+    ] {
+        let statement = sql::all().find(|statement| statement.name.ends_with(name)).expect(name);
+        client.batch_execute(&format!("PREPARE looked_at AS {}", statement.sql)).await.unwrap();
+        let told = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE looked_at({arguments})");
+        let plan = read_plan(&client.simple_query(&told).await.unwrap());
+        client.batch_execute("DEALLOCATE looked_at").await.unwrap();
+        let passed_over = sum_of(&plan, "Rows Removed by Filter");
+        assert!(passed_over < LATER / 100, "{name} looked at {passed_over} rows that are not due: {plan:#}");
+    }
+}
+
+/// The sum of a number over all nodes of a plan.
+fn sum_of(plan: &Value, key: &str) -> i64 {
+    match plan {
+        Value::Array(parts) => parts.iter().map(|part| sum_of(part, key)).sum(),
+        Value::Object(fields) => {
+            let own = fields.get(key).and_then(Value::as_i64).unwrap_or_default();
+            own + fields.values().map(|part| sum_of(part, key)).sum::<i64>()
+        }
+        _ => 0,
+    }
+}
+
+fn read_plan(told: &[SimpleQueryMessage]) -> Value {
+    let text = told.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    serde_json::from_str(text.expect("a plan")).unwrap()
+}
+
+#[tokio::test]
+async fn a_table_that_was_empty_when_it_was_analyzed_does_not_slow_down_as_it_fills() {
+    const BATCH: usize = 250;
+    const BATCHES: usize = 20;
+    let ground = Ground::new("trap").await;
+    let mut client = ground.work().await;
+    client.batch_execute("VACUUM ANALYZE").await.unwrap();
+    // The statements are prepared and planned now, on one connection, as those of a service that was idle.
+    let mut nos = Vec::new();
+    let mut times = Vec::new();
+    for batch in 0..BATCHES {
+        let new: Vec<_> = (0..BATCH)
+            .map(|number| {
+                let place = json!({"mode": "sequential", "queue": format!("q{}", number % 50)});
+                ground.new_order(
+                    &format!("{batch}-{number}"),
+                    if number % 5 == 0 { &place } else { &Value::Null },
+                )
+            })
+            .collect();
+        let begun = Instant::now();
+        let tx = client.transaction().await.unwrap();
+        let registered = orders::register(&tx, &new).await.unwrap();
+        tx.commit().await.unwrap();
+        times.push(begun.elapsed());
+        nos.extend(registered.iter().map(|one| match one {
+            Registered::Accepted { no, .. } => *no,
+            other => panic!("{other:?}"),
+        }));
+    }
+    demand_steady("registration", &times);
+    let mut times = Vec::new();
+    for batch in nos.chunks(BATCH) {
+        let begun = Instant::now();
+        run_stages(&mut client, &ground, batch).await;
+        times.push(begun.elapsed());
+    }
+    demand_steady("stages", &times);
+    demand_few_reads(&client, nos.len()).await;
+}
+
+async fn run_stages(client: &mut Client, ground: &Ground, nos: &[OrderNo]) {
+    let hand_outs: Vec<HandOut> =
+        nos.iter().map(|no| HandOut { no: *no, attempt: 1, epoch: FIRST_EPOCH }).collect();
+    let tx = client.transaction().await.unwrap();
+    let (claimed, _) = stages::claim(&tx, &hand_outs).await.unwrap();
+    stages::run(&tx, ground.node, &claimed, &vec![60.0; claimed.len()]).await.unwrap();
+    tx.commit().await.unwrap();
+    let ends: Vec<_> = claimed.iter().map(|one| finished(one, success())).collect();
+    let passes: Vec<_> = claimed.iter().map(|one| (one.no, one.pass)).collect();
+    let tx = client.transaction().await.unwrap();
+    stages::release(&tx, &passes).await.unwrap();
+    stages::finish(&tx, "w-1", &ends.iter().collect::<Vec<_>>(), &Default::default()).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+/// The middle of the last batches against that of the first: a bad plan costs tens of times as much, a busy machine
+/// does not.
+fn demand_steady(what: &str, times: &[Duration]) {
+    let middle = |part: &[Duration]| {
+        let mut sorted = part.to_vec();
+        sorted.sort_unstable();
+        sorted[sorted.len() / 2]
+    };
+    let (first, last) = (middle(&times[1..6]), middle(&times[times.len() - 5..]));
+    eprintln!("{what}: {first:?} a batch at first, {last:?} in the end");
+    assert!(last < first * 4 + Duration::from_millis(50), "{what} slows down: {times:?}");
+}
+
+/// Rows that were read for each order, by keys and otherwise.
+async fn demand_few_reads(client: &Client, orders: usize) {
+    client.query("SELECT pg_stat_force_next_flush()", &[]).await.unwrap();
+    let query =
+        "SELECT relname, coalesce(seq_tup_read, 0), coalesce(idx_tup_fetch, 0) FROM pg_stat_user_tables";
+    for row in client.query(query, &[]).await.unwrap() {
+        let (table, by_scan, by_key): (String, i64, i64) = (row.get(0), row.get(1), row.get(2));
+        if TABLES.contains(&table.as_str()) {
+            let orders = i64::try_from(orders).unwrap();
+            assert_eq!(by_scan, 0, "{table}: rows read by sequential scans");
+            assert!(by_key < 20 * orders, "{table}: {by_key} rows read for {orders} orders");
+        }
+    }
+}

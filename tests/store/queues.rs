@@ -1,0 +1,83 @@
+//! Positions in queues under concurrent registration.
+//! Never assumes that commits follow each other as they began.
+
+use std::time::Instant;
+
+use futures_util::future::join_all;
+use pagurus_store::orders::Registered;
+use serde_json::json;
+
+use crate::ground::Ground;
+
+/// One registration as its client saw it.
+struct Seen {
+    sent: Instant,
+    confirmed: Instant,
+    position: i64,
+}
+
+#[tokio::test]
+async fn ord_10_what_was_confirmed_before_another_was_sent_stands_before_it() {
+    let ground = Ground::new("positions").await;
+    let clients = (0..8).map(|client| {
+        let ground = &ground;
+        async move {
+            let mut seen = Vec::new();
+            for round in 0..25 {
+                let id = format!("{client}-{round}");
+                let new = [ground.new_order(&id, &json!({"mode": "sequential", "queue": "q"}))];
+                let sent = Instant::now();
+                let registered = ground.register(&new).await;
+                let confirmed = Instant::now();
+                let [Registered::Accepted { ready: Some(stage), .. }] = &registered[..] else {
+                    panic!("{id}: {registered:?}")
+                };
+                let position = stage.place.as_ref().unwrap().1;
+                seen.push(Seen { sent, confirmed, position });
+            }
+            seen
+        }
+    });
+    let all: Vec<Seen> = join_all(clients).await.into_iter().flatten().collect();
+    for a in &all {
+        for b in all.iter().filter(|b| a.confirmed < b.sent) {
+            assert!(a.position < b.position, "{} is not before {}", a.position, b.position);
+        }
+    }
+    let mut positions: Vec<i64> = all.iter().map(|seen| seen.position).collect();
+    positions.sort_unstable();
+    positions.dedup();
+    assert_eq!(positions.len(), 200, "a position was given twice");
+}
+
+#[tokio::test]
+async fn ord_10_batches_over_the_same_queues_do_not_block_each_other_for_ever() {
+    let ground = Ground::new("crossing").await;
+    let names: Vec<String> = (0..12).map(|number| format!("q{number}")).collect();
+    let clients = (0..8).map(|client: usize| {
+        let (ground, names) = (&ground, &names);
+        async move {
+            for round in 0..10 {
+                let mut names: Vec<_> = names.iter().collect();
+                // Each client names the queues in an order of its own.
+                names.rotate_left(client);
+                if client.is_multiple_of(2) {
+                    names.reverse();
+                }
+                let new: Vec<_> = names
+                    .iter()
+                    .map(|queue| {
+                        let id = format!("{client}-{round}-{queue}");
+                        ground.new_order(&id, &json!({"mode": "sequential", "queue": queue}))
+                    })
+                    .collect();
+                ground.register(&new).await;
+            }
+        }
+    });
+    join_all(clients).await;
+    assert_eq!(ground.count("SELECT count(*) FROM queued").await, 8 * 10 * 12);
+    let counters = "SELECT count(*) FROM queues u
+                     WHERE last_position = (SELECT max(position) FROM queued q WHERE q.queue = u.name)";
+    assert_eq!(ground.count(counters).await, 12);
+}

@@ -1,0 +1,152 @@
+//! Asynchronous requests and their callbacks: what counts, what does not, and no wake-up is ever lost.
+//! Never sends anything: callbacks are handed to the store as intake would.
+
+use pagurus_domain::activation::Stream;
+use pagurus_domain::id::RequestId;
+use pagurus_store::requests::{self, NewCallback, Verdict};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::ground::{FIRST_EPOCH, Ground, callback, no_pass, success, wait_for};
+
+const RACES: u32 = 200;
+
+/// Begins some round trips later in every other race, so that the two cross each other at different steps.
+async fn later<T>(ground: &Ground, race: u32, what: impl Future<Output = T>) -> T {
+    for _ in 0..race % 4 {
+        ground.count("SELECT 1::bigint").await;
+    }
+    what.await
+}
+
+#[tokio::test]
+async fn scn_7_an_early_callback_is_kept_and_wakes_the_order_as_soon_as_it_waits() {
+    let ground = Ground::new("early").await;
+    let no = ground.order("a", &json!({})).await;
+    let claimed = ground.claim(no).await;
+    let (first, second) =
+        (ground.request(&claimed, 1).await.unwrap(), ground.request(&claimed, 2).await.unwrap());
+    let (verdicts, woken) = ground.answer(&[first]).await;
+    assert_eq!((verdicts, woken.len()), (vec![Verdict::Accepted], 0), "the stage still runs");
+    assert!(ground.finish(&claimed, wait_for(&[first, second])).await.is_empty(), "one is still open");
+    let (verdicts, woken) = ground.answer(&[second]).await;
+    assert_eq!((verdicts, woken.len()), (vec![Verdict::Accepted], 1));
+    let claimed = ground.claim(no).await;
+    let client = ground.work().await;
+    let results = requests::results(&client, &[no.0]).await.unwrap();
+    assert_eq!(results[&no]["r1"]["body"], json!({"code": 0}));
+    assert_eq!(results[&no].len(), 2);
+    drop(client);
+    let third = ground.request(&claimed, 3).await.unwrap();
+    ground.answer(&[third]).await;
+    let ready = ground.finish(&claimed, wait_for(&[third])).await;
+    assert_eq!(ready.len(), 1, "everything was there when the wait began");
+}
+
+#[tokio::test]
+async fn scn_7_doubles_late_ones_and_strangers_are_kept_and_change_nothing() {
+    let ground = Ground::new("verdicts").await;
+    let no = ground.order("a", &json!({})).await;
+    let claimed = ground.claim(no).await;
+    let (known, timed_out) =
+        (ground.request(&claimed, 1).await.unwrap(), ground.request(&claimed, 2).await.unwrap());
+    assert_eq!(
+        ground.answer(&[known, known]).await.0,
+        [Verdict::Accepted, Verdict::Duplicate],
+        "in one batch"
+    );
+    assert_eq!(ground.answer(&[known]).await.0, [Verdict::Duplicate]);
+    ground.finish(&claimed, wait_for(&[known, timed_out])).await;
+    ground.sql("UPDATE due SET due_at = now()").await;
+    assert_eq!(ground.wake(Stream::Wait).await, [no]);
+    assert_eq!(ground.answer(&[timed_out]).await.0, [Verdict::Late], "after the time-out");
+    let claimed = ground.claim(no).await;
+    let unanswered = ground.request(&claimed, 3).await.unwrap();
+    ground.finish(&claimed, success()).await;
+    // The end of the life closes what is open only where recovery or a client ends it; the scenario's end is looked at here.
+    let after_end = ground.answer(&[unanswered]).await;
+    assert!(after_end.1.is_empty(), "an ended order was woken");
+    let stranger = RequestId(Uuid::new_v4());
+    assert_eq!(ground.answer(&[stranger]).await.0, [Verdict::Orphan]);
+    let mut client = ground.work().await;
+    let tx = client.transaction().await.unwrap();
+    let nonsense = NewCallback { named: "no id".to_owned(), request: None, ..callback(stranger) };
+    assert_eq!(requests::answer(&tx, &[nonsense]).await.unwrap().0, [Verdict::Orphan]);
+    tx.commit().await.unwrap();
+    drop(client);
+    assert_eq!(
+        ground.count("SELECT count(*) FROM callbacks").await,
+        7,
+        "every answer that ever came is kept"
+    );
+    assert_eq!(ground.count("SELECT count(*) FROM ready").await, 0);
+}
+
+#[tokio::test]
+async fn scn_14_the_same_action_of_the_same_visit_has_one_request_and_only_under_the_pass() {
+    let ground = Ground::new("register").await;
+    let no = ground.order("a", &json!({})).await;
+    let mut claimed = ground.claim(no).await;
+    let first = ground.request(&claimed, 1).await;
+    assert_eq!(first, ground.request(&claimed, 1).await);
+    claimed.pass = no_pass();
+    assert_eq!(ground.request(&claimed, 1).await, None);
+    assert_eq!(ground.count("SELECT count(*) FROM requests").await, 1);
+}
+
+#[tokio::test]
+async fn rec_1_a_callback_that_races_the_end_of_its_stage_is_never_lost() {
+    let ground = Ground::new("race_end").await;
+    for race in 0..RACES {
+        let no = ground.order(&format!("o{race}"), &json!({})).await;
+        let claimed = ground.claim(no).await;
+        let request = ground.request(&claimed, 1).await.unwrap();
+        let asked = [request];
+        let (ready, (verdicts, woken)) = tokio::join!(
+            later(&ground, race, ground.finish(&claimed, wait_for(&asked))),
+            ground.answer(&asked)
+        );
+        assert_eq!(verdicts, [Verdict::Accepted]);
+        assert_eq!(ready.len() + woken.len(), 1, "race {race}: told {ready:?} and {woken:?}");
+        let (again, _) = ground.claim_under(FIRST_EPOCH, &[(no, 2)]).await;
+        assert_eq!(again.len(), 1, "race {race}: the order waits for what has come");
+    }
+    assert_eq!(ground.count("SELECT count(*) FROM due").await, 0);
+}
+
+#[tokio::test]
+async fn rec_1_a_callback_that_races_the_time_out_of_its_wait_wakes_once() {
+    let ground = Ground::new("race_timer").await;
+    let mut accepted = 0;
+    for race in 0..RACES {
+        let no = ground.order(&format!("o{race}"), &json!({})).await;
+        let claimed = ground.claim(no).await;
+        let request = ground.request(&claimed, 1).await.unwrap();
+        ground.finish(&claimed, wait_for(&[request])).await;
+        ground.sql(&format!("UPDATE due SET due_at = now() WHERE order_no = {no}")).await;
+        let asked = [request];
+        let (timed_out, (verdicts, woken)) =
+            tokio::join!(later(&ground, race, ground.wake(Stream::Wait)), ground.answer(&asked));
+        accepted += usize::from(verdicts == [Verdict::Accepted]);
+        assert_eq!(timed_out.len() + woken.len(), 1, "race {race}: {timed_out:?} {verdicts:?} {woken:?}");
+        assert_eq!(woken.len() == 1, verdicts == [Verdict::Accepted], "race {race}: {verdicts:?}");
+        let (again, _) = ground.claim_under(FIRST_EPOCH, &[(no, 2)]).await;
+        assert_eq!(again.len(), 1, "race {race}");
+    }
+    eprintln!("{accepted} of {RACES} races were won by the callback");
+}
+
+#[tokio::test]
+async fn scn_7_two_last_callbacks_at_once_wake_the_order_once() {
+    let ground = Ground::new("race_two").await;
+    for race in 0..RACES / 2 {
+        let no = ground.order(&format!("o{race}"), &json!({})).await;
+        let claimed = ground.claim(no).await;
+        let a = ground.request(&claimed, 1).await.unwrap();
+        let b = ground.request(&claimed, 2).await.unwrap();
+        ground.finish(&claimed, wait_for(&[a, b])).await;
+        let (one, two) = ([a], [b]);
+        let ((_, first), (_, second)) = tokio::join!(ground.answer(&one), ground.answer(&two));
+        assert_eq!(first.len() + second.len(), 1, "race {race}: {first:?} {second:?}");
+    }
+}

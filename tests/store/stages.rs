@@ -1,0 +1,108 @@
+//! Claims and ends of stages: one winner, no second chance for a stale pass, one running task per order and queue.
+//! Never runs a scenario: ends are made up.
+
+use futures_util::future::join_all;
+use pagurus_domain::id::OrderNo;
+use pagurus_store::stages::Unclaimed;
+use serde_json::json;
+use tokio_postgres::error::SqlState;
+
+use crate::ground::{FIRST_EPOCH, Ground, finished, retry, sleep, success};
+
+#[tokio::test]
+async fn rec_1_of_many_claims_of_one_stage_exactly_one_wins() {
+    let ground = Ground::new("claims").await;
+    for round in 0..20 {
+        let no = ground.order(&format!("o{round}"), &json!({})).await;
+        let wanted = [(no, 1)];
+        let claims = join_all((0..6).map(|_| ground.claim_under(FIRST_EPOCH, &wanted))).await;
+        let won = claims.iter().filter(|(claimed, _)| claimed.len() == 1).count();
+        assert_eq!(won, 1);
+        for (claimed, unclaimed) in &claims {
+            let refused: Vec<_> = unclaimed.iter().map(|(_, why)| *why).collect();
+            assert_eq!(refused, vec![Unclaimed::Gone; 1 - claimed.len()]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn rec_1_of_many_ends_of_one_stage_exactly_one_is_written() {
+    let ground = Ground::new("ends").await;
+    for round in 0..20 {
+        let no = ground.order(&format!("o{round}"), &json!({})).await;
+        let claimed = ground.claim(no).await;
+        let ends: Vec<_> = [success(), sleep(), retry(), success()]
+            .into_iter()
+            .map(|then| finished(&claimed, then))
+            .collect();
+        let written = join_all(ends.iter().map(|end| ground.finish_under(no, claimed.pass, end))).await;
+        assert_eq!(written.iter().filter(|written| written.is_some()).count(), 1);
+        let stages = format!("SELECT count(*) FROM history WHERE order_no = {no} AND kind = 'stage'");
+        assert_eq!(ground.count(&stages).await, 1);
+    }
+}
+
+#[tokio::test]
+async fn rec_15_one_task_of_an_order_and_of_a_queue_runs_by_key_and_not_by_hope() {
+    let ground = Ground::new("keys").await;
+    let first = ground.order("a", &json!({"mode": "sequential", "queue": "q"})).await;
+    let second = ground.order("b", &json!({"mode": "sequential", "queue": "q"})).await;
+    ground.claim(first).await;
+    let insert = |no: OrderNo, queue: &str| {
+        format!(
+            "INSERT INTO running (order_no, pass, attempt, wake, restarts, queue, node, since, started_at, deadline_at)
+             VALUES ({no}, gen_random_uuid(), 9, 'start', 0, {queue}, 1, now(), now(), now())"
+        )
+    };
+    for (no, queue, index) in [(first, "NULL", "running_pkey"), (second, "'q'", "running_queue")] {
+        let refused = ground.work().await.execute(&insert(no, queue), &[]).await.unwrap_err();
+        let error = refused.as_db_error().expect("refused by the database");
+        assert_eq!((error.code(), error.constraint()), (&SqlState::UNIQUE_VIOLATION, Some(index)));
+    }
+}
+
+#[tokio::test]
+async fn ord_10_only_the_head_of_a_queue_can_be_claimed_even_in_one_batch() {
+    let ground = Ground::new("heads").await;
+    let sequential = json!({"mode": "sequential", "queue": "q"});
+    let orders: Vec<_> = ["a", "b", "c"].iter().map(|id| ground.new_order(id, &sequential)).collect();
+    ground.register(&orders).await;
+    let nos: Vec<OrderNo> = {
+        let client = ground.work().await;
+        let rows = client.query("SELECT order_no FROM queued ORDER BY position", &[]).await.unwrap();
+        rows.iter().map(|row| OrderNo(row.get(0))).collect()
+    };
+    for head in 0..nos.len() {
+        let wanted: Vec<_> = nos.iter().rev().map(|no| (*no, 1)).collect();
+        let (claimed, unclaimed) = ground.claim_under(FIRST_EPOCH, &wanted).await;
+        assert_eq!(claimed.iter().map(|stage| stage.no).collect::<Vec<_>>(), [nos[head]]);
+        let behind = unclaimed.iter().filter(|(_, why)| *why == Unclaimed::Behind).count();
+        assert_eq!(behind, nos.len() - 1 - head);
+        // Between its stages the head keeps the queue: nobody behind it can be claimed.
+        ground.finish(&claimed[0], retry()).await;
+        let (early, _) = ground.claim_under(FIRST_EPOCH, &wanted).await;
+        assert!(early.is_empty(), "overtaken during a retry");
+        ground.sql("UPDATE due SET due_at = now()").await;
+        ground.wake(pagurus_domain::activation::Stream::Retry).await;
+        let again = ground.claim(nos[head]).await;
+        ground.finish(&again, success()).await;
+    }
+}
+
+#[tokio::test]
+async fn ord_11_a_sleep_gives_the_queue_up_and_the_sleeper_comes_back_to_its_tail() {
+    let ground = Ground::new("sleeper").await;
+    let sequential = json!({"mode": "sequential", "queue": "q"});
+    let first = ground.order("a", &sequential).await;
+    let second = ground.order("b", &sequential).await;
+    let claimed = ground.claim(first).await;
+    ground.finish(&claimed, sleep()).await;
+    let running = ground.claim(second).await;
+    ground.sql("UPDATE due SET due_at = now()").await;
+    assert_eq!(ground.wake(pagurus_domain::activation::Stream::Youngest).await, [first]);
+    let (early, unclaimed) = ground.claim_under(FIRST_EPOCH, &[(first, 2)]).await;
+    assert!(early.is_empty());
+    assert_eq!(unclaimed.first().map(|(_, why)| *why), Some(Unclaimed::Behind));
+    ground.finish(&running, success()).await;
+    assert_eq!(ground.claim(first).await.attempt, 2);
+}

@@ -315,6 +315,8 @@ pub struct Reopening<'a> {
     pub start_deadline: Option<Timestamp>,
     /// Longest life.
     pub process_timeout: Option<Duration>,
+    /// Kind of the event in the history.
+    pub kind: &'a str,
     /// Who or what causes it.
     pub source: &'a str,
     /// More for the history, as JSON.
@@ -342,7 +344,7 @@ pub async fn reopen(tx: &Tx<'_>, order: &Locked, new: &Reopening<'_>) -> Result<
             tx.execute(&tx.prepare_cached(SET_DEADLINE).await?, &[&no, &kind, &at]).await?;
         }
     }
-    history::append(tx, order.no, "restarted", new.source, &new.detail).await?;
+    history::append(tx, order.no, new.kind, new.source, &new.detail).await?;
     if let Some(queue) = order.queue.as_deref() {
         let positions = queues::take_positions(tx, &[queue]).await?;
         queues::enqueue(tx, &[no], &[queue], &positions).await?;

@@ -132,6 +132,14 @@ pub async fn lock_waiting(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<i64>> {
     lock_places(tx, nos).await
 }
 
+/// Whether a locked order waits for others.
+///
+/// # Errors
+/// The database fails.
+pub async fn is_waiting(tx: &Tx<'_>, no: OrderNo) -> Result<bool> {
+    Ok(!lock_places(tx, &[no.0]).await?.is_empty())
+}
+
 async fn lock_places(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<i64>> {
     let rows = tx.query(&tx.prepare_cached(LOCK_PLACES).await?, &[&nos]).await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())

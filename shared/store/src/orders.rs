@@ -57,7 +57,7 @@ statements! {
                o.scenario_status, o.step, o.entry_point, o.life, o.attempt, o.visited, o.distance,
                o.started_at, o.finished_at, o.updated_at, o.result, o.message, o.error_class, o.error_message,
                p.params, d.due_at, n.name, w.attempt, w.started_at, r.order_no IS NOT NULL, r.since, o.scenario,
-               q.position, c.snapshot
+               q.position, c.snapshot, o.start_period
           FROM orders o
           JOIN scenarios s ON s.no = o.scenario
           LEFT JOIN payloads p ON p.order_no = ANY(ARRAY[o.no])
@@ -437,6 +437,8 @@ pub struct OrderView {
     pub ready_since: Option<Timestamp>,
     /// Position and variables, as JSON.
     pub snapshot: Option<String>,
+    /// Seconds from sending to the latest start.
+    pub start_period: Option<i64>,
 }
 
 /// Reads one order.
@@ -485,6 +487,7 @@ pub async fn view(client: &Client, id: &str) -> Result<Option<OrderView>> {
         scenario_no: row.get(35),
         position: row.get(36),
         snapshot: row.get(37),
+        start_period: row.get(38),
     }))
 }
 

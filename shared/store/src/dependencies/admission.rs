@@ -6,13 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{self, Otherwise, Stand, Verdict};
 use pagurus_domain::order::registration::NewOrder;
 
 use crate::orders::word;
 use crate::sql::statements;
-use crate::{Result, Tx};
+use crate::{Client, Result, Tx};
 
 /// Any number that no other program locks in the same database.
 const TURN: i64 = 0x7061_6775_7275_7302;
@@ -45,6 +46,7 @@ statements! {
                AS t (no, before_id, states, otherwise, reactive, stand)";
     INSERT_PLACES = "INSERT INTO due (order_no, stream, due_at) SELECT no, 7, NULL FROM unnest($1::bigint[]) AS t (no)";
     HEED = "UPDATE orders SET awaited = true WHERE no = ANY($1::bigint[]) AND NOT awaited";
+    SCENARIOS = "SELECT id, scenario FROM orders WHERE id = ANY($1::text[])";
     NOTICE = "UPDATE dependencies SET stand = 'found' WHERE before_id = ANY($1::text[]) AND stand = 'unknown'";
 }
 
@@ -151,6 +153,15 @@ struct Columns<'a> {
     otherwise: Vec<&'static str>,
     reactive: Vec<bool>,
     stand: Vec<&'static str>,
+}
+
+/// Which of these orders are registered, with the version that each runs.
+///
+/// # Errors
+/// The database fails.
+pub async fn registered(client: &Client, ids: &[&str]) -> Result<HashMap<String, ScenarioNo>> {
+    let rows = client.query(&client.prepare_cached(SCENARIOS).await?, &[&ids]).await?;
+    Ok(rows.iter().map(|row| (row.get(0), ScenarioNo(row.get(1)))).collect())
 }
 
 /// Those who wait for these orders, which are registered only now, know of them from now on.

@@ -24,17 +24,23 @@ use crate::{Client, Error, Result, Tx, due};
 const MAX_AT_ONCE: i64 = 500;
 
 statements! {
+    // OFFSET 0 keeps the steps apart: each by its key, whatever the order of the answer.
     DEPENDANTS = "
         SELECT DISTINCT d.order_no
-          FROM orders o JOIN dependencies d ON d.before_id = ANY(ARRAY[o.id])
-         WHERE o.no = ANY($1::bigint[]) AND d.reactive AND d.stand NOT IN ('met', 'closed')
+          FROM (SELECT id FROM orders WHERE no = ANY($1::bigint[]) OFFSET 0) AS o
+         CROSS JOIN LATERAL (
+               SELECT order_no FROM dependencies
+                WHERE before_id = o.id AND reactive AND stand NOT IN ('met', 'closed') OFFSET 0) AS d
          ORDER BY d.order_no LIMIT $2";
     HEED = "
-        WITH before AS (
-            SELECT o.no FROM dependencies d JOIN orders o ON o.id = ANY(ARRAY[d.before_id])
-             WHERE d.order_no = ANY($1::bigint[]) AND d.stand NOT IN ('met', 'closed') AND NOT o.awaited
-             ORDER BY o.no FOR NO KEY UPDATE OF o)
-        UPDATE orders SET awaited = true WHERE no = ANY (ARRAY(SELECT no FROM before))";
+        UPDATE orders SET awaited = true
+         WHERE no = ANY (ARRAY(
+               SELECT no FROM orders
+                WHERE no = ANY (ARRAY(
+                      SELECT o.no FROM dependencies d JOIN orders o ON o.id = ANY(ARRAY[d.before_id])
+                       WHERE d.order_no = ANY($1::bigint[]) AND d.stand NOT IN ('met', 'closed')))
+                  AND NOT awaited
+                ORDER BY no FOR NO KEY UPDATE))";
     LOCK_PLACES = "
         SELECT order_no FROM due WHERE order_no = ANY($1::bigint[]) AND stream = 7 ORDER BY order_no FOR UPDATE";
     CONDITIONS = "
@@ -46,7 +52,7 @@ statements! {
         UPDATE dependencies d
            SET stand = t.stand, settled_at = CASE WHEN t.stand IN ('met', 'missed') THEN now() END
           FROM unnest($1::bigint[], $2::text[], $3::text[]) AS t (no, before_id, stand)
-         WHERE d.order_no = ANY(ARRAY[t.no]) AND d.before_id = t.before_id";
+         WHERE d.order_no = ANY(ARRAY[t.no]) AND d.before_id = ANY(ARRAY[t.before_id])";
     CLOSE = "
         UPDATE dependencies SET stand = 'closed', settled_at = now()
          WHERE order_no = $1 AND stand NOT IN ('met', 'closed')";

@@ -26,7 +26,7 @@ statements! {
                trace, start_at, start_deadline, start_period,
                coalesce(to_timestamp(position / 1000.0), date_trunc('milliseconds', clock_timestamp())),
                CASE WHEN waits OR start_at > now() OR (start_at IS NOT NULL AND queue IS NOT NULL) THEN 'postponed' ELSE 'new' END,
-               EXISTS (SELECT FROM dependencies d WHERE d.before_id = ANY(ARRAY[t.id]) AND d.stand = 'unknown')
+               EXISTS (SELECT FROM dependencies d WHERE d.before_id = ANY(ARRAY[t.id]))
           FROM unnest($1::text[], $2::bytea[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[],
                       $8::text[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::bigint[], $15::boolean[])
                AS t (id, digest, scenario, mode, queue, priority, flow, transaction_id, notify,

@@ -38,7 +38,9 @@ statements! {
         SELECT id, before_id FROM way LIMIT $2";
     PRESENT = "SELECT id FROM orders WHERE id = ANY($1::text[])";
     LOCK_BEFORE = "
-        SELECT no, id, status, step FROM orders WHERE id = ANY($1::text[]) ORDER BY no FOR NO KEY UPDATE";
+        SELECT no, id, status, step FROM orders
+         WHERE no = ANY (ARRAY(SELECT no FROM orders WHERE id = ANY($1::text[])))
+         ORDER BY no FOR NO KEY UPDATE";
     INSERT = "
         INSERT INTO dependencies (order_no, before_id, states, otherwise, reactive, stand, settled_at)
         SELECT no, before_id, states, otherwise, reactive, stand, CASE WHEN stand IN ('met', 'missed') THEN now() END
@@ -47,7 +49,10 @@ statements! {
     INSERT_PLACES = "INSERT INTO due (order_no, stream, due_at) SELECT no, 7, NULL FROM unnest($1::bigint[]) AS t (no)";
     HEED = "UPDATE orders SET awaited = true WHERE no = ANY($1::bigint[]) AND NOT awaited";
     SCENARIOS = "SELECT id, scenario FROM orders WHERE id = ANY($1::text[])";
-    NOTICE = "UPDATE dependencies SET stand = 'found' WHERE before_id = ANY($1::text[]) AND stand = 'unknown'";
+    // Said so that no plan reads the list of all live conditions for it.
+    NOTICE = "
+        UPDATE dependencies SET stand = 'found'
+         WHERE before_id = ANY($1::text[]) AND stand NOT IN ('found', 'open', 'met', 'missed', 'closed')";
 }
 
 /// What was found out before anything is written.

@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql (digest 5deeb5deae6f3ea8)
+-- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql, V4__dependencies.sql (digest 8560024a100b86d5)
 
 CREATE TABLE callbacks (
     no bigint NOT NULL,
@@ -36,10 +36,23 @@ CREATE TABLE deadlines (
     CONSTRAINT deadlines_kind_check CHECK ((kind = ANY (ARRAY['start'::text, 'process'::text])))
 );
 
+CREATE TABLE dependencies (
+    order_no bigint NOT NULL,
+    before_id text NOT NULL,
+    states text NOT NULL,
+    otherwise text NOT NULL,
+    reactive boolean NOT NULL,
+    stand text NOT NULL,
+    settled_at timestamp with time zone,
+    CONSTRAINT dependencies_otherwise_check CHECK ((otherwise = ANY (ARRAY['wait'::text, 'fail'::text, 'cancel'::text]))),
+    CONSTRAINT dependencies_stand_check CHECK ((stand = ANY (ARRAY['unknown'::text, 'found'::text, 'open'::text, 'met'::text, 'missed'::text, 'closed'::text])))
+);
+
 CREATE TABLE due (
     order_no bigint NOT NULL,
     stream smallint NOT NULL,
-    due_at timestamp with time zone NOT NULL
+    due_at timestamp with time zone,
+    CONSTRAINT due_timeless CHECK (((due_at IS NULL) = (stream = 7)))
 )
 WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000');
 
@@ -127,6 +140,7 @@ CREATE TABLE orders (
     message text,
     error_class text,
     error_message text,
+    awaited boolean DEFAULT false NOT NULL,
     CONSTRAINT orders_check CHECK (((mode = 'sequential'::text) = (queue IS NOT NULL))),
     CONSTRAINT orders_check1 CHECK (((status = ANY (ARRAY['success'::text, 'fail'::text, 'interrupted'::text, 'canceled'::text])) = (finished_at IS NOT NULL))),
     CONSTRAINT orders_mode_check CHECK ((mode = ANY (ARRAY['parallel'::text, 'sequential'::text]))),
@@ -257,6 +271,9 @@ ALTER TABLE ONLY contexts
 ALTER TABLE ONLY deadlines
     ADD CONSTRAINT deadlines_pkey PRIMARY KEY (order_no, kind);
 
+ALTER TABLE ONLY dependencies
+    ADD CONSTRAINT dependencies_pkey PRIMARY KEY (order_no, before_id);
+
 ALTER TABLE ONLY due
     ADD CONSTRAINT due_pkey PRIMARY KEY (order_no);
 
@@ -314,6 +331,12 @@ ALTER TABLE ONLY scenarios
 CREATE INDEX callbacks_request ON callbacks USING btree (request_id) WHERE (request_id IS NOT NULL);
 
 CREATE INDEX deadlines_at ON deadlines USING btree (at);
+
+CREATE INDEX dependencies_before ON dependencies USING btree (before_id);
+
+CREATE INDEX dependencies_live ON dependencies USING btree (reactive, order_no, before_id) WHERE (stand = ANY (ARRAY['unknown'::text, 'found'::text, 'open'::text]));
+
+CREATE INDEX dependencies_urgent ON dependencies USING btree (order_no) WHERE ((stand = 'found'::text) OR ((stand = 'missed'::text) AND (otherwise <> 'wait'::text)));
 
 CREATE INDEX due_stream ON due USING btree (stream, due_at);
 

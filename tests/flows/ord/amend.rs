@@ -43,13 +43,17 @@ async fn ord_23_a_clone_is_like_the_old_order_but_for_what_is_said() {
         assert_eq!(one[key], two[key], "{key}");
     }
     assert!(two["startDeadline"].is_string(), "{two}");
-    let body = json!({"id": "new", "params": {"n": 2}, "queue": null, "mode": "parallel", "notify": null});
+    let body = json!({"id": "new", "params": {"n": 2}, "queue": null, "mode": "parallel", "notify": null,
+        "reason": "once more"});
     assert_eq!(engine.act("old", "clone", &body).await.status, 201);
     let new = engine.reach("new", "success").await;
     assert_eq!(
         (&new["params"], &new["queue"], &new["notify"]),
         (&json!({"n": 2}), &Value::Null, &Value::Null)
     );
+    let events = engine.part("new", "events").await;
+    let event = events.as_array().unwrap().iter().find(|event| event["kind"] == "cloned").unwrap();
+    assert_eq!(event["payload"], json!({"from": "old", "reason": "once more"}));
     // A clone with an id is as idempotent as any registration.
     assert_eq!(engine.act("old", "clone", &body).await.status, 200);
     assert_eq!(engine.act("old", "clone", &json!({"id": "new", "params": {"n": 3}})).await.status, 409);

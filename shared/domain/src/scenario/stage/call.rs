@@ -287,6 +287,7 @@ impl Stage {
             max_acquisition: self.settings.max_acquisition_duration,
             due_at: Some(self.due_at),
             started_at: Some(self.started_at),
+            latest: None,
         };
         let verdict =
             retry::on_failure(&self.settings.errors, &failure, self.cursor.cycle.as_ref(), now, dice);

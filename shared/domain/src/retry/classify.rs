@@ -1,6 +1,8 @@
 //! Gives an outcome its class by the rules of the deployment. Must never decide what follows from
 //! a class.
 
+use std::cmp::Ordering;
+
 use super::mask::{Glob, PathMask};
 use super::{Classified, ErrorClass, Interaction, Outcome};
 
@@ -61,29 +63,60 @@ pub(super) fn classify(
     {
         return None;
     }
-    let rule = most_specific(rules, interaction)?;
+    let rule = taken_by(rules, interaction)?;
     let class = rule.classes.iter().find(|class| class.fits(outcome))?;
-    Some(Classified { rule: rule.name.clone(), class: class.class.clone() })
+    Some(Classified { rule: Some(rule.name.clone()), class: class.class.clone() })
 }
 
-fn most_specific<'a>(rules: &'a [Rule], interaction: &Interaction<'_>) -> Option<&'a Rule> {
-    rules
-        .iter()
-        .flat_map(|rule| rule.requests.iter().map(move |request| (request, rule)))
+/// The rule with the most specific mask for a request.
+pub(super) fn taken_by<'a>(rules: &'a [Rule], interaction: &Interaction<'_>) -> Option<&'a Rule> {
+    most_specific(
+        rules.iter().flat_map(|rule| rule.requests.iter().map(move |request| (request, rule))),
+        interaction,
+    )
+}
+
+/// Of all masks that match, what belongs to the most specific one.
+pub(super) fn most_specific<'a, R>(
+    masks: impl Iterator<Item = (&'a Request, R)>,
+    interaction: &Interaction<'_>,
+) -> Option<R> {
+    masks
         .filter(|(request, _)| request.matches(interaction))
-        .max_by(|(left, _), (right, _)| {
-            left.path.compare(&right.path).then_with(|| left.narrowing().cmp(&right.narrowing()))
-        })
+        .max_by(|(left, _), (right, _)| left.compare(right))
         .map(|(_, rule)| rule)
 }
 
+impl Rule {
+    /// Whether it finds faults inside answers that count as success by their status.
+    pub(super) fn takes_success(&self) -> bool {
+        let mut codes =
+            self.classes.iter().flat_map(|class| &class.responses).flat_map(|answer| &answer.status_codes);
+        codes.any(|code| (200..300).contains(code))
+    }
+}
+
 impl Request {
-    fn matches(&self, interaction: &Interaction<'_>) -> bool {
+    pub(super) fn matches(&self, interaction: &Interaction<'_>) -> bool {
         let method =
             self.method.as_ref().is_none_or(|method| method.eq_ignore_ascii_case(interaction.method));
         method
             && self.path.matches(interaction.path)
             && self.host.as_ref().is_none_or(|host| host_matches(host, interaction.host))
+    }
+
+    /// Greater is more specific. The last word has the alphabet, so that the order in the file
+    /// never matters.
+    fn compare(&self, other: &Self) -> Ordering {
+        self.path
+            .compare(&other.path)
+            .then_with(|| self.narrowing().cmp(&other.narrowing()))
+            .then_with(|| self.host_text().cmp(&other.host_text()))
+            .then_with(|| self.method.cmp(&other.method))
+    }
+
+    fn host_text(&self) -> Option<&str> {
+        self.host.as_ref().map(Glob::as_str)
     }
 
     /// Greater is narrower, among requests with the same mask of paths.
@@ -108,7 +141,7 @@ fn without_port(host: &str) -> &str {
 }
 
 impl Class {
-    fn fits(&self, outcome: &Outcome<'_>) -> bool {
+    pub(super) fn fits(&self, outcome: &Outcome<'_>) -> bool {
         match outcome {
             Outcome::Response { status, body } => self.responses.iter().any(|condition| {
                 condition.status_codes.contains(status) && condition.body_keywords.hold(body)
@@ -122,7 +155,7 @@ impl Class {
 }
 
 impl Alternatives {
-    fn hold(&self, text: &str) -> bool {
+    pub(super) fn hold(&self, text: &str) -> bool {
         self.0.is_empty()
             || self.0.iter().any(|all| all.iter().all(|keyword| text.contains(keyword.as_str())))
     }

@@ -20,7 +20,8 @@ use serde_json::Value;
 
 use crate::id::spelled;
 pub use action::{
-    Action, ActorAction, AmqpAction, Auth, Body, Branch, HttpAction, Method, OrderAction, SleepUntil, StatusRange,
+    Action, ActorAction, AmqpAction, Auth, Body, Branch, HttpAction, Method, OrderAction, SleepUntil,
+    StatusRange,
 };
 pub use mask::Mask;
 use value::Template;

@@ -157,7 +157,8 @@ fn check_kind(state: &DraftState, report: Report<'_>) {
         && kind != StateKind::Waiting
         && !(kind == StateKind::Plain && (registers() || !state.understood))
     {
-        let fault = mark.fault(format!("{} has no requests that could be sent again", quoted(&state.name.name)));
+        let fault =
+            mark.fault(format!("{} has no requests that could be sent again", quoted(&state.name.name)));
         report(fault.hint("mark the waiting state, or the state that registers the requests"));
     }
 }

@@ -123,7 +123,7 @@ mod tests {
         let mut headers = json!({"authorization": "Bearer t", "x": 1});
         mask.headers(&mut headers);
         assert_eq!(headers, json!({"authorization": "***", "x": 1}));
-        assert_eq!(mask.body_text(r#"{"a":{"secret":1,"b":2}}"#), r#"{"a":{"secret":"***","b":2}}"#);
+        assert_eq!(mask.body_text(r#"{"a":{"b":2,"secret":1}}"#), r#"{"a":{"b":2,"secret":"***"}}"#);
         assert_eq!(mask.body_text("secret=1"), "***");
     }
 }

@@ -50,17 +50,8 @@ const KEYS: Keys = Keys(&[
 ]);
 
 /// An operation has no states of its own to name.
-const OPERATION_KEYS: Keys = Keys(&[
-    "scenario",
-    "kind",
-    "description",
-    "params",
-    "retention",
-    "timeouts",
-    "calls",
-    "mask",
-    "actions",
-]);
+const OPERATION_KEYS: Keys =
+    Keys(&["scenario", "kind", "description", "params", "retention", "timeouts", "calls", "mask", "actions"]);
 
 /// The longest name of a scenario.
 const LONGEST_NAME: usize = 64;

@@ -23,7 +23,9 @@ pub use need::{
     Answer, ChildOrder, HttpBody, HttpCall, HttpFailure, Need, Publication, Response, Task, TaskTerms,
 };
 pub use outside::{CALL_REFUSED, CallAnswer, OutsideCall};
-pub use snapshot::{Asked, Awaiting, EntryPoint, HandledCall, OpenRequest, Polling, Rest, Snapshot, SnapshotError};
+pub use snapshot::{
+    Asked, Awaiting, EntryPoint, HandledCall, OpenRequest, Polling, Rest, Snapshot, SnapshotError,
+};
 pub use task::{ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT};
 
 use std::borrow::Cow;
@@ -37,7 +39,7 @@ use serde_json::{Value, json};
 use super::script::Scripting;
 use super::value::{Context, Secrets};
 use super::{Action, Bounds, Event, Outcome, Scenario, State, StateId, StateKind};
-use crate::id::spelled;
+use crate::id::{RequestId, spelled};
 use crate::order::{Mode, OrderError, ScenarioStatus, Status};
 use crate::retry::{Cycle, ErrorPolicy};
 
@@ -446,7 +448,8 @@ impl Stage {
         let state = self.scenario.state(state);
         self.cursor.state = Some(state.name.clone());
         if state.entry_point {
-            self.cursor.entry_point = Some(EntryPoint { state: state.name.clone(), visit: self.cursor.visit });
+            self.cursor.entry_point =
+                Some(EntryPoint { state: state.name.clone(), visit: self.cursor.visit });
             self.end.entry_point(&state.name);
         }
     }

@@ -165,12 +165,10 @@ impl Expression {
                 .at(path)
                 .map(Cow::into_owned)
                 .ok_or_else(|| RunError::new(format!("there is no `{}`", path.join(".")))),
-            Self::Secret(name) => {
-                context.secrets.secret(name).map(Value::String).ok_or_else(|| RunError {
-                    class: SECRET_MISSING,
-                    message: format!("the deployment has no secret `{name}`"),
-                })
-            }
+            Self::Secret(name) => context.secrets.secret(name).map(Value::String).ok_or_else(|| RunError {
+                class: SECRET_MISSING,
+                message: format!("the deployment has no secret `{name}`"),
+            }),
             Self::Code(code) => scripting.evaluate(code, context),
         }
     }

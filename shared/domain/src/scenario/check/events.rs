@@ -82,7 +82,10 @@ fn of_actions(state: &DraftState) -> Vec<Possible> {
     if let Some(word) = effects().find_map(|effect| effect.fails) {
         all.push(because(Event::Fail, &format!("its `{word}` may fail")));
     }
-    let rests = [(Event::Wait, effects().any(|effect| effect.waits)), (Event::Sleep, effects().any(|effect| effect.sleeps))];
+    let rests = [
+        (Event::Wait, effects().any(|effect| effect.waits)),
+        (Event::Sleep, effects().any(|effect| effect.sleeps)),
+    ];
     for (event, _) in rests.into_iter().filter(|(_, raised)| *raised) {
         all.push(because(event, &format!("it has the action `{event}`")));
     }

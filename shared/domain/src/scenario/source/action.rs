@@ -11,9 +11,8 @@ use crate::scenario::value::Template;
 use crate::scenario::{Action, Event, SleepUntil};
 
 /// The words of the actions.
-const WORDS: &[&str] = &[
-    "http", "amqp", "script", "wait", "sleep", "actor", "order", "choose", "parallel", "log", "release",
-];
+const WORDS: &[&str] =
+    &["http", "amqp", "script", "wait", "sleep", "actor", "order", "choose", "parallel", "log", "release"];
 
 /// Reads one action; none where its word is not known, so that nobody can tell what it would do.
 pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {

@@ -75,8 +75,18 @@ fn actor_name(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<String> {
 }
 
 /// The fields of a child's registration that a scenario may set.
-const CHILD_FIELDS: &[&str] =
-    &["id", "scenario", "scenarioVersion", "params", "mode", "queue", "priority", "flow", "transactionId", "lifecycle"];
+const CHILD_FIELDS: &[&str] = &[
+    "id",
+    "scenario",
+    "scenarioVersion",
+    "params",
+    "mode",
+    "queue",
+    "priority",
+    "flow",
+    "transactionId",
+    "lifecycle",
+];
 
 /// Reads an `order` action. Whether it waits right here is settled when the whole state is known.
 pub(super) fn read_order(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {

@@ -10,13 +10,24 @@ use crate::scenario::{Action, HttpAction};
 /// Most requests that one `parallel` makes at once.
 const MOST_AT_ONCE: usize = 20;
 
-const HINT: &str = "write it like `choose: [{when: \"params.amount > 100\", actions: […]}, {otherwise: […]}]`";
+const HINT: &str =
+    "write it like `choose: [{when: \"params.amount > 100\", actions: […]}, {otherwise: […]}]`";
 
 /// Reads a `choose` action.
 pub(super) fn read_choose(reader: &mut Reader<'_>, mark: Mark, spot: &Spot<'_>) -> DraftAction {
-    let nothing = |effect| DraftAction { mark: mark.clone(), action: None, effect, request: None, branches: Vec::new() };
+    let nothing = |effect| DraftAction {
+        mark: mark.clone(),
+        action: None,
+        effect,
+        request: None,
+        branches: Vec::new(),
+    };
     if spot.node.as_list().is_none_or(<[_]>::is_empty) {
-        reader.push(spot.must_be("a list of branches").hint(HINT));
+        let fault = match spot.node.as_list() {
+            Some(_) => spot.fault("`choose` has no branches"),
+            None => spot.must_be("a list of branches"),
+        };
+        reader.push(fault.hint(HINT));
         return nothing(Effect { fails: Some("choose"), ..Effect::default() });
     }
     let mut branches: Vec<DraftBranch> = Vec::new();
@@ -95,8 +106,8 @@ fn condition(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
 
 fn effect(branches: &[DraftBranch]) -> Effect {
     let actions = branches.iter().flat_map(|branch| &branch.actions);
-    let mut effect =
-        actions.fold(Effect { fails: Some("choose"), ..Effect::default() }, |all, action| all.or(action.effect));
+    let mut effect = actions
+        .fold(Effect { fails: Some("choose"), ..Effect::default() }, |all, action| all.or(action.effect));
     // What stands after it never runs only where every way through it ends the state.
     let ends = |branch: &DraftBranch| branch.actions.iter().find_map(|action| action.effect.ends);
     let complete = branches.last().is_some_and(|last| last.when.is_none());
@@ -110,8 +121,14 @@ pub(super) fn read_parallel(reader: &mut Reader<'_>, spot: &Spot<'_>) -> http::R
     let effect = Effect { fails: Some("parallel"), ..Effect::default() };
     let count = spot.node.as_list().map_or(0, <[_]>::len);
     if count == 0 || count > MOST_AT_ONCE {
-        let fault = spot.must_be(&format!("a list of 1 to {MOST_AT_ONCE} `http` steps"));
-        reader.push(fault.hint("write it like `parallel: [{http: {name: a, url: …}}, {http: {name: b, url: …}}]`"));
+        let wanted = format!("a list of 1 to {MOST_AT_ONCE} `http` steps");
+        let fault = match spot.node.as_list() {
+            Some(_) => spot.fault(format!("`parallel` is {wanted}, not of {count}")),
+            None => spot.must_be(&wanted),
+        };
+        reader.push(
+            fault.hint("write it like `parallel: [{http: {name: a, url: …}}, {http: {name: b, url: …}}]`"),
+        );
         return (None, effect, None);
     }
     let items: Vec<Spot<'_>> = spot.items().collect();
@@ -143,7 +160,9 @@ fn step(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<HttpAction> {
     let (call, _, request) = http::read_call(reader, &member);
     if let Some(request) = request {
         let fault = request.mark.fault("a step of `parallel` registers no request");
-        reader.push(fault.hint("write asynchronous requests one after the other: they do not wait for each other"));
+        reader.push(
+            fault.hint("write asynchronous requests one after the other: they do not wait for each other"),
+        );
         return None;
     }
     let call = call?;

@@ -46,9 +46,16 @@ impl Part {
 pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Draft {
     let mark = spot.mark.clone();
     let mut parts = vec![Part::new(FIRST.into(), mark.clone(), true)];
-    if spot.node.as_list().is_none_or(<[_]>::is_empty) {
-        let fault = spot.must_be("a list of actions");
-        reader.push(fault.hint("begin each action with `- `"));
+    match spot.node.as_list() {
+        None => {
+            let fault = spot.must_be("a list of actions");
+            reader.push(fault.hint("begin each action with `- `"));
+        }
+        Some([]) => {
+            let fault = spot.fault("an operation without actions does nothing");
+            reader.push(fault.hint("write what it does, each action with `- ` in front"));
+        }
+        Some(_) => {}
     }
     let items: Vec<Spot<'_>> = spot.items().collect();
     for (index, item) in items.iter().enumerate() {
@@ -61,7 +68,7 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Draft {
         let Some(part) = parts.last_mut() else { continue };
         match action::read(reader, item) {
             Some(draft) => {
-                check_nested(reader, &draft);
+                part.understood &= check_nested(reader, &draft);
                 let rests = draft.effect.ends.is_some();
                 part.actions.push(draft);
                 if rests && index + 1 < items.len() {
@@ -111,15 +118,19 @@ fn begin_at_savepoint(reader: &mut Reader<'_>, spot: &Spot<'_>, first: bool, par
     parts.push(next);
 }
 
-/// A rest inside a branch would leave the actions after it in a state of their own.
-fn check_nested(reader: &mut Reader<'_>, draft: &DraftAction) {
+/// A rest inside a branch would leave the actions after it in a state of their own. Whether there is
+/// none.
+fn check_nested(reader: &mut Reader<'_>, draft: &DraftAction) -> bool {
+    let mut good = true;
     for action in draft.branches.iter().flat_map(|branch| &branch.actions) {
         if action.branches.is_empty() && action.effect.ends.is_some() {
             let fault = action.mark.fault("an operation rests between its actions, not inside a `choose`");
             reader.push(fault.hint("move it behind the `choose`, or write a workflow"));
+            good = false;
         }
-        check_nested(reader, action);
+        good &= check_nested(reader, action);
     }
+    good
 }
 
 fn draft(parts: Vec<Part>, mark: Mark) -> Draft {
@@ -181,7 +192,7 @@ fn state(name: &str, mark: &Mark, kind: StateKind) -> DraftState {
         entry_point: None,
         actions_mark: None,
         actions: Vec::new(),
-        on_mark: Some(mark.clone()),
+        on_mark: (kind != StateKind::Terminal).then(|| mark.clone()),
         on: Vec::new(),
         outcome: None,
         poll: None,

@@ -10,14 +10,8 @@ use crate::scenario::{Action, Event, Outcome, Poll, StateKind};
 const KEYS: Keys = Keys(&["kind", "entryPoint", "actions", "on", "outcome", "poll", "retryFailedOnly"]);
 
 /// The events that a transition may name; besides them `call:NAME`.
-const EVENTS: &[Event] = &[
-    Event::Success,
-    Event::Fail,
-    Event::Sleep,
-    Event::Wait,
-    Event::Callback,
-    Event::Timeout,
-];
+const EVENTS: &[Event] =
+    &[Event::Success, Event::Fail, Event::Sleep, Event::Wait, Event::Callback, Event::Timeout];
 
 /// The longest name of a state.
 const LONGEST_NAME: usize = 64;
@@ -76,8 +70,7 @@ fn read(reader: &mut Reader<'_>, mark: Mark, spot: &Spot<'_>) -> DraftState {
     let transitions = read_transitions(reader, &fields, &mut state);
     // A key that was not read may have been meant for `actions` or `on`.
     let keys = spot.node.as_map().unwrap_or_default();
-    let all_known =
-        keys.iter().all(|(key, value)| KEYS.0.contains(&key.name.as_str()) && !value.is_null());
+    let all_known = keys.iter().all(|(key, value)| KEYS.0.contains(&key.name.as_str()) && !value.is_null());
     state.understood = actions && transitions && all_known;
     state
 }
@@ -207,8 +200,11 @@ fn event(reader: &mut Reader<'_>, mark: &Mark, word: &str) -> (Option<Event>, Op
     match (event, word) {
         (Some(_), _) => {}
         (None, "poll") => {
-            let fault = mark.fault("`poll` is no transition: the state stays, and tries again after its interval");
-            reader.push(fault.hint("remove it; `timeout` says what follows when the time of the polling is over"));
+            let fault =
+                mark.fault("`poll` is no transition: the state stays, and tries again after its interval");
+            reader.push(
+                fault.hint("remove it; `timeout` says what follows when the time of the polling is over"),
+            );
         }
         (None, word) => {
             let fault = mark.fault(format!("there is no event {}", quoted(word)));

@@ -93,7 +93,9 @@ impl Reader<'_> {
             Ok(template) => Some(template),
             Err(_) if secret => {
                 let fault = spot.fault("a secret stands alone between the braces");
-                self.push(fault.hint("write `${secret.NAME}`, with letters, digits, `_` and `-` in its name"));
+                self.push(
+                    fault.hint("write `${secret.NAME}`, with letters, digits, `_` and `-` in its name"),
+                );
                 None
             }
             Err(error) => {

@@ -157,7 +157,13 @@ impl Stage {
         true
     }
 
-    fn verdict(&self, error: &OrderError, retry_after: Option<Duration>, now: Timestamp, dice: f64) -> Verdict {
+    fn verdict(
+        &self,
+        error: &OrderError,
+        retry_after: Option<Duration>,
+        now: Timestamp,
+        dice: f64,
+    ) -> Verdict {
         let class = error.class.as_deref().map(ErrorClass::from);
         let since = self.retrying_since().unwrap_or(now);
         let errors = &self.settings.errors;

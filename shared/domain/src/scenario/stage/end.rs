@@ -328,7 +328,8 @@ impl Builder {
 
     /// Keeps the secrets that were used out of everything that is told.
     fn conceal_all(&mut self) {
-        let log = self.log.iter().map(|line| LogLine { at: line.at, text: self.concealed(&line.text) }).collect();
+        let log =
+            self.log.iter().map(|line| LogLine { at: line.at, text: self.concealed(&line.text) }).collect();
         let then = self.then.clone().map(|then| match then {
             Then::Retry { at, error } => Then::Retry { at, error: self.concealed_error(&error) },
             Then::End { status, scenario_status, error } => {
@@ -348,6 +349,14 @@ impl Builder {
         let error = self.error.as_ref().map(|error| self.concealed_error(error));
         let result = self.result.as_ref().map(|result| self.concealed_value(result));
         let message = self.message.as_ref().map(|message| self.concealed(message));
-        *self = Self { log, then, answers, error, result, message, ..std::mem::replace(self, Self::new(&Snapshot::default())) };
+        *self = Self {
+            log,
+            then,
+            answers,
+            error,
+            result,
+            message,
+            ..std::mem::replace(self, Self::new(&Snapshot::default()))
+        };
     }
 }

@@ -125,7 +125,8 @@ impl Stage {
         if let Some(no) = self.cursor.moved_by.take() {
             let step = self.step().to_owned();
             let said = self.end.take_said_answer();
-            let answer = said.unwrap_or_else(|| Value::Object(Map::from_iter([("step".into(), step.into())])));
+            let answer =
+                said.unwrap_or_else(|| Value::Object(Map::from_iter([("step".into(), step.into())])));
             self.end.answer(no, Ok(answer));
         }
     }
@@ -139,7 +140,9 @@ impl Stage {
             Status::Polling => Then::Poll { at: until },
             Status::Retry => Then::Retry {
                 at: until,
-                error: rest.error.unwrap_or_else(|| OrderError { class: None, message: format!("since {now}") }),
+                error: rest
+                    .error
+                    .unwrap_or_else(|| OrderError { class: None, message: format!("since {now}") }),
             },
             _ => Then::Wait { until, requests: self.awaited_requests() },
         });

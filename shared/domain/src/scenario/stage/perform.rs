@@ -98,7 +98,8 @@ impl Stage {
     fn send_parallel(&mut self, steps: &[HttpAction], now: Timestamp) -> Option<Need> {
         let mut calls: Vec<HttpCall> = Vec::new();
         let mut made = Vec::new();
-        for (index, step) in steps.iter().enumerate().filter(|(index, _)| !self.cursor.parallel_done.contains(index)) {
+        let done = self.cursor.parallel_done.clone();
+        for (index, step) in steps.iter().enumerate().filter(|(index, _)| !done.contains(index)) {
             self.conceal_secrets(&step.secrets);
             match self.render_http(step) {
                 Ok(call) => {
@@ -291,7 +292,9 @@ impl Stage {
             self.position()
         );
         // Each attempt of a polling asks anew; a repeat of one attempt does not.
-        if let Some(attempt) = self.cursor.poll.as_ref().map(|polling| polling.attempt).filter(|attempt| *attempt > 1) {
+        if let Some(attempt) =
+            self.cursor.poll.as_ref().map(|polling| polling.attempt).filter(|attempt| *attempt > 1)
+        {
             name.push_str(&format!("\0poll {attempt}"));
         }
         if let Some(call) = &self.cursor.call {

@@ -96,7 +96,11 @@ impl Stage {
             headers,
             body,
             content_type,
-            vhost: amqp.vhost.as_ref().map(|vhost| vhost.render_text(&self.context, scripting)).transpose()?,
+            vhost: amqp
+                .vhost
+                .as_ref()
+                .map(|vhost| vhost.render_text(&self.context, scripting))
+                .transpose()?,
             message_id: self.idempotency_key(),
             request: None,
         })

@@ -231,6 +231,9 @@ impl Snapshot {
     /// # Errors
     /// Names what is not as it should be.
     pub fn from_value(value: &Value) -> Result<Self, SnapshotError> {
+        if !value.is_object() {
+            return Err(SnapshotError("it is no mapping".into()));
+        }
         Self::deserialize(value).map_err(|error| SnapshotError(error.to_string()))
     }
 }
@@ -250,7 +253,9 @@ mod text {
         serializer.collect_str(value)
     }
 
-    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
@@ -286,6 +291,8 @@ mod cycle {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cycle>, D::Error> {
         let value = Option::<Value>::deserialize(deserializer)?;
-        value.map(|value| Cycle::from_value(&value).ok_or_else(|| de::Error::custom("a broken cycle"))).transpose()
+        value
+            .map(|value| Cycle::from_value(&value).ok_or_else(|| de::Error::custom("a broken cycle")))
+            .transpose()
     }
 }

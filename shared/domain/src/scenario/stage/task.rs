@@ -59,7 +59,8 @@ impl Stage {
     pub(super) fn queue_task(&mut self, pass: RequestId, now: Timestamp) -> Option<Need> {
         let scenario = self.scenario.clone();
         let Some(Action::Actor(actor)) = self.present(&scenario) else { return None };
-        let body = match actor.body.as_ref().map(|body| body.render(&self.context, &self.settings.scripting)) {
+        let body = match actor.body.as_ref().map(|body| body.render(&self.context, &self.settings.scripting))
+        {
             None => Value::Null,
             Some(Ok(body)) => body,
             Some(Err(error)) => {
@@ -131,7 +132,10 @@ impl Stage {
     fn work_timed_out(&mut self, actor: &ActorAction, now: Timestamp) -> Option<Need> {
         let over = self.task_ends_at(actor).is_some_and(|bound| bound <= now);
         if actor.restart_after_work_timeout && !over {
-            self.end.log(now, format!("actor `{}` did not decide in time: the task is handed out again", actor.name));
+            self.end.log(
+                now,
+                format!("actor `{}` did not decide in time: the task is handed out again", actor.name),
+            );
             return Some(self.hand_out(actor, now));
         }
         let message = if over {
@@ -161,7 +165,9 @@ impl Stage {
             }
             Some("fail") => {
                 let error = decision.get("error");
-                let text = |key: &str| error.and_then(|error| error.get(key)).and_then(Value::as_str).map(str::to_owned);
+                let text = |key: &str| {
+                    error.and_then(|error| error.get(key)).and_then(Value::as_str).map(str::to_owned)
+                };
                 let class = text("class").unwrap_or_else(|| ACTOR_FAILED.into());
                 let message = text("message").unwrap_or_else(|| format!("actor `{}` decided so", actor.name));
                 self.context.response = Some(json!({"decision": "fail", "body": result}));
@@ -186,7 +192,12 @@ impl Stage {
     }
 
     /// Starts a child order; its request, if it has one, is registered by now.
-    pub(super) fn start_order(&mut self, order: &OrderAction, request: Option<RequestId>, now: Timestamp) -> Option<Need> {
+    pub(super) fn start_order(
+        &mut self,
+        order: &OrderAction,
+        request: Option<RequestId>,
+        now: Timestamp,
+    ) -> Option<Need> {
         match self.render_order(order) {
             Ok(registration) => {
                 self.pending = Pending::Order { request };
@@ -208,7 +219,11 @@ impl Stage {
             // Of the place and not of chance, so that a repeat starts no second child.
             let place = format!("{}.{}.{}", self.facts.life, self.cursor.visit, self.cursor.action);
             let id = format!("{}.{place}", self.facts.id);
-            let id = if id.len() <= crate::order::registration::MAX_ID_BYTES { id } else { self.idempotency_key().to_string() };
+            let id = if id.len() <= crate::order::registration::MAX_ID_BYTES {
+                id
+            } else {
+                self.idempotency_key().to_string()
+            };
             fields.insert("id".into(), id.into());
         }
         if !fields.contains_key("transactionId")

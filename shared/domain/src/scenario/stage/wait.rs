@@ -4,8 +4,8 @@
 use jiff::Timestamp;
 
 use super::super::{Event, State, StateKind};
-use super::snapshot::{Asked, OpenRequest};
 use super::call::QUOTED_BYTES;
+use super::snapshot::{Asked, OpenRequest};
 use super::{Stage, Then};
 use crate::order::{Mode, OrderError};
 use crate::retry::{self, ASYNC_TIMEOUT, Cycle, ErrorClass, Interaction, POLLING_TIMEOUT, Reply, Verdict};
@@ -27,7 +27,8 @@ impl Stage {
         if self.repeats_later(&errors, now) {
             let scenario = self.scenario.clone();
             let all_kept = scenario.state(self.state).retry_failed_only;
-            let good = requests.iter().enumerate().filter(|(index, _)| failed.iter().all(|(bad, _)| bad != index));
+            let good =
+                requests.iter().enumerate().filter(|(index, _)| failed.iter().all(|(bad, _)| bad != index));
             for (_, request) in good.filter(|(_, request)| all_kept || request.keep_answer) {
                 if !self.cursor.answered.contains(&request.name) {
                     self.cursor.answered.push(request.name.clone());
@@ -84,7 +85,8 @@ impl Stage {
     /// longest of the waits counts (ERR-13).
     fn repeats_later(&mut self, failures: &[OrderError], now: Timestamp) -> bool {
         let here = self.scenario.state(self.state).name.clone();
-        let before = self.cursor.async_cycle.take().filter(|_| self.cursor.async_state.as_ref() == Some(&here));
+        let before =
+            self.cursor.async_cycle.take().filter(|_| self.cursor.async_state.as_ref() == Some(&here));
         let mut longest: Option<(Timestamp, Cycle, OrderError)> = None;
         for error in failures {
             let class = error.class.as_deref().map(ErrorClass::from);
@@ -112,10 +114,7 @@ impl Stage {
         let Some((at, cycle, error)) = longest else { return false };
         let told = format!(
             "{}; class `{}`, attempt {} of cycle {}, again from the entry point at {at}",
-            error.message,
-            cycle.class,
-            cycle.attempts,
-            cycle.number
+            error.message, cycle.class, cycle.attempts, cycle.number
         );
         self.end.log(now, told);
         self.cursor.async_cycle = Some(cycle);

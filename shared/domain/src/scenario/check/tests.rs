@@ -101,7 +101,7 @@ fn scn_8_polling_states_are_checked() {
             &format!(
                 "  a: {{kind: polling, poll: {{interval: 1s, timeout: 1m}}, {polls}, on: {{success: d, fail: d, timeout: d, poll: a}}}}\n{ends}"
             ),
-            "4:119: `poll` is no transition: the state stays, and tries again",
+            "4:126: `poll` is no transition: the state stays, and tries again",
         ),
         (
             &format!("  a: {{{polls}, on: {{success: d, fail: d}}}}\n{ends}"),
@@ -111,7 +111,7 @@ fn scn_8_polling_states_are_checked() {
             &format!(
                 "  a: {{kind: polling, poll: {{interval: 1s, timeout: 1m}}, actions: [{{script: 'poll()'}}, {{sleep: {{for: 1m}}}}], on: {{fail: d, timeout: d, sleep: z}}}}\n  z: {{kind: sleeping, on: {{timeout: d}}}}\n{ends}"
             ),
-            "4:78: a polling state asks and is answered at once; move what suspends",
+            "4:87: a polling state asks and is answered at once; move what suspends",
         ),
     ]);
 }

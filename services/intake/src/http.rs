@@ -1,6 +1,8 @@
 //! The HTTP door: routes, limits, and how problems are answered.
 
+mod amendments;
 mod cluster;
+mod dependencies;
 mod explain;
 mod orders;
 mod scenarios;
@@ -34,8 +36,14 @@ const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json"
 pub(crate) fn router(intake: Intake) -> Router {
     Router::new()
         .route("/v1/orders", post(orders::create).get(orders::list))
-        .route("/v1/orders/batch", post(orders::create_batch).get(orders::view_named_batch))
-        .route("/v1/orders/{id}", get(orders::view))
+        .route(
+            "/v1/orders/batch",
+            post(orders::create_batch).get(orders::view_named_batch).patch(amendments::update_named_batch),
+        )
+        .route("/v1/orders/{id}", get(orders::view).patch(amendments::update))
+        .route("/v1/orders/{id}/dependencies", get(dependencies::graph))
+        .route("/v1/orders/{id}/clone", post(amendments::clone))
+        .route("/v1/orders/{id}/repair", post(amendments::repair))
         .route("/v1/orders/{id}/wait", get(orders::wait))
         .route("/v1/orders/{id}/{part}", get(views::part).post(orders::action))
         .route("/v1/callbacks/{request}", post(orders::callback))

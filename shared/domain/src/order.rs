@@ -1,6 +1,9 @@
 //! The order: its vocabularies. Its law stands in [`transition`], its beginning in
-//! [`registration`], its last word in [`notification`].
+//! [`registration`], what it waits for in [`dependency`], changes by hand in [`amendment`], its last
+//! word in [`notification`].
 
+pub mod amendment;
+pub mod dependency;
 pub mod notification;
 pub mod registration;
 pub mod transition;

@@ -26,8 +26,12 @@ pub(crate) use statements;
 /// Every statement of the project.
 pub fn all() -> impl Iterator<Item = &'static Statement> {
     [
+        crate::amend::STATEMENTS,
         crate::cluster::STATEMENTS,
         crate::control::STATEMENTS,
+        crate::dependencies::STATEMENTS,
+        crate::dependencies::admission::STATEMENTS,
+        crate::dependencies::graph::STATEMENTS,
         crate::due::STATEMENTS,
         crate::history::STATEMENTS,
         crate::orders::STATEMENTS,

@@ -1,6 +1,8 @@
 //! Orders as people read them. Only renders: asks nothing and prints nothing.
 
-use pagurus_wire::order::{EventView, OrderLine, OrderView, Registered, TransitionView};
+use pagurus_wire::order::{
+    ConditionView, DependencyGraph, EventView, OrderLine, OrderView, Registered, TransitionView,
+};
 use serde_json::Value;
 
 use crate::screen::{Screen, exact_time, harmless, time};
@@ -68,6 +70,10 @@ pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
         ("updated", Some(time(view.updated_at))),
     ];
     let mut shown = screen.pairs(&pairs);
+    if !view.after.is_empty() {
+        shown.push_str("\n\n");
+        shown.push_str(&conditions(&view.after, screen));
+    }
     if !view.transitions.is_empty() {
         shown.push_str("\n\n");
         shown.push_str(&transitions(&view.transitions, screen));
@@ -91,6 +97,43 @@ pub(super) fn retry(view: &OrderView) -> Option<String> {
         "{} by policy {}, cycle {}, attempt {}{next}",
         retry.class, retry.policy, retry.cycle, retry.attempt
     ))
+}
+
+fn conditions(after: &[ConditionView], screen: &Screen) -> String {
+    let rows: Vec<[String; 4]> = after
+        .iter()
+        .map(|one| [one.after.clone(), one.states.join(", "), one.otherwise.clone(), one.stand.clone()])
+        .collect();
+    screen.table(&["WAITS FOR", "TO END IN", "OTHERWISE", "STANDS"], &rows)
+}
+
+/// What waits for what: the orders, then who waits for whom.
+pub(super) fn graph(graph: &DependencyGraph, screen: &Screen) -> String {
+    let nodes: Vec<[String; 4]> = graph
+        .nodes
+        .iter()
+        .map(|node| {
+            [
+                node.id.clone(),
+                node.status.clone().unwrap_or_else(|| "not registered yet".to_owned()),
+                node.step.clone().unwrap_or_default(),
+                node.scenario.clone().unwrap_or_default(),
+            ]
+        })
+        .collect();
+    let edges: Vec<[String; 5]> = graph
+        .edges
+        .iter()
+        .map(|edge| {
+            let ConditionView { order, after, states, otherwise, stand, .. } = edge;
+            [order.clone(), after.clone(), states.join(", "), otherwise.clone(), stand.clone()]
+        })
+        .collect();
+    format!(
+        "{}\n\n{}",
+        screen.table(&["ORDER", "STATUS", "STEP", "SCENARIO"], &nodes),
+        screen.table(&["ORDER", "WAITS FOR", "TO END IN", "OTHERWISE", "STANDS"], &edges)
+    )
 }
 
 fn transitions(moves: &[TransitionView], screen: &Screen) -> String {

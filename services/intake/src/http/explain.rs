@@ -1,9 +1,14 @@
 //! "Why is it not running?", in one plain sentence (ORD-28).
 
 use pagurus_domain::order::Status;
+use pagurus_domain::order::dependency::{Otherwise, Stand};
+use pagurus_store::dependencies::graph::{self, Edge, Node};
 use pagurus_store::orders::OrderView as Row;
 use pagurus_store::{Client, Error, control, queues, requests};
 use pagurus_wire::order::Explanation;
+
+/// Pre-conditions that are named one by one.
+const MAX_REASONS: usize = 5;
 
 /// Explains where an order stands and what it waits for.
 ///
@@ -16,9 +21,7 @@ pub(super) async fn explain(client: &Client, row: &Row) -> Result<Explanation, E
         _ => match (row.ready_since, row.due_at) {
             (Some(since), _) => ready(client, row, since).await?,
             (None, Some(due)) => suspended(client, row, due).await?,
-            (None, None) => {
-                "it has neither a place among what may run nor a timer; recovery looks at it".into()
-            }
+            (None, None) => waiting(client, row).await?,
         },
     };
     Ok(Explanation { id: row.id.clone(), status: row.status.to_string(), explanation })
@@ -63,6 +66,38 @@ async fn ready(client: &Client, row: &Row, since: jiff::Timestamp) -> Result<Str
         }
     }
     Ok(format!("it may run since {since} and waits for the dispatcher to hand it to a worker"))
+}
+
+/// What stands in no line and has no timer waits for other orders.
+async fn waiting(client: &Client, row: &Row) -> Result<String, Error> {
+    let graph = graph::around(client, &row.id, 1).await?;
+    let reasons: Vec<String> = graph
+        .edges
+        .iter()
+        .filter(|edge| edge.order == row.id && edge.stand != Stand::Met)
+        .map(|edge| reason(edge, graph.nodes.iter().find(|node| node.id == edge.before)))
+        .collect();
+    let more = reasons.len().saturating_sub(MAX_REASONS);
+    Ok(match (reasons.is_empty(), more) {
+        (true, _) => "all that it waited for has come; the activator is about to start it".to_owned(),
+        (false, 0) => reasons.join("; "),
+        (false, more) => format!("{}; and for {more} more", reasons[..MAX_REASONS].join("; ")),
+    })
+}
+
+fn reason(edge: &Edge, node: Option<&Node>) -> String {
+    let (order, states) = (&edge.before, edge.states.join(", "));
+    let Some(node) = node else { return format!("waits for order `{order}`, which is not registered yet") };
+    let step = node.step.as_deref().map_or_else(String::new, |step| format!(" in state `{step}`"));
+    if !node.status.is_final() {
+        return format!("waits for order `{order}`, now `{}`{step}, to end in: {states}", node.status);
+    }
+    let then = match edge.otherwise {
+        Otherwise::Wait => "a restart of that order may still satisfy it",
+        Otherwise::Fail => "it is about to fail by that",
+        Otherwise::Cancel => "it is about to be canceled by that",
+    };
+    format!("waits for order `{order}` to end in: {states}; that ended `{}`{step}: {then}", node.status)
 }
 
 async fn suspended(client: &Client, row: &Row, due: jiff::Timestamp) -> Result<String, Error> {

@@ -7,6 +7,7 @@ use axum::http::Response;
 use axum::response::IntoResponse;
 use pagurus_domain::order::Status;
 use pagurus_domain::scenario::stage::Snapshot;
+use pagurus_store::dependencies::graph;
 use pagurus_store::history::Event;
 use pagurus_store::orders::OrderView as Row;
 use pagurus_store::{Client, history, orders as order_rows, outbox, requests};
@@ -17,7 +18,7 @@ use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Answer, Outcome, explain, store_problem};
+use super::{Answer, Outcome, dependencies, explain, store_problem};
 use crate::Intake;
 use crate::act::not_found;
 
@@ -48,7 +49,7 @@ pub(super) async fn part(
         Part::UnknownOrder => Err(Answer(not_found(&id))),
         Part::UnknownName => Err(Answer(Problem::new(
             Type::NotFound,
-            "parts of an order are: params, status, progress, transitions, events, log, requests, callbacks, explain",
+            "parts of an order are: params, status, progress, transitions, events, log, requests, callbacks, dependencies, explain",
         ))),
     }
 }
@@ -99,11 +100,12 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         let Some(row) = order_rows::view(&client, id).await? else { return Ok(None) };
         let events = events(&client, &row, 0).await?;
         let unsent = outbox::of_order(&client, row.no).await?;
-        Ok::<_, pagurus_store::Error>(Some((row, events, unsent)))
+        let after = graph::around(&client, &row.id, 1).await?;
+        Ok::<_, pagurus_store::Error>(Some((row, events, unsent, after)))
     }
     .await
     .map_err(|error| store_problem(&intake.host, "read", &error))?;
-    let (row, events, unsent) = read.ok_or_else(|| not_found(id))?;
+    let (row, events, unsent, after) = read.ok_or_else(|| not_found(id))?;
     let snapshot = row
         .snapshot
         .as_deref()
@@ -127,6 +129,7 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         notify: row.notify.as_deref().map(|text| parsed(Some(text))),
         result: row.result.as_deref().map(|text| parsed(Some(text))),
         error: row.error_message.clone().map(|message| ErrorView { class: row.error_class.clone(), message }),
+        after: dependencies::conditions(&row.id, after),
         no: row.no.0,
         id: row.id,
         scenario: row.scenario,

@@ -1,8 +1,10 @@
 //! The HTTP door: routes, limits, and how problems are answered.
 
 mod cluster;
+mod errors;
 mod explain;
 mod orders;
+mod retry;
 mod scenarios;
 mod views;
 
@@ -43,6 +45,8 @@ pub(crate) fn router(intake: Intake) -> Router {
         .route("/v1/scenarios/check", post(scenarios::check))
         .route("/v1/scenarios/{name}", put(scenarios::apply).get(scenarios::show))
         .route("/v1/scenarios/{name}/versions", get(scenarios::versions))
+        .route("/v1/errors", get(errors::groups))
+        .route("/v1/classify", post(errors::classify))
         .route("/v1/nodes", get(cluster::nodes))
         .route("/v1/leases", get(cluster::leases))
         .route("/v1/queues", get(cluster::queues))

@@ -12,6 +12,7 @@ pub mod cluster;
 pub mod control;
 pub mod due;
 mod error;
+pub mod errors;
 pub mod history;
 pub mod migrate;
 pub mod orders;

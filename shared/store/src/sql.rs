@@ -29,6 +29,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::cluster::STATEMENTS,
         crate::control::STATEMENTS,
         crate::due::STATEMENTS,
+        crate::errors::STATEMENTS,
         crate::history::STATEMENTS,
         crate::orders::STATEMENTS,
         crate::outbox::STATEMENTS,

@@ -29,6 +29,7 @@ const TABLES: [&str; 14] = [
     "callbacks",
     "history",
     "outbox",
+    "failures",
 ];
 
 /// Statements that read a whole table on purpose, each with the reason why it may.

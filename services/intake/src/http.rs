@@ -3,8 +3,10 @@
 mod amendments;
 mod cluster;
 mod dependencies;
+mod errors;
 mod explain;
 mod orders;
+mod retry;
 mod scenarios;
 mod views;
 
@@ -51,6 +53,8 @@ pub(crate) fn router(intake: Intake) -> Router {
         .route("/v1/scenarios/check", post(scenarios::check))
         .route("/v1/scenarios/{name}", put(scenarios::apply).get(scenarios::show))
         .route("/v1/scenarios/{name}/versions", get(scenarios::versions))
+        .route("/v1/errors", get(errors::groups))
+        .route("/v1/classify", post(errors::classify))
         .route("/v1/nodes", get(cluster::nodes))
         .route("/v1/leases", get(cluster::leases))
         .route("/v1/queues", get(cluster::queues))

@@ -7,7 +7,9 @@
 
 mod asynchronous;
 mod classify;
+mod explain;
 mod mask;
+mod names;
 mod policy;
 mod read;
 mod verdict;
@@ -20,8 +22,9 @@ use jiff::Timestamp;
 use crate::document::{Fault, Node};
 use asynchronous::AsyncRule;
 use classify::Rule;
+pub use explain::{Explained, Question, explain};
 use mask::Glob;
-pub use verdict::{Cycle, Failure, GiveUp, Verdict, on_async_failure, on_failure};
+pub use verdict::{Cycle, Failure, GiveUp, Standing, Verdict, on_async_failure, on_failure};
 
 /// Class of a wait that ended without its answer and that no rule takes (ERR-7).
 pub const ASYNC_TIMEOUT: &str = "async.timeout";

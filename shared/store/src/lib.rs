@@ -14,6 +14,7 @@ pub mod control;
 pub mod dependencies;
 pub mod due;
 mod error;
+pub mod errors;
 pub mod history;
 pub mod migrate;
 pub mod orders;

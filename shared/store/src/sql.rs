@@ -33,6 +33,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::dependencies::admission::STATEMENTS,
         crate::dependencies::graph::STATEMENTS,
         crate::due::STATEMENTS,
+        crate::errors::STATEMENTS,
         crate::history::STATEMENTS,
         crate::orders::STATEMENTS,
         crate::outbox::STATEMENTS,

@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 
 use super::mask::{Glob, PathMask};
+use super::names;
 use super::{Classified, ErrorClass, Interaction, Outcome};
 
 /// One entry under `rules`.
@@ -56,16 +57,19 @@ pub(super) fn classify(
     interaction: &Interaction<'_>,
     outcome: &Outcome<'_>,
 ) -> Option<Classified> {
-    // What counts as success by its nature is not even looked up (ERR-2).
     if let Outcome::Response { status, .. } = outcome
-        && !(200..300).contains(status)
-        && *status < 400
+        && always_success(*status)
     {
         return None;
     }
     let rule = taken_by(rules, interaction)?;
     let class = rule.classes.iter().find(|class| class.fits(outcome))?;
     Some(Classified { rule: Some(rule.name.clone()), class: class.class.clone() })
+}
+
+/// What counts as success by its nature, whatever the rules say (ERR-2).
+pub(super) fn always_success(status: u16) -> bool {
+    status < 400 && !(200..300).contains(&status)
 }
 
 /// The rule with the most specific mask for a request.
@@ -107,12 +111,18 @@ impl Request {
 
     /// Greater is more specific. The last word has the alphabet, so that the order in the file
     /// never matters.
-    fn compare(&self, other: &Self) -> Ordering {
+    pub(super) fn compare(&self, other: &Self) -> Ordering {
         self.path
             .compare(&other.path)
             .then_with(|| self.narrowing().cmp(&other.narrowing()))
             .then_with(|| self.host_text().cmp(&other.host_text()))
             .then_with(|| self.method.cmp(&other.method))
+    }
+
+    /// The mask in words.
+    pub(super) fn told(&self) -> String {
+        let method = self.method.as_ref().map_or_else(String::new, |method| format!("{method} "));
+        format!("{method}{}{}", self.host_text().unwrap_or_default(), self.path.as_str())
     }
 
     fn host_text(&self) -> Option<&str> {
@@ -147,7 +157,7 @@ impl Class {
                 condition.status_codes.contains(status) && condition.body_keywords.hold(body)
             }),
             Outcome::Exception { chain, message } => self.exceptions.iter().any(|condition| {
-                condition.name_keyword.as_ref().is_none_or(|keyword| names(chain, keyword))
+                condition.name_keyword.as_ref().is_none_or(|keyword| names::hold(chain, keyword))
                     && condition.message_keywords.hold(message)
             }),
         }
@@ -159,49 +169,4 @@ impl Alternatives {
         self.0.is_empty()
             || self.0.iter().any(|all| all.iter().all(|keyword| text.contains(keyword.as_str())))
     }
-}
-
-/// Whether a keyword is part of a name in the chain, or of a Java name of the same failure.
-fn names(chain: &[&str], keyword: &str) -> bool {
-    let cause = chain.iter().rev().find_map(|name| java_names(name));
-    chain.iter().copied().chain(GENERAL_JAVA_NAMES).any(|name| name.contains(keyword))
-        || cause.is_some_and(|names| names.iter().any(|name| name.contains(keyword)))
-}
-
-/// Java names that every failure without an answer goes by.
-const GENERAL_JAVA_NAMES: [&str; 3] = ["java.io.IOException", "java.lang.Exception", "java.lang.Throwable"];
-
-/// The Java names of a failure by its innermost cause. The outer names have none of their own:
-/// an unknown host is also a `ConnectError` here, but never a `ConnectException` there.
-fn java_names(cause: &str) -> Option<&'static [&'static str]> {
-    Some(match cause {
-        "ConnectError" => &["java.net.ConnectException", "java.net.NoRouteToHostException"],
-        "ConnectionRefused" => {
-            &["java.net.ConnectException", "org.apache.http.conn.HttpHostConnectException"]
-        }
-        "ConnectTimeout" => &[
-            "java.net.ConnectException",
-            "java.net.SocketTimeoutException",
-            "java.net.http.HttpConnectTimeoutException",
-            "org.apache.http.conn.ConnectTimeoutException",
-            "java.util.concurrent.TimeoutException",
-        ],
-        "ReadTimeout" => &[
-            "java.net.SocketTimeoutException",
-            "java.net.http.HttpTimeoutException",
-            "java.util.concurrent.TimeoutException",
-        ],
-        "ConnectionReset" => &["java.net.SocketException"],
-        "ConnectionClosed" => &[
-            "java.net.SocketException",
-            "java.io.EOFException",
-            "java.nio.channels.ClosedChannelException",
-            "org.apache.http.NoHttpResponseException",
-        ],
-        "DnsError" => &["java.net.UnknownHostException"],
-        "TlsError" => &["javax.net.ssl.SSLException", "javax.net.ssl.SSLHandshakeException"],
-        "BodyError" => &["java.io.EOFException"],
-        "ProtocolError" => &["java.net.ProtocolException", "org.apache.http.ProtocolException"],
-        _ => return None,
-    })
 }

@@ -5,7 +5,7 @@ mod amqp;
 
 use std::cmp::{Ordering, Reverse};
 
-pub(super) use amqp::{AmqpMask, NoMask};
+pub(super) use amqp::{AmqpMask, NoMask, Parts};
 
 /// A name in which `*` stands for any letters, also none.
 #[derive(Clone, Debug, PartialEq, Eq)]

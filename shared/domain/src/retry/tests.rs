@@ -3,7 +3,9 @@
 
 mod callbacks;
 mod cycles;
+mod explain;
 mod faults;
+mod masks;
 mod rules;
 
 use super::*;

@@ -136,6 +136,41 @@ impl GiveUp {
     }
 }
 
+/// How far a cycle may still go by the present configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// How many retries the policy allows; none is any number.
+    pub max_attempts: Option<u32>,
+    /// No attempt begins after this moment, but for one that waits already. The bound of
+    /// a sequential order's queue is not in it.
+    pub ends_at: Timestamp,
+}
+
+impl ErrorPolicy {
+    /// How far a cycle of synchronous retries may still go.
+    #[must_use]
+    pub fn standing(&self, scenario: &str, cycle: &Cycle) -> Standing {
+        standing(&self.retries, self.duration_control, scenario, cycle)
+    }
+
+    /// How far an asynchronous cycle may still go.
+    #[must_use]
+    pub fn async_standing(&self, scenario: &str, cycle: &Cycle) -> Standing {
+        standing(&self.async_retries, self.duration_control, scenario, cycle)
+    }
+}
+
+fn standing(retries: &Retries, control: DurationControl, scenario: &str, cycle: &Cycle) -> Standing {
+    // The policy as it is now, since the next failure is judged by it.
+    let policy = most_specific(&retries.policies, scenario, cycle.class.as_str());
+    let general = retries.max_cycle_duration;
+    let most = policy.and_then(|policy| policy.max_duration).map_or(general, |most| most.min(general));
+    Standing {
+        max_attempts: policy.and_then(|policy| policy.max_attempts),
+        ends_at: after(cycle.started_at, most.saturating_add(left_out(control, cycle))),
+    }
+}
+
 /// Judges a failure of a synchronous request. `cycle` is what the order kept from the failure
 /// before, `dice` an even chance from 0 to 1.
 #[must_use]
@@ -164,11 +199,15 @@ pub fn on_async_failure(
 
 /// See [`ErrorPolicy::async_cycle_ends_at`].
 pub(super) fn ends_at(retries: &Retries, control: DurationControl, cycle: &Cycle) -> Timestamp {
-    let left_out = match control {
+    after(cycle.started_at, retries.max_cycle_duration.saturating_add(left_out(control, cycle)))
+}
+
+/// The time of a cycle that does not count against its limits.
+fn left_out(control: DurationControl, cycle: &Cycle) -> Duration {
+    match control {
         DurationControl::Total => Duration::ZERO,
         DurationControl::RunAndSuspending => cycle.suspended,
-    };
-    after(cycle.started_at, retries.max_cycle_duration.saturating_add(left_out))
+    }
 }
 
 fn judge(
@@ -208,10 +247,7 @@ fn next_attempt(
     let wished = failure.retry_after.map_or(Duration::ZERO, |wish| wish.min(MAX_RETRY_AFTER));
     let delay = policy.interval(cycle.attempts, dice).max(wished);
 
-    let spent = match control {
-        DurationControl::Total => elapsed(cycle.started_at, now),
-        DurationControl::RunAndSuspending => elapsed(cycle.started_at, now).saturating_sub(cycle.suspended),
-    };
+    let spent = elapsed(cycle.started_at, now).saturating_sub(left_out(control, &cycle));
     let spent_then = spent.saturating_add(delay);
     if policy.max_duration.is_some_and(|most| spent_then > most) {
         return Err(GiveUp::DurationExhausted);

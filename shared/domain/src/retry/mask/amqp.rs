@@ -7,6 +7,7 @@ use crate::document::nearest;
 /// A mask such as `%2F?exchange=orders&key=shop.*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::retry) struct AmqpMask {
+    text: String,
     vhost: Glob,
     exchange: Glob,
     key: Glob,
@@ -24,29 +25,13 @@ const FORM: &str = "write it like `/vhost?exchange=orders&key=shop.*`, the virtu
 impl AmqpMask {
     /// Reads a mask. What is left out stands for any; an empty exchange is the default one.
     pub(in crate::retry) fn parse(text: &str) -> Result<Self, NoMask> {
-        let (vhost, query) = text.split_once('?').unwrap_or((text, ""));
-        let mut mask = Self { vhost: vhost_mask(vhost)?, exchange: Glob::new("*"), key: Glob::new("*") };
-        let mut seen: Vec<&str> = Vec::new();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let Some((name, value)) = pair.split_once('=') else {
-                return Err(no_mask(format!("`{pair}` has no `=`"), FORM));
-            };
-            if seen.contains(&name) {
-                return Err(no_mask(format!("`{name}` occurs twice"), "give each once; a mask has stars"));
-            }
-            seen.push(name);
-            let glob = Glob::new(&decoded(value)?);
-            match name {
-                "exchange" => mask.exchange = glob,
-                "key" => mask.key = glob,
-                _ => {
-                    let hint = nearest(name, ["exchange", "key"])
-                        .map_or_else(|| FORM.to_owned(), |name| format!("did you mean `{name}`?"));
-                    return Err(NoMask { message: format!("unknown part `{name}`"), hint });
-                }
-            }
-        }
-        Ok(mask)
+        let Parts { vhost, exchange, key } = Parts::read(text)?;
+        let glob = |part: Option<String>| Glob::new(part.as_deref().unwrap_or("*"));
+        Ok(Self { text: text.to_owned(), vhost: glob(vhost), exchange: glob(exchange), key: glob(key) })
+    }
+
+    pub(in crate::retry) fn as_str(&self) -> &str {
+        &self.text
     }
 
     pub(in crate::retry) fn matches(&self, vhost: &str, exchange: &str, key: &str) -> bool {
@@ -69,14 +54,49 @@ impl AmqpMask {
     }
 }
 
+/// Where a message goes, or may go, written like a mask. `None` is what was left out.
+pub(in crate::retry) struct Parts {
+    pub(in crate::retry) vhost: Option<String>,
+    pub(in crate::retry) exchange: Option<String>,
+    pub(in crate::retry) key: Option<String>,
+}
+
+impl Parts {
+    pub(in crate::retry) fn read(text: &str) -> Result<Self, NoMask> {
+        let (vhost, query) = text.split_once('?').unwrap_or((text, ""));
+        let mut parts = Self { vhost: vhost_of(vhost)?, exchange: None, key: None };
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let Some((name, value)) = pair.split_once('=') else {
+                return Err(no_mask(format!("`{pair}` has no `=`"), FORM));
+            };
+            let part = match name {
+                "exchange" => &mut parts.exchange,
+                "key" => &mut parts.key,
+                _ => return Err(unknown(name)),
+            };
+            if part.is_some() {
+                return Err(no_mask(format!("`{name}` occurs twice"), "give each once; a mask has stars"));
+            }
+            *part = Some(decoded(value)?);
+        }
+        Ok(parts)
+    }
+}
+
+fn unknown(name: &str) -> NoMask {
+    let hint = nearest(name, ["exchange", "key"])
+        .map_or_else(|| FORM.to_owned(), |name| format!("did you mean `{name}`?"));
+    NoMask { message: format!("unknown part `{name}`"), hint }
+}
+
 /// `/a` and `a` are the virtual host `a`; `%2F`, `/%2F` and `/` alone are `/`, which every broker
 /// has; no text at all is any.
-fn vhost_mask(text: &str) -> Result<Glob, NoMask> {
+fn vhost_of(text: &str) -> Result<Option<String>, NoMask> {
     if text.is_empty() {
-        return Ok(Glob::new("*"));
+        return Ok(None);
     }
     let name = decoded(text.strip_prefix('/').unwrap_or(text))?;
-    Ok(Glob::new(if name.is_empty() { "/" } else { &name }))
+    Ok(Some(if name.is_empty() { "/".to_owned() } else { name }))
 }
 
 /// The text with its percent escapes read.

@@ -5,6 +5,7 @@
 
 mod action;
 pub mod check;
+mod context;
 mod mask;
 pub mod script;
 pub mod source;

@@ -9,6 +9,7 @@
 //! The stage never does I/O and never reads a clock: `now` and `dice` are arguments.
 
 mod call;
+mod course;
 mod end;
 mod need;
 mod outside;
@@ -28,7 +29,6 @@ pub use snapshot::{
 };
 pub use task::{ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT};
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,10 +38,10 @@ use serde_json::{Value, json};
 
 use super::script::Scripting;
 use super::value::{Context, Secrets};
-use super::{Action, Bounds, Event, Outcome, Scenario, State, StateId, StateKind};
+use super::{Bounds, Scenario, StateId};
 use crate::id::{RequestId, spelled};
 use crate::order::{Mode, OrderError, ScenarioStatus, Status};
-use crate::retry::{Cycle, ErrorPolicy};
+use crate::retry::ErrorPolicy;
 
 /// What the order is, for the stage: nothing here changes while it runs.
 #[derive(Clone, Debug)]
@@ -342,166 +342,6 @@ impl Stage {
     #[must_use]
     pub fn step(&self) -> &str {
         &self.scenario.state(self.state).name
-    }
-
-    /// One step of the present state.
-    fn go_on(&mut self, now: Timestamp) -> Option<Need> {
-        let scenario = self.scenario.clone();
-        let state = scenario.state(self.state);
-        match state.kind {
-            StateKind::Terminal => self.arrive(state),
-            StateKind::Sleeping => {
-                let until = self.rest_until.take().unwrap_or(now);
-                self.end.over(Then::Sleep { until });
-            }
-            StateKind::Waiting => {
-                let until = self.rest_until.take().unwrap_or(now);
-                self.end.over(Then::Wait { until, requests: self.awaited_requests() });
-            }
-            StateKind::Polling if self.cursor.poll.is_none() => self.begin_polling(state, now),
-            StateKind::Plain | StateKind::Polling => match state.actions.get(self.cursor.action) {
-                None => self.raise(Event::Success, now),
-                Some(action) => return self.perform(action, now),
-            },
-        }
-        None
-    }
-
-    fn begin_polling(&mut self, state: &State, now: Timestamp) {
-        // Only polling states come here, and each has its rhythm.
-        let Some(poll) = state.poll else { return self.raise(Event::Success, now) };
-        self.cursor.poll = Some(Polling { ends_at: later(now, poll.timeout), attempt: 1 });
-        if !poll.delay.is_zero() {
-            self.end.over(Then::Poll { at: later(now, poll.delay) });
-        }
-    }
-
-    /// What the order was woken for.
-    fn leave_rest(&mut self, wake: Wake, now: Timestamp) -> Option<Need> {
-        self.resting = None;
-        if wake == Wake::Call {
-            self.rest_again(now);
-            return None;
-        }
-        self.cursor.rest = None;
-        if self.cursor.from_entry_point {
-            self.repeat_from_entry_point(now);
-            return None;
-        }
-        match (self.scenario.state(self.state).kind, wake) {
-            (StateKind::Sleeping, _) => self.raise(Event::Timeout, now),
-            (StateKind::Waiting, Wake::Callback) => self.leave_wait(Event::Callback, now),
-            (StateKind::Waiting, _) => self.leave_wait(Event::Timeout, now),
-            (StateKind::Plain, _) if self.cursor.awaiting.is_some() => return self.take_awaited(wake, now),
-            // A retry and a polling go on at the action under the cursor.
-            (StateKind::Plain | StateKind::Polling | StateKind::Terminal, _) => {}
-        }
-        None
-    }
-
-    /// The action under the cursor: of the call that is being handled, or of the state.
-    fn present<'s>(&self, scenario: &'s Scenario) -> Option<&'s Action> {
-        let actions = match &self.cursor.call {
-            Some(call) => scenario.handler(&call.name).map_or(&[][..], |handler| &handler.actions),
-            None => &scenario.state(self.state).actions,
-        };
-        actions.get(self.position())
-    }
-
-    fn position(&self) -> usize {
-        self.cursor.call.as_ref().map_or(self.cursor.action, |call| call.action)
-    }
-
-    fn go_on_at(&mut self, action: usize) {
-        match &mut self.cursor.call {
-            Some(call) => call.action = action,
-            None => self.cursor.action = action,
-        }
-    }
-
-    fn cycle(&self) -> Option<&Cycle> {
-        match &self.cursor.call {
-            Some(call) => call.cycle.as_ref(),
-            None => self.cursor.cycle.as_ref(),
-        }
-    }
-
-    fn retrying_since(&self) -> Option<Timestamp> {
-        self.cursor.call.as_ref().map_or(self.cursor.retrying_since, |call| call.retrying_since)
-    }
-
-    fn set_cycle(&mut self, cycle: Option<Cycle>, since: Option<Timestamp>) {
-        match &mut self.cursor.call {
-            Some(call) => (call.cycle, call.retrying_since) = (cycle, since),
-            None => (self.cursor.cycle, self.cursor.retrying_since) = (cycle, since),
-        }
-    }
-
-    fn enter(&mut self, state: StateId) {
-        self.state = state;
-        self.cursor.visit += 1;
-        self.cursor.action = 0;
-        self.cursor.hand_out = 0;
-        self.cursor.poll = None;
-        self.cursor.awaiting = None;
-        self.cursor.parallel_done.clear();
-        let state = self.scenario.state(state);
-        self.cursor.state = Some(state.name.clone());
-        if state.entry_point {
-            self.cursor.entry_point =
-                Some(EntryPoint { state: state.name.clone(), visit: self.cursor.visit });
-            self.end.entry_point(&state.name);
-        }
-    }
-
-    fn raise(&mut self, event: Event, now: Timestamp) {
-        let from = self.scenario.state(self.state);
-        let Some(to) = from.target_of(event) else {
-            let message = format!("state `{}` has no transition for event `{event}`", from.name);
-            self.end.over(Then::End {
-                status: Status::Fail,
-                scenario_status: ScenarioStatus::Failed,
-                error: Some(OrderError { class: Some("scenario.incomplete".into()), message }),
-            });
-            return;
-        };
-        self.go(event.as_str().into(), to, now);
-    }
-
-    /// Moves the order to another state.
-    fn go(&mut self, event: Cow<'static, str>, to: StateId, now: Timestamp) {
-        let from = self.scenario.state(self.state);
-        if Self::ends_async_cycle(from.kind, &event) {
-            self.cursor.async_cycle = None;
-            self.cursor.async_state = None;
-        }
-        self.cursor.cycle = None;
-        self.cursor.retrying_since = None;
-        let to_name = self.scenario.state(to).name.clone();
-        self.end.transition(&from.name, event, &to_name, now);
-        let bound = self.settings.bounds.max_transitions_per_stage;
-        if self.end.transitions() > bound {
-            self.end.over(Then::End {
-                status: Status::Fail,
-                scenario_status: ScenarioStatus::Failed,
-                error: Some(OrderError {
-                    class: Some("scenario.loop".into()),
-                    message: format!("more than {bound} transitions without a suspension"),
-                }),
-            });
-            return;
-        }
-        self.enter(to);
-    }
-
-    fn arrive(&mut self, state: &State) {
-        let target = self.scenario.targets.contains(&self.state);
-        let (status, error) = match state.outcome {
-            Outcome::Success => (Status::Success, None),
-            Outcome::Fail => (Status::Fail, self.end.last_error()),
-        };
-        let scenario_status = if target { ScenarioStatus::Target } else { ScenarioStatus::Failed };
-        self.end.over(Then::End { status, scenario_status, error });
     }
 
     fn finished(&mut self) -> StageEnd {

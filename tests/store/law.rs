@@ -6,8 +6,8 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{OrderNo, Pass};
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::order::{Priority, Status};
-use pagurus_store::amend::{self, Repairing, Starts, Updating};
-use pagurus_store::control::{self, Ending, Reopening};
+use pagurus_store::amend::{self, Reopening, Repairing, Starts, Updating};
+use pagurus_store::control::{self, Ending};
 use pagurus_store::orders;
 use serde_json::{Value, json};
 
@@ -227,7 +227,7 @@ async fn reopen_as(ground: &Ground, subject: &Subject, cause: Cause) -> bool {
         source: "test",
         detail: "{}".to_owned(),
     };
-    control::reopen(&tx, &order, &new).await.unwrap();
+    amend::reopen(&tx, &order, &new).await.unwrap();
     tx.commit().await.unwrap();
     true
 }

@@ -11,7 +11,8 @@ use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::news;
-use pagurus_store::control::{self, Ended, Ending, Locked, Place, Reopening};
+use pagurus_store::amend::{self, Reopening};
+use pagurus_store::control::{self, Ended, Ending, Locked, Place};
 use pagurus_store::{Error, Tx, stages};
 use pagurus_wire::message::{Left, News, OutboxNews, Ready, news as key};
 use pagurus_wire::problem::{Problem, Type};
@@ -279,7 +280,7 @@ async fn reopen(
         source,
         detail: detail.to_string(),
     };
-    Ok(Ok(news::of_stage(&control::reopen(tx, order, &reopening).await?)))
+    Ok(Ok(news::of_stage(&amend::reopen(tx, order, &reopening).await?)))
 }
 
 async fn stored_vars(tx: &Tx<'_>, order: &Locked) -> Result<Map<String, Value>, Error> {

@@ -11,8 +11,8 @@ use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::news;
-use pagurus_store::amend::{self, Repairing, Starts, Updated, Updating};
-use pagurus_store::control::{self, Locked, Place, Reopening};
+use pagurus_store::amend::{self, Reopening, Repairing, Starts, Updated, Updating};
+use pagurus_store::control::{self, Locked, Place};
 use pagurus_store::stages::ReadyStage;
 use pagurus_store::{Error, Tx, dependencies};
 use pagurus_wire::message::{DueNews, Left, News, news as key};
@@ -137,7 +137,7 @@ async fn go_on(
             source,
             detail,
         };
-        return control::reopen(tx, order, &reopening).await;
+        return amend::reopen(tx, order, &reopening).await;
     }
     let state = scenario.state_named(&asked.state);
     let distance = state.and_then(|state| scenario.distance_to_target(state));

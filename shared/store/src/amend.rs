@@ -1,13 +1,17 @@
-//! Changes of one locked order by hand: a repair (ORD-23), an update before it goes on (ORD-27).
+//! Changes of one locked order by hand: a restart (ORD-22), a repair (ORD-23), an update before it goes
+//! on (ORD-27).
 //!
 //! A claim reads parameters as they were when it began. So whatever changes an order that is ready
 //! makes its readiness another one, with the next number: a claim that waits for the lock finds
 //! its own gone, and the dispatcher hands out the new one.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Priority;
+use pagurus_domain::scenario::stage::Wake;
 
 use crate::control::{Locked, Place};
 use crate::orders::word;
@@ -19,6 +23,16 @@ statements! {
     SAVE_CONTEXT = "
         INSERT INTO contexts (order_no, snapshot) VALUES ($1, $2)
         ON CONFLICT (order_no) DO UPDATE SET snapshot = excluded.snapshot";
+    DROP_CONTEXT = "DELETE FROM contexts WHERE order_no = $1";
+    REOPEN = "
+        UPDATE orders
+           SET status = 'reopen', scenario_status = 'undefined', life = life + 1, visited = 0, distance = NULL,
+               started_at = NULL, finished_at = NULL, updated_at = now(), result = NULL, message = NULL,
+               error_class = NULL, error_message = NULL, start_deadline = $2, step = NULL
+         WHERE no = $1";
+    SET_DEADLINE = "
+        INSERT INTO deadlines (order_no, kind, at) VALUES ($1, $2, $3)
+        ON CONFLICT (order_no, kind) DO UPDATE SET at = excluded.at";
     DROP_DUE = "DELETE FROM due WHERE order_no = $1";
     DROP_READY = "DELETE FROM ready WHERE order_no = $1";
     REPAIR = "
@@ -37,6 +51,57 @@ statements! {
     POSTPONE = "
         INSERT INTO due (order_no, stream, due_at) VALUES ($1, 6, $2)
         ON CONFLICT (order_no) DO UPDATE SET due_at = excluded.due_at WHERE due.stream = 6";
+}
+
+/// How a locked order begins a new life.
+#[derive(Clone, Debug)]
+pub struct Reopening<'a> {
+    /// Position and variables to begin with, as JSON; none begins at the initial state.
+    pub snapshot: Option<String>,
+    /// Changed parameters, as JSON.
+    pub params: Option<String>,
+    /// Latest start of the new life.
+    pub start_deadline: Option<Timestamp>,
+    /// Longest life.
+    pub process_timeout: Option<Duration>,
+    /// Kind of the event in the history.
+    pub kind: &'a str,
+    /// Who or what causes it.
+    pub source: &'a str,
+    /// More for the history, as JSON.
+    pub detail: String,
+}
+
+/// Begins a new life of a locked, final order.
+///
+/// # Errors
+/// The database fails.
+pub async fn reopen(tx: &Tx<'_>, order: &Locked, new: &Reopening<'_>) -> Result<ReadyStage> {
+    let no = order.no.0;
+    requests::cancel(tx, &[no]).await?;
+    match &new.snapshot {
+        Some(snapshot) => tx.execute(&tx.prepare_cached(SAVE_CONTEXT).await?, &[&no, snapshot]).await?,
+        None => tx.execute(&tx.prepare_cached(DROP_CONTEXT).await?, &[&no]).await?,
+    };
+    if let Some(params) = &new.params {
+        tx.execute(&tx.prepare_cached(REPLACE_PARAMS).await?, &[&no, params]).await?;
+    }
+    tx.execute(&tx.prepare_cached(REOPEN).await?, &[&no, &new.start_deadline]).await?;
+    let process = new.process_timeout.and_then(|timeout| order.now.checked_add(timeout).ok());
+    for (kind, at) in [("start", new.start_deadline), ("process", process)] {
+        if let Some(at) = at {
+            tx.execute(&tx.prepare_cached(SET_DEADLINE).await?, &[&no, &kind, &at]).await?;
+        }
+    }
+    history::append(tx, order.no, new.kind, new.source, &new.detail).await?;
+    if let Some(queue) = order.queue.as_deref() {
+        let positions = queues::take_positions(tx, &[queue]).await?;
+        queues::enqueue(tx, &[no], &[queue], &positions).await?;
+    }
+    let mut stages = due::make_ready(tx, &[(no, None)], Wake::Start.as_str(), None, None).await?;
+    let mut stage = stages.pop().ok_or(Error::Contended)?;
+    stage.woken = false;
+    Ok(stage)
 }
 
 /// Where a stuck order goes on within its life.
@@ -87,7 +152,7 @@ pub async fn repair(tx: &Tx<'_>, order: &Locked, new: &Repairing<'_>) -> Result<
     .await?;
     history::append(tx, order.no, "repaired", new.source, &new.detail).await?;
     due::rejoin_queues(tx, &[no]).await?;
-    let mut stages = due::make_ready(tx, &[(no, None)], "start", None, None).await?;
+    let mut stages = due::make_ready(tx, &[(no, None)], Wake::Start.as_str(), None, None).await?;
     stages.pop().ok_or(Error::Contended)
 }
 

@@ -3,8 +3,6 @@
 //! Each begins with a lock on the order and on its place, so that what is decided in between
 //! holds until the commit.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use pagurus_domain::id::{Incarnation, OrderNo, Pass, ScenarioNo};
 use pagurus_domain::order::notification::Content;
@@ -17,7 +15,7 @@ use crate::orders::word;
 use crate::outbox::{self, NewNotification};
 use crate::sql::statements;
 use crate::stages::ReadyStage;
-use crate::{Error, Result, Tx, calls, dependencies, due, history, queues, requests};
+use crate::{Error, Result, Tx, calls, dependencies, history, queues, requests};
 
 statements! {
     FIND = "SELECT no FROM orders WHERE id = $1";
@@ -34,27 +32,13 @@ statements! {
     DROP_READY = "DELETE FROM ready WHERE order_no = $1";
     DROP_DUE = "DELETE FROM due WHERE order_no = $1";
     DROP_DEADLINES = "DELETE FROM deadlines WHERE order_no = $1";
-    DROP_CONTEXT = "DELETE FROM contexts WHERE order_no = $1";
-    SAVE_CONTEXT = "
-        INSERT INTO contexts (order_no, snapshot) VALUES ($1, $2)
-        ON CONFLICT (order_no) DO UPDATE SET snapshot = excluded.snapshot";
     READ_CONTEXT = "SELECT snapshot FROM contexts WHERE order_no = $1";
     READ_PARAMS = "SELECT params FROM payloads WHERE order_no = $1";
-    REPLACE_PARAMS = "UPDATE payloads SET params = $2 WHERE order_no = $1";
     END = "
         UPDATE orders
            SET status = $2, scenario_status = $3, attempt = greatest(attempt, $4), finished_at = now(), updated_at = now(),
                error_class = $5, error_message = $6
          WHERE no = $1";
-    REOPEN = "
-        UPDATE orders
-           SET status = 'reopen', scenario_status = 'undefined', life = life + 1, visited = 0, distance = NULL,
-               started_at = NULL, finished_at = NULL, updated_at = now(), result = NULL, message = NULL,
-               error_class = NULL, error_message = NULL, start_deadline = $2, step = NULL
-         WHERE no = $1";
-    SET_DEADLINE = "
-        INSERT INTO deadlines (order_no, kind, at) VALUES ($1, $2, $3)
-        ON CONFLICT (order_no, kind) DO UPDATE SET at = excluded.at";
     OVERDUE = "
         SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
           FROM running WHERE deadline_at < statement_timestamp()
@@ -303,57 +287,6 @@ pub async fn end_life(tx: &Tx<'_>, order: &Locked, ending: &Ending<'_>) -> Resul
     }
     let ready = if order.awaited { dependencies::ended(tx, &[no]).await? } else { Vec::new() };
     Ok(Ended { notified: notification.is_some(), ready })
-}
-
-/// How a locked order begins a new life.
-#[derive(Clone, Debug)]
-pub struct Reopening<'a> {
-    /// Position and variables to begin with, as JSON; none begins at the initial state.
-    pub snapshot: Option<String>,
-    /// Changed parameters, as JSON.
-    pub params: Option<String>,
-    /// Latest start of the new life.
-    pub start_deadline: Option<Timestamp>,
-    /// Longest life.
-    pub process_timeout: Option<Duration>,
-    /// Kind of the event in the history.
-    pub kind: &'a str,
-    /// Who or what causes it.
-    pub source: &'a str,
-    /// More for the history, as JSON.
-    pub detail: String,
-}
-
-/// Begins a new life of a locked, final order.
-///
-/// # Errors
-/// The database fails.
-pub async fn reopen(tx: &Tx<'_>, order: &Locked, new: &Reopening<'_>) -> Result<ReadyStage> {
-    let no = order.no.0;
-    requests::cancel(tx, &[no]).await?;
-    match &new.snapshot {
-        Some(snapshot) => tx.execute(&tx.prepare_cached(SAVE_CONTEXT).await?, &[&no, snapshot]).await?,
-        None => tx.execute(&tx.prepare_cached(DROP_CONTEXT).await?, &[&no]).await?,
-    };
-    if let Some(params) = &new.params {
-        tx.execute(&tx.prepare_cached(REPLACE_PARAMS).await?, &[&no, params]).await?;
-    }
-    tx.execute(&tx.prepare_cached(REOPEN).await?, &[&no, &new.start_deadline]).await?;
-    let process = new.process_timeout.and_then(|timeout| order.now.checked_add(timeout).ok());
-    for (kind, at) in [("start", new.start_deadline), ("process", process)] {
-        if let Some(at) = at {
-            tx.execute(&tx.prepare_cached(SET_DEADLINE).await?, &[&no, &kind, &at]).await?;
-        }
-    }
-    history::append(tx, order.no, new.kind, new.source, &new.detail).await?;
-    if let Some(queue) = order.queue.as_deref() {
-        let positions = queues::take_positions(tx, &[queue]).await?;
-        queues::enqueue(tx, &[no], &[queue], &positions).await?;
-    }
-    let mut stages = due::make_ready(tx, &[(no, None)], Wake::Start.as_str(), None, None).await?;
-    let mut stage = stages.pop().ok_or(Error::Contended)?;
-    stage.woken = false;
-    Ok(stage)
 }
 
 /// The stored position and variables of a locked order, as JSON.

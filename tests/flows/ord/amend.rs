@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use pagurus_harness::env::STOP_TIMEOUT;
 use pagurus_harness::nodes::Role;
 use pagurus_harness::world::program::Program;
 use serde_json::{Value, json};
 
 use crate::err::policy;
 use crate::installation::{Installation, LOG, asking, call, callers, until};
+use crate::ord::dependencies::callback_path;
 
 const SLEEPER: &str = "initialState: s\nstates:\n  s: {actions: [{sleep: {for: 1h}}], on: {sleep: z}}\n  \
                        z: {kind: sleeping, on: {timeout: tell}}\n  tell:\n    entryPoint: true\n    actions:\n      \
@@ -41,13 +43,17 @@ async fn ord_23_a_clone_is_like_the_old_order_but_for_what_is_said() {
         assert_eq!(one[key], two[key], "{key}");
     }
     assert!(two["startDeadline"].is_string(), "{two}");
-    let body = json!({"id": "new", "params": {"n": 2}, "queue": null, "mode": "parallel", "notify": null});
+    let body = json!({"id": "new", "params": {"n": 2}, "queue": null, "mode": "parallel", "notify": null,
+        "reason": "once more"});
     assert_eq!(engine.act("old", "clone", &body).await.status, 201);
     let new = engine.reach("new", "success").await;
     assert_eq!(
         (&new["params"], &new["queue"], &new["notify"]),
         (&json!({"n": 2}), &Value::Null, &Value::Null)
     );
+    let events = engine.part("new", "events").await;
+    let event = events.as_array().unwrap().iter().find(|event| event["kind"] == "cloned").unwrap();
+    assert_eq!(event["payload"], json!({"from": "old", "reason": "once more"}));
     // A clone with an id is as idempotent as any registration.
     assert_eq!(engine.act("old", "clone", &body).await.status, 200);
     assert_eq!(engine.act("old", "clone", &json!({"id": "new", "params": {"n": 3}})).await.status, 409);
@@ -70,13 +76,15 @@ async fn ord_23_a_stuck_order_goes_on_from_where_it_is_put() {
     engine.world().program(Program::at("/down").fail(1000, 503));
     engine.world().program(Program::at("/hang").delayed(Duration::from_secs(2)));
     engine.scenario("sleep", SLEEPER).await;
-    let tell = "  after:\n    actions:\n      - http: {method: POST, url: \"${config.demo}/tell\", body: {order: \"${order.id}\", v: \"${vars.v}\"}}\n";
-    engine.scenario("wait", &asking("/silent", "10m").replace("  after:\n    actions:\n", tell)).await;
+    let answer = r#"/after", body: {order: "${order.id}", answer: "${callbacks.answer.body}"}"#;
+    let tell = r#"/tell", body: {order: "${order.id}", v: "${vars.v}"}"#;
+    engine.scenario("wait", &asking("/silent", "10m").replace(answer, tell)).await;
     engine.actions("retry", &call("/down")).await;
     engine.actions("running", &call("/hang")).await;
     engine.actions("fail", "- script: 'fail(\"no\", \"x\")'").await;
 
-    let sequential = json!({"id": "sleep", "scenario": "sleep", "mode": "sequential", "queue": "q"});
+    let sequential =
+        json!({"id": "sleep", "scenario": "sleep", "params": {"n": 1}, "mode": "sequential", "queue": "q"});
     engine.accepted(sequential).await;
     engine.accepted(json!({"id": "wait", "scenario": "wait", "mode": "sequential", "queue": "w"})).await;
     engine.accepted(json!({"id": "behind", "scenario": "wait", "mode": "sequential", "queue": "w"})).await;
@@ -97,7 +105,7 @@ async fn ord_23_a_stuck_order_goes_on_from_where_it_is_put() {
     engine.reach("behind", "wait").await;
     let requests = engine.part("wait", "requests").await;
     assert_eq!(requests[0]["status"], "canceled", "{requests}");
-    let late = format!("/v1/callbacks/{}", requests[0]["id"].as_str().unwrap());
+    let late = callback_path(&engine, "wait");
     assert_eq!(engine.post(&late, &json!({})).await.unwrap().body["status"], "late");
 
     // From an error that is retried, at the very action; from a failure in a life of its own.
@@ -151,7 +159,7 @@ async fn ord_27_an_order_that_does_not_run_can_be_changed() {
     let refused = patch(&engine, "running", json!({"priority": "high"})).await;
     assert_eq!((refused.status, &refused.body["orderStatus"]), (409, &json!("running")), "{refused:?}");
     engine.reach("running", "success").await;
-    engine.node(Role::Worker).kill().await.unwrap();
+    engine.node(Role::Worker).stop(STOP_TIMEOUT).await.unwrap();
     engine.nodes.retain(|node| node.spec.role != Role::Worker);
 
     engine.accepted(json!({"id": "fresh", "scenario": "quick", "params": {"n": 1}, "priority": "low"})).await;

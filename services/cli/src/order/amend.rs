@@ -26,6 +26,9 @@ pub(crate) struct CloneArguments {
     /// Any other fields of the new order: a JSON object, or @FILE; null leaves a field out
     #[arg(long, value_name = "JSON")]
     with: Option<String>,
+    /// Why, for the history
+    #[arg(long)]
+    reason: Option<String>,
 }
 
 /// Where a stuck order is to go on.
@@ -93,6 +96,9 @@ pub(super) async fn clone(
     }
     if let Some(params) = &arguments.params {
         body.insert("params".to_owned(), Value::Object(input::params_of(params)?));
+    }
+    if let Some(reason) = &arguments.reason {
+        body.insert("reason".to_owned(), json!(reason));
     }
     let reply = client.post(&order_path(&arguments.id, "clone"), &Value::Object(body)).await?;
     if screen.json {

@@ -3,9 +3,11 @@
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, Response};
+use axum::http::{HeaderMap, Response, StatusCode};
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::amendment::{Repair, Update};
+use pagurus_runtime::node::chain;
+use pagurus_store::history;
 use pagurus_store::orders::{self, OrderView as Row};
 use pagurus_wire::order::{OrderView, StatusView};
 use pagurus_wire::problem::{Problem, Type};
@@ -76,6 +78,7 @@ pub(super) async fn clone(
     .await
     .map_err(|error| store_problem(&intake.host, "clone", &error))?
     .ok_or_else(|| not_found(&id))?;
+    let reason = changes.remove("reason");
     let mut order = pre_filled(&row, &intake.rules.flow_attributes);
     order.append(&mut changes);
     // Taken away is what the body names as null.
@@ -83,7 +86,25 @@ pub(super) async fn clone(
     if !order.contains_key("id") {
         order.insert("id".into(), generated(&row.id).into());
     }
-    register_one(&intake, register::read_value(&Value::Object(order))?, &headers).await
+    let request = register::read_value(&Value::Object(order))?;
+    let made = request.id.clone();
+    let answer = register_one(&intake, request, &headers).await?;
+    if answer.status() == StatusCode::CREATED {
+        let detail = json!({"from": id, "reason": reason}).to_string();
+        if let Err(error) = note_origin(&intake, &made, &detail).await {
+            // The order is there and runs; only where it came from is not told.
+            tracing::warn!(order = made, error = chain(&error), "the origin of a clone could not be noted");
+        }
+    }
+    Ok(answer)
+}
+
+async fn note_origin(intake: &Intake, id: &str, detail: &str) -> Result<(), pagurus_store::Error> {
+    let mut client = intake.host.store.api().await?;
+    let Some(row) = orders::view(&client, id).await? else { return Ok(()) };
+    let tx = client.transaction().await?;
+    history::append(&tx, row.no, "cloned", SOURCE, detail).await?;
+    Ok(tx.commit().await?)
 }
 
 /// A registration that would make the same order again, without its id, and without when it was to

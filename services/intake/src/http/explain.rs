@@ -23,7 +23,10 @@ pub(super) async fn explain(client: &Client, row: &Row, cycles: &Cycles) -> Resu
         _ => match (row.ready_since, row.due_at) {
             (Some(since), _) => ready(client, row, since).await?,
             (None, Some(due)) => suspended(client, row, due, cycles).await?,
-            (None, None) => waiting(client, row).await?,
+            (None, None) if row.status == Status::Postponed => waiting(client, row).await?,
+            (None, None) => {
+                "it has neither a place among what may run nor a timer; recovery looks at it".into()
+            }
         },
     };
     Ok(Explanation { id: row.id.clone(), status: row.status.to_string(), explanation })

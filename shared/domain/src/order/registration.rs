@@ -5,6 +5,7 @@
 
 mod after;
 mod digest;
+mod lifecycle;
 mod storable;
 
 use std::time::Duration;
@@ -20,6 +21,8 @@ use crate::id::ScenarioNo;
 use crate::scenario::Scenario;
 
 pub use digest::digest;
+use lifecycle::Lifecycle;
+pub(super) use lifecycle::start_at;
 pub use storable::unstorable;
 
 /// Longest id of an order, in bytes of UTF-8.
@@ -44,7 +47,6 @@ const KEYS: &[&str] = &[
     "notify",
     "lifecycle",
 ];
-const LIFECYCLE_KEYS: &[&str] = &["startAt", "periodToStart", "after"];
 
 /// What a client asks for, well-formed, not yet held against its scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -339,56 +341,6 @@ impl Reader<'_> {
             }
         }
     }
-
-    fn lifecycle(&mut self) -> Lifecycle {
-        let Some(lifecycle) = self.object("lifecycle") else { return Lifecycle::default() };
-        for key in lifecycle.keys().filter(|key| !LIFECYCLE_KEYS.contains(&key.as_str())) {
-            self.fault(&format!("/lifecycle/{}", escape(key)), "is not a field of lifecycle");
-        }
-        let start_at = match lifecycle.get("startAt").map(start_at) {
-            Some(Err(found)) => {
-                self.faults.push(found);
-                None
-            }
-            Some(Ok(start_at)) => start_at,
-            None => None,
-        };
-        let after = lifecycle.get("after").filter(|value| !value.is_null()).map_or_else(Vec::new, |value| {
-            let id = self.map.get("id").and_then(Value::as_str);
-            after::read(value, id).unwrap_or_else(|mut found| {
-                self.faults.append(&mut found);
-                Vec::new()
-            })
-        });
-        let period_to_start =
-            lifecycle.get("periodToStart").filter(|value| !value.is_null()).and_then(|value| {
-                let seconds = value.as_u64().filter(|seconds| (1..=u64::from(u32::MAX)).contains(seconds));
-                if seconds.is_none() {
-                    self.fault("/lifecycle/periodToStart", "must be a whole number of seconds from 1 up");
-                }
-                seconds.map(Duration::from_secs)
-            });
-        Lifecycle { start_at, period_to_start, after }
-    }
-}
-
-/// The `lifecycle` part of a registration.
-#[derive(Default)]
-struct Lifecycle {
-    start_at: Option<Timestamp>,
-    period_to_start: Option<Duration>,
-    after: Vec<Precondition>,
-}
-
-/// Reads `lifecycle.startAt`; null is none.
-pub(super) fn start_at(value: &Value) -> Result<Option<Timestamp>, Fault> {
-    if value.is_null() {
-        return Ok(None);
-    }
-    let parsed = value.as_str().and_then(|text| text.parse::<Timestamp>().ok());
-    parsed.map(Some).ok_or_else(|| {
-        fault("/lifecycle/startAt", "must be a time with offset, like 2026-12-01T00:00:00+03:00")
-    })
 }
 
 /// Text without control characters, not empty, of bounded length.

@@ -4,7 +4,6 @@
 //! A string that is one `${…}` keeps the type of its value.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -310,6 +309,8 @@ fn located(message: &str, text: &str, offset: usize) -> CompileError {
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::super::script::Limits;
+    use std::sync::Arc;
+
     use super::*;
     use serde_json::json;
 

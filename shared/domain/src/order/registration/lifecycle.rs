@@ -1,0 +1,67 @@
+//! `lifecycle`: reads when an order may start, and what it waits for.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{Reader, after, escape, fault};
+use crate::document::Fault;
+use crate::order::dependency::Precondition;
+
+const KEYS: &[&str] = &["startAt", "periodToStart", "after"];
+
+/// The `lifecycle` part of a registration.
+#[derive(Default)]
+pub(super) struct Lifecycle {
+    /// Not before.
+    pub start_at: Option<Timestamp>,
+    /// Longest time between sending and start.
+    pub period_to_start: Option<Duration>,
+    /// Orders that must have ended before.
+    pub after: Vec<Precondition>,
+}
+
+/// Reads `lifecycle.startAt`; null is none.
+pub(in crate::order) fn start_at(value: &Value) -> Result<Option<Timestamp>, Fault> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let parsed = value.as_str().and_then(|text| text.parse::<Timestamp>().ok());
+    parsed.map(Some).ok_or_else(|| {
+        fault("/lifecycle/startAt", "must be a time with offset, like 2026-12-01T00:00:00+03:00")
+    })
+}
+
+impl Reader<'_> {
+    pub(super) fn lifecycle(&mut self) -> Lifecycle {
+        let Some(lifecycle) = self.object("lifecycle") else { return Lifecycle::default() };
+        for key in lifecycle.keys().filter(|key| !KEYS.contains(&key.as_str())) {
+            self.fault(&format!("/lifecycle/{}", escape(key)), "is not a field of lifecycle");
+        }
+        let start_at = match lifecycle.get("startAt").map(start_at) {
+            Some(Err(found)) => {
+                self.faults.push(found);
+                None
+            }
+            Some(Ok(start_at)) => start_at,
+            None => None,
+        };
+        let after = lifecycle.get("after").filter(|value| !value.is_null()).map_or_else(Vec::new, |value| {
+            let id = self.map.get("id").and_then(Value::as_str);
+            after::read(value, id).unwrap_or_else(|mut found| {
+                self.faults.append(&mut found);
+                Vec::new()
+            })
+        });
+        let period_to_start =
+            lifecycle.get("periodToStart").filter(|value| !value.is_null()).and_then(|value| {
+                let seconds = value.as_u64().filter(|seconds| (1..=u64::from(u32::MAX)).contains(seconds));
+                if seconds.is_none() {
+                    self.fault("/lifecycle/periodToStart", "must be a whole number of seconds from 1 up");
+                }
+                seconds.map(Duration::from_secs)
+            });
+        Lifecycle { start_at, period_to_start, after }
+    }
+}

@@ -4,9 +4,12 @@
 //! interpreter relies on it: names resolve, every event has its transition, scripts compile.
 
 pub mod check;
+pub mod diff;
+pub mod graph;
 pub mod script;
 pub mod source;
 pub mod stage;
+pub mod trial;
 pub mod value;
 
 use std::collections::BTreeSet;

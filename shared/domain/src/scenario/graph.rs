@@ -1,0 +1,82 @@
+//! A workflow as a picture: SVG for pages and files, Mermaid for texts that draw it themselves
+//! (SCN-13).
+//!
+//! The same scenario always gives the same picture. A picture holds no script and fetches nothing;
+//! every text of the scenario is escaped.
+
+mod layout;
+mod mermaid;
+mod svg;
+
+use super::{Event, Scenario, StateId};
+
+/// Draws the workflow as an SVG document that works on light and on dark pages.
+///
+/// Shapes tell the kind of a state, colours tell its end: green is a target, red a failure. A bar
+/// at the left marks an entry point.
+#[must_use]
+pub fn svg(scenario: &Scenario) -> String {
+    svg::draw(scenario)
+}
+
+/// Writes the workflow as a Mermaid state diagram.
+#[must_use]
+pub fn mermaid(scenario: &Scenario) -> String {
+    mermaid::write(scenario)
+}
+
+/// A way from state to state, with all events that lead along it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Way {
+    from: usize,
+    to: usize,
+    events: Vec<Event>,
+}
+
+impl Way {
+    /// The events as the label of an arrow.
+    fn label(&self) -> String {
+        let words: Vec<String> = self.events.iter().map(ToString::to_string).collect();
+        words.join(", ")
+    }
+}
+
+/// All ways, in the order of the states and of their events.
+fn ways(scenario: &Scenario) -> Vec<Way> {
+    let mut ways: Vec<Way> = Vec::new();
+    for (from, state) in scenario.states.iter().enumerate() {
+        for (event, StateId(to)) in &state.on {
+            match ways.iter_mut().find(|way| way.from == from && way.to == *to) {
+                Some(way) => way.events.push(*event),
+                None => ways.push(Way { from, to: *to, events: vec![*event] }),
+            }
+        }
+    }
+    ways
+}
+
+/// What a terminal state means for the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tone {
+    /// No end at all.
+    Between,
+    /// A target.
+    Target,
+    /// Another success.
+    End,
+    /// A failure.
+    Fail,
+}
+
+fn tone(scenario: &Scenario, at: usize) -> Tone {
+    let state = &scenario.states[at];
+    match (state.kind, state.outcome) {
+        (super::StateKind::Terminal, super::Outcome::Fail) => Tone::Fail,
+        (super::StateKind::Terminal, _) if scenario.targets.contains(&StateId(at)) => Tone::Target,
+        (super::StateKind::Terminal, _) => Tone::End,
+        _ => Tone::Between,
+    }
+}
+
+#[cfg(test)]
+mod tests;

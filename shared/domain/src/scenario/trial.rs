@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{Bounds, Method, Scenario};
 use crate::document::{Fault, Position};
@@ -61,7 +61,6 @@ struct Ordered {
 /// A line of the table: to whom it answers, what, and how often.
 #[derive(Debug)]
 struct Rule {
-    at: Position,
     to: To,
     /// How often it may be used; none is any number.
     times: Option<u32>,
@@ -145,6 +144,27 @@ impl Outcome {
     #[must_use]
     pub fn passed(&self) -> bool {
         self.faults.is_empty()
+    }
+
+    /// The outcome as programs read it.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let fault = |fault: &Fault| {
+            json!({
+                "message": fault.message,
+                "hint": fault.hint,
+                "line": fault.at.map(|at| at.line),
+                "column": fault.at.map(|at| at.column),
+            })
+        };
+        let story = |moment: &Moment| json!({"after": spelled_duration(moment.after), "text": moment.text});
+        json!({
+            "test": self.name,
+            "passed": self.passed(),
+            "duration": spelled_duration(self.duration),
+            "faults": self.faults.iter().map(fault).collect::<Vec<_>>(),
+            "story": self.story.iter().map(story).collect::<Vec<_>>(),
+        })
     }
 }
 

@@ -1,31 +1,28 @@
 //! Plays an order from its registration to its end: every stage as a worker would run it, with the
 //! table in place of the world and a clock that jumps.
 
+mod asking;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::world::World;
-use super::{Ended, Made, Moment, Played, Reply, Rule, Trial};
+use super::{Ended, Moment, Played, Trial};
 use crate::document::Fault;
 use crate::id::RequestId;
 use crate::order::Mode;
 use crate::scenario::script::Scripting;
-use crate::scenario::stage::{
-    Answer, Facts, HttpCall, HttpFailure, LogLine, Need, Publication, Response, Settings, Snapshot, Stage,
-    StageEnd, Then, Wake,
-};
+use crate::scenario::stage::{Answer, Facts, LogLine, Need, Settings, Snapshot, Stage, StageEnd, Then, Wake};
 use crate::scenario::{Bounds, Scenario, StateKind};
 
 /// Stages after which an order is held to go round in a circle.
 const MAX_STAGES: u32 = 1000;
 /// Virtual time after which an order is held to have no end.
 const MAX_TIME: Duration = Duration::from_secs(20 * 365 * 24 * 3600);
-/// Requests of one order; beyond, it is a circle.
-const MAX_REQUESTS: usize = 10_000;
 /// Chance is always the same, so that a test is.
 const DICE: f64 = 0.5;
 /// What callback URLs begin with in tests.
@@ -196,90 +193,6 @@ impl Play<'_> {
         }
     }
 
-    fn http(&mut self, call: &HttpCall, step: &str) -> Going<Answer> {
-        let body = call.body.as_ref().map_or(Value::Null, |body| value_of(&body.bytes));
-        let line = format!("{} {}", call.method, call.url);
-        self.made(&line, &call.headers, &body)?;
-        let Some(rule) = self.world.http(call.method, &call.url, &body) else {
-            return Err(self.unanswered(&line, &body));
-        };
-        if let Some(timeout) = call.timeout.filter(|timeout| rule.after > *timeout) {
-            self.pass(timeout);
-            self.ask(step, format!("{line}: no answer within {}", super::spelled_duration(timeout)));
-            return Ok(failure(&["HttpError", "ReadTimeout"]));
-        }
-        self.expect_callback(rule);
-        self.pass(rule.after);
-        match &rule.reply {
-            Reply::Fails(chain) => {
-                self.ask(step, format!("{line}: {}", chain.join(" > ")));
-                Ok(failure(chain))
-            }
-            Reply::Response { status, headers, body } => {
-                self.ask(step, format!("{line}: {status}"));
-                Ok(Answer::Response(Response {
-                    status: *status,
-                    headers: headers.clone(),
-                    body: body.clone(),
-                    duration: rule.after,
-                }))
-            }
-            Reply::Published | Reply::Unroutable => Err(self.unanswered(&line, &body)),
-        }
-    }
-
-    fn publish(&mut self, message: &Publication, step: &str) -> Going<Answer> {
-        let body = value_of(&message.body);
-        let line = format!("amqp {} {}", message.exchange, message.key);
-        self.made(&line, &message.headers, &body)?;
-        let Some(rule) = self.world.amqp(&message.exchange, &message.key, &body) else {
-            return Err(self.unanswered(&line, &body));
-        };
-        self.expect_callback(rule);
-        self.pass(rule.after);
-        if matches!(rule.reply, Reply::Unroutable) {
-            self.ask(step, format!("{line}: unroutable"));
-            return Ok(Answer::Unpublished("the broker has no queue for it".to_owned()));
-        }
-        self.ask(step, format!("{line}: published"));
-        Ok(Answer::Published)
-    }
-
-    fn made(&mut self, line: &str, headers: &[(String, String)], body: &Value) -> Going<()> {
-        self.played.made.push(Made { line: line.to_owned(), headers: headers.to_vec(), body: body.clone() });
-        if self.played.made.len() > MAX_REQUESTS {
-            return Err(
-                self.fault(format!("the order goes round in a circle: more than {MAX_REQUESTS} requests"))
-            );
-        }
-        Ok(())
-    }
-
-    fn unanswered(&self, line: &str, body: &Value) -> Fault {
-        let mut body = if body.is_null() { String::new() } else { format!(" with body {body}") };
-        body.truncate(body.floor_char_boundary(300));
-        let fault = self.fault(format!("no answer is left for `{line}`{body}"));
-        fault.hint("add one under `answers`, or raise `times` of the one that is used up")
-    }
-
-    /// The callback of the request that is just sent; the same request is answered once.
-    fn expect_callback(&mut self, rule: &Rule) {
-        let (Some((id, name)), Some(callback)) = (self.registered.take(), &rule.callback) else {
-            return;
-        };
-        if self.coming.iter().any(|coming| coming.id == id) {
-            return;
-        }
-        let at = later(self.now, callback.after);
-        let value = json!({
-            "body": callback.body,
-            "headers": callback.headers,
-            "stepStatus": callback.step_status,
-            "receivedAt": at.to_string(),
-        });
-        self.coming.push(Coming { at, id, name, value, over: false });
-    }
-
     /// Hands over every callback that has come by now.
     fn deliver(&mut self) {
         self.coming.sort_by_key(|coming| coming.at);
@@ -403,20 +316,6 @@ impl Play<'_> {
 
 fn said(start: Timestamp, line: &LogLine) -> Moment {
     Moment { after: between(start, line.at), text: format!("log: {}", line.text) }
-}
-
-fn failure(chain: &[&'static str]) -> Answer {
-    let cause = chain.last().copied().unwrap_or_default();
-    Answer::Failed(HttpFailure { chain: chain.to_vec(), message: format!("{cause} of the test") })
-}
-
-/// A body as it is compared: JSON by its value, anything else as text.
-fn value_of(bytes: &[u8]) -> Value {
-    if bytes.is_empty() {
-        return Value::Null;
-    }
-    serde_json::from_slice(bytes)
-        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned()))
 }
 
 fn later(now: Timestamp, by: Duration) -> Timestamp {

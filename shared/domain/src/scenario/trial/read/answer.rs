@@ -41,7 +41,7 @@ pub(super) fn read(reader: &mut Reader, item: &Field<'_>) -> Option<Rule> {
     let times = fields.get("times").and_then(|field| reader.number(field, 1, 1_000_000));
     let after = fields.get("after").and_then(|field| reader.duration(field));
     let callback = fields.get("callback").and_then(|field| callback(reader, field));
-    Some(Rule { at: item.node.at, to, times, reply, after: after.unwrap_or(Duration::ZERO), callback })
+    Some(Rule { to, times, reply, after: after.unwrap_or(Duration::ZERO), callback })
 }
 
 /// `http: URL`, `http: METHOD URL`, or a mapping.

@@ -187,7 +187,7 @@ mod tests {
             "success  s.test.yaml  good  0s",
             "fail     s.test.yaml  bad   0s",
             "error: at place 2 of the path, expected the end, but it is `done`",
-            "--> s.test.yaml:3:31",
+            "--> s.test.yaml:3:32",
             "  +0s  `a` success to `done`",
             "passed: 1, failed: 1",
         ] {
@@ -196,6 +196,27 @@ mod tests {
         assert_eq!(shown.matches("+0s  the order begins").count(), 1, "{shown}");
         let value = value_of(&reports(TESTS)[0]);
         assert_eq!((&value["passed"], &value["tests"][0]["passed"]), (&json!(false), &json!(true)));
+    }
+
+    #[test]
+    fn scn_13_every_example_passes_its_tests() {
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios"));
+        let mut files = Vec::new();
+        find(folder, &mut files).unwrap();
+        assert!(files.len() >= 20, "{files:?}");
+        let reports: Vec<Report> =
+            files.iter().map(|path| try_file(path, &Bounds::default()).unwrap()).collect();
+        let shown = told(&reports, false, &Screen::plain());
+        assert!(shown.contains("failed: 0"), "{shown}");
+        for (report, path) in reports.iter().zip(&files) {
+            let Report::Run { outcomes, .. } = report else { panic!("{}", path.display()) };
+            assert!(outcomes.len() >= 2, "{}: a good way and a failure", path.display());
+            let text = std::fs::read_to_string(scenario_beside(path)).unwrap();
+            let told = text.lines().take_while(|line| line.starts_with("# ")).count();
+            assert!(told >= 2, "{}: say in two lines what it shows", path.display());
+        }
+        let scenarios = std::fs::read_dir(folder).unwrap().count() - files.len();
+        assert_eq!(scenarios, files.len(), "every scenario has its tests");
     }
 
     #[test]

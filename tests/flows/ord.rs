@@ -1,5 +1,7 @@
 //! Orders: what registration takes and keeps, and what an order shows (01-orders.md).
 
+mod amend;
+mod dependencies;
 mod notification;
 mod operator;
 mod sequence;

@@ -82,6 +82,14 @@ impl Api {
         answer(self.http.post(format!("{}{path}", self.base)).json(body)).await
     }
 
+    /// `PATCH path` with a JSON body.
+    ///
+    /// # Errors
+    /// No answer.
+    pub async fn patch(&self, path: &str, body: &Value) -> Result<Answer> {
+        answer(self.http.patch(format!("{}{path}", self.base)).json(body)).await
+    }
+
     /// Puts a scenario, given as YAML.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::activation::{AgeGroups, Stream};
 use pagurus_domain::id::{Epoch, Incarnation, OrderNo, Pass, RequestId, Role, ScenarioNo};
+use pagurus_domain::order::dependency::StartMode;
 use pagurus_domain::order::registration::{NewOrder, Request};
 use pagurus_domain::order::{OrderError, ScenarioStatus, Status};
 use pagurus_domain::scenario::stage::Then;
@@ -72,6 +73,7 @@ impl Ground {
             flow: "s".to_owned(),
             start_deadline: None,
             process_timeout: None,
+            start_mode: StartMode::Reactive,
             trace: None,
         }
     }

@@ -4,8 +4,9 @@
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{OrderNo, Pass};
-use pagurus_domain::order::Status;
 use pagurus_domain::order::transition::{self, Cause};
+use pagurus_domain::order::{Priority, Status};
+use pagurus_store::amend::{self, Repairing, Starts, Updating};
 use pagurus_store::control::{self, Ending, Reopening};
 use pagurus_store::orders;
 use serde_json::{Value, json};
@@ -110,12 +111,15 @@ async fn attempt(ground: &Ground, subject: &Subject, cause: Cause) -> bool {
         Cause::Failed => end_stage(ground, subject, fail()).await,
         Cause::Reissued => reissue(ground, subject).await,
         Cause::Restarted => reopen(ground, subject).await,
+        Cause::Repaired => repair(ground, subject).await,
+        Cause::Updated | Cause::Deferred => update(ground, subject, cause).await,
         Cause::Poisoned
         | Cause::StartDeadlinePassed
         | Cause::ProcessTimedOut
         | Cause::Canceled
         | Cause::Interrupted
-        | Cause::Killed => lock_and(ground, subject, cause).await == Some(true),
+        | Cause::Killed
+        | Cause::DependencyFailed => lock_and(ground, subject, cause).await == Some(true),
     }
 }
 
@@ -204,10 +208,14 @@ async fn reissue(ground: &Ground, subject: &Subject) -> bool {
 }
 
 async fn reopen(ground: &Ground, subject: &Subject) -> bool {
+    reopen_as(ground, subject, Cause::Restarted).await
+}
+
+async fn reopen_as(ground: &Ground, subject: &Subject, cause: Cause) -> bool {
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
     let order = control::lock(&tx, &subject.id).await.unwrap().unwrap();
-    if transition::next(order.status, Cause::Restarted).is_err() {
+    if transition::next(order.status, cause).is_err() {
         return false;
     }
     let new = Reopening {
@@ -215,10 +223,60 @@ async fn reopen(ground: &Ground, subject: &Subject) -> bool {
         params: None,
         start_deadline: None,
         process_timeout: None,
+        kind: "restarted",
         source: "test",
         detail: "{}".to_owned(),
     };
     control::reopen(&tx, &order, &new).await.unwrap();
+    tx.commit().await.unwrap();
+    true
+}
+
+/// Lets an order go on from another state: in a new life if it has failed, else in this one.
+async fn repair(ground: &Ground, subject: &Subject) -> bool {
+    let mut client = ground.work().await;
+    let tx = client.transaction().await.unwrap();
+    let order = control::lock(&tx, &subject.id).await.unwrap().unwrap();
+    if transition::next(order.status, Cause::Repaired).is_err() {
+        return false;
+    }
+    if order.status.is_final() {
+        drop(tx);
+        drop(client);
+        return reopen_as(ground, subject, Cause::Repaired).await;
+    }
+    let new = Repairing {
+        snapshot: "{}".to_owned(),
+        scenario_status: "on_target",
+        step: "a",
+        entry_point: None,
+        visited: 2,
+        distance: Some(1),
+        source: "test",
+        detail: "{}".to_owned(),
+    };
+    amend::repair(&tx, &order, &new).await.unwrap();
+    tx.commit().await.unwrap();
+    true
+}
+
+/// Changes an order, or moves its start.
+async fn update(ground: &Ground, subject: &Subject, cause: Cause) -> bool {
+    let mut client = ground.work().await;
+    let tx = client.transaction().await.unwrap();
+    let order = control::lock(&tx, &subject.id).await.unwrap().unwrap();
+    let Ok(status) = transition::next(order.status, cause) else { return false };
+    let new = Updating {
+        status: status.as_str(),
+        params: Some("{}".to_owned()),
+        priority: Priority::High,
+        start_at: order.start_at,
+        notify: None,
+        starts: if cause == Cause::Deferred { Starts::At(in_an_hour()) } else { Starts::AsBefore },
+        source: "test",
+        detail: "{}".to_owned(),
+    };
+    amend::update(&tx, &order, &new).await.unwrap();
     tx.commit().await.unwrap();
     true
 }
@@ -288,6 +346,7 @@ async fn rows(ground: &Ground, no: OrderNo) -> Vec<Value> {
         ("requests", "order_no"),
         ("history", "order_no"),
         ("outbox", "order_no"),
+        ("dependencies", "order_no"),
     ];
     let client = ground.work().await;
     let mut all = Vec::new();

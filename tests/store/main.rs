@@ -3,7 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at the first surprise")]
 
+mod amend;
 mod cluster;
+mod dependencies;
 mod ground;
 mod law;
 mod orders;

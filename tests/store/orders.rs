@@ -13,6 +13,7 @@ fn word(registered: &Registered) -> &'static str {
         Registered::Accepted { .. } => "accepted",
         Registered::Duplicate(_) => "duplicate",
         Registered::Conflict(_) => "conflict",
+        Registered::Cycle(_) => "cycle",
     }
 }
 

@@ -14,7 +14,8 @@ use tokio_postgres::SimpleQueryMessage;
 use crate::ground::{FIRST_EPOCH, Ground, finished, success};
 
 /// Tables that grow with the load.
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
+    "dependencies",
     "orders",
     "payloads",
     "contexts",
@@ -28,6 +29,7 @@ const TABLES: [&str; 13] = [
     "callbacks",
     "history",
     "outbox",
+    "failures",
 ];
 
 /// Statements that read a whole table on purpose, each with the reason why it may.

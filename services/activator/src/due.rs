@@ -38,7 +38,7 @@ impl Hints {
         self.changed.notify_waiters();
     }
 
-    fn take(&self, stream: Stream) -> Option<Timestamp> {
+    pub(crate) fn take(&self, stream: Stream) -> Option<Timestamp> {
         self.earliest.lock().unwrap_or_else(PoisonError::into_inner).remove(&stream)
     }
 
@@ -105,7 +105,7 @@ pub(crate) async fn wake(host: Host, stream: Stream, hints: Hints) -> anyhow::Re
 }
 
 /// Rests until the time is over, or news tells of something earlier. Whether the process is to stop.
-async fn rest(host: &Host, stream: Stream, hints: &Hints, wait: Duration) -> bool {
+pub(crate) async fn rest(host: &Host, stream: Stream, hints: &Hints, wait: Duration) -> bool {
     let until = Instant::now() + wait;
     loop {
         let changed = hints.changed.notified();

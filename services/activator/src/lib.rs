@@ -2,6 +2,7 @@
 //!
 //! Any number of them work side by side: rows that one holds are passed over by the others.
 
+mod conditions;
 mod due;
 mod recover;
 
@@ -15,7 +16,9 @@ use pagurus_runtime::Host;
 pub async fn run(host: Host) -> anyhow::Result<()> {
     let hints = due::Hints::default();
     host.spawn("news of what is due", due::listen(host.clone(), hints.clone())?);
-    for stream in Stream::ALL {
+    host.spawn("conditions", conditions::look(host.clone(), hints.clone()));
+    // What waits for other orders has no time.
+    for stream in Stream::ALL.iter().filter(|stream| **stream != Stream::Dependent) {
         host.spawn("what is due", due::wake(host.clone(), *stream, hints.clone()));
     }
     host.spawn("repeats", due::repeat(host.clone()));

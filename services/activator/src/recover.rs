@@ -9,7 +9,7 @@ use pagurus_domain::recovery::{Finding, Remedy, remedy};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Host, news};
-use pagurus_store::control::{self, Ending, Stuck};
+use pagurus_store::control::{self, Ended, Ending, Locked, Stuck};
 use pagurus_store::stages::ReadyStage;
 use pagurus_store::{Error, Tx, cluster, upkeep};
 use pagurus_wire::message::{Left, News, OutboxNews, news as key};
@@ -66,10 +66,10 @@ async fn lose_nodes(host: &Host) -> Result<(), Error> {
 
 /// What one transaction did, to be told below its commit.
 #[derive(Default)]
-struct Told {
-    ready: Vec<ReadyStage>,
-    left: Vec<Left>,
-    ended: Vec<(i64, i32)>,
+pub(crate) struct Told {
+    pub ready: Vec<ReadyStage>,
+    pub left: Vec<Left>,
+    pub ended: Vec<(i64, i32)>,
 }
 
 /// Hands stages out again that are overdue or without a node, in bounded batches.
@@ -172,7 +172,7 @@ async fn deadlines(host: &Host) -> Result<(), Error> {
 }
 
 /// Ends an order, where the law lets it.
-async fn end(
+pub(crate) async fn end(
     host: &Host,
     tx: &Tx<'_>,
     id: &str,
@@ -181,7 +181,22 @@ async fn end(
     message: String,
     told: &mut Told,
 ) -> Result<(), Error> {
-    let Some(order) = control::lock(tx, id).await? else { return Ok(()) };
+    match control::lock(tx, id).await? {
+        Some(order) => end_locked(host, tx, order, cause, Some(class), message, told).await,
+        None => Ok(()),
+    }
+}
+
+/// Ends an order that is locked, where the law lets it; without a class there is no error.
+pub(crate) async fn end_locked(
+    host: &Host,
+    tx: &Tx<'_>,
+    order: Locked,
+    cause: Cause,
+    class: Option<&str>,
+    message: String,
+    told: &mut Told,
+) -> Result<(), Error> {
     let Ok(status) = transition::next(order.status, cause) else {
         host.metrics.count(Count::GuardsRefused, cause.as_str(), 1);
         return Ok(());
@@ -189,12 +204,13 @@ async fn end(
     let detail = json!({"class": class, "message": message, "from": order.status.as_str()}).to_string();
     let ending = Ending {
         status,
-        error: Some(OrderError { class: Some(class.to_owned()), message }),
+        error: class.map(|class| OrderError { class: Some(class.to_owned()), message }),
         kind: cause.as_str(),
         source: &host.name,
         detail,
     };
-    let notified = control::end(tx, &order, &ending).await?;
+    let Ended { notified, ready } = control::end_life(tx, &order, &ending).await?;
+    told.ready.extend(ready);
     if cause == Cause::StartDeadlinePassed {
         host.metrics.count(Count::StartMissed, &order.scenario, 1);
     }
@@ -209,7 +225,7 @@ async fn end(
     Ok(())
 }
 
-async fn tell_all(host: &Host, told: Told) {
+pub(crate) async fn tell_all(host: &Host, told: Told) {
     news::ready(host, &told.ready).await;
     if !told.left.is_empty() {
         news::send(host, key::DISPATCH, &News { left: told.left, ..News::default() }).await;

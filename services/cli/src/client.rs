@@ -89,6 +89,11 @@ impl Client {
         self.send(self.request(Method::POST, path).json(body), ANSWER_TIMEOUT).await
     }
 
+    /// `PATCH` with JSON.
+    pub async fn patch(&self, path: &str, body: &Value) -> Result<Reply, Failure> {
+        self.send(self.request(Method::PATCH, path).json(body), ANSWER_TIMEOUT).await
+    }
+
     /// A text of this media type.
     pub async fn send_text(
         &self,

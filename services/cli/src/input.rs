@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use pagurus_domain::document;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
 
@@ -47,6 +47,24 @@ pub(crate) fn parse_pair(argument: &str) -> Result<(String, Value), String> {
     Ok((name.to_owned(), value))
 }
 
+/// `ORDER=STATE[,STATE…][:OTHERWISE]`, as an argument: a condition of an order that waits for another.
+pub(crate) fn parse_condition(argument: &str) -> Result<Value, String> {
+    let form = "write ORDER=STATE[,STATE…], and :wait, :fail or :cancel after it if you like";
+    let Some((order, rest)) = argument.rsplit_once('=') else { return Err(form.to_owned()) };
+    let (states, otherwise) = match rest.split_once(':') {
+        Some((states, otherwise)) => (states, Some(otherwise)),
+        None => (rest, None),
+    };
+    if order.is_empty() || states.split(',').any(str::is_empty) {
+        return Err(form.to_owned());
+    }
+    let mut condition = json!({"order": order, "states": states.split(',').collect::<Vec<_>>()});
+    if let Some(otherwise) = otherwise {
+        condition["otherwise"] = json!(otherwise);
+    }
+    Ok(condition)
+}
+
 /// A duration, as an argument.
 pub(crate) fn parse_duration(argument: &str) -> Result<Duration, String> {
     document::parse_duration(argument)
@@ -54,14 +72,19 @@ pub(crate) fn parse_duration(argument: &str) -> Result<Duration, String> {
 
 /// Parameters: a JSON object, or `@` and the name of a file that holds one.
 pub(crate) fn params_of(argument: &str) -> Result<Map<String, Value>, Failure> {
+    object_of("--params", argument)
+}
+
+/// The same for any argument that holds an object; `flag` is its name.
+pub(crate) fn object_of(flag: &str, argument: &str) -> Result<Map<String, Value>, Failure> {
     let text = match argument.strip_prefix('@') {
         Some(path) => text_of(Path::new(path))?,
         None => argument.to_owned(),
     };
     match serde_json::from_str(&text) {
         Ok(Value::Object(params)) => Ok(params),
-        Ok(_) => Err(Failure::Usage("--params must be a JSON object, or @ and a file with one".to_owned())),
-        Err(error) => Err(Failure::Usage(format!("--params is not JSON: {error}"))),
+        Ok(_) => Err(Failure::Usage(format!("{flag} must be a JSON object, or @ and a file with one"))),
+        Err(error) => Err(Failure::Usage(format!("{flag} is not JSON: {error}"))),
     }
 }
 
@@ -69,7 +92,6 @@ pub(crate) fn params_of(argument: &str) -> Result<Map<String, Value>, Failure> {
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn a_pair_is_text_or_json() {
@@ -79,6 +101,16 @@ mod tests {
         assert_eq!(parse_pair("empty=").unwrap(), ("empty".into(), json!("")));
         for bad in ["alone", "=x", ":=1", "n:=not json"] {
             assert!(parse_pair(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ord_14_a_condition_names_an_order_and_states() {
+        let read = parse_condition("a=b=done,failed:cancel").unwrap();
+        assert_eq!(read, json!({"order": "a=b", "states": ["done", "failed"], "otherwise": "cancel"}));
+        assert_eq!(parse_condition("a=done").unwrap(), json!({"order": "a", "states": ["done"]}));
+        for bad in ["a", "=done", "a=", "a=b,,c"] {
+            assert!(parse_condition(bad).is_err(), "{bad}");
         }
     }
 

@@ -3,9 +3,11 @@
 //! Whatever the API can do goes through the API. Only `dev` starts services, only `migrate` opens
 //! the database.
 
+mod classify;
 mod client;
 mod config;
 mod dev;
+mod errors;
 mod failure;
 mod health;
 mod input;
@@ -83,6 +85,10 @@ enum Command {
     /// Show nodes and leases
     #[command(subcommand)]
     Nodes(nodes::Command),
+    /// Show failed and retrying orders in groups, with their counts over time
+    Errors(errors::Arguments),
+    /// Tell which rule, class and policy a failure would get, by --config or by the server
+    Classify(classify::Arguments),
     /// Check and show the configuration, without a server
     #[command(subcommand)]
     Config(config::Command),
@@ -139,6 +145,11 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
         }
         Command::Queues(command) => block_on(async { queues::run(command, &client()?, screen).await }),
         Command::Nodes(command) => block_on(async { nodes::run(command, &client()?, screen).await }),
+        Command::Errors(arguments) => block_on(async { errors::run(&arguments, &client()?, screen).await }),
+        Command::Classify(arguments) => match config {
+            Some(file) => classify::offline(&arguments, file, screen),
+            None => block_on(async { classify::online(&arguments, &client()?, screen).await }),
+        },
         Command::Config(command) => config::run(command, config, screen),
         Command::Migrate => block_on(migrate::run(config, screen)),
         Command::Topology { prefix } => topology::run(&prefix, screen),
@@ -181,6 +192,11 @@ mod tests {
             "pagurus order submit --file - --wait --timeout 1h30m",
             "pagurus --server http://x:1 order list --status running --limit 10 --all",
             "pagurus order restart a --from initial --params {} --reason because",
+            "pagurus order clone a --new-id b --params {} --with {}",
+            "pagurus order repair a --state s --vars {} --reason stuck",
+            "pagurus order update a --priority high --start-at now --notify-url amqp://?key=k",
+            "pagurus order dependencies a --depth 2",
+            "pagurus order submit --scenario s --after a=done --after b=done,failed:cancel",
             "pagurus order watch a --timeout 10s",
             "pagurus order events a --after 3",
             "pagurus scenario check a.yaml b.yaml --config pagurus.yaml",
@@ -191,6 +207,11 @@ mod tests {
             "pagurus scenario migrate s --from 1 --to 2 --apply --reason fixed",
             "pagurus queues release q --reason stuck",
             "pagurus nodes leases",
+            "pagurus errors --by state --since 2h --limit 10 --cursor 50",
+            "pagurus classify --config pagurus.yaml --path /a --status 503 --body x --scenario s --json",
+            "pagurus classify --path /a --exception ConnectError --message refused",
+            "pagurus classify --path /a --method POST --host h:1 --timeout",
+            "pagurus classify --amqp %2F?exchange=a&key=b --step-status k2 --body x --why",
             "pagurus config show --defaults",
             "pagurus health --url http://127.0.0.1:1/healthz",
             "pagurus dev --listen 127.0.0.1:8081",
@@ -211,12 +232,22 @@ mod tests {
             "pagurus order submit --scenario s --mode sideways",
             "pagurus order submit --scenario s --timeout 5s",
             "pagurus order list --status asleep",
+            "pagurus order repair a --state s",
+            "pagurus order update a --priority urgent",
+            "pagurus order submit --scenario s --after alone",
             "pagurus order list --limit 501",
             "pagurus scenario check",
             "pagurus scenario test",
             "pagurus scenario show s@x",
             "pagurus scenario graph s --format png",
             "pagurus scenario migrate s --from 1",
+            "pagurus errors --by system",
+            "pagurus errors --limit 501",
+            "pagurus classify --status 503",
+            "pagurus classify --path /a --amqp /a --timeout",
+            "pagurus classify --path /a --status 503 --timeout",
+            "pagurus classify --path /a --status 99",
+            "pagurus classify --path /a --message alone",
             "pagurus queues release q",
             "pagurus dev --listen here",
         ] {

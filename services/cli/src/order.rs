@@ -2,6 +2,7 @@
 //!
 //! Does nothing by itself that the API does not do: it asks and shows.
 
+mod amend;
 mod show;
 mod submit;
 mod watch;
@@ -58,6 +59,14 @@ pub(crate) enum Command {
         #[arg(long, value_name = "JSON")]
         params: Option<String>,
     },
+    /// Register a new order that is like an old one
+    Clone(amend::CloneArguments),
+    /// Set state and variables of a stuck order by hand, and let it go on
+    Repair(amend::RepairArguments),
+    /// Change an order that has not gone on yet: parameters, priority, start, notification
+    Update(Box<amend::UpdateArguments>),
+    /// Show what an order waits for, and what waits for it
+    Dependencies(amend::DependencyArguments),
     /// Send the notifications of an order again that were not confirmed
     Resend(ActionArguments),
     /// Show what engine and scenario said about an order
@@ -131,6 +140,10 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
             }
             act("restart", &action, body, client, screen).await
         }
+        Command::Clone(arguments) => amend::clone(&arguments, client, screen).await,
+        Command::Repair(arguments) => amend::repair(&arguments, client, screen).await,
+        Command::Update(arguments) => amend::update(&arguments, client, screen).await,
+        Command::Dependencies(arguments) => amend::dependencies(&arguments, client, screen).await,
         Command::Log { id } => log(&id, client, screen).await,
         Command::Explain { id } => explain(&id, client, screen).await,
         Command::Events { id, after } => events(&id, after, client, screen).await,

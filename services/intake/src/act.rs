@@ -1,24 +1,27 @@
 //! Actions of clients and operators on one order: each asks the law, then writes under a lock.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::order::registration;
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::order::{Mode, Status};
+use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::news;
-use pagurus_store::control::{self, Ending, Locked, Place, Reopening};
+use pagurus_store::control::{self, Ended, Ending, Locked, Place, Reopening};
 use pagurus_store::{Error, Tx, stages};
 use pagurus_wire::message::{Left, News, OutboxNews, Ready, news as key};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Map, Value, json};
 
 use crate::Intake;
+use crate::register::tell_conditions;
 
 /// An order that moves while it is locked is tried this often.
-const TRIES: usize = 8;
+const TRIES: u32 = 8;
 
 /// What is asked.
 #[derive(Clone, Debug)]
@@ -103,7 +106,7 @@ impl Action {
 /// What was done: the status that followed, and what is to be told below the commit.
 struct Done {
     status: Status,
-    ready: Option<Ready>,
+    ready: Vec<Ready>,
     left: Option<Left>,
     notify: Option<(i64, i32)>,
 }
@@ -119,21 +122,48 @@ pub(crate) async fn act(
     source: &str,
     reason: Option<&str>,
 ) -> Result<Status, Problem> {
-    for attempt in 0..TRIES {
-        match try_act(intake, id, action, source, reason).await {
-            Ok(Ok(done)) => {
-                intake.host.metrics.count(Count::Actions, action.cause().as_str(), 1);
-                tell(intake, done.ready, done.left, done.notify).await;
-                return Ok(done.status);
-            }
-            Ok(Err(problem)) => return Err(problem),
-            Err(error) if error.is_transient() && attempt + 1 < TRIES => {
-                tokio::time::sleep(Duration::from_millis(20 << attempt)).await;
-            }
-            Err(error) => return Err(crate::http::store_problem(&intake.host, "act", &error)),
+    let mut tries = Tries::default();
+    let done = loop {
+        let outcome = try_act(intake, id, action, source, reason).await;
+        if let Some(done) = tries.judge(intake, "act", outcome).await {
+            break done?;
         }
+    };
+    intake.host.metrics.count(Count::Actions, action.cause().as_str(), 1);
+    tell(intake, done.ready, done.left, done.notify).await;
+    if matches!(action, Action::Cancel | Action::Interrupt | Action::Kill) {
+        tell_conditions(&intake.host).await;
     }
-    Err(Problem::new(Type::Busy, "the order changes too fast to be acted on; try again"))
+    Ok(done.status)
+}
+
+/// Tries of something that is done to one order, while the order moves under the hand.
+#[derive(Default)]
+pub(crate) struct Tries(u32);
+
+impl Tries {
+    /// What a try came to; none where there is to be another, after a pause.
+    pub async fn judge<T>(
+        &mut self,
+        intake: &Intake,
+        operation: &str,
+        outcome: Result<Result<T, Problem>, Error>,
+    ) -> Option<Result<T, Problem>> {
+        let error = match outcome {
+            Ok(outcome) => return Some(outcome),
+            Err(error) => error,
+        };
+        self.0 += 1;
+        if error.is_transient() && self.0 < TRIES {
+            tokio::time::sleep(Duration::from_millis(10 << self.0)).await;
+            return None;
+        }
+        if matches!(error, Error::Contended) {
+            let told = "the order changes too fast to be acted on; try again";
+            return Some(Err(Problem::new(Type::Busy, told)));
+        }
+        Some(Err(crate::http::store_problem(&intake.host, operation, &error)))
+    }
 }
 
 async fn try_act(
@@ -159,15 +189,15 @@ async fn try_act(
     let detail = json!({"reason": reason, "from": order.status.as_str()}).to_string();
     let done = match action {
         Action::Restart(restart) => match reopen(intake, &tx, &order, restart, source, reason).await? {
-            Ok(ready) => Done { status, ready: Some(ready), left: None, notify: None },
+            Ok(ready) => Done { status, ready: vec![ready], left: None, notify: None },
             Err(problem) => return Ok(Err(problem)),
         },
         Action::Cancel | Action::Interrupt | Action::Kill => {
             let ending = Ending { status, error: None, kind: cause.as_str(), source, detail };
-            let notified = control::end(&tx, &order, &ending).await?;
+            let Ended { notified, ready } = control::end_life(&tx, &order, &ending).await?;
             Done {
                 status,
-                ready: None,
+                ready: ready.iter().map(news::of_stage).collect(),
                 left: Some(Left {
                     no: order.no.0,
                     attempt: ready_attempt(&order),
@@ -181,7 +211,7 @@ async fn try_act(
     Ok(Ok(done))
 }
 
-fn ready_attempt(order: &Locked) -> Option<i32> {
+pub(crate) fn ready_attempt(order: &Locked) -> Option<i32> {
     match order.place {
         Place::Ready { attempt } => Some(attempt),
         _ => None,
@@ -196,10 +226,9 @@ async fn reopen(
     source: &str,
     reason: Option<&str>,
 ) -> Result<Result<Ready, Problem>, Error> {
-    let known = intake.catalogue.known(order.scenario_no);
-    let Some(scenario) = known.and_then(|known| known.scenario.ok()) else {
-        let told = format!("scenario `{}` version {} cannot be read", order.scenario, order.scenario_version);
-        return Ok(Err(Problem::new(Type::UnknownScenario, told)));
+    let scenario = match scenario_of(intake, order) {
+        Ok(scenario) => scenario,
+        Err(problem) => return Ok(Err(problem)),
     };
     let from = match restart.from.as_deref() {
         None => order.entry_point.clone(),
@@ -246,6 +275,7 @@ async fn reopen(
         params: restart.params.as_ref().map(ToString::to_string),
         start_deadline,
         process_timeout: scenario.timeouts.process.or(intake.rules.process_timeout),
+        kind: Cause::Restarted.as_str(),
         source,
         detail: detail.to_string(),
     };
@@ -253,11 +283,25 @@ async fn reopen(
 }
 
 async fn stored_vars(tx: &Tx<'_>, order: &Locked) -> Result<Map<String, Value>, Error> {
+    Ok(stored_snapshot(tx, order).await?.vars)
+}
+
+/// Position and variables of an order; blank where it has none that could be read.
+pub(crate) async fn stored_snapshot(tx: &Tx<'_>, order: &Locked) -> Result<Snapshot, Error> {
     let stored = control::snapshot(tx, order.no).await?;
     let snapshot = stored
         .and_then(|text| serde_json::from_str::<Value>(&text).ok())
         .and_then(|value| Snapshot::from_value(&value).ok());
-    Ok(snapshot.map(|snapshot| snapshot.vars).unwrap_or_default())
+    Ok(snapshot.unwrap_or_default())
+}
+
+/// The version of the scenario that an order runs.
+pub(crate) fn scenario_of(intake: &Intake, order: &Locked) -> Result<Arc<Scenario>, Problem> {
+    let known = intake.catalogue.known(order.scenario_no);
+    known.and_then(|known| known.scenario.ok()).ok_or_else(|| {
+        let told = format!("scenario `{}` version {} cannot be read", order.scenario, order.scenario_version);
+        Problem::new(Type::UnknownScenario, told)
+    })
 }
 
 /// Releases a queue by hand: its owner goes on, but owns the queue no longer (ORD-13). The id of
@@ -274,7 +318,8 @@ pub(crate) async fn release_queue(
     match try_release(intake, queue, source, reason).await {
         Ok(Some((id, no))) => {
             intake.host.metrics.count(Count::Actions, "released", 1);
-            tell(intake, None, Some(Left { no, attempt: None, queue: Some(queue.to_owned()) }), None).await;
+            tell(intake, Vec::new(), Some(Left { no, attempt: None, queue: Some(queue.to_owned()) }), None)
+                .await;
             Ok(id)
         }
         Ok(None) => Err(Problem::new(Type::NotFound, format!("nobody is in queue `{queue}`"))),
@@ -301,9 +346,8 @@ async fn try_release(
     Ok(Some((id, order.no.0)))
 }
 
-async fn tell(intake: &Intake, ready: Option<Ready>, left: Option<Left>, notify: Option<(i64, i32)>) {
-    let told =
-        News { ready: ready.into_iter().collect(), left: left.into_iter().collect(), ..News::default() };
+async fn tell(intake: &Intake, ready: Vec<Ready>, left: Option<Left>, notify: Option<(i64, i32)>) {
+    let told = News { ready, left: left.into_iter().collect(), ..News::default() };
     if told != News::default() {
         news::send(&intake.host, key::DISPATCH, &told).await;
     }

@@ -1,8 +1,12 @@
 //! The HTTP door: routes, limits, and how problems are answered.
 
+mod amendments;
 mod cluster;
+mod dependencies;
+mod errors;
 mod explain;
 mod orders;
+mod retry;
 mod scenarios;
 mod views;
 
@@ -34,8 +38,14 @@ const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json"
 pub(crate) fn router(intake: Intake) -> Router {
     Router::new()
         .route("/v1/orders", post(orders::create).get(orders::list))
-        .route("/v1/orders/batch", post(orders::create_batch).get(orders::view_named_batch))
-        .route("/v1/orders/{id}", get(orders::view))
+        .route(
+            "/v1/orders/batch",
+            post(orders::create_batch).get(orders::view_named_batch).patch(amendments::update_named_batch),
+        )
+        .route("/v1/orders/{id}", get(orders::view).patch(amendments::update))
+        .route("/v1/orders/{id}/dependencies", get(dependencies::graph))
+        .route("/v1/orders/{id}/clone", post(amendments::clone))
+        .route("/v1/orders/{id}/repair", post(amendments::repair))
         .route("/v1/orders/{id}/wait", get(orders::wait))
         .route("/v1/orders/{id}/{part}", get(views::part).post(orders::action))
         .route("/v1/callbacks/{request}", post(orders::callback))
@@ -46,6 +56,8 @@ pub(crate) fn router(intake: Intake) -> Router {
         .route("/v1/scenarios/{name}/versions", get(scenarios::versions))
         .route("/v1/scenarios/{name}/graph", get(scenarios::graph))
         .route("/v1/scenarios/{name}/migrate", post(scenarios::migrate::migrate))
+        .route("/v1/errors", get(errors::groups))
+        .route("/v1/classify", post(errors::classify))
         .route("/v1/nodes", get(cluster::nodes))
         .route("/v1/leases", get(cluster::leases))
         .route("/v1/queues", get(cluster::queues))

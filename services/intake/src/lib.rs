@@ -4,6 +4,7 @@
 //! that leaves the process stands below the commit.
 
 mod act;
+mod amend;
 mod amqp;
 mod answer;
 mod http;
@@ -54,6 +55,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         flow_attributes: settings.distribution.flow_attributes.clone(),
         notify: settings.notify.allow.clone(),
         process_timeout: settings.recovery.process_timeout,
+        start_mode: settings.start_control.conditional,
     });
     let registering =
         register::Registrar { host: host.clone(), catalogue: catalogue.clone(), rules: rules.clone() };

@@ -1,10 +1,13 @@
 //! Registration: many orders in one transaction, whichever door they came through.
 
+mod after;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::registration::{NewOrder, Request, Rules};
 use pagurus_runtime::metrics::{Count, Span};
@@ -12,6 +15,7 @@ use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Host, news};
 use pagurus_store::orders::{self, Registered};
 use pagurus_store::{Client, Error};
+use pagurus_wire::message::{DueNews, news as key};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
@@ -121,8 +125,9 @@ impl Registrar {
         let begun = Instant::now();
         let mut client = self.host.store.work().await?;
         self.catalogue.refresh(&client).await?;
-        let checked: Vec<Result<NewOrder, Problem>> =
+        let mut checked: Vec<Result<NewOrder, Problem>> =
             batch.iter().map(|submission| self.check(submission)).collect();
+        after::check(&client, &self.catalogue, &mut checked).await?;
         // The first of an id goes in; the others of the same batch are held against it.
         let mut first: HashMap<&str, usize> = HashMap::new();
         let mut new = Vec::with_capacity(batch.len());
@@ -192,7 +197,16 @@ impl Registrar {
             _ => None,
         });
         news::ready(&self.host, stages).await;
+        if registered.iter().any(|one| matches!(one, Registered::Accepted { conditional: true, .. })) {
+            tell_conditions(&self.host).await;
+        }
     }
+}
+
+/// Tells the activators that conditions of orders that wait for others should be looked at.
+pub(crate) async fn tell_conditions(host: &Host) {
+    let due = vec![(Stream::Dependent.as_str().to_owned(), Timestamp::now().as_millisecond())];
+    news::send(host, key::DUE, &DueNews { due }).await;
 }
 
 async fn store(client: &mut Client, new: &[NewOrder]) -> Result<Vec<Registered>, Error> {
@@ -222,6 +236,8 @@ fn outcome(
                 (true, false) => Outcome::Conflict(status),
             }
         }
+        // It cannot be known what another of this batch with the same id would have been.
+        Registered::Cycle(way) => Outcome::Rejected(after::of_cycle(way)),
         Registered::Duplicate(status) if same => Outcome::Duplicate(*status),
         Registered::Conflict(status) if same => Outcome::Conflict(*status),
         // The stored one equals the first of this batch, or not; this one differs from that first.

@@ -25,6 +25,8 @@ pub enum Stream {
     Retry,
     /// Start times.
     Postponed,
+    /// Waiting for other orders: a place without a time, left when they have ended.
+    Dependent,
 }
 
 spelled!(Stream {
@@ -35,6 +37,7 @@ spelled!(Stream {
     Polling => "polling",
     Retry => "retry",
     Postponed => "postponed",
+    Dependent => "dependent",
 });
 
 impl Stream {
@@ -49,6 +52,7 @@ impl Stream {
             Self::Polling => 4,
             Self::Retry => 5,
             Self::Postponed => 6,
+            Self::Dependent => 7,
         }
     }
 
@@ -138,7 +142,7 @@ mod tests {
         let repeated = |mode: Mode| Stream::ALL.iter().filter(|stream| mode.repeats(**stream)).count();
         assert_eq!(
             [repeated(Mode::AtLeastOnce), repeated(Mode::AtLeastOnceInProgress), repeated(Mode::AtMostOnce)],
-            [7, 2, 0]
+            [8, 2, 0]
         );
     }
 

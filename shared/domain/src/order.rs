@@ -1,6 +1,9 @@
 //! The order: its vocabularies. Its law stands in [`transition`], its beginning in
-//! [`registration`], its last word in [`notification`].
+//! [`registration`], what it waits for in [`dependency`], changes by hand in [`amendment`], its last
+//! word in [`notification`].
 
+pub mod amendment;
+pub mod dependency;
 pub mod notification;
 pub mod registration;
 pub mod transition;
@@ -107,7 +110,7 @@ pub enum Priority {
 spelled!(Priority { High => "high", Normal => "normal", Low => "low" });
 
 /// Why an order ended `fail`, or waits in `retry`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct OrderError {
     /// The class: of a rule, of a script, or one of the engine's own (`deadline.exceeded`, …).
     pub class: Option<String>,

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use pagurus_domain::activation::{AgeGroups, Mode as ActivationMode};
 use pagurus_domain::document::Fault;
+use pagurus_domain::order::dependency::StartMode;
 use pagurus_domain::order::notification::AllowList;
 use pagurus_domain::retry::ErrorPolicy;
 use pagurus_domain::scenario::Bounds;
@@ -78,6 +79,8 @@ pub struct Settings {
     pub worker: WorkerSettings,
     /// `activation`
     pub activation: ActivationSettings,
+    /// `execution.start_control`
+    pub start_control: StartControlSettings,
     /// `recovery`
     pub recovery: RecoverySettings,
     /// `failover`
@@ -230,6 +233,15 @@ pub struct ActivationSettings {
     pub min_shift: Duration,
     /// Groups of sleepers by the length of their sleep.
     pub groups: AgeGroups,
+}
+
+/// `execution.start_control`
+#[derive(Clone, Copy, Debug)]
+pub struct StartControlSettings {
+    /// How orders that wait for others are activated.
+    pub conditional: StartMode,
+    /// Between two looks at their conditions.
+    pub interval: Duration,
 }
 
 /// `recovery`

@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::id::{Incarnation, OrderNo, Pass, ScenarioNo};
 use pagurus_domain::order::notification::Content;
-use pagurus_domain::order::{Mode, OrderError, ScenarioStatus, Status};
+use pagurus_domain::order::{Mode, OrderError, Priority, ScenarioStatus, Status};
 use pagurus_domain::scenario::stage::Wake;
 use serde_json::Value;
 use uuid::Uuid;
@@ -17,7 +17,7 @@ use crate::orders::word;
 use crate::outbox::{self, NewNotification};
 use crate::sql::statements;
 use crate::stages::ReadyStage;
-use crate::{Error, Result, Tx, due, history, queues, requests};
+use crate::{Error, Result, Tx, dependencies, due, history, queues, requests};
 
 statements! {
     FIND = "SELECT no FROM orders WHERE id = $1";
@@ -26,7 +26,7 @@ statements! {
     LOCK_ORDER = "
         SELECT o.no, o.id, o.scenario, o.mode, o.queue, o.transaction_id, o.notify, o.trace, o.status, o.scenario_status,
                o.step, o.entry_point, o.life, o.attempt, o.created_at, o.started_at, o.result, o.message, now(),
-               s.name, s.version, o.start_period
+               s.name, s.version, o.start_period, o.awaited, o.start_at, o.priority
           FROM orders o JOIN scenarios s ON s.no = o.scenario
          WHERE o.no = $1 FOR UPDATE OF o";
     LOCK_DUE = "SELECT 1 FROM due WHERE order_no = $1 FOR UPDATE";
@@ -150,6 +150,12 @@ pub struct Locked {
     pub message: Option<String>,
     /// Seconds from sending to the latest start.
     pub start_period: Option<i64>,
+    /// Whether others wait for its end.
+    pub awaited: bool,
+    /// Not before.
+    pub start_at: Option<Timestamp>,
+    /// Urgency.
+    pub priority: Priority,
     /// Time of the transaction.
     pub now: Timestamp,
     /// Where it stands.
@@ -200,6 +206,9 @@ pub async fn lock(tx: &Tx<'_>, id: &str) -> Result<Option<Locked>> {
         result: order.get(16),
         message: order.get(17),
         start_period: order.get(21),
+        awaited: order.get(22),
+        start_at: order.get(23),
+        priority: word(&order, 24, "orders.priority")?,
         now: order.get(18),
         place,
     }))
@@ -220,12 +229,30 @@ pub struct Ending<'a> {
     pub detail: String,
 }
 
-/// Ends this life of a locked order: takes it from its place and its queue, closes its requests,
-/// writes its end and the notification of it. Whether there is one.
+/// Ends this life of a locked order; whether there is a notification of it. For those who have no
+/// news to tell: what may run by this end is found by the dispatcher's re-reading.
 ///
 /// # Errors
 /// The database fails.
 pub async fn end(tx: &Tx<'_>, order: &Locked, ending: &Ending<'_>) -> Result<bool> {
+    Ok(end_life(tx, order, ending).await?.notified)
+}
+
+/// What the end of an order led to, to be told below the commit.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// Whether there is a notification.
+    pub notified: bool,
+    /// Orders that waited for this end and may run now.
+    pub ready: Vec<ReadyStage>,
+}
+
+/// Ends this life of a locked order: takes it from its place and its queue, closes its requests,
+/// writes its end and the notification of it, and settles what waits for it.
+///
+/// # Errors
+/// The database fails.
+pub async fn end_life(tx: &Tx<'_>, order: &Locked, ending: &Ending<'_>) -> Result<Ended> {
     let no = order.no.0;
     for statement in [DROP_RUNNING, DROP_READY, DROP_DUE, DROP_DEADLINES] {
         tx.execute(&tx.prepare_cached(statement).await?, &[&no]).await?;
@@ -270,7 +297,11 @@ pub async fn end(tx: &Tx<'_>, order: &Locked, ending: &Ending<'_>) -> Result<boo
         NewNotification::of(&content, notify, order.no, order.life, order.trace.as_deref())
     });
     outbox::put(tx, notification.as_slice()).await?;
-    Ok(notification.is_some())
+    if order.status == Status::Postponed {
+        dependencies::close(tx, order.no).await?;
+    }
+    let ready = if order.awaited { dependencies::ended(tx, &[no]).await? } else { Vec::new() };
+    Ok(Ended { notified: notification.is_some(), ready })
 }
 
 /// How a locked order begins a new life.
@@ -284,6 +315,8 @@ pub struct Reopening<'a> {
     pub start_deadline: Option<Timestamp>,
     /// Longest life.
     pub process_timeout: Option<Duration>,
+    /// Kind of the event in the history.
+    pub kind: &'a str,
     /// Who or what causes it.
     pub source: &'a str,
     /// More for the history, as JSON.
@@ -311,7 +344,7 @@ pub async fn reopen(tx: &Tx<'_>, order: &Locked, new: &Reopening<'_>) -> Result<
             tx.execute(&tx.prepare_cached(SET_DEADLINE).await?, &[&no, &kind, &at]).await?;
         }
     }
-    history::append(tx, order.no, "restarted", new.source, &new.detail).await?;
+    history::append(tx, order.no, new.kind, new.source, &new.detail).await?;
     if let Some(queue) = order.queue.as_deref() {
         let positions = queues::take_positions(tx, &[queue]).await?;
         queues::enqueue(tx, &[no], &[queue], &positions).await?;

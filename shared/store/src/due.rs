@@ -108,7 +108,7 @@ pub async fn wake(
     }
     let wake = match stream {
         Stream::Retry | Stream::Polling => "retry",
-        Stream::Postponed => "start",
+        Stream::Postponed | Stream::Dependent => "start",
         _ => "timer",
     };
     let since: Vec<(i64, Option<Timestamp>)> = due.iter().map(|(no, at)| (*no, Some(*at))).collect();
@@ -123,7 +123,8 @@ pub async fn wake(
         .collect()
 }
 
-async fn rejoin_queues(tx: &Tx<'_>, nos: &[i64]) -> Result<()> {
+/// Puts those of these orders that are sequential, and in no queue, at the tail of theirs.
+pub(crate) async fn rejoin_queues(tx: &Tx<'_>, nos: &[i64]) -> Result<()> {
     let statement = tx.prepare_cached(SEQUENTIAL).await?;
     let rows = tx.query(&statement, &[&nos]).await?;
     let orders: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();

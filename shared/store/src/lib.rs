@@ -6,12 +6,15 @@
 //! holds, and say what they refused.
 //!
 //! Locks are taken in one order everywhere: `running`, `ready`, `orders`, `queues`, `due`,
-//! `requests`, and inside a table by ascending key.
+//! `requests`, `dependencies`, and inside a table by ascending key.
 
+pub mod amend;
 pub mod cluster;
 pub mod control;
+pub mod dependencies;
 pub mod due;
 mod error;
+pub mod errors;
 pub mod history;
 pub mod migrate;
 pub mod orders;

@@ -12,24 +12,27 @@ use tokio::try_join;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+use crate::dependencies::admission::{self, Admission};
 use crate::sql::statements;
 use crate::stages::ReadyStage;
 use crate::{Client, Error, Result, Tx, queues};
 
 statements! {
+    // A sequential order with a start time takes its place when that has come, even if it has.
     INSERT_ORDERS = "
         INSERT INTO orders (id, digest, scenario, mode, queue, priority, flow, transaction_id, notify,
-                            trace, start_at, start_deadline, start_period, created_at, status)
+                            trace, start_at, start_deadline, start_period, created_at, status, awaited)
         SELECT id, digest, scenario, mode, queue, priority, flow, transaction_id, notify,
                trace, start_at, start_deadline, start_period,
                coalesce(to_timestamp(position / 1000.0), date_trunc('milliseconds', clock_timestamp())),
-               CASE WHEN start_at > now() THEN 'postponed' ELSE 'new' END
+               CASE WHEN waits OR start_at > now() OR (start_at IS NOT NULL AND queue IS NOT NULL) THEN 'postponed' ELSE 'new' END,
+               EXISTS (SELECT FROM dependencies d WHERE d.before_id = ANY(ARRAY[t.id]))
           FROM unnest($1::text[], $2::bytea[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[],
-                      $8::text[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::bigint[])
+                      $8::text[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::bigint[], $15::boolean[])
                AS t (id, digest, scenario, mode, queue, priority, flow, transaction_id, notify,
-                     trace, start_at, start_deadline, start_period, position)
+                     trace, start_at, start_deadline, start_period, position, waits)
         ON CONFLICT (id) DO NOTHING
-        RETURNING no, id, status, created_at";
+        RETURNING no, id, status, created_at, awaited";
     INSERT_PAYLOADS = "
         INSERT INTO payloads (order_no, params) SELECT * FROM unnest($1::bigint[], $2::text[])";
     INSERT_READY = "
@@ -54,7 +57,7 @@ statements! {
                o.scenario_status, o.step, o.entry_point, o.life, o.attempt, o.visited, o.distance,
                o.started_at, o.finished_at, o.updated_at, o.result, o.message, o.error_class, o.error_message,
                p.params, d.due_at, n.name, w.attempt, w.started_at, r.order_no IS NOT NULL, r.since, o.scenario,
-               q.position, c.snapshot
+               q.position, c.snapshot, o.start_period
           FROM orders o
           JOIN scenarios s ON s.no = o.scenario
           LEFT JOIN payloads p ON p.order_no = ANY(ARRAY[o.no])
@@ -97,11 +100,15 @@ pub enum Registered {
         created_at: Timestamp,
         /// What may run of it; none while it is postponed.
         ready: Option<ReadyStage>,
+        /// Whether it waits for others, or others for it: somebody should look at it soon.
+        conditional: bool,
     },
     /// The same order was registered before.
     Duplicate(Status),
     /// Another order bears this id.
     Conflict(Status),
+    /// It would wait for itself, by this way.
+    Cycle(Vec<String>),
 }
 
 /// Registers orders. Ids are unique within `orders`: the caller sees to it.
@@ -109,16 +116,27 @@ pub enum Registered {
 /// # Errors
 /// The database fails; nothing is registered then.
 pub async fn register(tx: &Tx<'_>, orders: &[NewOrder]) -> Result<Vec<Registered>> {
-    let positions = positions_of(tx, orders).await?;
-    let inserted = insert_orders(tx, orders, &positions).await?;
-    insert_places(tx, orders, &positions, &inserted).await?;
+    let admission = Admission::of(tx, orders).await?;
+    if !admission.refused.is_empty() {
+        return register_rest(tx, orders, &admission).await;
+    }
+    let waits: Vec<bool> = orders.iter().map(|order| admission.waits(order)).collect();
+    let positions = positions_of(tx, orders, &waits).await?;
+    let inserted = insert_orders(tx, orders, &positions, &waits).await?;
+    insert_places(tx, orders, &positions, &waits, &inserted).await?;
+    let nos: HashMap<&str, i64> = inserted.iter().map(|(id, row)| (id.as_str(), row.no.0)).collect();
+    admission.write(tx, orders, &nos).await?;
+    let awaited: Vec<&str> =
+        inserted.iter().filter(|(_, row)| row.awaited).map(|(id, _)| id.as_str()).collect();
+    admission::notice(tx, &awaited).await?;
     let missing: Vec<&str> =
         orders.iter().map(|o| o.request.id.as_str()).filter(|id| !inserted.contains_key(*id)).collect();
     let known = if missing.is_empty() { HashMap::new() } else { known(tx, &missing).await? };
     orders
         .iter()
         .zip(&positions)
-        .map(|(order, position)| {
+        .zip(&waits)
+        .map(|((order, position), waits)| {
             let id = order.request.id.as_str();
             if let Some(row) = inserted.get(id) {
                 return Ok(Registered::Accepted {
@@ -132,6 +150,7 @@ pub async fn register(tx: &Tx<'_>, orders: &[NewOrder]) -> Result<Vec<Registered
                         place: order.request.queue.clone().zip(*position),
                         woken: false,
                     }),
+                    conditional: *waits || row.awaited,
                 });
             }
             match known.get(id) {
@@ -146,33 +165,46 @@ pub async fn register(tx: &Tx<'_>, orders: &[NewOrder]) -> Result<Vec<Registered
         .collect()
 }
 
+/// Registers all but those that would close a cycle.
+async fn register_rest(tx: &Tx<'_>, orders: &[NewOrder], admission: &Admission) -> Result<Vec<Registered>> {
+    let rest: Vec<NewOrder> =
+        orders.iter().filter(|order| !admission.refused.contains_key(&order.request.id)).cloned().collect();
+    let mut registered = Box::pin(register(tx, &rest)).await?.into_iter();
+    orders
+        .iter()
+        .map(|order| match admission.refused.get(&order.request.id) {
+            Some(way) => Ok(Registered::Cycle(way.clone())),
+            None => registered.next().ok_or(Error::Contended),
+        })
+        .collect()
+}
+
 struct Inserted {
     no: OrderNo,
     status: Status,
     created_at: Timestamp,
+    awaited: bool,
 }
 
 /// A sequential order that may start now takes its place; one that is postponed takes it later.
-async fn positions_of(tx: &Tx<'_>, orders: &[NewOrder]) -> Result<Vec<Option<i64>>> {
-    let places: Vec<&str> = orders
+async fn positions_of(tx: &Tx<'_>, orders: &[NewOrder], waits: &[bool]) -> Result<Vec<Option<i64>>> {
+    let queued: Vec<Option<&str>> = orders
         .iter()
-        .filter(|order| order.request.start_at.is_none())
-        .filter_map(|order| order.request.queue.as_deref())
-        .collect();
-    let mut positions = queues::take_positions(tx, &places).await?.into_iter();
-    Ok(orders
-        .iter()
-        .map(|order| {
-            let queues = order.request.queue.is_some() && order.request.start_at.is_none();
-            queues.then(|| positions.next()).flatten()
+        .zip(waits)
+        .map(|(order, waits)| {
+            order.request.queue.as_deref().filter(|_| order.request.start_at.is_none() && !waits)
         })
-        .collect())
+        .collect();
+    let places: Vec<&str> = queued.iter().copied().flatten().collect();
+    let mut positions = queues::take_positions(tx, &places).await?.into_iter();
+    Ok(queued.iter().map(|queue| queue.and_then(|_| positions.next())).collect())
 }
 
 async fn insert_orders(
     tx: &Tx<'_>,
     orders: &[NewOrder],
     positions: &[Option<i64>],
+    waits: &[bool],
 ) -> Result<HashMap<String, Inserted>> {
     let id: Vec<&str> = orders.iter().map(|o| o.request.id.as_str()).collect();
     let digest: Vec<&[u8]> = orders.iter().map(|o| o.request.digest.as_slice()).collect();
@@ -212,6 +244,7 @@ async fn insert_orders(
                 &deadline,
                 &period,
                 &positions,
+                &waits,
             ],
         )
         .await?;
@@ -221,6 +254,7 @@ async fn insert_orders(
                 no: OrderNo(row.get(0)),
                 status: word(row, 2, "orders.status")?,
                 created_at: row.get(3),
+                awaited: row.get(4),
             };
             Ok((row.get(1), inserted))
         })
@@ -243,6 +277,7 @@ async fn insert_places(
     tx: &Tx<'_>,
     orders: &[NewOrder],
     positions: &[Option<i64>],
+    waits: &[bool],
     inserted: &HashMap<String, Inserted>,
 ) -> Result<()> {
     let mut payloads: (Vec<i64>, Vec<String>) = Default::default();
@@ -250,12 +285,14 @@ async fn insert_places(
     let mut queued: (Vec<i64>, Vec<&str>, Vec<i64>) = Default::default();
     let mut due: (Vec<i64>, Vec<i16>, Vec<Timestamp>) = Default::default();
     let mut deadlines: (Vec<i64>, Vec<&str>, Vec<Timestamp>) = Default::default();
-    for (order, position) in orders.iter().zip(positions) {
+    for ((order, position), waits) in orders.iter().zip(positions).zip(waits) {
         let Some(row) = inserted.get(&order.request.id) else { continue };
         let no = row.no.0;
         payloads.0.push(no);
         payloads.1.push(order.request.params.to_string());
         match order.request.start_at.filter(|_| row.status == Status::Postponed) {
+            // Its place is written with its conditions.
+            _ if *waits => {}
             Some(start_at) => {
                 due.0.push(no);
                 due.1.push(Stream::Postponed.number());
@@ -400,6 +437,8 @@ pub struct OrderView {
     pub ready_since: Option<Timestamp>,
     /// Position and variables, as JSON.
     pub snapshot: Option<String>,
+    /// Seconds from sending to the latest start.
+    pub start_period: Option<i64>,
 }
 
 /// Reads one order.
@@ -448,6 +487,7 @@ pub async fn view(client: &Client, id: &str) -> Result<Option<OrderView>> {
         scenario_no: row.get(35),
         position: row.get(36),
         snapshot: row.get(37),
+        start_period: row.get(38),
     }))
 }
 

@@ -26,9 +26,14 @@ pub(crate) use statements;
 /// Every statement of the project.
 pub fn all() -> impl Iterator<Item = &'static Statement> {
     [
+        crate::amend::STATEMENTS,
         crate::cluster::STATEMENTS,
         crate::control::STATEMENTS,
+        crate::dependencies::STATEMENTS,
+        crate::dependencies::admission::STATEMENTS,
+        crate::dependencies::graph::STATEMENTS,
         crate::due::STATEMENTS,
+        crate::errors::STATEMENTS,
         crate::history::STATEMENTS,
         crate::orders::STATEMENTS,
         crate::outbox::STATEMENTS,

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::orders::{insert_due, word};
 use crate::sql::statements;
-use crate::{Client, Result, Tx, due, history, queues};
+use crate::{Client, Result, Tx, dependencies, due, history, queues};
 
 statements! {
     // Waits for a take-over in progress, and makes a take-over wait for us.
@@ -45,7 +45,9 @@ statements! {
          USING unnest($1::bigint[], $2::uuid[]) AS f (no, pass)
          WHERE r.order_no = ANY(ARRAY[f.no]) AND r.pass = f.pass
         RETURNING r.order_no, now()";
+    // Answers only with the orders whose end somebody waits for.
     FINISH = "
+        WITH finished AS (
         UPDATE orders o
            SET status = f.status, scenario_status = f.scenario_status, step = coalesce(f.step, o.step),
                entry_point = coalesce(f.entry_point, o.entry_point), attempt = f.attempt, events = o.events + 2,
@@ -58,7 +60,9 @@ statements! {
                       $9::timestamptz[], $10::boolean[], $11::text[], $12::text[], $13::text[], $14::text[])
                AS f (no, status, scenario_status, step, entry_point, attempt, visited, distance,
                      started_at, ended, result, message, error_class, error_message)
-         WHERE o.no = ANY(ARRAY[f.no])";
+         WHERE o.no = ANY(ARRAY[f.no])
+        RETURNING o.no, f.ended AND o.awaited AS awaited)
+        SELECT no FROM finished WHERE awaited";
     SAVE_CONTEXTS = "
         INSERT INTO contexts (order_no, snapshot) SELECT * FROM unnest($1::bigint[], $2::text[])
         ON CONFLICT (order_no) DO UPDATE SET snapshot = excluded.snapshot";
@@ -331,7 +335,8 @@ pub async fn release(tx: &Tx<'_>, stages: &[(OrderNo, Pass)]) -> Result<HashMap<
 }
 
 /// Writes the ends of stages whose right was taken with [`release`] in this transaction. Answers
-/// with the stages that are ready at once, because all their callbacks had come before.
+/// with the stages that are ready at once: because all their callbacks had come before, or because
+/// they waited for one of these ends.
 ///
 /// # Errors
 /// The database fails.
@@ -345,7 +350,7 @@ pub async fn finish(
         return Ok(Vec::new());
     }
     let leaving: Vec<i64> = finished.iter().filter(|f| f.leaves_queue()).map(|f| f.no.0).collect();
-    try_join!(
+    let (awaited, ..) = try_join!(
         update_orders(tx, finished),
         save_contexts(tx, finished),
         suspend(tx, finished, groups),
@@ -353,10 +358,12 @@ pub async fn finish(
         drop_deadlines(tx, finished),
     )?;
     history::append_stages(tx, node, finished).await?;
-    await_callbacks(tx, finished).await
+    let mut ready = await_callbacks(tx, finished).await?;
+    ready.append(&mut dependencies::ended(tx, &awaited).await?);
+    Ok(ready)
 }
 
-async fn update_orders(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {
+async fn update_orders(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<i64>> {
     let no: Vec<i64> = finished.iter().map(|f| f.no.0).collect();
     let status: Vec<&str> = finished.iter().map(|f| f.then.status().as_str()).collect();
     let scenario_status: Vec<&str> = finished.iter().map(|f| f.scenario_status.as_str()).collect();
@@ -374,27 +381,28 @@ async fn update_orders(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {
     let error: Vec<Option<&str>> =
         finished.iter().map(|f| f.error().map(|error| error.message.as_str())).collect();
     let statement = tx.prepare_cached(FINISH).await?;
-    tx.execute(
-        &statement,
-        &[
-            &no,
-            &status,
-            &scenario_status,
-            &step,
-            &entry,
-            &attempt,
-            &visited,
-            &distance,
-            &started,
-            &ended,
-            &result,
-            &message,
-            &class,
-            &error,
-        ],
-    )
-    .await?;
-    Ok(())
+    let awaited = tx
+        .query(
+            &statement,
+            &[
+                &no,
+                &status,
+                &scenario_status,
+                &step,
+                &entry,
+                &attempt,
+                &visited,
+                &distance,
+                &started,
+                &ended,
+                &result,
+                &message,
+                &class,
+                &error,
+            ],
+        )
+        .await?;
+    Ok(awaited.iter().map(|row| row.get(0)).collect())
 }
 
 async fn save_contexts(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {

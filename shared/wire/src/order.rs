@@ -38,16 +38,31 @@ pub struct ErrorView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryView {
+    /// `sync`: a call is repeated; `async`: requests are sent again after a failed callback.
+    #[serde(default)]
+    pub kind: String,
     /// The class that comes back.
     pub class: String,
     /// The policy.
     pub policy: String,
     /// Number of the cycle.
     pub cycle: u32,
-    /// Attempts so far.
+    /// Attempts so far, with the one that is awaited.
     pub attempt: u32,
+    /// How many the policy allows; none is any number.
+    #[serde(default)]
+    pub max_attempts: Option<u32>,
+    /// The first failure of the cycle.
+    #[serde(default)]
+    pub started_at: Option<Timestamp>,
     /// When the next one is due.
     pub next_at: Option<Timestamp>,
+    /// No attempt begins after that.
+    #[serde(default)]
+    pub ends_at: Option<Timestamp>,
+    /// Until then, in milliseconds.
+    #[serde(default)]
+    pub time_left_ms: Option<u64>,
 }
 
 /// A notification that is not confirmed yet.
@@ -165,6 +180,9 @@ pub struct OrderView {
     pub error: Option<ErrorView>,
     /// The retry cycle it is in.
     pub retry: Option<RetryView>,
+    /// The asynchronous cycle that goes on, also while an answer is awaited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub async_retry: Option<RetryView>,
     /// Which life.
     pub life: i32,
     /// Last hand-out.
@@ -191,10 +209,63 @@ pub struct OrderView {
     pub progress: f64,
     /// Where a restart resumes.
     pub entry_point: Option<String>,
+    /// The orders that it waits for, or waited for.
+    #[serde(default)]
+    pub after: Vec<ConditionView>,
     /// The moves so far.
     pub transitions: Vec<TransitionView>,
     /// Notifications that are not confirmed yet.
     pub unsent_notifications: Vec<UnsentView>,
+}
+
+/// One order waits for another (ORD-16).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConditionView {
+    /// The order that waits.
+    pub order: String,
+    /// The one it waits for.
+    pub after: String,
+    /// The terminal states that would do.
+    pub states: Vec<String>,
+    /// `wait`, `fail` or `cancel`: what happens when it ends in another.
+    pub otherwise: String,
+    /// `reactive` or `polling`: how it is noticed.
+    pub mode: String,
+    /// `unknown` (not registered yet), `found`, `open`, `met`, `missed`, `closed`.
+    pub stand: String,
+    /// Since when it is met or missed.
+    pub settled_at: Option<Timestamp>,
+}
+
+/// An order of a graph.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GraphNode {
+    /// The client's id.
+    pub id: String,
+    /// Whether it is registered; of one that is not, nothing else is known.
+    pub registered: bool,
+    /// Name of the scenario.
+    pub scenario: Option<String>,
+    /// Present status.
+    pub status: Option<String>,
+    /// Present state.
+    pub step: Option<String>,
+}
+
+/// What an order waits for and what waits for it, with what those wait for in turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DependencyGraph {
+    /// The order in the middle.
+    pub id: String,
+    /// All orders that are named.
+    pub nodes: Vec<GraphNode>,
+    /// Who waits for whom.
+    pub edges: Vec<ConditionView>,
+    /// Whether there is more, further away or too much for one answer.
+    pub truncated: bool,
 }
 
 /// One line of a list.

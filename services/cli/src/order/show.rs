@@ -1,6 +1,8 @@
 //! Orders as people read them. Only renders: asks nothing and prints nothing.
 
-use pagurus_wire::order::{EventView, OrderLine, OrderView, Registered, TransitionView};
+use pagurus_wire::order::{
+    ConditionView, DependencyGraph, EventView, OrderLine, OrderView, Registered, TransitionView,
+};
 use serde_json::Value;
 
 use crate::screen::{Screen, exact_time, harmless, time};
@@ -68,6 +70,10 @@ pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
         ("updated", Some(time(view.updated_at))),
     ];
     let mut shown = screen.pairs(&pairs);
+    if !view.after.is_empty() {
+        shown.push_str("\n\n");
+        shown.push_str(&conditions(&view.after, screen));
+    }
     if !view.transitions.is_empty() {
         shown.push_str("\n\n");
         shown.push_str(&transitions(&view.transitions, screen));
@@ -86,11 +92,50 @@ fn filled(value: &Value) -> Option<String> {
 /// Where the order stands between two attempts.
 pub(super) fn retry(view: &OrderView) -> Option<String> {
     let retry = view.retry.as_ref()?;
+    let of = retry.max_attempts.map_or_else(String::new, |most| format!(" of {most}"));
     let next = retry.next_at.map_or_else(String::new, |at| format!(", next at {}", time(at)));
+    let end = retry.ends_at.map_or_else(String::new, |at| format!(", none after {}", time(at)));
     Some(format!(
-        "{} by policy {}, cycle {}, attempt {}{next}",
+        "{} by policy {}, cycle {}, attempt {}{of}{next}{end}",
         retry.class, retry.policy, retry.cycle, retry.attempt
     ))
+}
+
+fn conditions(after: &[ConditionView], screen: &Screen) -> String {
+    let rows: Vec<[String; 4]> = after
+        .iter()
+        .map(|one| [one.after.clone(), one.states.join(", "), one.otherwise.clone(), one.stand.clone()])
+        .collect();
+    screen.table(&["WAITS FOR", "TO END IN", "OTHERWISE", "STANDS"], &rows)
+}
+
+/// What waits for what: the orders, then who waits for whom.
+pub(super) fn graph(graph: &DependencyGraph, screen: &Screen) -> String {
+    let nodes: Vec<[String; 4]> = graph
+        .nodes
+        .iter()
+        .map(|node| {
+            [
+                node.id.clone(),
+                node.status.clone().unwrap_or_else(|| "not registered yet".to_owned()),
+                node.step.clone().unwrap_or_default(),
+                node.scenario.clone().unwrap_or_default(),
+            ]
+        })
+        .collect();
+    let edges: Vec<[String; 5]> = graph
+        .edges
+        .iter()
+        .map(|edge| {
+            let ConditionView { order, after, states, otherwise, stand, .. } = edge;
+            [order.clone(), after.clone(), states.join(", "), otherwise.clone(), stand.clone()]
+        })
+        .collect();
+    format!(
+        "{}\n\n{}",
+        screen.table(&["ORDER", "STATUS", "STEP", "SCENARIO"], &nodes),
+        screen.table(&["ORDER", "WAITS FOR", "TO END IN", "OTHERWISE", "STANDS"], &edges)
+    )
 }
 
 fn transitions(moves: &[TransitionView], screen: &Screen) -> String {
@@ -215,11 +260,12 @@ pub(super) mod tests {
     #[test]
     fn a_retry_says_when_it_goes_on() {
         let view = sample(json!({"status": "retry", "retry": {
-            "class": "net", "policy": "fast", "cycle": 1, "attempt": 3, "nextAt": "2026-01-01T00:01:00Z",
+            "class": "net", "policy": "fast", "cycle": 1, "attempt": 3, "maxAttempts": 20,
+            "nextAt": "2026-01-01T00:01:00Z", "endsAt": "2026-01-02T00:00:00Z",
         }}));
         assert_eq!(
             retry(&view).unwrap(),
-            "net by policy fast, cycle 1, attempt 3, next at 2026-01-01 00:01:00Z"
+            "net by policy fast, cycle 1, attempt 3 of 20, next at 2026-01-01 00:01:00Z, none after 2026-01-02 00:00:00Z"
         );
     }
 

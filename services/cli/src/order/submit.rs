@@ -82,6 +82,9 @@ struct OrderArguments {
     /// Longest time from now to the start, in whole seconds, like `90s` or `1h`
     #[arg(long, value_name = "DURATION", value_parser = input::parse_duration)]
     period_to_start: Option<Duration>,
+    /// An order that must have ended before, and the states that would do: ORDER=STATE[,STATE…][:wait|fail|cancel]
+    #[arg(long, value_name = "ORDER=STATES", value_parser = input::parse_condition)]
+    after: Vec<Value>,
 }
 
 /// Registers, and waits if that is asked for.
@@ -185,6 +188,9 @@ fn body_of(order: &OrderArguments, new_id: &str) -> Result<Value, Failure> {
             ));
         }
         lifecycle.insert("periodToStart".to_owned(), json!(period.as_secs()));
+    }
+    if !order.after.is_empty() {
+        lifecycle.insert("after".to_owned(), Value::Array(order.after.clone()));
     }
     put("lifecycle", (!lifecycle.is_empty()).then_some(Value::Object(lifecycle)));
     Ok(Value::Object(body))

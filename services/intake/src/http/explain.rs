@@ -1,24 +1,29 @@
 //! "Why is it not running?", in one plain sentence (ORD-28).
 
 use pagurus_domain::order::Status;
+use pagurus_domain::order::dependency::{Otherwise, Stand};
+use pagurus_store::dependencies::graph::{self, Edge, Node};
 use pagurus_store::orders::OrderView as Row;
 use pagurus_store::{Client, Error, control, queues, requests};
 use pagurus_wire::order::Explanation;
+
+use super::retry::{self, Cycles};
+
+/// Pre-conditions that are named one by one.
+const MAX_REASONS: usize = 5;
 
 /// Explains where an order stands and what it waits for.
 ///
 /// # Errors
 /// The database fails.
-pub(super) async fn explain(client: &Client, row: &Row) -> Result<Explanation, Error> {
+pub(super) async fn explain(client: &Client, row: &Row, cycles: &Cycles) -> Result<Explanation, Error> {
     let explanation = match row.status {
         Status::Running => running(row),
         status if status.is_final() => ended(row),
         _ => match (row.ready_since, row.due_at) {
             (Some(since), _) => ready(client, row, since).await?,
-            (None, Some(due)) => suspended(client, row, due).await?,
-            (None, None) => {
-                "it has neither a place among what may run nor a timer; recovery looks at it".into()
-            }
+            (None, Some(due)) => suspended(client, row, due, cycles).await?,
+            (None, None) => waiting(client, row).await?,
         },
     };
     Ok(Explanation { id: row.id.clone(), status: row.status.to_string(), explanation })
@@ -65,7 +70,44 @@ async fn ready(client: &Client, row: &Row, since: jiff::Timestamp) -> Result<Str
     Ok(format!("it may run since {since} and waits for the dispatcher to hand it to a worker"))
 }
 
-async fn suspended(client: &Client, row: &Row, due: jiff::Timestamp) -> Result<String, Error> {
+/// What stands in no line and has no timer waits for other orders.
+async fn waiting(client: &Client, row: &Row) -> Result<String, Error> {
+    let graph = graph::around(client, &row.id, 1).await?;
+    let reasons: Vec<String> = graph
+        .edges
+        .iter()
+        .filter(|edge| edge.order == row.id && edge.stand != Stand::Met)
+        .map(|edge| reason(edge, graph.nodes.iter().find(|node| node.id == edge.before)))
+        .collect();
+    let more = reasons.len().saturating_sub(MAX_REASONS);
+    Ok(match (reasons.is_empty(), more) {
+        (true, _) => "all that it waited for has come; the activator is about to start it".to_owned(),
+        (false, 0) => reasons.join("; "),
+        (false, more) => format!("{}; and for {more} more", reasons[..MAX_REASONS].join("; ")),
+    })
+}
+
+fn reason(edge: &Edge, node: Option<&Node>) -> String {
+    let (order, states) = (&edge.before, edge.states.join(", "));
+    let Some(node) = node else { return format!("waits for order `{order}`, which is not registered yet") };
+    let step = node.step.as_deref().map_or_else(String::new, |step| format!(" in state `{step}`"));
+    if !node.status.is_final() {
+        return format!("waits for order `{order}`, now `{}`{step}, to end in: {states}", node.status);
+    }
+    let then = match edge.otherwise {
+        Otherwise::Wait => "a restart of that order may still satisfy it",
+        Otherwise::Fail => "it is about to fail by that",
+        Otherwise::Cancel => "it is about to be canceled by that",
+    };
+    format!("waits for order `{order}` to end in: {states}; that ended `{}`{step}: {then}", node.status)
+}
+
+async fn suspended(
+    client: &Client,
+    row: &Row,
+    due: jiff::Timestamp,
+    cycles: &Cycles,
+) -> Result<String, Error> {
     Ok(match row.status {
         Status::Wait => {
             let open: Vec<String> = requests::of_order(client, row.no)
@@ -79,7 +121,9 @@ async fn suspended(client: &Client, row: &Row, due: jiff::Timestamp) -> Result<S
         Status::Retry => {
             let class = row.error_class.as_deref().unwrap_or("unclassified");
             let message = row.error_message.as_deref().unwrap_or_default();
-            format!("waits to repeat after `{class}` ({message}); next attempt at {due}")
+            let cycle =
+                cycles.waiting.as_ref().map_or_else(String::new, |view| format!(", {}", retry::told(view)));
+            format!("waits to repeat after `{class}` ({message}); next attempt at {due}{cycle}")
         }
         Status::Postponed => format!("it is not to start before {due}"),
         _ => format!("it sleeps until {due}"),

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
+use pagurus_domain::order::registration::Request;
 use pagurus_runtime::batch::Failed;
 use pagurus_store::orders;
 use pagurus_store::requests::Verdict;
@@ -39,9 +40,17 @@ pub(super) async fn create(
     body: Body,
 ) -> Outcome<Response<Body>> {
     let body = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
-    let request = register::read(&body)?;
+    register_one(&intake, register::read(&body)?, &headers).await
+}
+
+/// Registers an order and answers with what became of it.
+pub(super) async fn register_one(
+    intake: &Intake,
+    request: Request,
+    headers: &HeaderMap,
+) -> Outcome<Response<Body>> {
     let id = request.id.clone();
-    let outcome = submit(&intake, request, &headers).await?;
+    let outcome = submit(intake, request, headers).await?;
     if let Some(problem) = outcome.problem() {
         return Err(Answer(problem));
     }
@@ -54,11 +63,7 @@ pub(super) async fn create(
     Ok((status, [(header::LOCATION, location)], Json(answer)).into_response())
 }
 
-async fn submit(
-    intake: &Intake,
-    request: pagurus_domain::order::registration::Request,
-    headers: &HeaderMap,
-) -> Outcome<Registration> {
+async fn submit(intake: &Intake, request: Request, headers: &HeaderMap) -> Outcome<Registration> {
     let submission = Submission {
         request,
         sent_at: sent_time_of(headers),
@@ -273,7 +278,7 @@ pub(super) async fn action(
         }),
         "resend" => return resend(&intake, &id).await,
         _ => {
-            let told = "actions are: cancel, interrupt, kill, restart, resend";
+            let told = "actions are: cancel, interrupt, kill, restart, clone, repair, resend";
             return Err(Answer(Problem::new(Type::NotFound, told)));
         }
     };

@@ -3,6 +3,7 @@
 //! The same reader serves the AMQP and the HTTP door, so that both refuse the same things in the
 //! same words.
 
+mod after;
 mod digest;
 mod storable;
 
@@ -11,6 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use super::dependency::{Precondition, StartMode};
 use super::notification::{AllowList, NotifyRequest};
 use super::{Mode, Priority};
 use crate::document::{Fault, nearest};
@@ -42,6 +44,7 @@ const KEYS: &[&str] = &[
     "notify",
     "lifecycle",
 ];
+const LIFECYCLE_KEYS: &[&str] = &["startAt", "periodToStart", "after"];
 
 /// What a client asks for, well-formed, not yet held against its scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +73,8 @@ pub struct Request {
     pub start_at: Option<Timestamp>,
     /// Longest time between sending and start.
     pub period_to_start: Option<Duration>,
+    /// Orders that must have ended before.
+    pub after: Vec<Precondition>,
     /// SHA-256 of the canonical content: key order, escapes and number form do not matter.
     pub digest: [u8; 32],
 }
@@ -83,6 +88,8 @@ pub struct Rules {
     pub notify: AllowList,
     /// Longest life of orders whose scenario names none.
     pub process_timeout: Option<Duration>,
+    /// How orders that wait for others are activated.
+    pub start_mode: StartMode,
 }
 
 /// An order that may be stored.
@@ -98,6 +105,8 @@ pub struct NewOrder {
     pub start_deadline: Option<Timestamp>,
     /// Longest life of the order, from now.
     pub process_timeout: Option<Duration>,
+    /// How it is activated if it waits for others: the mode of its registration counts.
+    pub start_mode: StartMode,
     /// W3C trace context of the request, opaque.
     pub trace: Option<String>,
 }
@@ -120,7 +129,7 @@ impl Request {
             found.hint = nearest(key, KEYS.iter().copied()).map(|near| format!("did you mean `{near}`?"));
             reader.faults.push(found);
         }
-        let (start_at, period_to_start) = reader.lifecycle();
+        let Lifecycle { start_at, period_to_start, after } = reader.lifecycle();
         let (mode, queue) = reader.mode_and_queue();
         let request = Self {
             id: reader.id(),
@@ -135,6 +144,7 @@ impl Request {
             notify: reader.notify(),
             start_at,
             period_to_start,
+            after,
             digest: digest(body),
         };
         if reader.faults.is_empty() { Ok(request) } else { Err(reader.faults) }
@@ -154,15 +164,7 @@ impl Request {
         rules: &Rules,
         sent_at: Timestamp,
     ) -> Result<NewOrder, Vec<Fault>> {
-        let mut faults = Vec::new();
-        if let Some(validator) = &scenario.params_validator {
-            faults.extend(
-                validator
-                    .iter_errors(&self.params)
-                    .take(20)
-                    .map(|error| fault(&format!("/params{}", error.instance_path()), error.to_string())),
-            );
-        }
+        let mut faults = params_faults(&self.params, scenario);
         if let Some(notify) = &self.notify
             && let Err(message) = rules.notify.permits(&notify.target)
         {
@@ -183,10 +185,21 @@ impl Request {
             scenario: no,
             start_deadline,
             process_timeout: scenario.timeouts.process.or(rules.process_timeout),
+            start_mode: rules.start_mode,
             trace: None,
             request: self,
         })
     }
+}
+
+/// What is wrong with parameters, by the schema of the scenario.
+pub(super) fn params_faults(params: &Value, scenario: &Scenario) -> Vec<Fault> {
+    let Some(validator) = &scenario.params_validator else { return Vec::new() };
+    validator
+        .iter_errors(params)
+        .take(20)
+        .map(|error| fault(&format!("/params{}", error.instance_path()), error.to_string()))
+        .collect()
 }
 
 /// The flow marker: the values of the attributes, joined by `|` (ORD-7).
@@ -327,37 +340,55 @@ impl Reader<'_> {
         }
     }
 
-    fn lifecycle(&mut self) -> (Option<Timestamp>, Option<Duration>) {
-        let Some(lifecycle) = self.object("lifecycle") else { return (None, None) };
-        for key in lifecycle.keys() {
-            match key.as_str() {
-                "startAt" | "periodToStart" => {}
-                "after" => self.fault(
-                    "/lifecycle/after",
-                    "dependencies between orders are not available in this version: leave it out",
-                ),
-                other => self.fault(&format!("/lifecycle/{}", escape(other)), "is not a field of lifecycle"),
-            }
+    fn lifecycle(&mut self) -> Lifecycle {
+        let Some(lifecycle) = self.object("lifecycle") else { return Lifecycle::default() };
+        for key in lifecycle.keys().filter(|key| !LIFECYCLE_KEYS.contains(&key.as_str())) {
+            self.fault(&format!("/lifecycle/{}", escape(key)), "is not a field of lifecycle");
         }
-        let start_at = lifecycle.get("startAt").filter(|value| !value.is_null()).and_then(|value| {
-            let parsed = value.as_str().and_then(|text| text.parse::<Timestamp>().ok());
-            if parsed.is_none() {
-                self.fault(
-                    "/lifecycle/startAt",
-                    "must be a time with offset, like 2026-12-01T00:00:00+03:00",
-                );
+        let start_at = match lifecycle.get("startAt").map(start_at) {
+            Some(Err(found)) => {
+                self.faults.push(found);
+                None
             }
-            parsed
+            Some(Ok(start_at)) => start_at,
+            None => None,
+        };
+        let after = lifecycle.get("after").filter(|value| !value.is_null()).map_or_else(Vec::new, |value| {
+            let id = self.map.get("id").and_then(Value::as_str);
+            after::read(value, id).unwrap_or_else(|mut found| {
+                self.faults.append(&mut found);
+                Vec::new()
+            })
         });
-        let period = lifecycle.get("periodToStart").filter(|value| !value.is_null()).and_then(|value| {
-            let seconds = value.as_u64().filter(|seconds| (1..=u64::from(u32::MAX)).contains(seconds));
-            if seconds.is_none() {
-                self.fault("/lifecycle/periodToStart", "must be a whole number of seconds from 1 up");
-            }
-            seconds.map(Duration::from_secs)
-        });
-        (start_at, period)
+        let period_to_start =
+            lifecycle.get("periodToStart").filter(|value| !value.is_null()).and_then(|value| {
+                let seconds = value.as_u64().filter(|seconds| (1..=u64::from(u32::MAX)).contains(seconds));
+                if seconds.is_none() {
+                    self.fault("/lifecycle/periodToStart", "must be a whole number of seconds from 1 up");
+                }
+                seconds.map(Duration::from_secs)
+            });
+        Lifecycle { start_at, period_to_start, after }
     }
+}
+
+/// The `lifecycle` part of a registration.
+#[derive(Default)]
+struct Lifecycle {
+    start_at: Option<Timestamp>,
+    period_to_start: Option<Duration>,
+    after: Vec<Precondition>,
+}
+
+/// Reads `lifecycle.startAt`; null is none.
+pub(super) fn start_at(value: &Value) -> Result<Option<Timestamp>, Fault> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let parsed = value.as_str().and_then(|text| text.parse::<Timestamp>().ok());
+    parsed.map(Some).ok_or_else(|| {
+        fault("/lifecycle/startAt", "must be a time with offset, like 2026-12-01T00:00:00+03:00")
+    })
 }
 
 /// Text without control characters, not empty, of bounded length.
@@ -380,7 +411,7 @@ pub(super) fn fault(pointer: &str, message: impl Into<String>) -> Fault {
 }
 
 /// A key inside a JSON pointer (RFC 6901).
-fn escape(key: &str) -> String {
+pub(super) fn escape(key: &str) -> String {
     let mut key = key.replace('~', "~0").replace('/', "~1");
     key.truncate(key.floor_char_boundary(100));
     key

@@ -41,6 +41,14 @@ pub enum Cause {
     Killed,
     /// Begins a new life.
     Restarted,
+    /// An order that it waits for ended otherwise than expected.
+    DependencyFailed,
+    /// Set into a state by hand, to go on from there.
+    Repaired,
+    /// Changed by hand: parameters, priority, notification.
+    Updated,
+    /// Its start was moved to a later time.
+    Deferred,
 }
 
 spelled!(Cause {
@@ -59,6 +67,10 @@ spelled!(Cause {
     Interrupted => "interrupted",
     Killed => "killed",
     Restarted => "restarted",
+    DependencyFailed => "dependency_failed",
+    Repaired => "repaired",
+    Updated => "updated",
+    Deferred => "deferred",
 });
 
 /// A change that the present status does not allow.
@@ -82,7 +94,8 @@ use Status::{
     Canceled, Fail, Interrupted, New, Polling, Postponed, Reopen, Retry, Running, Sleep, Success, Wait,
 };
 
-/// The whole law: what happens, in which statuses it may, and which status follows.
+/// The whole law: what happens, in which statuses it may, and which status follows. A cause has
+/// several lines where what follows depends on the status before.
 pub const TABLE: &[(Cause, &[Status], Status)] = &[
     (Cause::Claimed, &[New, Postponed, Reopen, Sleep, Wait, Polling, Retry], Running),
     (Cause::Slept, &[Running], Sleep),
@@ -99,6 +112,13 @@ pub const TABLE: &[(Cause, &[Status], Status)] = &[
     (Cause::Interrupted, &[New, Reopen, Postponed], Interrupted),
     (Cause::Killed, &[Running, Wait, Polling, Retry], Canceled),
     (Cause::Restarted, &[Success, Fail], Reopen),
+    (Cause::DependencyFailed, &[Postponed], Fail),
+    (Cause::Repaired, &[Sleep, Wait, Polling, Retry, Fail], Reopen),
+    (Cause::Updated, &[New], New),
+    (Cause::Updated, &[Postponed], Postponed),
+    (Cause::Updated, &[Reopen], Reopen),
+    (Cause::Updated, &[Sleep], Sleep),
+    (Cause::Deferred, &[New, Postponed, Reopen], Postponed),
 ];
 
 /// The status that follows, or why it cannot.
@@ -126,10 +146,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ord_21_each_cause_stands_in_the_table_once() {
+    fn ord_21_each_cause_stands_in_the_table_and_says_one_thing_for_a_status() {
         for cause in Cause::ALL {
-            assert_eq!(TABLE.iter().filter(|(known, _, _)| known == cause).count(), 1, "{cause}");
+            let mut from: Vec<_> = sources(*cause).collect();
+            assert!(!from.is_empty(), "{cause}");
+            from.sort();
+            from.dedup();
+            assert_eq!(from.len(), sources(*cause).count(), "{cause}");
         }
+    }
+
+    #[test]
+    fn ord_27_an_update_changes_no_status_and_a_later_start_postpones() {
+        for status in [Status::New, Status::Postponed, Status::Reopen, Status::Sleep] {
+            assert_eq!(next(status, Cause::Updated), Ok(status));
+        }
+        assert_eq!(next(Status::New, Cause::Deferred), Ok(Status::Postponed));
+        assert!(
+            next(Status::Sleep, Cause::Deferred).is_err() && next(Status::Running, Cause::Updated).is_err()
+        );
     }
 
     #[test]
@@ -137,7 +172,7 @@ mod tests {
         for cause in Cause::ALL {
             assert!(next(Status::Canceled, *cause).is_err());
             for status in Status::ALL.iter().filter(|status| status.is_final()) {
-                let by_operator = matches!(cause, Cause::Canceled | Cause::Restarted);
+                let by_operator = matches!(cause, Cause::Canceled | Cause::Restarted | Cause::Repaired);
                 assert!(by_operator || next(*status, *cause).is_err(), "{status} {cause}");
             }
         }

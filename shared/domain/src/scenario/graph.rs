@@ -8,7 +8,7 @@ mod layout;
 mod mermaid;
 mod svg;
 
-use super::{Event, Scenario, StateId};
+use super::{Scenario, StateId};
 
 /// Draws the workflow as an SVG document that works on light and on dark pages.
 ///
@@ -30,14 +30,14 @@ pub fn mermaid(scenario: &Scenario) -> String {
 struct Way {
     from: usize,
     to: usize,
-    events: Vec<Event>,
+    /// Words of events, and `call:NAME` of calls.
+    events: Vec<String>,
 }
 
 impl Way {
     /// The events as the label of an arrow.
     fn label(&self) -> String {
-        let words: Vec<String> = self.events.iter().map(ToString::to_string).collect();
-        words.join(", ")
+        self.events.join(", ")
     }
 }
 
@@ -45,10 +45,12 @@ impl Way {
 fn ways(scenario: &Scenario) -> Vec<Way> {
     let mut ways: Vec<Way> = Vec::new();
     for (from, state) in scenario.states.iter().enumerate() {
-        for (event, StateId(to)) in &state.on {
+        let events = state.on.iter().map(|(event, to)| (event.to_string(), to));
+        let calls = state.calls.iter().map(|(name, to)| (format!("call:{name}"), to));
+        for (word, StateId(to)) in events.chain(calls) {
             match ways.iter_mut().find(|way| way.from == from && way.to == *to) {
-                Some(way) => way.events.push(*event),
-                None => ways.push(Way { from, to: *to, events: vec![*event] }),
+                Some(way) => way.events.push(word),
+                None => ways.push(Way { from, to: *to, events: vec![word] }),
             }
         }
     }

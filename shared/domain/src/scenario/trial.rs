@@ -11,6 +11,7 @@ mod play;
 mod read;
 mod world;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Bounds, Method, Scenario};
 use crate::document::{Fault, Position};
-use crate::order::{ScenarioStatus, Status};
+use crate::order::{OrderError, ScenarioStatus, Status};
 use crate::retry::ErrorPolicy;
 use mask::Mask;
 
@@ -42,10 +43,31 @@ pub struct Trial {
     pub at: Position,
     order: Ordered,
     config: Value,
+    secrets: Secrets,
     now: Timestamp,
     answers: Vec<Rule>,
+    calls: Vec<Call>,
     errors: ErrorPolicy,
     expect: Expect,
+}
+
+/// What `${secret.NAME}` reads in a test.
+#[derive(Clone, Debug, Default)]
+struct Secrets(BTreeMap<String, String>);
+
+impl super::value::Secrets for Secrets {
+    fn secret(&self, name: &str) -> Option<String> {
+        self.0.get(name).cloned()
+    }
+}
+
+/// A call from outside.
+#[derive(Debug)]
+struct Call {
+    /// Virtual time since the registration.
+    after: Duration,
+    name: String,
+    body: Value,
 }
 
 /// The order that is run.
@@ -75,6 +97,8 @@ struct Rule {
 enum To {
     Http { method: Option<Method>, url: Mask, body: Option<Value> },
     Amqp { exchange: Option<Mask>, key: Option<Mask>, body: Option<Value> },
+    Actor { name: Mask, body: Option<Value> },
+    Order { scenario: Mask, params: Option<Value> },
 }
 
 /// What a request gets at once.
@@ -88,6 +112,12 @@ enum Reply {
     Published,
     /// The broker has no place for it.
     Unroutable,
+    /// The engine would never take such a child order.
+    Refused,
+    /// What the actor decides, or how the child order ends, some time later.
+    Later(Value),
+    /// An actor that never decides, a child order that never ends.
+    Never,
 }
 
 /// What comes later to an asynchronous request.
@@ -114,6 +144,15 @@ struct Expect {
     path: Option<(Vec<String>, Position)>,
     requests: Option<(Vec<Wanted>, Position)>,
     duration: Option<(Duration, Position)>,
+    answers: Option<(Vec<Answered>, Position)>,
+}
+
+/// What the caller of a call is expected to get.
+#[derive(Debug)]
+struct Answered {
+    at: Position,
+    answer: Option<Value>,
+    error: Option<String>,
 }
 
 /// An expected request.
@@ -247,6 +286,8 @@ struct Played {
     path: Vec<String>,
     made: Vec<Made>,
     log: Vec<String>,
+    /// One for each call, in their order; none where the order ended before it.
+    answers: Vec<Option<Result<Value, OrderError>>>,
     end: Option<Ended>,
 }
 
@@ -256,7 +297,7 @@ struct Ended {
     status: Status,
     scenario_status: ScenarioStatus,
     step: String,
-    error: Option<crate::order::OrderError>,
+    error: Option<OrderError>,
     result: Option<Value>,
     message: Option<String>,
     vars: Map<String, Value>,

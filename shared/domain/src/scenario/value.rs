@@ -11,6 +11,25 @@ use serde_json::{Map, Value};
 
 use super::script::{Code, CompileError, ROOTS, RunError, Scripting};
 
+/// Where the secrets of the deployment are read at the moment of a call.
+pub trait Secrets: std::fmt::Debug + Send + Sync {
+    /// The secret of this name; `None` where the deployment has none.
+    fn secret(&self, name: &str) -> Option<String>;
+}
+
+/// A deployment without secrets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoSecrets;
+
+impl Secrets for NoSecrets {
+    fn secret(&self, _: &str) -> Option<String> {
+        None
+    }
+}
+
+/// Error class of a call that names a secret which the deployment does not have.
+pub const SECRET_MISSING: &str = "secret.missing";
+
 /// Everything that expressions and scripts can name.
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -32,6 +51,10 @@ pub struct Context {
     pub now: Timestamp,
     /// The request that the present action registers: `id` and `url`.
     pub request: Option<Value>,
+    /// The call that is being handled: `name` and `body`.
+    pub call: Option<Value>,
+    /// What `${secret.NAME}` reads. Scripts have no way to it.
+    pub secrets: Arc<dyn Secrets>,
 }
 
 impl Default for Context {
@@ -47,6 +70,8 @@ impl Default for Context {
             config: empty,
             now: Timestamp::UNIX_EPOCH,
             request: None,
+            call: None,
+            secrets: Arc::new(NoSecrets),
         }
     }
 }
@@ -65,6 +90,7 @@ impl Context {
             "config" => Some(Cow::Borrowed(&self.config)),
             "now" => Some(Cow::Owned(Value::String(self.now.to_string()))),
             "request" => self.request.as_ref().map(Cow::Borrowed),
+            "call" => self.call.as_ref().map(Cow::Borrowed),
             _ => None,
         }
     }
@@ -97,6 +123,8 @@ impl Context {
 pub enum Expression {
     /// A root and keys: `params.address.city`.
     Path(Vec<String>),
+    /// A secret, read anew each time.
+    Secret(String),
     /// Anything else, in the script language.
     Code(Code),
 }
@@ -108,6 +136,12 @@ impl Expression {
             key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
                 && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         };
+        if let [root, name] = path.as_slice()
+            && root == "secret"
+            && is_secret_name(name)
+        {
+            return Ok(Self::Secret(name.clone()));
+        }
         if path.iter().all(plain) {
             if let Some(root) = path.first().filter(|root| !ROOTS.contains(&root.as_str()))
                 && path.len() > 1
@@ -131,6 +165,10 @@ impl Expression {
                 .at(path)
                 .map(Cow::into_owned)
                 .ok_or_else(|| RunError::new(format!("there is no `{}`", path.join(".")))),
+            Self::Secret(name) => context.secrets.secret(name).map(Value::String).ok_or_else(|| RunError {
+                class: SECRET_MISSING,
+                message: format!("the deployment has no secret `{name}`"),
+            }),
             Self::Code(code) => scripting.evaluate(code, context),
         }
     }
@@ -139,6 +177,13 @@ impl Expression {
     fn is_trusted(&self) -> bool {
         matches!(self, Self::Path(path) if path[0] == "config" || path[0] == "request")
     }
+}
+
+/// Names of secrets are names of files and of environment variables, too.
+fn is_secret_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+        && name.len() <= 64
 }
 
 /// A YAML value with `${…}` inside.
@@ -258,6 +303,30 @@ impl Template {
                 if expression.is_trusted() { text } else { percent_encode(&text) }
             }),
             other => other.render_text(context, scripting),
+        }
+    }
+
+    /// Adds the names of the secrets that it reads.
+    pub fn collect_secrets(&self, names: &mut Vec<String>) {
+        let mut add = |expression: &Expression| {
+            if let Expression::Secret(name) = expression
+                && !names.contains(name)
+            {
+                names.push(name.clone());
+            }
+        };
+        match self {
+            Self::Constant(_) => {}
+            Self::Expression(expression) => add(expression),
+            Self::Text(pieces) => {
+                for piece in pieces {
+                    if let Piece::Expression(expression) = piece {
+                        add(expression);
+                    }
+                }
+            }
+            Self::List(items) => items.iter().for_each(|item| item.collect_secrets(names)),
+            Self::Map(members) => members.iter().for_each(|(_, value)| value.collect_secrets(names)),
         }
     }
 

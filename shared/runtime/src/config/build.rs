@@ -16,7 +16,7 @@ use super::load::Values;
 use super::{
     ActivationSettings, BrokerSettings, DatabaseSettings, DispatcherSettings, DistributionSettings,
     FailoverSettings, IntakeSettings, LogFormat, LogSettings, NodeSettings, NotifySettings, RecoverySettings,
-    ResourceControlSettings, Settings, ShutdownSettings, WorkerSettings,
+    ResourceControlSettings, Settings, ShutdownSettings, StartControlSettings, WorkerSettings,
 };
 
 /// The settings, or all faults in the order of the file.
@@ -53,6 +53,7 @@ impl Builder {
             },
             worker: self.worker(),
             activation: self.activation(),
+            start_control: self.start_control(),
             recovery: self.recovery(),
             failover: FailoverSettings {
                 interval: Some(self.duration("failover.interval")).filter(|age| !age.is_zero()),
@@ -155,6 +156,15 @@ impl Builder {
                 youngest: days(self.count("activation.groups.sleep.youngest.age_in_days")),
                 middle: days(self.count("activation.groups.sleep.middle.age_in_days")),
             },
+        }
+    }
+
+    fn start_control(&mut self) -> StartControlSettings {
+        let mode = self.text("execution.start_control.conditional.mode");
+        StartControlSettings {
+            // The words of the table are those of the type; a test reads each of them.
+            conditional: mode.parse().unwrap_or(super::StartMode::Reactive),
+            interval: self.duration("execution.start_control.conditional.interval"),
         }
     }
 

@@ -150,6 +150,8 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("scenario.script.max_call_depth", Count { least: 1, most: 64 }, "32", Live, "How deep functions of a script may call each other."),
 
     key("execution.state_classification.target", Tree("a list of `step: NAME`"), "[{step: done}, {step: rolled_back}]", Live, "Ends that count as target in scenarios that name none; case does not matter."),
+    key("execution.start_control.conditional.mode", Choice(&["reactive", "polling"]), "reactive", Live, "What activates orders that wait for others: the end of those at once, or a periodic look, which also ends an order whose pre-condition ended otherwise. The mode at its registration counts."),
+    key("execution.start_control.conditional.interval", Duration, "5s", Live, "How often the conditions of orders that wait for others are looked at."),
     key("execution.error_handling", Tree("rules and policies"), "{}", Live, "Classification of failures and policies for retries."),
     key("retry_duration_control.mode", Choice(&["total", "run_and_suspending_durations"]), "total", Live, "Which time counts against the limits of a retry cycle: all, or all but the time between due and begun."),
 

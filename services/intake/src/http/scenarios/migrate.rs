@@ -11,7 +11,7 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use pagurus_domain::id::{OrderNo, ScenarioNo};
 use pagurus_domain::scenario::Scenario;
-use pagurus_domain::scenario::diff::{Hindrance, Resting, move_to};
+use pagurus_domain::scenario::diff::{Hindrance, move_to};
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::news;
 use pagurus_runtime::scenarios::Known;
@@ -233,6 +233,5 @@ fn judge(versions: &Versions, order: &Live) -> Result<(), Hindrance> {
             .and_then(|value| Snapshot::from_value(&value).ok())
             .ok_or(Hindrance::Unreadable)?,
     };
-    let resting = Resting { status: order.status, state: snapshot.state.as_deref(), action: snapshot.action };
-    move_to(&versions.old, &versions.new, resting)
+    move_to(&versions.old, &versions.new, order.status, &snapshot)
 }

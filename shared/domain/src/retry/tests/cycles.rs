@@ -1,6 +1,7 @@
 //! Policies and cycles: ERR-8 to ERR-11.
 
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
 
@@ -77,14 +78,14 @@ fn dsp_9_names_have_1_to_64_characters() {
     assert!(faults(&policies(&[("''", "c", "")]))[0].contains("1 to 64 characters"));
 }
 
-const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
+pub(super) const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
 /// A moment so many seconds after [`NOW`].
-fn at(seconds: i64) -> Timestamp {
+pub(super) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(NOW.as_second() + seconds).unwrap()
 }
 
-fn failure<'a>(class: &'a ErrorClass) -> Failure<'a> {
+pub(super) fn failure<'a>(class: &'a ErrorClass) -> Failure<'a> {
     Failure {
         scenario: "change-tariff",
         class: Some(class),
@@ -93,6 +94,7 @@ fn failure<'a>(class: &'a ErrorClass) -> Failure<'a> {
         max_acquisition: Duration::from_secs(3600),
         due_at: None,
         started_at: None,
+        latest: None,
     }
 }
 

@@ -2,18 +2,8 @@
 //! rests; must never look at anything but the two versions and where the order stands.
 
 use crate::order::Status;
+use crate::scenario::stage::Snapshot;
 use crate::scenario::{Scenario, State};
-
-/// Where an order rests.
-#[derive(Clone, Copy, Debug)]
-pub struct Resting<'a> {
-    /// Its status.
-    pub status: Status,
-    /// The state it stands in; none before its first stage.
-    pub state: Option<&'a str>,
-    /// The action that comes next in the state.
-    pub action: usize,
-}
 
 /// Why an order stays on its version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
@@ -44,6 +34,9 @@ pub enum Hindrance {
         /// Number of the action, from 1.
         number: usize,
     },
+    /// A call from outside is being handled.
+    #[error("the order is handling a call; it can be moved once that is answered")]
+    HandlesCall,
     /// What an order brings along cannot be read.
     #[error("the stored position of the order cannot be read")]
     Unreadable,
@@ -53,9 +46,9 @@ pub enum Hindrance {
 ///
 /// # Errors
 /// Why not.
-pub fn move_to(from: &Scenario, to: &Scenario, order: Resting<'_>) -> Result<(), Hindrance> {
+pub fn move_to(from: &Scenario, to: &Scenario, status: Status, order: &Snapshot) -> Result<(), Hindrance> {
     let rests = matches!(
-        order.status,
+        status,
         Status::New
             | Status::Postponed
             | Status::Sleep
@@ -65,12 +58,20 @@ pub fn move_to(from: &Scenario, to: &Scenario, order: Resting<'_>) -> Result<(),
             | Status::Reopen
     );
     if !rests {
-        return Err(Hindrance::NotResting(order.status.as_str()));
+        return Err(Hindrance::NotResting(status.as_str()));
+    }
+    if order.call.is_some() {
+        return Err(Hindrance::HandlesCall);
     }
     // Nothing was executed yet: the order begins at the initial state, whichever that is.
-    let Some(name) = order.state else {
+    let Some(name) = order.state.as_deref() else {
         return Ok(());
     };
+    // What failed asynchronously is repeated from its entry point.
+    let entry = order.entry_point.as_ref().filter(|_| order.from_entry_point);
+    if let Some(entry) = entry.filter(|entry| to.state_named(&entry.state).is_none()) {
+        return Err(Hindrance::NoState(entry.state.clone()));
+    }
     let find = |scenario: &Scenario| scenario.state_named(name);
     let Some(new) = find(to).map(|id| to.state(id)) else {
         return Err(Hindrance::NoState(name.to_owned()));
@@ -81,19 +82,20 @@ pub fn move_to(from: &Scenario, to: &Scenario, order: Resting<'_>) -> Result<(),
             from: old.kind.as_str(),
             to: new.kind.as_str(),
         }),
-        Some(old) => same_actions(old, new, order.action),
+        Some(old) => same_actions(old, new, order),
         None => Ok(()),
     }
 }
 
 /// An order in the middle of a state goes on behind what it has done: up to there both versions
 /// must do the same things, by the words of their actions.
-fn same_actions(old: &State, new: &State, action: usize) -> Result<(), Hindrance> {
+fn same_actions(old: &State, new: &State, order: &Snapshot) -> Result<(), Hindrance> {
     let word = |state: &State, at: usize| state.actions.get(at).map(super::super::Action::word);
-    if action == 0 {
+    // Before the first action there is nothing behind the order, unless it awaits what came of it.
+    if order.action == 0 && order.awaiting.is_none() {
         return Ok(());
     }
-    match (0..=action).find(|at| word(old, *at) != word(new, *at)) {
+    match (0..=order.action).find(|at| word(old, *at) != word(new, *at)) {
         None => Ok(()),
         Some(at) => Err(Hindrance::OtherAction { state: new.name.clone(), number: at + 1 }),
     }

@@ -4,6 +4,7 @@
 use super::*;
 use crate::order::Status;
 use crate::scenario::script::Scripting;
+use crate::scenario::stage::Snapshot;
 use crate::scenario::{Bounds, Scenario, source};
 
 const OLD: &str = r#"
@@ -72,8 +73,8 @@ fn scenario(text: &str) -> Scenario {
 }
 
 fn moved(new: &str, status: Status, state: Option<&str>, action: usize) -> Result<(), String> {
-    let order = Resting { status, state, action };
-    move_to(&scenario(OLD), &scenario(new), order).map_err(|hindrance| hindrance.to_string())
+    let order = Snapshot { state: state.map(str::to_owned), action, ..Snapshot::default() };
+    move_to(&scenario(OLD), &scenario(new), status, &order).map_err(|hindrance| hindrance.to_string())
 }
 
 #[test]

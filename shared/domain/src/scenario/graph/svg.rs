@@ -109,17 +109,22 @@ fn shown(name: &str) -> String {
 /// What the state does, in a line below its name.
 fn subtitle(state: &State) -> String {
     match state.kind {
-        StateKind::Plain => {
-            let mut words: Vec<&str> = state.actions.iter().map(|action| action.word()).collect();
-            if words.len() > SHOWN_ACTIONS {
-                words.truncate(SHOWN_ACTIONS);
-                words.push("…");
-            }
-            words.join(" · ")
-        }
+        StateKind::Plain => words_of(state),
+        StateKind::Polling => format!("polling: {}", words_of(state)),
         StateKind::Terminal => "end".to_owned(),
         kind => kind.to_string(),
     }
+}
+
+/// The words of the actions; branches of a `choose` lie flat among them, and are told once.
+fn words_of(state: &State) -> String {
+    let mut words: Vec<&str> = state.actions.iter().map(|action| action.word()).collect();
+    words.dedup();
+    if words.len() > SHOWN_ACTIONS {
+        words.truncate(SHOWN_ACTIONS);
+        words.push("…");
+    }
+    words.join(" · ")
 }
 
 fn draw_start(out: &mut String, place: &Place) {
@@ -182,7 +187,7 @@ fn draw_state(out: &mut String, state: &State, tone: Tone, place: &Place) {
         (Tone::Target, _) => "state target",
         (Tone::Fail, _) => "state fail",
         (Tone::End, _) => "state end",
-        (Tone::Between, StateKind::Plain) => "state",
+        (Tone::Between, StateKind::Plain | StateKind::Polling) => "state",
         (Tone::Between, _) => "state rest",
     };
     let (left, top) = (place.x - place.width / 2.0, place.y);
@@ -202,7 +207,16 @@ fn draw_state(out: &mut String, state: &State, tone: Tone, place: &Place) {
             rect(out, class, 0.0, HEIGHT / 2.0);
             rect(out, &format!("{class} inner"), 4.0, HEIGHT / 2.0 - 4.0);
         }
-        _ => {
+        StateKind::Polling => {
+            let (right, low) = (left + place.width, top + HEIGHT);
+            let _ = write!(
+                out,
+                "<path class=\"{class}\" d=\"M{:.1} {top:.1}H{right:.1}L{:.1} {low:.1}H{left:.1}z\"/>",
+                left + 14.0,
+                right - 14.0,
+            );
+        }
+        StateKind::Waiting => {
             let (right, low, middle) = (left + place.width, top + HEIGHT, top + HEIGHT / 2.0);
             let _ = write!(
                 out,

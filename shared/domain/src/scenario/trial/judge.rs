@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Expect, Made, Played, Wanted, spelled_duration};
+use super::{Answered, Expect, Made, Played, Wanted, spelled_duration};
 use crate::document::{Fault, Position};
 
 /// Differences of one value that are told; more of them help nobody.
@@ -21,6 +21,9 @@ pub(super) fn judge(expect: &Expect, played: &Played) -> Vec<Fault> {
         if !played.log.iter().any(|line| line.contains(part.as_str())) {
             faults.push(placed(*at, "log", format!("no line of the log contains `{part}`")));
         }
+    }
+    if let Some((wanted, at)) = &expect.answers {
+        judge_answers(wanted, played, *at, &mut faults);
     }
     judge_end(expect, played, &mut faults);
     faults.sort_by_key(|fault| fault.at);
@@ -97,6 +100,34 @@ fn judge_requests(wanted: &[Wanted], made: &[Made], at: Position, faults: &mut V
     if let Some(next) = made.get(wanted.len()) {
         let told = format!("expected {} requests, but then came `{}`", wanted.len(), next.line);
         faults.push(placed(at, "requests", told));
+    }
+}
+
+fn judge_answers(wanted: &[Answered], played: &Played, at: Position, faults: &mut Vec<Fault>) {
+    let count = played.answers.len();
+    if wanted.len() != count {
+        let told = format!("expected {} answers to calls, but there were {count} calls", wanted.len());
+        faults.push(placed(at, "answers", told));
+    }
+    for (one, actual) in wanted.iter().zip(&played.answers) {
+        match actual {
+            None => {
+                let told = "the order ended before it answered this call".to_owned();
+                faults.push(placed(one.at, "answers", told));
+            }
+            Some(Ok(actual)) if one.error.is_none() => {
+                judge_value("answer", one.answer.as_ref().unwrap_or(&Value::Null), actual, one.at, faults);
+            }
+            Some(Err(error)) if one.error.is_some() && error.class == one.error => {}
+            Some(actual) => {
+                let wanted = one.error.as_deref().unwrap_or("an answer");
+                let told = match actual {
+                    Ok(answer) => format!("expected `{wanted}`, but the call was answered `{answer}`"),
+                    Err(error) => format!("expected `{wanted}`, but the call failed: {}", error.message),
+                };
+                faults.push(placed(one.at, "answers", told));
+            }
+        }
     }
 }
 

@@ -3,20 +3,24 @@
 
 mod asking;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::world::World;
-use super::{Ended, Moment, Played, Trial};
+use super::{Call, Ended, Moment, Played, Trial};
 use crate::document::Fault;
 use crate::id::RequestId;
 use crate::order::Mode;
 use crate::scenario::script::Scripting;
-use crate::scenario::stage::{Answer, Facts, LogLine, Need, Settings, Snapshot, Stage, StageEnd, Then, Wake};
+use crate::scenario::stage::{
+    Answer, Callback, Facts, Input, LogLine, Need, OutsideCall, Settings, Snapshot, Stage, StageEnd, Then,
+    Wake,
+};
 use crate::scenario::{Bounds, Scenario, StateKind};
 
 /// Stages after which an order is held to go round in a circle.
@@ -44,10 +48,11 @@ pub(super) fn play(
         now: trial.now,
         registered: None,
         coming: Vec::new(),
-        callbacks: Map::new(),
+        callbacks: BTreeMap::new(),
         asked: Vec::new(),
         played: Played::default(),
     };
+    play.played.answers = trial.calls.iter().map(|_| None).collect();
     let initial = scenario.state(scenario.initial).name.clone();
     play.played.path.push(initial.clone());
     play.tell(format!("the order begins at `{initial}`"));
@@ -65,6 +70,8 @@ fn settings(bounds: &Bounds, trial: &Trial) -> Settings {
         bounds: bounds.clone(),
         errors: trial.errors.clone(),
         constants: Arc::new(trial.config.clone()),
+        secrets: Arc::new(trial.secrets.clone()),
+        vhost: "/".to_owned(),
         callback_base: CALLBACK_BASE.to_owned(),
         max_sync_duration: HOUR / 12,
         max_acquisition_duration: HOUR,
@@ -82,7 +89,7 @@ struct Play<'t> {
     /// The request that was registered last and is not sent yet.
     registered: Option<(RequestId, String)>,
     coming: Vec<Coming>,
-    callbacks: Map<String, Value>,
+    callbacks: BTreeMap<String, Callback>,
     /// What the present stage asked of the world, each with the state that asked.
     asked: Vec<(String, Moment)>,
     played: Played,
@@ -127,6 +134,7 @@ impl Play<'_> {
                 return Ok(());
             }
             (wake, due) = self.rest(&end.then);
+            (wake, due) = self.call_before(wake, due, &end.snapshot);
             self.now = due.max(self.now);
             if self.elapsed() > MAX_TIME {
                 return Err(self.fault("the order has no end: twenty years of virtual time are over"));
@@ -146,17 +154,17 @@ impl Play<'_> {
         due: Timestamp,
     ) -> Going<Box<StageEnd>> {
         self.deliver();
-        let resumed = Stage::resume(
-            self.scenario.clone(),
-            self.settings.clone(),
-            self.facts(attempt),
-            Arc::new(self.trial.order.params.clone()),
-            self.callbacks.clone(),
+        let input = Input {
+            params: Arc::new(self.trial.order.params.clone()),
+            callbacks: self.callbacks.values().cloned().collect(),
+            calls: self.waiting_calls(&snapshot),
             snapshot,
             wake,
-            due,
-            self.now,
-        );
+            due_at: due,
+            dice: DICE,
+        };
+        let (scenario, settings) = (self.scenario.clone(), self.settings.clone());
+        let resumed = Stage::resume(scenario, settings, self.facts(attempt), input, self.now);
         let mut stage = resumed.map_err(|error| self.fault(error.to_string()))?;
         let mut need = stage.next(self.now);
         loop {
@@ -165,13 +173,19 @@ impl Play<'_> {
                     self.note(&end);
                     return Ok(end);
                 }
-                Need::Register { name, visit, action } => {
-                    let id = RequestId(Uuid::from_u128((u128::from(visit) << 32) | u128::from(action)));
+                Need::Register { name, visit, action, task } => {
+                    // The same place gives the same request; each hand-out of a task has its own.
+                    let hand_out = task.map_or(0, |task| task.hand_out);
+                    let place = (u128::from(visit) << 64) | (u128::from(action) << 32) | u128::from(hand_out);
+                    let id = RequestId(Uuid::from_u128(place));
                     self.registered = Some((id, name));
                     Answer::Registered(id)
                 }
                 Need::Http(call) => self.http(&call, stage.step())?,
+                Need::Parallel(calls) => self.parallel(&calls, stage.step())?,
                 Need::Publish(message) => self.publish(&message, stage.step())?,
+                Need::Task(task) => self.task(&task, stage.step())?,
+                Need::Order(child) => self.child(&child, stage.step())?,
             };
             need = match stage.answer(answer, self.now, DICE) {
                 Some(need) => need,
@@ -198,7 +212,16 @@ impl Play<'_> {
         self.coming.sort_by_key(|coming| coming.at);
         for coming in self.coming.iter_mut().filter(|coming| !coming.over && coming.at <= self.now) {
             coming.over = true;
-            self.callbacks.insert(coming.name.clone(), coming.value.clone());
+            let callback = Callback {
+                name: coming.name.clone(),
+                body: match &coming.value["body"] {
+                    Value::String(text) => text.clone(),
+                    other => other.to_string(),
+                },
+                step_status: coming.value["stepStatus"].as_str().map(str::to_owned),
+                value: coming.value.clone(),
+            };
+            self.callbacks.insert(coming.name.clone(), callback);
             let after = between(self.trial.now, coming.at);
             self.played.story.push(Moment { after, text: format!("callback `{}`", coming.name) });
         }
@@ -215,6 +238,10 @@ impl Play<'_> {
                 let class = error.class.as_deref().unwrap_or("unclassified");
                 self.tell(format!("retries at {at} ({class}: {})", error.message));
                 (Wake::Retry, *at)
+            }
+            Then::Poll { at } => {
+                self.tell(format!("polls again at {at}"));
+                (Wake::Poll, *at)
             }
             Then::Wait { until, requests } => {
                 self.tell(format!("waits until {until}"));
@@ -240,6 +267,31 @@ impl Play<'_> {
         (Wake::Timer, until)
     }
 
+    /// A call that comes before the rest is over wakes the order; calls come before timers.
+    fn call_before(&self, wake: Wake, due: Timestamp, snapshot: &Snapshot) -> (Wake, Timestamp) {
+        let next = self.open_calls(snapshot).map(|(_, at, _)| at).next();
+        match next.map(|at| at.max(self.now)) {
+            Some(at) if at <= due => (Wake::Call, at),
+            _ => (wake, due),
+        }
+    }
+
+    /// Calls that nobody has taken up yet: their numbers, times, and what they bring.
+    fn open_calls(&self, snapshot: &Snapshot) -> impl Iterator<Item = (i64, Timestamp, &Call)> {
+        let taken = [snapshot.call.as_ref().map(|call| call.no), snapshot.moved_by];
+        let calls = self.trial.calls.iter().zip(&self.played.answers).zip(0_i64..);
+        calls.filter_map(move |((call, answer), no)| {
+            let open = answer.is_none() && !taken.contains(&Some(no));
+            open.then(|| (no, later(self.trial.now, call.after), call))
+        })
+    }
+
+    fn waiting_calls(&self, snapshot: &Snapshot) -> Vec<OutsideCall> {
+        let come = self.open_calls(snapshot).filter(|(_, at, _)| *at <= self.now);
+        come.map(|(no, _, call)| OutsideCall { no, name: call.name.clone(), body: call.body.clone() })
+            .collect()
+    }
+
     /// Keeps what the stage did: each request behind the transition into the state that made it.
     fn note(&mut self, end: &StageEnd) {
         let start = self.trial.now;
@@ -253,7 +305,7 @@ impl Play<'_> {
                 self.played.story.push(moment);
             }
             // What rests says nothing: a line of the same moment belongs to what was entered.
-            let speaks = self.kind_of(&one.from) == Some(StateKind::Plain);
+            let speaks = matches!(self.kind_of(&one.from), Some(StateKind::Plain | StateKind::Polling));
             while let Some(line) = logged.next_if(|line| speaks && line.at <= one.at) {
                 self.played.story.push(said(start, line));
             }
@@ -263,6 +315,18 @@ impl Play<'_> {
         }
         self.played.story.extend(asked.map(|(_, moment)| moment));
         self.played.story.extend(logged.map(|line| said(start, line)));
+        for answer in &end.answers {
+            let told = match &answer.outcome {
+                Ok(value) => format!("answered {value}"),
+                Err(error) => format!("refused: {}", error.message),
+            };
+            let at = usize::try_from(answer.no).unwrap_or(usize::MAX);
+            let name = self.trial.calls.get(at).map_or("", |call| &call.name);
+            self.tell(format!("call `{name}` is {told}"));
+            if let Some(slot) = self.played.answers.get_mut(at) {
+                *slot = Some(answer.outcome.clone());
+            }
+        }
         if end.released {
             self.tell("gives its queue up".to_owned());
         }

@@ -7,18 +7,19 @@ mod reader;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Expect, Ordered, Trial, TrialFile};
+use super::{Call, Expect, Ordered, Secrets, Trial, TrialFile};
 use crate::document::{self, Fault, Node};
 use crate::retry::ErrorPolicy;
 use reader::{Field, Reader};
 
 /// Tests of one file; more of them make a file that nobody reads.
 const MAX_TRIALS: usize = 1000;
-/// The longest virtual time that a file may name: ten years.
+/// When tests begin that say nothing else.
 const START: &str = "2026-03-01T10:00:00Z";
 
 const OF_FILE: &[&str] = &["scenario", "tests"];
-const OF_TRIAL: &[&str] = &["test", "order", "params", "config", "now", "answers", "errors", "expect"];
+const OF_TRIAL: &[&str] =
+    &["test", "order", "params", "config", "secrets", "now", "answers", "calls", "errors", "expect"];
 
 /// See [`super::read`].
 pub(super) fn file(text: &str) -> Result<TrialFile, Vec<Fault>> {
@@ -48,6 +49,12 @@ fn trial(reader: &mut Reader, spot: &Field<'_>) -> Trial {
     let answers = fields.get("answers").map_or_else(Vec::new, |field| {
         reader.items(field).iter().filter_map(|item| answer::read(reader, item)).collect()
     });
+    let secrets = fields.get("secrets").map_or_else(Vec::new, |field| reader.texts(field));
+    let calls = fields.get("calls").map_or_else(Vec::new, |field| {
+        let mut calls: Vec<Call> = reader.items(field).iter().filter_map(|item| call(reader, item)).collect();
+        calls.sort_by_key(|call| call.after);
+        calls
+    });
     let errors = fields.get("errors").and_then(|field| errors(reader, field)).unwrap_or_default();
     let expect = reader.required(spot, &fields, "expect", "expect: {status: success}");
     let expect = expect.map_or_else(Expect::default, |field| expect::read(reader, field));
@@ -56,6 +63,8 @@ fn trial(reader: &mut Reader, spot: &Field<'_>) -> Trial {
         at: spot.node.at,
         order: order(reader, fields.get("order"), params),
         config,
+        secrets: Secrets(secrets.into_iter().collect()),
+        calls,
         now: now.unwrap_or_else(start),
         answers,
         errors,
@@ -76,6 +85,16 @@ fn order(reader: &mut Reader, field: Option<&Field<'_>>, params: Value) -> Order
     order.transaction_id = text("transactionId");
     order.queue = text("queue");
     order
+}
+
+fn call(reader: &mut Reader, item: &Field<'_>) -> Option<Call> {
+    let fields = reader.fields(item, &["after", "name", "body"]);
+    let after = reader.required(item, &fields, "after", "after: 1h");
+    let after = after.and_then(|field| reader.duration(field));
+    let name = reader.required(item, &fields, "name", "name: change-address");
+    let name = name.and_then(|field| reader.text(field))?.to_owned();
+    let body = fields.get("body").map_or(Value::Null, |field| value(field.node));
+    Some(Call { after: after?, name, body })
 }
 
 fn map(reader: &mut Reader, field: &Field<'_>) -> Value {

@@ -195,7 +195,10 @@ tests:
     assert_eq!(faults(SCENARIO, tests), Vec::<String>::new());
     let slow = tests.replace("fails: ConnectTimeout, times: 2, after: 1s", "status: 201, after: 6s");
     let told = outcome(SCENARIO, &slow);
-    assert!(told.story.iter().any(|one| one.text.contains("no answer within 5s")), "{told:#?}");
+    assert!(
+        told.story.iter().any(|one| one.text.contains("ReadTimeout") && one.after == Duration::from_secs(5)),
+        "{told:#?}"
+    );
 }
 
 #[test]
@@ -248,4 +251,130 @@ fn durations_are_spelled_as_they_are_read() {
         let duration = crate::document::parse_duration(text).unwrap();
         assert_eq!(spelled_duration(duration), text);
     }
+}
+
+#[test]
+fn scn_8_polling_goes_on_in_virtual_time() {
+    let polls = r#"
+scenario: s
+initialState: look
+states:
+  look:
+    kind: polling
+    poll: {delay: 5s, interval: 30s, timeout: 1h}
+    actions:
+      - http: {url: "http://h/state", headers: {Authorization: "Bearer ${secret.token}"}, timeout: 5s}
+      - script: 'if response.body.ready { success() } else { poll() }'
+    on: {success: done, fail: failed, timeout: failed}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+"#;
+    let tests = r#"
+tests:
+  - test: ready at the third look
+    secrets: {token: t0ken}
+    answers:
+      - {http: GET http://h/state, body: {ready: false}, times: 2}
+      - {http: GET http://h/state, body: {ready: true}}
+    expect:
+      status: success
+      path: [look, done]
+      duration: 1m5s
+      requests:
+        - {request: GET http://h/state, headers: {authorization: Bearer t0ken}}
+        - GET http://h/state
+        - GET http://h/state
+"#;
+    assert_eq!(faults(polls, tests), Vec::<String>::new());
+    let never = "tests: [{test: t, secrets: {token: t}, answers: [{http: 'http://h/**', body: {ready: false}}], expect: {status: fail, error: polling.timeout, duration: 1h}}]";
+    assert_eq!(faults(polls, never), Vec::<String>::new());
+}
+
+const TEAM: &str = r#"
+scenario: s
+initialState: ask
+states:
+  ask:
+    actions:
+      - parallel:
+          - http: {name: one, url: "http://h/one", timeout: 5s}
+          - http: {name: two, url: "http://h/two", timeout: 5s}
+      - actor: {name: scoring, body: {sum: "${responses.one.body.n + responses.two.body.n}"}, workTimeout: 1m, restartAfterWorkTimeout: false, save: {score: "${response.body.score}"}}
+      - order: {scenario: send-sms, params: {score: "${vars.score}"}, wait: true, timeout: 1h}
+      - sleep: {for: 1d}
+    on: {sleep: rest, fail: failed}
+  rest: {kind: sleeping, on: {timeout: done, "call:stop": stopped}}
+  done: {kind: terminal}
+  stopped: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+calls:
+  score: {answer: {score: "${vars.score}", asked: "${call.body.by}"}}
+"#;
+
+const TEAM_TESTS: &str = r#"
+tests:
+  - test: everybody does their part
+    answers:
+      - {http: GET http://h/one, body: {n: 1}, after: 1s}
+      - {http: GET http://h/two, body: {n: 2}, after: 3s}
+      - {actor: {name: scoring, body: {sum: 3}}, result: {score: 7}, after: 20s}
+      - {order: {scenario: send-sms, params: {score: 7}}, after: 1m}
+    calls:
+      - {after: 2h, name: score, body: {by: ann}}
+      - {after: 3h, name: nonsense}
+      - {after: 4h, name: stop}
+    expect:
+      status: success
+      path: [ask, rest, stopped]
+      requests: [GET http://h/one, GET http://h/two, actor scoring, order send-sms]
+      vars: {score: 7}
+      answers:
+        - {answer: {score: 7, asked: ann}}
+        - {error: call.refused}
+        - {answer: {step: stopped}}
+      duration: 4h
+"#;
+
+#[test]
+fn scn_13_actors_children_and_calls_take_part() {
+    let told = outcome(TEAM, TEAM_TESTS);
+    assert!(told.passed(), "{told:#?}");
+    let (head, _) = TEAM_TESTS.split_once("    calls:").unwrap();
+    for (was, is, expect) in [
+        ("result: {score: 7}", "decision: none", "status: fail, error: actor.timeout, duration: 1m3s"),
+        ("result: {score: 7}", "decision: fail, error: {class: too.risky}", "error: too.risky"),
+        (
+            "params: {score: 7}}",
+            "params: {score: 7}}, status: fail, error: {class: sms.down}",
+            "error: sms.down",
+        ),
+        ("params: {score: 7}}", "params: {score: 7}}, status: none", "error: order.timeout, duration: 1h23s"),
+        ("params: {score: 7}}", "params: {score: 7}}, fails: refused", "error: order.refused"),
+        ("{n: 2}, after: 3s", "{n: 2}, status: 500", "status: fail, path: [ask, failed], duration: 1s"),
+        ("after: 20s", "after: 20s", "status: success, duration: 1d1m23s, answers: []"),
+    ] {
+        let tests = format!("{}    expect: {{{expect}}}\n", head.replace(was, is));
+        assert_eq!(faults(TEAM, &tests), Vec::<String>::new(), "{is}");
+    }
+}
+
+#[test]
+fn scn_9_an_answer_to_a_call_that_was_not_expected_is_told() {
+    for (was, is, told) in [
+        ("{answer: {score: 7, asked: ann}}", "{answer: {score: 8}}", "answer/score: expected `8`"),
+        ("{answer: {score: 7, asked: ann}}", "{error: x}", "expected `x`, but the call was answered"),
+        ("{error: call.refused}", "{answer: {}}", "expected `an answer`, but the call failed"),
+        ("        - {error: call.refused}\n", "", "expected 2 answers to calls, but there were 3 calls"),
+        ("after: 4h, name: stop", "after: 40h, name: stop", "the order ended before it answered this call"),
+    ] {
+        let faults = faults(TEAM, &TEAM_TESTS.replace(was, is));
+        assert!(faults.iter().any(|fault| fault.contains(told)), "{is}: {faults:?}");
+    }
+}
+
+#[test]
+fn scn_10_an_operation_is_tried_like_a_workflow() {
+    let operation = "scenario: s\nkind: operation\nactions:\n  - http: {method: POST, url: 'http://h/sms', timeout: 3s}\n  - savepoint: sent\n  - amqp: {exchange: audit, key: sent}\n";
+    let tests = "tests: [{test: t, answers: [{http: 'http://h/sms'}, {amqp: {exchange: audit}}], expect: {status: success, path: [start, sent, done]}}]";
+    assert_eq!(faults(operation, tests), Vec::<String>::new());
 }

@@ -23,7 +23,7 @@ impl<'t> World<'t> {
             To::Http { method: wanted, url: mask, body: part } => {
                 wanted.is_none_or(|wanted| wanted == method) && mask.fits_url(url) && contains(body, part)
             }
-            To::Amqp { .. } => false,
+            _ => false,
         })
     }
 
@@ -35,7 +35,23 @@ impl<'t> World<'t> {
                     && mask.as_ref().is_none_or(|mask| mask.fits(key))
                     && contains(body, part)
             }
-            To::Http { .. } => false,
+            _ => false,
+        })
+    }
+
+    /// Takes the first line that answers a task of this actor.
+    pub(super) fn actor(&mut self, actor: &str, body: &Value) -> Option<&'t Rule> {
+        self.take(|to| match to {
+            To::Actor { name, body: part } => name.fits(actor) && contains(body, part),
+            _ => false,
+        })
+    }
+
+    /// Takes the first line that stands for a child order of this scenario.
+    pub(super) fn order(&mut self, child: &str, params: &Value) -> Option<&'t Rule> {
+        self.take(|to| match to {
+            To::Order { scenario, params: part } => scenario.fits(child) && contains(params, part),
+            _ => false,
         })
     }
 

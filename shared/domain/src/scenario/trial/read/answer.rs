@@ -9,7 +9,10 @@ use super::reader::{Field, Fields, Reader};
 use super::value;
 use crate::scenario::Method;
 
-const KEYS: &[&str] = &["http", "amqp", "status", "headers", "body", "fails", "after", "times", "callback"];
+const KEYS: &[&str] = &[
+    "http", "amqp", "actor", "order", "status", "headers", "body", "fails", "decision", "result", "error",
+    "message", "after", "times", "callback",
+];
 
 /// The names of ERR-3, each with the names around it.
 const FAILURES: &[(&str, &[&str])] = &[
@@ -29,14 +32,18 @@ const FAILURES: &[(&str, &[&str])] = &[
 /// One line; none where it does not say to whom it answers.
 pub(super) fn read(reader: &mut Reader, item: &Field<'_>) -> Option<Rule> {
     let fields = reader.fields(item, KEYS);
-    let (to, reply) = match (fields.get("http"), fields.get("amqp")) {
-        (Some(field), None) => (http(reader, field)?, http_reply(reader, &fields)?),
-        (None, Some(field)) => (amqp(reader, field)?, amqp_reply(reader, &fields)?),
-        _ => {
-            let fault = item.fault("an answer must say to whom it answers, once");
-            reader.push(fault.hint("write one of `http: {url: …}` and `amqp: {exchange: …, key: …}`"));
-            return None;
-        }
+    const ASKED: [&str; 4] = ["http", "amqp", "actor", "order"];
+    let mut asked = ASKED.iter().filter_map(|key| fields.get(key));
+    let (Some(field), None) = (asked.next(), asked.next()) else {
+        let fault = item.fault("an answer must say to whom it answers, once");
+        reader.push(fault.hint("write one of `http: {url: …}`, `amqp: {exchange: …, key: …}`, `actor: NAME` and `order: {scenario: …}`"));
+        return None;
+    };
+    let (to, reply) = match field.key.as_str() {
+        "http" => (http(reader, field)?, http_reply(reader, &fields)?),
+        "amqp" => (amqp(reader, field)?, amqp_reply(reader, &fields)?),
+        "actor" => (actor(reader, field)?, decision(reader, &fields)?),
+        _ => (order(reader, field)?, end_of_order(reader, &fields)?),
     };
     let times = fields.get("times").and_then(|field| reader.number(field, 1, 1_000_000));
     let after = fields.get("after").and_then(|field| reader.duration(field));
@@ -112,6 +119,56 @@ fn amqp_reply(reader: &mut Reader, fields: &Fields<'_>) -> Option<Reply> {
         None => Some(Reply::Published),
         Some(field) => reader.word(field, &[("unroutable", ())]).map(|()| Reply::Unroutable),
     }
+}
+
+/// `actor: NAME`, or a mapping.
+fn actor(reader: &mut Reader, field: &Field<'_>) -> Option<To> {
+    if field.node.as_map().is_none() {
+        return reader.text(field).map(|name| To::Actor { name: Mask::new(name), body: None });
+    }
+    let fields = reader.fields(field, &["name", "body"]);
+    let name = reader.required(field, &fields, "name", "name: scoring")?;
+    let name = Mask::new(reader.text(name)?);
+    Some(To::Actor { name, body: fields.get("body").map(|field| value(field.node)) })
+}
+
+/// `order: NAME` of the child's scenario, or a mapping.
+fn order(reader: &mut Reader, field: &Field<'_>) -> Option<To> {
+    if field.node.as_map().is_none() {
+        return reader.text(field).map(|name| To::Order { scenario: Mask::new(name), params: None });
+    }
+    let fields = reader.fields(field, &["scenario", "params"]);
+    let scenario = reader.required(field, &fields, "scenario", "scenario: send-sms")?;
+    let scenario = Mask::new(reader.text(scenario)?);
+    Some(To::Order { scenario, params: fields.get("params").map(|field| value(field.node)) })
+}
+
+/// What the actor answers; `decision: none` is an actor that never does.
+fn decision(reader: &mut Reader, fields: &Fields<'_>) -> Option<Reply> {
+    if let Some(field) = fields.get("fails") {
+        return reader.word(field, &[("unroutable", ())]).map(|()| Reply::Unroutable);
+    }
+    let known = [("success", Some("success")), ("fail", Some("fail")), ("none", None)];
+    let decision =
+        fields.get("decision").map_or(Some(Some("success")), |field| reader.word(field, &known))?;
+    let json = |key| fields.get(key).map_or(Value::Null, |field| value(field.node));
+    let Some(decision) = decision else { return Some(Reply::Never) };
+    Some(Reply::Later(json!({"decision": decision, "result": json("result"), "error": json("error")})))
+}
+
+/// How the child order ends; `status: none` is one that never does.
+fn end_of_order(reader: &mut Reader, fields: &Fields<'_>) -> Option<Reply> {
+    if let Some(field) = fields.get("fails") {
+        return reader.word(field, &[("refused", ())]).map(|()| Reply::Refused);
+    }
+    const WORDS: [&str; 4] = ["success", "fail", "interrupted", "canceled"];
+    let mut known: Vec<(&str, Option<&str>)> = WORDS.iter().map(|word| (*word, Some(*word))).collect();
+    known.push(("none", None));
+    let status = fields.get("status").map_or(Some(Some("success")), |field| reader.word(field, &known))?;
+    let json = |key| fields.get(key).map_or(Value::Null, |field| value(field.node));
+    let Some(status) = status else { return Some(Reply::Never) };
+    let (result, error, message) = (json("result"), json("error"), json("message"));
+    Some(Reply::Later(json!({"status": status, "result": result, "error": error, "message": message})))
 }
 
 fn callback(reader: &mut Reader, field: &Field<'_>) -> Option<Callback> {

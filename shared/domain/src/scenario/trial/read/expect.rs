@@ -1,6 +1,6 @@
 //! Reads what a test expects.
 
-use super::super::{Expect, Mask, Wanted};
+use super::super::{Answered, Expect, Mask, Wanted};
 use super::reader::{Field, Reader};
 use super::value;
 use crate::document::Position;
@@ -18,6 +18,7 @@ const KEYS: &[&str] = &[
     "path",
     "requests",
     "duration",
+    "answers",
 ];
 
 /// What is expected of the order.
@@ -59,6 +60,10 @@ pub(super) fn read(reader: &mut Reader, spot: &Field<'_>) -> Expect {
             let wanted = items.iter().filter_map(|item| wanted(reader, item));
             (wanted.collect(), at(field))
         }),
+        answers: fields.get("answers").map(|field| {
+            let items = reader.items(field);
+            (items.iter().map(|item| answered(reader, item)).collect(), at(field))
+        }),
         duration: fields.get("duration").and_then(|field| Some((reader.duration(field)?, at(field)))),
     }
 }
@@ -80,4 +85,16 @@ fn wanted(reader: &mut Reader, item: &Field<'_>) -> Option<Wanted> {
     let headers = fields.get("headers").map_or_else(Vec::new, |field| reader.texts(field));
     let body = fields.get("body").map(|field| value(field.node));
     Some(Wanted { at, line, headers, body })
+}
+
+/// What the caller of a call gets: `answer: …`, or `error: CLASS`.
+fn answered(reader: &mut Reader, item: &Field<'_>) -> Answered {
+    let fields = reader.fields(item, &["answer", "error"]);
+    let error = fields.get("error").and_then(|field| reader.text(field)).map(str::to_owned);
+    let answer = fields.get("answer").map(|field| value(field.node));
+    if answer.is_some() == error.is_some() && item.node.as_map().is_some() {
+        let fault = item.fault("a call is answered or fails");
+        reader.push(fault.hint("write one of `answer: …` and `error: CLASS`"));
+    }
+    Answered { at: item.node.at, answer, error }
 }

@@ -1,0 +1,211 @@
+//! Orders that wait for others: expected states held against scenarios, missed conditions that end
+//! an order, polling, and what no end of a pre-condition settled (ORD-14, 15).
+//!
+//! News makes a look quicker; the table is what is looked at.
+
+use std::sync::Arc;
+
+use pagurus_domain::activation::Stream;
+use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::dependency::{
+    DEPENDENCY_FAILED, DEPENDENCY_INVALID, Stand, Verdict, unknown_states,
+};
+use pagurus_domain::order::transition::Cause;
+use pagurus_domain::scenario::script::Scripting;
+use pagurus_runtime::Host;
+use pagurus_runtime::metrics::Count;
+use pagurus_runtime::node::chain;
+use pagurus_runtime::scenarios::Catalogue;
+use pagurus_store::dependencies::{self, Condition, Cursor};
+use pagurus_store::{Client, Error, control};
+
+use crate::due::{Hints, rest};
+use crate::recover::{Told, end_locked, tell_all};
+
+/// Orders that are settled in one transaction.
+const BATCH: usize = 100;
+
+/// Looks at conditions, until the process is to stop.
+pub(crate) async fn look(host: Host, hints: Hints) -> anyhow::Result<()> {
+    let scripting = Arc::new(Scripting::new(host.settings.scenario.script.clone()));
+    let catalogue = Catalogue::new(scripting, host.settings.scenario.clone());
+    let mut looker = Looker { host, catalogue, cursor: Cursor::default() };
+    loop {
+        hints.take(Stream::Dependent);
+        if let Err(error) = looker.turn().await {
+            looker.host.metrics.count(Count::StoreErrors, "conditions", 1);
+            tracing::warn!(error = chain(&error), "conditions could not be looked at");
+        }
+        let interval = looker.host.settings.start_control.interval;
+        if rest(&looker.host, Stream::Dependent, &hints, interval).await {
+            return Ok(());
+        }
+    }
+}
+
+/// What an end by a condition says.
+struct Sentence {
+    cause: Cause,
+    class: Option<&'static str>,
+    message: String,
+}
+
+struct Looker {
+    host: Host,
+    catalogue: Catalogue,
+    /// Where the slow pass over reactive conditions goes on.
+    cursor: Cursor,
+}
+
+impl Looker {
+    async fn turn(&mut self) -> Result<(), Error> {
+        let limit = i64::try_from(self.host.settings.activation.batch).unwrap_or(i64::MAX);
+        let mut after = OrderNo(0);
+        loop {
+            let client = self.host.store.recovery().await?;
+            let nos = dependencies::urgent(&client, after, limit).await?;
+            drop(client);
+            self.settle(&nos).await?;
+            match nos.last() {
+                Some(last) if i64::try_from(nos.len()).is_ok_and(|count| count == limit) => {
+                    after = OrderNo(*last)
+                }
+                _ => break,
+            }
+        }
+        // Polling promises a look at each of them; of the others only what was lost is searched for,
+        // a page at a time, and on at once where something was found.
+        let mut cursor = Some(Cursor::default());
+        while let Some(from) = cursor {
+            cursor = self.page(false, &from, limit).await?.1;
+        }
+        loop {
+            let (found, next) = self.page(true, &self.cursor.clone(), limit).await?;
+            let more = next.is_some() && found > 0;
+            self.cursor = next.unwrap_or_default();
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Settles one page; how many orders, and where the next begins.
+    async fn page(
+        &self,
+        reactive: bool,
+        from: &Cursor,
+        limit: i64,
+    ) -> Result<(usize, Option<Cursor>), Error> {
+        let client = self.host.store.recovery().await?;
+        let (nos, next) = dependencies::unsettled(&client, reactive, from, limit).await?;
+        drop(client);
+        self.settle(&nos).await?;
+        Ok((nos.len(), next))
+    }
+
+    async fn settle(&self, nos: &[i64]) -> Result<(), Error> {
+        for batch in nos.chunks(BATCH) {
+            if self.host.draining.is_cancelled() {
+                return Ok(());
+            }
+            let ends = self.settle_batch(batch).await?;
+            for no in ends {
+                self.end(no).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Settles what can be; the orders that it ends.
+    async fn settle_batch(&self, nos: &[i64]) -> Result<Vec<OrderNo>, Error> {
+        let mut client = self.host.store.recovery().await?;
+        let others = self.host.store.api().await?;
+        let tx = client.transaction().await?;
+        let waiting = dependencies::lock_waiting(&tx, nos).await?;
+        let (mut starts, mut ends, mut checked) = (Vec::new(), Vec::new(), Vec::new());
+        for (no, conditions) in dependencies::judged(&tx, &waiting).await? {
+            if self.sentence(&others, &conditions).await?.is_some() {
+                ends.push(no);
+                continue;
+            }
+            let found = conditions.iter().filter(|one| one.stand == Stand::Found);
+            checked.extend(found.map(|one| (no, one.before.clone(), Stand::Open)));
+            if dependencies::verdict(&conditions) == Verdict::Start {
+                starts.push(no.0);
+            }
+        }
+        dependencies::settle(&tx, &checked).await?;
+        let ready = dependencies::start(&tx, &starts).await?;
+        tx.commit().await?;
+        drop((client, others));
+        self.host.metrics.count(Count::Activations, Stream::Dependent.as_str(), ready.len() as u64);
+        tell_all(&self.host, Told { ready, ..Told::default() }).await;
+        Ok(ends)
+    }
+
+    /// Ends an order by its conditions, if they still say so under the lock of the order.
+    async fn end(&self, no: OrderNo) -> Result<(), Error> {
+        let mut client = self.host.store.recovery().await?;
+        let others = self.host.store.api().await?;
+        let tx = client.transaction().await?;
+        let id = control::id_of(&tx, no).await?;
+        let order = match control::lock(&tx, &id).await {
+            Ok(Some(order)) => order,
+            // It moves: the next look finds where to.
+            Ok(None) | Err(Error::Contended) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let conditions = dependencies::judged(&tx, &[no.0]).await?.remove(&no).unwrap_or_default();
+        let mut told = Told::default();
+        if let Some(sentence) = self.sentence(&others, &conditions).await? {
+            let Sentence { cause, class, message } = sentence;
+            end_locked(&self.host, &tx, order, cause, class, message, &mut told).await?;
+        }
+        tx.commit().await?;
+        drop((client, others));
+        tell_all(&self.host, told).await;
+        Ok(())
+    }
+
+    /// Why an order is to end, if it is.
+    async fn sentence(&self, client: &Client, conditions: &[Condition]) -> Result<Option<Sentence>, Error> {
+        for condition in conditions.iter().filter(|one| one.stand == Stand::Found) {
+            if let Some(message) = self.invalid(client, condition).await? {
+                let (cause, class) = (Cause::DependencyFailed, Some(DEPENDENCY_INVALID));
+                return Ok(Some(Sentence { cause, class, message }));
+            }
+        }
+        Ok(match dependencies::verdict(conditions) {
+            Verdict::Start | Verdict::Wait => None,
+            Verdict::Fail(index) => Some(Sentence {
+                cause: Cause::DependencyFailed,
+                class: Some(DEPENDENCY_FAILED),
+                message: missed(&conditions[index]),
+            }),
+            Verdict::Cancel(index) => {
+                Some(Sentence { cause: Cause::Canceled, class: None, message: missed(&conditions[index]) })
+            }
+        })
+    }
+
+    /// What is wrong with expected states, by the scenario of the order they are expected of. One
+    /// that cannot be read by this process refuses nothing.
+    async fn invalid(&self, client: &Client, condition: &Condition) -> Result<Option<String>, Error> {
+        let Some((_, _, scenario)) = condition.order else { return Ok(None) };
+        let known = self.catalogue.get(client, scenario).await?;
+        let Some(scenario) = known.and_then(|known| known.scenario.ok()) else { return Ok(None) };
+        let unknown = unknown_states(&condition.states, &scenario);
+        Ok(unknown.first().map(|(_, told)| {
+            format!("it was to wait for order `{}`, which cannot end so: {told}", condition.before)
+        }))
+    }
+}
+
+fn missed(condition: &Condition) -> String {
+    let ended = match &condition.order {
+        Some((status, Some(step), _)) => format!("ended `{status}` in state `{step}`"),
+        Some((status, None, _)) => format!("ended `{status}`"),
+        None => "is gone".to_owned(),
+    };
+    format!("order `{}` {ended}, and not in: {}", condition.before, condition.states.join(", "))
+}

@@ -1,0 +1,219 @@
+//! `pagurus order clone | repair | update | dependencies`: changes of one order by hand, and what it waits for.
+
+use clap::Args;
+use pagurus_domain::order::Priority;
+use pagurus_wire::order::{DependencyGraph, OrderView, Registered, StatusView};
+use serde_json::{Map, Value, json};
+
+use crate::client::{Client, order_path};
+use crate::failure::Failure;
+use crate::input;
+use crate::screen::{Screen, harmless};
+
+use super::show;
+
+/// A new order made from an old one.
+#[derive(Debug, Args)]
+pub(crate) struct CloneArguments {
+    /// Id of the old order
+    id: String,
+    /// Id of the new order; left out: made from the old one
+    #[arg(long, value_name = "ID")]
+    new_id: Option<String>,
+    /// Other parameters, as a whole: a JSON object, or @FILE
+    #[arg(long, value_name = "JSON")]
+    params: Option<String>,
+    /// Any other fields of the new order: a JSON object, or @FILE; null leaves a field out
+    #[arg(long, value_name = "JSON")]
+    with: Option<String>,
+}
+
+/// Where a stuck order is to go on.
+#[derive(Debug, Args)]
+pub(crate) struct RepairArguments {
+    /// Id of the order
+    id: String,
+    /// The state to go on from
+    #[arg(long)]
+    state: String,
+    /// Its variables, as a whole: a JSON object, or @FILE; left out: as they are
+    #[arg(long, value_name = "JSON")]
+    vars: Option<String>,
+    /// Why, for the history
+    #[arg(long)]
+    reason: String,
+}
+
+/// What is to change of an order that has not gone on yet.
+#[derive(Debug, Args)]
+pub(crate) struct UpdateArguments {
+    /// Id of the order
+    id: String,
+    /// Other parameters, as a whole: a JSON object, or @FILE
+    #[arg(long, value_name = "JSON")]
+    params: Option<String>,
+    /// Another priority
+    #[arg(long)]
+    priority: Option<Priority>,
+    /// Another start: a time like 2026-12-01T00:00:00+03:00, or `now`
+    #[arg(long, value_name = "TIME")]
+    start_at: Option<String>,
+    /// Where the end is told now, like amqp://?key=done
+    #[arg(long, value_name = "URL")]
+    notify_url: Option<String>,
+    /// The mark in the notification; it goes with --notify-url
+    #[arg(long, value_name = "ID", requires = "notify_url")]
+    notify_correlation_id: Option<String>,
+    /// Why, for the history
+    #[arg(long)]
+    reason: Option<String>,
+}
+
+/// Which part of the graph to show.
+#[derive(Debug, Args)]
+pub(crate) struct DependencyArguments {
+    /// Id of the order
+    id: String,
+    /// Steps in each direction
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
+    depth: u8,
+}
+
+pub(super) async fn clone(
+    arguments: &CloneArguments,
+    client: &Client,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let mut body = match &arguments.with {
+        Some(with) => input::object_of("--with", with)?,
+        None => Map::new(),
+    };
+    if let Some(id) = &arguments.new_id {
+        body.insert("id".to_owned(), json!(id));
+    }
+    if let Some(params) = &arguments.params {
+        body.insert("params".to_owned(), Value::Object(input::params_of(params)?));
+    }
+    let reply = client.post(&order_path(&arguments.id, "clone"), &Value::Object(body)).await?;
+    if screen.json {
+        return screen.line(&reply.text);
+    }
+    let made: Registered = reply.read()?;
+    let id = made.id.as_deref().unwrap_or_default();
+    screen.line(&format!("{}: {}", harmless(id), screen.status(&made.status)))
+}
+
+pub(super) async fn repair(
+    arguments: &RepairArguments,
+    client: &Client,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let mut body = json!({"state": arguments.state, "reason": arguments.reason});
+    if let Some(vars) = &arguments.vars {
+        body["vars"] = Value::Object(input::object_of("--vars", vars)?);
+    }
+    let reply = client.post(&order_path(&arguments.id, "repair"), &body).await?;
+    if screen.json {
+        return screen.line(&reply.text);
+    }
+    let view: StatusView = reply.read()?;
+    screen.line(&format!("{} is in status {}", harmless(&view.id), screen.status(&view.status)))
+}
+
+pub(super) async fn update(
+    arguments: &UpdateArguments,
+    client: &Client,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let body = update_body(arguments)?;
+    let reply = client.patch(&order_path(&arguments.id, ""), &body).await?;
+    if screen.json {
+        return screen.line(&reply.text);
+    }
+    let view: OrderView = reply.read()?;
+    screen.line(&format!("{} is in status {}", harmless(&view.id), screen.status(&view.status)))
+}
+
+fn update_body(arguments: &UpdateArguments) -> Result<Value, Failure> {
+    let mut body = Map::new();
+    if let Some(params) = &arguments.params {
+        body.insert("params".to_owned(), Value::Object(input::params_of(params)?));
+    }
+    if let Some(priority) = arguments.priority {
+        body.insert("priority".to_owned(), json!(priority.as_str()));
+    }
+    if let Some(at) = &arguments.start_at {
+        let at = Some(at).filter(|at| *at != "now");
+        body.insert("lifecycle".to_owned(), json!({"startAt": at}));
+    }
+    if let Some(url) = &arguments.notify_url {
+        let mut notify = json!({"url": url});
+        if let Some(id) = &arguments.notify_correlation_id {
+            notify["correlationId"] = json!(id);
+        }
+        body.insert("notify".to_owned(), notify);
+    }
+    if body.is_empty() {
+        let told = "nothing to change: give --params, --priority, --start-at or --notify-url";
+        return Err(Failure::Usage(told.to_owned()));
+    }
+    if let Some(reason) = &arguments.reason {
+        body.insert("reason".to_owned(), json!(reason));
+    }
+    Ok(Value::Object(body))
+}
+
+pub(super) async fn dependencies(
+    arguments: &DependencyArguments,
+    client: &Client,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let query = [("depth", arguments.depth.to_string())];
+    let reply = client.get(&order_path(&arguments.id, "dependencies"), &query).await?;
+    if screen.json {
+        return screen.line(&reply.text);
+    }
+    let graph: DependencyGraph = reply.read()?;
+    if graph.edges.is_empty() {
+        screen.note("it waits for no other order, and no other waits for it");
+        return Ok(());
+    }
+    screen.line(&show::graph(&graph, screen))?;
+    if graph.truncated {
+        screen.note("there is more: ask with a greater --depth, or for an order further away");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+    use crate::failure::USAGE;
+
+    fn arguments() -> UpdateArguments {
+        UpdateArguments {
+            id: "a".to_owned(),
+            params: None,
+            priority: None,
+            start_at: None,
+            notify_url: None,
+            notify_correlation_id: None,
+            reason: Some("because".to_owned()),
+        }
+    }
+
+    #[test]
+    fn ord_27_an_update_names_only_what_changes() {
+        assert_eq!(update_body(&arguments()).unwrap_err().code(), USAGE);
+        let changed = UpdateArguments {
+            priority: Some(Priority::High),
+            start_at: Some("now".to_owned()),
+            ..arguments()
+        };
+        assert_eq!(
+            update_body(&changed).unwrap(),
+            json!({"priority": "high", "lifecycle": {"startAt": null}, "reason": "because"})
+        );
+    }
+}

@@ -1,0 +1,252 @@
+//! Changes of one order by hand: an update before it goes on, a repair where it is stuck. Each asks
+//! the law, then writes under a lock.
+
+use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
+use pagurus_domain::document::Fault;
+use pagurus_domain::order::amendment::{Repair, Update};
+use pagurus_domain::order::transition::{self, Cause};
+use pagurus_domain::order::{ScenarioStatus, Status};
+use pagurus_domain::scenario::Scenario;
+use pagurus_domain::scenario::stage::Snapshot;
+use pagurus_runtime::metrics::Count;
+use pagurus_runtime::news;
+use pagurus_store::amend::{self, Repairing, Starts, Updated, Updating};
+use pagurus_store::control::{self, Locked, Place, Reopening};
+use pagurus_store::stages::ReadyStage;
+use pagurus_store::{Error, Tx, dependencies};
+use pagurus_wire::message::{DueNews, Left, News, news as key};
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::{Value, json};
+
+use crate::Intake;
+use crate::act::{Tries, not_found, ready_attempt, scenario_of, stored_snapshot};
+
+/// Lets a stuck order go on from another state.
+///
+/// # Errors
+/// The problem to answer with: not found, refused by the law, or invalid.
+pub(crate) async fn repair(intake: &Intake, id: &str, asked: &Repair, source: &str) -> Result<(), Problem> {
+    let mut tries = Tries::default();
+    let done = loop {
+        let outcome = try_repair(intake, id, asked, source).await;
+        if let Some(done) = tries.judge(intake, "repair", outcome).await {
+            break done?;
+        }
+    };
+    intake.host.metrics.count(Count::Actions, Cause::Repaired.as_str(), 1);
+    tell(intake, done).await;
+    Ok(())
+}
+
+/// Changes an order that does not run.
+///
+/// # Errors
+/// The problem to answer with: not found, refused by the law, or invalid.
+pub(crate) async fn update(intake: &Intake, id: &str, asked: &Update, source: &str) -> Result<(), Problem> {
+    let mut tries = Tries::default();
+    let done = loop {
+        let outcome = try_update(intake, id, asked, source).await;
+        if let Some(done) = tries.judge(intake, "update", outcome).await {
+            break done?;
+        }
+    };
+    intake.host.metrics.count(Count::Actions, Cause::Updated.as_str(), 1);
+    tell(intake, done).await;
+    Ok(())
+}
+
+/// What is to be told below the commit.
+#[derive(Default)]
+struct Done {
+    left: Option<Left>,
+    ready: Option<ReadyStage>,
+    due: Option<(Stream, Timestamp)>,
+}
+
+/// First that the old readiness is no more, then of the new one.
+async fn tell(intake: &Intake, done: Done) {
+    if let Some(left) = done.left {
+        news::send(&intake.host, key::DISPATCH, &News { left: vec![left], ..News::default() }).await;
+    }
+    news::ready(&intake.host, &done.ready).await;
+    if let Some((stream, at)) = done.due {
+        let due = vec![(stream.as_str().to_owned(), at.as_millisecond())];
+        news::send(&intake.host, key::DUE, &DueNews { due }).await;
+    }
+}
+
+fn refused(refused: transition::Refused) -> Problem {
+    Problem::new(Type::Refused, refused.to_string()).with_status(refused.status)
+}
+
+fn invalid(faults: &[Fault]) -> Problem {
+    Problem::of_faults(Type::Invalid, faults)
+}
+
+async fn try_repair(
+    intake: &Intake,
+    id: &str,
+    asked: &Repair,
+    source: &str,
+) -> Result<Result<Done, Problem>, Error> {
+    let mut client = intake.host.store.recovery().await?;
+    intake.catalogue.refresh(&client).await?;
+    let tx = client.transaction().await?;
+    let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(not_found(id))) };
+    let bounds = &intake.host.settings.scenario;
+    let checked = transition::next(order.status, Cause::Repaired).map_err(refused).and_then(|_| {
+        let scenario = scenario_of(intake, &order)?;
+        asked.check(&scenario, bounds.max_vars_bytes).map_err(|faults| invalid(&faults))?;
+        Ok(scenario)
+    });
+    let scenario = match checked {
+        Ok(scenario) => scenario,
+        Err(problem) => return Ok(Err(problem)),
+    };
+    let ready = go_on(intake, &tx, &order, asked, &scenario, source).await?;
+    tx.commit().await?;
+    let left =
+        ready_attempt(&order).map(|attempt| Left { no: order.no.0, attempt: Some(attempt), queue: None });
+    Ok(Ok(Done { left, ready: Some(ready), due: None }))
+}
+
+/// A failed order goes on in a new life: its end was told. A suspended one goes on in this one.
+async fn go_on(
+    intake: &Intake,
+    tx: &Tx<'_>,
+    order: &Locked,
+    asked: &Repair,
+    scenario: &Scenario,
+    source: &str,
+) -> Result<ReadyStage, Error> {
+    let former = stored_snapshot(tx, order).await?;
+    let vars = asked.vars.clone().unwrap_or_else(|| former.vars.clone());
+    let detail = json!({
+        "reason": asked.reason, "from": order.status.as_str(), "formerState": order.step, "state": asked.state,
+        "formerVars": asked.vars.as_ref().map(|_| &former.vars),
+    })
+    .to_string();
+    if order.status.is_final() {
+        let reopening = Reopening {
+            snapshot: Some(Snapshot::entering(Some(asked.state.clone()), vars).to_value().to_string()),
+            params: None,
+            start_deadline: None,
+            process_timeout: scenario.timeouts.process.or(intake.rules.process_timeout),
+            kind: Cause::Repaired.as_str(),
+            source,
+            detail,
+        };
+        return control::reopen(tx, order, &reopening).await;
+    }
+    let state = scenario.state_named(&asked.state);
+    let distance = state.and_then(|state| scenario.distance_to_target(state));
+    let entry_point = state.is_some_and(|state| scenario.state(state).entry_point);
+    let visit = former.visit + 1;
+    let snapshot = Snapshot {
+        state: Some(asked.state.clone()),
+        visit,
+        vars,
+        result: former.result,
+        message: former.message,
+        ..Snapshot::default()
+    };
+    let status = if distance.is_some() { ScenarioStatus::OnTarget } else { ScenarioStatus::OffTarget };
+    let repairing = Repairing {
+        snapshot: snapshot.to_value().to_string(),
+        scenario_status: status.as_str(),
+        step: &asked.state,
+        entry_point: entry_point.then_some(asked.state.as_str()),
+        visited: i32::try_from(visit).unwrap_or(i32::MAX),
+        distance: distance.and_then(|distance| i32::try_from(distance).ok()),
+        source,
+        detail,
+    };
+    amend::repair(tx, order, &repairing).await
+}
+
+async fn try_update(
+    intake: &Intake,
+    id: &str,
+    asked: &Update,
+    source: &str,
+) -> Result<Result<Done, Problem>, Error> {
+    let mut client = intake.host.store.recovery().await?;
+    intake.catalogue.refresh(&client).await?;
+    let tx = client.transaction().await?;
+    let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(not_found(id))) };
+    let checked = transition::next(order.status, Cause::Updated).map_err(refused).and_then(|status| {
+        asked
+            .check(&*scenario_of(intake, &order)?, &intake.rules.notify)
+            .map_err(|faults| invalid(&faults))?;
+        Ok(status)
+    });
+    let waits = dependencies::is_waiting(&tx, order.no).await?;
+    let planned = checked.and_then(|status| starts(&order, asked, status, waits).map_err(refused));
+    let (status, starts) = match planned {
+        Ok(planned) => planned,
+        Err(problem) => return Ok(Err(problem)),
+    };
+    let former_params =
+        if asked.params.is_some() { Some(control::params(&tx, order.no).await?) } else { None };
+    let notify = match &asked.notify {
+        None => order.notify.clone(),
+        Some(notify) => notify.as_ref().map(|notify| notify.to_value().to_string()),
+    };
+    let updating = Updating {
+        status: status.as_str(),
+        params: asked.params.as_ref().map(ToString::to_string),
+        priority: asked.priority.unwrap_or(order.priority),
+        start_at: asked.start_at.unwrap_or(order.start_at),
+        notify,
+        starts,
+        source,
+        detail: changes(&order, asked, former_params.as_deref()).to_string(),
+    };
+    let Updated { ready, gone, due } = amend::update(&tx, &order, &updating).await?;
+    tx.commit().await?;
+    let queue = order.queue.filter(|_| due.is_some() && gone.is_some());
+    let left = gone.map(|attempt| Left { no: order.no.0, attempt: Some(attempt), queue });
+    Ok(Ok(Done { left, ready, due }))
+}
+
+/// What another start time does: a later one postpones, one in the past starts what waits for its
+/// time. An order that waits for others goes on waiting for them.
+fn starts(
+    order: &Locked,
+    asked: &Update,
+    status: Status,
+    waits: bool,
+) -> Result<(Status, Starts), transition::Refused> {
+    let Some(start_at) = asked.start_at else { return Ok((status, Starts::AsBefore)) };
+    let deferred = transition::next(order.status, Cause::Deferred)?;
+    Ok(match start_at.filter(|at| *at > order.now) {
+        _ if waits => (status, Starts::AsBefore),
+        Some(at) => (deferred, Starts::At(at)),
+        None if order.place == Place::Due => (status, Starts::At(order.now)),
+        None => (status, Starts::AsBefore),
+    })
+}
+
+/// What the history says of an update: everything that changed, as it was and as it is.
+fn changes(order: &Locked, asked: &Update, former_params: Option<&str>) -> Value {
+    let parsed = |text: Option<&str>| {
+        text.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or(Value::Null)
+    };
+    let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
+    let mut changed = serde_json::Map::new();
+    if let Some(params) = &asked.params {
+        changed.insert("params".into(), json!({"was": parsed(former_params), "is": params}));
+    }
+    if let Some(priority) = asked.priority {
+        changed.insert("priority".into(), json!({"was": order.priority.as_str(), "is": priority.as_str()}));
+    }
+    if let Some(start_at) = asked.start_at {
+        changed.insert("startAt".into(), json!({"was": time(order.start_at), "is": time(start_at)}));
+    }
+    if let Some(notify) = &asked.notify {
+        let is = notify.as_ref().map(|notify| notify.to_value());
+        changed.insert("notify".into(), json!({"was": parsed(order.notify.as_deref()), "is": is}));
+    }
+    json!({"reason": asked.reason, "status": order.status.as_str(), "changed": changed})
+}

@@ -1,0 +1,146 @@
+//! Changes by hand over HTTP: update, repair, and the clone of an order.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, Response};
+use pagurus_domain::document::Fault;
+use pagurus_domain::order::amendment::{Repair, Update};
+use pagurus_store::orders::{self, OrderView as Row};
+use pagurus_wire::order::{OrderView, StatusView};
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::orders::{register_one, status_view};
+use super::{Answer, Outcome, body_of, store_problem, views};
+use crate::Intake;
+use crate::act::not_found;
+use crate::{amend, register};
+
+/// Who is said to have caused what comes over HTTP.
+const SOURCE: &str = "api";
+/// Bytes that are left of an id for the part that makes a clone's its own.
+const MAX_STEM_BYTES: usize = 255 - 37;
+
+async fn read(intake: &Intake, body: Body) -> Outcome<Value> {
+    let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
+    Ok(if bytes.trim_ascii().is_empty() { json!({}) } else { register::parse(&bytes)? })
+}
+
+fn invalid(faults: Vec<Fault>) -> Answer {
+    Answer(Problem::of_faults(Type::Invalid, &faults))
+}
+
+/// `PATCH /v1/orders/{id}`
+pub(super) async fn update(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    body: Body,
+) -> Outcome<Json<OrderView>> {
+    let asked = Update::read(&read(&intake, body).await?).map_err(invalid)?;
+    amend::update(&intake, &id, &asked, SOURCE).await?;
+    Ok(Json(views::order(&intake, &id).await?))
+}
+
+/// `PATCH /v1/orders/batch`: an order may bear this name.
+pub(super) async fn update_named_batch(state: State<Intake>, body: Body) -> Outcome<Json<OrderView>> {
+    update(state, Path("batch".to_owned()), body).await
+}
+
+/// `POST /v1/orders/{id}/repair`
+pub(super) async fn repair(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    body: Body,
+) -> Outcome<Json<StatusView>> {
+    let asked = Repair::read(&read(&intake, body).await?).map_err(invalid)?;
+    amend::repair(&intake, &id, &asked, SOURCE).await?;
+    Ok(Json(status_view(&intake, &id).await?))
+}
+
+/// `POST /v1/orders/{id}/clone`: the body is laid over what the old order was registered with.
+pub(super) async fn clone(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Outcome<Response<Body>> {
+    let Value::Object(mut changes) = read(&intake, body).await? else {
+        return Err(Answer(Problem::new(Type::Invalid, "the body of a clone is a JSON object")));
+    };
+    let row = async {
+        let client = intake.host.store.api().await?;
+        orders::view(&client, &id).await
+    }
+    .await
+    .map_err(|error| store_problem(&intake.host, "clone", &error))?
+    .ok_or_else(|| not_found(&id))?;
+    let mut order = pre_filled(&row, &intake.rules.flow_attributes);
+    order.append(&mut changes);
+    // Taken away is what the body names as null.
+    order.retain(|_, value| !value.is_null());
+    if !order.contains_key("id") {
+        order.insert("id".into(), generated(&row.id).into());
+    }
+    register_one(&intake, register::read_value(&Value::Object(order))?, &headers).await
+}
+
+/// A registration that would make the same order again, without its id, and without when it was to
+/// start and what it waited for: that was the old one's. The newest version of the scenario is
+/// taken, as for any new order.
+fn pre_filled(row: &Row, flow_attributes: &[String]) -> Map<String, Value> {
+    let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
+    let values = [
+        ("scenario", json!(row.scenario)),
+        ("params", parsed(&row.params)),
+        ("mode", json!(row.mode.as_str())),
+        ("queue", json!(row.queue)),
+        ("priority", json!(row.priority.as_str())),
+        ("flow", Value::Object(flow_of(&row.flow, flow_attributes))),
+        ("transactionId", json!(row.transaction_id)),
+        ("notify", row.notify.as_deref().map_or(Value::Null, parsed)),
+        ("lifecycle", row.start_period.map_or(Value::Null, |period| json!({"periodToStart": period}))),
+    ];
+    values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// The attributes from which a flow marker was made, as far as it still shows them.
+fn flow_of(marker: &str, attributes: &[String]) -> Map<String, Value> {
+    let values: Vec<&str> = marker.split('|').collect();
+    if values.len() != attributes.len() {
+        return Map::new();
+    }
+    let own = |attribute: &&String| *attribute != "scenario" && !attribute.starts_with("params.");
+    attributes
+        .iter()
+        .zip(values)
+        .filter(|(attribute, value)| own(attribute) && !value.is_empty())
+        .map(|(attribute, value)| (attribute.clone(), json!(value)))
+        .collect()
+}
+
+fn generated(id: &str) -> String {
+    let stem = &id[..id.floor_char_boundary(MAX_STEM_BYTES)];
+    format!("{stem}-{}", Uuid::new_v4())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ord_23_a_generated_id_fits_whatever_it_was_made_from() {
+        for id in ["a", &"x".repeat(255), &"é".repeat(127)] {
+            let made = generated(id);
+            assert!(made.len() <= 255 && made != generated(id), "{made}");
+        }
+    }
+
+    #[test]
+    fn ord_23_the_flow_of_a_clone_is_that_of_the_order() {
+        let attributes = ["scenario", "region", "params.kind"].map(str::to_owned);
+        assert_eq!(Value::Object(flow_of("s|200|big", &attributes)), json!({"region": "200"}));
+        assert!(flow_of("s|2|0|0|big", &attributes).is_empty());
+    }
+}

@@ -1,0 +1,93 @@
+//! What an order waits for, held against the scenarios of the orders that it names (ORD-14).
+//!
+//! Only what is registered already, or beside it in the same batch, can be held against anything;
+//! the rest is looked at by the activator as soon as it is registered.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pagurus_domain::document::Fault;
+use pagurus_domain::order::dependency::unknown_states;
+use pagurus_domain::order::registration::NewOrder;
+use pagurus_domain::scenario::Scenario;
+use pagurus_runtime::scenarios::Catalogue;
+use pagurus_store::dependencies::admission;
+use pagurus_store::{Client, Error};
+use pagurus_wire::problem::{Problem, Type};
+
+/// Refuses those that expect a state in which an order that they wait for cannot end. An order that
+/// is registered already is not looked at: it is a duplicate or a conflict, whatever it says.
+///
+/// # Errors
+/// The database fails.
+pub(super) async fn check(
+    client: &Client,
+    catalogue: &Catalogue,
+    checked: &mut [Result<NewOrder, Problem>],
+) -> Result<(), Error> {
+    let ids: Vec<&str> = checked
+        .iter()
+        .flatten()
+        .filter(|order| !order.request.after.is_empty())
+        .flat_map(|order| {
+            let after = order.request.after.iter().map(|one| one.order.as_str());
+            after.chain([order.request.id.as_str()])
+        })
+        .collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let registered = admission::registered(client, &ids).await?;
+    let mut scenarios: HashMap<String, Arc<Scenario>> = HashMap::new();
+    for order in checked.iter().flatten() {
+        if let Some(scenario) = catalogue.known(order.scenario).and_then(|known| known.scenario.ok()) {
+            scenarios.entry(order.request.id.clone()).or_insert(scenario);
+        }
+    }
+    for (id, no) in &registered {
+        let known = catalogue.get(client, *no).await?;
+        match known.and_then(|known| known.scenario.ok()) {
+            Some(scenario) => scenarios.insert(id.clone(), scenario),
+            None => scenarios.remove(id),
+        };
+    }
+    for item in checked {
+        let Ok(order) = item else { continue };
+        if registered.contains_key(&order.request.id) {
+            continue;
+        }
+        let faults = faults(order, &scenarios);
+        if !faults.is_empty() {
+            *item = Err(Problem::of_faults(Type::Invalid, &faults));
+        }
+    }
+    Ok(())
+}
+
+fn faults(order: &NewOrder, scenarios: &HashMap<String, Arc<Scenario>>) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (index, one) in order.request.after.iter().enumerate() {
+        let Some(scenario) = scenarios.get(&one.order) else { continue };
+        for (state, told) in unknown_states(&one.states, scenario) {
+            let pointer = format!("/lifecycle/after/{index}/states/{state}");
+            faults.push(Fault {
+                at: None,
+                pointer,
+                message: format!("cannot be reached: {told}"),
+                hint: None,
+            });
+        }
+    }
+    faults
+}
+
+/// An order that would wait for itself.
+pub(super) fn of_cycle(way: &[String]) -> Problem {
+    let told = format!(
+        "/lifecycle/after would make the order wait for itself: {}; each waits for the next",
+        way.join(" → ")
+    );
+    let mut problem = Problem::new(Type::Invalid, told);
+    problem.pointer = Some("/lifecycle/after".into());
+    problem
+}

@@ -1,0 +1,251 @@
+//! Changes of an order by hand: an update before it goes on (ORD-27), a repair where it is stuck (ORD-23).
+//!
+//! Only reads what was asked and holds it against the scenario; when it may be done says the law.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::Priority;
+use super::notification::{AllowList, NotifyRequest};
+use super::registration::{escape, fault, params_faults, start_at, text_at, unstorable};
+use crate::document::{Fault, nearest};
+use crate::scenario::{Scenario, StateKind};
+
+/// Longest reason, in bytes.
+const MAX_REASON_BYTES: usize = 4096;
+/// Longest name of a state, in bytes.
+const MAX_STATE_BYTES: usize = 255;
+
+/// What is to be changed of an order before it goes on. What is none stays as it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Update {
+    /// Other parameters, as a whole.
+    pub params: Option<Value>,
+    /// Another urgency.
+    pub priority: Option<Priority>,
+    /// Another time not to start before; `Some(None)` takes the condition away.
+    pub start_at: Option<Option<Timestamp>>,
+    /// Another wish for notifications; `Some(None)` takes it away.
+    pub notify: Option<Option<NotifyRequest>>,
+    /// Why, for the history.
+    pub reason: Option<String>,
+}
+
+impl Update {
+    /// Reads the body of an update.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each with a JSON pointer.
+    pub fn read(body: &Value) -> Result<Self, Vec<Fault>> {
+        let map = object(body, "an update is a JSON object")?;
+        let mut faults = unknown_keys(map, &["params", "priority", "lifecycle", "notify", "reason"]);
+        let mut update = Self { reason: reason(map, &mut faults), ..Self::default() };
+        if let Some(params) = map.get("params") {
+            if !params.is_object() {
+                faults.push(fault("/params", "must be an object"));
+            }
+            update.params = Some(params.clone());
+        }
+        if let Some(priority) = map.get("priority") {
+            let parsed = priority.as_str().ok_or_else(|| "must be text".to_owned());
+            match parsed
+                .and_then(|word| word.parse().map_err(|error: crate::id::UnknownWord| error.to_string()))
+            {
+                Ok(priority) => update.priority = Some(priority),
+                Err(message) => faults.push(fault("/priority", message)),
+            }
+        }
+        if let Some(lifecycle) = map.get("lifecycle") {
+            update.start_at = read_lifecycle(lifecycle, &mut faults);
+        }
+        match map.get("notify") {
+            None => {}
+            Some(Value::Null) => update.notify = Some(None),
+            Some(notify) => match NotifyRequest::read(notify) {
+                Ok(notify) => update.notify = Some(Some(notify)),
+                Err(mut found) => faults.append(&mut found),
+            },
+        }
+        if faults.is_empty() && update == (Self { reason: update.reason.clone(), ..Self::default() }) {
+            faults.push(fault(
+                "",
+                "changes nothing: name `params`, `priority`, `lifecycle.startAt` or `notify`",
+            ));
+        }
+        if faults.is_empty() { Ok(update) } else { Err(faults) }
+    }
+
+    /// Holds the update against the order's scenario and the rules of the deployment.
+    ///
+    /// # Errors
+    /// Everything that is wrong, each with a JSON pointer.
+    pub fn check(&self, scenario: &Scenario, allow: &AllowList) -> Result<(), Vec<Fault>> {
+        let mut faults = self.params.as_ref().map_or_else(Vec::new, |params| params_faults(params, scenario));
+        if let Some(Some(notify)) = &self.notify
+            && let Err(message) = allow.permits(&notify.target)
+        {
+            faults.push(fault("/notify/url", message));
+        }
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
+    }
+}
+
+fn read_lifecycle(value: &Value, faults: &mut Vec<Fault>) -> Option<Option<Timestamp>> {
+    let Some(lifecycle) = value.as_object() else {
+        faults.push(fault("/lifecycle", "must be an object"));
+        return None;
+    };
+    for key in lifecycle.keys().filter(|key| *key != "startAt") {
+        let told = "cannot be changed: of the lifecycle only `startAt` can";
+        faults.push(fault(&format!("/lifecycle/{}", escape(key)), told));
+    }
+    match start_at(lifecycle.get("startAt")?) {
+        Ok(start_at) => Some(start_at),
+        Err(found) => {
+            faults.push(found);
+            None
+        }
+    }
+}
+
+/// Where a stuck order is to go on, and with which variables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Repair {
+    /// The state to enter.
+    pub state: String,
+    /// Its variables; none keeps those that it has.
+    pub vars: Option<Map<String, Value>>,
+    /// Why, for the history.
+    pub reason: String,
+}
+
+impl Repair {
+    /// Reads the body of a repair.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each with a JSON pointer.
+    pub fn read(body: &Value) -> Result<Self, Vec<Fault>> {
+        let map = object(body, "a repair is a JSON object with `state` and `reason`")?;
+        let mut faults = unknown_keys(map, &["state", "vars", "reason"]);
+        let state = match map.get("state") {
+            None | Some(Value::Null) => Err(fault("/state", "is missing: name the state to go on from")),
+            Some(state) => text_at(state, "/state", MAX_STATE_BYTES),
+        };
+        let state = state.map_err(|found| faults.push(found)).unwrap_or_default();
+        let vars = match map.get("vars") {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(vars)) => Some(vars.clone()),
+            Some(_) => {
+                faults.push(fault("/vars", "must be an object"));
+                None
+            }
+        };
+        let reason = reason(map, &mut faults);
+        if reason.is_none() && !faults.iter().any(|found| found.pointer == "/reason") {
+            faults.push(fault("/reason", "is missing: whoever reads the history wants to know why"));
+        }
+        match reason {
+            Some(reason) if faults.is_empty() => Ok(Self { state, vars, reason }),
+            _ => Err(faults),
+        }
+    }
+
+    /// Holds the repair against the order's scenario.
+    ///
+    /// # Errors
+    /// Everything that is wrong, each with a JSON pointer.
+    pub fn check(&self, scenario: &Scenario, max_vars_bytes: usize) -> Result<(), Vec<Fault>> {
+        let mut faults = Vec::new();
+        let resumes =
+            |kind: StateKind| !matches!(kind, StateKind::Terminal | StateKind::Sleeping | StateKind::Waiting);
+        match scenario.state_named(&self.state).map(|id| scenario.state(id).kind) {
+            Some(kind) if resumes(kind) => {}
+            Some(kind) => {
+                let told = format!("is a {kind} state: an order goes on from a state that does something");
+                faults.push(fault("/state", told));
+            }
+            None => {
+                let known = scenario.states.iter().filter(|state| resumes(state.kind));
+                let names: Vec<&str> = known.map(|state| state.name.as_str()).collect();
+                let told = format!("is no state of the scenario; there are: {}", names.join(", "));
+                faults.push(fault("/state", told));
+            }
+        }
+        let bytes = self.vars.as_ref().map_or(0, |vars| Value::Object(vars.clone()).to_string().len());
+        if bytes > max_vars_bytes {
+            let told =
+                format!("have {bytes} bytes as JSON, more than `scenario.max_vars_bytes` = {max_vars_bytes}");
+            faults.push(fault("/vars", told));
+        }
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
+    }
+}
+
+fn object<'a>(body: &'a Value, told: &str) -> Result<&'a Map<String, Value>, Vec<Fault>> {
+    let map = body.as_object().ok_or_else(|| vec![fault("", told)])?;
+    match unstorable(body) {
+        Some(found) => Err(vec![found]),
+        None => Ok(map),
+    }
+}
+
+fn unknown_keys(map: &Map<String, Value>, known: &[&'static str]) -> Vec<Fault> {
+    map.keys()
+        .filter(|key| !known.contains(&key.as_str()))
+        .map(|key| {
+            let told = format!("cannot be given here; there are: {}", known.join(", "));
+            let mut found = fault(&format!("/{}", escape(key)), told);
+            found.hint = nearest(key, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+            found
+        })
+        .collect()
+}
+
+fn reason(map: &Map<String, Value>, faults: &mut Vec<Fault>) -> Option<String> {
+    let value = map.get("reason").filter(|value| !value.is_null())?;
+    text_at(value, "/reason", MAX_REASON_BYTES).map_err(|found| faults.push(found)).ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn pointers<T>(read: Result<T, Vec<Fault>>) -> Vec<String> {
+        read.err().into_iter().flatten().map(|found| found.pointer).collect()
+    }
+
+    #[test]
+    fn ord_27_an_update_says_what_changes_and_null_takes_away() {
+        let update =
+            Update::read(&json!({"priority": "high", "lifecycle": {"startAt": null}, "notify": null}));
+        let update = update.unwrap();
+        assert_eq!(
+            (update.priority, update.start_at, update.notify),
+            (Some(Priority::High), Some(None), Some(None))
+        );
+        assert_eq!(update.params, None);
+        for (body, pointer) in [
+            (json!([]), ""),
+            (json!({}), ""),
+            (json!({"reason": "none"}), ""),
+            (json!({"params": 5}), "/params"),
+            (json!({"priority": "urgent"}), "/priority"),
+            (json!({"queue": "q"}), "/queue"),
+            (json!({"lifecycle": {"startAt": "soon"}}), "/lifecycle/startAt"),
+            (json!({"lifecycle": {"after": []}}), "/lifecycle/after"),
+            (json!({"notify": {"url": "http://x"}}), "/notify/url"),
+        ] {
+            assert_eq!(pointers(Update::read(&body)), [pointer], "{body}");
+        }
+    }
+
+    #[test]
+    fn ord_23_a_repair_names_a_state_and_a_reason() {
+        let repair = Repair::read(&json!({"state": "two", "reason": "stuck"})).unwrap();
+        assert_eq!((repair.state.as_str(), repair.vars), ("two", None));
+        assert_eq!(pointers(Repair::read(&json!({}))), ["/state", "/reason"]);
+        assert_eq!(pointers(Repair::read(&json!({"state": "a", "vars": [], "reason": "b"}))), ["/vars"]);
+    }
+}

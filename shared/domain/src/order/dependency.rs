@@ -1,0 +1,221 @@
+//! Orders that wait for other orders: what is expected, how it stands, and what follows (ORD-14, 15).
+//!
+//! Never looks anything up: callers bring what is known of the pre-condition orders.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Status;
+use crate::id::spelled;
+use crate::scenario::{Scenario, StateKind};
+
+/// Pre-conditions of one order at most.
+pub const MAX_PRECONDITIONS: usize = 100;
+/// A pre-condition ended otherwise than expected.
+pub const DEPENDENCY_FAILED: &str = "dependency.failed";
+/// A state was expected that the scenario of the pre-condition does not end in.
+pub const DEPENDENCY_INVALID: &str = "dependency.invalid";
+
+/// What happens to an order whose pre-condition ended otherwise than expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Otherwise {
+    /// It waits on: a restart of the pre-condition may still satisfy it.
+    Wait,
+    /// It ends `fail`.
+    Fail,
+    /// It ends `canceled`.
+    Cancel,
+}
+
+spelled!(Otherwise { Wait => "wait", Fail => "fail", Cancel => "cancel" });
+
+/// How orders that wait for others are activated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StartMode {
+    /// By the end of the pre-condition itself.
+    Reactive,
+    /// By a periodic look.
+    Polling,
+}
+
+spelled!(StartMode { Reactive => "reactive", Polling => "polling" });
+
+impl StartMode {
+    /// What happens where an order does not say it.
+    #[must_use]
+    pub const fn otherwise(self) -> Otherwise {
+        match self {
+            Self::Reactive => Otherwise::Wait,
+            Self::Polling => Otherwise::Fail,
+        }
+    }
+}
+
+/// One entry of `lifecycle.after`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Precondition {
+    /// The client's id of the pre-condition order.
+    pub order: String,
+    /// The terminal states that would do.
+    pub states: Vec<String>,
+    /// What happens when it ends in another; none leaves it to the mode.
+    pub otherwise: Option<Otherwise>,
+}
+
+/// How a pre-condition stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stand {
+    /// Its order is not registered yet.
+    Unknown,
+    /// Its order is there; nobody has held the expected states against its scenario yet.
+    Found,
+    /// Its order goes on, and could end as expected.
+    Open,
+    /// Its order reached an expected state. That stays so, whatever becomes of it later.
+    Met,
+    /// Its order ended otherwise; a restart may still change that.
+    Missed,
+    /// The order that waited has ended: nobody asks any more.
+    Closed,
+}
+
+spelled!(Stand {
+    Unknown => "unknown",
+    Found => "found",
+    Open => "open",
+    Met => "met",
+    Missed => "missed",
+    Closed => "closed",
+});
+
+/// How a pre-condition stands by what is known of its order: status, and state at its end.
+#[must_use]
+pub fn judge(present: Stand, states: &[String], order: Option<(Status, Option<&str>)>) -> Stand {
+    match (present, order) {
+        (Stand::Met | Stand::Closed, _) => present,
+        (_, None) => Stand::Unknown,
+        (Stand::Unknown, Some((status, _))) if !status.is_final() => Stand::Found,
+        (Stand::Missed, Some((status, _))) if !status.is_final() => Stand::Open,
+        (_, Some((status, _))) if !status.is_final() => present,
+        (_, Some((_, step))) if step.is_some_and(|step| states.iter().any(|state| state == step)) => {
+            Stand::Met
+        }
+        (_, Some(_)) => Stand::Missed,
+    }
+}
+
+/// What follows for the order that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All pre-conditions are met.
+    Start,
+    /// Some are not.
+    Wait,
+    /// The pre-condition with this index ended otherwise, and that ends the order `fail`.
+    Fail(usize),
+    /// The same, and the order is canceled.
+    Cancel(usize),
+}
+
+/// Decides by all pre-conditions of an order. A failure goes before a cancellation: it is told.
+#[must_use]
+pub fn verdict(stands: &[(Stand, Otherwise)]) -> Verdict {
+    let missed = |wanted: Otherwise| stands.iter().position(|one| *one == (Stand::Missed, wanted));
+    if let Some(index) = missed(Otherwise::Fail) {
+        return Verdict::Fail(index);
+    }
+    if let Some(index) = missed(Otherwise::Cancel) {
+        return Verdict::Cancel(index);
+    }
+    if stands.iter().all(|(stand, _)| *stand == Stand::Met) { Verdict::Start } else { Verdict::Wait }
+}
+
+/// The expected states, by index, that are no terminal states of the scenario; a message for each.
+#[must_use]
+pub fn unknown_states(states: &[String], scenario: &Scenario) -> Vec<(usize, String)> {
+    let terminal: Vec<&str> = scenario
+        .states
+        .iter()
+        .filter(|state| state.kind == StateKind::Terminal)
+        .map(|state| state.name.as_str())
+        .collect();
+    states
+        .iter()
+        .enumerate()
+        .filter(|(_, state)| !terminal.contains(&state.as_str()))
+        .map(|(index, state)| {
+            let told = format!(
+                "scenario `{}` does not end in a state `{state}`; it ends in: {}",
+                scenario.name,
+                terminal.join(", ")
+            );
+            (index, told)
+        })
+        .collect()
+}
+
+/// The way by which an order would wait for itself, from it and back to it; none where it would not.
+/// `waits` tells for each order which others it waits for.
+#[must_use]
+pub fn cycle(id: &str, after: &[&str], waits: &BTreeMap<String, Vec<String>>) -> Option<Vec<String>> {
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut way: Vec<(&str, std::vec::IntoIter<&str>)> = vec![(id, after.to_vec().into_iter())];
+    while let Some((_, rest)) = way.last_mut() {
+        match rest.next() {
+            None => {
+                way.pop();
+            }
+            Some(next) if next == id => {
+                return Some(way.iter().map(|(one, _)| *one).chain([id]).map(str::to_owned).collect());
+            }
+            Some(next) if seen.insert(next) => {
+                let further: Vec<&str> = waits.get(next).into_iter().flatten().map(String::as_str).collect();
+                way.push((next, further.into_iter()));
+            }
+            Some(_) => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ord_14_a_condition_is_met_by_the_exact_state_at_the_end_and_stays_met() {
+        let states = ["done".to_owned()];
+        let at = |present, status, step| judge(present, &states, Some((status, step)));
+        assert_eq!(at(Stand::Open, Status::Success, Some("done")), Stand::Met);
+        assert_eq!(at(Stand::Found, Status::Success, Some("Done")), Stand::Missed);
+        assert_eq!(at(Stand::Unknown, Status::Fail, None), Stand::Missed);
+        assert_eq!(at(Stand::Unknown, Status::Sleep, Some("done")), Stand::Found);
+        assert_eq!(at(Stand::Missed, Status::Reopen, None), Stand::Open);
+        assert_eq!(at(Stand::Met, Status::Reopen, None), Stand::Met);
+        assert_eq!(judge(Stand::Open, &states, None), Stand::Unknown);
+    }
+
+    #[test]
+    fn ord_15_what_follows_is_decided_by_all_conditions() {
+        use Otherwise::{Cancel, Fail, Wait};
+        let (met, open, missed) = (Stand::Met, Stand::Open, Stand::Missed);
+        assert_eq!(verdict(&[(met, Fail), (met, Wait)]), Verdict::Start);
+        assert_eq!(verdict(&[(met, Fail), (open, Fail)]), Verdict::Wait);
+        assert_eq!(verdict(&[(missed, Wait), (met, Fail)]), Verdict::Wait);
+        assert_eq!(verdict(&[(missed, Cancel), (open, Wait)]), Verdict::Cancel(0));
+        assert_eq!(verdict(&[(missed, Cancel), (missed, Fail)]), Verdict::Fail(1));
+        assert_eq!([StartMode::Reactive, StartMode::Polling].map(StartMode::otherwise), [Wait, Fail]);
+    }
+
+    #[test]
+    fn ord_14_a_cycle_is_told_by_its_way() {
+        let waits: BTreeMap<String, Vec<String>> =
+            [("b", vec!["c", "d"]), ("c", vec!["e"]), ("d", vec!["a"])]
+                .into_iter()
+                .map(|(id, after)| (id.to_owned(), after.into_iter().map(str::to_owned).collect()))
+                .collect();
+        assert_eq!(cycle("a", &["b"], &waits).unwrap(), ["a", "b", "d", "a"]);
+        assert_eq!(cycle("x", &["b"], &waits), None);
+        assert_eq!(cycle("a", &["a"], &waits).unwrap(), ["a", "a"]);
+    }
+}

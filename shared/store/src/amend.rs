@@ -1,0 +1,183 @@
+//! Changes of one locked order by hand: a repair (ORD-23), an update before it goes on (ORD-27).
+//!
+//! A claim reads parameters as they were when it began. So whatever changes an order that is ready
+//! makes its readiness another one, with the next number: a claim that waits for the lock finds
+//! its own gone, and the dispatcher hands out the new one.
+
+use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
+use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::Priority;
+
+use crate::control::{Locked, Place};
+use crate::orders::word;
+use crate::sql::statements;
+use crate::stages::ReadyStage;
+use crate::{Error, Result, Tx, due, history, queues, requests};
+
+statements! {
+    SAVE_CONTEXT = "
+        INSERT INTO contexts (order_no, snapshot) VALUES ($1, $2)
+        ON CONFLICT (order_no) DO UPDATE SET snapshot = excluded.snapshot";
+    DROP_DUE = "DELETE FROM due WHERE order_no = $1";
+    DROP_READY = "DELETE FROM ready WHERE order_no = $1";
+    REPAIR = "
+        UPDATE orders
+           SET status = 'reopen', scenario_status = $2, step = $3, entry_point = coalesce($4, entry_point),
+               visited = $5, distance = $6, attempt = $7, updated_at = now(), error_class = NULL, error_message = NULL
+         WHERE no = $1";
+    REPLACE_PARAMS = "UPDATE payloads SET params = $2 WHERE order_no = $1";
+    UPDATE = "
+        UPDATE orders SET status = $2, priority = $3, start_at = $4, notify = $5, attempt = $6, updated_at = now()
+         WHERE no = $1";
+    RENEW = "
+        UPDATE ready SET attempt = attempt + 1, pass = gen_random_uuid(), priority = $2
+         WHERE order_no = $1
+        RETURNING order_no, attempt, flow, priority, queue, position, stream IS NOT NULL";
+    POSTPONE = "
+        INSERT INTO due (order_no, stream, due_at) VALUES ($1, 6, $2)
+        ON CONFLICT (order_no) DO UPDATE SET due_at = excluded.due_at WHERE due.stream = 6";
+}
+
+/// Where a stuck order goes on within its life.
+#[derive(Clone, Debug)]
+pub struct Repairing<'a> {
+    /// Position and variables, as JSON.
+    pub snapshot: String,
+    /// How the state stands to the target.
+    pub scenario_status: &'a str,
+    /// The state that is entered.
+    pub step: &'a str,
+    /// The same, if a restart may resume there.
+    pub entry_point: Option<&'a str>,
+    /// States entered in this life, this one counted in.
+    pub visited: i32,
+    /// Transitions to the nearest target.
+    pub distance: Option<i32>,
+    /// Who causes it.
+    pub source: &'a str,
+    /// More for the history, as JSON.
+    pub detail: String,
+}
+
+/// Lets a locked, suspended order go on where it is told, in the same life: what it waited for is
+/// asked for no more. It keeps its place in its queue, or takes the tail.
+///
+/// # Errors
+/// The database fails.
+pub async fn repair(tx: &Tx<'_>, order: &Locked, new: &Repairing<'_>) -> Result<ReadyStage> {
+    let no = order.no.0;
+    tx.execute(&tx.prepare_cached(DROP_READY).await?, &[&no]).await?;
+    tx.execute(&tx.prepare_cached(DROP_DUE).await?, &[&no]).await?;
+    requests::cancel(tx, &[no]).await?;
+    tx.execute(&tx.prepare_cached(SAVE_CONTEXT).await?, &[&no, &new.snapshot]).await?;
+    let repair = tx.prepare_cached(REPAIR).await?;
+    tx.execute(
+        &repair,
+        &[
+            &no,
+            &new.scenario_status,
+            &new.step,
+            &new.entry_point,
+            &new.visited,
+            &new.distance,
+            &handed_out(order),
+        ],
+    )
+    .await?;
+    history::append(tx, order.no, "repaired", new.source, &new.detail).await?;
+    due::rejoin_queues(tx, &[no]).await?;
+    let mut stages = due::make_ready(tx, &[(no, None)], "start", None, None).await?;
+    stages.pop().ok_or(Error::Contended)
+}
+
+/// The number of the last hand-out that was or might have been: the next is another one.
+const fn handed_out(order: &Locked) -> i32 {
+    match order.place {
+        Place::Ready { attempt } => attempt,
+        _ => order.attempt,
+    }
+}
+
+/// What an order is to be like.
+#[derive(Clone, Debug)]
+pub struct Updating<'a> {
+    /// The status that follows.
+    pub status: &'a str,
+    /// Other parameters, as JSON; none leaves them.
+    pub params: Option<String>,
+    /// Urgency.
+    pub priority: Priority,
+    /// Not before.
+    pub start_at: Option<Timestamp>,
+    /// Notification wish, as JSON.
+    pub notify: Option<String>,
+    /// Whether it is to wait for its start now, or the start it waits for is another.
+    pub starts: Starts,
+    /// Who causes it.
+    pub source: &'a str,
+    /// More for the history, as JSON.
+    pub detail: String,
+}
+
+/// What an update does to the place of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Starts {
+    /// It stays where it is.
+    AsBefore,
+    /// It waits until then, whatever it waited for or was ready for; the past is now.
+    At(Timestamp),
+}
+
+/// What an update led to, to be told below the commit.
+#[derive(Clone, Debug, Default)]
+pub struct Updated {
+    /// What may run, under its new number.
+    pub ready: Option<ReadyStage>,
+    /// The readiness that is no more, by its number.
+    pub gone: Option<i32>,
+    /// When its start is due, if that was set.
+    pub due: Option<(Stream, Timestamp)>,
+}
+
+/// Changes a locked order that does not run. Conditions by other orders stay as they are.
+///
+/// # Errors
+/// The database fails.
+pub async fn update(tx: &Tx<'_>, order: &Locked, new: &Updating<'_>) -> Result<Updated> {
+    let no = order.no.0;
+    if let Some(params) = &new.params {
+        tx.execute(&tx.prepare_cached(REPLACE_PARAMS).await?, &[&no, params]).await?;
+    }
+    let defers = matches!(new.starts, Starts::At(_)) && matches!(order.place, Place::Ready { .. });
+    let attempt = if defers { handed_out(order) } else { order.attempt };
+    let update = tx.prepare_cached(UPDATE).await?;
+    let priority = new.priority.as_str();
+    tx.execute(&update, &[&no, &new.status, &priority, &new.start_at, &new.notify, &attempt]).await?;
+    history::append(tx, order.no, "updated", new.source, &new.detail).await?;
+    let gone = match order.place {
+        Place::Ready { attempt } => Some(attempt),
+        _ => None,
+    };
+    if let Starts::At(at) = new.starts {
+        tx.execute(&tx.prepare_cached(DROP_READY).await?, &[&no]).await?;
+        queues::leave(tx, &[no]).await?;
+        tx.execute(&tx.prepare_cached(POSTPONE).await?, &[&no, &at]).await?;
+        return Ok(Updated { ready: None, gone, due: Some((Stream::Postponed, at)) });
+    }
+    let renew = tx.prepare_cached(RENEW).await?;
+    let row = tx.query_opt(&renew, &[&no, &priority]).await?;
+    let ready = row
+        .map(|row| {
+            Ok::<_, Error>(ReadyStage {
+                no: OrderNo(row.get(0)),
+                attempt: row.get(1),
+                flow: row.get(2),
+                priority: word(&row, 3, "ready.priority")?,
+                place: row.get::<_, Option<String>>(4).zip(row.get(5)),
+                woken: row.get(6),
+            })
+        })
+        .transpose()?;
+    Ok(Updated { ready, gone, due: None })
+}

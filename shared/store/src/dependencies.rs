@@ -1,0 +1,285 @@
+//! Orders that wait for other orders: written at registration, settled when those have ended.
+//!
+//! The order that waits has its place in `due`, in a stream without a time. Whoever settles its
+//! conditions holds the lock on that row: of two pre-conditions that end at the same moment, the
+//! second sees the first as met. The locks on `orders` that are taken here are those of
+//! pre-conditions and come before it; this table comes after all others.
+
+pub mod admission;
+pub mod graph;
+
+use std::collections::BTreeMap;
+
+use pagurus_domain::id::{OrderNo, ScenarioNo};
+use pagurus_domain::order::Status;
+use pagurus_domain::order::dependency::{self, Otherwise, Stand, Verdict};
+
+use crate::orders::word;
+use crate::sql::statements;
+use crate::stages::ReadyStage;
+use crate::{Client, Error, Result, Tx, due};
+
+/// Dependants that the end of an order settles itself: what is more is left to the periodic look,
+/// so that one order with a hundred thousand of them does not hold up the ends of others.
+const MAX_AT_ONCE: i64 = 500;
+
+statements! {
+    // OFFSET 0 keeps the steps apart: each by its key, whatever the order of the answer.
+    DEPENDANTS = "
+        SELECT DISTINCT d.order_no
+          FROM (SELECT id FROM orders WHERE no = ANY($1::bigint[]) OFFSET 0) AS o
+         CROSS JOIN LATERAL (
+               SELECT order_no FROM dependencies
+                WHERE before_id = o.id AND reactive AND stand NOT IN ('met', 'closed') OFFSET 0) AS d
+         ORDER BY d.order_no LIMIT $2";
+    HEED = "
+        UPDATE orders SET awaited = true
+         WHERE no = ANY (ARRAY(
+               SELECT no FROM orders
+                WHERE no = ANY (ARRAY(
+                      SELECT o.no FROM dependencies d JOIN orders o ON o.id = ANY(ARRAY[d.before_id])
+                       WHERE d.order_no = ANY($1::bigint[]) AND d.stand NOT IN ('met', 'closed')))
+                  AND NOT awaited
+                ORDER BY no FOR NO KEY UPDATE))";
+    LOCK_PLACES = "
+        SELECT order_no FROM due WHERE order_no = ANY($1::bigint[]) AND stream = 7 ORDER BY order_no FOR UPDATE";
+    CONDITIONS = "
+        SELECT d.order_no, d.before_id, d.states, d.otherwise, d.stand, p.status, p.step, p.scenario
+          FROM dependencies d LEFT JOIN orders p ON p.id = ANY(ARRAY[d.before_id])
+         WHERE d.order_no = ANY($1::bigint[])
+         ORDER BY d.order_no, d.before_id";
+    SETTLE = "
+        UPDATE dependencies d
+           SET stand = t.stand, settled_at = CASE WHEN t.stand IN ('met', 'missed') THEN now() END
+          FROM unnest($1::bigint[], $2::text[], $3::text[]) AS t (no, before_id, stand)
+         WHERE d.order_no = ANY(ARRAY[t.no]) AND d.before_id = ANY(ARRAY[t.before_id])";
+    CLOSE = "
+        UPDATE dependencies SET stand = 'closed', settled_at = now()
+         WHERE order_no = $1 AND stand NOT IN ('met', 'closed')";
+    DEFER = "
+        UPDATE due SET stream = 6, due_at = o.start_at
+          FROM orders o
+         WHERE due.order_no = ANY($1::bigint[]) AND due.stream = 7
+           AND o.no = ANY(ARRAY[due.order_no]) AND o.start_at > now()";
+    LEAVE = "DELETE FROM due WHERE order_no = ANY($1::bigint[]) AND stream = 7 RETURNING order_no";
+    URGENT = "
+        SELECT DISTINCT order_no FROM dependencies
+         WHERE order_no > $1 AND (stand = 'found' OR (stand = 'missed' AND otherwise <> 'wait'))
+         ORDER BY order_no LIMIT $2";
+    PAGE = "
+        SELECT d.order_no, d.before_id,
+               p.no IS NOT NULL AND (d.stand <> 'open' OR p.status IN ('success', 'fail', 'interrupted', 'canceled'))
+          FROM (SELECT order_no, before_id, stand FROM dependencies
+                 WHERE reactive = $1 AND (order_no, before_id) > ($2, $3) AND stand IN ('unknown', 'found', 'open')
+                 ORDER BY order_no, before_id LIMIT $4) AS d
+          LEFT JOIN orders p ON p.id = ANY(ARRAY[d.before_id])
+         ORDER BY d.order_no, d.before_id";
+}
+
+/// One condition of an order that waits.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// The order that waits.
+    pub no: OrderNo,
+    /// The client's id of the order that it waits for.
+    pub before: String,
+    /// The states that would do.
+    pub states: Vec<String>,
+    /// What happens when it ends in another.
+    pub otherwise: Otherwise,
+    /// How it stands, by the last who looked.
+    pub stand: Stand,
+    /// Status and state of the pre-condition order, and its version, if it is registered.
+    pub order: Option<(Status, Option<String>, ScenarioNo)>,
+}
+
+impl Condition {
+    /// How it stands by what its order is now.
+    #[must_use]
+    pub fn judged(&self) -> Stand {
+        let order = self.order.as_ref().map(|(status, step, _)| (*status, step.as_deref()));
+        dependency::judge(self.stand, &self.states, order)
+    }
+}
+
+/// What follows for an order by all its conditions, as they stand.
+#[must_use]
+pub fn verdict(conditions: &[Condition]) -> Verdict {
+    let stands: Vec<(Stand, Otherwise)> = conditions.iter().map(|one| (one.stand, one.otherwise)).collect();
+    dependency::verdict(&stands)
+}
+
+/// Settles what waits for these orders, which have just ended in this transaction: their rows are
+/// locked by it. Answers with what may run by that.
+///
+/// # Errors
+/// The database fails.
+pub(crate) async fn ended(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<ReadyStage>> {
+    if nos.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = tx.query(&tx.prepare_cached(DEPENDANTS).await?, &[&nos, &MAX_AT_ONCE]).await?;
+    let dependants: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+    if dependants.is_empty() {
+        return Ok(Vec::new());
+    }
+    let waiting = lock_places(tx, &dependants).await?;
+    let conditions = judged(tx, &waiting).await?;
+    start(tx, &satisfied(&conditions)).await
+}
+
+/// Locks those of these orders that wait for others, and everything that they wait for; their
+/// numbers. Ends of pre-conditions that are not known to be awaited are held up until the commit.
+///
+/// # Errors
+/// The database fails.
+pub async fn lock_waiting(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<i64>> {
+    tx.execute(&tx.prepare_cached(HEED).await?, &[&nos]).await?;
+    lock_places(tx, nos).await
+}
+
+/// Whether a locked order waits for others.
+///
+/// # Errors
+/// The database fails.
+pub async fn is_waiting(tx: &Tx<'_>, no: OrderNo) -> Result<bool> {
+    Ok(!lock_places(tx, &[no.0]).await?.is_empty())
+}
+
+async fn lock_places(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<i64>> {
+    let rows = tx.query(&tx.prepare_cached(LOCK_PLACES).await?, &[&nos]).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// The conditions of orders whose places are locked, judged by what is there now, and stored so.
+///
+/// # Errors
+/// The database fails.
+pub async fn judged(tx: &Tx<'_>, nos: &[i64]) -> Result<BTreeMap<OrderNo, Vec<Condition>>> {
+    let mut conditions = read(&tx.query(&tx.prepare_cached(CONDITIONS).await?, &[&nos]).await?)?;
+    let mut changed = Vec::new();
+    for condition in &mut conditions {
+        let stand = condition.judged();
+        if stand != condition.stand {
+            condition.stand = stand;
+            changed.push((condition.no, condition.before.clone(), stand));
+        }
+    }
+    settle(tx, &changed).await?;
+    let mut by_order: BTreeMap<OrderNo, Vec<Condition>> = BTreeMap::new();
+    for condition in conditions {
+        by_order.entry(condition.no).or_default().push(condition);
+    }
+    Ok(by_order)
+}
+
+/// Stores how conditions stand: the order that waits, the one it waits for, the stand.
+///
+/// # Errors
+/// The database fails.
+pub async fn settle(tx: &Tx<'_>, changed: &[(OrderNo, String, Stand)]) -> Result<()> {
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let nos: Vec<i64> = changed.iter().map(|(no, _, _)| no.0).collect();
+    let before: Vec<&str> = changed.iter().map(|(_, before, _)| before.as_str()).collect();
+    let stands: Vec<&str> = changed.iter().map(|(_, _, stand)| stand.as_str()).collect();
+    tx.execute(&tx.prepare_cached(SETTLE).await?, &[&nos, &before, &stands]).await?;
+    Ok(())
+}
+
+/// Nobody asks any more what this order waits for: it has ended.
+pub(crate) async fn close(tx: &Tx<'_>, no: OrderNo) -> Result<()> {
+    tx.execute(&tx.prepare_cached(CLOSE).await?, &[&no.0]).await?;
+    Ok(())
+}
+
+fn satisfied(conditions: &BTreeMap<OrderNo, Vec<Condition>>) -> Vec<i64> {
+    conditions.iter().filter(|(_, all)| verdict(all) == Verdict::Start).map(|(no, _)| no.0).collect()
+}
+
+/// Lets orders go whose conditions are met and whose places are locked: those whose start lies in
+/// the future wait for it, the others may run.
+///
+/// # Errors
+/// The database fails.
+pub async fn start(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<ReadyStage>> {
+    if nos.is_empty() {
+        return Ok(Vec::new());
+    }
+    tx.execute(&tx.prepare_cached(DEFER).await?, &[&nos]).await?;
+    let rows = tx.query(&tx.prepare_cached(LEAVE).await?, &[&nos]).await?;
+    let mut leaving: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+    if leaving.is_empty() {
+        return Ok(Vec::new());
+    }
+    leaving.sort_unstable();
+    due::rejoin_queues(tx, &leaving).await?;
+    let since: Vec<_> = leaving.iter().map(|no| (*no, None)).collect();
+    let mut stages = due::make_ready(tx, &since, "start", None, None).await?;
+    for stage in &mut stages {
+        stage.woken = false;
+    }
+    Ok(stages)
+}
+
+/// Orders after a number with a condition that somebody must look at: its expected states are to
+/// be held against a scenario, or it was missed and that ends the order.
+///
+/// # Errors
+/// The database fails.
+pub async fn urgent(client: &Client, after: OrderNo, limit: i64) -> Result<Vec<i64>> {
+    let rows = client.query(&client.prepare_cached(URGENT).await?, &[&after.0, &limit]).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// Where a page of conditions ended: the next begins behind it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    no: i64,
+    before: String,
+}
+
+/// A page of conditions that are neither met nor missed, of one way of activation: the orders of
+/// which something has changed that nobody settled, and where the next page begins; none after the
+/// last page.
+///
+/// # Errors
+/// The database fails.
+pub async fn unsettled(
+    client: &Client,
+    reactive: bool,
+    cursor: &Cursor,
+    limit: i64,
+) -> Result<(Vec<i64>, Option<Cursor>)> {
+    let statement = client.prepare_cached(PAGE).await?;
+    let rows = client.query(&statement, &[&reactive, &cursor.no, &cursor.before, &limit]).await?;
+    let mut nos: Vec<i64> = rows.iter().filter(|row| row.get(2)).map(|row| row.get(0)).collect();
+    nos.dedup();
+    let full = i64::try_from(rows.len()).is_ok_and(|count| count == limit);
+    let last = rows.last().filter(|_| full);
+    Ok((nos, last.map(|row| Cursor { no: row.get(0), before: row.get(1) })))
+}
+
+fn read(rows: &[tokio_postgres::Row]) -> Result<Vec<Condition>> {
+    rows.iter()
+        .map(|row| {
+            let order = match row.get::<_, Option<&str>>(5) {
+                None => None,
+                Some(_) => Some((word(row, 5, "orders.status")?, row.get(6), ScenarioNo(row.get(7)))),
+            };
+            Ok(Condition {
+                no: OrderNo(row.get(0)),
+                before: row.get(1),
+                states: states_of(row.get(2))?,
+                otherwise: word(row, 3, "dependencies.otherwise")?,
+                stand: word(row, 4, "dependencies.stand")?,
+                order,
+            })
+        })
+        .collect()
+}
+
+fn states_of(text: &str) -> Result<Vec<String>> {
+    serde_json::from_str(text).map_err(|_| Error::broken("dependencies.states", text))
+}

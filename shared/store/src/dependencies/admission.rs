@@ -1,0 +1,221 @@
+//! The registration of orders that wait for others: which would close a cycle, which have to wait.
+//!
+//! All registrations with pre-conditions take turns, by a lock that no other registration takes:
+//! the second of two orders that would close a cycle sees the first. Pre-conditions are locked
+//! before anything else is, as the end of a stage has them locked before it looks here.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use pagurus_domain::id::ScenarioNo;
+use pagurus_domain::order::Status;
+use pagurus_domain::order::dependency::{self, Otherwise, Stand, Verdict};
+use pagurus_domain::order::registration::NewOrder;
+
+use crate::orders::word;
+use crate::sql::statements;
+use crate::{Client, Result, Tx};
+
+/// Any number that no other program locks in the same database.
+const TURN: i64 = 0x7061_6775_7275_7302;
+/// Conditions that are followed in search of a cycle. More in a row are taken for one.
+const MAX_WAY: i64 = 20_000;
+
+statements! {
+    TAKE_TURN = "SELECT pg_advisory_xact_lock($1)";
+    AWAITED = "
+        SELECT DISTINCT before_id FROM dependencies WHERE before_id = ANY($1::text[]) AND stand NOT IN ('met', 'closed')";
+    WAY = "
+        WITH RECURSIVE way (id, before_id) AS (
+            SELECT o.id, d.before_id
+              FROM unnest($1::text[]) AS t (id)
+              JOIN orders o ON o.id = ANY(ARRAY[t.id])
+              JOIN dependencies d ON d.order_no = ANY(ARRAY[o.no]) AND d.stand NOT IN ('met', 'closed')
+             UNION
+            SELECT o.id, d.before_id
+              FROM way w
+              JOIN orders o ON o.id = ANY(ARRAY[w.before_id])
+              JOIN dependencies d ON d.order_no = ANY(ARRAY[o.no]) AND d.stand NOT IN ('met', 'closed'))
+        SELECT id, before_id FROM way LIMIT $2";
+    PRESENT = "SELECT id FROM orders WHERE id = ANY($1::text[])";
+    LOCK_BEFORE = "
+        SELECT no, id, status, step FROM orders
+         WHERE no = ANY (ARRAY(SELECT no FROM orders WHERE id = ANY($1::text[])))
+         ORDER BY no FOR NO KEY UPDATE";
+    INSERT = "
+        INSERT INTO dependencies (order_no, before_id, states, otherwise, reactive, stand, settled_at)
+        SELECT no, before_id, states, otherwise, reactive, stand, CASE WHEN stand IN ('met', 'missed') THEN now() END
+          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::text[])
+               AS t (no, before_id, states, otherwise, reactive, stand)";
+    INSERT_PLACES = "INSERT INTO due (order_no, stream, due_at) SELECT no, 7, NULL FROM unnest($1::bigint[]) AS t (no)";
+    HEED = "UPDATE orders SET awaited = true WHERE no = ANY($1::bigint[]) AND NOT awaited";
+    SCENARIOS = "SELECT id, scenario FROM orders WHERE id = ANY($1::text[])";
+    // Said so that no plan reads the list of all live conditions for it.
+    NOTICE = "
+        UPDATE dependencies SET stand = 'found'
+         WHERE before_id = ANY($1::text[]) AND stand NOT IN ('found', 'open', 'met', 'missed', 'closed')";
+}
+
+/// What was found out before anything is written.
+#[derive(Debug, Default)]
+pub(crate) struct Admission {
+    /// For each refused order, by id: the way by which it would wait for itself.
+    pub refused: HashMap<String, Vec<String>>,
+    /// The pre-conditions that are registered, by id: number, status, state.
+    before: HashMap<String, (i64, Status, Option<String>)>,
+}
+
+impl Admission {
+    /// Takes the turn, locks the pre-conditions, and looks for cycles. Costs nothing for orders
+    /// without pre-conditions.
+    pub async fn of(tx: &Tx<'_>, orders: &[NewOrder]) -> Result<Self> {
+        let waiting: Vec<&NewOrder> = orders.iter().filter(|order| !order.request.after.is_empty()).collect();
+        if waiting.is_empty() {
+            return Ok(Self::default());
+        }
+        tx.execute(&tx.prepare_cached(TAKE_TURN).await?, &[&TURN]).await?;
+        let refused = refused(tx, &waiting).await?;
+        let ids: Vec<&str> = named(&waiting).into_iter().collect();
+        let rows = tx.query(&tx.prepare_cached(LOCK_BEFORE).await?, &[&ids]).await?;
+        let before = rows
+            .iter()
+            .map(|row| Ok((row.get(1), (row.get(0), word(row, 2, "orders.status")?, row.get(3)))))
+            .collect::<Result<_>>()?;
+        Ok(Self { refused, before })
+    }
+
+    /// Whether an order must wait for others.
+    pub fn waits(&self, order: &NewOrder) -> bool {
+        let stands: Vec<(Stand, Otherwise)> = self
+            .stands(order, &HashMap::new())
+            .into_iter()
+            .map(|(_, stand, otherwise)| (stand, otherwise))
+            .collect();
+        dependency::verdict(&stands) != Verdict::Start
+    }
+
+    /// Each pre-condition's index, how it stands, and what happens when it is missed. `beside` are
+    /// orders that were registered in the same transaction.
+    fn stands(&self, order: &NewOrder, beside: &HashMap<&str, i64>) -> Vec<(usize, Stand, Otherwise)> {
+        let default = order.start_mode.otherwise();
+        order
+            .request
+            .after
+            .iter()
+            .enumerate()
+            .map(|(index, one)| {
+                let known = match self.before.get(&one.order) {
+                    Some((_, status, step)) => Some((*status, step.as_deref())),
+                    None => beside.get(one.order.as_str()).map(|_| (Status::New, None)),
+                };
+                let stand = dependency::judge(Stand::Unknown, &one.states, known);
+                (index, stand, one.otherwise.unwrap_or(default))
+            })
+            .collect()
+    }
+
+    /// Writes the conditions of the orders that were registered, by id and number, and the places
+    /// of those that wait; tells the pre-conditions that somebody waits.
+    pub async fn write(&self, tx: &Tx<'_>, orders: &[NewOrder], inserted: &HashMap<&str, i64>) -> Result<()> {
+        let mut columns = Columns::default();
+        let mut places = Vec::new();
+        let mut awaited = BTreeSet::new();
+        for order in orders.iter().filter(|order| !order.request.after.is_empty()) {
+            let Some(no) = inserted.get(order.request.id.as_str()) else { continue };
+            if self.waits(order) {
+                places.push(*no);
+            }
+            for (index, stand, otherwise) in self.stands(order, inserted) {
+                let one = &order.request.after[index];
+                columns.no.push(*no);
+                columns.before.push(&one.order);
+                columns.states.push(serde_json::json!(one.states).to_string());
+                columns.otherwise.push(otherwise.as_str());
+                columns.reactive.push(order.start_mode == dependency::StartMode::Reactive);
+                columns.stand.push(stand.as_str());
+                awaited.extend(self.before.get(&one.order).map(|(no, _, _)| *no));
+                awaited.extend(inserted.get(one.order.as_str()).copied());
+            }
+        }
+        if columns.no.is_empty() {
+            return Ok(());
+        }
+        let awaited: Vec<i64> = awaited.into_iter().collect();
+        tx.execute(&tx.prepare_cached(HEED).await?, &[&awaited]).await?;
+        tx.execute(&tx.prepare_cached(INSERT_PLACES).await?, &[&places]).await?;
+        let Columns { no, before, states, otherwise, reactive, stand } = &columns;
+        let insert = tx.prepare_cached(INSERT).await?;
+        tx.execute(&insert, &[no, before, states, otherwise, reactive, stand]).await?;
+        Ok(())
+    }
+}
+
+/// Rows of `dependencies`, column by column.
+#[derive(Default)]
+struct Columns<'a> {
+    no: Vec<i64>,
+    before: Vec<&'a str>,
+    states: Vec<String>,
+    otherwise: Vec<&'static str>,
+    reactive: Vec<bool>,
+    stand: Vec<&'static str>,
+}
+
+/// Which of these orders are registered, with the version that each runs.
+///
+/// # Errors
+/// The database fails.
+pub async fn registered(client: &Client, ids: &[&str]) -> Result<HashMap<String, ScenarioNo>> {
+    let rows = client.query(&client.prepare_cached(SCENARIOS).await?, &[&ids]).await?;
+    Ok(rows.iter().map(|row| (row.get(0), ScenarioNo(row.get(1)))).collect())
+}
+
+/// Those who wait for these orders, which are registered only now, know of them from now on.
+pub(crate) async fn notice(tx: &Tx<'_>, ids: &[&str]) -> Result<()> {
+    if !ids.is_empty() {
+        tx.execute(&tx.prepare_cached(NOTICE).await?, &[&ids]).await?;
+    }
+    Ok(())
+}
+
+fn named<'a>(waiting: &[&'a NewOrder]) -> BTreeSet<&'a str> {
+    waiting.iter().flat_map(|order| order.request.after.iter().map(|one| one.order.as_str())).collect()
+}
+
+/// The orders that would wait for themselves. Only one that somebody waits for already can: for all
+/// others nothing is followed.
+async fn refused(tx: &Tx<'_>, waiting: &[&NewOrder]) -> Result<HashMap<String, Vec<String>>> {
+    let ids: Vec<&str> = waiting.iter().map(|order| order.request.id.as_str()).collect();
+    let rows = tx.query(&tx.prepare_cached(AWAITED).await?, &[&ids]).await?;
+    let mut awaited: BTreeSet<String> = rows.iter().map(|row| row.get(0)).collect();
+    awaited.extend(named(waiting).into_iter().map(str::to_owned));
+    if !ids.iter().any(|id| awaited.contains(*id)) {
+        return Ok(HashMap::new());
+    }
+    let rows = tx.query(&tx.prepare_cached(PRESENT).await?, &[&ids]).await?;
+    let present: BTreeSet<String> = rows.iter().map(|row| row.get(0)).collect();
+    let begin: Vec<&str> = named(waiting).into_iter().collect();
+    let rows = tx.query(&tx.prepare_cached(WAY).await?, &[&begin, &MAX_WAY]).await?;
+    let too_long = i64::try_from(rows.len()).is_ok_and(|count| count >= MAX_WAY);
+    let mut waits: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for row in &rows {
+        waits.entry(row.get(0)).or_default().push(row.get(1));
+    }
+    let mut refused = HashMap::new();
+    // One after the other: of those that close a cycle among themselves, the last is refused.
+    for order in waiting.iter().filter(|order| !present.contains(&order.request.id)) {
+        let id = &order.request.id;
+        let after: Vec<&str> = order.request.after.iter().map(|one| one.order.as_str()).collect();
+        match dependency::cycle(id, &after, &waits) {
+            Some(way) => {
+                refused.insert(id.clone(), way);
+            }
+            None if too_long && awaited.contains(id) => {
+                refused.insert(id.clone(), vec![id.clone(), "…".to_owned()]);
+            }
+            None => {
+                waits.insert(id.clone(), after.into_iter().map(str::to_owned).collect());
+            }
+        }
+    }
+    Ok(refused)
+}

@@ -1,0 +1,136 @@
+//! What waits for what, for people: a part of the graph around one order (ORD-16).
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use pagurus_domain::order::Status;
+use pagurus_domain::order::dependency::{Otherwise, Stand};
+
+use super::states_of;
+use crate::orders::word;
+use crate::sql::statements;
+use crate::{Client, Result};
+
+/// Edges of one answer.
+pub const MAX_EDGES: usize = 1000;
+
+statements! {
+    BEFORE = "
+        SELECT o.id, d.before_id, d.states, d.otherwise, d.stand, d.settled_at, d.reactive
+          FROM orders o JOIN dependencies d ON d.order_no = ANY(ARRAY[o.no])
+         WHERE o.id = ANY($1::text[]) ORDER BY o.id, d.before_id LIMIT $2";
+    AFTER = "
+        SELECT o.id, d.before_id, d.states, d.otherwise, d.stand, d.settled_at, d.reactive
+          FROM dependencies d JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
+         WHERE d.before_id = ANY($1::text[]) ORDER BY d.before_id, o.no LIMIT $2";
+    NODES = "
+        SELECT o.id, s.name, CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END, o.step
+          FROM orders o
+          JOIN scenarios s ON s.no = o.scenario
+          LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
+          LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
+         WHERE o.id = ANY($1::text[])";
+}
+
+/// One order waits for another.
+#[derive(Clone, Debug)]
+pub struct Edge {
+    /// The order that waits.
+    pub order: String,
+    /// The one it waits for.
+    pub before: String,
+    /// The states that would do.
+    pub states: Vec<String>,
+    /// What happens when it ends in another.
+    pub otherwise: Otherwise,
+    /// How it stands.
+    pub stand: Stand,
+    /// Since when it is met or missed.
+    pub settled_at: Option<Timestamp>,
+    /// Whether the end of the one activates the other at once.
+    pub reactive: bool,
+}
+
+/// An order of the graph that is registered.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The client's id.
+    pub id: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Present status.
+    pub status: Status,
+    /// Present state.
+    pub step: Option<String>,
+}
+
+/// The graph around an order.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// The orders that are registered; others are only named by edges.
+    pub nodes: Vec<Node>,
+    /// Who waits for whom.
+    pub edges: Vec<Edge>,
+    /// Whether there is more than was read.
+    pub truncated: bool,
+}
+
+/// What an order waits for and what waits for it, so many steps away in each direction.
+///
+/// # Errors
+/// The database fails.
+pub async fn around(client: &Client, id: &str, depth: usize) -> Result<Graph> {
+    let mut graph = Graph::default();
+    let mut named = BTreeSet::from([id.to_owned()]);
+    for (statement, upward) in [(BEFORE, true), (AFTER, false)] {
+        let statement = client.prepare_cached(statement).await?;
+        let mut seen = BTreeSet::from([id.to_owned()]);
+        let mut frontier = vec![id.to_owned()];
+        for step in 0..=depth {
+            let room = MAX_EDGES.saturating_sub(graph.edges.len());
+            if frontier.is_empty() {
+                break;
+            }
+            // Behind the last step only whether there is more.
+            let limit = i64::try_from(if step == depth { 1 } else { room + 1 }).unwrap_or(i64::MAX);
+            let mut edges = read(&client.query(&statement, &[&frontier, &limit]).await?)?;
+            let room = if step == depth { 0 } else { room };
+            graph.truncated |= edges.len() > room;
+            edges.truncate(room);
+            frontier = edges
+                .iter()
+                .map(|edge| if upward { edge.before.clone() } else { edge.order.clone() })
+                .filter(|id| seen.insert(id.clone()))
+                .collect();
+            graph.edges.append(&mut edges);
+        }
+        named.append(&mut seen);
+    }
+    let named: Vec<String> = named.into_iter().collect();
+    let rows = client.query(&client.prepare_cached(NODES).await?, &[&named]).await?;
+    graph.nodes = rows
+        .iter()
+        .map(|row| {
+            let status = word(row, 2, "orders.status")?;
+            Ok(Node { id: row.get(0), scenario: row.get(1), status, step: row.get(3) })
+        })
+        .collect::<Result<_>>()?;
+    graph.nodes.sort_by(|one, two| one.id.cmp(&two.id));
+    Ok(graph)
+}
+
+fn read(rows: &[tokio_postgres::Row]) -> Result<Vec<Edge>> {
+    rows.iter()
+        .map(|row| {
+            Ok(Edge {
+                order: row.get(0),
+                before: row.get(1),
+                states: states_of(row.get(2))?,
+                otherwise: word(row, 3, "dependencies.otherwise")?,
+                stand: word(row, 4, "dependencies.stand")?,
+                settled_at: row.get(5),
+                reactive: row.get(6),
+            })
+        })
+        .collect()
+}

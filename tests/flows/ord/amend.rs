@@ -1,0 +1,255 @@
+//! What people change by hand: clone and repair (ORD-23), update (ORD-27).
+
+use std::time::Duration;
+
+use pagurus_harness::nodes::Role;
+use pagurus_harness::world::program::Program;
+use serde_json::{Value, json};
+
+use crate::err::policy;
+use crate::installation::{Installation, LOG, asking, call, callers, until};
+
+const SLEEPER: &str = "initialState: s\nstates:\n  s: {actions: [{sleep: {for: 1h}}], on: {sleep: z}}\n  \
+                       z: {kind: sleeping, on: {timeout: tell}}\n  tell:\n    entryPoint: true\n    actions:\n      \
+                       - http: {method: POST, url: \"${config.demo}/tell\", body: {order: \"${order.id}\", n: \"${params.n}\", v: \"${vars.v}\"}}\n    \
+                       on: {success: done, fail: failed}\n  done: {kind: terminal}\n  failed: {kind: terminal, outcome: fail}\n";
+
+async fn patch(engine: &Installation, id: &str, body: Value) -> pagurus_harness::client::Answer {
+    engine.patch(&format!("/v1/orders/{id}"), &body).await.unwrap()
+}
+
+#[tokio::test]
+async fn ord_23_a_clone_is_like_the_old_order_but_for_what_is_said() {
+    let engine = Installation::with(
+        "ord_23_clone",
+        &[("PAGURUS__DISTRIBUTION__FLOWS__ATTRIBUTES", "[scenario, region]")],
+    )
+    .await;
+    engine.actions("quick", &call("/do")).await;
+    let notify = json!({"url": "amqp://?key=ps.x", "correlationId": "c"});
+    let old = json!({
+        "id": "old", "scenario": "quick", "params": {"n": 1}, "mode": "sequential", "queue": "q", "priority": "high",
+        "flow": {"region": "200"}, "transactionId": "tx", "notify": notify, "lifecycle": {"periodToStart": 60},
+    });
+    engine.run(old, "success").await;
+    let made = engine.act("old", "clone", &json!({})).await;
+    assert_eq!((made.status, &made.body["status"]), (201, &json!("accepted")), "{made:?}");
+    let id = made.body["id"].as_str().unwrap();
+    assert!(id.starts_with("old-") && id != "old", "{id}");
+    let (one, two) = (engine.reach("old", "success").await, engine.reach(id, "success").await);
+    for key in ["scenario", "params", "mode", "queue", "priority", "flow", "transactionId", "notify"] {
+        assert_eq!(one[key], two[key], "{key}");
+    }
+    assert!(two["startDeadline"].is_string(), "{two}");
+    let body = json!({"id": "new", "params": {"n": 2}, "queue": null, "mode": "parallel", "notify": null});
+    assert_eq!(engine.act("old", "clone", &body).await.status, 201);
+    let new = engine.reach("new", "success").await;
+    assert_eq!(
+        (&new["params"], &new["queue"], &new["notify"]),
+        (&json!({"n": 2}), &Value::Null, &Value::Null)
+    );
+    // A clone with an id is as idempotent as any registration.
+    assert_eq!(engine.act("old", "clone", &body).await.status, 200);
+    assert_eq!(engine.act("old", "clone", &json!({"id": "new", "params": {"n": 3}})).await.status, 409);
+    let answer = engine.act("old", "clone", &json!({"prioritty": "high"})).await;
+    assert_eq!((answer.status, &answer.body["pointer"]), (422, &json!("/prioritty")), "{answer:?}");
+    assert_eq!(engine.act("nobody", "clone", &json!({})).await.status, 404);
+    assert_eq!(engine.world().calls("/do").len(), 3);
+}
+
+#[tokio::test]
+async fn ord_23_a_stuck_order_goes_on_from_where_it_is_put() {
+    let policies = policy(
+        "{initial_interval: 1h, multiplier: 1, max_interval: 1h, jitter: 0, max_attempts: 5, max_duration: 1d}",
+    );
+    let settings = [
+        ("PAGURUS__EXECUTION__ERROR_HANDLING", policies.as_str()),
+        ("PAGURUS__SCENARIO__MAX_VARS_BYTES", "1KiB"),
+    ];
+    let engine = Installation::with("ord_23_repair", &settings).await;
+    engine.world().program(Program::at("/down").fail(1000, 503));
+    engine.world().program(Program::at("/hang").delayed(Duration::from_secs(2)));
+    engine.scenario("sleep", SLEEPER).await;
+    let tell = "  after:\n    actions:\n      - http: {method: POST, url: \"${config.demo}/tell\", body: {order: \"${order.id}\", v: \"${vars.v}\"}}\n";
+    engine.scenario("wait", &asking("/silent", "10m").replace("  after:\n    actions:\n", tell)).await;
+    engine.actions("retry", &call("/down")).await;
+    engine.actions("running", &call("/hang")).await;
+    engine.actions("fail", "- script: 'fail(\"no\", \"x\")'").await;
+
+    let sequential = json!({"id": "sleep", "scenario": "sleep", "mode": "sequential", "queue": "q"});
+    engine.accepted(sequential).await;
+    engine.accepted(json!({"id": "wait", "scenario": "wait", "mode": "sequential", "queue": "w"})).await;
+    engine.accepted(json!({"id": "behind", "scenario": "wait", "mode": "sequential", "queue": "w"})).await;
+    for (id, state) in [("sleep", "tell"), ("wait", "after")] {
+        engine.reach(id, id).await;
+        let answer =
+            engine.act(id, "repair", &json!({"state": state, "vars": {"v": id}, "reason": "by hand"})).await;
+        assert_eq!((answer.status, &answer.body["life"]), (200, &json!(1)), "{answer:?}");
+        let done = engine.reach(id, "success").await;
+        assert_eq!(done["vars"], json!({"v": id}), "{done}");
+        let events = engine.part(id, "events").await;
+        let event = events.as_array().unwrap().iter().find(|event| event["kind"] == "repaired").unwrap();
+        assert_eq!((&event["payload"]["reason"], &event["payload"]["from"]), (&json!("by hand"), &json!(id)));
+    }
+    let told = engine.calls("/tell", 2).await;
+    assert!(told.iter().all(|call| call.body["v"] == call.body["order"]), "{told:?}");
+    // Its queue is free again, and what it asked for before is asked for no more.
+    engine.reach("behind", "wait").await;
+    let requests = engine.part("wait", "requests").await;
+    assert_eq!(requests[0]["status"], "canceled", "{requests}");
+    let late = format!("/v1/callbacks/{}", requests[0]["id"].as_str().unwrap());
+    assert_eq!(engine.post(&late, &json!({})).await.unwrap().body["status"], "late");
+
+    // From an error that is retried, at the very action; from a failure in a life of its own.
+    engine.accepted(json!({"id": "retry", "scenario": "retry"})).await;
+    engine.reach("retry", "retry").await;
+    engine.world().program(Program::at("/down").fail(0, 503));
+    let work = json!({"state": "work", "reason": "it is up again"});
+    assert_eq!(engine.act("retry", "repair", &work).await.status, 200);
+    engine.reach("retry", "success").await;
+    engine.run(json!({"id": "fail", "scenario": "fail"}), "fail").await;
+    assert_eq!(engine.act("fail", "repair", &work).await.body["life"], json!(2));
+    until("it has failed again", Duration::from_secs(10), async || {
+        let order = engine.order("fail").await.unwrap();
+        order["status"] == "fail" && order["life"] == 2
+    })
+    .await;
+
+    engine.accepted(json!({"id": "running", "scenario": "running"})).await;
+    engine.calls("/hang", 1).await;
+    let answer = engine.act("running", "repair", &work).await;
+    assert_eq!((answer.status, &answer.body["orderStatus"]), (409, &json!("running")), "{answer:?}");
+    for (body, pointer) in [
+        (json!({"state": "nowhere", "reason": "x"}), "/state"),
+        (json!({"state": "asked", "reason": "x"}), "/state"),
+        (json!({"state": "done", "reason": "x"}), "/state"),
+        (json!({"state": "after"}), "/reason"),
+        (json!({"state": "after", "reason": "x", "vars": {"v": "x".repeat(2000)}}), "/vars"),
+    ] {
+        let answer = engine.act("behind", "repair", &body).await;
+        assert_eq!((answer.status, &answer.body["pointer"]), (422, &json!(pointer)), "{body}: {answer:?}");
+    }
+    assert_eq!(engine.act("nobody", "repair", &work).await.status, 404);
+}
+
+#[tokio::test]
+async fn ord_27_an_order_that_does_not_run_can_be_changed() {
+    let mut engine = Installation::with("ord_27", &[]).await;
+    engine.world().program(Program::at("/hang").delayed(Duration::from_secs(2)));
+    let schema = "params: {type: object, properties: {n: {type: integer}}}\n";
+    let tells = "initialState: w\nstates:\n  w:\n    actions:\n      \
+                 - http: {method: POST, url: \"${config.demo}/do\", body: {order: \"${order.id}\", n: \"${params.n}\"}}\n    \
+                 on: {success: done, fail: failed}\n  done: {kind: terminal}\n  failed: {kind: terminal, outcome: fail}\n";
+    engine.scenario("quick", &format!("{schema}{tells}")).await;
+    engine.scenario("sleep", &format!("{schema}{SLEEPER}")).await;
+    engine.actions("hang", &call("/hang")).await;
+    engine.accepted(json!({"id": "asleep", "scenario": "sleep", "params": {"n": 1}})).await;
+    engine.reach("asleep", "sleep").await;
+    engine.run(json!({"id": "again", "scenario": "quick", "params": {"n": 1}}), "success").await;
+    engine.accepted(json!({"id": "running", "scenario": "hang"})).await;
+    engine.calls("/hang", 1).await;
+    let refused = patch(&engine, "running", json!({"priority": "high"})).await;
+    assert_eq!((refused.status, &refused.body["orderStatus"]), (409, &json!("running")), "{refused:?}");
+    engine.reach("running", "success").await;
+    engine.node(Role::Worker).kill().await.unwrap();
+    engine.nodes.retain(|node| node.spec.role != Role::Worker);
+
+    engine.accepted(json!({"id": "fresh", "scenario": "quick", "params": {"n": 1}, "priority": "low"})).await;
+    assert_eq!(engine.act("again", "restart", &json!({"from": "initial"})).await.status, 200);
+    let far = json!({"startAt": "2099-01-01T00:00:00Z"});
+    let later = json!({"id": "later", "scenario": "quick", "params": {"n": 1}, "lifecycle": far});
+    engine.accepted(later).await;
+    let change = json!({"params": {"n": 2}, "priority": "high", "reason": "a test",
+        "notify": {"url": "amqp://?key=ps.x", "correlationId": "c"}});
+    for (id, status) in [("fresh", "new"), ("again", "reopen"), ("later", "postponed"), ("asleep", "sleep")] {
+        let answer = patch(&engine, id, change.clone()).await;
+        assert_eq!((answer.status, &answer.body["status"]), (200, &json!(status)), "{id}: {answer:?}");
+        let order = engine.order(id).await.unwrap();
+        assert_eq!((&order["params"], &order["priority"]), (&json!({"n": 2}), &json!("high")), "{order}");
+        assert_eq!(order["notify"]["correlationId"], "c", "{order}");
+        let events = engine.part(id, "events").await;
+        let event = events.as_array().unwrap().iter().find(|event| event["kind"] == "updated").unwrap();
+        assert_eq!(
+            event["payload"]["changed"]["params"],
+            json!({"was": {"n": 1}, "is": {"n": 2}}),
+            "{event}"
+        );
+    }
+    // A later start postpones what was about to run; one in the past starts what waits.
+    engine.accepted(json!({"id": "moved", "scenario": "quick", "params": {"n": 2}})).await;
+    let answer = patch(&engine, "moved", json!({"lifecycle": far})).await;
+    assert_eq!((answer.status, &answer.body["status"]), (200, &json!("postponed")), "{answer:?}");
+    assert!(answer.body["dueAt"].as_str().unwrap().starts_with("2099"), "{answer:?}");
+    let answer = patch(&engine, "asleep", json!({"lifecycle": far})).await;
+    assert_eq!((answer.status, &answer.body["orderStatus"]), (409, &json!("sleep")), "{answer:?}");
+    assert_eq!(
+        patch(&engine, "later", json!({"lifecycle": {"startAt": "2020-01-01T00:00:00Z"}})).await.status,
+        200
+    );
+    for (body, pointer) in [
+        (json!({"params": {"n": "x"}}), "/params/n"),
+        (json!({"notify": {"url": "amqp://?exchange=amq.topic&key=x"}}), "/notify/url"),
+        (json!({"queue": "q"}), "/queue"),
+        (json!({}), ""),
+    ] {
+        let answer = patch(&engine, "fresh", body.clone()).await;
+        assert_eq!((answer.status, &answer.body["pointer"]), (422, &json!(pointer)), "{body}: {answer:?}");
+    }
+    assert_eq!(patch(&engine, "nobody", json!({"priority": "low"})).await.status, 404);
+    engine.world().forget();
+    engine.add(Role::Worker, "worker-2").await;
+    for id in ["fresh", "again", "later"] {
+        engine.reach(id, "success").await;
+    }
+    let calls = engine.calls("/do", 3).await;
+    assert!(calls.iter().all(|call| call.body["n"] == 2), "{calls:?}");
+    assert_eq!(engine.order("moved").await.unwrap()["status"], "postponed");
+    assert_eq!(patch(&engine, "moved", json!({"lifecycle": {"startAt": null}})).await.status, 200);
+    engine.reach("moved", "success").await;
+    let refused = patch(&engine, "fresh", json!({"priority": "low"})).await;
+    assert_eq!((refused.status, &refused.body["orderStatus"]), (409, &json!("success")), "{refused:?}");
+}
+
+#[tokio::test]
+async fn ord_27_an_update_that_races_with_a_claim_is_refused_or_what_runs() {
+    let engine = Installation::start("ord_27_race").await;
+    let tells = "initialState: w\nstates:\n  w:\n    actions:\n      \
+                 - http: {method: POST, url: \"${config.demo}/do\", body: {order: \"${order.id}\", n: \"${params.n}\"}}\n    \
+                 on: {success: done, fail: failed}\n  done: {kind: terminal}\n  failed: {kind: terminal, outcome: fail}\n";
+    engine.scenario("tells", tells).await;
+    let mut changed = Vec::new();
+    for round in 0..40 {
+        let id =
+            engine.accepted(json!({"id": format!("{round}"), "scenario": "tells", "params": {"n": 1}})).await;
+        let answer = patch(&engine, &id, json!({"params": {"n": 2}})).await;
+        assert!(matches!(answer.status, 200 | 409), "{answer:?}");
+        changed.push((id, answer.status == 200));
+    }
+    for (id, updated) in &changed {
+        engine.reach(id, "success").await;
+        let calls = engine.world().calls("/do");
+        let mine: Vec<_> = calls.iter().filter(|call| call.body["order"] == json!(id)).collect();
+        assert_eq!(mine.len(), 1, "{id}: {:?}", callers(&calls));
+        assert_eq!(mine[0].body["n"], if *updated { 2 } else { 1 }, "{id}");
+    }
+}
+
+#[tokio::test]
+async fn ord_27_a_higher_priority_is_heard_by_the_dispatcher() {
+    let settings = [
+        ("PAGURUS__DISTRIBUTION__CAPACITY__PARALLEL_COUNT", "1"),
+        ("PAGURUS__DISTRIBUTION__PRIORITIES__HIGH", "1000"),
+    ];
+    let engine = Installation::with("ord_27_priority", &settings).await;
+    engine.world().program(Program::at("/slow").delayed(Duration::from_millis(400)));
+    engine.actions("slow", &call("/slow")).await;
+    engine.actions("quick", LOG).await;
+    for n in 0..6 {
+        engine.accepted(json!({"id": format!("{n}"), "scenario": "slow"})).await;
+    }
+    assert_eq!(patch(&engine, "5", json!({"priority": "high"})).await.status, 200);
+    engine.reach("5", "success").await;
+    let calls = engine.world().calls("/slow");
+    let place = callers(&calls).iter().position(|id| *id == "5").unwrap();
+    assert!(place < 4, "{:?}", callers(&calls));
+}

@@ -1,0 +1,91 @@
+//! Changes by hand against the claims of workers: what was told to be changed is what runs.
+
+use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::transition::{self, Cause};
+use pagurus_domain::order::{Priority, Status};
+use pagurus_store::Error;
+use pagurus_store::amend::{self, Starts, Updating};
+use pagurus_store::control;
+use pagurus_store::orders::{Registered, view};
+use serde_json::json;
+
+use crate::ground::{FIRST_EPOCH, Ground, in_an_hour};
+
+/// Updates parameters and priority; whether the law let it.
+async fn update(ground: &Ground, id: &str, starts: Starts) -> bool {
+    loop {
+        let mut client = ground.work().await;
+        let tx = client.transaction().await.unwrap();
+        let order = match control::lock(&tx, id).await {
+            Ok(order) => order.unwrap(),
+            Err(Error::Contended) => continue,
+            Err(error) => panic!("{error}"),
+        };
+        let cause = if starts == Starts::AsBefore { Cause::Updated } else { Cause::Deferred };
+        let Ok(status) = transition::next(order.status, cause) else { return false };
+        let new = Updating {
+            status: status.as_str(),
+            params: Some(json!({"changed": true}).to_string()),
+            priority: Priority::High,
+            start_at: None,
+            notify: None,
+            starts,
+            source: "test",
+            detail: "{}".to_owned(),
+        };
+        amend::update(&tx, &order, &new).await.unwrap();
+        tx.commit().await.unwrap();
+        return true;
+    }
+}
+
+#[tokio::test]
+async fn ord_27_an_update_that_was_confirmed_is_what_the_claim_runs() {
+    let ground = Ground::new("race").await;
+    let mut updated = 0;
+    for round in 0..60 {
+        let id = format!("{round}");
+        let no = ground.order(&id, &json!({})).await;
+        let hand_out = [(no, 1)];
+        let ((claimed, _), done) =
+            tokio::join!(ground.claim_under(FIRST_EPOCH, &hand_out), update(&ground, &id, Starts::AsBefore));
+        updated += i32::from(done);
+        match claimed.first() {
+            // The claim was first: the update was refused.
+            Some(stage) => assert!(!done && !stage.params.contains("changed"), "round {round}"),
+            // The update was first: the hand-out is void, the next brings what was changed.
+            None => {
+                assert!(done, "round {round}");
+                let stage = ground.claim(no).await;
+                assert!(stage.params.contains("changed") && stage.attempt == 2, "round {round}");
+            }
+        }
+    }
+    eprintln!("{updated} of 60 updates came before the claim");
+}
+
+#[tokio::test]
+async fn ord_27_a_later_start_takes_an_order_out_of_its_queue_and_voids_its_hand_out() {
+    let ground = Ground::new("defer").await;
+    let no = ground.order("a", &json!({"mode": "sequential", "queue": "q"})).await;
+    assert!(update(&ground, "a", Starts::At(in_an_hour())).await);
+    let (claimed, _) = ground.claim_under(FIRST_EPOCH, &[(no, 1)]).await;
+    assert!(claimed.is_empty());
+    assert_eq!(ground.count("SELECT count(*) FROM queued").await, 0);
+    let seen = view(&ground.work().await, "a").await.unwrap().unwrap();
+    assert_eq!((seen.status, seen.priority), (Status::Postponed, Priority::High));
+    ground.sql("UPDATE due SET due_at = now() - interval '1 second'").await;
+    assert_eq!(ground.wake(pagurus_domain::activation::Stream::Postponed).await, [no]);
+    assert_eq!(ground.ready_attempt(no).await, Some(2), "the number of the void hand-out is not given again");
+}
+
+#[tokio::test]
+async fn ord_10_a_sequential_order_whose_start_time_has_passed_takes_the_tail_of_its_queue() {
+    let ground = Ground::new("past").await;
+    let past = json!({"mode": "sequential", "queue": "q", "lifecycle": {"startAt": "2020-01-01T00:00:00Z"}});
+    let registered = ground.register(&[ground.new_order("a", &past)]).await;
+    let [Registered::Accepted { no, ready: None, .. }] = registered[..] else { panic!("{registered:?}") };
+    let woken: Vec<OrderNo> = ground.wake(pagurus_domain::activation::Stream::Postponed).await;
+    assert_eq!(woken, [no]);
+    assert_eq!(ground.count("SELECT count(*) FROM queued").await, 1);
+}

@@ -152,7 +152,11 @@ impl Ground {
             life: claimed.life,
             visit: 1,
             action,
-            name: format!("r{action}"),
+            name: format!(
+                "r{action,
+            task: None,
+        }"
+            ),
         };
         let mut client = self.work().await;
         let tx = client.transaction().await.unwrap();
@@ -222,6 +226,8 @@ pub fn finished(claimed: &Claimed, then: Then) -> Finished {
         released: false,
         history: "{}".to_owned(),
         has_deadlines: true,
+        takes_calls: true,
+        answers: Vec::new(),
     }
 }
 

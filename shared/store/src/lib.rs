@@ -9,6 +9,8 @@
 //! `requests`, `dependencies`, and inside a table by ascending key.
 
 pub mod amend;
+pub mod calls;
+pub mod children;
 pub mod cluster;
 pub mod control;
 pub mod dependencies;

@@ -27,6 +27,8 @@ pub(crate) use statements;
 pub fn all() -> impl Iterator<Item = &'static Statement> {
     [
         crate::amend::STATEMENTS,
+        crate::calls::STATEMENTS,
+        crate::children::STATEMENTS,
         crate::cluster::STATEMENTS,
         crate::control::STATEMENTS,
         crate::dependencies::STATEMENTS,
@@ -41,6 +43,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::requests::STATEMENTS,
         crate::scenarios::STATEMENTS,
         crate::stages::STATEMENTS,
+        crate::stages::finish::STATEMENTS,
         crate::upkeep::STATEMENTS,
     ]
     .into_iter()

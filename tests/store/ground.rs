@@ -152,11 +152,8 @@ impl Ground {
             life: claimed.life,
             visit: 1,
             action,
-            name: format!(
-                "r{action,
+            name: format!("r{action}"),
             task: None,
-        }"
-            ),
         };
         let mut client = self.work().await;
         let tx = client.transaction().await.unwrap();

@@ -137,7 +137,12 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
     match command {
         Command::Order(command) => block_on(async { order::run(command, &client()?, screen).await }),
         Command::Scenario(scenario::Command::Check { files }) => scenario::check(&files, config, screen),
-        Command::Scenario(command) => block_on(async { scenario::run(command, &client()?, screen).await }),
+        Command::Scenario(scenario::Command::Test { files, story }) => {
+            scenario::test(&files, story, config, screen)
+        }
+        Command::Scenario(command) => {
+            block_on(async { scenario::run(command, &client()?, config, screen).await })
+        }
         Command::Queues(command) => block_on(async { queues::run(command, &client()?, screen).await }),
         Command::Nodes(command) => block_on(async { nodes::run(command, &client()?, screen).await }),
         Command::Errors(arguments) => block_on(async { errors::run(&arguments, &client()?, screen).await }),
@@ -195,6 +200,11 @@ mod tests {
             "pagurus order watch a --timeout 10s",
             "pagurus order events a --after 3",
             "pagurus scenario check a.yaml b.yaml --config pagurus.yaml",
+            "pagurus scenario test scenarios --json --story",
+            "pagurus scenario graph s@2 --format mermaid",
+            "pagurus scenario diff old.yaml s@3",
+            "pagurus scenario show s@1",
+            "pagurus scenario migrate s --from 1 --to 2 --apply --reason fixed",
             "pagurus queues release q --reason stuck",
             "pagurus nodes leases",
             "pagurus errors --by state --since 2h --limit 10 --cursor 50",
@@ -227,6 +237,10 @@ mod tests {
             "pagurus order submit --scenario s --after alone",
             "pagurus order list --limit 501",
             "pagurus scenario check",
+            "pagurus scenario test",
+            "pagurus scenario show s@x",
+            "pagurus scenario graph s --format png",
+            "pagurus scenario migrate s --from 1",
             "pagurus errors --by system",
             "pagurus errors --limit 501",
             "pagurus classify --status 503",

@@ -6,10 +6,13 @@
 mod action;
 pub mod check;
 mod context;
+pub mod diff;
+pub mod graph;
 mod mask;
 pub mod script;
 pub mod source;
 pub mod stage;
+pub mod trial;
 pub mod value;
 
 use std::collections::BTreeSet;

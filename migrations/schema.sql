@@ -1,5 +1,24 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql (digest 5deeb5deae6f3ea8)
+-- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql, V3__errors.sql (digest daa688725d3d25fa)
+
+CREATE FUNCTION keep_failures() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.status = 'fail' THEN
+        INSERT INTO failures (order_no, at, scenario, class, step)
+        VALUES (NEW.no, NEW.finished_at, NEW.scenario, NEW.error_class, NEW.step)
+        ON CONFLICT (order_no) DO UPDATE
+           SET at = excluded.at, scenario = excluded.scenario, class = excluded.class, step = excluded.step;
+
+    ELSE
+        DELETE FROM failures WHERE order_no = NEW.no;
+
+    END IF;
+
+    RETURN NULL;
+
+END $$;
 
 CREATE TABLE callbacks (
     no bigint NOT NULL,
@@ -47,6 +66,15 @@ CREATE TABLE epochs (
     name text NOT NULL,
     epoch bigint NOT NULL
 );
+
+CREATE TABLE failures (
+    order_no bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    scenario integer NOT NULL,
+    class text,
+    step text
+)
+WITH (autovacuum_vacuum_scale_factor='0.05', autovacuum_analyze_scale_factor='0.02');
 
 CREATE TABLE heartbeats (
     incarnation bigint NOT NULL,
@@ -263,6 +291,9 @@ ALTER TABLE ONLY due
 ALTER TABLE ONLY epochs
     ADD CONSTRAINT epochs_pkey PRIMARY KEY (name);
 
+ALTER TABLE ONLY failures
+    ADD CONSTRAINT failures_pkey PRIMARY KEY (order_no);
+
 ALTER TABLE ONLY heartbeats
     ADD CONSTRAINT heartbeats_pkey PRIMARY KEY (incarnation);
 
@@ -317,6 +348,8 @@ CREATE INDEX deadlines_at ON deadlines USING btree (at);
 
 CREATE INDEX due_stream ON due USING btree (stream, due_at);
 
+CREATE INDEX failures_at ON failures USING btree (at);
+
 CREATE UNIQUE INDEX nodes_live_name ON nodes USING btree (name) WHERE (ended_at IS NULL);
 
 CREATE UNIQUE INDEX orders_id ON orders USING btree (id);
@@ -328,3 +361,5 @@ CREATE INDEX ready_repeat ON ready USING btree (repeat_at) WHERE (repeat_at IS N
 CREATE INDEX running_deadline ON running USING btree (deadline_at);
 
 CREATE UNIQUE INDEX running_queue ON running USING btree (queue) WHERE (queue IS NOT NULL);
+
+CREATE TRIGGER orders_failures AFTER UPDATE ON orders FOR EACH ROW WHEN (((old.status <> new.status) AND (('fail'::text = old.status) OR ('fail'::text = new.status)))) EXECUTE FUNCTION keep_failures();

@@ -59,7 +59,7 @@ pub fn explain(errors: &ErrorPolicy, question: &Question<'_>) -> Result<Explaine
     question.check(is_async)?;
     let mut told = Explained::default();
     let classified = if is_async {
-        let parts = question.amqp.map(|text| place(text)).transpose()?;
+        let parts = question.amqp.map(place).transpose()?;
         let asked = match &parts {
             Some(parts) => Asked::Amqp {
                 vhost: parts.vhost.as_deref().unwrap_or("/"),

@@ -139,9 +139,11 @@ impl Reader {
             let is_known = known.contains(&key.name.as_str());
             if !is_known {
                 let fault = Fault::unknown_key(key, pointer, known.iter().copied());
-                self.faults.push(match (&fault.hint, of_the_other_half(&key.name)) {
+                let other = of_the_other_half(&key.name).map(str::to_owned);
+                self.faults.push(match (&fault.hint, other) {
+                    (Some(_), _) => fault,
                     (None, Some(hint)) => fault.hint(hint),
-                    _ => fault,
+                    (None, None) => fault.hint(format!("known here: {}", known.join(", "))),
                 });
             }
             is_known
@@ -208,7 +210,8 @@ impl Reader {
     /// Like [`Reader::list`], with at least one item.
     fn filled_list<'n>(&mut self, node: &'n Node, pointer: &str) -> Vec<(&'n Node, String)> {
         if node.as_list().is_some_and(<[Node]>::is_empty) {
-            self.fault(node, pointer, "the list is empty");
+            let message = "the list is empty".to_owned();
+            self.fault_with_hint(node, pointer, message, "give it an item, or leave the key out");
         }
         self.list(node, pointer)
     }
@@ -222,7 +225,13 @@ impl Reader {
             _ => None,
         };
         if text == Some("") {
-            self.fault(node, pointer, "the text is empty");
+            let message = "the text is empty".to_owned();
+            self.fault_with_hint(
+                node,
+                pointer,
+                message,
+                "write what is meant, `*` for anything, or leave the key out",
+            );
             return None;
         }
         if text.is_none() {

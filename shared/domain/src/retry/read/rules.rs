@@ -65,6 +65,16 @@ pub(super) fn requests<'r>(
 }
 
 fn request(reader: &mut Reader, node: &Node, pointer: &str) -> Option<Request> {
+    if node.as_str().is_some() {
+        let message = "expected a mapping, found a text".to_owned();
+        reader.fault_with_hint(
+            node,
+            pointer,
+            message,
+            "write `{path: /a}`, with `host` and `method` if they matter",
+        );
+        return None;
+    }
     let (mut path, mut host, mut method) = (None, None, None);
     for (key, value, at) in reader.mapping(node, pointer, &["path", "host", "method"]) {
         let Some(text) = reader.text(value, &at) else {

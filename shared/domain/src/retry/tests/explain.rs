@@ -129,6 +129,45 @@ fn err_14_a_question_says_where_and_how_once() {
     }
 }
 
+/// The worked example of the guide does what the guide says.
+#[test]
+fn err_14_the_example_of_the_guide() {
+    let text = include_str!("../../../../../examples/errors/rules.yaml");
+    let tree = parse(text, &Limits::default()).unwrap();
+    let rules = tree.get("execution").and_then(|node| node.get("error_handling")).unwrap();
+    let errors = ErrorPolicy::read(rules).unwrap();
+    let ask = Question { scenario: Some("order-1"), ..Question::default() };
+    let pay = Question { amqp: Some("%2F?exchange=pay&key=new"), ..ask };
+    let busy = Question {
+        path: Some("/shop/reserve"),
+        status: Some(200),
+        body: Some(r#"{"result": "BUSY"}"#),
+        ..ask
+    };
+    for (question, expected) in [
+        (
+            Question { path: Some("/any"), exception: Some("ConnectionRefused"), ..ask },
+            "any.rule all.connection patient",
+        ),
+        (
+            Question { path: Some("/any"), exception: Some("ConnectionReset"), ..ask },
+            "any.rule all.connection patient",
+        ),
+        (Question { path: Some("/shop/x"), status: Some(500), ..ask }, "shop.rule shop.unavailable shop"),
+        (
+            Question { path: Some("/shop/x"), status: Some(500), scenario: Some("report"), ..ask },
+            "shop.rule shop.unavailable -",
+        ),
+        (busy, "shop.reserve.rule shop.busy shop"),
+        (Question { body: Some("{}"), ..busy }, "- - -"),
+        (Question { timeout: true, ..pay }, "pay.rule pay.silent again"),
+        (Question { step_status: Some("declined"), ..pay }, "pay.rule pay.refused -"),
+        (Question { path: Some("/x"), timeout: true, ..ask }, "- async.timeout again"),
+    ] {
+        assert_eq!(told(&errors, &question), expected, "{question:?}");
+    }
+}
+
 #[test]
 fn err_3_one_name_stands_for_its_chain() {
     for (name, expected) in [

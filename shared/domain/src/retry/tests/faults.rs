@@ -115,6 +115,56 @@ fn err_6_faults_of_rules_for_callbacks() {
     assert_eq!(found.len(), expected.len(), "{found:#?}");
 }
 
+/// Wherever something stands that means nothing, the place and the remedy are told.
+#[test]
+fn err_1_every_fault_has_a_place_and_says_what_to_write() {
+    let rule = |rule: &str| format!("sync: {{classification: {{rules: {{r: {rule}}}}}}}");
+    let class = |class: &str| rule(&format!("{{requests: [{{path: /a}}], classes: {{c: {class}}}}}"));
+    let policy = |policy: &str| format!("sync: {{retry: {{policies: {{p: {policy}}}}}}}");
+    for text in [
+        rule("[]"),
+        rule("{requests: [/a], classes: {}}"),
+        rule("{requests: [], classes: {}}"),
+        rule("{requests: [~], classes: {}}"),
+        rule("{requests: [{path: ''}], classes: {}}"),
+        rule("{requests: [{path: [a]}], classes: {}}"),
+        class("[]"),
+        class("~"),
+        class("{responses: []}"),
+        class("{responses: {status_codes: [500]}}"),
+        class("{responses: [500]}"),
+        class("{responses: [~]}"),
+        class("{responses: [{status_codes: 500}]}"),
+        class("{responses: [{status_codes: [5xx]}]}"),
+        class("{responses: [{status_codes: [500], body_keywords: busy}]}"),
+        class("{responses: [{status_codes: [500], body_keywords: [[]]}]}"),
+        class("{exceptions: [ConnectError]}"),
+        class("{exceptions: [~]}"),
+        policy("[]"),
+        policy("~"),
+        policy("{error_classes: c}"),
+        policy("{error_classes: ['']}"),
+        policy("{error_classes: [c], scenarios: [s]}"),
+        policy("{error_classes: [c], scenarios: [~]}"),
+        policy("{error_classes: [c], parameters: {max_attempts: 1.5}}"),
+        policy("{error_classes: [c], parameters: {max_attempts: -1}}"),
+        policy("{error_classes: [c], parameters: {initial_interval: 0}}"),
+        policy("{error_classes: [c], parameters: {jitter: high}}"),
+        "sync: {retries: {}}".to_owned(),
+        "sync: []".to_owned(),
+        "synchronous: {}".to_owned(),
+        "[]".to_owned(),
+    ] {
+        let found = read(&text).expect_err(&text);
+        for fault in found {
+            assert!(fault.at.is_some(), "{text}: {fault}");
+            let told = fault.hint.is_some()
+                || ["expected", "is not", "must be"].iter().any(|word| fault.message.contains(word));
+            assert!(told, "{text}: {fault}");
+        }
+    }
+}
+
 #[test]
 fn err_1_words_of_the_other_half_are_explained() {
     let sync = |rule: &str| faults(&format!("sync: {{classification: {{rules: {{r: {rule}}}}}}}"));

@@ -26,7 +26,7 @@ statements! {
           FROM calls WHERE order_no = $1 AND key = $2";
     OF_ORDER = "
         SELECT no, name, body, status, answer, error_class, error_message, received_at, answered_at, key
-          FROM calls WHERE order_no = $1 ORDER BY no LIMIT 1000";
+          FROM calls WHERE order_no = $1 ORDER BY received_at, no LIMIT 1000";
     NUMBER = "SELECT no FROM orders WHERE id = $1";
     DROP_DUE = "DELETE FROM due WHERE order_no = $1";
     PENDING = "
@@ -40,7 +40,7 @@ statements! {
         UPDATE calls c SET status = a.status, answer = a.answer, error_class = a.class, error_message = a.message,
                            answered_at = now()
           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[]) AS a (no, status, answer, class, message)
-         WHERE c.no = ANY(ARRAY[a.no]) AND c.status = 'waiting'";
+         WHERE c.no = ANY(ARRAY[a.no]) AND c.answered_at IS NULL";
     // Nobody will handle what still waits for an order that has ended.
     ENDED = "
         UPDATE calls SET status = 'failed', answered_at = now(), error_class = 'call.ended',
@@ -48,8 +48,10 @@ statements! {
          WHERE order_no = ANY($1::bigint[]) AND status = 'waiting'";
     WAKE = "
         DELETE FROM due d
-         WHERE d.order_no = ANY($1::bigint[])
-           AND EXISTS (SELECT FROM calls c WHERE c.order_no = d.order_no AND c.status = 'waiting')
+         USING (SELECT c.order_no FROM unnest($1::bigint[]) AS t (no)
+                 CROSS JOIN LATERAL (
+                       SELECT order_no FROM calls WHERE order_no = t.no AND status = 'waiting' LIMIT 1) AS c) AS w
+         WHERE d.order_no = ANY(ARRAY[w.order_no])
         RETURNING d.order_no";
 }
 

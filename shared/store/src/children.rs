@@ -18,11 +18,18 @@ statements! {
           JOIN orders o ON o.id = ANY(ARRAY[t.id])
         ON CONFLICT (order_no) DO NOTHING";
     PARENTS = "
-        SELECT o.id, c.parent_no FROM orders o JOIN children c ON c.order_no = o.no WHERE o.id = ANY($1::text[])";
+        SELECT o.id, c.parent_no
+          FROM unnest($1::text[]) AS t (id)
+         CROSS JOIN LATERAL (SELECT no, id FROM orders WHERE id = t.id OFFSET 0) AS o
+         CROSS JOIN LATERAL (SELECT parent_no FROM children WHERE order_no = o.no OFFSET 0) AS c";
     OF_PARENT = "
-        SELECT o.id, o.status FROM children c JOIN orders o ON o.no = c.order_no
-         WHERE c.parent_no = $1 ORDER BY c.order_no LIMIT 1000";
-    PARENT = "SELECT o.id FROM children c JOIN orders o ON o.no = c.parent_no WHERE c.order_no = $1";
+        SELECT o.id, o.status
+          FROM (SELECT order_no FROM children WHERE parent_no = $1 LIMIT 1000) AS c
+         CROSS JOIN LATERAL (SELECT id, status FROM orders WHERE no = c.order_no OFFSET 0) AS o
+         ORDER BY c.order_no";
+    PARENT = "
+        SELECT o.id FROM (SELECT parent_no FROM children WHERE order_no = $1 OFFSET 0) AS c
+         CROSS JOIN LATERAL (SELECT id FROM orders WHERE no = c.parent_no OFFSET 0) AS o";
 }
 
 /// A child to be registered.

@@ -31,9 +31,10 @@ statements! {
     SUPERSEDE = "
         UPDATE requests r SET status = 'canceled', closed_at = now()
           FROM unnest($1::uuid[]) AS t (id)
-          JOIN requests new ON new.id = t.id
-         WHERE r.order_no = new.order_no AND r.life = new.life AND r.visit = new.visit AND r.action = new.action
-           AND r.hand_out < new.hand_out AND r.status = 'open'";
+         CROSS JOIN LATERAL (
+               SELECT order_no, life, visit, action, hand_out FROM requests WHERE id = t.id OFFSET 0) AS new
+         WHERE r.order_no = ANY(ARRAY[new.order_no]) AND r.life = new.life AND r.visit = new.visit
+           AND r.action = new.action AND r.hand_out < new.hand_out AND r.status = 'open'";
     // What an order awaits is what its last stage said, and nothing from before.
     AWAIT = "
         UPDATE requests SET awaited = id = ANY($2::uuid[])
@@ -54,14 +55,15 @@ statements! {
     // One decision ends a task, whichever of its hand-outs it answers.
     CANCEL_SIBLINGS = "
         UPDATE requests r SET status = 'canceled', closed_at = now()
-          FROM requests a
-         WHERE a.id = ANY($1::uuid[]) AND r.order_no = a.order_no AND r.life = a.life AND r.visit = a.visit
+          FROM unnest($1::uuid[]) AS t (id)
+         CROSS JOIN LATERAL (SELECT id, order_no, life, visit, action FROM requests WHERE id = t.id OFFSET 0) AS a
+         WHERE r.order_no = ANY(ARRAY[a.order_no]) AND r.life = a.life AND r.visit = a.visit
            AND r.action = a.action AND r.id <> a.id AND r.status = 'open'";
     PROLONG = "
         UPDATE due d SET due_at = greatest(d.due_at, clock_timestamp() + make_interval(secs => r.work_seconds))
-          FROM requests r
-         WHERE r.id = $1 AND r.status = 'open' AND r.awaited AND r.work_seconds IS NOT NULL
-           AND d.order_no = r.order_no AND d.stream = $2
+          FROM (SELECT order_no, work_seconds FROM requests
+                 WHERE id = $1 AND status = 'open' AND awaited AND work_seconds IS NOT NULL OFFSET 0) AS r
+         WHERE d.order_no = ANY(ARRAY[r.order_no]) AND d.stream = $2
         RETURNING d.due_at";
     STATUSES = "SELECT id, status FROM requests WHERE id = ANY($1::uuid[])";
     STORE = "

@@ -1,5 +1,24 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql, V4__dependencies.sql (digest 8560024a100b86d5)
+-- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql (digest 8793b14f3ab2d28f)
+
+CREATE FUNCTION keep_failures() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.status = 'fail' THEN
+        INSERT INTO failures (order_no, at, scenario, class, step)
+        VALUES (NEW.no, NEW.finished_at, NEW.scenario, NEW.error_class, NEW.step)
+        ON CONFLICT (order_no) DO UPDATE
+           SET at = excluded.at, scenario = excluded.scenario, class = excluded.class, step = excluded.step;
+
+    ELSE
+        DELETE FROM failures WHERE order_no = NEW.no;
+
+    END IF;
+
+    RETURN NULL;
+
+END $$;
 
 CREATE TABLE callbacks (
     no bigint NOT NULL,
@@ -21,6 +40,39 @@ ALTER TABLE callbacks ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+CREATE TABLE calls (
+    no bigint NOT NULL,
+    order_no bigint NOT NULL,
+    life integer NOT NULL,
+    key text NOT NULL,
+    name text NOT NULL,
+    body text NOT NULL,
+    status text DEFAULT 'waiting'::text NOT NULL,
+    answer text,
+    error_class text,
+    error_message text,
+    received_at timestamp with time zone DEFAULT now() NOT NULL,
+    answered_at timestamp with time zone,
+    CONSTRAINT calls_check CHECK (((status = 'waiting'::text) = (answered_at IS NULL))),
+    CONSTRAINT calls_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'answered'::text, 'failed'::text])))
+)
+WITH (fillfactor='70');
+
+ALTER TABLE calls ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME calls_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE children (
+    order_no bigint NOT NULL,
+    parent_no bigint NOT NULL,
+    depth integer NOT NULL
 );
 
 CREATE TABLE contexts (
@@ -60,6 +112,15 @@ CREATE TABLE epochs (
     name text NOT NULL,
     epoch bigint NOT NULL
 );
+
+CREATE TABLE failures (
+    order_no bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    scenario integer NOT NULL,
+    class text,
+    step text
+)
+WITH (autovacuum_vacuum_scale_factor='0.05', autovacuum_analyze_scale_factor='0.02');
 
 CREATE TABLE heartbeats (
     incarnation bigint NOT NULL,
@@ -225,6 +286,9 @@ CREATE TABLE requests (
     awaited boolean DEFAULT false NOT NULL,
     registered_at timestamp with time zone DEFAULT now() NOT NULL,
     closed_at timestamp with time zone,
+    hand_out integer DEFAULT 0 NOT NULL,
+    work_seconds double precision,
+    accept_first boolean DEFAULT false NOT NULL,
     CONSTRAINT requests_check CHECK (((status = 'open'::text) = (closed_at IS NULL))),
     CONSTRAINT requests_status_check CHECK ((status = ANY (ARRAY['open'::text, 'answered'::text, 'timeout'::text, 'canceled'::text])))
 )
@@ -265,6 +329,15 @@ ALTER TABLE scenarios ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
 ALTER TABLE ONLY callbacks
     ADD CONSTRAINT callbacks_pkey PRIMARY KEY (no);
 
+ALTER TABLE ONLY calls
+    ADD CONSTRAINT calls_order_no_key_key UNIQUE (order_no, key);
+
+ALTER TABLE ONLY calls
+    ADD CONSTRAINT calls_pkey PRIMARY KEY (no);
+
+ALTER TABLE ONLY children
+    ADD CONSTRAINT children_pkey PRIMARY KEY (order_no);
+
 ALTER TABLE ONLY contexts
     ADD CONSTRAINT contexts_pkey PRIMARY KEY (order_no);
 
@@ -279,6 +352,9 @@ ALTER TABLE ONLY due
 
 ALTER TABLE ONLY epochs
     ADD CONSTRAINT epochs_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY failures
+    ADD CONSTRAINT failures_pkey PRIMARY KEY (order_no);
 
 ALTER TABLE ONLY heartbeats
     ADD CONSTRAINT heartbeats_pkey PRIMARY KEY (incarnation);
@@ -314,10 +390,10 @@ ALTER TABLE ONLY ready
     ADD CONSTRAINT ready_pkey PRIMARY KEY (order_no);
 
 ALTER TABLE ONLY requests
-    ADD CONSTRAINT requests_order_no_life_visit_action_key UNIQUE (order_no, life, visit, action);
+    ADD CONSTRAINT requests_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY requests
-    ADD CONSTRAINT requests_pkey PRIMARY KEY (id);
+    ADD CONSTRAINT requests_place UNIQUE (order_no, life, visit, action, hand_out);
 
 ALTER TABLE ONLY running
     ADD CONSTRAINT running_pkey PRIMARY KEY (order_no);
@@ -330,6 +406,10 @@ ALTER TABLE ONLY scenarios
 
 CREATE INDEX callbacks_request ON callbacks USING btree (request_id) WHERE (request_id IS NOT NULL);
 
+CREATE INDEX calls_waiting ON calls USING btree (order_no, no) WHERE (status = 'waiting'::text);
+
+CREATE INDEX children_parent ON children USING btree (parent_no);
+
 CREATE INDEX deadlines_at ON deadlines USING btree (at);
 
 CREATE INDEX dependencies_before ON dependencies USING btree (before_id);
@@ -339,6 +419,8 @@ CREATE INDEX dependencies_live ON dependencies USING btree (reactive, order_no, 
 CREATE INDEX dependencies_urgent ON dependencies USING btree (order_no) WHERE ((stand = 'found'::text) OR ((stand = 'missed'::text) AND (otherwise <> 'wait'::text)));
 
 CREATE INDEX due_stream ON due USING btree (stream, due_at);
+
+CREATE INDEX failures_at ON failures USING btree (at);
 
 CREATE UNIQUE INDEX nodes_live_name ON nodes USING btree (name) WHERE (ended_at IS NULL);
 
@@ -351,3 +433,5 @@ CREATE INDEX ready_repeat ON ready USING btree (repeat_at) WHERE (repeat_at IS N
 CREATE INDEX running_deadline ON running USING btree (deadline_at);
 
 CREATE UNIQUE INDEX running_queue ON running USING btree (queue) WHERE (queue IS NOT NULL);
+
+CREATE TRIGGER orders_failures AFTER UPDATE ON orders FOR EACH ROW WHEN (((old.status <> new.status) AND (('fail'::text = old.status) OR ('fail'::text = new.status)))) EXECUTE FUNCTION keep_failures();

@@ -1,5 +1,6 @@
 //! Errors and retries (03-errors-and-retries.md), synchronous.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use pagurus_harness::world::program::{Program, Step, Then};
@@ -66,8 +67,18 @@ async fn err_8_retry_after_is_a_lower_bound_and_the_cycle_is_shown() {
         order["retry"]["attempt"]
     ]);
     assert_eq!(shown, json!(["all.unavailable", "p", 1, 1]), "{order}");
+    assert_eq!(
+        (&order["retry"]["kind"], &order["retry"]["maxAttempts"]),
+        (&json!("sync"), &json!(4)),
+        "{order}"
+    );
+    let left = order["retry"]["timeLeftMs"].as_u64().unwrap();
+    assert!((3_500_000..=3_600_000).contains(&left), "an hour, less what went by: {order}");
     let told = engine.part("a", "explain").await;
-    assert!(told["explanation"].as_str().unwrap().contains("all.unavailable"), "{told}");
+    let told = told["explanation"].as_str().unwrap();
+    for part in ["`all.unavailable`", "attempt 1 of 4 of cycle 1 by policy `p`", "none begins after 20"] {
+        assert!(told.contains(part), "{part} in {told}");
+    }
     engine.reach("a", "success").await;
     let calls = engine.world().calls("/busy");
     assert!(calls[1].started - calls[0].started >= Duration::from_secs(2), "{calls:?}");
@@ -142,4 +153,138 @@ async fn err_10_the_cycle_ends_with_its_duration_in_all() {
     engine.run(json!({"id": "a", "scenario": "ever"}), "fail").await;
     let calls = engine.world().calls("/ever").len();
     assert!((2..=5).contains(&calls), "{calls}");
+}
+
+#[tokio::test]
+async fn err_14_failed_and_retrying_orders_are_put_in_groups() {
+    let slow = "{initial_interval: 10m, jitter: 0, max_attempts: 3}";
+    let rules = policy(slow)
+        .replace("error_classes: [all.unavailable, all.connection]", "error_classes: [all.unavailable]");
+    let engine = Installation::with("err_14_groups", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &rules)]).await;
+    engine.world().program(Program::at("/down").fail(100, 503));
+    engine.world().program(Program::at("/cut").cut(100));
+    engine.world().program(Program::at("/odd").fail(100, 500));
+    for path in ["/down", "/cut", "/odd"] {
+        engine.actions(&path[1..], &call(path)).await;
+    }
+    for (id, scenario, status) in [
+        ("d-1", "down", "retry"),
+        ("d-2", "down", "retry"),
+        ("c-1", "cut", "fail"),
+        ("o-1", "odd", "fail"),
+        ("c-2", "cut", "fail"),
+        ("c-3", "cut", "fail"),
+    ] {
+        engine.run(json!({"id": id, "scenario": scenario}), status).await;
+    }
+    let groups = |query: &'static str| {
+        let engine = &engine;
+        async move { engine.get(&format!("/v1/errors{query}")).await.unwrap().success().unwrap() }
+    };
+    let keys = |view: &Value| -> Vec<Value> {
+        let line = |group: &Value| json!([group["key"], group["failed"], group["retrying"]]);
+        view["items"].as_array().unwrap().iter().map(line).collect()
+    };
+    let by_class = groups("").await;
+    assert_eq!(
+        keys(&by_class),
+        [json!(["all.connection", 3, 0]), json!(["all.unavailable", 0, 2]), json!([null, 1, 0])],
+        "{by_class}"
+    );
+    assert_eq!(
+        (&by_class["failed"], &by_class["retrying"], &by_class["complete"]),
+        (&json!(4), &json!(2), &json!(true))
+    );
+    assert_eq!(by_class["items"][0]["orders"], json!(["c-3", "c-2", "c-1"]), "the newest first");
+    let hours = by_class["items"][0]["hours"].as_array().unwrap();
+    assert_eq!(hours.iter().map(|hour| hour["failed"].as_i64().unwrap()).sum::<i64>(), 3);
+    let by_scenario = groups("?by=scenario&since=1h").await;
+    assert_eq!(keys(&by_scenario), [json!(["cut", 3, 0]), json!(["down", 0, 2]), json!(["odd", 1, 0])]);
+    let by_state = groups("?by=state&limit=1").await;
+    assert_eq!((by_state["items"].as_array().unwrap().len(), &by_state["next"]), (1, &json!("1")));
+    assert!(
+        by_state["items"][0]["scenario"] == "cut" && by_state["items"][0]["key"].is_string(),
+        "{by_state}"
+    );
+
+    engine.world().program(Program::at("/cut"));
+    assert_eq!(engine.act("c-1", "restart", &json!({"reason": "mended"})).await.status, 200);
+    engine.reach("c-1", "success").await;
+    assert_eq!(keys(&groups("?by=scenario").await)[0], json!(["cut", 2, 0]), "it is no failure any more");
+    for (query, pointer) in
+        [("?by=system", "/by"), ("?since=long", "/since"), ("?limit=0", "/limit"), ("?cursor=x", "/cursor")]
+    {
+        let refused = engine.get(&format!("/v1/errors{query}")).await.unwrap();
+        assert_eq!(
+            (refused.status, &refused.body["pointer"]),
+            (422, &json!(pointer)),
+            "{query}: {refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn err_14_classify_answers_the_same_by_file_and_by_server() {
+    let rules = policy(SOON);
+    let engine =
+        Installation::with("err_14_classify", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &rules)]).await;
+    let folder = std::env::temp_dir().join(format!("pagurus-classify-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("rules.yaml");
+    std::fs::write(&file, format!("execution:\n  error_handling: {rules}\n")).unwrap();
+    let base = engine.base().to_owned();
+    let unavailable = json!({"rule": "any.rule", "class": "all.unavailable", "policy": "p"});
+    let connection = json!({"rule": "any.rule", "class": "all.connection", "policy": "p"});
+    let nothing = json!({"rule": null, "class": null, "policy": null});
+    let timed_out = json!({"rule": null, "class": "async.timeout", "policy": null});
+    for (line, expected) in [
+        ("--path /a/b --status 503 --scenario s", &unavailable),
+        ("--path http://h:1/a --status 502", &unavailable),
+        ("--path /a --status 500 --body busy", &nothing),
+        ("--path /a --exception ConnectionRefused", &connection),
+        ("--path /a --exception java.net.ConnectException --message no", &connection),
+        ("--path /a --exception DnsError", &connection),
+        ("--path /a --exception ReadTimeout", &nothing),
+        ("--path /a --timeout", &timed_out),
+        ("--amqp %2F?exchange=x&key=y --timeout", &timed_out),
+        ("--amqp /a?key=y --step-status done", &nothing),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        for place in [["--config", file.to_str().unwrap()], ["--server", base.as_str()]] {
+            let output = pagurus(&[&["--json", "classify"], &words[..], &place[..]].concat()).await;
+            assert!(output.status.success(), "{line}: {output:?}");
+            let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(&told, expected, "{line} {place:?}");
+        }
+    }
+    let people =
+        pagurus(&["classify", "--config", file.to_str().unwrap(), "--path", "/a", "--status", "503"]).await;
+    let shown = String::from_utf8(people.stdout).unwrap();
+    assert!(
+        shown.starts_with("rule    any.rule\nclass   all.unavailable\npolicy  p\n- rule `any.rule` takes"),
+        "{shown}"
+    );
+    std::fs::write(&file, "execution: {error_handling: {sync: {mod: retry}}}").unwrap();
+    let broken =
+        pagurus(&["classify", "--config", file.to_str().unwrap(), "--path", "/a", "--status", "503"]).await;
+    let told = String::from_utf8(broken.stderr).unwrap();
+    assert!(broken.status.code() == Some(1) && told.contains("did you mean `mode`?"), "{told}");
+    for (body, status) in [
+        (json!({"path": "/a"}), 422),
+        (json!({"path": "/a", "status": 500, "pat": 1}), 422),
+        (json!([]), 422),
+    ] {
+        assert_eq!(engine.post("/v1/classify", &body).await.unwrap().status, status, "{body}");
+    }
+    let groups = pagurus(&["errors", "--by", "scenario", "--server", &base]).await;
+    assert!(
+        groups.status.success() && String::from_utf8_lossy(&groups.stderr).contains("no order failed"),
+        "{groups:?}"
+    );
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+async fn pagurus(arguments: &[&str]) -> std::process::Output {
+    let program = PathBuf::from(std::env::var_os("PAGURUS_TEST_BIN").unwrap()).join("pagurus");
+    tokio::process::Command::new(program).args(arguments).output().await.unwrap()
 }

@@ -14,3 +14,4 @@ mod ord;
 mod rec;
 mod run;
 mod scn;
+mod tools;

@@ -153,6 +153,7 @@ impl Ground {
             visit: 1,
             action,
             name: format!("r{action}"),
+            task: None,
         };
         let mut client = self.work().await;
         let tx = client.transaction().await.unwrap();
@@ -222,6 +223,8 @@ pub fn finished(claimed: &Claimed, then: Then) -> Finished {
         released: false,
         history: "{}".to_owned(),
         has_deadlines: true,
+        takes_calls: true,
+        answers: Vec::new(),
     }
 }
 

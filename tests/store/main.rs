@@ -6,6 +6,7 @@
 mod amend;
 mod cluster;
 mod dependencies;
+mod errors;
 mod ground;
 mod law;
 mod orders;

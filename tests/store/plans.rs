@@ -14,7 +14,9 @@ use tokio_postgres::SimpleQueryMessage;
 use crate::ground::{FIRST_EPOCH, Ground, finished, success};
 
 /// Tables that grow with the load.
-const TABLES: [&str; 14] = [
+const TABLES: [&str; 17] = [
+    "calls",
+    "children",
     "dependencies",
     "orders",
     "payloads",
@@ -29,6 +31,7 @@ const TABLES: [&str; 14] = [
     "callbacks",
     "history",
     "outbox",
+    "failures",
 ];
 
 /// Statements that read a whole table on purpose, each with the reason why it may.

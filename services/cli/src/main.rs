@@ -3,9 +3,11 @@
 //! Whatever the API can do goes through the API. Only `dev` starts services, only `migrate` opens
 //! the database.
 
+mod classify;
 mod client;
 mod config;
 mod dev;
+mod errors;
 mod failure;
 mod health;
 mod input;
@@ -83,6 +85,10 @@ enum Command {
     /// Show nodes and leases
     #[command(subcommand)]
     Nodes(nodes::Command),
+    /// Show failed and retrying orders in groups, with their counts over time
+    Errors(errors::Arguments),
+    /// Tell which rule, class and policy a failure would get, by --config or by the server
+    Classify(classify::Arguments),
     /// Check and show the configuration, without a server
     #[command(subcommand)]
     Config(config::Command),
@@ -131,9 +137,19 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
     match command {
         Command::Order(command) => block_on(async { order::run(command, &client()?, screen).await }),
         Command::Scenario(scenario::Command::Check { files }) => scenario::check(&files, config, screen),
-        Command::Scenario(command) => block_on(async { scenario::run(command, &client()?, screen).await }),
+        Command::Scenario(scenario::Command::Test { files, story }) => {
+            scenario::test(&files, story, config, screen)
+        }
+        Command::Scenario(command) => {
+            block_on(async { scenario::run(command, &client()?, config, screen).await })
+        }
         Command::Queues(command) => block_on(async { queues::run(command, &client()?, screen).await }),
         Command::Nodes(command) => block_on(async { nodes::run(command, &client()?, screen).await }),
+        Command::Errors(arguments) => block_on(async { errors::run(&arguments, &client()?, screen).await }),
+        Command::Classify(arguments) => match config {
+            Some(file) => classify::offline(&arguments, file, screen),
+            None => block_on(async { classify::online(&arguments, &client()?, screen).await }),
+        },
         Command::Config(command) => config::run(command, config, screen),
         Command::Migrate => block_on(migrate::run(config, screen)),
         Command::Topology { prefix } => topology::run(&prefix, screen),
@@ -184,8 +200,18 @@ mod tests {
             "pagurus order watch a --timeout 10s",
             "pagurus order events a --after 3",
             "pagurus scenario check a.yaml b.yaml --config pagurus.yaml",
+            "pagurus scenario test scenarios --json --story",
+            "pagurus scenario graph s@2 --format mermaid",
+            "pagurus scenario diff old.yaml s@3",
+            "pagurus scenario show s@1",
+            "pagurus scenario migrate s --from 1 --to 2 --apply --reason fixed",
             "pagurus queues release q --reason stuck",
             "pagurus nodes leases",
+            "pagurus errors --by state --since 2h --limit 10 --cursor 50",
+            "pagurus classify --config pagurus.yaml --path /a --status 503 --body x --scenario s --json",
+            "pagurus classify --path /a --exception ConnectError --message refused",
+            "pagurus classify --path /a --method POST --host h:1 --timeout",
+            "pagurus classify --amqp %2F?exchange=a&key=b --step-status k2 --body x --why",
             "pagurus config show --defaults",
             "pagurus health --url http://127.0.0.1:1/healthz",
             "pagurus dev --listen 127.0.0.1:8081",
@@ -211,6 +237,17 @@ mod tests {
             "pagurus order submit --scenario s --after alone",
             "pagurus order list --limit 501",
             "pagurus scenario check",
+            "pagurus scenario test",
+            "pagurus scenario show s@x",
+            "pagurus scenario graph s --format png",
+            "pagurus scenario migrate s --from 1",
+            "pagurus errors --by system",
+            "pagurus errors --limit 501",
+            "pagurus classify --status 503",
+            "pagurus classify --path /a --amqp /a --timeout",
+            "pagurus classify --path /a --status 503 --timeout",
+            "pagurus classify --path /a --status 99",
+            "pagurus classify --path /a --message alone",
             "pagurus queues release q",
             "pagurus dev --listen here",
         ] {

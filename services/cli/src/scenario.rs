@@ -1,7 +1,12 @@
-//! `pagurus scenario …`: check without a server, apply, list, show.
+//! `pagurus scenario …`: check and test without a server, apply, list, show, compare, draw, migrate.
 //!
 //! `check` reads with the engine's own reader, so it never says other things than the server does,
 //! unless the server is configured with other bounds.
+
+mod compare;
+mod draw;
+mod migrate;
+mod trial;
 
 use std::path::{Path, PathBuf};
 
@@ -39,16 +44,96 @@ pub(crate) enum Command {
     },
     /// List the newest version of each scenario
     List,
-    /// Show the newest text of a scenario, as it was applied
+    /// Show the text of a scenario, as it was applied
     Show {
-        /// Name of the scenario
-        name: String,
+        /// Name of the scenario, or NAME@VERSION
+        name: Named,
     },
     /// List the versions of a scenario
     Versions {
         /// Name of the scenario
         name: String,
     },
+    /// Run scenarios in virtual time against tables of answers, without a server
+    Test {
+        /// Files of tests, or folders with `*.test.yaml` in them
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// Tell what happened in tests that passed, too
+        #[arg(long)]
+        story: bool,
+    },
+    /// Draw the workflow
+    Graph {
+        /// A file, or NAME or NAME@VERSION of the server
+        source: String,
+        /// How
+        #[arg(long, value_enum, default_value = "svg")]
+        format: draw::Format,
+    },
+    /// Tell what is different between two versions, and which states orders would lose
+    Diff {
+        /// A file, or NAME or NAME@VERSION of the server
+        from: String,
+        /// Another one
+        to: String,
+    },
+    /// Move live orders of one version to another; without `--apply` only tell what would happen
+    Migrate(migrate::Arguments),
+}
+
+/// A scenario of the server: its name, and which version where it is not the newest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    name: String,
+    version: Option<i32>,
+}
+
+impl std::str::FromStr for Named {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, version) = match text.split_once('@') {
+            None => (text, None),
+            Some((name, version)) => {
+                let number = version.parse().ok().filter(|number| *number > 0);
+                let number = number.ok_or_else(|| format!("`{version}` is no version; write NAME@2"))?;
+                (name, Some(number))
+            }
+        };
+        if name.is_empty() {
+            return Err("the name is missing: write NAME, or NAME@2".to_owned());
+        }
+        Ok(Self { name: name.to_owned(), version })
+    }
+}
+
+impl Named {
+    fn path(&self) -> String {
+        format!("/v1/scenarios/{}", percent_encode(&self.name))
+    }
+
+    fn query(&self) -> Vec<(&'static str, String)> {
+        self.version.map(|version| ("version", version.to_string())).into_iter().collect()
+    }
+}
+
+/// The text that an argument names: of a file, if there is one; else of the server.
+async fn text_of(source: &str, client: &Client) -> Result<String, Failure> {
+    let path = Path::new(source);
+    if source == "-" || path.is_file() || source.contains(['/', '\\']) {
+        return input::text_of(path);
+    }
+    let named: Named = source.parse().map_err(Failure::Usage)?;
+    Ok(client.get(&named.path(), &named.query()).await?.text)
+}
+
+/// The bounds of a configuration, or the default ones where there is none.
+fn bounds_of(config: Option<&Path>) -> Result<Bounds, Failure> {
+    match config {
+        None => Ok(Bounds::default()),
+        Some(path) => Ok(load_settings(&Arguments { config: Some(path.to_owned()) })?.scenario),
+    }
 }
 
 /// A line of a list, and what applying answers.
@@ -68,10 +153,7 @@ struct Versions {
 
 /// Checks files by the bounds of a configuration, by the default ones where there is none.
 pub(crate) fn check(files: &[PathBuf], config: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
-    let bounds = match config {
-        None => Bounds::default(),
-        Some(path) => load_settings(&Arguments { config: Some(path.to_owned()) })?.scenario,
-    };
+    let bounds = bounds_of(config)?;
     let scripting = Scripting::new(bounds.script.clone());
     let mut reports = Vec::new();
     let mut good = true;
@@ -113,10 +195,31 @@ fn report_value(file: &str, read: &Result<Scenario, Vec<Fault>>) -> Value {
     }
 }
 
-/// Runs a command that needs the server. `check` does not, and stands above.
-pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
+/// Runs tests, by the bounds of a configuration.
+pub(crate) fn test(
+    files: &[PathBuf],
+    story: bool,
+    config: Option<&Path>,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    trial::run(files, story, &bounds_of(config)?, screen)
+}
+
+/// Runs a command that may need the server. `check` and `test` never do, and stand above.
+pub(crate) async fn run(
+    command: Command,
+    client: &Client,
+    config: Option<&Path>,
+    screen: &Screen,
+) -> Result<(), Failure> {
     match command {
-        Command::Check { files } => check(&files, None, screen),
+        Command::Check { files } => check(&files, config, screen),
+        Command::Test { files, story } => test(&files, story, config, screen),
+        Command::Graph { source, format } => {
+            draw::run(&source, format, client, &bounds_of(config)?, screen).await
+        }
+        Command::Diff { from, to } => compare::run(&from, &to, client, screen).await,
+        Command::Migrate(arguments) => migrate::run(&arguments, client, screen).await,
         Command::Apply { files } => apply(&files, client, screen).await,
         Command::List => list(client.get("/v1/scenarios", &[]).await?, screen),
         Command::Show { name } => show(&name, client, screen).await,
@@ -226,10 +329,11 @@ fn listed(versions: &[Version], screen: &Screen) -> String {
     screen.table(&["SCENARIO", "VERSION", "APPLIED"], &rows)
 }
 
-async fn show(name: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let reply = client.get(&format!("/v1/scenarios/{}", percent_encode(name)), &[]).await?;
+async fn show(named: &Named, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let reply = client.get(&named.path(), &named.query()).await?;
     if screen.json {
-        return screen.value(&json!({"scenario": name, "text": reply.text}));
+        let shown = json!({"scenario": named.name, "version": named.version, "text": reply.text});
+        return screen.value(&shown);
     }
     screen.foreign(&reply.text)
 }
@@ -272,6 +376,16 @@ mod tests {
         assert_eq!(scenario_name("scenario: s\nnonsense: 1").unwrap(), "s");
         assert!(!scenario_name("kind: workflow").unwrap_err().is_empty());
         assert!(!scenario_name("a: [").unwrap_err().is_empty());
+    }
+
+    #[test]
+    fn scn_13_a_version_stands_behind_the_name() {
+        let named = |name: &str, version| Ok(Named { name: name.to_owned(), version });
+        assert_eq!("s".parse::<Named>(), named("s", None));
+        assert_eq!("s@2".parse::<Named>(), named("s", Some(2)));
+        for bad in ["", "@1", "s@", "s@0", "s@new"] {
+            assert!(bad.parse::<Named>().is_err(), "{bad}");
+        }
     }
 
     #[test]

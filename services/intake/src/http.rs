@@ -3,8 +3,10 @@
 mod amendments;
 mod cluster;
 mod dependencies;
+mod errors;
 mod explain;
 mod orders;
+mod retry;
 mod scenarios;
 mod views;
 
@@ -49,8 +51,13 @@ pub(crate) fn router(intake: Intake) -> Router {
         .route("/v1/callbacks/{request}", post(orders::callback))
         .route("/v1/scenarios", get(scenarios::list))
         .route("/v1/scenarios/check", post(scenarios::check))
+        .route("/v1/scenarios/test", post(scenarios::trial::test))
         .route("/v1/scenarios/{name}", put(scenarios::apply).get(scenarios::show))
         .route("/v1/scenarios/{name}/versions", get(scenarios::versions))
+        .route("/v1/scenarios/{name}/graph", get(scenarios::graph))
+        .route("/v1/scenarios/{name}/migrate", post(scenarios::migrate::migrate))
+        .route("/v1/errors", get(errors::groups))
+        .route("/v1/classify", post(errors::classify))
         .route("/v1/nodes", get(cluster::nodes))
         .route("/v1/leases", get(cluster::leases))
         .route("/v1/queues", get(cluster::queues))

@@ -51,12 +51,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     let settings = host.settings.clone();
     let scripting = Arc::new(Scripting::new(settings.scenario.script.clone()));
     let catalogue = Catalogue::new(scripting, settings.scenario.clone());
-    let rules = Arc::new(Rules {
-        flow_attributes: settings.distribution.flow_attributes.clone(),
-        notify: settings.notify.allow.clone(),
-        process_timeout: settings.recovery.process_timeout,
-        start_mode: settings.start_control.conditional,
-    });
+    let rules = Arc::new(settings.registration_rules());
     let registering =
         register::Registrar { host: host.clone(), catalogue: catalogue.clone(), rules: rules.clone() };
     let answering = host.clone();

@@ -174,10 +174,20 @@ fn delay(attempts: i32, initial: Duration, max: Duration) -> Duration {
 /// may have become stricter since the order was registered.
 fn message(host: &Host, notification: &Notification) -> Result<Message, String> {
     let allow = &host.settings.notify.allow;
-    let target = Target::parse(&notification.target)?;
+    let target = Target::stored(&notification.target)?;
     allow.permits(&target)?;
     let (exchange, key) = match target {
         Target::Queue(queue) => (String::new(), queue),
+        Target::Callback(request) => {
+            let mut message = Message::json(
+                host.broker.names().callbacks.clone(),
+                "order",
+                notification.body.clone().into_bytes(),
+            );
+            message.properties.message_id = Some(notification.message_id.to_string());
+            message.properties.correlation_id = Some(request.to_string());
+            return Ok(message);
+        }
         Target::Exchange { exchange, key } => {
             (exchange.unwrap_or_else(|| allow.default_exchange.clone()), key)
         }

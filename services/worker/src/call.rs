@@ -1,29 +1,27 @@
-//! Calls of other systems: HTTP by the one client of this worker, AMQP by its publisher.
+//! Calls of other systems over HTTP, by the one client of this worker.
 
+use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use pagurus_broker::{HeaderValue, Message, Published};
 use pagurus_domain::order::notification::matches;
-use pagurus_domain::scenario::stage::{Answer, HttpCall, HttpFailure, Publication, Response};
+use pagurus_domain::scenario::stage::{Answer, HttpCall, HttpFailure, Response};
 use pagurus_runtime::Host;
 use pagurus_runtime::config::{CallRules, Destination};
 use pagurus_runtime::metrics::{Count, Span};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, Method, Url};
 
-/// How long an action waits for the broker before it fails.
-const PUBLISH_PATIENCE: Duration = Duration::from_secs(30);
-
 /// Makes the calls of all stages.
 pub(crate) struct Calls {
-    host: Host,
+    pub(crate) host: Host,
     client: Client,
     rules: CallRules,
     timeout: Duration,
     max_bytes: usize,
-    callbacks: String,
+    /// Actors whose queue is known to be there.
+    pub(crate) actors: Mutex<HashSet<String>>,
 }
 
 impl Calls {
@@ -48,13 +46,18 @@ impl Calls {
             rules: settings.calls.clone(),
             timeout: settings.timeout,
             max_bytes: settings.max_response_bytes,
-            callbacks: host.broker.names().callbacks_in.clone(),
+            actors: Mutex::default(),
             host: host.clone(),
         })
     }
 
     /// Makes an HTTP request.
     pub async fn http(&self, call: &HttpCall, trace: Option<&str>) -> Answer {
+        self.request(call, trace).await.map_or_else(Answer::Failed, Answer::Response)
+    }
+
+    /// Makes an HTTP request: an answer of whatever status, or why none came.
+    pub async fn request(&self, call: &HttpCall, trace: Option<&str>) -> Result<Response, HttpFailure> {
         let begun = Instant::now();
         let timeout = call.timeout.unwrap_or(self.timeout);
         // The deadline holds for the whole call, body included.
@@ -72,7 +75,7 @@ impl Calls {
         };
         self.host.metrics.count(Count::Calls, outcome, 1);
         self.host.metrics.span(Span::Call, outcome, begun.elapsed());
-        answer.map_or_else(Answer::Failed, Answer::Response)
+        answer
     }
 
     async fn send(
@@ -141,66 +144,6 @@ impl Calls {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Publishes a message and waits for its confirm. While the broker is away it waits for it: that
-    /// is no failure of the order.
-    pub async fn publish(&self, message: &Publication, trace: Option<&str>) -> Answer {
-        let own = format!("{}.", self.host.broker.names().prefix);
-        let forbidden = message.exchange.is_empty()
-            || message.exchange.starts_with("amq.")
-            || (message.exchange.starts_with(&own)
-                && message.exchange != self.host.broker.names().notifications);
-        if forbidden {
-            let told = format!("exchange `{}` belongs to the engine or the broker", message.exchange);
-            return Answer::Unpublished(told);
-        }
-        let begun = Instant::now();
-        let mut wait = Duration::from_millis(100);
-        loop {
-            let sent = self.host.broker.publish_many_foreign(vec![self.message(message, trace)]).await;
-            match sent.into_iter().next() {
-                Some(Published::Confirmed) => return Answer::Published,
-                Some(Published::Unroutable { text, .. }) => {
-                    let told = format!(
-                        "no queue takes exchange `{}` with key `{}`: {text}",
-                        message.exchange, message.key
-                    );
-                    return Answer::Unpublished(told);
-                }
-                Some(Published::Failed(error))
-                    if error.is_transient() && begun.elapsed() < PUBLISH_PATIENCE =>
-                {
-                    self.host.metrics.count(Count::BrokerErrors, "publish", 1);
-                    tokio::time::sleep(wait).await;
-                    wait = (wait * 2).min(Duration::from_secs(2));
-                }
-                Some(Published::Failed(error)) => return Answer::Unpublished(error.to_string()),
-                None => return Answer::Unpublished("the broker did not answer".into()),
-            }
-        }
-    }
-
-    fn message(&self, publication: &Publication, trace: Option<&str>) -> Message {
-        let mut message =
-            Message::json(publication.exchange.clone(), publication.key.clone(), publication.body.clone());
-        let properties = &mut message.properties;
-        properties.content_type = Some(publication.content_type.to_owned());
-        properties.message_id = Some(publication.message_id.to_string());
-        if let Some(request) = publication.request {
-            properties.correlation_id = Some(request.to_string());
-            // The answer may come straight into the queue of callbacks.
-            properties.reply_to = Some(self.callbacks.clone());
-        }
-        properties.headers = publication
-            .headers
-            .iter()
-            .map(|(name, value)| (name.clone(), HeaderValue::Text(value.clone())))
-            .collect();
-        if let Some(trace) = trace {
-            properties.headers.push(("traceparent".into(), HeaderValue::Text(trace.to_owned())));
-        }
-        message
     }
 }
 

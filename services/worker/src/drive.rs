@@ -8,7 +8,9 @@ use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use pagurus_domain::order::{DEADLINE_EXCEEDED, OrderError, PANIC, ScenarioStatus, Status};
 use pagurus_domain::scenario::Scenario;
-use pagurus_domain::scenario::stage::{Answer, Facts, Need, Snapshot, Stage, StageEnd, Then};
+use pagurus_domain::scenario::stage::{
+    Answer, Callback, Facts, Input, Need, OutsideCall, Snapshot, Stage, StageEnd, Then,
+};
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::node::chain;
@@ -36,6 +38,8 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
     let has_deadlines = claimed.start_deadline.is_some()
         || worker.host.settings.recovery.process_timeout.is_some()
         || scenario.as_ref().is_ok_and(|scenario| scenario.timeouts.process.is_some());
+    let takes_calls = scenario.as_ref().is_ok_and(|scenario| scenario.takes_calls());
+    let brought = (work.callbacks, work.calls);
     let outcome = if missed_deadline(&claimed) {
         worker.host.metrics.count(Count::StartMissed, name.as_ref().map_or("", |name| &name.name), 1);
         Ok(Err(broken(DEADLINE_EXCEEDED, "the deadline to start had passed before anything was executed")))
@@ -45,7 +49,7 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
                 Ok(Err(broken("scenario.unreadable", &format!("the scenario cannot be read: {why}"))))
             }
             // A defect of ours in one stage must end that stage, not the worker.
-            Ok(scenario) => AssertUnwindSafe(drive(worker, &claimed, scenario, work.callbacks, &clock))
+            Ok(scenario) => AssertUnwindSafe(drive(worker, &claimed, scenario, brought, &clock))
                 .catch_unwind()
                 .await
                 .unwrap_or_else(|_| {
@@ -60,6 +64,7 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
     };
     let mut end = End::new(claimed, name, outcome, clock.now(), begun.elapsed());
     end.finished.has_deadlines = has_deadlines;
+    end.finished.takes_calls = takes_calls;
     let status = end.finished.then.status();
     worker.host.metrics.span(Span::Stage, status.as_str(), begun.elapsed());
     finish::submit(worker, end).await;
@@ -101,7 +106,7 @@ async fn drive(
     worker: &Worker,
     claimed: &Claimed,
     scenario: Arc<Scenario>,
-    callbacks: serde_json::Map<String, serde_json::Value>,
+    (callbacks, calls): (Vec<Callback>, Vec<OutsideCall>),
     clock: &Clock,
 ) -> Result<Result<Box<StageEnd>, OrderError>, Stale> {
     let facts = Facts {
@@ -123,18 +128,16 @@ async fn drive(
     };
     let settings = worker.settings.clone();
     let now = clock.now();
-    let resumed = Stage::resume(
-        scenario,
-        settings,
-        facts,
+    let input = Input {
         params,
         callbacks,
+        calls,
         snapshot,
-        claimed.wake,
-        claimed.since,
-        now,
-    );
-    let mut stage = match resumed {
+        wake: claimed.wake,
+        due_at: claimed.since,
+        dice: rand_fraction(),
+    };
+    let mut stage = match Stage::resume(scenario, settings, facts, input, now) {
         Ok(stage) => stage,
         Err(error) => return Ok(Err(broken("scenario.unreadable", &error.to_string()))),
     };
@@ -142,7 +145,7 @@ async fn drive(
     loop {
         let answer = match need {
             Need::Done(end) => return Ok(Ok(end)),
-            Need::Register { name, visit, action } => {
+            Need::Register { name, visit, action, task } => {
                 let request = NewRequest {
                     no: claimed.no,
                     pass: claimed.pass,
@@ -150,11 +153,19 @@ async fn drive(
                     visit,
                     action,
                     name,
+                    task,
                 };
                 register(worker, request).await?
             }
             Need::Http(call) => worker.calls.http(&call, claimed.trace.as_deref()).await,
+            Need::Parallel(calls) => {
+                let trace = claimed.trace.as_deref();
+                let made = calls.iter().map(|call| worker.calls.request(call, trace));
+                Answer::Parallel(futures_util::future::join_all(made).await)
+            }
             Need::Publish(message) => worker.calls.publish(&message, claimed.trace.as_deref()).await,
+            Need::Task(task) => worker.calls.queue_task(&task, claimed.trace.as_deref()).await,
+            Need::Order(child) => worker.children.start(&worker.host, claimed, &child).await,
         };
         need = match stage.answer(answer, clock.now(), rand_fraction()) {
             Some(need) => need,

@@ -85,6 +85,8 @@ impl End {
             released: end.released,
             history: history.to_string(),
             has_deadlines: true,
+            takes_calls: true,
+            answers: end.answers,
         };
         Self { claimed, finished, scenario, result, duration }
     }
@@ -120,6 +122,8 @@ impl End {
             released: false,
             history: history.to_string(),
             has_deadlines: true,
+            takes_calls: true,
+            answers: Vec::new(),
         };
         Self { claimed, finished, scenario, result: None, duration }
     }
@@ -284,11 +288,7 @@ async fn tell(host: &Host, batch: &[Arc<End>], written: &Written) {
 }
 
 fn timer(finished: &Finished, host: &Host) -> Option<(Stream, Timestamp)> {
-    let at = match &finished.then {
-        Then::Sleep { until } | Then::Wait { until, .. } => *until,
-        Then::Retry { at, .. } => *at,
-        Then::End { .. } => return None,
-    };
+    let at = finished.then.due_at()?;
     let length = at.duration_since(finished.started_at).unsigned_abs();
     Some((Stream::of(finished.then.status(), length, &host.settings.activation.groups), at))
 }

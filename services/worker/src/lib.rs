@@ -4,9 +4,11 @@
 //! only under the pass of its claim, so that a worker that was given up for lost changes nothing.
 
 mod call;
+mod child;
 mod drain;
 mod drive;
 mod finish;
+mod publish;
 mod take;
 
 use std::collections::HashSet;
@@ -20,6 +22,7 @@ use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::stage::Settings as StageSettings;
 use pagurus_runtime::batch::Shape;
 use pagurus_runtime::scenarios::Catalogue;
+use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_runtime::{Batcher, Host, news};
 use pagurus_store::requests::NewRequest;
 use pagurus_store::stages::HandOut;
@@ -29,6 +32,7 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use call::Calls;
+use child::Children;
 use finish::End;
 
 /// What every stage of this worker shares. Cheap to clone.
@@ -38,6 +42,7 @@ struct Worker {
     catalogue: Catalogue,
     settings: Arc<StageSettings>,
     calls: Arc<Calls>,
+    children: Children,
     /// One for each stage this node may run.
     permits: Arc<Semaphore>,
     stages: TaskTracker,
@@ -75,6 +80,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     let worker = Worker {
         settings: Arc::new(stage_settings(&host)),
         calls: Arc::new(Calls::new(&host)?),
+        children: Children::new(&host, catalogue.clone()),
         permits: Arc::new(Semaphore::new(settings.worker.concurrency)),
         stages: TaskTracker::new(),
         running: Arc::default(),
@@ -124,6 +130,8 @@ fn stage_settings(host: &Host) -> StageSettings {
         bounds: settings.scenario.clone(),
         errors: settings.errors.clone(),
         constants: settings.constants.clone(),
+        secrets: Arc::new(DeploymentSecrets::new(settings.secrets_folder.clone())),
+        vhost: host.broker.vhost().to_owned(),
         callback_base: callback_base.trim_end_matches('/').to_owned(),
         max_sync_duration: settings.resource_control.max_sync_duration,
         max_acquisition_duration: settings.resource_control.max_acquisition_duration,

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use pagurus_broker::Consumer;
 use pagurus_domain::id::{Epoch, OrderNo};
+use pagurus_domain::scenario::stage::{Callback, OutsideCall};
 use pagurus_runtime::metrics::{Count, Level, Span};
 use pagurus_runtime::news;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::stages::{self, Claimed, HandOut, Unclaimed};
-use pagurus_store::{Error, requests};
+use pagurus_store::{Error, calls, requests};
 use pagurus_wire::message::{HandOuts, News, Refusal, Refused, news as key};
-use serde_json::{Map, Value};
 
 use crate::{Worker, drive};
 
@@ -143,9 +143,18 @@ async fn try_release(worker: &Worker, nos: &HashSet<OrderNo>) -> Result<(), Erro
 pub(crate) struct Work {
     pub claimed: Claimed,
     pub scenario: Option<Known>,
-    pub callbacks: Map<String, Value>,
+    pub callbacks: Vec<Callback>,
+    pub calls: Vec<OutsideCall>,
     /// When the claim read the database's clock.
     pub claimed_at: Instant,
+}
+
+impl Work {
+    /// Whether calls from outside may wait for it: only an order that rested handles them.
+    fn may_be_called(&self) -> bool {
+        let scenario = self.scenario.as_ref().and_then(|known| known.scenario.as_ref().ok());
+        self.claimed.snapshot.is_some() && scenario.is_some_and(|scenario| scenario.takes_calls())
+    }
 }
 
 type Claims = (Vec<Work>, Vec<(HandOut, Unclaimed)>);
@@ -171,16 +180,31 @@ async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> 
     // Below the commit the stages are ours; what they need besides is read now.
     let waited: Vec<i64> = claimed
         .iter()
-        .filter(|stage| stage.snapshot.as_deref().is_some_and(|snapshot| snapshot.contains("\"requests\"")))
+        .filter(|stage| {
+            stage.snapshot.as_deref().is_some_and(|snapshot| {
+                snapshot.contains("\"requests\"") || snapshot.contains("\"awaiting\"")
+            })
+        })
         .map(|stage| stage.no.0)
         .collect();
     let mut callbacks =
         if waited.is_empty() { Default::default() } else { requests::results(&client, &waited).await? };
-    let mut all = Vec::with_capacity(claimed.len());
+    let mut all: Vec<Work> = Vec::with_capacity(claimed.len());
     for claimed in claimed {
         let scenario = worker.catalogue.get(&client, claimed.scenario).await?;
         let callbacks = callbacks.remove(&claimed.no).unwrap_or_default();
-        all.push(Work { claimed, scenario, callbacks, claimed_at });
+        all.push(Work { claimed, scenario, callbacks, calls: Vec::new(), claimed_at });
+    }
+    let called: Vec<(OrderNo, i32)> = all
+        .iter()
+        .filter(|work| work.may_be_called())
+        .map(|work| (work.claimed.no, work.claimed.life))
+        .collect();
+    if !called.is_empty() {
+        let mut pending = calls::pending(&client, &called).await?;
+        for work in &mut all {
+            work.calls = pending.remove(&work.claimed.no).unwrap_or_default();
+        }
     }
     Ok((all, unclaimed))
 }

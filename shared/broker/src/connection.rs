@@ -62,6 +62,8 @@ pub(crate) struct Settings {
 pub(crate) enum Purpose {
     Publish,
     Consume,
+    /// To publish into another virtual host, where nothing of the engine is.
+    Foreign,
 }
 
 impl fmt::Display for Purpose {
@@ -69,6 +71,7 @@ impl fmt::Display for Purpose {
         formatter.write_str(match self {
             Self::Publish => "publish",
             Self::Consume => "consume",
+            Self::Foreign => "other virtual host",
         })
     }
 }
@@ -207,7 +210,9 @@ impl Supervisor {
         let socket = Arc::new(Socket::default());
         let attempt = async {
             let connection = self.connect(&socket).await?;
-            topology::declare(&connection, &self.settings.names, self.settings.service).await?;
+            if !matches!(self.purpose, Purpose::Foreign) {
+                topology::declare(&connection, &self.settings.names, self.settings.service).await?;
+            }
             Ok::<_, Error>(connection)
         };
         let limit = self.settings.connect_timeout;

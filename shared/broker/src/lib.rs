@@ -6,6 +6,7 @@
 //! | `connection` | a supervised connection, one generation after another |
 //! | [`publisher`] | batches of messages to results, one for each, none forgotten |
 //! | [`consumer`] | batches of deliveries, acknowledged by the caller |
+//! | `foreign` | messages into other virtual hosts |
 //! | [`refused`] | what is kept of a message that can never be handled |
 //!
 //! Two rules hold everywhere. A process has two connections, one to publish and one to consume,
@@ -15,6 +16,7 @@
 mod connection;
 pub mod consumer;
 mod error;
+mod foreign;
 mod in_flight;
 mod message;
 pub mod publisher;
@@ -32,6 +34,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use connection::{Link, Purpose, Settings};
 pub use consumer::{Acknowledged, ConsumeSpec, Consumer, Delivery, DeliveryTag, QueueSource};
 pub use error::Error;
+use foreign::Foreign;
 pub use message::{HeaderValue, Message, Properties, headers_to_json};
 pub use publisher::Published;
 use publisher::Publisher;
@@ -140,6 +143,8 @@ struct Inner {
     publish: Link,
     consume: Link,
     publisher: Publisher,
+    foreign: Foreign,
+    vhost: String,
     stop: CancellationToken,
     supervisors: Mutex<Vec<JoinHandle<()>>>,
     _stop_at_drop: DropGuard,
@@ -162,11 +167,13 @@ impl Broker {
         });
         let stop = CancellationToken::new();
         let (publish, first) = Link::start(Arc::clone(&settings), Purpose::Publish, stop.clone());
-        let (consume, second) = Link::start(settings, Purpose::Consume, stop.clone());
+        let (consume, second) = Link::start(Arc::clone(&settings), Purpose::Consume, stop.clone());
         let inner = Inner {
             names,
             service: config.service,
             publisher: Publisher::new(publish.clone(), config.confirm_timeout),
+            vhost: settings.uri.vhost.clone(),
+            foreign: Foreign::new(settings, config.confirm_timeout, stop.child_token()),
             publish,
             consume,
             stop: stop.clone(),
@@ -212,6 +219,30 @@ impl Broker {
     /// that only the bad one fails. That can send a good one twice, with the same `message_id`.
     pub async fn publish_many_foreign(&self, messages: Vec<Message>) -> Vec<Published> {
         self.inner.publisher.foreign(messages).await
+    }
+
+    /// The same in another virtual host, over a connection of its own that is opened when it is first
+    /// needed.
+    pub async fn publish_many_in_vhost(&self, vhost: &str, messages: Vec<Message>) -> Vec<Published> {
+        if vhost == self.inner.vhost {
+            return self.publish_many_foreign(messages).await;
+        }
+        self.inner.foreign.publish(vhost, messages).await
+    }
+
+    /// The engine's own virtual host.
+    #[must_use]
+    pub fn vhost(&self) -> &str {
+        &self.inner.vhost
+    }
+
+    /// Makes sure that the tasks of an actor have a queue to wait in.
+    ///
+    /// # Errors
+    /// There is no connection within `patience`, or the broker refuses.
+    pub async fn ensure_actor_queue(&self, actor: &str, patience: Duration) -> Result<(), Error> {
+        let generation = self.inner.publish.usable_within(patience).await?;
+        topology::declare_actor(&generation.connection, &self.inner.names, actor).await
     }
 
     /// Publishes without confirms: for news and hand-outs, which are hints about what Postgres

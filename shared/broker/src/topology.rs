@@ -53,6 +53,12 @@ pub struct Names {
 }
 
 impl Names {
+    /// The queue in which tasks of an actor wait.
+    #[must_use]
+    pub fn actor_queue(&self, actor: &str) -> String {
+        format!("{}.{actor}", self.actors)
+    }
+
     /// All names under one prefix.
     #[must_use]
     pub fn new(prefix: &str) -> Self {
@@ -129,7 +135,7 @@ pub(crate) struct Queue {
     pub(crate) holds: Holds,
     pub(crate) name: String,
     pub(crate) exchange: String,
-    pub(crate) key: &'static str,
+    pub(crate) key: String,
     /// Where messages go that exceed the delivery limit.
     pub(crate) dead_letter: Option<String>,
     pub(crate) owner: Service,
@@ -182,10 +188,10 @@ pub(crate) struct Topology {
 pub(crate) fn topology(names: &Names) -> Topology {
     use Service::{Dispatcher, Intake, Notifier, Worker};
     let exchange = |name: &str, routing, owner| Exchange { name: name.to_owned(), routing, owner };
-    let queue = |name: &str, exchange: &str, key, dead_letter: Option<&str>| Queue {
+    let queue = |name: &str, exchange: &str, key: &str, dead_letter: Option<&str>| Queue {
         name: name.to_owned(),
         exchange: exchange.to_owned(),
-        key,
+        key: key.to_owned(),
         dead_letter: dead_letter.map(str::to_owned),
         owner: Intake,
         holds: Holds::Everything,
@@ -270,7 +276,20 @@ async fn declare_queue(connection: &Connection, queue: &Queue) -> Result<(), Err
     let options = QueueDeclareOptions::durable();
     let answer = channel.queue_declare(name, options, queue.table()?).await;
     tolerate_difference(&queue.name, answer.map(drop))?;
-    bind(&connection.create_channel().await?, &queue.name, &queue.exchange, queue.key).await
+    bind(&connection.create_channel().await?, &queue.name, &queue.exchange, &queue.key).await
+}
+
+/// Makes sure that the tasks of an actor have a queue to wait in, also before its first program runs.
+pub(crate) async fn declare_actor(connection: &Connection, names: &Names, actor: &str) -> Result<(), Error> {
+    let queue = Queue {
+        name: names.actor_queue(actor),
+        exchange: names.actors.clone(),
+        key: actor.to_owned(),
+        dead_letter: None,
+        owner: Service::Worker,
+        holds: Holds::Everything,
+    };
+    declare_queue(connection, &queue).await
 }
 
 /// An existing queue or exchange keeps its arguments for life. One that was made by an older

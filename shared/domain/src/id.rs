@@ -107,6 +107,14 @@ impl fmt::Display for RequestId {
     }
 }
 
+impl std::str::FromStr for RequestId {
+    type Err = uuid::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Uuid::parse_str(text).map(Self)
+    }
+}
+
 /// Which of the five services a process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {

@@ -110,7 +110,7 @@ pub enum Priority {
 spelled!(Priority { High => "high", Normal => "normal", Low => "low" });
 
 /// Why an order ended `fail`, or waits in `retry`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct OrderError {
     /// The class: of a rule, of a script, or one of the engine's own (`deadline.exceeded`, …).
     pub class: Option<String>,

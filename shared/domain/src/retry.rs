@@ -1,11 +1,15 @@
 //! What to do after a technical failure: its class by the rules of the deployment, the policy for
-//! scenario and class, and the time of the next attempt.
+//! scenario and class, and the time of the next attempt. Failures of synchronous requests and
+//! failures of callbacks have rules, policies and limits of their own.
 //!
 //! Everything is a function of its arguments: the clock and the dice come in, so that the API can
 //! show in advance what an order would get. Nothing here knows of orders, HTTP clients or tables.
 
+mod asynchronous;
 mod classify;
+mod explain;
 mod mask;
+mod names;
 mod policy;
 mod read;
 mod verdict;
@@ -14,13 +18,26 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
 
 use crate::document::{Fault, Node};
+use asynchronous::AsyncRule;
 use classify::Rule;
+pub use explain::{Explained, Question, explain};
 use mask::Glob;
+pub use verdict::{Cycle, Failure, GiveUp, Standing, Verdict, on_async_failure, on_failure};
 
-/// The name of a class of failures, such as `shop.unavailable`.
+/// Class of a wait that ended without its answer and that no rule takes (ERR-7).
+pub const ASYNC_TIMEOUT: &str = "async.timeout";
+
+/// Class of a polling whose time was over (ERR-7).
+pub const POLLING_TIMEOUT: &str = "polling.timeout";
+
+/// Names that the built-in classes have in rules written for CRAB, and their names here.
+const CARRIED_OVER: [(&str, &str); 2] =
+    [("crab.async.timeout", ASYNC_TIMEOUT), ("crab.polling.timeout", POLLING_TIMEOUT)];
+
+/// The name of a class of failures, such as `shop.unavailable`. The built-in classes have one
+/// name, however they are written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ErrorClass(String);
 
@@ -34,7 +51,8 @@ impl ErrorClass {
 
 impl From<&str> for ErrorClass {
     fn from(name: &str) -> Self {
-        Self(name.to_owned())
+        let known = CARRIED_OVER.iter().find(|(older, _)| *older == name);
+        Self(known.map_or(name, |(_, name)| *name).to_owned())
     }
 }
 
@@ -74,11 +92,41 @@ pub enum Outcome<'a> {
     },
 }
 
+/// Where an asynchronous request went, as rules see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked<'a> {
+    /// It was an HTTP call.
+    Http(Interaction<'a>),
+    /// It was a message.
+    Amqp {
+        /// The virtual host by its name: `/`, not `%2F`.
+        vhost: &'a str,
+        /// The exchange; empty for the default one.
+        exchange: &'a str,
+        /// The routing key.
+        key: &'a str,
+    },
+}
+
+/// What became of an asynchronous request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply<'a> {
+    /// The wait was over before an answer came.
+    TimedOut,
+    /// An answer came.
+    Callback {
+        /// What its header `step-status` said.
+        step_status: Option<&'a str>,
+        /// The body as text.
+        body: &'a str,
+    },
+}
+
 /// What the rules say about an outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classified {
-    /// The name of the rule that took the request.
-    pub rule: String,
+    /// The name of the rule that took the request; none for a built-in class.
+    pub rule: Option<String>,
     /// The class it gave.
     pub class: ErrorClass,
 }
@@ -126,25 +174,31 @@ pub struct Policy {
     pub max_duration: Option<Duration>,
 }
 
-/// Rules, policies and limits for failures of synchronous requests.
-#[derive(Clone, Debug, PartialEq)]
+/// Rules, policies and limits for failures of requests and of callbacks.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ErrorPolicy {
-    mode: RetryMode,
     rules: Vec<Rule>,
-    policies: Vec<Policy>,
-    max_cycle_duration: Duration,
+    retries: Retries,
+    async_rules: Vec<AsyncRule>,
+    async_retries: Retries,
     duration_control: DurationControl,
 }
 
-impl Default for ErrorPolicy {
-    /// Retries are on, but with no rule and no policy, so that every failure goes to the scenario.
+/// How one kind of failures is retried.
+#[derive(Clone, Debug, PartialEq)]
+struct Retries {
+    mode: RetryMode,
+    policies: Vec<Policy>,
+    max_cycle_duration: Duration,
+}
+
+impl Default for Retries {
+    /// Retries are on, but with no policy, so that every failure goes to the scenario.
     fn default() -> Self {
         Self {
             mode: RetryMode::default(),
-            rules: Vec::new(),
             policies: Vec::new(),
             max_cycle_duration: Duration::from_secs(24 * 60 * 60),
-            duration_control: DurationControl::default(),
         }
     }
 }
@@ -172,144 +226,32 @@ impl ErrorPolicy {
         classify::classify(&self.rules, interaction, outcome)
     }
 
+    /// The class of what became of an asynchronous request. A time-out always has one: that of
+    /// a rule with `timeout: true`, else [`ASYNC_TIMEOUT`]. An answer has one only where a rule
+    /// classes it as an error.
+    #[must_use]
+    pub fn classify_async(&self, asked: &Asked<'_>, reply: &Reply<'_>) -> Option<Classified> {
+        asynchronous::classify(&self.async_rules, asked, reply)
+    }
+
     /// The most specific policy for a scenario and a class, whatever the mode.
     #[must_use]
     pub fn policy_for(&self, scenario: &str, class: &str) -> Option<&Policy> {
-        policy::most_specific(&self.policies, scenario, class)
+        policy::most_specific(&self.retries.policies, scenario, class)
     }
-}
 
-/// A row of failures of one class without a success between them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cycle {
-    /// The class that comes back.
-    pub class: ErrorClass,
-    /// The name of the policy, for people; the policy itself is looked up anew each time, because
-    /// it may have been changed meanwhile.
-    pub policy: String,
-    /// Which cycle of the action this is, from 1.
-    pub number: u32,
-    /// How many retries have been scheduled; the one that waits is counted.
-    pub attempts: u32,
-    /// When the first failure of the cycle was seen.
-    pub started_at: Timestamp,
-    /// For how long in all the order was due before an attempt of the cycle began.
-    pub suspended: Duration,
-}
-
-impl Cycle {
-    /// The cycle as JSON, for the stored cursor.
+    /// The most specific policy for a scenario and the class of a failed callback, whatever the
+    /// mode.
     #[must_use]
-    pub fn to_value(&self) -> Value {
-        json!({
-            "class": self.class.as_str(),
-            "policy": self.policy,
-            "number": self.number,
-            "attempts": self.attempts,
-            "startedAt": self.started_at.to_string(),
-            "suspendedMs": u64::try_from(self.suspended.as_millis()).unwrap_or(u64::MAX),
-        })
+    pub fn async_policy_for(&self, scenario: &str, class: &str) -> Option<&Policy> {
+        policy::most_specific(&self.async_retries.policies, scenario, class)
     }
 
-    /// Reads what [`Cycle::to_value`] wrote; `None` if it is something else.
+    /// Until when this asynchronous cycle may go on at the latest (ERR-12). Where only running
+    /// and suspension count, the time that the order was due and nobody took it up is added.
     #[must_use]
-    pub fn from_value(value: &Value) -> Option<Self> {
-        let number = |name: &str| u32::try_from(value.get(name)?.as_u64()?).ok();
-        Some(Self {
-            class: ErrorClass::from(value.get("class")?.as_str()?),
-            policy: value.get("policy")?.as_str()?.to_owned(),
-            number: number("number")?,
-            attempts: number("attempts")?,
-            started_at: value.get("startedAt")?.as_str()?.parse().ok()?,
-            suspended: Duration::from_millis(value.get("suspendedMs")?.as_u64()?),
-        })
-    }
-}
-
-/// A failure that is to be judged.
-#[derive(Clone, Copy, Debug)]
-pub struct Failure<'a> {
-    /// The name of the scenario.
-    pub scenario: &'a str,
-    /// The class that a rule or a script gave it.
-    pub class: Option<&'a ErrorClass>,
-    /// What a 429 or 503 answer asked for.
-    pub retry_after: Option<Duration>,
-    /// Since when a sequential order has been holding its queue in retries.
-    pub sequential_since: Option<Timestamp>,
-    /// How long it may (ORD-12).
-    pub max_acquisition: Duration,
-    /// When the attempt that failed was due.
-    pub due_at: Option<Timestamp>,
-    /// When it began.
-    pub started_at: Option<Timestamp>,
-}
-
-/// What follows a failure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The order rests and tries again.
-    RetryAt {
-        /// When it is due.
-        at: Timestamp,
-        /// The cycle to keep with the order.
-        cycle: Cycle,
-    },
-    /// The failure goes to the scenario as event `fail`.
-    GiveUp {
-        /// Why there is no retry left.
-        why: GiveUp,
-    },
-}
-
-/// Why a failure is not retried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum GiveUp {
-    /// Retries are switched off.
-    Disabled,
-    /// No rule gave the failure a class.
-    NoClass,
-    /// No policy takes this class in this scenario.
-    NoPolicy,
-    /// All attempts of the policy were made.
-    AttemptsExhausted,
-    /// The next attempt would begin after the policy's `max_duration`.
-    DurationExhausted,
-    /// The next attempt would begin after the general `max_cycle_duration`.
-    CycleDurationExhausted,
-    /// The next attempt of a sequential order would begin after `max_acquisition_duration`.
-    AcquisitionExhausted,
-}
-
-impl GiveUp {
-    /// The reason in words, for the order's history.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Disabled => "retries are switched off",
-            Self::NoClass => "no rule classifies it",
-            Self::NoPolicy => "no policy takes its class",
-            Self::AttemptsExhausted => "all attempts were made",
-            Self::DurationExhausted => "the policy's max_duration is over",
-            Self::CycleDurationExhausted => "max_cycle_duration is over",
-            Self::AcquisitionExhausted => "max_acquisition_duration is over",
-        }
-    }
-}
-
-/// Judges a failure. `cycle` is what the order kept from the failure before, `dice` an even
-/// chance from 0 to 1.
-#[must_use]
-pub fn on_failure(
-    errors: &ErrorPolicy,
-    failure: &Failure<'_>,
-    cycle: Option<&Cycle>,
-    now: Timestamp,
-    dice: f64,
-) -> Verdict {
-    match verdict::next_attempt(errors, failure, cycle, now, dice) {
-        Ok((at, cycle)) => Verdict::RetryAt { at, cycle },
-        Err(why) => Verdict::GiveUp { why },
+    pub fn async_cycle_ends_at(&self, cycle: &Cycle) -> Timestamp {
+        verdict::ends_at(&self.async_retries, self.duration_control, cycle)
     }
 }
 

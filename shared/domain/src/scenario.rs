@@ -3,10 +3,16 @@
 //! The model is data only. A value of type [`Scenario`] has passed every check, so the
 //! interpreter relies on it: names resolve, every event has its transition, scripts compile.
 
+mod action;
 pub mod check;
+mod context;
+pub mod diff;
+pub mod graph;
+mod mask;
 pub mod script;
 pub mod source;
 pub mod stage;
+pub mod trial;
 pub mod value;
 
 use std::collections::BTreeSet;
@@ -17,7 +23,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::id::spelled;
-use script::Script;
+pub use action::{
+    Action, ActorAction, AmqpAction, Auth, Body, Branch, HttpAction, Method, OrderAction, SleepUntil,
+    StatusRange,
+};
+pub use mask::Mask;
 use value::Template;
 
 /// Index of a state in [`Scenario::states`].
@@ -29,6 +39,8 @@ pub struct StateId(pub usize);
 pub struct Scenario {
     /// The name that orders use.
     pub name: String,
+    /// How it is written.
+    pub kind: ScenarioKind,
     /// What it is for, in the author's words.
     pub description: String,
     /// JSON Schema of `params`, as written; compiled once into [`Scenario::params_validator`].
@@ -45,6 +57,33 @@ pub struct Scenario {
     pub retention: Option<Duration>,
     /// Deadlines that override the configured ones.
     pub timeouts: Timeouts,
+    /// Calls that a live order handles whatever its state, without leaving it.
+    pub calls: Vec<CallHandler>,
+    /// What of parameters, bodies and header fields is shown to nobody without the right to see it.
+    pub mask: Mask,
+}
+
+/// How a scenario is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScenarioKind {
+    /// States and transitions.
+    Workflow,
+    /// A list of actions with savepoints. It is kept as the workflow that it stands for: a state
+    /// for each part between two savepoints, so that one interpreter runs both.
+    Operation,
+}
+
+spelled!(ScenarioKind { Workflow => "workflow", Operation => "operation" });
+
+/// How a call is handled that does not move the order (SCN-9).
+#[derive(Debug)]
+pub struct CallHandler {
+    /// The name that callers use.
+    pub name: String,
+    /// What runs, laid out like the actions of a state; none of it suspends the order.
+    pub actions: Vec<Action>,
+    /// What the caller gets; none is an empty answer, or what a script said by `answer(…)`.
+    pub answer: Option<Template>,
 }
 
 impl Scenario {
@@ -62,7 +101,26 @@ impl Scenario {
 
     /// The states that can be reached in one transition.
     pub fn successors(&self, id: StateId) -> impl Iterator<Item = StateId> + '_ {
-        self.state(id).on.iter().map(|(_, to)| *to)
+        let state = self.state(id);
+        state.on.iter().map(|(_, to)| *to).chain(state.calls.iter().map(|(_, to)| *to))
+    }
+
+    /// Whether live orders of it take the call of this name in some state or other.
+    #[must_use]
+    pub fn takes_call(&self, name: &str) -> bool {
+        self.handler(name).is_some() || self.states.iter().any(|state| state.call(name).is_some())
+    }
+
+    /// Whether live orders of it take any calls.
+    #[must_use]
+    pub fn takes_calls(&self) -> bool {
+        !self.calls.is_empty() || self.states.iter().any(|state| !state.calls.is_empty())
+    }
+
+    /// What handles a call of this name without moving the order.
+    #[must_use]
+    pub fn handler(&self, name: &str) -> Option<&CallHandler> {
+        self.calls.iter().find(|handler| handler.name == name)
     }
 
     /// How many transitions the shortest way from here to a target state has; `None` where no
@@ -111,6 +169,8 @@ pub enum StateKind {
     Sleeping,
     /// Rests until its callbacks are in, or their time is over.
     Waiting,
+    /// Runs its actions again and again until one of them says what came of it.
+    Polling,
     /// The end.
     Terminal,
 }
@@ -119,6 +179,7 @@ spelled!(StateKind {
     Plain => "plain",
     Sleeping => "sleeping",
     Waiting => "waiting",
+    Polling => "polling",
     Terminal => "terminal",
 });
 
@@ -142,10 +203,17 @@ pub struct State {
     pub kind: StateKind,
     /// Whether a restart may resume here.
     pub entry_point: bool,
-    /// What runs in it, in order; empty unless the kind is plain.
+    /// What runs in it, in order; empty unless the kind is plain or polling. Branches of a `choose`
+    /// are laid out flat and skipped forward over, so that one index is the whole position.
     pub actions: Vec<Action>,
     /// Its transitions, at most one for each event.
     pub on: Vec<(Event, StateId)>,
+    /// Where calls from outside lead, by their names.
+    pub calls: Vec<(String, StateId)>,
+    /// The rhythm of a polling state.
+    pub poll: Option<Poll>,
+    /// An asynchronous retry sends only the failed requests again.
+    pub retry_failed_only: bool,
     /// Only meaningful in a terminal state.
     pub outcome: Outcome,
 }
@@ -156,6 +224,29 @@ impl State {
     pub fn target_of(&self, event: Event) -> Option<StateId> {
         self.on.iter().find(|(on, _)| *on == event).map(|(_, to)| *to)
     }
+
+    /// Where the call of this name leads.
+    #[must_use]
+    pub fn call(&self, name: &str) -> Option<StateId> {
+        self.calls.iter().find(|(call, _)| call == name).map(|(_, to)| *to)
+    }
+
+    /// Whether an order can stand in it while no stage of it runs, without an action of its own.
+    #[must_use]
+    pub const fn is_rest(&self) -> bool {
+        matches!(self.kind, StateKind::Sleeping | StateKind::Waiting)
+    }
+}
+
+/// The rhythm of a polling state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Poll {
+    /// Before the first attempt.
+    pub delay: Duration,
+    /// Between two attempts.
+    pub interval: Duration,
+    /// For all attempts together, from the entry of the state.
+    pub timeout: Duration,
 }
 
 /// What moves a workflow from state to state.
@@ -171,8 +262,15 @@ pub enum Event {
     Wait,
     /// All callbacks of the wait are in.
     Callback,
-    /// The time of a sleep or of a wait is over.
+    /// The time of a sleep, of a wait or of a polling is over.
     Timeout,
+    /// A script of a polling state wants another attempt. Never a transition.
+    Poll,
+    /// A call from outside. Transitions name which: `call:NAME`.
+    Call,
+    /// The engine repeats from the last entry point what failed asynchronously (ERR-11). No scenario
+    /// names it; the history does.
+    Retry,
 }
 
 spelled!(Event {
@@ -182,179 +280,10 @@ spelled!(Event {
     Wait => "wait",
     Callback => "callback",
     Timeout => "timeout",
+    Poll => "poll",
+    Call => "call",
+    Retry => "retry",
 });
-
-/// One thing done in a state.
-#[derive(Debug)]
-pub enum Action {
-    /// One HTTP request.
-    Http(Box<HttpAction>),
-    /// One message to RabbitMQ.
-    Amqp(Box<AmqpAction>),
-    /// Code in the script language.
-    Script(Script),
-    /// Ends the stage and waits for the callbacks of all requests registered in it.
-    Wait {
-        /// Longest wait; the mode of the order bounds it further.
-        timeout: Option<Duration>,
-    },
-    /// Ends the stage until a time.
-    Sleep(SleepUntil),
-    /// A line in the order's log.
-    Log(Template),
-    /// Gives the order's queue up before its end.
-    Release,
-}
-
-impl Action {
-    /// The word that names this action in a scenario.
-    #[must_use]
-    pub const fn word(&self) -> &'static str {
-        match self {
-            Self::Http(_) => "http",
-            Self::Amqp(_) => "amqp",
-            Self::Script(_) => "script",
-            Self::Wait { .. } => "wait",
-            Self::Sleep(_) => "sleep",
-            Self::Log(_) => "log",
-            Self::Release => "release",
-        }
-    }
-}
-
-impl Action {
-    /// The name of the asynchronous request that this action registers.
-    #[must_use]
-    pub fn request(&self) -> Option<&str> {
-        match self {
-            Self::Http(http) => http.request.as_deref(),
-            Self::Amqp(amqp) => amqp.request.as_deref(),
-            _ => None,
-        }
-    }
-}
-
-/// Until when a sleep lasts.
-#[derive(Debug)]
-pub enum SleepUntil {
-    /// For so long from now; at least the configured minimum.
-    For(Template),
-    /// Until this time, written `YYYY-MM-DDThh:mm:ss[.sss]±hh:mm`.
-    Until(Template),
-}
-
-/// Methods an `http` action may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// GET.
-    Get,
-    /// HEAD.
-    Head,
-    /// POST.
-    Post,
-    /// PUT.
-    Put,
-    /// PATCH.
-    Patch,
-    /// DELETE.
-    Delete,
-    /// OPTIONS.
-    Options,
-}
-
-spelled!(Method {
-    Get => "GET",
-    Head => "HEAD",
-    Post => "POST",
-    Put => "PUT",
-    Patch => "PATCH",
-    Delete => "DELETE",
-    Options => "OPTIONS",
-});
-
-/// How the body of an `http` action is sent.
-#[derive(Debug)]
-pub enum Body {
-    /// `body:` with a map, a list or a value: JSON.
-    Json(Template),
-    /// `form:`: a map, sent as `application/x-www-form-urlencoded`.
-    Form(Vec<(String, Template)>),
-    /// `text:`: text as it is.
-    Text(Template),
-}
-
-/// An `http` action.
-#[derive(Debug)]
-pub struct HttpAction {
-    /// The method; POST where there is a body and none is named, else GET.
-    pub method: Method,
-    /// The URL, with `${…}`.
-    pub url: Template,
-    /// Query parameters that are appended to the URL.
-    pub query: Vec<(String, Template)>,
-    /// Header fields.
-    pub headers: Vec<(String, Template)>,
-    /// The body.
-    pub body: Option<Body>,
-    /// Longest time of the call; none means the configured one.
-    pub timeout: Option<Duration>,
-    /// Statuses that are no error, besides 1xx to 3xx.
-    pub expect: Vec<StatusRange>,
-    /// Variables to set from the answer.
-    pub save: Vec<(String, Template)>,
-    /// The answer is kept as `responses.<name>`, too.
-    pub name: Option<String>,
-    /// The `Authorization` header field.
-    pub auth: Option<Auth>,
-    /// Registers an asynchronous request under this name; its callback URL is `${request.url}`.
-    pub request: Option<String>,
-}
-
-/// Credentials of an `http` action.
-#[derive(Debug)]
-pub enum Auth {
-    /// `auth: {bearer: …}`.
-    Bearer(Template),
-    /// `auth: {username: …, password: …}`.
-    Basic {
-        /// Name of the user.
-        username: Template,
-        /// Its password.
-        password: Template,
-    },
-}
-
-/// An inclusive range of HTTP statuses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StatusRange {
-    /// The lowest status.
-    pub from: u16,
-    /// The highest status.
-    pub to: u16,
-}
-
-impl StatusRange {
-    /// Whether the status lies in the range.
-    #[must_use]
-    pub const fn contains(self, status: u16) -> bool {
-        self.from <= status && status <= self.to
-    }
-}
-
-/// An `amqp` action.
-#[derive(Debug)]
-pub struct AmqpAction {
-    /// The exchange; empty text is the broker's default exchange and is refused.
-    pub exchange: Template,
-    /// The routing key.
-    pub key: Template,
-    /// Header fields.
-    pub headers: Vec<(String, Template)>,
-    /// The body: text as it is, all else as JSON.
-    pub body: Option<Template>,
-    /// Registers an asynchronous request under this name.
-    pub request: Option<String>,
-}
 
 /// Bounds of scenarios and of their scripts, from the configuration.
 #[derive(Clone, Debug)]

@@ -20,6 +20,7 @@ use pagurus_domain::activation::{AgeGroups, Mode as ActivationMode};
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::dependency::StartMode;
 use pagurus_domain::order::notification::AllowList;
+use pagurus_domain::order::registration::Rules;
 use pagurus_domain::retry::ErrorPolicy;
 use pagurus_domain::scenario::Bounds;
 
@@ -97,6 +98,8 @@ pub struct Settings {
     pub notify: NotifySettings,
     /// `reply.allow`; direct reply-to is allowed besides.
     pub reply: AllowList,
+    /// `secrets.folder`: where the secrets of scenarios are.
+    pub secrets_folder: Option<std::path::PathBuf>,
     /// `config`: the constants and secrets of scenarios, always a JSON object.
     pub constants: Arc<serde_json::Value>,
 }
@@ -304,6 +307,17 @@ pub struct NotifySettings {
 }
 
 impl Settings {
+    /// What registrations are checked against.
+    #[must_use]
+    pub fn registration_rules(&self) -> Rules {
+        Rules {
+            flow_attributes: self.distribution.flow_attributes.clone(),
+            notify: self.notify.allow.clone(),
+            process_timeout: self.recovery.process_timeout,
+            start_mode: self.start_control.conditional,
+        }
+    }
+
     /// Whether the API may listen where the settings say: without login only on this host, unless
     /// somebody confirmed that the network around is trusted (UI-1).
     ///

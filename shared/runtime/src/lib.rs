@@ -10,6 +10,7 @@ pub mod metrics;
 pub mod news;
 pub mod node;
 pub mod scenarios;
+pub mod secrets;
 mod telemetry;
 
 use std::future::Future;

@@ -15,7 +15,7 @@ use crate::orders::word;
 use crate::outbox::{self, NewNotification};
 use crate::sql::statements;
 use crate::stages::ReadyStage;
-use crate::{Error, Result, Tx, dependencies, history, queues, requests};
+use crate::{Error, Result, Tx, calls, dependencies, history, queues, requests};
 
 statements! {
     FIND = "SELECT no FROM orders WHERE id = $1";
@@ -243,6 +243,7 @@ pub async fn end_life(tx: &Tx<'_>, order: &Locked, ending: &Ending<'_>) -> Resul
     }
     queues::leave(tx, &[no]).await?;
     requests::cancel(tx, &[no]).await?;
+    calls::close(tx, &[no]).await?;
     let scenario_status = match ending.status {
         Status::Fail => ScenarioStatus::Failed,
         _ => order.scenario_status,

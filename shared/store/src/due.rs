@@ -107,7 +107,8 @@ pub async fn wake(
         _ => rejoin_queues(tx, &nos).await?,
     }
     let wake = match stream {
-        Stream::Retry | Stream::Polling => "retry",
+        Stream::Retry => "retry",
+        Stream::Polling => "poll",
         Stream::Postponed | Stream::Dependent => "start",
         _ => "timer",
     };

@@ -9,11 +9,14 @@
 //! `requests`, `dependencies`, and inside a table by ascending key.
 
 pub mod amend;
+pub mod calls;
+pub mod children;
 pub mod cluster;
 pub mod control;
 pub mod dependencies;
 pub mod due;
 mod error;
+pub mod errors;
 pub mod history;
 pub mod migrate;
 pub mod orders;

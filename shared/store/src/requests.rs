@@ -3,8 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{OrderNo, Pass, RequestId};
-use serde_json::{Map, Value, json};
+use pagurus_domain::scenario::stage::{Callback, TaskTerms};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::sql::statements;
@@ -14,17 +16,33 @@ use crate::{Client, Result, Tx, due};
 statements! {
     // Only who holds the pass may register, and the same action of the same visit gets the same id.
     REGISTER = "
-        INSERT INTO requests (id, order_no, life, visit, action, name)
-        SELECT gen_random_uuid(), t.no, t.life, t.visit, t.action, t.name
-          FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::integer[], $5::integer[], $6::text[])
-               AS t (no, pass, life, visit, action, name)
+        INSERT INTO requests (id, order_no, life, visit, action, name, hand_out, work_seconds, accept_first)
+        SELECT gen_random_uuid(), t.no, t.life, t.visit, t.action, t.name, t.hand_out, t.work_seconds, t.accept_first
+          FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::integer[], $5::integer[], $6::text[],
+                      $7::integer[], $8::double precision[], $9::boolean[])
+               AS t (no, pass, life, visit, action, name, hand_out, work_seconds, accept_first)
           JOIN running r ON r.order_no = ANY(ARRAY[t.no]) AND r.pass = t.pass
-        ON CONFLICT (order_no, life, visit, action) DO UPDATE SET name = excluded.name
+        ON CONFLICT (order_no, life, visit, action, hand_out) DO UPDATE
+           -- A repeat from a savepoint asks again what got no answer in time.
+           SET status = CASE WHEN requests.status = 'answered' THEN 'answered' ELSE 'open' END,
+               closed_at = CASE WHEN requests.status = 'answered' THEN requests.closed_at END
         RETURNING id, order_no";
-    AWAIT = "UPDATE requests SET awaited = true WHERE id = ANY($1::uuid[])";
+    // Only the newest hand-out of such a task may still be answered.
+    SUPERSEDE = "
+        UPDATE requests r SET status = 'canceled', closed_at = now()
+          FROM unnest($1::uuid[]) AS t (id)
+         CROSS JOIN LATERAL (
+               SELECT order_no, life, visit, action, hand_out FROM requests WHERE id = t.id OFFSET 0) AS new
+         WHERE r.order_no = ANY(ARRAY[new.order_no]) AND r.life = new.life AND r.visit = new.visit
+           AND r.action = new.action AND r.hand_out < new.hand_out AND r.status = 'open'";
+    // What an order awaits is what its last stage said, and nothing from before.
+    AWAIT = "
+        UPDATE requests SET awaited = id = ANY($2::uuid[])
+         WHERE order_no = ANY($1::bigint[]) AND status = 'open' AND awaited <> (id = ANY($2::uuid[]))";
+    // An earlier hand-out of a task stays open where the first answer counts, whichever it is.
     TIME_OUT = "
         UPDATE requests SET status = 'timeout', closed_at = now()
-         WHERE order_no = ANY($1::bigint[]) AND awaited AND status = 'open'";
+         WHERE order_no = ANY($1::bigint[]) AND awaited AND status = 'open' AND NOT accept_first";
     CANCEL = "
         UPDATE requests SET status = 'canceled', closed_at = now()
          WHERE order_no = ANY($1::bigint[]) AND status = 'open'";
@@ -33,21 +51,39 @@ statements! {
     ANSWER = "
         UPDATE requests SET status = 'answered', closed_at = now()
          WHERE id = ANY($1::uuid[]) AND status = 'open'
-        RETURNING id";
+        RETURNING id, hand_out > 0";
+    // One decision ends a task, whichever of its hand-outs it answers.
+    CANCEL_SIBLINGS = "
+        UPDATE requests r SET status = 'canceled', closed_at = now()
+          FROM unnest($1::uuid[]) AS t (id)
+         CROSS JOIN LATERAL (SELECT id, order_no, life, visit, action FROM requests WHERE id = t.id OFFSET 0) AS a
+         WHERE r.order_no = ANY(ARRAY[a.order_no]) AND r.life = a.life AND r.visit = a.visit
+           AND r.action = a.action AND r.id <> a.id AND r.status = 'open'";
+    PROLONG = "
+        UPDATE due d SET due_at = greatest(d.due_at, clock_timestamp() + make_interval(secs => r.work_seconds))
+          FROM (SELECT order_no, work_seconds FROM requests
+                 WHERE id = $1 AND status = 'open' AND awaited AND work_seconds IS NOT NULL OFFSET 0) AS r
+         WHERE d.order_no = ANY(ARRAY[r.order_no]) AND d.stream = $2
+        RETURNING d.due_at";
     STATUSES = "SELECT id, status FROM requests WHERE id = ANY($1::uuid[])";
     STORE = "
         INSERT INTO callbacks (request_id, named, order_no, verdict, step_status, headers, body)
         SELECT * FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bytea[])";
-    // OFFSET 0 keeps the three steps apart: order, its requests, their answers, each by its key.
-    // Joined freely, the plan made for empty tables reads every callback there ever was.
+    // The last answer to the last request of each name: an answer to an earlier one would look
+    // like one to the present. OFFSET 0 keeps the steps apart: order, its requests, their answers,
+    // each by its key. Joined freely, the plan made for empty tables reads every callback there is.
     RESULTS = "
         SELECT t.no, r.name, c.body, c.headers, c.step_status, c.received_at
           FROM unnest($1::bigint[]) AS t (no)
+         CROSS JOIN LATERAL (SELECT life FROM orders WHERE no = t.no OFFSET 0) AS o
          CROSS JOIN LATERAL (
-               SELECT id, name FROM requests WHERE order_no = t.no OFFSET 0) AS r
+               SELECT id, name,
+                      rank() OVER (PARTITION BY name ORDER BY visit DESC, action DESC) AS age
+                 FROM requests WHERE order_no = t.no AND life = o.life OFFSET 0) AS r
          CROSS JOIN LATERAL (
                SELECT no, body, headers, step_status, received_at FROM callbacks
                 WHERE request_id = r.id AND verdict = 'accepted' OFFSET 0) AS c
+         WHERE r.age = 1
          ORDER BY c.no";
     OF_ORDER = "
         SELECT id, name, status, awaited, life, visit, registered_at, closed_at
@@ -74,6 +110,8 @@ pub struct NewRequest {
     pub action: u32,
     /// Name that the scenario gives it.
     pub name: String,
+    /// Set where it is a hand-out of a task.
+    pub task: Option<TaskTerms>,
 }
 
 /// Stores requests; `None` where the pass no longer holds.
@@ -87,17 +125,32 @@ pub async fn register(tx: &Tx<'_>, requests: &[NewRequest]) -> Result<Vec<Option
     let visit: Vec<i32> = requests.iter().map(|r| i32::try_from(r.visit).unwrap_or(i32::MAX)).collect();
     let action: Vec<i32> = requests.iter().map(|r| i32::try_from(r.action).unwrap_or(i32::MAX)).collect();
     let name: Vec<&str> = requests.iter().map(|r| r.name.as_str()).collect();
+    let terms = |f: &dyn Fn(&TaskTerms) -> i32| -> Vec<i32> {
+        requests.iter().map(|r| r.task.as_ref().map_or(0, f)).collect()
+    };
+    let hand_out = terms(&|task| i32::try_from(task.hand_out).unwrap_or(i32::MAX));
+    let work: Vec<Option<f64>> =
+        requests.iter().map(|r| r.task.as_ref().map(|task| task.work_timeout.as_secs_f64())).collect();
+    let first: Vec<bool> = requests.iter().map(|r| r.task.is_some_and(|task| task.accept_first)).collect();
     let statement = tx.prepare_cached(REGISTER).await?;
-    let rows = tx.query(&statement, &[&no, &pass, &life, &visit, &action, &name]).await?;
+    let rows =
+        tx.query(&statement, &[&no, &pass, &life, &visit, &action, &name, &hand_out, &work, &first]).await?;
     // An order runs one stage, and a stage registers one request at a time.
     let ids: HashMap<i64, Uuid> = rows.iter().map(|row| (row.get(1), row.get(0))).collect();
+    let alone =
+        requests.iter().filter(|r| r.task.is_some_and(|task| !task.accept_first && task.hand_out > 1));
+    let alone: Vec<Uuid> = alone.filter_map(|r| ids.get(&r.no.0).copied()).collect();
+    if !alone.is_empty() {
+        let statement = tx.prepare_cached(SUPERSEDE).await?;
+        tx.execute(&statement, &[&alone]).await?;
+    }
     Ok(requests.iter().map(|r| ids.get(&r.no.0).copied().map(RequestId)).collect())
 }
 
-/// These requests are what the orders now wait for.
-pub(crate) async fn mark_awaited(tx: &Tx<'_>, requests: &[Uuid]) -> Result<()> {
+/// These requests are what the orders now wait for, and no others.
+pub(crate) async fn mark_awaited(tx: &Tx<'_>, orders: &[i64], requests: &[Uuid]) -> Result<()> {
     let statement = tx.prepare_cached(AWAIT).await?;
-    tx.execute(&statement, &[&requests]).await?;
+    tx.execute(&statement, &[&orders, &requests]).await?;
     Ok(())
 }
 
@@ -175,7 +228,13 @@ pub async fn answer(tx: &Tx<'_>, callbacks: &[NewCallback]) -> Result<(Vec<Verdi
     let lock = tx.prepare_cached(LOCK_ORDERS).await?;
     tx.execute(&lock, &[&orders]).await?;
     let answer = tx.prepare_cached(ANSWER).await?;
-    let mut fresh: HashSet<Uuid> = tx.query(&answer, &[&asked]).await?.iter().map(|row| row.get(0)).collect();
+    let rows = tx.query(&answer, &[&asked]).await?;
+    let mut fresh: HashSet<Uuid> = rows.iter().map(|row| row.get(0)).collect();
+    let tasks: Vec<Uuid> = rows.iter().filter(|row| row.get(1)).map(|row| row.get(0)).collect();
+    if !tasks.is_empty() {
+        let statement = tx.prepare_cached(CANCEL_SIBLINGS).await?;
+        tx.execute(&statement, &[&tasks]).await?;
+    }
     let accepted = fresh.len();
     let statuses: HashMap<Uuid, String> = if accepted == callbacks.len() {
         HashMap::new()
@@ -220,25 +279,41 @@ async fn store(
     Ok(())
 }
 
-/// The accepted callbacks of these orders, by the name of their request, as scenarios see them.
-/// A later request of the same name hides an earlier one.
+/// A heartbeat of an actor: its hand-out goes on for another work time-out. Until when, or `None`
+/// where this hand-out is over.
 ///
 /// # Errors
 /// The database fails.
-pub async fn results(client: &Client, orders: &[i64]) -> Result<HashMap<OrderNo, Map<String, Value>>> {
+pub async fn prolong(client: &Client, pass: RequestId) -> Result<Option<Timestamp>> {
+    let statement = client.prepare_cached(PROLONG).await?;
+    let row = client.query_opt(&statement, &[&pass.0, &Stream::Wait.number()]).await?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+/// The accepted callbacks of these orders in their present life, the last of each name.
+///
+/// # Errors
+/// The database fails.
+pub async fn results(client: &Client, orders: &[i64]) -> Result<HashMap<OrderNo, Vec<Callback>>> {
     let statement = client.prepare_cached(RESULTS).await?;
     let rows = client.query(&statement, &[&orders]).await?;
-    let mut results: HashMap<OrderNo, Map<String, Value>> = HashMap::new();
+    let mut results: HashMap<OrderNo, Vec<Callback>> = HashMap::new();
     for row in &rows {
-        results.entry(OrderNo(row.get(0))).or_default().insert(
-            row.get(1),
-            json!({
-                "body": body_value(row.get(2)),
+        let of_order = results.entry(OrderNo(row.get(0))).or_default();
+        let body: &[u8] = row.get(2);
+        let name: String = row.get(1);
+        of_order.retain(|earlier| earlier.name != name);
+        of_order.push(Callback {
+            name,
+            value: json!({
+                "body": body_value(body),
                 "headers": headers_value(row.get(3)),
                 "stepStatus": row.get::<_, Option<&str>>(4),
                 "receivedAt": row.get::<_, Timestamp>(5).to_string(),
             }),
-        );
+            body: String::from_utf8_lossy(body).into_owned(),
+            step_status: row.get(4),
+        });
     }
     Ok(results)
 }

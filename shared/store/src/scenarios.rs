@@ -1,11 +1,16 @@
 //! Versions of scenarios: they never change, and none is removed while an order names it.
 
+use std::collections::{HashMap, HashSet};
+
 use jiff::Timestamp;
-use pagurus_domain::id::ScenarioNo;
+use pagurus_domain::id::{OrderNo, ScenarioNo};
+use pagurus_domain::order::Status;
 use sha2::{Digest as _, Sha256};
 
+use crate::orders::word;
 use crate::sql::statements;
-use crate::{Client, Result, Tx};
+use crate::stages::ReadyStage;
+use crate::{Client, Result, Tx, history};
 
 statements! {
     // One writer at a time for each name: versions count without gaps.
@@ -20,6 +25,39 @@ statements! {
         SELECT name, version, created_at FROM (
             SELECT DISTINCT ON (name) name, version, created_at FROM scenarios ORDER BY name, version DESC) AS newest
          ORDER BY name";
+    // Page by page through the three places: no index knows the version of an order, and the places
+    // hold live orders only.
+    LIVE = "
+        SELECT p.no, o.scenario = $3, o.id, o.status, p.busy, CASE WHEN o.scenario = $3 THEN c.snapshot END
+          FROM (SELECT all_three.no, bool_or(all_three.busy) AS busy
+                  FROM ((SELECT order_no AS no, false AS busy FROM due
+                          WHERE order_no > $1 ORDER BY order_no LIMIT $2)
+                        UNION ALL
+                        (SELECT order_no, reissued FROM ready WHERE order_no > $1 ORDER BY order_no LIMIT $2)
+                        UNION ALL
+                        (SELECT order_no, true FROM running WHERE order_no > $1 ORDER BY order_no LIMIT $2)) AS all_three
+                 GROUP BY all_three.no ORDER BY all_three.no LIMIT $2) AS p
+          JOIN orders o ON o.no = ANY(ARRAY[p.no])
+          LEFT JOIN contexts c ON c.order_no = ANY(ARRAY[p.no])
+         ORDER BY p.no";
+    LOCK_READY = "
+        SELECT order_no FROM ready WHERE order_no = ANY($1::bigint[]) AND NOT reissued
+         ORDER BY order_no FOR UPDATE";
+    LOCK_ORDERS = "
+        SELECT no, id, status FROM orders WHERE no = ANY($1::bigint[]) AND scenario = $2
+         ORDER BY no FOR UPDATE";
+    LOCK_DUE = "SELECT order_no FROM due WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
+    SNAPSHOTS = "SELECT order_no, snapshot FROM contexts WHERE order_no = ANY($1::bigint[])";
+    // A restart must find its entry point; one that is none any more is forgotten.
+    MOVE = "
+        UPDATE orders
+           SET scenario = $2, entry_point = CASE WHEN entry_point = ANY($3::text[]) THEN entry_point END
+         WHERE no = ANY($1::bigint[])";
+    // A worker may be about to claim such a stage, and reads the version in the same statement: the
+    // new number makes that claim find nothing.
+    RENUMBER = "
+        UPDATE ready SET attempt = attempt + 1 WHERE order_no = ANY($1::bigint[])
+        RETURNING order_no, attempt, flow, priority, queue, position";
     VERSIONS = "SELECT version, created_at, source FROM scenarios WHERE name = $1 ORDER BY version DESC";
 }
 
@@ -122,4 +160,101 @@ pub async fn versions(client: &Client, name: &str) -> Result<Vec<(i32, Timestamp
     let statement = client.prepare_cached(VERSIONS).await?;
     let rows = client.query(&statement, &[&name]).await?;
     Ok(rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect())
+}
+
+/// A live order of a version.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// Our number.
+    pub no: OrderNo,
+    /// The client's id.
+    pub id: String,
+    /// Its status as outsiders see it.
+    pub status: Status,
+    /// Position and variables, as JSON; none before its first suspension.
+    pub snapshot: Option<String>,
+}
+
+/// A page of the live orders.
+#[derive(Clone, Debug)]
+pub struct LivePage {
+    /// Those of the version.
+    pub orders: Vec<Live>,
+    /// The last order looked at, of whatever version; none where there are no more.
+    pub last: Option<OrderNo>,
+}
+
+/// Looks at the next live orders after a number, and picks those of one version. Locks nothing: what
+/// it says may have changed already.
+///
+/// # Errors
+/// The database fails.
+pub async fn live(client: &Client, version: ScenarioNo, after: OrderNo, limit: i64) -> Result<LivePage> {
+    let statement = client.prepare_cached(LIVE).await?;
+    let rows = client.query(&statement, &[&after.0, &limit, &version.0]).await?;
+    let mut orders = Vec::new();
+    for row in rows.iter().filter(|row| row.get::<_, bool>(1)) {
+        let busy: bool = row.get(4);
+        orders.push(Live {
+            no: OrderNo(row.get(0)),
+            id: row.get(2),
+            status: if busy { Status::Running } else { word(row, 3, "orders.status")? },
+            snapshot: row.get(5),
+        });
+    }
+    Ok(LivePage { orders, last: rows.last().map(|row| OrderNo(row.get(0))) })
+}
+
+/// Locks those of these orders that rest and are still of the version; the others are left out.
+///
+/// # Errors
+/// The database fails.
+pub async fn lock_resting(tx: &Tx<'_>, version: ScenarioNo, nos: &[i64]) -> Result<Vec<Live>> {
+    // In the order of all locks: `ready`, `orders`, `due`. Who is in neither place now is with a
+    // worker, or on the way there.
+    let ready = tx.query(&tx.prepare_cached(LOCK_READY).await?, &[&nos]).await?;
+    let orders = tx.query(&tx.prepare_cached(LOCK_ORDERS).await?, &[&nos, &version.0]).await?;
+    let due = tx.query(&tx.prepare_cached(LOCK_DUE).await?, &[&nos]).await?;
+    let resting: HashSet<i64> = ready.iter().chain(&due).map(|row| row.get(0)).collect();
+    let snapshots = tx.query(&tx.prepare_cached(SNAPSHOTS).await?, &[&nos]).await?;
+    let mut snapshots: HashMap<i64, String> = snapshots.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let mut locked = Vec::new();
+    for row in orders.iter().filter(|row| resting.contains(&row.get::<_, i64>(0))) {
+        let no: i64 = row.get(0);
+        let status = word(row, 2, "orders.status")?;
+        locked.push(Live { no: OrderNo(no), id: row.get(1), status, snapshot: snapshots.remove(&no) });
+    }
+    Ok(locked)
+}
+
+/// Moves locked orders to another version. Returns the stages among them that may run: their
+/// hand-outs under way are void, and the dispatcher is to be told of the new ones.
+///
+/// # Errors
+/// The database fails.
+pub async fn migrate(
+    tx: &Tx<'_>,
+    nos: &[i64],
+    to: ScenarioNo,
+    entry_points: &[&str],
+    source: &str,
+    detail: &str,
+) -> Result<Vec<ReadyStage>> {
+    tx.execute(&tx.prepare_cached(MOVE).await?, &[&nos, &to.0, &entry_points]).await?;
+    for no in nos {
+        history::append(tx, OrderNo(*no), "migrated", source, detail).await?;
+    }
+    let rows = tx.query(&tx.prepare_cached(RENUMBER).await?, &[&nos]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(ReadyStage {
+                no: OrderNo(row.get(0)),
+                attempt: row.get(1),
+                flow: row.get(2),
+                priority: word(row, 3, "ready.priority")?,
+                place: row.get::<_, Option<String>>(4).zip(row.get(5)),
+                woken: false,
+            })
+        })
+        .collect()
 }

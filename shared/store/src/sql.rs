@@ -27,12 +27,15 @@ pub(crate) use statements;
 pub fn all() -> impl Iterator<Item = &'static Statement> {
     [
         crate::amend::STATEMENTS,
+        crate::calls::STATEMENTS,
+        crate::children::STATEMENTS,
         crate::cluster::STATEMENTS,
         crate::control::STATEMENTS,
         crate::dependencies::STATEMENTS,
         crate::dependencies::admission::STATEMENTS,
         crate::dependencies::graph::STATEMENTS,
         crate::due::STATEMENTS,
+        crate::errors::STATEMENTS,
         crate::history::STATEMENTS,
         crate::orders::STATEMENTS,
         crate::orders::VIEW_STATEMENTS,
@@ -41,6 +44,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::requests::STATEMENTS,
         crate::scenarios::STATEMENTS,
         crate::stages::STATEMENTS,
+        crate::stages::finish::STATEMENTS,
         crate::upkeep::STATEMENTS,
     ]
     .into_iter()

@@ -38,16 +38,31 @@ pub struct ErrorView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryView {
+    /// `sync`: a call is repeated; `async`: requests are sent again after a failed callback.
+    #[serde(default)]
+    pub kind: String,
     /// The class that comes back.
     pub class: String,
     /// The policy.
     pub policy: String,
     /// Number of the cycle.
     pub cycle: u32,
-    /// Attempts so far.
+    /// Attempts so far, with the one that is awaited.
     pub attempt: u32,
+    /// How many the policy allows; none is any number.
+    #[serde(default)]
+    pub max_attempts: Option<u32>,
+    /// The first failure of the cycle.
+    #[serde(default)]
+    pub started_at: Option<Timestamp>,
     /// When the next one is due.
     pub next_at: Option<Timestamp>,
+    /// No attempt begins after that.
+    #[serde(default)]
+    pub ends_at: Option<Timestamp>,
+    /// Until then, in milliseconds.
+    #[serde(default)]
+    pub time_left_ms: Option<u64>,
 }
 
 /// A notification that is not confirmed yet.
@@ -165,6 +180,9 @@ pub struct OrderView {
     pub error: Option<ErrorView>,
     /// The retry cycle it is in.
     pub retry: Option<RetryView>,
+    /// The asynchronous cycle that goes on, also while an answer is awaited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub async_retry: Option<RetryView>,
     /// Which life.
     pub life: i32,
     /// Last hand-out.

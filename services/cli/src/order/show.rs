@@ -92,9 +92,11 @@ fn filled(value: &Value) -> Option<String> {
 /// Where the order stands between two attempts.
 pub(super) fn retry(view: &OrderView) -> Option<String> {
     let retry = view.retry.as_ref()?;
+    let of = retry.max_attempts.map_or_else(String::new, |most| format!(" of {most}"));
     let next = retry.next_at.map_or_else(String::new, |at| format!(", next at {}", time(at)));
+    let end = retry.ends_at.map_or_else(String::new, |at| format!(", none after {}", time(at)));
     Some(format!(
-        "{} by policy {}, cycle {}, attempt {}{next}",
+        "{} by policy {}, cycle {}, attempt {}{of}{next}{end}",
         retry.class, retry.policy, retry.cycle, retry.attempt
     ))
 }
@@ -258,11 +260,12 @@ pub(super) mod tests {
     #[test]
     fn a_retry_says_when_it_goes_on() {
         let view = sample(json!({"status": "retry", "retry": {
-            "class": "net", "policy": "fast", "cycle": 1, "attempt": 3, "nextAt": "2026-01-01T00:01:00Z",
+            "class": "net", "policy": "fast", "cycle": 1, "attempt": 3, "maxAttempts": 20,
+            "nextAt": "2026-01-01T00:01:00Z", "endsAt": "2026-01-02T00:00:00Z",
         }}));
         assert_eq!(
             retry(&view).unwrap(),
-            "net by policy fast, cycle 1, attempt 3, next at 2026-01-01 00:01:00Z"
+            "net by policy fast, cycle 1, attempt 3 of 20, next at 2026-01-01 00:01:00Z, none after 2026-01-02 00:00:00Z"
         );
     }
 

@@ -7,6 +7,8 @@ use pagurus_store::orders::OrderView as Row;
 use pagurus_store::{Client, Error, control, queues, requests};
 use pagurus_wire::order::Explanation;
 
+use super::retry::{self, Cycles};
+
 /// Pre-conditions that are named one by one.
 const MAX_REASONS: usize = 5;
 
@@ -14,13 +16,13 @@ const MAX_REASONS: usize = 5;
 ///
 /// # Errors
 /// The database fails.
-pub(super) async fn explain(client: &Client, row: &Row) -> Result<Explanation, Error> {
+pub(super) async fn explain(client: &Client, row: &Row, cycles: &Cycles) -> Result<Explanation, Error> {
     let explanation = match row.status {
         Status::Running => running(row),
         status if status.is_final() => ended(row),
         _ => match (row.ready_since, row.due_at) {
             (Some(since), _) => ready(client, row, since).await?,
-            (None, Some(due)) => suspended(client, row, due).await?,
+            (None, Some(due)) => suspended(client, row, due, cycles).await?,
             (None, None) if row.status == Status::Postponed => waiting(client, row).await?,
             (None, None) => {
                 "it has neither a place among what may run nor a timer; recovery looks at it".into()
@@ -103,7 +105,12 @@ fn reason(edge: &Edge, node: Option<&Node>) -> String {
     format!("waits for order `{order}` to end in: {states}; that ended `{}`{step}: {then}", node.status)
 }
 
-async fn suspended(client: &Client, row: &Row, due: jiff::Timestamp) -> Result<String, Error> {
+async fn suspended(
+    client: &Client,
+    row: &Row,
+    due: jiff::Timestamp,
+    cycles: &Cycles,
+) -> Result<String, Error> {
     Ok(match row.status {
         Status::Wait => {
             let open: Vec<String> = requests::of_order(client, row.no)
@@ -117,7 +124,9 @@ async fn suspended(client: &Client, row: &Row, due: jiff::Timestamp) -> Result<S
         Status::Retry => {
             let class = row.error_class.as_deref().unwrap_or("unclassified");
             let message = row.error_message.as_deref().unwrap_or_default();
-            format!("waits to repeat after `{class}` ({message}); next attempt at {due}")
+            let cycle =
+                cycles.waiting.as_ref().map_or_else(String::new, |view| format!(", {}", retry::told(view)));
+            format!("waits to repeat after `{class}` ({message}); next attempt at {due}{cycle}")
         }
         Status::Postponed => format!("it is not to start before {due}"),
         _ => format!("it sleeps until {due}"),

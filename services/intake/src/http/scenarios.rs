@@ -1,11 +1,14 @@
-//! Scenarios: apply, check, list.
+//! Scenarios: apply, check, list, draw; tests and migration stand in files of their own.
+
+pub(super) mod migrate;
+pub(super) mod trial;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::{Response, StatusCode, header};
 use axum::response::IntoResponse;
-use pagurus_domain::scenario::source;
+use pagurus_domain::scenario::{graph as drawing, source};
 use pagurus_store::scenarios::{self, Applied};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
@@ -93,11 +96,66 @@ async fn versions_of(intake: &Intake, name: &str) -> Outcome<Vec<(i32, jiff::Tim
     Ok(versions)
 }
 
-/// `GET /v1/scenarios/{name}`: the newest text, as it was applied.
-pub(super) async fn show(State(intake): State<Intake>, Path(name): Path<String>) -> Outcome<Response<Body>> {
-    let mut versions = versions_of(&intake, &name).await?;
-    let (_, _, text) = versions.swap_remove(0);
+/// Query of what shows one version.
+#[derive(Debug, serde::Deserialize)]
+pub(super) struct VersionQuery {
+    /// Left out: the newest one.
+    version: Option<i32>,
+    /// Of a picture: `svg` or `mermaid`.
+    format: Option<String>,
+}
+
+/// The text of the version that is asked for.
+async fn text_of(intake: &Intake, name: &str, version: Option<i32>) -> Outcome<String> {
+    let versions = versions_of(intake, name).await?;
+    let mut versions = versions.into_iter();
+    let found = versions.find(|(number, ..)| version.is_none_or(|version| version == *number));
+    found.map(|(_, _, text)| text).ok_or_else(|| {
+        let version = version.unwrap_or_default();
+        Answer(Problem::new(Type::NotFound, format!("scenario `{}` has no version {version}", cut(name))))
+    })
+}
+
+/// `GET /v1/scenarios/{name}`: the text as it was applied.
+pub(super) async fn show(
+    State(intake): State<Intake>,
+    Path(name): Path<String>,
+    Query(query): Query<VersionQuery>,
+) -> Outcome<Response<Body>> {
+    let text = text_of(&intake, &name, query.version).await?;
     Ok(([(header::CONTENT_TYPE, "application/yaml")], text).into_response())
+}
+
+/// `GET /v1/scenarios/{name}/graph`: the workflow as a picture.
+pub(super) async fn graph(
+    State(intake): State<Intake>,
+    Path(name): Path<String>,
+    Query(query): Query<VersionQuery>,
+) -> Outcome<Response<Body>> {
+    let draw = match query.format.as_deref() {
+        None | Some("svg") => drawing::svg,
+        Some("mermaid") => drawing::mermaid,
+        Some(other) => {
+            let mut problem = Problem::new(
+                Type::Invalid,
+                format!("there is no format `{}`; write svg or mermaid", cut(other)),
+            );
+            problem.pointer = Some("/format".into());
+            return Err(Answer(problem));
+        }
+    };
+    let text = text_of(&intake, &name, query.version).await?;
+    let scenario = source::read(&text, intake.catalogue.scripting(), &intake.host.settings.scenario)
+        .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
+    let kind = if query.format.as_deref() == Some("mermaid") {
+        "text/vnd.mermaid; charset=utf-8"
+    } else {
+        "image/svg+xml"
+    };
+    // The picture has a sheet of its own and nothing else that a page could run.
+    let policy = "default-src 'none'; style-src 'unsafe-inline'";
+    let headers = [(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, policy)];
+    Ok((headers, draw(&scenario)).into_response())
 }
 
 /// `GET /v1/scenarios/{name}/versions`

@@ -5,20 +5,20 @@ use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::Response;
 use axum::response::IntoResponse;
-use pagurus_domain::order::Status;
+use jiff::Timestamp;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_store::dependencies::graph;
 use pagurus_store::history::Event;
 use pagurus_store::orders::OrderView as Row;
 use pagurus_store::{Client, history, orders as order_rows, outbox, requests};
 use pagurus_wire::order::{
-    ErrorView, EventView, LogLineView, OrderLine, OrderView, RetryView, TransitionView, UnsentView,
+    ErrorView, EventView, LogLineView, OrderLine, OrderView, TransitionView, UnsentView,
 };
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Answer, Outcome, dependencies, explain, store_problem};
+use super::{Answer, Outcome, dependencies, explain, retry, store_problem};
 use crate::Intake;
 use crate::act::not_found;
 
@@ -73,7 +73,10 @@ async fn read_part(
         "progress" => json!({"progress": progress(&row)}),
         "requests" => Value::Array(requests::of_order(&client, row.no).await?),
         "callbacks" => Value::Array(requests::callbacks_of_order(&client, row.no).await?),
-        "explain" => return Ok(Part::Value(json!(explain::explain(&client, &row).await?))),
+        "explain" => {
+            let cycles = retry::cycles(&intake.host.settings, &row, Timestamp::now());
+            return Ok(Part::Value(json!(explain::explain(&client, &row, &cycles).await?)));
+        }
         "transitions" => json!(transitions(&events(&client, &row, 0).await?)),
         "events" => {
             json!(event_views(&row, &events(&client, &row, query.after.unwrap_or(0)).await?, query.after))
@@ -112,18 +115,13 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         .and_then(|text| serde_json::from_str(text).ok())
         .and_then(|value| Snapshot::from_value(&value).ok())
         .unwrap_or_default();
-    let retry = snapshot.cycle.as_ref().filter(|_| row.status == Status::Retry).map(|cycle| RetryView {
-        class: cycle.class.to_string(),
-        policy: cycle.policy.clone(),
-        cycle: cycle.number,
-        attempt: cycle.attempts,
-        next_at: row.due_at,
-    });
+    let cycles = retry::cycles(&intake.host.settings, &row, Timestamp::now());
     Ok(OrderView {
         progress: progress(&row),
         transitions: transitions(&events),
         vars: Value::Object(snapshot.vars),
-        retry,
+        retry: cycles.waiting,
+        async_retry: cycles.asynchronous,
         unsent_notifications: unsent.into_iter().map(unsent_view).collect(),
         params: parsed(Some(&row.params)),
         notify: row.notify.as_deref().map(|text| parsed(Some(text))),

@@ -122,6 +122,7 @@ fn binding(queue: &Queue) -> Value {
 /// dead-letter exchange needs `read` on the queue and `write` on the exchange.
 fn permission(names: &Names, service: Service) -> Permission {
     let (orders, callbacks) = (r"orders(\.in)?", r"callbacks(\.in)?");
+    let actors = r"actors(\..*)?";
     let private = format!(r"private\.{service}\..*");
     let of = |parts: &[&str]| pattern(&names.prefix, parts);
     match service {
@@ -142,13 +143,15 @@ fn permission(names: &Names, service: Service) -> Permission {
             read: of(&["news", &private]),
         },
         Service::Worker => Permission {
-            configure: of(&["actors", &private]),
-            write: of(&["news", "actors", &private]),
-            read: of(&["news", "work", &private]),
+            configure: of(&[actors, &private]),
+            write: of(&["news", actors, &private]),
+            // Binding the queue of an actor reads from its exchange.
+            read: of(&["news", "work", "actors", &private]),
         },
         Service::Notifier => Permission {
             configure: of(&["notifications", "outbox", &private]),
-            write: of(&["news", "notifications", "outbox", &private]),
+            // The end of a child order is a callback of its parent.
+            write: of(&["news", "notifications", "outbox", "callbacks", &private]),
             read: of(&["news", "outbox", &private]),
         },
     }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::registration::{fault, text_at};
 use super::{OrderError, ScenarioStatus, Status};
 use crate::document::Fault;
-use crate::id::spelled;
+use crate::id::{RequestId, spelled};
 
 /// Longest name in AMQP, in bytes: a short string.
 const MAX_NAME_BYTES: usize = 255;
@@ -26,9 +26,32 @@ pub enum Target {
         /// The routing key.
         key: String,
     },
+    /// To the engine itself, as the answer to a request: the end of a child order is a callback of
+    /// its parent. No client can ask for it.
+    Callback(RequestId),
 }
 
+/// What the URL of a callback begins with.
+const CALLBACK: &str = "callback:";
+
 impl Target {
+    /// The URL under which the end of a child order is kept.
+    #[must_use]
+    pub fn callback_url(request: RequestId) -> String {
+        format!("{CALLBACK}{request}")
+    }
+
+    /// Reads a URL as it is stored: of a client, or of the engine itself.
+    ///
+    /// # Errors
+    /// What is wrong with the URL.
+    pub fn stored(url: &str) -> Result<Self, String> {
+        match url.strip_prefix(CALLBACK) {
+            Some(id) => id.parse().map(Self::Callback).map_err(|_| format!("`{id}` is no request")),
+            None => Self::parse(url),
+        }
+    }
+
     /// Reads `amqp://?queue=…`, `amqp://?key=…` or `amqp://?exchange=…&key=…`.
     ///
     /// # Errors
@@ -68,6 +91,7 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Queue(queue) => write!(f, "queue `{queue}`"),
+            Self::Callback(request) => write!(f, "request {request}"),
             Self::Exchange { exchange: None, key } => write!(f, "key `{key}`"),
             Self::Exchange { exchange: Some(exchange), key } => {
                 write!(f, "exchange `{exchange}` with key `{key}`")
@@ -228,6 +252,7 @@ impl AllowList {
     pub fn permits(&self, target: &Target) -> Result<(), String> {
         let refused = || Err(format!("{target} is not allowed here; `notify.allow` lists what is"));
         match target {
+            Target::Callback(_) => Ok(()),
             Target::Queue(queue) => {
                 let own = format!("{}.", self.prefix);
                 if queue.starts_with("amq.")

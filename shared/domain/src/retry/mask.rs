@@ -1,7 +1,11 @@
 //! Masks of names and of URL paths: what they match and which of two is the more specific one.
 //! Must never allocate while matching, because every answer of every called system comes by here.
 
+mod amqp;
+
 use std::cmp::{Ordering, Reverse};
+
+pub(super) use amqp::{AmqpMask, NoMask, Parts};
 
 /// A name in which `*` stands for any letters, also none.
 #[derive(Clone, Debug, PartialEq, Eq)]

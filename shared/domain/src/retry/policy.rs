@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use super::Policy;
 use super::mask::Glob;
+use super::{CARRIED_OVER, ErrorClass, Policy};
 
 impl Policy {
     /// The wait before a retry, the first being number 1. `dice` is an even chance from 0 to 1.
@@ -21,18 +21,26 @@ impl Policy {
     /// How specific the policy is for a scenario and a class: the scenario counts first, because
     /// whoever names a scenario wants its failures treated apart from all others.
     fn specificity(&self, scenario: &str, class: &str) -> Option<(usize, usize)> {
-        let best = |globs: &[Glob], name: &str| {
-            globs.iter().filter(|glob| glob.matches(name)).map(Glob::specificity).max()
+        let best = |globs: &[Glob], takes: &dyn Fn(&Glob) -> bool| {
+            globs.iter().filter(|glob| takes(glob)).map(Glob::specificity).max()
         };
-        Some((best(&self.scenarios, scenario)?, best(&self.classes, class)?))
+        let scenarios = best(&self.scenarios, &|glob| glob.matches(scenario))?;
+        Some((scenarios, best(&self.classes, &|glob| takes_class(glob, class))?))
     }
+}
+
+/// Whether a mask of classes takes a class by its name, or by the one it had in older rules.
+fn takes_class(mask: &Glob, class: &str) -> bool {
+    let mut older = CARRIED_OVER.iter().filter(|(_, name)| *name == class);
+    mask.matches(class) || older.any(|(older, _)| mask.matches(older))
 }
 
 /// The policy that is most specific for a scenario and a class.
 pub(super) fn most_specific<'a>(policies: &'a [Policy], scenario: &str, class: &str) -> Option<&'a Policy> {
+    let class = ErrorClass::from(class);
     policies
         .iter()
-        .filter_map(|policy| Some((policy.specificity(scenario, class)?, policy)))
+        .filter_map(|policy| Some((policy.specificity(scenario, class.as_str())?, policy)))
         .max_by_key(|(specificity, _)| *specificity)
         .map(|(_, policy)| policy)
 }
@@ -40,9 +48,22 @@ pub(super) fn most_specific<'a>(policies: &'a [Policy], scenario: &str, class: &
 /// A scenario mask and a class mask of each that make two policies equally specific for some
 /// order, so that chance would choose between them.
 pub(super) fn conflict<'a>(left: &'a Policy, right: &'a Policy) -> Option<(&'a Glob, &'a Glob)> {
-    let same = |left: &Glob, right: &Glob| left.specificity() == right.specificity() && left.overlaps(right);
-    let of = |left: &'a [Glob], right: &'a [Glob]| {
-        left.iter().find(|mask| right.iter().any(|other| same(mask, other)))
-    };
-    Some((of(&left.scenarios, &right.scenarios)?, of(&left.classes, &right.classes)?))
+    let scenario = left
+        .scenarios
+        .iter()
+        .find(|mask| right.scenarios.iter().any(|other| as_specific(mask, other) && mask.overlaps(other)))?;
+    let class = left.classes.iter().find(|mask| {
+        right.classes.iter().any(|other| as_specific(mask, other) && share_class(mask, other))
+    })?;
+    Some((scenario, class))
+}
+
+fn as_specific(left: &Glob, right: &Glob) -> bool {
+    left.specificity() == right.specificity()
+}
+
+/// Whether some class is taken by both.
+fn share_class(left: &Glob, right: &Glob) -> bool {
+    let mut built_in = CARRIED_OVER.iter().map(|(_, name)| *name);
+    left.overlaps(right) || built_in.any(|name| takes_class(left, name) && takes_class(right, name))
 }

@@ -2,12 +2,13 @@
 //! and reports everything that is wrong with it. Must never guess: what could mean two things is
 //! a fault.
 
+mod asynchronous;
 mod policies;
 mod rules;
 
 use std::time::Duration;
 
-use super::{DurationControl, ErrorPolicy, RetryMode};
+use super::{DurationControl, ErrorPolicy, Retries, RetryMode};
 use crate::document::{Fault, Key, Node, Value, parse_duration, pointer_to};
 
 /// Names of rules, classes and policies are shown in tables and metrics (DSP-9).
@@ -31,14 +32,7 @@ pub(super) fn error_policy(node: &Node) -> Result<ErrorPolicy, Vec<Fault>> {
                     }
                 }
             }
-            _ => {
-                let fault = Fault::placed(
-                    Some(key.at),
-                    at,
-                    "the classification of asynchronous interactions is not available yet",
-                );
-                reader.faults.push(fault.hint("remove `async`"));
-            }
+            _ => callbacks(&mut reader, value, &at, &mut errors),
         }
     }
     if reader.faults.is_empty() {
@@ -49,35 +43,69 @@ pub(super) fn error_policy(node: &Node) -> Result<ErrorPolicy, Vec<Fault>> {
 }
 
 fn sync(reader: &mut Reader, node: &Node, pointer: &str, errors: &mut ErrorPolicy) {
-    const MODES: &[(&str, RetryMode)] = &[("retry", RetryMode::Retry), ("none", RetryMode::None)];
     for (key, value, at) in reader.mapping(node, pointer, &["mode", "classification", "retry"]) {
         match key.name.as_str() {
-            "mode" => {
-                if let Some(mode) = reader.choice(value, &at, MODES) {
-                    errors.mode = mode;
-                }
-            }
+            "mode" => mode(reader, value, &at, &mut errors.retries),
             "classification" => {
                 for (_, value, at) in reader.mapping(value, &at, &["rules"]) {
                     errors.rules = rules::rules(reader, value, &at);
                 }
             }
-            _ => retry(reader, value, &at, errors),
+            _ => retry(reader, value, &at, &mut errors.retries),
         }
     }
 }
 
-fn retry(reader: &mut Reader, node: &Node, pointer: &str, errors: &mut ErrorPolicy) {
+fn callbacks(reader: &mut Reader, node: &Node, pointer: &str, errors: &mut ErrorPolicy) {
+    for (key, value, at) in reader.mapping(node, pointer, &["mode", "classification", "retry"]) {
+        match key.name.as_str() {
+            "mode" => mode(reader, value, &at, &mut errors.async_retries),
+            "classification" => {
+                for (_, value, at) in reader.mapping(value, &at, &["rules"]) {
+                    errors.async_rules = asynchronous::rules(reader, value, &at);
+                }
+            }
+            _ => retry(reader, value, &at, &mut errors.async_retries),
+        }
+    }
+}
+
+fn mode(reader: &mut Reader, node: &Node, pointer: &str, retries: &mut Retries) {
+    const MODES: &[(&str, RetryMode)] = &[("retry", RetryMode::Retry), ("none", RetryMode::None)];
+    retries.mode = reader.choice(node, pointer, MODES).unwrap_or(retries.mode);
+}
+
+fn retry(reader: &mut Reader, node: &Node, pointer: &str, retries: &mut Retries) {
     for (key, value, at) in reader.mapping(node, pointer, &["max_cycle_duration", "policies"]) {
         match key.name.as_str() {
             "max_cycle_duration" => {
                 if let Some(duration) = reader.duration(value, &at) {
-                    errors.max_cycle_duration = duration;
+                    retries.max_cycle_duration = duration;
                 }
             }
-            _ => errors.policies = policies::policies(reader, value, &at),
+            _ => retries.policies = policies::policies(reader, value, &at),
         }
     }
+}
+
+/// Whether a node is a mapping, or the nothing that stands for an empty one.
+fn may_be_mapping(node: &Node) -> bool {
+    node.as_map().is_some() || node.is_null()
+}
+
+/// What to write instead of a word that only the other half of the configuration knows.
+fn of_the_other_half(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "exceptions" | "status_codes" => {
+            "callbacks have `timeout: true`, `step_status_keywords` and `body_keywords`"
+        }
+        "timeout" => {
+            "a request without an answer is an exception: `exceptions: [{name_keyword: ReadTimeout}]`"
+        }
+        "step_status_keywords" => "answers to HTTP calls have `status_codes` and `body_keywords`",
+        "http" | "amqp" => "only rules under `async` tell these two apart",
+        _ => return None,
+    })
 }
 
 /// Collects faults while the tree is walked. Every method reports what it cannot read, so that
@@ -110,10 +138,36 @@ impl Reader {
         entries.retain(|(key, _, _)| {
             let is_known = known.contains(&key.name.as_str());
             if !is_known {
-                self.faults.push(Fault::unknown_key(key, pointer, known.iter().copied()));
+                let fault = Fault::unknown_key(key, pointer, known.iter().copied());
+                let other = of_the_other_half(&key.name).map(str::to_owned);
+                self.faults.push(match (&fault.hint, other) {
+                    (Some(_), _) => fault,
+                    (None, Some(hint)) => fault.hint(hint),
+                    (None, None) => fault.hint(format!("known here: {}", known.join(", "))),
+                });
             }
             is_known
         });
+        entries
+    }
+
+    /// The parts of a rule in the order in which they are asked for; each of them must be there.
+    fn parts<'n>(
+        &mut self,
+        rule: &Key,
+        node: &'n Node,
+        pointer: &str,
+        asked: &[&str],
+    ) -> Vec<(&'n Key, &'n Node, String)> {
+        let mut entries = self.mapping(node, pointer, asked);
+        entries.sort_by_key(|(key, _, _)| asked.iter().position(|name| *name == key.name));
+        for name in asked {
+            if !entries.iter().any(|(key, _, _)| key.name == *name) {
+                let fault = Fault::placed(Some(rule.at), pointer, format!("the rule has no `{name}`"));
+                self.faults
+                    .push(fault.hint("a rule has `requests` that it takes and `classes` that it gives"));
+            }
+        }
         entries
     }
 
@@ -156,7 +210,8 @@ impl Reader {
     /// Like [`Reader::list`], with at least one item.
     fn filled_list<'n>(&mut self, node: &'n Node, pointer: &str) -> Vec<(&'n Node, String)> {
         if node.as_list().is_some_and(<[Node]>::is_empty) {
-            self.fault(node, pointer, "the list is empty");
+            let message = "the list is empty".to_owned();
+            self.fault_with_hint(node, pointer, message, "give it an item, or leave the key out");
         }
         self.list(node, pointer)
     }
@@ -170,7 +225,13 @@ impl Reader {
             _ => None,
         };
         if text == Some("") {
-            self.fault(node, pointer, "the text is empty");
+            let message = "the text is empty".to_owned();
+            self.fault_with_hint(
+                node,
+                pointer,
+                message,
+                "write what is meant, `*` for anything, or leave the key out",
+            );
             return None;
         }
         if text.is_none() {

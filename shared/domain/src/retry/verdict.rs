@@ -4,26 +4,240 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
 
-use super::{Cycle, DurationControl, ErrorClass, ErrorPolicy, Failure, GiveUp, RetryMode};
+use super::policy::most_specific;
+use super::{DurationControl, ErrorClass, ErrorPolicy, Retries, RetryMode};
 
 /// How long a called system can keep an order away with `Retry-After`. Longer wishes are more
 /// often a mistake of the other side than a plan, and they would outlast any policy.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(15 * 60);
 
-/// See [`super::on_failure`].
-pub(super) fn next_attempt(
+/// A row of failures of one class without a success between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cycle {
+    /// The class that comes back.
+    pub class: ErrorClass,
+    /// The name of the policy, for people; the policy itself is looked up anew each time, because
+    /// it may have been changed meanwhile.
+    pub policy: String,
+    /// Which cycle of the action this is, from 1.
+    pub number: u32,
+    /// How many retries have been scheduled; the one that waits is counted.
+    pub attempts: u32,
+    /// When the first failure of the cycle was seen.
+    pub started_at: Timestamp,
+    /// For how long in all the order was due before an attempt of the cycle began.
+    pub suspended: Duration,
+}
+
+impl Cycle {
+    /// The cycle as JSON, for the stored cursor.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        json!({
+            "class": self.class.as_str(),
+            "policy": self.policy,
+            "number": self.number,
+            "attempts": self.attempts,
+            "startedAt": self.started_at.to_string(),
+            "suspendedMs": u64::try_from(self.suspended.as_millis()).unwrap_or(u64::MAX),
+        })
+    }
+
+    /// Reads what [`Cycle::to_value`] wrote; `None` if it is something else.
+    #[must_use]
+    pub fn from_value(value: &Value) -> Option<Self> {
+        let number = |name: &str| u32::try_from(value.get(name)?.as_u64()?).ok();
+        Some(Self {
+            class: ErrorClass::from(value.get("class")?.as_str()?),
+            policy: value.get("policy")?.as_str()?.to_owned(),
+            number: number("number")?,
+            attempts: number("attempts")?,
+            started_at: value.get("startedAt")?.as_str()?.parse().ok()?,
+            suspended: Duration::from_millis(value.get("suspendedMs")?.as_u64()?),
+        })
+    }
+}
+
+/// A failure that is to be judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Failure<'a> {
+    /// The name of the scenario.
+    pub scenario: &'a str,
+    /// The class that a rule or a script gave it.
+    pub class: Option<&'a ErrorClass>,
+    /// What a 429 or 503 answer asked for.
+    pub retry_after: Option<Duration>,
+    /// Since when a sequential order has been holding its queue in retries.
+    pub sequential_since: Option<Timestamp>,
+    /// How long it may (ORD-12).
+    pub max_acquisition: Duration,
+    /// When the attempt that failed was due.
+    pub due_at: Option<Timestamp>,
+    /// When it began.
+    pub started_at: Option<Timestamp>,
+    /// Until when an asynchronous cycle around this synchronous failure may go on (ERR-12).
+    pub latest: Option<Timestamp>,
+}
+
+/// What follows a failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The order rests and tries again.
+    RetryAt {
+        /// When it is due.
+        at: Timestamp,
+        /// The cycle to keep with the order.
+        cycle: Cycle,
+    },
+    /// The failure goes to the scenario as event `fail`.
+    GiveUp {
+        /// Why there is no retry left.
+        why: GiveUp,
+    },
+}
+
+/// Why a failure is not retried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GiveUp {
+    /// Retries are switched off.
+    Disabled,
+    /// No rule gave the failure a class.
+    NoClass,
+    /// No policy takes this class in this scenario.
+    NoPolicy,
+    /// All attempts of the policy were made.
+    AttemptsExhausted,
+    /// The next attempt would begin after the policy's `max_duration`.
+    DurationExhausted,
+    /// The next attempt would begin after the general `max_cycle_duration`.
+    CycleDurationExhausted,
+    /// The next attempt would begin after the end of the asynchronous cycle around it.
+    AsyncCycleDurationExhausted,
+    /// The next attempt of a sequential order would begin after `max_acquisition_duration`.
+    AcquisitionExhausted,
+}
+
+impl GiveUp {
+    /// The reason in words, for the order's history.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Disabled => "retries are switched off",
+            Self::NoClass => "no rule classifies it",
+            Self::NoPolicy => "no policy takes its class",
+            Self::AttemptsExhausted => "all attempts were made",
+            Self::DurationExhausted => "the policy's max_duration is over",
+            Self::CycleDurationExhausted => "max_cycle_duration is over",
+            Self::AsyncCycleDurationExhausted => "max_cycle_duration of the asynchronous cycle is over",
+            Self::AcquisitionExhausted => "max_acquisition_duration is over",
+        }
+    }
+}
+
+/// How far a cycle may still go by the present configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// How many retries the policy allows; none is any number.
+    pub max_attempts: Option<u32>,
+    /// No attempt begins after this moment, but for one that waits already. The bound of
+    /// a sequential order's queue is not in it.
+    pub ends_at: Timestamp,
+}
+
+impl ErrorPolicy {
+    /// How far a cycle of synchronous retries may still go.
+    #[must_use]
+    pub fn standing(&self, scenario: &str, cycle: &Cycle) -> Standing {
+        standing(&self.retries, self.duration_control, scenario, cycle)
+    }
+
+    /// How far an asynchronous cycle may still go.
+    #[must_use]
+    pub fn async_standing(&self, scenario: &str, cycle: &Cycle) -> Standing {
+        standing(&self.async_retries, self.duration_control, scenario, cycle)
+    }
+}
+
+fn standing(retries: &Retries, control: DurationControl, scenario: &str, cycle: &Cycle) -> Standing {
+    // The policy as it is now, since the next failure is judged by it.
+    let policy = most_specific(&retries.policies, scenario, cycle.class.as_str());
+    let general = retries.max_cycle_duration;
+    let most = policy.and_then(|policy| policy.max_duration).map_or(general, |most| most.min(general));
+    Standing {
+        max_attempts: policy.and_then(|policy| policy.max_attempts),
+        ends_at: after(cycle.started_at, most.saturating_add(left_out(control, cycle))),
+    }
+}
+
+/// Judges a failure of a synchronous request. `cycle` is what the order kept from the failure
+/// before, `dice` an even chance from 0 to 1.
+#[must_use]
+pub fn on_failure(
     errors: &ErrorPolicy,
+    failure: &Failure<'_>,
+    cycle: Option<&Cycle>,
+    now: Timestamp,
+    dice: f64,
+) -> Verdict {
+    judge(&errors.retries, errors.duration_control, failure, cycle, now, dice)
+}
+
+/// Judges a failed callback, or one that never came, by mode, policies and limits of the
+/// asynchronous half.
+#[must_use]
+pub fn on_async_failure(
+    errors: &ErrorPolicy,
+    failure: &Failure<'_>,
+    cycle: Option<&Cycle>,
+    now: Timestamp,
+    dice: f64,
+) -> Verdict {
+    judge(&errors.async_retries, errors.duration_control, failure, cycle, now, dice)
+}
+
+/// See [`ErrorPolicy::async_cycle_ends_at`].
+pub(super) fn ends_at(retries: &Retries, control: DurationControl, cycle: &Cycle) -> Timestamp {
+    after(cycle.started_at, retries.max_cycle_duration.saturating_add(left_out(control, cycle)))
+}
+
+/// The time of a cycle that does not count against its limits.
+fn left_out(control: DurationControl, cycle: &Cycle) -> Duration {
+    match control {
+        DurationControl::Total => Duration::ZERO,
+        DurationControl::RunAndSuspending => cycle.suspended,
+    }
+}
+
+fn judge(
+    retries: &Retries,
+    control: DurationControl,
+    failure: &Failure<'_>,
+    cycle: Option<&Cycle>,
+    now: Timestamp,
+    dice: f64,
+) -> Verdict {
+    match next_attempt(retries, control, failure, cycle, now, dice) {
+        Ok((at, cycle)) => Verdict::RetryAt { at, cycle },
+        Err(why) => Verdict::GiveUp { why },
+    }
+}
+
+fn next_attempt(
+    retries: &Retries,
+    control: DurationControl,
     failure: &Failure<'_>,
     before: Option<&Cycle>,
     now: Timestamp,
     dice: f64,
 ) -> Result<(Timestamp, Cycle), GiveUp> {
-    if errors.mode == RetryMode::None {
+    if retries.mode == RetryMode::None {
         return Err(GiveUp::Disabled);
     }
     let class = failure.class.ok_or(GiveUp::NoClass)?;
-    let policy = errors.policy_for(failure.scenario, class.as_str()).ok_or(GiveUp::NoPolicy)?;
+    let policy =
+        most_specific(&retries.policies, failure.scenario, class.as_str()).ok_or(GiveUp::NoPolicy)?;
     let mut cycle = continued(before, class, failure, now);
     if policy.max_attempts.is_some_and(|most| cycle.attempts >= most) {
         return Err(GiveUp::AttemptsExhausted);
@@ -33,22 +247,23 @@ pub(super) fn next_attempt(
     let wished = failure.retry_after.map_or(Duration::ZERO, |wish| wish.min(MAX_RETRY_AFTER));
     let delay = policy.interval(cycle.attempts, dice).max(wished);
 
-    let spent = match errors.duration_control {
-        DurationControl::Total => elapsed(cycle.started_at, now),
-        DurationControl::RunAndSuspending => elapsed(cycle.started_at, now).saturating_sub(cycle.suspended),
-    };
+    let spent = elapsed(cycle.started_at, now).saturating_sub(left_out(control, &cycle));
     let spent_then = spent.saturating_add(delay);
     if policy.max_duration.is_some_and(|most| spent_then > most) {
         return Err(GiveUp::DurationExhausted);
     }
-    if spent_then > errors.max_cycle_duration {
+    if spent_then > retries.max_cycle_duration {
         return Err(GiveUp::CycleDurationExhausted);
     }
     let held = failure.sequential_since.map(|since| elapsed(since, now).saturating_add(delay));
     if held.is_some_and(|held| held > failure.max_acquisition) {
         return Err(GiveUp::AcquisitionExhausted);
     }
-    Ok((after(now, delay), cycle))
+    let at = after(now, delay);
+    if failure.latest.is_some_and(|latest| at > latest) {
+        return Err(GiveUp::AsyncCycleDurationExhausted);
+    }
+    Ok((at, cycle))
 }
 
 /// The cycle before, if its class came back; else a new one.

@@ -10,7 +10,7 @@ mod ways;
 
 use std::collections::HashMap;
 
-use super::source::draft::{Draft, DraftState, Mark, Named};
+use super::source::draft::{Draft, DraftAction, DraftState, Mark, Named};
 use super::source::reader::{nearest, quoted, with_nearest};
 use super::{Bounds, Event, StateKind};
 use crate::document::Fault;
@@ -49,6 +49,9 @@ pub(super) fn check(draft: &Draft, bounds: &Bounds, report: Report<'_>) {
         check_kind(state, report);
         check_entry(draft, state, edges, report);
         events::check(state, report);
+    }
+    for call in &draft.calls {
+        events::check_call(call, report);
     }
     ways::check(&graph, report);
     requests::check(&graph, report);
@@ -115,17 +118,18 @@ fn check_targets(draft: &Draft, report: Report<'_>) {
     }
 }
 
-/// What a state of this kind must not have.
+/// What a state of this kind must not have, or must have.
 fn check_kind(state: &DraftState, report: Report<'_>) {
     let Some(kind) = state.kind else {
         return;
     };
-    let article = if kind == StateKind::Plain { "a plain" } else { article(kind) };
-    if let Some(mark) = state.actions_mark.as_ref().filter(|_| kind != StateKind::Plain) {
+    let article = article(kind);
+    let acts = matches!(kind, StateKind::Plain | StateKind::Polling);
+    if let Some(mark) = state.actions_mark.as_ref().filter(|_| !acts) {
         let fault = mark.fault(format!("{article} state holds no actions"));
         report(fault.hint("move them to a plain state before or after it"));
     }
-    if let Some(mark) = state.entry_point.as_ref().filter(|_| kind != StateKind::Plain) {
+    if let Some(mark) = state.entry_point.as_ref().filter(|_| !acts) {
         let fault = mark.fault(format!("{article} state is no entry point"));
         report(fault.hint("mark the plain state from which a restart shall go on"));
     }
@@ -137,6 +141,32 @@ fn check_kind(state: &DraftState, report: Report<'_>) {
         let fault = mark.fault(format!("{article} state has no outcome"));
         report(fault.hint("write `outcome` in the terminal state that it leads to"));
     }
+    match (&state.poll_mark, kind) {
+        (None, StateKind::Polling) => {
+            let fault = state.name.mark.fault("a polling state does not say how often it polls");
+            report(fault.hint("add `poll: {delay: 5s, interval: 30s, timeout: 1h}`"));
+        }
+        (Some(mark), kind) if kind != StateKind::Polling => {
+            let fault = mark.fault(format!("{article} state does not poll"));
+            report(fault.hint("add `kind: polling`, or remove `poll`"));
+        }
+        _ => {}
+    }
+    let registers = || state.actions.iter().any(registers_request);
+    if let Some(mark) = &state.retry_failed_only
+        && kind != StateKind::Waiting
+        && !(kind == StateKind::Plain && (registers() || !state.understood))
+    {
+        let fault =
+            mark.fault(format!("{} has no requests that could be sent again", quoted(&state.name.name)));
+        report(fault.hint("mark the waiting state, or the state that registers the requests"));
+    }
+}
+
+fn registers_request(action: &DraftAction) -> bool {
+    let mut found = false;
+    action.each(&mut |action| found |= action.request.is_some());
+    found
 }
 
 const fn article(kind: StateKind) -> &'static str {
@@ -144,6 +174,7 @@ const fn article(kind: StateKind) -> &'static str {
         StateKind::Plain => "a plain",
         StateKind::Sleeping => "a sleeping",
         StateKind::Waiting => "a waiting",
+        StateKind::Polling => "a polling",
         StateKind::Terminal => "a terminal",
     }
 }
@@ -173,6 +204,7 @@ fn check_entry(draft: &Draft, state: &DraftState, edges: &[Option<usize>], repor
             }
             (None, StateKind::Waiting | StateKind::Sleeping) => {
                 let action = if kind == StateKind::Waiting { "wait" } else { "sleep" };
+                let event = transition.call.as_ref().map_or(event.to_string(), |call| format!("call:{call}"));
                 let message = format!("`{event}` must not lead to {name}, which is {kind}");
                 let fault = mark.fault(message);
                 report(fault.hint(format!(

@@ -6,6 +6,7 @@
 //! must reach that run alone; expressions say nothing and share one engine.
 
 mod convert;
+mod speech;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,10 +17,12 @@ use serde_json::Value;
 
 use super::value::Context;
 use convert::{from_dynamic, to_dynamic};
+pub use speech::{Raised, Said};
+use speech::{Token, speaking_engine};
 
 /// What scripts and expressions may name. `vars` may be changed, all else is a copy.
 pub const ROOTS: &[&str] =
-    &["params", "vars", "response", "responses", "callbacks", "order", "config", "now", "request"];
+    &["params", "vars", "response", "responses", "callbacks", "order", "config", "now", "request", "call"];
 
 /// Error class of a script that ran over a bound.
 pub const LIMIT_CLASS: &str = "script.limit";
@@ -79,36 +82,6 @@ impl RunError {
         Self { class: ERROR_CLASS, message: message.into() }
     }
 }
-
-/// The event a script raises; raising one ends the script.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Raised {
-    /// `success()`.
-    Success,
-    /// `fail()`, `fail(message)`, `fail(message, class)`.
-    Fail {
-        /// For people.
-        message: Option<String>,
-        /// Takes part in synchronous retries (ERR-5).
-        class: Option<String>,
-    },
-}
-
-/// What one run of a script said.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Said {
-    /// The event, if the script raised one.
-    pub raised: Option<Raised>,
-    /// The argument of the last `result(…)`.
-    pub result: Option<Value>,
-    /// The argument of the last `message(…)`.
-    pub message: Option<String>,
-    /// The arguments of every `log(…)`, `print(…)`.
-    pub log: Vec<String>,
-}
-
-/// Lines one script may log; the rest are dropped and counted in a last line.
-const MAX_LOG_LINES: usize = 100;
 
 /// A compiled script.
 #[derive(Debug)]
@@ -213,10 +186,6 @@ impl Scripting {
     }
 }
 
-/// Carries the event out of a script that raised it.
-#[derive(Clone)]
-struct Token(Raised);
-
 fn bounded_engine(limits: &Limits) -> Engine {
     let mut engine = Engine::new_raw();
     engine.register_global_module(standard_package());
@@ -242,62 +211,6 @@ fn standard_package() -> rhai::Shared<rhai::Module> {
     static PACKAGE: std::sync::LazyLock<rhai::Shared<rhai::Module>> =
         std::sync::LazyLock::new(|| StandardPackage::new().as_shared_module());
     PACKAGE.clone()
-}
-
-fn speaking_engine(limits: &Limits, said: &Arc<Mutex<Said>>) -> Engine {
-    type Outcome<T> = Result<T, Box<EvalAltResult>>;
-    let mut engine = bounded_engine(limits);
-    let raise = |raised: Raised| -> Box<EvalAltResult> {
-        Box::new(EvalAltResult::ErrorTerminated(Dynamic::from(Token(raised)), Position::NONE))
-    };
-    engine.register_fn("success", move || -> Outcome<()> { Err(raise(Raised::Success)) });
-    engine.register_fn("fail", move || -> Outcome<()> {
-        Err(raise(Raised::Fail { message: None, class: None }))
-    });
-    engine.register_fn("fail", move |message: Dynamic| -> Outcome<()> {
-        Err(raise(Raised::Fail { message: Some(text_of(&message)), class: None }))
-    });
-    engine.register_fn("fail", move |message: Dynamic, class: &str| -> Outcome<()> {
-        Err(raise(Raised::Fail { message: Some(text_of(&message)), class: Some(class.to_owned()) }))
-    });
-    let say = |said: &Arc<Mutex<Said>>, change: &dyn Fn(&mut Said)| {
-        change(&mut said.lock().unwrap_or_else(PoisonError::into_inner));
-    };
-    let shared = said.clone();
-    engine.register_fn("result", move |value: Dynamic| -> Outcome<()> {
-        let value = from_dynamic(&value).map_err(|error| error.message)?;
-        say(&shared, &|said| said.result = Some(value.clone()));
-        Ok(())
-    });
-    let shared = said.clone();
-    engine.register_fn("message", move |value: Dynamic| {
-        say(&shared, &|said| said.message = Some(text_of(&value)));
-    });
-    let shared = said.clone();
-    engine.register_fn("log", move |value: Dynamic| {
-        say(&shared, &|said| push_line(&mut said.log, text_of(&value)));
-    });
-    let shared = said.clone();
-    engine.on_print(move |text| say(&shared, &|said| push_line(&mut said.log, text.to_owned())));
-    engine
-}
-
-fn push_line(log: &mut Vec<String>, line: String) {
-    if log.len() < MAX_LOG_LINES {
-        log.push(line);
-    } else if log.len() == MAX_LOG_LINES {
-        log.push(format!("(lines after the first {MAX_LOG_LINES} are left out)"));
-    }
-}
-
-fn text_of(value: &Dynamic) -> String {
-    from_dynamic(value).map_or_else(
-        |_| value.to_string(),
-        |value| match value {
-            Value::String(text) => text,
-            other => other.to_string(),
-        },
-    )
 }
 
 /// A scope in which every root has a place: strict variables are checked against it.

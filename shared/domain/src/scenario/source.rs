@@ -5,10 +5,15 @@
 //! of its code, and never take longer than its size allows.
 
 mod action;
+mod actor;
 mod amqp;
+mod calls;
+mod choose;
 pub(super) mod draft;
 mod explain;
 mod http;
+mod layout;
+mod operation;
 mod params;
 mod place;
 pub(super) mod reader;
@@ -22,25 +27,31 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use super::script::Scripting;
-use super::{Bounds, Outcome, Scenario, State, StateId, StateKind, Timeouts, check};
+use super::{
+    Bounds, CallHandler, Mask, Outcome, Scenario, ScenarioKind, State, StateId, StateKind, Timeouts, check,
+};
 use crate::document::{self, Fault, Node};
 use draft::{Draft, Named};
+use layout::lay_out;
 use reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
 
-const KEYS: Keys = Keys {
-    known: &[
-        "scenario",
-        "kind",
-        "description",
-        "params",
-        "initialState",
-        "targetStates",
-        "retention",
-        "timeouts",
-        "states",
-    ],
-    later: &["calls", "mask", "retryFailedOnly"],
-};
+const KEYS: Keys = Keys(&[
+    "scenario",
+    "kind",
+    "description",
+    "params",
+    "initialState",
+    "targetStates",
+    "retention",
+    "timeouts",
+    "calls",
+    "mask",
+    "states",
+]);
+
+/// An operation has no states of its own to name.
+const OPERATION_KEYS: Keys =
+    Keys(&["scenario", "kind", "description", "params", "retention", "timeouts", "calls", "mask", "actions"]);
 
 /// The longest name of a scenario.
 const LONGEST_NAME: usize = 64;
@@ -59,15 +70,28 @@ pub fn read(text: &str, scripting: &Scripting, bounds: &Bounds) -> Result<Scenar
     }
     let mut reader = Reader::new(text, scripting);
     let root = Spot::root(&tree);
-    if kind_is_later(&mut reader, &tree) {
-        return Err(reader.into_faults());
-    }
+    let kind = kind(&mut reader, &tree);
     params::check_numbers(&mut reader, &root, false);
-    let Some(fields) = reader.fields(&root, &KEYS) else {
+    let keys = match kind {
+        ScenarioKind::Workflow => &KEYS,
+        ScenarioKind::Operation => &OPERATION_KEYS,
+    };
+    let Some(fields) = reader.fields(&root, keys) else {
         return Err(reader.into_faults());
     };
-    let head = head(&mut reader, &root, &fields);
-    let draft = draft(&mut reader, &root, &fields);
+    let head = head(&mut reader, &root, &fields, kind);
+    let mut draft = match kind {
+        ScenarioKind::Workflow => draft(&mut reader, &root, &fields),
+        ScenarioKind::Operation => {
+            let actions = reader.required(&root, &fields, "actions", "actions: [{http: {url: …}}]").cloned();
+            // What is missing has been told; nothing is drafted from it.
+            let Some(actions) = actions else { return Err(reader.into_faults()) };
+            operation::read(&mut reader, &actions)
+        }
+    };
+    if let Some(spot) = fields.get("calls") {
+        draft.calls = calls::read_calls(&mut reader, spot);
+    }
     check::check(&draft, bounds, &mut |fault| reader.push(fault));
     if reader.fault_count() > 0 {
         return Err(reader.into_faults());
@@ -78,13 +102,15 @@ pub fn read(text: &str, scripting: &Scripting, bounds: &Bounds) -> Result<Scenar
 /// What does not concern the states.
 struct Head {
     name: String,
+    kind: ScenarioKind,
     description: String,
     params: Option<(serde_json::Value, jsonschema::Validator)>,
     retention: Option<Duration>,
     timeouts: Timeouts,
+    mask: Mask,
 }
 
-fn head(reader: &mut Reader<'_>, root: &Spot<'_>, fields: &Fields<'_>) -> Head {
+fn head(reader: &mut Reader<'_>, root: &Spot<'_>, fields: &Fields<'_>, kind: ScenarioKind) -> Head {
     let name =
         reader.required(root, fields, "scenario", "scenario: NAME").and_then(|spot| name(reader, spot));
     let description = fields.get("description");
@@ -95,8 +121,12 @@ fn head(reader: &mut Reader<'_>, root: &Spot<'_>, fields: &Fields<'_>) -> Head {
     let retention = retention.and_then(|spot| reader.duration(spot, LONGEST_DURATION));
     let timeouts = fields.get("timeouts");
     let timeouts = timeouts.and_then(|spot| self::timeouts(reader, spot));
+    let mask = fields.get("mask");
+    let mask = mask.map(|spot| calls::read_mask(reader, spot));
     Head {
         name: name.unwrap_or_default(),
+        kind,
+        mask: mask.unwrap_or_default(),
         description: description.unwrap_or_default().to_owned(),
         params,
         retention,
@@ -115,33 +145,28 @@ fn name(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// An operation has other keys: saying of each that it is unknown would help nobody.
-fn kind_is_later(reader: &mut Reader<'_>, tree: &Node) -> bool {
-    let Some((key, kind)) = tree.entry("kind") else {
-        return false;
+/// The kind is known before everything else: it says which keys there are.
+fn kind(reader: &mut Reader<'_>, tree: &Node) -> ScenarioKind {
+    let Some((_, kind)) = tree.entry("kind") else {
+        return ScenarioKind::Workflow;
     };
-    match kind.as_str() {
-        Some("workflow") => false,
-        Some("operation") => {
-            let fault = Fault::new(kind, "/kind", "`kind: operation` is not available yet in this version");
-            reader.push(fault.hint("write it as a `workflow` of one state"));
-            true
-        }
-        // A key without a value is noted with the other keys.
-        _ if kind.is_null() => false,
-        other => {
-            let shown = other.map_or_else(|| kind.kind().to_owned(), quoted);
-            let message = format!("there is no {} of scenario {shown}", key.name);
-            let fault = Fault::new(kind, "/kind", message);
-            let known = ["workflow"].into_iter();
-            reader.push(with_nearest(fault, other.unwrap_or_default(), known));
-            false
-        }
+    // A key without a value is noted with the other keys.
+    if kind.is_null() {
+        return ScenarioKind::Workflow;
     }
+    let word = kind.as_str();
+    word.and_then(|word| word.parse().ok()).unwrap_or_else(|| {
+        let shown = word.map_or_else(|| kind.kind().to_owned(), quoted);
+        let fault = Fault::new(kind, "/kind", format!("there is no kind of scenario {shown}"));
+        let known = ScenarioKind::ALL.iter().map(|kind| kind.as_str());
+        reader.push(with_nearest(fault, word.unwrap_or_default(), known));
+        // Whoever has actions in the place of states means an operation.
+        if tree.entry("actions").is_some() { ScenarioKind::Operation } else { ScenarioKind::Workflow }
+    })
 }
 
 fn timeouts(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Timeouts> {
-    let keys = Keys { known: &["process", "idle", "work"], later: &[] };
+    let keys = Keys(&["process", "idle", "work"]);
     let fields = reader.fields(spot, &keys)?;
     let mut read = |key| {
         let spot = fields.get(key)?;
@@ -159,7 +184,7 @@ fn draft(reader: &mut Reader<'_>, root: &Spot<'_>, fields: &Fields<'_>) -> Draft
         .and_then(|spot| reader.reference(spot));
     let targets = fields.get("targetStates");
     let targets = targets.and_then(|spot| target_states(reader, spot));
-    Draft { initial, targets, states, states_mark }
+    Draft { initial, targets, states, states_mark, calls: Vec::new() }
 }
 
 fn target_states(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Vec<Named>> {
@@ -198,17 +223,36 @@ fn scenario(head: Head, draft: Draft, bounds: &Bounds) -> Scenario {
         None => targets_by_default(&draft, bounds),
     };
     let initial = draft.initial.as_ref().and_then(find);
-    let states = draft.states.into_iter().map(|state| State {
-        name: state.name.name,
-        kind: state.kind.unwrap_or(StateKind::Plain),
-        entry_point: state.entry_point.is_some(),
-        actions: state.actions.into_iter().filter_map(|action| action.action).collect(),
-        on: state.on.iter().filter_map(|transition| transition.event.zip(find(&transition.to))).collect(),
-        outcome: state.outcome.map_or(Outcome::Success, |(outcome, _)| outcome),
+    let calls = draft.calls.into_iter().map(|call| CallHandler {
+        name: call.name.name,
+        actions: lay_out(call.actions),
+        answer: call.answer,
+    });
+    let states = draft.states.into_iter().map(|state| {
+        let (mut on, mut calls) = (Vec::new(), Vec::new());
+        for transition in &state.on {
+            match (transition.event, &transition.call, find(&transition.to)) {
+                (_, Some(call), Some(to)) => calls.push((call.clone(), to)),
+                (Some(event), None, Some(to)) => on.push((event, to)),
+                _ => {}
+            }
+        }
+        State {
+            name: state.name.name,
+            kind: state.kind.unwrap_or(StateKind::Plain),
+            entry_point: state.entry_point.is_some(),
+            actions: lay_out(state.actions),
+            on,
+            calls,
+            poll: state.poll,
+            retry_failed_only: state.retry_failed_only.is_some(),
+            outcome: state.outcome.map_or(Outcome::Success, |(outcome, _)| outcome),
+        }
     });
     let (params_schema, params_validator) = head.params.unzip();
     Scenario {
         name: head.name,
+        kind: head.kind,
         description: head.description,
         params_schema,
         params_validator,
@@ -217,6 +261,8 @@ fn scenario(head: Head, draft: Draft, bounds: &Bounds) -> Scenario {
         targets,
         retention: head.retention,
         timeouts: head.timeouts,
+        calls: calls.collect(),
+        mask: head.mask,
     }
 }
 

@@ -9,14 +9,27 @@
 //! The stage never does I/O and never reads a clock: `now` and `dice` are arguments.
 
 mod call;
+mod course;
 mod end;
+mod need;
+mod outside;
 mod perform;
+mod render;
 mod snapshot;
+mod task;
+mod wait;
 
-pub use call::{Answer, HttpBody, HttpCall, HttpFailure, Need, Publication, Response};
 pub use end::{LogLine, StageEnd, Then, Transition};
-pub use snapshot::{OpenRequest, Snapshot, SnapshotError};
+pub use need::{
+    Answer, ChildOrder, HttpBody, HttpCall, HttpFailure, Need, Publication, Response, Task, TaskTerms,
+};
+pub use outside::{CALL_REFUSED, CallAnswer, OutsideCall};
+pub use snapshot::{
+    Asked, Awaiting, EntryPoint, HandledCall, OpenRequest, Polling, Rest, Snapshot, SnapshotError,
+};
+pub use task::{ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT};
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,9 +37,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::script::Scripting;
-use super::value::Context;
-use super::{Bounds, Event, Outcome, Scenario, State, StateId, StateKind};
-use crate::id::spelled;
+use super::value::{Context, Secrets};
+use super::{Bounds, Scenario, StateId};
+use crate::id::{RequestId, spelled};
 use crate::order::{Mode, OrderError, ScenarioStatus, Status};
 use crate::retry::ErrorPolicy;
 
@@ -60,8 +73,12 @@ pub struct Settings {
     pub errors: ErrorPolicy,
     /// Named constants, `config.…`.
     pub constants: Arc<Value>,
+    /// What `${secret.NAME}` reads.
+    pub secrets: Arc<dyn Secrets>,
     /// What callback URLs begin with, without a slash at the end.
     pub callback_base: String,
+    /// The engine's own virtual host at the broker.
+    pub vhost: String,
     /// Longest synchronous part of a sequential order's stage (ORD-12).
     pub max_sync_duration: Duration,
     /// Longest time a sequential order may hold its queue in retries (ORD-12).
@@ -83,6 +100,10 @@ pub enum Wake {
     Callback,
     /// A retry is due.
     Retry,
+    /// The next attempt of a polling is due.
+    Poll,
+    /// A call from outside came while the order rested.
+    Call,
 }
 
 spelled!(Wake {
@@ -90,7 +111,41 @@ spelled!(Wake {
     Timer => "timer",
     Callback => "callback",
     Retry => "retry",
+    Poll => "poll",
+    Call => "call",
 });
+
+/// An answer to an asynchronous request, as it was received.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Callback {
+    /// Name of the request that it answers.
+    pub name: String,
+    /// What scenarios see: `body`, `headers`, `stepStatus`, `receivedAt`.
+    pub value: Value,
+    /// The body as text, for the rules.
+    pub body: String,
+    /// Status of the called system's step.
+    pub step_status: Option<String>,
+}
+
+/// What an order brings along to a stage.
+#[derive(Debug)]
+pub struct Input {
+    /// Parameters.
+    pub params: Arc<Value>,
+    /// The last answer to each request, by its name.
+    pub callbacks: Vec<Callback>,
+    /// Calls from outside that wait for it, in the order of arrival.
+    pub calls: Vec<OutsideCall>,
+    /// Where it rests.
+    pub snapshot: Snapshot,
+    /// Why the stage runs.
+    pub wake: Wake,
+    /// Since when it could have run.
+    pub due_at: Timestamp,
+    /// A random number in `0.0..1.0`, for the jitter of what fails without asking anybody.
+    pub dice: f64,
+}
 
 /// What the machine waits for.
 #[derive(Debug)]
@@ -99,11 +154,22 @@ enum Pending {
     Registration {
         name: String,
     },
+    /// The pass of a hand-out.
+    Task,
     /// The URL as it was called: rendered again after the answer, it might be another.
     Http {
         url: String,
     },
+    /// The steps that were made, each with its URL.
+    Parallel {
+        made: Vec<(usize, String)>,
+    },
     Publication,
+    /// A task, on its way into the queue of its actor.
+    Queueing,
+    Order {
+        request: Option<RequestId>,
+    },
 }
 
 /// The machine.
@@ -118,6 +184,13 @@ pub struct Stage {
     started_at: Timestamp,
     /// When the order was due; the retry cycle counts what lies between it and the start.
     due_at: Timestamp,
+    dice: f64,
+    /// The callbacks as they were received.
+    received: Vec<Callback>,
+    /// Calls that wait.
+    calls: VecDeque<OutsideCall>,
+    /// Set as long as the order has not left the suspension that it was woken from.
+    resting: Option<Wake>,
     pending: Pending,
     end: end::Builder,
     /// Until when the sleeping or waiting state that was just entered rests.
@@ -129,37 +202,39 @@ impl Stage {
     ///
     /// # Errors
     /// The snapshot names a state that this version of the scenario does not have.
-    #[allow(clippy::too_many_arguments, reason = "each is a different thing the order brings along")]
     pub fn resume(
         scenario: Arc<Scenario>,
         settings: Arc<Settings>,
         facts: Facts,
-        params: Arc<Value>,
-        callbacks: serde_json::Map<String, Value>,
-        snapshot: Snapshot,
-        wake: Wake,
-        due_at: Timestamp,
+        input: Input,
         now: Timestamp,
     ) -> Result<Self, SnapshotError> {
+        let Input { params, callbacks, calls, snapshot, wake, due_at, dice } = input;
         let state = match &snapshot.state {
             None => scenario.initial,
             Some(name) => scenario
                 .state_named(name)
                 .ok_or_else(|| SnapshotError(format!("the scenario has no state `{name}`")))?,
         };
+        let shown = callbacks.iter().filter(|callback| !task::is_task(&callback.name));
+        let call = snapshot.call.as_ref().map(|call| json!({"name": call.name, "body": call.body}));
         let context = Context {
             params,
             vars: snapshot.vars.clone(),
             response: snapshot.response.clone(),
             responses: snapshot.responses.clone(),
-            callbacks,
+            callbacks: shown.map(|callback| (callback.name.clone(), callback.value.clone())).collect(),
             order: Arc::new(order_value(&facts, &scenario)),
             config: settings.constants.clone(),
             now,
             request: None,
+            call,
+            secrets: settings.secrets.clone(),
         };
+        let suspended = snapshot.rest.is_some() || scenario.state(state).is_rest();
         let mut stage = Self {
             end: end::Builder::new(&snapshot),
+            resting: (snapshot.visit > 0 && suspended).then_some(wake),
             scenario,
             settings,
             facts,
@@ -168,6 +243,9 @@ impl Stage {
             state,
             started_at: now,
             due_at,
+            dice,
+            received: callbacks,
+            calls: calls.into(),
             pending: Pending::Nothing,
             rest_until: None,
         };
@@ -175,7 +253,6 @@ impl Stage {
         if stage.cursor.visit == 0 {
             stage.enter(state);
         }
-        stage.wake(wake, now);
         Ok(stage)
     }
 
@@ -186,27 +263,16 @@ impl Stage {
             if self.end.is_over() {
                 return Need::Done(Box::new(self.finished()));
             }
-            let scenario = self.scenario.clone();
-            let state = scenario.state(self.state);
-            match state.kind {
-                StateKind::Terminal => self.arrive(state),
-                StateKind::Sleeping => {
-                    let until = self.rest_until.take().unwrap_or(now);
-                    self.end.over(Then::Sleep { until });
-                }
-                StateKind::Waiting => {
-                    let until = self.rest_until.take().unwrap_or(now);
-                    let requests = self.cursor.requests.iter().map(|request| request.id).collect();
-                    self.end.over(Then::Wait { until, requests });
-                }
-                StateKind::Plain => match state.actions.get(self.cursor.action) {
-                    None => self.raise(Event::Success, now),
-                    Some(action) => {
-                        if let Some(need) = self.perform(action, now) {
-                            return need;
-                        }
-                    }
-                },
+            let need = if self.cursor.call.is_some() {
+                self.handle_call(now)
+            } else if let Some(wake) = self.resting {
+                // Calls come before timers (SCN-9).
+                if self.begin_call(now) { None } else { self.leave_rest(wake, now) }
+            } else {
+                self.go_on(now)
+            };
+            if let Some(need) = need {
+                return need;
             }
         }
     }
@@ -216,20 +282,38 @@ impl Stage {
         self.context.now = now;
         match (std::mem::replace(&mut self.pending, Pending::Nothing), answer) {
             (Pending::Registration { name }, Answer::Registered(id)) => {
-                self.cursor.requests.retain(|request| request.id != id);
-                self.cursor.requests.push(OpenRequest { name, id });
+                self.note_request(name, id);
                 let scenario = self.scenario.clone();
-                let action = scenario.state(self.state).actions.get(self.cursor.action)?;
+                let action = self.present(&scenario)?;
                 return self.send(action, Some(id), now);
             }
-            (Pending::Http { url }, Answer::Response(response)) => {
-                self.take_response(&url, &response, now, dice);
+            (Pending::Task, Answer::Registered(pass)) => {
+                let need = self.queue_task(pass, now);
+                if need.is_some() {
+                    self.pending = Pending::Queueing;
+                }
+                return need;
             }
-            (Pending::Http { url }, Answer::Failed(failure)) => self.take_failure(&url, &failure, now, dice),
+            (Pending::Http { url }, Answer::Response(response)) => {
+                self.take_answer(&url, Ok(&response), now, dice);
+            }
+            (Pending::Http { url }, Answer::Failed(failure)) => {
+                self.take_answer(&url, Err(&failure), now, dice);
+            }
+            (Pending::Parallel { made }, Answer::Parallel(outcomes)) if made.len() == outcomes.len() => {
+                self.take_parallel(&made, &outcomes, now, dice);
+            }
             (Pending::Publication, Answer::Published) => self.advance(),
-            (Pending::Publication, Answer::Unpublished(message)) => {
+            (Pending::Queueing, Answer::Published) => self.await_task(now),
+            (Pending::Publication | Pending::Queueing, Answer::Unpublished(message)) => {
+                self.cursor.awaiting = None;
                 let error = OrderError { class: Some("amqp.unroutable".into()), message };
                 self.fail_action(error, now);
+            }
+            (Pending::Order { request }, Answer::OrderStarted) => self.order_started(request, now),
+            (Pending::Order { request }, Answer::OrderRefused(message)) => {
+                self.cursor.requests.retain(|open| Some(open.id) != request);
+                self.fail_action(OrderError { class: Some(ORDER_REFUSED.into()), message }, now);
             }
             // An answer to a question that was not asked ends the order visibly, never silently.
             (_, answer) => self.end.over(Then::End {
@@ -260,81 +344,22 @@ impl Stage {
         &self.scenario.state(self.state).name
     }
 
-    fn wake(&mut self, wake: Wake, now: Timestamp) {
-        let kind = self.scenario.state(self.state).kind;
-        match (kind, wake) {
-            (StateKind::Sleeping, _) => self.raise(Event::Timeout, now),
-            (StateKind::Waiting, Wake::Callback) => self.leave_wait(Event::Callback, now),
-            (StateKind::Waiting, _) => self.leave_wait(Event::Timeout, now),
-            (StateKind::Plain | StateKind::Terminal, _) => {}
-        }
-    }
-
-    fn leave_wait(&mut self, event: Event, now: Timestamp) {
-        self.cursor.requests.clear();
-        self.raise(event, now);
-    }
-
-    fn enter(&mut self, state: StateId) {
-        self.state = state;
-        self.cursor.visit += 1;
-        self.cursor.action = 0;
-        let state = self.scenario.state(state);
-        self.cursor.state = Some(state.name.clone());
-        if state.entry_point {
-            self.end.entry_point(&state.name);
-        }
-    }
-
-    fn raise(&mut self, event: Event, now: Timestamp) {
-        let from = self.scenario.state(self.state);
-        let Some(to) = from.target_of(event) else {
-            let message = format!("state `{}` has no transition for event `{event}`", from.name);
-            self.end.over(Then::End {
-                status: Status::Fail,
-                scenario_status: ScenarioStatus::Failed,
-                error: Some(OrderError { class: Some("scenario.incomplete".into()), message }),
-            });
-            return;
-        };
-        self.cursor.cycle = None;
-        self.cursor.retrying_since = None;
-        let to_name = self.scenario.state(to).name.clone();
-        self.end.transition(&from.name, event, &to_name, now);
-        if self.end.transitions() > self.settings.bounds.max_transitions_per_stage {
-            let bound = self.settings.bounds.max_transitions_per_stage;
-            self.end.over(Then::End {
-                status: Status::Fail,
-                scenario_status: ScenarioStatus::Failed,
-                error: Some(OrderError {
-                    class: Some("scenario.loop".into()),
-                    message: format!("more than {bound} transitions without a suspension"),
-                }),
-            });
-            return;
-        }
-        self.enter(to);
-    }
-
-    fn arrive(&mut self, state: &State) {
-        let target = self.scenario.targets.contains(&self.state);
-        let (status, error) = match state.outcome {
-            Outcome::Success => (Status::Success, None),
-            Outcome::Fail => (Status::Fail, self.end.last_error()),
-        };
-        let scenario_status = if target { ScenarioStatus::Target } else { ScenarioStatus::Failed };
-        self.end.over(Then::End { status, scenario_status, error });
-    }
-
-    fn finished(&self) -> StageEnd {
+    fn finished(&mut self) -> StageEnd {
+        self.answer_mover();
         let mut cursor = self.cursor.clone();
         cursor.vars.clone_from(&self.context.vars);
-        let keep_responses = self.end.retries();
-        cursor.response = self.context.response.clone().filter(|_| keep_responses);
-        cursor.responses =
-            if keep_responses { self.context.responses.clone() } else { serde_json::Map::new() };
+        // Where the same state goes on, it sees the answers that it had.
+        let goes_on = self.end.retries() || cursor.awaiting.is_some();
+        let handling = cursor.call.is_some();
+        cursor.response = self.context.response.clone().filter(|_| goes_on);
+        cursor.responses = if goes_on { self.context.responses.clone() } else { serde_json::Map::new() };
+        // The repeat of a call is not what the order itself rests for.
+        if !handling {
+            cursor.rest = self.end.rest();
+        }
         let on_target = self.scenario.distance_to_target(self.state);
-        self.end.build(cursor, self.step().to_owned(), on_target, self.started_at)
+        let step = self.step().to_owned();
+        self.end.build(cursor, step, on_target, self.started_at)
     }
 }
 

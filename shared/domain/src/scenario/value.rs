@@ -4,99 +4,19 @@
 //! A string that is one `${…}` keeps the type of its value.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
-use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+pub use super::context::{Context, NoSecrets, SECRET_MISSING, Secrets};
 use super::script::{Code, CompileError, ROOTS, RunError, Scripting};
-
-/// Everything that expressions and scripts can name.
-#[derive(Clone, Debug)]
-pub struct Context {
-    /// The order's parameters.
-    pub params: Arc<Value>,
-    /// Set by `save` and scripts; survives suspension.
-    pub vars: Map<String, Value>,
-    /// The answer to the last `http` action.
-    pub response: Option<Value>,
-    /// Answers to `http` actions that bear a name.
-    pub responses: Map<String, Value>,
-    /// Callbacks by the name of their request.
-    pub callbacks: Map<String, Value>,
-    /// What is known of the order: id, transactionId, attempt, …
-    pub order: Arc<Value>,
-    /// Named constants of the deployment.
-    pub config: Arc<Value>,
-    /// The time of this turn, by the database's clock.
-    pub now: Timestamp,
-    /// The request that the present action registers: `id` and `url`.
-    pub request: Option<Value>,
-}
-
-impl Default for Context {
-    fn default() -> Self {
-        let empty = Arc::new(Value::Object(Map::new()));
-        Self {
-            params: empty.clone(),
-            vars: Map::new(),
-            response: None,
-            responses: Map::new(),
-            callbacks: Map::new(),
-            order: empty.clone(),
-            config: empty,
-            now: Timestamp::UNIX_EPOCH,
-            request: None,
-        }
-    }
-}
-
-impl Context {
-    /// The whole value under one of [`ROOTS`]; `None` where there is none yet.
-    #[must_use]
-    pub fn root(&self, name: &str) -> Option<Cow<'_, Value>> {
-        match name {
-            "params" => Some(Cow::Borrowed(&self.params)),
-            "vars" => Some(Cow::Owned(Value::Object(self.vars.clone()))),
-            "response" => self.response.as_ref().map(Cow::Borrowed),
-            "responses" => Some(Cow::Owned(Value::Object(self.responses.clone()))),
-            "callbacks" => Some(Cow::Owned(Value::Object(self.callbacks.clone()))),
-            "order" => Some(Cow::Borrowed(&self.order)),
-            "config" => Some(Cow::Borrowed(&self.config)),
-            "now" => Some(Cow::Owned(Value::String(self.now.to_string()))),
-            "request" => self.request.as_ref().map(Cow::Borrowed),
-            _ => None,
-        }
-    }
-
-    /// The value at a plain path, without copying the root it stands in.
-    fn at(&self, path: &[String]) -> Option<Cow<'_, Value>> {
-        let (root, rest) = path.split_first()?;
-        let map = match root.as_str() {
-            "vars" => Some(&self.vars),
-            "responses" => Some(&self.responses),
-            "callbacks" => Some(&self.callbacks),
-            _ => None,
-        };
-        let (start, rest) = match (map, rest.split_first()) {
-            (Some(map), Some((key, rest))) => (Cow::Borrowed(map.get(key)?), rest),
-            _ => (self.root(root)?, rest),
-        };
-        match start {
-            Cow::Borrowed(value) => {
-                rest.iter().try_fold(value, |value, key| value.get(key)).map(Cow::Borrowed)
-            }
-            Cow::Owned(value) if rest.is_empty() => Some(Cow::Owned(value)),
-            Cow::Owned(_) => None,
-        }
-    }
-}
 
 /// One `${…}`.
 #[derive(Debug)]
 pub enum Expression {
     /// A root and keys: `params.address.city`.
     Path(Vec<String>),
+    /// A secret, read anew each time.
+    Secret(String),
     /// Anything else, in the script language.
     Code(Code),
 }
@@ -108,6 +28,12 @@ impl Expression {
             key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
                 && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         };
+        if let [root, name] = path.as_slice()
+            && root == "secret"
+            && is_secret_name(name)
+        {
+            return Ok(Self::Secret(name.clone()));
+        }
         if path.iter().all(plain) {
             if let Some(root) = path.first().filter(|root| !ROOTS.contains(&root.as_str()))
                 && path.len() > 1
@@ -131,6 +57,10 @@ impl Expression {
                 .at(path)
                 .map(Cow::into_owned)
                 .ok_or_else(|| RunError::new(format!("there is no `{}`", path.join(".")))),
+            Self::Secret(name) => context.secrets.secret(name).map(Value::String).ok_or_else(|| RunError {
+                class: SECRET_MISSING,
+                message: format!("the deployment has no secret `{name}`"),
+            }),
             Self::Code(code) => scripting.evaluate(code, context),
         }
     }
@@ -139,6 +69,13 @@ impl Expression {
     fn is_trusted(&self) -> bool {
         matches!(self, Self::Path(path) if path[0] == "config" || path[0] == "request")
     }
+}
+
+/// Names of secrets are names of files and of environment variables, too.
+fn is_secret_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+        && name.len() <= 64
 }
 
 /// A YAML value with `${…}` inside.
@@ -261,6 +198,30 @@ impl Template {
         }
     }
 
+    /// Adds the names of the secrets that it reads.
+    pub fn collect_secrets(&self, names: &mut Vec<String>) {
+        let mut add = |expression: &Expression| {
+            if let Expression::Secret(name) = expression
+                && !names.contains(name)
+            {
+                names.push(name.clone());
+            }
+        };
+        match self {
+            Self::Constant(_) => {}
+            Self::Expression(expression) => add(expression),
+            Self::Text(pieces) => {
+                for piece in pieces {
+                    if let Piece::Expression(expression) = piece {
+                        add(expression);
+                    }
+                }
+            }
+            Self::List(items) => items.iter().for_each(|item| item.collect_secrets(names)),
+            Self::Map(members) => members.iter().for_each(|(_, value)| value.collect_secrets(names)),
+        }
+    }
+
     /// The text, where the template has no `${…}`.
     #[must_use]
     pub fn constant_text(&self) -> Option<&str> {
@@ -348,6 +309,8 @@ fn located(message: &str, text: &str, offset: usize) -> CompileError {
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::super::script::Limits;
+    use std::sync::Arc;
+
     use super::*;
     use serde_json::json;
 

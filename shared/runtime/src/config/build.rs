@@ -68,6 +68,7 @@ impl Builder {
             resource_control: self.resource_control(),
             notify: self.notify(&broker.prefix),
             reply: self.allow_list("reply.allow", &broker.prefix, String::new(), reply_queues),
+            secrets_folder: self.optional_text("secrets.folder").map(Into::into),
             constants: self.constants(),
             broker,
         }

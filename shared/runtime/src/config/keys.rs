@@ -166,6 +166,8 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("notify.retry.max", Duration, "5m", Live, "Longest wait before a notification is sent again."),
     key("reply.allow", Tree("a list of `exchange`, `key`, `queue` patterns"), "~", Live, "Where receipts may go besides direct reply-to, with `*` in names; left out: queues `<broker.prefix>.reply.*`."),
 
+    key("secrets.folder", OptionalText, "~", Restart, "Folder whose files hold the secrets that scenarios name as `secret.NAME`, a file for each; left out, or without the file: the environment variable `PAGURUS_SECRET_NAME`."),
+
     key("config", Tree("a mapping of names and values"), "{}", Live, "Named constants and secrets that scenarios read as `config.NAME`; never logged."),
 
     key("access.mode", Later { now: &["public"], later: &["ldap", "oidc"] }, "public", Restart, "Who may use the API and the control centre."),

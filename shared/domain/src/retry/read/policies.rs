@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::Reader;
+use super::{Reader, may_be_mapping};
 use crate::document::{Fault, Key, Node};
-use crate::retry::Policy;
 use crate::retry::mask::Glob;
 use crate::retry::policy::conflict;
+use crate::retry::{ErrorClass, Policy};
 
 /// Steeper growth reaches any longest interval within a few attempts.
 const MAX_MULTIPLIER: f64 = 1000.0;
@@ -58,7 +58,8 @@ fn policy(reader: &mut Reader, key: &Key, node: &Node, pointer: &str) -> Policy 
         match key.name.as_str() {
             "error_classes" => {
                 for (item, at) in reader.filled_list(value, &at) {
-                    policy.classes.extend(reader.text(item, &at).map(Glob::new));
+                    let class = reader.text(item, &at).map(ErrorClass::from);
+                    policy.classes.extend(class.map(|class| Glob::new(class.as_str())));
                 }
             }
             "scenarios" => policy.scenarios = scenarios(reader, value, &at),
@@ -66,17 +67,25 @@ fn policy(reader: &mut Reader, key: &Key, node: &Node, pointer: &str) -> Policy 
         }
     }
     if node.get("error_classes").is_none() {
-        let message = "the policy has no `error_classes`";
-        reader.faults.push(Fault::placed(Some(key.at), pointer, message));
+        let fault = Fault::placed(Some(key.at), pointer, "the policy has no `error_classes`");
+        reader
+            .faults
+            .push(fault.hint("name the classes that it retries: `error_classes: [shop.unavailable]`"));
     }
     policy
 }
 
 fn scenarios(reader: &mut Reader, node: &Node, pointer: &str) -> Vec<Glob> {
     let mut masks = Vec::new();
+    let hint = "write `{name: change-tariff}`, with `*` for any letters";
     for (item, at) in reader.filled_list(node, pointer) {
-        if item.as_map().is_some() && item.get("name").is_none() {
-            reader.fault(item, &at, "the scenario has no `name`");
+        if !may_be_mapping(item) {
+            let message = format!("expected a mapping, found {}", item.kind());
+            reader.fault_with_hint(item, &at, message, hint);
+            continue;
+        }
+        if item.get("name").is_none() {
+            reader.fault_with_hint(item, &at, "the scenario has no `name`".to_owned(), hint);
         }
         for (_, value, at) in reader.mapping(item, &at, &["name"]) {
             masks.extend(reader.text(value, &at).map(Glob::new));
@@ -112,6 +121,7 @@ fn parameters(reader: &mut Reader, node: &Node, pointer: &str, policy: &mut Poli
         // A longer first wait without a cap of its own is meant as it stands.
         policy.max_interval = policy.max_interval.max(policy.initial_interval);
     } else if policy.initial_interval > policy.max_interval {
-        reader.fault(node, pointer, "`initial_interval` is longer than `max_interval`");
+        let message = "`initial_interval` is longer than `max_interval`".to_owned();
+        reader.fault_with_hint(node, pointer, message, "make `max_interval` the longest wait that you want");
     }
 }

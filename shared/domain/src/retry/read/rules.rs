@@ -1,6 +1,6 @@
 //! Reads the rules of classification: `sync.classification.rules`.
 
-use super::Reader;
+use super::{Reader, may_be_mapping};
 use crate::document::{Fault, Node};
 use crate::retry::ErrorClass;
 use crate::retry::classify::{Alternatives, Class, ExceptionCondition, Request, ResponseCondition, Rule};
@@ -13,21 +13,16 @@ pub(super) fn rules(reader: &mut Reader, node: &Node, pointer: &str) -> Vec<Rule
     let mut rules: Vec<Rule> = Vec::new();
     for (key, value, at) in reader.named(node, pointer) {
         let mut rule = Rule { name: key.name.clone(), requests: Vec::new(), classes: Vec::new() };
-        let entries = reader.mapping(value, &at, &["requests", "classes"]);
-        for name in ["requests", "classes"] {
-            if !entries.iter().any(|(key, _, _)| key.name == name) {
-                let message = format!("the rule has no `{name}`");
-                reader.faults.push(Fault::placed(Some(key.at), &at, message));
-            }
-        }
-        for (key, value, at) in &entries {
-            if key.name == "classes" {
-                rule.classes = classes(reader, value, at);
-            }
-        }
-        for (key, value, at) in &entries {
-            if key.name == "requests" {
-                rule.requests = requests(reader, value, at, &rule, &rules);
+        // Classes first: they tell whether the masks may have `**`.
+        for (part, value, at) in reader.parts(key, value, &at, &["classes", "requests"]) {
+            if part.name == "classes" {
+                rule.classes = classes(reader, value, &at);
+            } else if value.as_map().is_some() {
+                let message = "expected a list, found a mapping".to_owned();
+                reader.fault_with_hint(value, &at, message, "write `requests: [{path: /a}]`");
+            } else {
+                let taken = rules.iter().map(|other| (other.name.as_str(), other.requests.as_slice()));
+                rule.requests = requests(reader, value, &at, rule.takes_success(), taken);
             }
         }
         rules.push(rule);
@@ -35,12 +30,14 @@ pub(super) fn rules(reader: &mut Reader, node: &Node, pointer: &str) -> Vec<Rule
     rules
 }
 
-fn requests(reader: &mut Reader, node: &Node, pointer: &str, rule: &Rule, before: &[Rule]) -> Vec<Request> {
-    let takes_success = rule
-        .classes
-        .iter()
-        .flat_map(|class| &class.responses)
-        .any(|condition| condition.status_codes.iter().any(|code| (200..300).contains(code)));
+/// Masks of HTTP requests. `taken` are the rules before, each with its masks.
+pub(super) fn requests<'r>(
+    reader: &mut Reader,
+    node: &Node,
+    pointer: &str,
+    takes_success: bool,
+    taken: impl Iterator<Item = (&'r str, &'r [Request])> + Clone,
+) -> Vec<Request> {
     let mut requests = Vec::new();
     for (item, at) in reader.filled_list(node, pointer) {
         let Some(request) = request(reader, item, &at) else {
@@ -54,11 +51,11 @@ fn requests(reader: &mut Reader, node: &Node, pointer: &str, rule: &Rule, before
                 "name the path, with `*` for single segments",
             );
         }
-        if let Some(other) = before.iter().find(|other| other.requests.contains(&request)) {
+        if let Some((other, _)) = taken.clone().find(|(_, others)| others.contains(&request)) {
             reader.fault_with_hint(
                 item,
                 &at,
-                format!("the rule `{}` takes the same requests", other.name),
+                format!("the rule `{other}` takes the same requests"),
                 "make one of the two masks more specific",
             );
         }
@@ -68,6 +65,16 @@ fn requests(reader: &mut Reader, node: &Node, pointer: &str, rule: &Rule, before
 }
 
 fn request(reader: &mut Reader, node: &Node, pointer: &str) -> Option<Request> {
+    if node.as_str().is_some() {
+        let message = "expected a mapping, found a text".to_owned();
+        reader.fault_with_hint(
+            node,
+            pointer,
+            message,
+            "write `{path: /a}`, with `host` and `method` if they matter",
+        );
+        return None;
+    }
     let (mut path, mut host, mut method) = (None, None, None);
     for (key, value, at) in reader.mapping(node, pointer, &["path", "host", "method"]) {
         let Some(text) = reader.text(value, &at) else {
@@ -85,8 +92,9 @@ fn request(reader: &mut Reader, node: &Node, pointer: &str) -> Option<Request> {
             _ => method = Some(text.to_ascii_uppercase()),
         }
     }
-    if path.is_none() && node.as_map().is_some() && node.get("path").is_none() {
-        reader.fault(node, pointer, "the request has no `path`");
+    if path.is_none() && may_be_mapping(node) && node.get("path").is_none() {
+        let message = "the request has no `path`".to_owned();
+        reader.fault_with_hint(node, pointer, message, "write `path: \"/**\"` for every path");
     }
     Some(Request { path: path?, host, method })
 }
@@ -98,8 +106,9 @@ fn classes(reader: &mut Reader, node: &Node, pointer: &str) -> Vec<Class> {
         let mut class = Class { class, responses: Vec::new(), exceptions: Vec::new() };
         let entries = reader.mapping(value, &at, &["responses", "exceptions"]);
         if entries.is_empty() {
-            let message = "the class has neither `responses` nor `exceptions`";
-            reader.faults.push(Fault::placed(Some(key.at), &at, message));
+            let fault =
+                Fault::placed(Some(key.at), &at, "the class has neither `responses` nor `exceptions`");
+            reader.faults.push(fault.hint("say what it takes: `responses: [{status_codes: [503]}]`"));
         }
         for (key, value, at) in entries {
             if key.name == "responses" {
@@ -129,8 +138,9 @@ fn response(reader: &mut Reader, node: &Node, pointer: &str) -> Option<ResponseC
             condition.status_codes.extend(status_code(reader, item, &at));
         }
     }
-    if node.as_map().is_some() && node.get("status_codes").is_none() {
-        reader.fault(node, pointer, "the condition has no `status_codes`");
+    if may_be_mapping(node) && node.get("status_codes").is_none() {
+        let message = "the condition has no `status_codes`".to_owned();
+        reader.fault_with_hint(node, pointer, message, "write `status_codes: [500, 503]`");
         return None;
     }
     Some(condition)
@@ -141,11 +151,14 @@ fn status_code(reader: &mut Reader, node: &Node, pointer: &str) -> Option<u16> {
     match code {
         Some(code @ (200..300 | 400..600)) => Some(code),
         Some(code @ (100..200 | 300..400)) => {
-            reader.fault(node, pointer, format!("{code} always counts as success (1xx and 3xx do)"));
+            let message = format!("{code} always counts as success (1xx and 3xx do)");
+            reader.fault_with_hint(node, pointer, message, "leave it out");
             None
         }
         _ => {
-            reader.fault(node, pointer, "expected an HTTP status from 200 to 599");
+            let found = code.map_or_else(|| node.kind().to_owned(), |code| code.to_string());
+            let message = format!("expected an HTTP status from 200 to 599, found {found}");
+            reader.fault_with_hint(node, pointer, message, "write it like `503`");
             None
         }
     }
@@ -157,9 +170,10 @@ fn exception(reader: &mut Reader, node: &Node, pointer: &str) -> Option<Exceptio
     }
     let mut condition = ExceptionCondition { name_keyword: None, message_keywords: Alternatives::default() };
     let entries = reader.mapping(node, pointer, &["name_keyword", "message_keywords"]);
-    if entries.is_empty() && node.as_map().is_some() {
-        let message = "the condition has neither `name_keyword` nor `message_keywords`";
-        reader.fault(node, pointer, message);
+    if entries.is_empty() && may_be_mapping(node) {
+        let message = "the condition has neither `name_keyword` nor `message_keywords`".to_owned();
+        let hint = "write `name_keyword: Exception` for every failure without an answer";
+        reader.fault_with_hint(node, pointer, message, hint);
         return None;
     }
     for (key, value, at) in entries {
@@ -184,7 +198,7 @@ fn refuse_any_exception(reader: &mut Reader, node: &Node, pointer: &str) -> Opti
 }
 
 /// Lists of substrings: one list must hold, and of it every substring.
-fn alternatives(reader: &mut Reader, node: &Node, pointer: &str) -> Alternatives {
+pub(super) fn alternatives(reader: &mut Reader, node: &Node, pointer: &str) -> Alternatives {
     let mut alternatives = Vec::new();
     for (item, at) in reader.filled_list(node, pointer) {
         if item.as_str().is_some() {

@@ -1,6 +1,7 @@
 //! Policies and cycles: ERR-8 to ERR-11.
 
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
 
@@ -77,14 +78,14 @@ fn dsp_9_names_have_1_to_64_characters() {
     assert!(faults(&policies(&[("''", "c", "")]))[0].contains("1 to 64 characters"));
 }
 
-const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
+pub(super) const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
 /// A moment so many seconds after [`NOW`].
-fn at(seconds: i64) -> Timestamp {
+pub(super) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(NOW.as_second() + seconds).unwrap()
 }
 
-fn failure<'a>(class: &'a ErrorClass) -> Failure<'a> {
+pub(super) fn failure<'a>(class: &'a ErrorClass) -> Failure<'a> {
     Failure {
         scenario: "change-tariff",
         class: Some(class),
@@ -93,6 +94,7 @@ fn failure<'a>(class: &'a ErrorClass) -> Failure<'a> {
         max_acquisition: Duration::from_secs(3600),
         due_at: None,
         started_at: None,
+        latest: None,
     }
 }
 
@@ -215,7 +217,48 @@ fn err_11_a_cycle_survives_being_stored() {
     assert_eq!(Cycle::from_value(&json!({"class": "c"})), None);
 }
 
+#[test]
+fn err_14_a_cycle_shows_how_far_it_may_go() {
+    let class = ErrorClass::from("c");
+    let errors = steady("max_attempts: 6, max_duration: 1h");
+    let (_, cycle) = next(&errors, &failure(&class), None, NOW).unwrap();
+    assert_eq!(errors.standing("s", &cycle), Standing { max_attempts: Some(6), ends_at: at(3600) });
+    // The policy is gone, and the general limit alone is left.
+    let stranger = Cycle { class: ErrorClass::from("x"), ..cycle.clone() };
+    assert_eq!(errors.standing("s", &stranger), Standing { max_attempts: None, ends_at: at(7200) });
+    assert_eq!(errors.async_standing("s", &cycle).ends_at, at(24 * 3600));
+}
+
 proptest! {
+    /// What is shown is what is judged: an attempt begins until the end that a cycle shows, and none after it.
+    #[test]
+    fn err_14_no_attempt_begins_after_the_end_that_is_shown(
+        begun in 0_i64..8000,
+        waited in 0_u64..4000,
+        attempts in 0_u32..8,
+        bound in prop::sample::select(vec!["", ", max_duration: 1h", ", max_duration: 9h"]),
+        running in any::<bool>(),
+    ) {
+        let class = ErrorClass::from("c");
+        let mut errors = steady(&format!("max_attempts: 99{bound}"));
+        if running {
+            errors = errors.with_duration_control(DurationControl::RunAndSuspending);
+        }
+        let cycle = Cycle {
+            class: class.clone(),
+            policy: "p".into(),
+            number: 1,
+            attempts,
+            started_at: at(-begun),
+            suspended: Duration::from_secs(waited.min(u64::try_from(begun).unwrap_or(0))),
+        };
+        let shown = errors.standing("s", &cycle).ends_at;
+        let wait = Duration::from_secs(60).min(Duration::from_secs(5 << attempts));
+        let due = at(i64::try_from(wait.as_secs()).unwrap_or(0));
+        let verdict = on_failure(&errors, &failure(&class), Some(&cycle), NOW, 0.5);
+        prop_assert_eq!(matches!(verdict, Verdict::RetryAt { .. }), due <= shown);
+    }
+
     #[test]
     fn err_8_intervals_stay_within_their_bounds(
         initial in 1_u64..100_000,

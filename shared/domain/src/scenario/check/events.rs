@@ -1,7 +1,7 @@
 //! Which events can arise in a state, and whether its transitions are just these.
 
 use super::Report;
-use crate::scenario::source::draft::{DraftState, Mark};
+use crate::scenario::source::draft::{DraftAction, DraftCall, DraftState, Mark};
 use crate::scenario::source::reader::quoted;
 use crate::scenario::{Event, StateKind};
 
@@ -16,9 +16,10 @@ pub(super) fn check(state: &DraftState, report: Report<'_>) {
     let Some(kind) = state.kind else {
         return;
     };
-    if kind == StateKind::Plain {
-        check_actions(state, report);
+    if matches!(kind, StateKind::Plain | StateKind::Polling) {
+        check_actions(&state.actions, report);
     }
+    check_polling(state, kind, report);
     if kind == StateKind::Terminal || !state.understood {
         return;
     }
@@ -36,9 +37,13 @@ pub(super) fn check(state: &DraftState, report: Report<'_>) {
         }
     }
     for transition in &state.on {
-        let Some(event) = transition.event else {
+        let Some(event) = transition.event.filter(|event| *event != Event::Call) else {
             continue;
         };
+        // A waiting state may tell a failed answer from a good one; it need not.
+        if (kind, event) == (StateKind::Waiting, Event::Fail) {
+            continue;
+        }
         if !possible.iter().any(|possible| possible.event == event) {
             let fault = transition.mark.fault(format!("the event `{event}` cannot arise in {name}"));
             report(fault.hint(remedy(event, kind)));
@@ -55,46 +60,105 @@ fn possible(state: &DraftState, kind: StateKind) -> Vec<Possible> {
             because(Event::Callback, "the callbacks may come in"),
             because(Event::Timeout, "the callbacks may not come in time"),
         ],
-        StateKind::Plain => {
-            let effects = || state.actions.iter().map(|action| action.effect);
-            let mut all = Vec::new();
-            let ends = effects().find_map(|effect| effect.ends);
-            if ends.is_none() {
-                all.push(because(Event::Success, "its actions may all go through"));
-            } else if effects().any(|effect| effect.succeeds) {
-                all.push(because(Event::Success, "its script calls `success()`"));
-            }
-            if let Some(word) = effects().find_map(|effect| effect.fails) {
-                all.push(because(Event::Fail, &format!("its `{word}` may fail")));
-            }
-            for event in [Event::Wait, Event::Sleep] {
-                if effects().any(|effect| effect.ends == Some(event)) {
-                    all.push(because(event, &format!("it has the action `{event}`")));
-                }
+        StateKind::Plain | StateKind::Polling => {
+            let mut all = of_actions(state);
+            if kind == StateKind::Polling {
+                all.push(because(Event::Timeout, "the time of the polling may be over"));
             }
             all
         }
     }
 }
 
+fn of_actions(state: &DraftState) -> Vec<Possible> {
+    let because = |event, why: &str| Possible { event, why: why.to_owned() };
+    let effects = || state.actions.iter().map(|action| action.effect);
+    let mut all = Vec::new();
+    if effects().all(|effect| effect.ends.is_none()) {
+        all.push(because(Event::Success, "its actions may all go through"));
+    } else if effects().any(|effect| effect.succeeds) {
+        all.push(because(Event::Success, "its script calls `success()`"));
+    }
+    if let Some(word) = effects().find_map(|effect| effect.fails) {
+        all.push(because(Event::Fail, &format!("its `{word}` may fail")));
+    }
+    let rests = [
+        (Event::Wait, effects().any(|effect| effect.waits)),
+        (Event::Sleep, effects().any(|effect| effect.sleeps)),
+    ];
+    for (event, _) in rests.into_iter().filter(|(_, raised)| *raised) {
+        all.push(because(event, &format!("it has the action `{event}`")));
+    }
+    all
+}
+
+/// What only a polling state does, and what it cannot do.
+fn check_polling(state: &DraftState, kind: StateKind, report: Report<'_>) {
+    let polls = state.actions.iter().any(|action| action.effect.polls);
+    if kind != StateKind::Polling {
+        if let Some(action) = state.actions.iter().find(|action| action.effect.polls) {
+            let fault = action.mark.fault("`poll()` is called in a state that does not poll");
+            report(fault.hint("make the state `kind: polling`"));
+        }
+        return;
+    }
+    if !polls && state.understood {
+        let fault = state.name.mark.fault(format!("{} never polls again", quoted(&state.name.name)));
+        report(fault.hint("call `poll()` in a script of it as long as the answer is not there"));
+    }
+    for action in &state.actions {
+        action.each(&mut |action| {
+            let effect = action.effect;
+            let suspends = effect.waits || effect.sleeps || effect.suspends || action.request.is_some();
+            if action.branches.is_empty() && suspends {
+                let fault = action.mark.fault("a polling state asks and is answered at once");
+                report(fault.hint("move what suspends the order to a plain state before or after it"));
+            }
+        });
+    }
+}
+
+/// A call is handled while the order rests, so that nothing in it can rest or move.
+pub(super) fn check_call(call: &DraftCall, report: Report<'_>) {
+    check_actions(&call.actions, report);
+    for action in &call.actions {
+        action.each(&mut |action| {
+            let effect = action.effect;
+            let suspends = effect.waits || effect.sleeps || effect.suspends || action.request.is_some();
+            if action.branches.is_empty() && suspends {
+                let fault = action.mark.fault("the handling of a call must not suspend the order");
+                report(fault.hint("lead to a state that does it: `on: {call:NAME: STATE}`"));
+            }
+            if action.branches.is_empty() && effect.polls {
+                let fault = action.mark.fault("`poll()` is called in a call, which does not poll");
+                report(fault.hint("remove it"));
+            }
+        });
+    }
+}
+
 fn remedy(event: Event, kind: StateKind) -> String {
     match (kind, event) {
         (StateKind::Sleeping, _) => "a sleeping state knows `timeout` only".into(),
-        (StateKind::Waiting, _) => "a waiting state knows `callback` and `timeout`".into(),
+        (StateKind::Waiting, _) => "a waiting state knows `callback`, `timeout` and `fail`".into(),
         (_, Event::Callback | Event::Timeout) => {
             format!("remove it: `{event}` ends the rest of waiting and sleeping states")
         }
         (_, Event::Wait | Event::Sleep) => {
             format!("remove it, or end the actions with `{event}`")
         }
+        (_, Event::Poll | Event::Call | Event::Retry) => "remove it".into(),
         (_, Event::Success) => "remove it: the actions always end the stage before".into(),
         (_, Event::Fail) => "remove it: none of the actions can fail".into(),
     }
 }
 
 /// What stands after the end of the stage never runs.
-fn check_actions(state: &DraftState, report: Report<'_>) {
-    let mut actions = state.actions.iter();
+fn check_actions(actions: &[DraftAction], report: Report<'_>) {
+    for branch in actions.iter().flat_map(|action| &action.branches) {
+        check_actions(&branch.actions, report);
+    }
+    let mut actions = actions.iter();
     let Some(end) = actions.by_ref().find_map(|action| action.effect.ends) else {
         return;
     };

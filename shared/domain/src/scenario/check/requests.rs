@@ -15,10 +15,13 @@ const MAX_TOLD: usize = 100;
 pub(super) fn check(graph: &Graph<'_>, report: Report<'_>) {
     let states = &graph.draft.states;
     let understood = states.iter().all(|state| state.understood);
-    let actions = || states.iter().flat_map(|state| &state.actions);
-    let no_request = actions().all(|action| action.request.is_none() && !may_register(action));
+    let mut all = Vec::new();
+    for action in states.iter().flat_map(|state| &state.actions) {
+        action.each(&mut |action| all.push(action));
+    }
+    let no_request = all.iter().all(|action| action.request.is_none() && !may_register(action));
     if understood && no_request {
-        for wait in actions().filter(|action| action.effect.ends == Some(Event::Wait)) {
+        for wait in all.iter().filter(|action| action.branches.is_empty() && action.effect.waits) {
             let fault = wait.mark.fault("there is nothing to wait for: no action registers a request");
             report(fault.hint("add `request: NAME` to an `http` or `amqp` action before it"));
         }
@@ -49,14 +52,30 @@ fn may_register(action: &DraftAction) -> bool {
 
 /// Follows the stage that begins in a state, as long as all goes well.
 fn check_from(graph: &Graph<'_>, start: usize, double: &mut dyn FnMut(&Named, &Mark)) {
-    let mut registered: BTreeMap<&str, &Mark> = BTreeMap::new();
+    let mut registered = Registered::new();
     let mut visited = vec![false; graph.draft.states.len()];
     let mut at = Some(start);
     // A state that is visited again registers its own requests again: that is a loop with its
     // reasons, and no two actions that got in each other's way.
     while let Some(here) = at.filter(|here| !std::mem::replace(&mut visited[*here], true)) {
         let state = &graph.draft.states[here];
-        for request in state.actions.iter().filter_map(|action| action.request.as_ref()) {
+        follow(&state.actions, &mut registered, double);
+        at = next_in_stage(graph, here, state);
+    }
+}
+
+/// Names of requests with the place of the first of each.
+type Registered<'d> = BTreeMap<&'d str, &'d Mark>;
+
+/// Requests in different branches never meet.
+fn follow<'d>(
+    actions: &'d [DraftAction],
+    registered: &mut Registered<'d>,
+    double: &mut dyn FnMut(&Named, &Mark),
+) {
+    for action in actions {
+        // A child that is awaited where it is started is no request any more by the next wait.
+        if let Some(request) = action.request.as_ref().filter(|_| !action.effect.suspends) {
             match registered.get(request.name.as_str()) {
                 Some(first) => double(request, first),
                 None => {
@@ -64,7 +83,12 @@ fn check_from(graph: &Graph<'_>, start: usize, double: &mut dyn FnMut(&Named, &M
                 }
             }
         }
-        at = next_in_stage(graph, here, state);
+        let before = registered.clone();
+        for branch in &action.branches {
+            let mut of_branch = before.clone();
+            follow(&branch.actions, &mut of_branch, double);
+            registered.extend(of_branch);
+        }
     }
 }
 

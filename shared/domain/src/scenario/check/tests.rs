@@ -67,21 +67,110 @@ fn scn_1_names_and_kinds_have_their_form() {
 }
 
 #[test]
-fn scn_1_what_is_not_carried_out_yet_is_said_so() {
+fn scn_8_polling_states_are_checked() {
+    let ends = "  d: {kind: terminal}\n";
+    let polls = "actions: [{script: 'poll()'}]";
     check(&[
         (
-            "  a: {on: {success: p}}\n  p: {kind: polling, on: {success: d}}\n  d: {kind: terminal}\n",
-            "5:13: `kind: polling` is not available yet in this version",
+            &format!("  a: {{kind: polling, {polls}, on: {{success: d, fail: d, timeout: d}}}}\n{ends}"),
+            "4:3: a polling state does not say how often it polls; add `poll: {delay: 5s",
         ),
         (
-            "  a: {on: {success: d, 'call:x': d}}\n  d: {kind: terminal}\n",
-            "4:24: `call:x` is not available yet in this version",
+            &format!("  a: {{poll: {{interval: 1s, timeout: 1m}}, on: {{success: d}}}}\n{ends}"),
+            "4:7: a plain state does not poll; add `kind: polling`, or remove `poll`",
         ),
         (
-            "  a: {retryFailedOnly: true, on: {success: d}}\n  d: {kind: terminal}\n",
-            "4:7: `retryFailedOnly` is not available yet in this version",
+            &format!(
+                "  a: {{kind: polling, poll: {{interval: 1s, timeout: 1m}}, on: {{success: d, timeout: d}}}}\n{ends}"
+            ),
+            "4:3: `a` never polls again; call `poll()`",
+        ),
+        (
+            &format!(
+                "  a: {{kind: polling, poll: {{interval: 1s}}, {polls}, on: {{success: d, fail: d, timeout: d}}}}\n{ends}"
+            ),
+            "4:28: `timeout` is missing; write `timeout: 1h`",
+        ),
+        (
+            &format!(
+                "  a: {{kind: polling, poll: {{interval: 1s, timeout: 1m}}, {polls}, on: {{success: d, fail: d}}}}\n{ends}"
+            ),
+            "4:88: `a` has no transition for `timeout`: the time of the polling may be over",
+        ),
+        (
+            &format!(
+                "  a: {{kind: polling, poll: {{interval: 1s, timeout: 1m}}, {polls}, on: {{success: d, fail: d, timeout: d, poll: a}}}}\n{ends}"
+            ),
+            "4:126: `poll` is no transition: the state stays, and tries again",
+        ),
+        (
+            &format!("  a: {{{polls}, on: {{success: d, fail: d}}}}\n{ends}"),
+            "4:17: `poll()` is called in a state that does not poll",
+        ),
+        (
+            &format!(
+                "  a: {{kind: polling, poll: {{interval: 1s, timeout: 1m}}, actions: [{{script: 'poll()'}}, {{sleep: {{for: 1m}}}}], on: {{fail: d, timeout: d, sleep: z}}}}\n  z: {{kind: sleeping, on: {{timeout: d}}}}\n{ends}"
+            ),
+            "4:87: a polling state asks and is answered at once; move what suspends",
         ),
     ]);
+}
+
+#[test]
+fn scn_9_calls_are_checked() {
+    let ends = "  d: {kind: terminal}\n";
+    let sleep = "  a: {actions: [{sleep: {for: 1m}}], on: {sleep: z}}\n";
+    check(&[
+        (&format!("  a: {{on: {{success: d, 'call:1': d}}}}\n{ends}"), "4:24: `1` is not a name for a call"),
+        (&format!("  a: {{on: {{success: d, 'call:x': e}}}}\n{ends}"), "4:34: there is no state `e`"),
+        (
+            &format!("{sleep}  z: {{kind: sleeping, on: {{timeout: d, 'call:x': z}}}}\n{ends}"),
+            "5:50: `call:x` must not lead to `z`, which is sleeping",
+        ),
+        (
+            &format!("  a: {{retryFailedOnly: true, on: {{success: d}}}}\n{ends}"),
+            "4:7: `a` has no requests that could be sent again",
+        ),
+    ]);
+    let call = |actions: &str| {
+        format!(
+            "scenario: s\ncalls: {{x: {{actions: [{actions}]}}}}\ninitialState: d\nstates: {{d: {{kind: terminal}}}}\n"
+        )
+    };
+    check_table(&[
+        (
+            &call("{sleep: {for: 1m}}"),
+            "2:23: the handling of a call must not suspend the order; lead to a state",
+        ),
+        (
+            &call("{amqp: {exchange: e, key: k, request: r}}"),
+            "2:23: the handling of a call must not suspend the order",
+        ),
+        (&call("{script: 'poll()'}"), "2:23: `poll()` is called in a call, which does not poll"),
+    ]);
+}
+
+#[test]
+fn scn_10_operations_are_checked() {
+    let operation = |actions: &str| format!("scenario: s\nkind: operation\nactions: {actions}\n");
+    check_table(&[
+        (&operation("[]"), "3:10: an operation without actions does nothing"),
+        (&operation("[{savepoint: 'a b'}]"), "3:23: `a b` is not a name for a savepoint"),
+        (&operation("[{savepoint: done}]"), "3:23: `done` is a step of every operation"),
+        (
+            &operation("[{log: a}, {savepoint: x}, {savepoint: x}]"),
+            "3:49: the savepoint `x` stands here twice",
+        ),
+        (
+            &operation("[{choose: [{when: 'params.a', actions: [{sleep: {for: 1m}}]}]}]"),
+            "3:50: an operation rests between its actions, not inside a `choose`",
+        ),
+        ("scenario: s\nkind: operation\n", "1:1: `actions` is missing"),
+    ]);
+    assert_eq!(
+        faults(&operation("[{log: a}, {savepoint: x}, {sleep: {for: 1m}}, {log: b}]")),
+        Vec::<String>::new()
+    );
 }
 
 #[test]

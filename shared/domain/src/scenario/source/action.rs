@@ -1,33 +1,34 @@
 //! Reads the actions of a state, and tells what each can do to its state.
 
-use super::draft::{DraftAction, Effect};
+use super::draft::{DraftAction, Effect, Mark};
 use super::http::Read;
 use super::reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
 use super::script_words::calls;
 use super::template::{is_constant, literal_parts};
-use super::{amqp, http};
+use super::{actor, amqp, choose, http};
 use crate::document::{Value, parse_duration};
 use crate::scenario::value::Template;
 use crate::scenario::{Action, Event, SleepUntil};
 
-/// The words of the actions that are carried out.
-const WORDS: &[&str] = &["http", "amqp", "script", "wait", "sleep", "log", "release"];
-/// Words of the language that this version does not carry out yet.
-const LATER: &[&str] = &["actor", "order", "choose", "parallel", "savepoint"];
+/// The words of the actions.
+const WORDS: &[&str] =
+    &["http", "amqp", "script", "wait", "sleep", "actor", "order", "choose", "parallel", "log", "release"];
 
 /// Reads one action; none where its word is not known, so that nobody can tell what it would do.
 pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
-    let (action, effect, request) = match &spot.node.value {
-        Value::String(word) => bare(reader, spot, word),
+    match &spot.node.value {
+        Value::String(word) => bare(reader, spot, word).map(|read| draft(spot, read)),
         Value::Map(_) => with_keys(reader, spot),
         _ => {
             let fault = spot.fault(format!("an action is not {}", spot.node.kind()));
             reader.push(fault.hint("write it like `http: {url: …}`"));
             None
         }
-    }?;
-    let mark = spot.mark.clone();
-    Some(DraftAction { mark, action, effect, request })
+    }
+}
+
+fn draft(spot: &Spot<'_>, (action, effect, request): Read) -> DraftAction {
+    DraftAction { mark: spot.mark.clone(), action, effect, request, branches: Vec::new() }
 }
 
 /// An action without any settings: `- wait`, `- release`.
@@ -35,8 +36,8 @@ fn bare(reader: &mut Reader<'_>, spot: &Spot<'_>, word: &str) -> Option<Read> {
     match word {
         "wait" => Some(ending(Event::Wait, Some(Action::Wait { timeout: None }))),
         "release" => Some((Some(Action::Release), Effect::default(), None)),
-        word if LATER.contains(&word) => {
-            reader.later(&spot.mark, word);
+        "savepoint" => {
+            misplaced_savepoint(reader, &spot.mark);
             None
         }
         word if WORDS.contains(&word) => {
@@ -52,7 +53,12 @@ fn bare(reader: &mut Reader<'_>, spot: &Spot<'_>, word: &str) -> Option<Read> {
     }
 }
 
-fn with_keys(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Read> {
+fn misplaced_savepoint(reader: &mut Reader<'_>, mark: &Mark) {
+    let fault = mark.fault("a savepoint stands between the actions of an operation, and nowhere else");
+    reader.push(fault.hint("in a workflow, begin a state of its own with `entryPoint: true`"));
+}
+
+fn with_keys(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
     let mut entries = spot.entries();
     let Some((mark, member)) = entries.next() else {
         let fault = spot.fault("an action without a word");
@@ -74,7 +80,11 @@ fn with_keys(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Read> {
         reader.push(fault.hint(format!("write it like `{}`", example(word))));
         return None;
     }
-    Some(match word {
+    let read = match word {
+        "choose" => return Some(choose::read_choose(reader, spot.mark.clone(), &member)),
+        "parallel" => choose::read_parallel(reader, &member),
+        "actor" => actor::read_actor(reader, &member),
+        "order" => actor::read_order(reader, &member),
         "http" => http::read(reader, &member),
         "amqp" => amqp::read(reader, &member),
         "script" => script(reader, &member),
@@ -82,8 +92,8 @@ fn with_keys(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Read> {
         "sleep" => sleep(reader, &member),
         "log" => log(reader, &member),
         "release" => release(reader, &member),
-        word if LATER.contains(&word) => {
-            reader.later(&mark, word);
+        "savepoint" => {
+            misplaced_savepoint(reader, &mark);
             return None;
         }
         word => {
@@ -91,7 +101,8 @@ fn with_keys(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Read> {
             reader.push(with_nearest(fault, word, WORDS.iter().copied()));
             return None;
         }
-    })
+    };
+    Some(draft(spot, read))
 }
 
 fn example(word: &str) -> &'static str {
@@ -100,12 +111,21 @@ fn example(word: &str) -> &'static str {
         "amqp" => "amqp: {exchange: NAME, key: ROUTING_KEY}",
         "script" => "script: vars.a = 1;",
         "sleep" => "sleep: {for: 1d}",
+        "actor" => "actor: {name: scoring, body: \"${params}\"}",
+        "order" => "order: {scenario: NAME, params: {}, wait: true}",
+        "choose" => "choose: [{when: \"params.amount > 100\", actions: []}]",
+        "parallel" => "parallel: [{http: {name: a, url: \"${config.NAME}/path\"}}]",
         _ => "log: \"a text\"",
     }
 }
 
 fn ending(event: Event, action: Option<Action>) -> Read {
-    let effect = Effect { ends: Some(event), ..Effect::default() };
+    let effect = Effect {
+        ends: Some(event),
+        waits: event == Event::Wait,
+        sleeps: event == Event::Sleep,
+        ..Effect::default()
+    };
     (action, effect, None)
 }
 
@@ -115,6 +135,7 @@ fn script(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
         return (None, effect, None);
     };
     effect.succeeds = calls(code, "success");
+    effect.polls = calls(code, "poll");
     let action = match reader.scripting.compile_script(code) {
         Ok(script) => Some(Action::Script(script)),
         Err(error) => {
@@ -126,7 +147,7 @@ fn script(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
 }
 
 fn wait(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
-    let keys = Keys { known: &["timeout"], later: &[] };
+    let keys = Keys(&["timeout"]);
     if spot.node.is_null() {
         return ending(Event::Wait, Some(Action::Wait { timeout: None }));
     }
@@ -140,7 +161,7 @@ fn wait(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
 
 fn sleep(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
     const HINT: &str = "write `{for: 1d}` or `{until: \"2030-12-31T08:00:00+03:00\"}`";
-    let keys = Keys { known: &["for", "until"], later: &[] };
+    let keys = Keys(&["for", "until"]);
     let Some(fields) = reader.fields(spot, &keys) else {
         return ending(Event::Sleep, None);
     };

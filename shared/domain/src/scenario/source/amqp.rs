@@ -7,8 +7,7 @@ use super::template::{NamedTemplate, names_request, without_marks};
 use crate::scenario::value::Template;
 use crate::scenario::{Action, AmqpAction};
 
-const KEYS: Keys =
-    Keys { known: &["exchange", "key", "headers", "body", "request"], later: &["vhost", "mask"] };
+const KEYS: Keys = Keys(&["exchange", "key", "vhost", "headers", "body", "request"]);
 
 /// Names in AMQP are short strings.
 const LONGEST_SHORT_STRING: usize = 255;
@@ -22,6 +21,7 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
     let Some(fields) = reader.fields(spot, &KEYS) else {
         return (None, effect, None);
     };
+    reader.is_sent = true;
     let exchange = reader
         .required(spot, &fields, "exchange", "exchange: NAME")
         .cloned()
@@ -30,9 +30,11 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
         .required(spot, &fields, "key", "key: ROUTING_KEY")
         .cloned()
         .and_then(|key| short_text(reader, &key));
+    let vhost = fields.get("vhost").and_then(|vhost| short_text(reader, vhost));
     let headers = named(reader, &fields, "headers");
     check_header_names(reader, &headers);
     let body = fields.get("body").and_then(|body| reader.template(body));
+    reader.is_sent = false;
     let request = name_of_request(reader, &fields);
     let (Some(exchange), Some(key)) = (exchange, key) else {
         return (None, effect, request);
@@ -40,12 +42,17 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
     if reader.fault_count() > before {
         return (None, effect, request);
     }
+    let mut secrets = Vec::new();
+    let sent = headers.iter().map(|(_, _, value)| value).chain(&body).chain(&vhost).chain([&exchange, &key]);
+    sent.for_each(|template| template.collect_secrets(&mut secrets));
     let action = AmqpAction {
+        vhost,
         exchange,
         key,
         headers: without_marks(headers),
         body,
         request: request.as_ref().map(|request| request.name.clone()),
+        secrets,
     };
     if action.request.is_none() && amqp_names_request(&action) {
         reader.push(request_without_name(&spot.mark));
@@ -56,7 +63,7 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
 
 fn amqp_names_request(amqp: &AmqpAction) -> bool {
     let headers = amqp.headers.iter().map(|(_, value)| value);
-    let mut all = headers.chain(&amqp.body).chain([&amqp.exchange, &amqp.key]);
+    let mut all = headers.chain(&amqp.body).chain(&amqp.vhost).chain([&amqp.exchange, &amqp.key]);
     all.any(names_request)
 }
 
@@ -75,7 +82,8 @@ fn exchange(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
     None
 }
 
-fn short_text(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
+/// A text that AMQP can take as a name.
+pub(super) fn short_text(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
     let template = reader.text_template(spot)?;
     let text = template.constant_text().unwrap_or_default();
     if text.len() > LONGEST_SHORT_STRING {

@@ -4,7 +4,8 @@
 //! read is `None`, so that one fault does not bring forth others. Must never run or be kept.
 
 use crate::document::{Fault, Position};
-use crate::scenario::{Action, Event, Outcome, StateKind};
+use crate::scenario::value::Template;
+use crate::scenario::{Action, Event, Outcome, Poll, StateKind};
 
 /// A place in the file, as faults name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,19 @@ pub(in crate::scenario) struct Draft {
     pub states: Vec<DraftState>,
     /// Where the states stand.
     pub states_mark: Mark,
+    /// Calls that are handled in every state.
+    pub calls: Vec<DraftCall>,
+}
+
+/// A call that is handled in every state, before its checks.
+#[derive(Debug)]
+pub(in crate::scenario) struct DraftCall {
+    /// Its name, at its key.
+    pub name: Named,
+    /// What runs.
+    pub actions: Vec<DraftAction>,
+    /// What the caller gets.
+    pub answer: Option<Template>,
 }
 
 /// A state before its checks.
@@ -63,6 +77,12 @@ pub(in crate::scenario) struct DraftState {
     pub on: Vec<DraftTransition>,
     /// The outcome, where the file names one.
     pub outcome: Option<(Outcome, Mark)>,
+    /// The rhythm of a polling state.
+    pub poll: Option<Poll>,
+    /// The place of `poll`.
+    pub poll_mark: Option<Mark>,
+    /// The place of `retryFailedOnly: true`.
+    pub retry_failed_only: Option<Mark>,
     /// Whether all of its actions and events were understood. Where not, nothing is said about
     /// events that it lacks or has too many.
     pub understood: bool,
@@ -73,6 +93,8 @@ pub(in crate::scenario) struct DraftState {
 pub(in crate::scenario) struct DraftTransition {
     /// The event; none where the file names one that does not exist.
     pub event: Option<Event>,
+    /// The name of the call, where the event is one.
+    pub call: Option<String>,
     /// Where the event stands.
     pub mark: Mark,
     /// The state it leads to.
@@ -90,6 +112,27 @@ pub(in crate::scenario) struct DraftAction {
     pub effect: Effect,
     /// The request that it registers.
     pub request: Option<Named>,
+    /// The branches of a `choose`, in their order; empty for all other actions.
+    pub branches: Vec<DraftBranch>,
+}
+
+impl DraftAction {
+    /// Calls `visit` with this action and with all of its branches.
+    pub fn each<'d>(&'d self, visit: &mut dyn FnMut(&'d Self)) {
+        visit(self);
+        for action in self.branches.iter().flat_map(|branch| &branch.actions) {
+            action.each(visit);
+        }
+    }
+}
+
+/// A branch of a `choose`, before its checks.
+#[derive(Debug)]
+pub(in crate::scenario) struct DraftBranch {
+    /// Its condition; none in the branch that is taken otherwise.
+    pub when: Option<Template>,
+    /// What runs in it.
+    pub actions: Vec<DraftAction>,
 }
 
 /// What an action can do to its state.
@@ -99,6 +142,29 @@ pub(in crate::scenario) struct Effect {
     pub fails: Option<&'static str>,
     /// It can raise `success` before the state's last action.
     pub succeeds: bool,
-    /// It always ends the stage, by this event.
+    /// It can ask for another attempt of its polling state.
+    pub polls: bool,
+    /// It can end the stage by `wait`.
+    pub waits: bool,
+    /// It can end the stage by `sleep`.
+    pub sleeps: bool,
+    /// It can suspend the order and go on in the same state afterwards.
+    pub suspends: bool,
+    /// It always ends the state, by this event.
     pub ends: Option<Event>,
+}
+
+impl Effect {
+    /// What either of two can do.
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            fails: self.fails.or(other.fails),
+            succeeds: self.succeeds || other.succeeds,
+            polls: self.polls || other.polls,
+            waits: self.waits || other.waits,
+            sleeps: self.sleeps || other.sleeps,
+            suspends: self.suspends || other.suspends,
+            ends: self.ends.or(other.ends),
+        }
+    }
 }

@@ -8,13 +8,10 @@ use super::template::{NamedTemplate, literal_parts, names_request, without_marks
 use crate::scenario::value::Template;
 use crate::scenario::{Action, Auth, Body, HttpAction, Method, StatusRange};
 
-const KEYS: Keys = Keys {
-    known: &[
-        "method", "url", "query", "headers", "body", "form", "text", "timeout", "expect", "save", "name",
-        "auth", "request",
-    ],
-    later: &["mask", "retryFailedOnly"],
-};
+const KEYS: Keys = Keys(&[
+    "method", "url", "query", "headers", "body", "form", "text", "timeout", "expect", "save", "name", "auth",
+    "request",
+]);
 
 /// The longest call. What takes longer is asked for with `request:` and awaited with `wait`.
 const LONGEST_CALL: Duration = Duration::from_secs(5 * 60);
@@ -27,11 +24,21 @@ pub(super) type Read = (Option<Action>, Effect, Option<Named>);
 
 /// Reads one `http` action.
 pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+    let (action, effect, request) = read_call(reader, spot);
+    (action.map(|action| Action::Http(Box::new(action))), effect, request)
+}
+
+/// Reads the mapping of one HTTP request.
+pub(super) fn read_call(
+    reader: &mut Reader<'_>,
+    spot: &Spot<'_>,
+) -> (Option<HttpAction>, Effect, Option<Named>) {
     let effect = Effect { fails: Some("http"), ..Effect::default() };
     let before = reader.fault_count();
     let Some(fields) = reader.fields(spot, &KEYS) else {
         return (None, effect, None);
     };
+    reader.is_sent = true;
     let url = reader
         .required(spot, &fields, "url", "url: \"${config.NAME}/path\"")
         .cloned()
@@ -41,6 +48,7 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
     let query = named(reader, &fields, "query");
     let headers = headers(reader, &fields);
     let auth = fields.get("auth").and_then(|spot| auth(reader, spot));
+    reader.is_sent = false;
     let timeout = fields.get("timeout");
     let timeout = timeout.and_then(|spot| reader.duration(spot, LONGEST_CALL));
     let expect = fields.get("expect");
@@ -52,7 +60,7 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
         return (None, effect, request);
     };
     let default = if body.is_some() { Method::Post } else { Method::Get };
-    let action = HttpAction {
+    let mut action = HttpAction {
         method: method.unwrap_or(default),
         url,
         query: without_marks(query),
@@ -64,12 +72,14 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
         name: name.map(|name| name.name),
         auth,
         request: request.as_ref().map(|request| request.name.clone()),
+        secrets: Vec::new(),
     };
+    action.secrets = secrets(&action);
     if action.request.is_none() && http_names_request(&action) {
         reader.push(request_without_name(&spot.mark));
         return (None, effect, None);
     }
-    (Some(Action::Http(Box::new(action))), effect, request)
+    (Some(action), effect, request)
 }
 
 /// The name under which an action registers a request.
@@ -89,10 +99,34 @@ pub(super) fn named(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> 
     spot.and_then(|spot| reader.named_templates(spot)).unwrap_or_default()
 }
 
-fn name(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str, label: &str) -> Option<Named> {
+/// A name that scripts use after a dot.
+pub(super) fn name(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str, label: &str) -> Option<Named> {
     let spot = fields.get(key)?;
     let name = reader.reference(spot)?;
     reader.identifier(&name.mark, label, &name.name).then_some(name)
+}
+
+/// The secrets that the request names.
+fn secrets(http: &HttpAction) -> Vec<String> {
+    let mut names = Vec::new();
+    http.url.collect_secrets(&mut names);
+    for (_, value) in http.query.iter().chain(&http.headers) {
+        value.collect_secrets(&mut names);
+    }
+    match &http.body {
+        None => {}
+        Some(Body::Json(template) | Body::Text(template)) => template.collect_secrets(&mut names),
+        Some(Body::Form(fields)) => fields.iter().for_each(|(_, value)| value.collect_secrets(&mut names)),
+    }
+    match &http.auth {
+        None => {}
+        Some(Auth::Bearer(token)) => token.collect_secrets(&mut names),
+        Some(Auth::Basic { username, password }) => {
+            username.collect_secrets(&mut names);
+            password.collect_secrets(&mut names);
+        }
+    }
+    names
 }
 
 fn http_names_request(http: &HttpAction) -> bool {
@@ -210,7 +244,8 @@ fn body(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Body> {
     }
 }
 
-fn save(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<NamedTemplate> {
+/// The variables that an action sets from its answer.
+pub(super) fn save(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<NamedTemplate> {
     let mut saved = Vec::new();
     let Some(spot) = fields.get("save") else {
         return saved;
@@ -230,7 +265,7 @@ fn save(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<NamedTemplate> {
 
 fn auth(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Auth> {
     const HINT: &str = "write `{bearer: …}` or `{username: …, password: …}`";
-    let keys = Keys { known: &["bearer", "username", "password"], later: &[] };
+    let keys = Keys(&["bearer", "username", "password"]);
     let before = reader.fault_count();
     let fields = reader.fields(spot, &keys)?;
     let mut part = |key: &str| {

@@ -23,6 +23,8 @@ pub(super) const LONGEST_DURATION: Duration = Duration::from_secs(3650 * 24 * 36
 pub(super) struct Reader<'a> {
     /// Compiles scripts and expressions.
     pub(super) scripting: &'a Scripting,
+    /// Whether what is read is sent to a called system, so that it may name secrets.
+    pub(super) is_sent: bool,
     source: SourceMap<'a>,
     faults: Vec<Fault>,
     left_out: usize,
@@ -39,13 +41,8 @@ pub(super) struct Spot<'a> {
     pub(super) label: String,
 }
 
-/// The keys of a mapping.
-pub(super) struct Keys {
-    /// Keys that are read.
-    pub(super) known: &'static [&'static str],
-    /// Keys of the language that this version does not carry out yet.
-    pub(super) later: &'static [&'static str],
-}
+/// The keys that a mapping may have.
+pub(super) struct Keys(pub(super) &'static [&'static str]);
 
 /// The entries of a mapping whose keys have been checked.
 pub(super) struct Fields<'a> {
@@ -113,7 +110,7 @@ impl<'a> Fields<'a> {
 impl<'a> Reader<'a> {
     /// A reader of this text, without faults so far.
     pub(super) fn new(text: &'a str, scripting: &'a Scripting) -> Self {
-        Self { scripting, source: SourceMap::new(text), faults: Vec::new(), left_out: 0 }
+        Self { scripting, is_sent: false, source: SourceMap::new(text), faults: Vec::new(), left_out: 0 }
     }
 }
 
@@ -142,12 +139,6 @@ impl Reader<'_> {
         self.faults
     }
 
-    /// Notes that something of the language is not carried out yet.
-    pub(super) fn later(&mut self, mark: &Mark, what: &str) {
-        let message = format!("{} is not available yet in this version", quoted(what));
-        self.push(mark.fault(message).hint("remove it"));
-    }
-
     /// Notes that code inside a text does not compile.
     pub(super) fn code_fault(&mut self, spot: &Spot<'_>, text: &str, error: &CompileError) {
         if self.faults.len() >= MAX_FAULTS {
@@ -169,11 +160,9 @@ impl Reader<'_> {
         let mut entries = Vec::new();
         for (mark, member) in spot.entries() {
             let name = member.label.as_str();
-            if keys.later.contains(&name) {
-                self.later(&mark, name);
-            } else if !keys.known.contains(&name) {
+            if !keys.0.contains(&name) {
                 let fault = mark.fault(format!("unknown key {}", quoted(name)));
-                self.push(with_nearest(fault, name, keys.known.iter().copied()));
+                self.push(with_nearest(fault, name, keys.0.iter().copied()));
             } else if member.node.is_null() {
                 let message = format!("{} has no value", quoted(name));
                 self.push(mark.fault(message).hint("give it one, or remove the key"));
@@ -222,6 +211,13 @@ impl Reader<'_> {
             self.push(fault.hint("write `true` or `false` without quotes"));
         }
         flag
+    }
+
+    /// A duration of at most `longest`; zero counts.
+    pub(super) fn duration_or_zero(&mut self, spot: &Spot<'_>, longest: Duration) -> Option<Duration> {
+        let zero = spot.node.as_i64() == Some(0)
+            || spot.node.as_str().is_some_and(|text| parse_duration(text) == Ok(Duration::ZERO));
+        if zero { Some(Duration::ZERO) } else { self.duration(spot, longest) }
     }
 
     /// A duration above zero and at most `longest`.

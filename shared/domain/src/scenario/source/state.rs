@@ -1,14 +1,17 @@
 //! Reads the states of a scenario.
 
-use super::action;
-use super::draft::{DraftState, DraftTransition, Mark, Named};
-use super::reader::{Fields, Keys, Reader, Spot, quoted, with_nearest};
-use crate::scenario::{Event, Outcome, StateKind};
+use std::time::Duration;
 
-const KEYS: Keys = Keys {
-    known: &["kind", "entryPoint", "actions", "on", "outcome"],
-    later: &["poll", "retryFailedOnly", "mask", "calls"],
-};
+use super::action;
+use super::draft::{DraftAction, DraftState, DraftTransition, Mark, Named};
+use super::reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
+use crate::scenario::{Action, Event, Outcome, Poll, StateKind};
+
+const KEYS: Keys = Keys(&["kind", "entryPoint", "actions", "on", "outcome", "poll", "retryFailedOnly"]);
+
+/// The events that a transition may name; besides them `call:NAME`.
+const EVENTS: &[Event] =
+    &[Event::Success, Event::Fail, Event::Sleep, Event::Wait, Event::Callback, Event::Timeout];
 
 /// The longest name of a state.
 const LONGEST_NAME: usize = 64;
@@ -36,6 +39,9 @@ fn read(reader: &mut Reader<'_>, mark: Mark, spot: &Spot<'_>) -> DraftState {
         on_mark: None,
         on: Vec::new(),
         outcome: None,
+        poll: None,
+        poll_mark: None,
+        retry_failed_only: None,
         understood: false,
     };
     let Some(fields) = reader.fields(spot, &KEYS) else {
@@ -50,13 +56,21 @@ fn read(reader: &mut Reader<'_>, mark: Mark, spot: &Spot<'_>) -> DraftState {
     {
         state.entry_point = Some(mark.clone());
     }
+    if let Some((mark, flag)) = fields.entry("retryFailedOnly")
+        && reader.flag(flag) == Some(true)
+    {
+        state.retry_failed_only = Some(mark.clone());
+    }
+    if let Some((mark, spot)) = fields.entry("poll") {
+        state.poll_mark = Some(mark.clone());
+        state.poll = poll(reader, spot);
+    }
     state.outcome = outcome(reader, &fields);
     let actions = read_actions(reader, &fields, &mut state);
     let transitions = read_transitions(reader, &fields, &mut state);
     // A key that was not read may have been meant for `actions` or `on`.
     let keys = spot.node.as_map().unwrap_or_default();
-    let all_known =
-        keys.iter().all(|(key, value)| KEYS.known.contains(&key.name.as_str()) && !value.is_null());
+    let all_known = keys.iter().all(|(key, value)| KEYS.0.contains(&key.name.as_str()) && !value.is_null());
     state.understood = actions && transitions && all_known;
     state
 }
@@ -78,15 +92,25 @@ fn kind(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<StateKind> {
     let word = reader.text(spot)?;
     let kind = word.parse::<StateKind>().ok();
     if kind.is_none() {
-        if word == "polling" {
-            reader.later(&spot.mark, "kind: polling");
-        } else {
-            let fault = spot.fault(format!("there is no kind of state {}", quoted(word)));
-            let known = StateKind::ALL.iter().map(|kind| kind.as_str());
-            reader.push(with_nearest(fault, word, known));
-        }
+        let fault = spot.fault(format!("there is no kind of state {}", quoted(word)));
+        let known = StateKind::ALL.iter().map(|kind| kind.as_str());
+        reader.push(with_nearest(fault, word, known));
     }
     kind
+}
+
+fn poll(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Poll> {
+    let keys = Keys(&["delay", "interval", "timeout"]);
+    let fields = reader.fields(spot, &keys)?;
+    let delay = match fields.get("delay") {
+        None => Some(Duration::ZERO),
+        Some(spot) => reader.duration_or_zero(spot, LONGEST_DURATION),
+    };
+    let interval = reader.required(spot, &fields, "interval", "interval: 30s").cloned();
+    let interval = interval.and_then(|spot| reader.duration(&spot, LONGEST_DURATION));
+    let timeout = reader.required(spot, &fields, "timeout", "timeout: 1h").cloned();
+    let timeout = timeout.and_then(|spot| reader.duration(&spot, LONGEST_DURATION));
+    Some(Poll { delay: delay?, interval: interval?, timeout: timeout? })
 }
 
 fn outcome(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(Outcome, Mark)> {
@@ -119,7 +143,27 @@ fn read_actions(reader: &mut Reader<'_>, fields: &Fields<'_>, state: &mut DraftS
             None => understood = false,
         }
     }
+    settle_orders(&mut state.actions);
     understood
+}
+
+/// A child order is awaited by the `wait` of its state, or else right where it is started.
+pub(super) fn settle_orders(actions: &mut [DraftAction]) {
+    let waits = actions.iter().any(|action| action.effect.waits);
+    settle(actions, !waits);
+}
+
+fn settle(actions: &mut [DraftAction], here: bool) {
+    for draft in actions {
+        if let Some(Action::Order(order)) = &mut draft.action {
+            order.waits_here &= here;
+            draft.effect.suspends = order.waits_here;
+        }
+        for branch in &mut draft.branches {
+            settle(&mut branch.actions, here);
+            draft.effect.suspends |= branch.actions.iter().any(|action| action.effect.suspends);
+        }
+    }
 }
 
 /// Whether all transitions were understood.
@@ -135,26 +179,50 @@ fn read_transitions(reader: &mut Reader<'_>, fields: &Fields<'_>, state: &mut Dr
     }
     let mut understood = true;
     for (mark, member) in spot.entries() {
-        let event = event(reader, &mark, &member.label);
+        let (event, call) = event(reader, &mark, &member.label);
         understood &= event.is_some();
         match reader.reference(&member) {
-            Some(to) => state.on.push(DraftTransition { event, mark, to }),
+            Some(to) => state.on.push(DraftTransition { event, call, mark, to }),
             None => understood = false,
         }
     }
     understood
 }
 
-fn event(reader: &mut Reader<'_>, mark: &Mark, word: &str) -> Option<Event> {
-    let event = word.parse::<Event>().ok();
-    if event.is_none() {
-        if word == "poll" || word.starts_with("call:") {
-            reader.later(mark, word);
-        } else {
+fn event(reader: &mut Reader<'_>, mark: &Mark, word: &str) -> (Option<Event>, Option<String>) {
+    if let Some(call) = word.strip_prefix("call:") {
+        return match call_name(reader, mark, call) {
+            true => (Some(Event::Call), Some(call.to_owned())),
+            false => (None, None),
+        };
+    }
+    let event = word.parse::<Event>().ok().filter(|event| EVENTS.contains(event));
+    match (event, word) {
+        (Some(_), _) => {}
+        (None, "poll") => {
+            let fault =
+                mark.fault("`poll` is no transition: the state stays, and tries again after its interval");
+            reader.push(
+                fault.hint("remove it; `timeout` says what follows when the time of the polling is over"),
+            );
+        }
+        (None, word) => {
             let fault = mark.fault(format!("there is no event {}", quoted(word)));
-            let known = Event::ALL.iter().map(|event| event.as_str());
+            let known = EVENTS.iter().map(|event| event.as_str());
             reader.push(with_nearest(fault, word, known));
         }
     }
-    event
+    (event, None)
+}
+
+/// Whether the name can be the name of a call.
+pub(super) fn call_name(reader: &mut Reader<'_>, mark: &Mark, name: &str) -> bool {
+    let good = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+        && name.len() <= LONGEST_NAME;
+    if !good {
+        let fault = mark.fault(format!("{} is not a name for a call", quoted(name)));
+        reader.push(fault.hint("write `call:NAME`: a letter, then letters, digits, `_`, `-` and `.`"));
+    }
+    good
 }

@@ -83,13 +83,21 @@ impl Reader<'_> {
     }
 
     fn text_of_template(&mut self, spot: &Spot<'_>, text: &str) -> Option<Template> {
-        if names_a_secret(text) {
-            let fault = spot.fault("`${secret.…}` is not available yet in this version");
-            self.push(fault.hint("use a constant of the deployment: `${config.NAME}`"));
+        let secret = names_a_secret(text);
+        if secret && !self.is_sent {
+            let fault = spot.fault("a secret has no place here");
+            self.push(fault.hint("name it in what an `http` or `amqp` action sends, and nowhere else"));
             return None;
         }
         match Template::compile(text, self.scripting) {
             Ok(template) => Some(template),
+            Err(_) if secret => {
+                let fault = spot.fault("a secret stands alone between the braces");
+                self.push(
+                    fault.hint("write `${secret.NAME}`, with letters, digits, `_` and `-` in its name"),
+                );
+                None
+            }
             Err(error) => {
                 self.code_fault(spot, text, &error);
                 None

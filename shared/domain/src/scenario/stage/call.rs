@@ -1,270 +1,143 @@
-//! What a stage asks of the world, what the world answers, and how answers move the stage.
+//! How the answers of called systems move a stage: judged by the rules of the deployment, shown to
+//! the scenario, repeated, or handed on as a failure.
 
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
-use uuid::Uuid;
 
-use super::super::script::RunError;
-use super::super::value::percent_encode;
-use super::super::{Action, AmqpAction, Auth, Body, HttpAction, Method};
-use super::{Stage, StageEnd, Then, later};
-use crate::id::RequestId;
+use super::super::value::Template;
+use super::super::{Action, HttpAction, ScenarioKind};
+use super::need::{HttpFailure, Response};
+use super::{Stage, Then};
 use crate::order::{Mode, OrderError};
-use crate::retry::{self, ErrorClass, Interaction, Outcome as Answered, Verdict};
-
-/// What a stage needs to go on.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Need {
-    /// Store a request before it is sent; the same visit and action give the same request.
-    Register {
-        /// Name that the scenario gives it.
-        name: String,
-        /// Number of the visit.
-        visit: u32,
-        /// Index of the action.
-        action: u32,
-    },
-    /// Make an HTTP request.
-    Http(HttpCall),
-    /// Publish a message and have it confirmed.
-    Publish(Publication),
-    /// Nothing more: the stage has ended.
-    Done(Box<StageEnd>),
-}
-
-/// One HTTP request, rendered.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HttpCall {
-    /// The method.
-    pub method: Method,
-    /// The URL with its query.
-    pub url: String,
-    /// Header fields.
-    pub headers: Vec<(String, String)>,
-    /// The body.
-    pub body: Option<HttpBody>,
-    /// Longest time; none means the configured one.
-    pub timeout: Option<Duration>,
-    /// Sent as `Idempotency-Key`.
-    pub idempotency_key: Uuid,
-}
-
-/// A body with its media type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HttpBody {
-    /// Media type, unless the action's headers name one.
-    pub content_type: &'static str,
-    /// The body.
-    pub bytes: Vec<u8>,
-}
-
-/// One AMQP message, rendered.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Publication {
-    /// The exchange.
-    pub exchange: String,
-    /// The routing key.
-    pub key: String,
-    /// Header fields.
-    pub headers: Vec<(String, String)>,
-    /// The body.
-    pub body: Vec<u8>,
-    /// Media type of the body.
-    pub content_type: &'static str,
-    /// Sent as `message_id`.
-    pub message_id: Uuid,
-    /// Sent as `correlation_id`, with a `reply_to`.
-    pub request: Option<RequestId>,
-}
-
-/// What the world answered.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
-    /// To [`Need::Register`].
-    Registered(RequestId),
-    /// To [`Need::Http`]: an answer came, whatever its status.
-    Response(Response),
-    /// To [`Need::Http`]: no answer came.
-    Failed(HttpFailure),
-    /// To [`Need::Publish`]: confirmed.
-    Published,
-    /// To [`Need::Publish`]: the broker has no place for it, or refused it.
-    Unpublished(String),
-}
-
-/// The answer to an HTTP request.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Response {
-    /// The status.
-    pub status: u16,
-    /// Header fields, names in lower case.
-    pub headers: Vec<(String, String)>,
-    /// The body, as text.
-    pub body: String,
-    /// How long it took.
-    pub duration: Duration,
-}
-
-/// Why no answer came.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HttpFailure {
-    /// Names from the outermost to the cause (ERR-3).
-    pub chain: Vec<&'static str>,
-    /// For people.
-    pub message: String,
-}
+use crate::retry::{self, Cycle, ErrorClass, Interaction, Outcome as Answered, Verdict};
 
 /// Bytes of an error body that a message for people quotes.
-const QUOTED_BYTES: usize = 200;
+pub(super) const QUOTED_BYTES: usize = 200;
+
+/// What came of an HTTP request.
+pub(super) type Outcome<'a> = Result<&'a Response, &'a HttpFailure>;
+
+/// A failed call: what is told of it, and how long the called system asks to be left alone.
+struct Failed {
+    error: OrderError,
+    retry_after: Option<Duration>,
+}
 
 impl Stage {
-    pub(super) fn render_http(&self, http: &HttpAction) -> Result<HttpCall, RunError> {
-        let scripting = &self.settings.scripting;
-        let context = &self.context;
-        let mut url = http.url.render_url(context, scripting)?;
-        for (name, value) in &http.query {
-            let value = value.render_text(context, scripting)?;
-            url.push(if url.contains('?') { '&' } else { '?' });
-            url.push_str(&format!("{}={}", percent_encode(name), percent_encode(&value)));
-        }
-        let mut headers = Vec::with_capacity(http.headers.len() + 1);
-        for (name, value) in &http.headers {
-            headers.push((name.clone(), header_text(value.render_text(context, scripting)?)?));
-        }
-        match &http.auth {
-            None => {}
-            Some(Auth::Bearer(token)) => {
-                let token = header_text(token.render_text(context, scripting)?)?;
-                headers.push(("Authorization".into(), format!("Bearer {token}")));
-            }
-            Some(Auth::Basic { username, password }) => {
-                let pair = format!(
-                    "{}:{}",
-                    username.render_text(context, scripting)?,
-                    password.render_text(context, scripting)?
-                );
-                headers.push(("Authorization".into(), format!("Basic {}", BASE64.encode(pair))));
-            }
-        }
-        let body = http.body.as_ref().map(|body| self.render_body(body)).transpose()?;
-        Ok(HttpCall {
-            method: http.method,
-            url,
-            headers,
-            body,
-            timeout: self.bounded_timeout(http.timeout),
-            idempotency_key: self.idempotency_key(),
-        })
-    }
-
-    fn render_body(&self, body: &Body) -> Result<HttpBody, RunError> {
-        let scripting = &self.settings.scripting;
-        Ok(match body {
-            Body::Json(template) => HttpBody {
-                content_type: "application/json",
-                bytes: template.render(&self.context, scripting)?.to_string().into_bytes(),
-            },
-            Body::Text(template) => HttpBody {
-                content_type: "text/plain; charset=utf-8",
-                bytes: template.render_text(&self.context, scripting)?.into_bytes(),
-            },
-            Body::Form(fields) => {
-                let mut pairs = Vec::with_capacity(fields.len());
-                for (name, value) in fields {
-                    let value = value.render_text(&self.context, scripting)?;
-                    pairs.push(format!("{}={}", percent_encode(name), percent_encode(&value)));
-                }
-                HttpBody {
-                    content_type: "application/x-www-form-urlencoded",
-                    bytes: pairs.join("&").into_bytes(),
+    /// Takes what came of the `http` action under the cursor.
+    pub(super) fn take_answer(&mut self, url: &str, outcome: Outcome<'_>, now: Timestamp, dice: f64) {
+        let scenario = self.scenario.clone();
+        let Some(Action::Http(http)) = self.present(&scenario) else {
+            return;
+        };
+        match self.judge(http, url, outcome, now) {
+            Ok(response) => {
+                self.keep(http, response);
+                match self.save(&http.save) {
+                    Ok(()) => self.advance(),
+                    Err(error) => self.fail_action(error, now),
                 }
             }
-        })
-    }
-
-    pub(super) fn render_amqp(&self, amqp: &AmqpAction) -> Result<Publication, RunError> {
-        let scripting = &self.settings.scripting;
-        let mut headers = Vec::with_capacity(amqp.headers.len());
-        for (name, value) in &amqp.headers {
-            headers.push((name.clone(), value.render_text(&self.context, scripting)?));
-        }
-        let body = amqp.body.as_ref().map(|body| body.render(&self.context, scripting)).transpose()?;
-        let (content_type, body) = match body {
-            None => ("application/json", Vec::new()),
-            Some(Value::String(text)) => ("text/plain; charset=utf-8", text.into_bytes()),
-            Some(value) => ("application/json", value.to_string().into_bytes()),
-        };
-        Ok(Publication {
-            exchange: amqp.exchange.render_text(&self.context, scripting)?,
-            key: amqp.key.render_text(&self.context, scripting)?,
-            headers,
-            body,
-            content_type,
-            message_id: self.idempotency_key(),
-            request: None,
-        })
-    }
-
-    /// A sequential order's stage has a bound of its own for its synchronous part (ORD-12).
-    fn bounded_timeout(&self, timeout: Option<Duration>) -> Option<Duration> {
-        if self.facts.mode == Mode::Parallel {
-            return timeout;
-        }
-        let end = later(self.started_at, self.settings.max_sync_duration);
-        let left = end.as_millisecond().saturating_sub(self.context.now.as_millisecond());
-        let left = Duration::from_millis(u64::try_from(left).unwrap_or(0).max(1));
-        Some(timeout.map_or(left, |timeout| timeout.min(left)))
-    }
-
-    pub(super) fn take_response(&mut self, url: &str, response: &Response, now: Timestamp, dice: f64) {
-        let scenario = self.scenario.clone();
-        let Some(Action::Http(http)) = scenario.state(self.state).actions.get(self.cursor.action) else {
-            return;
-        };
-        let is_error = response.status >= 400;
-        let allowed = is_error && http.expect.iter().any(|range| range.contains(response.status));
-        let answered = Answered::Response { status: response.status, body: &response.body };
-        // What the scenario expects is no failure, whatever the rules of the deployment say.
-        let class = if allowed { None } else { self.classify(http, url, &answered) };
-        if class.is_none() && (allowed || !is_error) {
-            self.keep(http, response);
-            match self.save(http) {
-                Ok(()) => self.advance(),
-                Err(error) => self.fail_action(error, now),
+            // A repeat must render the same call, so that it sees the answers that this attempt saw.
+            Err(failed) => {
+                if !self.retries(&failed.error, failed.retry_after, now, dice) {
+                    if let Ok(response) = outcome {
+                        self.keep(http, response);
+                    }
+                    self.fail_action(failed.error, now);
+                }
             }
-            return;
-        }
-        let mut quoted = response.body.clone();
-        quoted.truncate(quoted.floor_char_boundary(QUOTED_BYTES));
-        let error = OrderError {
-            class: class.map(|class| class.to_string()),
-            message: format!("{} answered {}: {quoted}", called(http, url), response.status),
-        };
-        // A repeat must render the same call, so that it sees the answers that this attempt saw.
-        if !self.retries(&error, retry_after(response, now), now, dice) {
-            self.keep(http, response);
-            self.fail_action(error, now);
         }
     }
 
-    pub(super) fn take_failure(&mut self, url: &str, failure: &HttpFailure, now: Timestamp, dice: f64) {
+    /// Takes what came of those steps of the `parallel` action under the cursor that were made.
+    pub(super) fn take_parallel(
+        &mut self,
+        made: &[(usize, String)],
+        outcomes: &[Result<Response, HttpFailure>],
+        now: Timestamp,
+        dice: f64,
+    ) {
         let scenario = self.scenario.clone();
-        let Some(Action::Http(http)) = scenario.state(self.state).actions.get(self.cursor.action) else {
+        let Some(Action::Parallel(steps)) = self.present(&scenario) else {
             return;
         };
-        let answered = Answered::Exception { chain: &failure.chain, message: &failure.message };
-        let class = self.classify(http, url, &answered);
-        let chain = failure.chain.join(" > ");
-        let error = OrderError {
-            class: class.map(|class| class.to_string()),
-            message: format!("{}: {} ({chain})", called(http, url), failure.message),
-        };
-        if !self.retries(&error, None, now, dice) {
-            self.fail_action(error, now);
+        let mut failures = Vec::new();
+        for ((index, url), outcome) in made.iter().zip(outcomes) {
+            let Some(http) = steps.get(*index) else { continue };
+            match self.judge(http, url, outcome.as_ref(), now) {
+                Ok(response) => {
+                    self.keep(http, response);
+                    if let Err(error) = self.save(&http.save) {
+                        return self.fail_action(error, now);
+                    }
+                    self.cursor.parallel_done.push(*index);
+                }
+                Err(failed) => {
+                    if let Ok(response) = outcome {
+                        self.keep(http, response);
+                    }
+                    failures.push(failed);
+                }
+            }
+        }
+        if failures.is_empty() {
+            self.cursor.parallel_done.clear();
+            return self.advance();
+        }
+        // All that failed is repeated together, after the longest of the waits, or nothing is.
+        let mut longest: Option<(Timestamp, Cycle, OrderError)> = None;
+        for Failed { error, retry_after } in failures {
+            match self.verdict(&error, retry_after, now, dice) {
+                Verdict::RetryAt { at, cycle } => {
+                    if longest.as_ref().is_none_or(|(latest, ..)| at > *latest) {
+                        longest = Some((at, cycle, error));
+                    }
+                }
+                Verdict::GiveUp { .. } => {
+                    self.cursor.parallel_done.clear();
+                    return self.fail_action(error, now);
+                }
+            }
+        }
+        if let Some((at, cycle, error)) = longest {
+            self.rest_until_retry(at, cycle, &error, now);
+        }
+    }
+
+    /// Whether an outcome is a success by the scenario and by the rules of the deployment.
+    fn judge<'a>(
+        &self,
+        http: &HttpAction,
+        url: &str,
+        outcome: Outcome<'a>,
+        now: Timestamp,
+    ) -> Result<&'a Response, Failed> {
+        match outcome {
+            Ok(response) => {
+                let is_error = response.status >= 400;
+                let allowed = is_error && http.expect.iter().any(|range| range.contains(response.status));
+                let answered = Answered::Response { status: response.status, body: &response.body };
+                // What the scenario expects is no failure, whatever the rules of the deployment say.
+                let class = if allowed { None } else { self.classify(http, url, &answered) };
+                if class.is_none() && (allowed || !is_error) {
+                    return Ok(response);
+                }
+                let mut quoted = self.scenario.mask.body_text(&response.body);
+                quoted.truncate(quoted.floor_char_boundary(QUOTED_BYTES));
+                let message = format!("{} answered {}: {quoted}", called(http, url), response.status);
+                let class = class.map(|class| class.to_string());
+                Err(Failed { error: OrderError { class, message }, retry_after: retry_after(response, now) })
+            }
+            Err(failure) => {
+                let answered = Answered::Exception { chain: &failure.chain, message: &failure.message };
+                let class = self.classify(http, url, &answered).map(|class| class.to_string());
+                let chain = failure.chain.join(" > ");
+                let message = format!("{}: {} ({chain})", called(http, url), failure.message);
+                Err(Failed { error: OrderError { class, message }, retry_after: None })
+            }
         }
     }
 
@@ -277,8 +150,23 @@ impl Stage {
         now: Timestamp,
         dice: f64,
     ) -> bool {
+        let Verdict::RetryAt { at, cycle } = self.verdict(error, retry_after, now, dice) else {
+            return false;
+        };
+        self.rest_until_retry(at, cycle, error, now);
+        true
+    }
+
+    fn verdict(
+        &self,
+        error: &OrderError,
+        retry_after: Option<Duration>,
+        now: Timestamp,
+        dice: f64,
+    ) -> Verdict {
         let class = error.class.as_deref().map(ErrorClass::from);
-        let since = self.cursor.retrying_since.unwrap_or(now);
+        let since = self.retrying_since().unwrap_or(now);
+        let errors = &self.settings.errors;
         let failure = retry::Failure {
             scenario: &self.scenario.name,
             class: class.as_ref(),
@@ -287,12 +175,12 @@ impl Stage {
             max_acquisition: self.settings.max_acquisition_duration,
             due_at: Some(self.due_at),
             started_at: Some(self.started_at),
+            latest: self.cursor.async_cycle.as_ref().map(|cycle| errors.async_cycle_ends_at(cycle)),
         };
-        let verdict =
-            retry::on_failure(&self.settings.errors, &failure, self.cursor.cycle.as_ref(), now, dice);
-        let Verdict::RetryAt { at, cycle } = verdict else {
-            return false;
-        };
+        retry::on_failure(errors, &failure, self.cycle(), now, dice)
+    }
+
+    fn rest_until_retry(&mut self, at: Timestamp, cycle: Cycle, error: &OrderError, now: Timestamp) {
         let told = format!(
             "{}; class `{}`, attempt {} of cycle {}, next at {at}",
             error.message,
@@ -301,10 +189,24 @@ impl Stage {
             cycle.number
         );
         self.end.log(now, told);
-        self.cursor.cycle = Some(cycle);
-        self.cursor.retrying_since = Some(since);
+        let since = self.retrying_since().unwrap_or(now);
+        self.set_cycle(Some(cycle), Some(since));
+        if self.scenario.kind == ScenarioKind::Operation && self.cursor.call.is_none() {
+            self.back_to_savepoint();
+        }
         self.end.over(Then::Retry { at, error: error.clone() });
-        true
+    }
+
+    /// The next attempt of an operation begins at its last savepoint (ERR-11). The visit is counted
+    /// back, too, so that what is sent again bears the same keys.
+    fn back_to_savepoint(&mut self) {
+        let Some(savepoint) = self.cursor.entry_point.clone() else { return };
+        let Some(state) = self.scenario.state_named(&savepoint.state) else { return };
+        self.state = state;
+        self.cursor.state = Some(savepoint.state);
+        self.cursor.visit = savepoint.visit;
+        self.cursor.action = 0;
+        self.cursor.parallel_done.clear();
     }
 
     /// Shows an answer to the scenario.
@@ -322,16 +224,17 @@ impl Stage {
         self.settings.errors.classify(&interaction, answered).map(|classified| classified.class)
     }
 
-    fn save(&mut self, http: &HttpAction) -> Result<(), OrderError> {
-        if http.save.is_empty() {
+    /// Sets variables from an answer: all of them, or none.
+    pub(super) fn save(&mut self, save: &[(String, Template)]) -> Result<(), OrderError> {
+        if save.is_empty() {
             return Ok(());
         }
         let before = self.context.vars.clone();
-        self.set_vars(http).inspect_err(|_| self.context.vars = before)
+        self.set_vars(save).inspect_err(|_| self.context.vars = before)
     }
 
-    fn set_vars(&mut self, http: &HttpAction) -> Result<(), OrderError> {
-        for (name, template) in &http.save {
+    fn set_vars(&mut self, save: &[(String, Template)]) -> Result<(), OrderError> {
+        for (name, template) in save {
             let value =
                 template.render(&self.context, &self.settings.scripting).map_err(|error| OrderError {
                     class: Some(error.class.into()),
@@ -375,17 +278,10 @@ fn retry_after(response: &Response, now: Timestamp) -> Option<Duration> {
 }
 
 /// Host with port, and path, of an absolute URL; without the query.
-fn host_and_path(url: &str) -> (&str, &str) {
+pub(super) fn host_and_path(url: &str) -> (&str, &str) {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let rest = rest.split(['?', '#']).next().unwrap_or(rest);
     rest.find('/').map_or((rest, "/"), |at| rest.split_at(at))
-}
-
-fn header_text(text: String) -> Result<String, RunError> {
-    if text.chars().any(|c| c.is_control() && c != '\t') {
-        return Err(RunError::new("a header field must not contain control characters"));
-    }
-    Ok(text)
 }
 
 #[cfg(test)]

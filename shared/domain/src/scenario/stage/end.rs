@@ -1,13 +1,15 @@
 //! What a stage leaves behind: the one value from which everything about its end is written.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::Event;
+use super::super::mask::MASKED;
 use super::super::script::Said;
-use super::snapshot::Snapshot;
+use super::outside::CallAnswer;
+use super::snapshot::{Rest, Snapshot};
 use crate::id::RequestId;
 use crate::order::{OrderError, ScenarioStatus, Status};
 
@@ -16,8 +18,8 @@ use crate::order::{OrderError, ScenarioStatus, Status};
 pub struct Transition {
     /// The state that was left.
     pub from: String,
-    /// What moved the order.
-    pub event: Event,
+    /// What moved the order: an event, or `call:NAME`.
+    pub event: Cow<'static, str>,
     /// The state that was entered.
     pub to: String,
     /// When.
@@ -48,7 +50,12 @@ pub enum Then {
         /// The requests whose callbacks are awaited.
         requests: Vec<RequestId>,
     },
-    /// The failed action is repeated.
+    /// The polling state makes its next attempt later.
+    Poll {
+        /// When.
+        at: Timestamp,
+    },
+    /// What failed is repeated.
     Retry {
         /// When the next attempt is due.
         at: Timestamp,
@@ -73,9 +80,29 @@ impl Then {
         match self {
             Self::Sleep { .. } => Status::Sleep,
             Self::Wait { .. } => Status::Wait,
+            Self::Poll { .. } => Status::Polling,
             Self::Retry { .. } => Status::Retry,
             Self::End { status, .. } => *status,
         }
+    }
+
+    /// When the suspension is over; `None` for an end.
+    #[must_use]
+    pub const fn due_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Sleep { until } | Self::Wait { until, .. } => Some(*until),
+            Self::Poll { at } | Self::Retry { at, .. } => Some(*at),
+            Self::End { .. } => None,
+        }
+    }
+
+    /// The suspension, as it is kept with the order.
+    pub(super) fn rest(&self) -> Option<Rest> {
+        let error = match self {
+            Self::Retry { error, .. } => Some(error.clone()),
+            _ => None,
+        };
+        Some(Rest { status: self.status(), until: self.due_at()?, error })
     }
 }
 
@@ -100,6 +127,8 @@ pub struct StageEnd {
     pub log: Vec<LogLine>,
     /// Whether the scenario gave the queue up.
     pub released: bool,
+    /// The calls from outside that were handled.
+    pub answers: Vec<CallAnswer>,
     /// How long the stage ran.
     pub duration: Duration,
 }
@@ -111,7 +140,7 @@ impl StageEnd {
         let transitions: Vec<Value> = self
             .transitions
             .iter()
-            .map(|t| json!({"from": t.from, "event": t.event.as_str(), "to": t.to, "at": t.at.to_string()}))
+            .map(|t| json!({"from": t.from, "event": t.event, "to": t.to, "at": t.at.to_string()}))
             .collect();
         let log: Vec<Value> =
             self.log.iter().map(|line| json!({"at": line.at.to_string(), "text": line.text})).collect();
@@ -135,6 +164,10 @@ pub(super) struct Builder {
     error: Option<OrderError>,
     result: Option<Value>,
     message: Option<String>,
+    answers: Vec<CallAnswer>,
+    said_answer: Option<Value>,
+    /// Values of the secrets that were used: nothing that is told may hold them.
+    secrets: Vec<String>,
 }
 
 impl Builder {
@@ -148,6 +181,9 @@ impl Builder {
             error: snapshot.error.clone(),
             result: snapshot.result.clone(),
             message: snapshot.message.clone(),
+            answers: Vec::new(),
+            said_answer: None,
+            secrets: Vec::new(),
         }
     }
 
@@ -160,6 +196,10 @@ impl Builder {
         self.then.get_or_insert(then);
     }
 
+    pub fn rest(&self) -> Option<Rest> {
+        self.then.as_ref().and_then(Then::rest)
+    }
+
     pub fn retries(&self) -> bool {
         matches!(self.then, Some(Then::Retry { .. }))
     }
@@ -168,8 +208,44 @@ impl Builder {
         self.entry_point = Some(name.to_owned());
     }
 
-    pub fn transition(&mut self, from: &str, event: Event, to: &str, at: Timestamp) {
+    pub fn transition(&mut self, from: &str, event: Cow<'static, str>, to: &str, at: Timestamp) {
         self.transitions.push(Transition { from: from.to_owned(), event, to: to.to_owned(), at });
+    }
+
+    pub fn answer(&mut self, no: i64, outcome: Result<Value, OrderError>) {
+        self.answers.push(CallAnswer { no, outcome });
+    }
+
+    /// What a script said by `answer(…)` since the last time.
+    pub fn take_said_answer(&mut self) -> Option<Value> {
+        self.said_answer.take()
+    }
+
+    /// From now on the value is kept out of everything that is told.
+    pub fn conceal(&mut self, secret: String) {
+        // Shorter ones would mask half of every text, and are no secrets.
+        if secret.len() >= 4 && !self.secrets.contains(&secret) {
+            self.secrets.push(secret);
+        }
+    }
+
+    fn concealed(&self, text: &str) -> String {
+        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASKED))
+    }
+
+    fn concealed_error(&self, error: &OrderError) -> OrderError {
+        OrderError { class: error.class.clone(), message: self.concealed(&error.message) }
+    }
+
+    fn concealed_value(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.concealed(text)),
+            Value::Array(items) => items.iter().map(|item| self.concealed_value(item)).collect(),
+            Value::Object(members) => {
+                members.iter().map(|(name, value)| (name.clone(), self.concealed_value(value))).collect()
+            }
+            other => other.clone(),
+        }
     }
 
     pub fn transitions(&self) -> u32 {
@@ -197,6 +273,9 @@ impl Builder {
         if let Some(message) = &said.message {
             self.message = Some(message.clone());
         }
+        if let Some(answer) = &said.answer {
+            self.said_answer = Some(answer.clone());
+        }
     }
 
     /// An action failed for good; the error is told if the order ends as failed.
@@ -211,12 +290,15 @@ impl Builder {
     }
 
     pub fn build(
-        &self,
+        &mut self,
         mut snapshot: Snapshot,
         step: String,
         distance: Option<usize>,
         started_at: Timestamp,
     ) -> StageEnd {
+        if !self.secrets.is_empty() {
+            self.conceal_all();
+        }
         snapshot.error.clone_from(&self.error);
         snapshot.result.clone_from(&self.result);
         snapshot.message.clone_from(&self.message);
@@ -239,7 +321,42 @@ impl Builder {
             transitions: self.transitions.clone(),
             log: self.log.clone(),
             released: self.released,
+            answers: self.answers.clone(),
             duration: Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0)),
         }
+    }
+
+    /// Keeps the secrets that were used out of everything that is told.
+    fn conceal_all(&mut self) {
+        let log =
+            self.log.iter().map(|line| LogLine { at: line.at, text: self.concealed(&line.text) }).collect();
+        let then = self.then.clone().map(|then| match then {
+            Then::Retry { at, error } => Then::Retry { at, error: self.concealed_error(&error) },
+            Then::End { status, scenario_status, error } => {
+                let error = error.map(|error| self.concealed_error(&error));
+                Then::End { status, scenario_status, error }
+            }
+            other => other,
+        });
+        let answers = self.answers.iter().map(|answer| CallAnswer {
+            no: answer.no,
+            outcome: match &answer.outcome {
+                Ok(value) => Ok(self.concealed_value(value)),
+                Err(error) => Err(self.concealed_error(error)),
+            },
+        });
+        let answers = answers.collect();
+        let error = self.error.as_ref().map(|error| self.concealed_error(error));
+        let result = self.result.as_ref().map(|result| self.concealed_value(result));
+        let message = self.message.as_ref().map(|message| self.concealed(message));
+        *self = Self {
+            log,
+            then,
+            answers,
+            error,
+            result,
+            message,
+            ..std::mem::replace(self, Self::new(&Snapshot::default()))
+        };
     }
 }

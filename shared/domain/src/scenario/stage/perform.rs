@@ -7,8 +7,11 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::super::script::{Raised, RunError, Script};
-use super::super::{Action, Event, SleepUntil};
-use super::{Need, Pending, Publication, Stage, later};
+use super::super::{Action, Branch, Event, HttpAction, SleepUntil};
+use super::call::host_and_path;
+use super::need::{HttpCall, Publication};
+use super::snapshot::{Asked, OpenRequest};
+use super::{Need, Pending, Stage, later};
 use crate::id::RequestId;
 use crate::order::{Mode, OrderError};
 
@@ -16,12 +19,24 @@ impl Stage {
     /// Performs the action under the cursor, or says what is needed for it.
     pub(super) fn perform(&mut self, action: &Action, now: Timestamp) -> Option<Need> {
         match action {
-            Action::Http(_) | Action::Amqp(_) => {
+            Action::Http(_) | Action::Amqp(_) | Action::Order(_) => {
                 return match action.request() {
+                    // Its answer was good: only what failed is sent again.
+                    Some(name) if self.cursor.answered.iter().any(|answered| answered == name) => {
+                        self.advance();
+                        None
+                    }
                     Some(name) => Some(self.register(name)),
                     None => self.send(action, None, now),
                 };
             }
+            Action::Parallel(steps) => return self.send_parallel(steps, now),
+            Action::Actor(actor) => return Some(self.hand_out(actor, now)),
+            Action::Choose { branches, otherwise } => match self.chosen(branches) {
+                Ok(first) => self.go_on_at(first.unwrap_or(*otherwise)),
+                Err(error) => self.fail_script(error, now),
+            },
+            Action::Skip(to) => self.go_on_at(*to),
             Action::Script(script) => self.run_script(script, now),
             Action::Wait { timeout } => {
                 let longest = match self.facts.mode {
@@ -61,6 +76,52 @@ impl Stage {
             name: name.to_owned(),
             visit: self.cursor.visit,
             action: u32::try_from(self.cursor.action).unwrap_or(u32::MAX),
+            task: None,
+        }
+    }
+
+    /// Where the first branch whose condition holds begins.
+    fn chosen(&self, branches: &[Branch]) -> Result<Option<usize>, RunError> {
+        for branch in branches {
+            match branch.when.render(&self.context, &self.settings.scripting)? {
+                serde_json::Value::Bool(true) => return Ok(Some(branch.first)),
+                serde_json::Value::Bool(false) => {}
+                other => {
+                    return Err(RunError::new(format!("a condition is `true` or `false`, not `{other}`")));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Sends those steps of a `parallel` that have not gone through yet.
+    fn send_parallel(&mut self, steps: &[HttpAction], now: Timestamp) -> Option<Need> {
+        let mut calls: Vec<HttpCall> = Vec::new();
+        let mut made = Vec::new();
+        let done = self.cursor.parallel_done.clone();
+        for (index, step) in steps.iter().enumerate().filter(|(index, _)| !done.contains(index)) {
+            self.conceal_secrets(&step.secrets);
+            match self.render_http(step) {
+                Ok(call) => {
+                    let key = Uuid::new_v5(&call.idempotency_key, &index.to_be_bytes());
+                    made.push((index, call.url.clone()));
+                    calls.push(HttpCall { idempotency_key: key, ..call });
+                }
+                Err(error) => {
+                    self.fail_script(error, now);
+                    return None;
+                }
+            }
+        }
+        self.pending = Pending::Parallel { made };
+        Some(Need::Parallel(calls))
+    }
+
+    fn conceal_secrets(&mut self, names: &[String]) {
+        for name in names {
+            if let Some(secret) = self.settings.secrets.secret(name) {
+                self.end.conceal(secret);
+            }
         }
     }
 
@@ -71,6 +132,14 @@ impl Stage {
         request: Option<RequestId>,
         now: Timestamp,
     ) -> Option<Need> {
+        if let Action::Order(order) = action {
+            return self.start_order(order, request, now);
+        }
+        match action {
+            Action::Http(http) => self.conceal_secrets(&http.secrets),
+            Action::Amqp(amqp) => self.conceal_secrets(&amqp.secrets),
+            _ => {}
+        }
         self.context.request = request.map(|id| {
             let url = format!("{}/v1/callbacks/{id}", self.settings.callback_base);
             json!({"id": id.to_string(), "url": url})
@@ -85,6 +154,7 @@ impl Stage {
         self.context.request = None;
         match rendered {
             Ok(need) => {
+                self.note_where_asked(action, &need, request);
                 self.pending = match &need {
                     Need::Http(call) => Pending::Http { url: call.url.clone() },
                     _ => Pending::Publication,
@@ -96,6 +166,33 @@ impl Stage {
                 None
             }
         }
+    }
+
+    /// The rules judge the answer to a request by where the request itself went (ERR-7).
+    fn note_where_asked(&mut self, action: &Action, need: &Need, request: Option<RequestId>) {
+        let Some(request) = request else { return };
+        let asked = match (action, need) {
+            (Action::Http(http), Need::Http(call)) => {
+                let (host, path) = host_and_path(&call.url);
+                Asked::Http { method: http.method.to_string(), host: host.to_owned(), path: path.to_owned() }
+            }
+            (_, Need::Publish(message)) => Asked::Amqp {
+                vhost: message.vhost.clone().unwrap_or_else(|| self.settings.vhost.clone()),
+                exchange: message.exchange.clone(),
+                key: message.key.clone(),
+            },
+            _ => return,
+        };
+        if let Some(open) = self.cursor.requests.iter_mut().find(|open| open.id == request) {
+            open.asked = Some(asked);
+        }
+    }
+
+    /// Notes a request that is stored now.
+    pub(super) fn note_request(&mut self, name: String, id: RequestId) {
+        let keep_answer = self.scenario.state(self.state).retry_failed_only;
+        self.cursor.requests.retain(|request| request.id != id);
+        self.cursor.requests.push(OpenRequest { name, id, asked: None, keep_answer });
     }
 
     fn run_script(&mut self, script: &Script, now: Timestamp) {
@@ -112,12 +209,16 @@ impl Stage {
         }
         match said.raised {
             None => self.advance(),
+            Some(Raised::Success) if self.cursor.call.is_some() => self.finish_call(now),
             Some(Raised::Success) => self.raise(Event::Success, now),
+            Some(Raised::Poll) => {
+                let scenario = self.scenario.clone();
+                self.poll_again(scenario.state(self.state), now);
+            }
             Some(Raised::Fail { message, class }) => {
                 let message = message.unwrap_or_else(|| "the scenario said so".into());
                 let error = OrderError { class, message };
-                // Nothing was asked of the world, so that no dice came with an answer.
-                if !self.retries(&error, None, now, 0.5) {
+                if !self.retries(&error, None, now, self.dice) {
                     self.fail_action(error, now);
                 }
             }
@@ -126,9 +227,12 @@ impl Stage {
 
     /// The action under the cursor has gone through: what was retried is over with it.
     pub(super) fn advance(&mut self) {
-        self.cursor.cycle = None;
-        self.cursor.retrying_since = None;
-        self.cursor.action += 1;
+        let next = self.position() + 1;
+        self.set_cycle(None, None);
+        if self.cursor.call.is_none() {
+            self.cursor.hand_out = 0;
+        }
+        self.go_on_at(next);
     }
 
     fn fail_script(&mut self, error: RunError, now: Timestamp) {
@@ -137,6 +241,9 @@ impl Stage {
 
     /// The action has failed for good: the state's event is `fail`.
     pub(super) fn fail_action(&mut self, error: OrderError, now: Timestamp) {
+        if self.cursor.call.is_some() {
+            return self.fail_call(error, now);
+        }
         self.end.failed(error, now);
         self.raise(Event::Fail, now);
     }
@@ -176,14 +283,23 @@ impl Stage {
 
     /// A stable key of the present action: the same over its repeats, another for another visit.
     pub(super) fn idempotency_key(&self) -> Uuid {
-        let name = format!(
+        let mut name = format!(
             "{}\0{}\0{}\0{}\0{}",
             self.facts.id,
             self.facts.life,
             self.cursor.visit,
             self.scenario.state(self.state).name,
-            self.cursor.action
+            self.position()
         );
+        // Each attempt of a polling asks anew; a repeat of one attempt does not.
+        if let Some(attempt) =
+            self.cursor.poll.as_ref().map(|polling| polling.attempt).filter(|attempt| *attempt > 1)
+        {
+            name.push_str(&format!("\0poll {attempt}"));
+        }
+        if let Some(call) = &self.cursor.call {
+            name.push_str(&format!("\0call {}", call.no));
+        }
         Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes())
     }
 }

@@ -1,11 +1,14 @@
 //! What of a stage survives its suspension, and the JSON it is stored as.
+//!
+//! Fields are only ever added: an order may rest for months while the engine is upgraded, so that
+//! every version reads what an earlier one wrote, and passes over what a later one added.
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
-use uuid::Uuid;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::id::RequestId;
-use crate::order::OrderError;
+use crate::order::{OrderError, Status};
 use crate::retry::Cycle;
 
 /// A snapshot that cannot be taken up: written by another version, or by hand.
@@ -13,42 +16,194 @@ use crate::retry::Cycle;
 #[error("the stored position cannot be resumed: {0}")]
 pub struct SnapshotError(pub String);
 
+/// Where a request went, for the rules that judge its answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Asked {
+    /// An HTTP request.
+    Http {
+        /// The method.
+        method: String,
+        /// The host, with the port where the URL has one.
+        host: String,
+        /// The path, without the query.
+        path: String,
+    },
+    /// A message.
+    Amqp {
+        /// The virtual host, by its name.
+        vhost: String,
+        /// The exchange.
+        exchange: String,
+        /// The routing key.
+        key: String,
+    },
+}
+
 /// A request that was registered and whose callback has not been handled yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct OpenRequest {
     /// Name that the scenario gave it.
     pub name: String,
     /// Its unguessable id.
+    #[serde(with = "text")]
     pub id: RequestId,
+    /// Where it went; none for a child order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
+    /// A retry does not send it again once it has a good answer.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub keep_answer: bool,
+}
+
+/// The last entry point that was visited.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryPoint {
+    /// The state.
+    pub state: String,
+    /// Number of the visit.
+    pub visit: u32,
+}
+
+/// A polling that goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Polling {
+    /// Until when there are attempts.
+    pub ends_at: Timestamp,
+    /// Number of the attempt that is made or comes next, from 1.
+    pub attempt: u32,
+}
+
+/// What the order awaits in the middle of a state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Awaiting {
+    /// Name of the request.
+    pub name: String,
+    /// Its id, once it is registered.
+    #[serde(with = "text_or_none")]
+    pub id: Option<RequestId>,
+    /// Since when.
+    pub queued_at: Timestamp,
+}
+
+/// A suspension, as it goes on after something else was done in between.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rest {
+    /// The status of the suspension.
+    #[serde(with = "text")]
+    pub status: Status,
+    /// Until when it lasts.
+    pub until: Timestamp,
+    /// Why, where it waits for a retry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<OrderError>,
+}
+
+/// A call from outside that is being handled beside the rest of the order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HandledCall {
+    /// Number under which it is stored.
+    pub no: i64,
+    /// Its name.
+    pub name: String,
+    /// What it brings.
+    pub body: Value,
+    /// The action that is next in its handling.
+    pub action: usize,
+    /// The retry cycle of its handling.
+    #[serde(default, with = "cycle", skip_serializing_if = "Option::is_none")]
+    pub cycle: Option<Cycle>,
+    /// Since when its action has been repeated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retrying_since: Option<Timestamp>,
+    /// The last answer of the order itself, put aside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Value>,
+    /// The named answers of the order itself, put aside.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub responses: Map<String, Value>,
 }
 
 /// Where an order stands, and what it carries.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Snapshot {
     /// The present state; none before the first stage of a life from the initial state.
+    #[serde(skip_serializing_if = "is_default")]
     pub state: Option<String>,
     /// The action that is next in the state.
+    #[serde(skip_serializing_if = "is_default")]
     pub action: usize,
     /// How many states were entered in this life.
+    #[serde(skip_serializing_if = "is_default")]
     pub visit: u32,
     /// Variables of the scenario.
+    #[serde(skip_serializing_if = "is_default")]
     pub vars: Map<String, Value>,
-    /// The last answer; kept over retries only.
+    /// The last answer; kept where the state goes on.
+    #[serde(skip_serializing_if = "is_default")]
     pub response: Option<Value>,
-    /// Named answers; kept over retries only.
+    /// Named answers; kept where the state goes on.
+    #[serde(skip_serializing_if = "is_default")]
     pub responses: Map<String, Value>,
-    /// The retry cycle that goes on.
+    /// The retry cycle of a synchronous failure that goes on.
+    #[serde(with = "cycle", skip_serializing_if = "Option::is_none")]
     pub cycle: Option<Cycle>,
     /// Since when the action has been repeated, over all cycles that followed one another.
+    #[serde(skip_serializing_if = "is_default")]
     pub retrying_since: Option<Timestamp>,
+    /// The retry cycle of an asynchronous failure that goes on, over the states that it repeats.
+    #[serde(with = "cycle", skip_serializing_if = "Option::is_none")]
+    pub async_cycle: Option<Cycle>,
+    /// The waiting or polling state of that cycle.
+    #[serde(skip_serializing_if = "is_default")]
+    pub async_state: Option<String>,
+    /// The next attempt begins at the last entry point.
+    #[serde(skip_serializing_if = "is_default")]
+    pub from_entry_point: bool,
+    /// The last entry point that was visited.
+    #[serde(skip_serializing_if = "is_default")]
+    pub entry_point: Option<EntryPoint>,
     /// The last error that went to the scenario; told if the order ends as failed.
+    #[serde(skip_serializing_if = "is_default")]
     pub error: Option<OrderError>,
     /// Set by `result(…)`.
+    #[serde(skip_serializing_if = "is_default")]
     pub result: Option<Value>,
     /// Set by `message(…)`.
+    #[serde(skip_serializing_if = "is_default")]
     pub message: Option<String>,
     /// Requests since the last wait.
+    #[serde(skip_serializing_if = "is_default")]
     pub requests: Vec<OpenRequest>,
+    /// Requests that a retry does not send again, because their answers were good.
+    #[serde(skip_serializing_if = "is_default")]
+    pub answered: Vec<String>,
+    /// Steps of the present `parallel` that went through.
+    #[serde(skip_serializing_if = "is_default")]
+    pub parallel_done: Vec<usize>,
+    /// The polling that goes on.
+    #[serde(skip_serializing_if = "is_default")]
+    pub poll: Option<Polling>,
+    /// What is awaited in the middle of the state.
+    #[serde(skip_serializing_if = "is_default")]
+    pub awaiting: Option<Awaiting>,
+    /// How often the task of the present action was handed out.
+    #[serde(skip_serializing_if = "is_default")]
+    pub hand_out: u32,
+    /// The suspension that goes on.
+    #[serde(skip_serializing_if = "is_default")]
+    pub rest: Option<Rest>,
+    /// The call that is being handled beside it.
+    #[serde(skip_serializing_if = "is_default")]
+    pub call: Option<Box<HandledCall>>,
+    /// The call that moved the order and is not answered yet.
+    #[serde(skip_serializing_if = "is_default")]
+    pub moved_by: Option<i64>,
 }
 
 impl Snapshot {
@@ -67,85 +222,77 @@ impl Snapshot {
     /// The form in which it is stored.
     #[must_use]
     pub fn to_value(&self) -> Value {
-        let mut map = Map::new();
-        let mut put = |key: &str, value: Value, keep: bool| {
-            if keep {
-                map.insert(key.to_owned(), value);
-            }
-        };
-        put("state", json!(self.state), self.state.is_some());
-        put("action", json!(self.action), self.action > 0);
-        put("visit", json!(self.visit), self.visit > 0);
-        put("vars", Value::Object(self.vars.clone()), !self.vars.is_empty());
-        put("response", json!(self.response), self.response.is_some());
-        put("responses", Value::Object(self.responses.clone()), !self.responses.is_empty());
-        put("cycle", self.cycle.as_ref().map_or(Value::Null, Cycle::to_value), self.cycle.is_some());
-        let since = self.retrying_since.map(|since| since.to_string());
-        put("retryingSince", json!(since), since.is_some());
-        let error = self.error.as_ref().map(|error| json!({"class": error.class, "message": error.message}));
-        put("error", json!(error), error.is_some());
-        put("result", json!(self.result), self.result.is_some());
-        put("message", json!(self.message), self.message.is_some());
-        let requests: Vec<Value> = self
-            .requests
-            .iter()
-            .map(|request| json!({"name": request.name, "id": request.id.to_string()}))
-            .collect();
-        put("requests", Value::Array(requests), !self.requests.is_empty());
-        Value::Object(map)
+        // Maps with text as keys always become JSON.
+        serde_json::to_value(self).unwrap_or_default()
     }
 
     /// Reads the stored form.
     ///
     /// # Errors
-    /// Names the field that is not as it should be.
+    /// Names what is not as it should be.
     pub fn from_value(value: &Value) -> Result<Self, SnapshotError> {
-        let wrong = |field: &str| SnapshotError(format!("field `{field}`"));
-        let map = value.as_object().ok_or_else(|| wrong(""))?;
-        let text =
-            |field: &str| map.get(field).map(|value| value.as_str().ok_or_else(|| wrong(field))).transpose();
-        let number = |field: &str| map.get(field).map_or(Some(0), Value::as_u64).ok_or_else(|| wrong(field));
-        let object = |field: &str| {
-            map.get(field)
-                .map_or(Ok(Map::new()), |value| value.as_object().cloned().ok_or_else(|| wrong(field)))
-        };
-        let requests = map.get("requests").map_or(Some(&[][..]), |list| list.as_array().map(Vec::as_slice));
-        let requests = requests.ok_or_else(|| wrong("requests"))?;
-        let request = |value: &Value| {
-            let id = value.get("id").and_then(Value::as_str).and_then(|id| Uuid::parse_str(id).ok());
-            let name = value.get("name").and_then(Value::as_str);
-            name.zip(id)
-                .map(|(name, id)| OpenRequest { name: name.to_owned(), id: RequestId(id) })
-                .ok_or_else(|| wrong("requests"))
-        };
-        Ok(Self {
-            state: text("state")?.map(str::to_owned),
-            action: usize::try_from(number("action")?).map_err(|_| wrong("action"))?,
-            visit: u32::try_from(number("visit")?).map_err(|_| wrong("visit"))?,
-            vars: object("vars")?,
-            response: map.get("response").cloned(),
-            responses: object("responses")?,
-            cycle: map
-                .get("cycle")
-                .map(|cycle| Cycle::from_value(cycle).ok_or_else(|| wrong("cycle")))
-                .transpose()?,
-            retrying_since: text("retryingSince")?
-                .map(|since| since.parse().map_err(|_| wrong("retryingSince")))
-                .transpose()?,
-            error: map
-                .get("error")
-                .map(|error| read_error(error).ok_or_else(|| wrong("error")))
-                .transpose()?,
-            result: map.get("result").cloned(),
-            message: text("message")?.map(str::to_owned),
-            requests: requests.iter().map(request).collect::<Result<_, _>>()?,
-        })
+        if !value.is_object() {
+            return Err(SnapshotError("it is no mapping".into()));
+        }
+        Self::deserialize(value).map_err(|error| SnapshotError(error.to_string()))
     }
 }
 
-fn read_error(value: &Value) -> Option<OrderError> {
-    Some(OrderError {
-        class: value.get("class").and_then(Value::as_str).map(str::to_owned),
-        message: value.get("message")?.as_str()?.to_owned(),
-    })
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Values whose one spelling is their form.
+mod text {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::{Deserialize as _, Deserializer, Serializer, de};
+
+    pub fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+mod text_or_none {
+    use serde::{Deserialize as _, Deserializer, Serializer, de};
+
+    use crate::id::RequestId;
+
+    pub fn serialize<S: Serializer>(value: &Option<RequestId>, serializer: S) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(value) => serializer.collect_str(value),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RequestId>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        text.map(|text| text.parse().map_err(de::Error::custom)).transpose()
+    }
+}
+
+/// Cycles know their own form.
+mod cycle {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de};
+    use serde_json::Value;
+
+    use crate::retry::Cycle;
+
+    pub fn serialize<S: Serializer>(cycle: &Option<Cycle>, serializer: S) -> Result<S::Ok, S::Error> {
+        cycle.as_ref().map(Cycle::to_value).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cycle>, D::Error> {
+        let value = Option::<Value>::deserialize(deserializer)?;
+        value
+            .map(|value| Cycle::from_value(&value).ok_or_else(|| de::Error::custom("a broken cycle")))
+            .transpose()
+    }
 }

@@ -88,7 +88,9 @@ impl Play {
             bounds,
             errors: errors(ERRORS),
             constants: Arc::new(json!({"base": "http://h"})),
+            secrets: Arc::new(crate::scenario::value::NoSecrets),
             callback_base: "http://engine".into(),
+            vhost: "/".into(),
             max_sync_duration: Duration::from_secs(5 * 60),
             max_acquisition_duration: Duration::from_secs(60 * 60),
             max_wait_sequential: Duration::from_secs(3600),
@@ -148,24 +150,16 @@ impl Play {
                 late
             });
             let mut now = later(due, late.unwrap_or_default());
-            let parts = (self.scenario.clone(), settings.clone(), self.facts.clone(), self.params.clone());
-            let stage = Stage::resume(
-                parts.0,
-                parts.1,
-                parts.2,
-                parts.3,
-                callbacks.clone(),
-                snapshot,
-                wake,
-                due,
-                now,
-            );
+            let input = input(&self.params, &callbacks, snapshot, wake, due);
+            let stage =
+                Stage::resume(self.scenario.clone(), settings.clone(), self.facts.clone(), input, now);
             let end = played.stage(stage.unwrap(), &mut answers, &mut now);
             snapshot = Snapshot::from_value(&end.snapshot.to_value()).unwrap();
             assert_eq!(snapshot, end.snapshot, "the stored form keeps everything");
             (wake, due) = match &end.then {
                 Then::Sleep { until } => (Wake::Timer, *until),
                 Then::Retry { at, .. } => (Wake::Retry, *at),
+                Then::Poll { at } => (Wake::Poll, *at),
                 Then::Wait { until, .. } => match answers.pop_front().expect("an answer to the wait") {
                     "timeout" => (Wake::Timer, *until),
                     answer => {
@@ -185,6 +179,24 @@ impl Play {
             assert!(played.ends.len() < 500, "the play does not end");
         }
     }
+}
+
+/// What an order brings along, without calls from outside.
+fn input(
+    params: &Arc<Value>,
+    callbacks: &serde_json::Map<String, Value>,
+    snapshot: Snapshot,
+    wake: Wake,
+    due_at: Timestamp,
+) -> Input {
+    let callbacks = callbacks.iter().map(|(name, value)| Callback {
+        name: name.clone(),
+        value: value.clone(),
+        body: value.get("body").map_or_else(String::new, ToString::to_string),
+        step_status: value.get("stepStatus").and_then(Value::as_str).map(str::to_owned),
+    });
+    let callbacks = callbacks.collect();
+    Input { params: params.clone(), callbacks, calls: Vec::new(), snapshot, wake, due_at, dice: 0.5 }
 }
 
 impl Played {

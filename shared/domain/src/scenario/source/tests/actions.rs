@@ -28,20 +28,78 @@ fn scn_1_actions_are_told_apart_by_their_word() {
 }
 
 #[test]
-fn scn_1_what_is_not_carried_out_yet_is_said_so() {
+fn scn_11_actors_are_checked() {
     check_actions(&[
-        ("- actor: {name: x}", "6:7: `actor` is not available yet in this version; remove it"),
-        ("- order: {}", "6:7: `order` is not available yet in this version"),
-        ("- choose: []", "6:7: `choose` is not available yet in this version"),
-        ("- parallel: []", "6:7: `parallel` is not available yet in this version"),
-        ("- savepoint: x", "6:7: `savepoint` is not available yet in this version"),
-        ("- savepoint", "6:7: `savepoint` is not available yet in this version"),
-        ("- http: {url: 'http://h', mask: [a]}", "6:31: `mask` is not available yet in this version"),
+        ("- actor: {}", "6:14: `name` is missing; write `name: scoring`"),
+        ("- actor: {name: 'a b'}", "6:21: `a b` is not a name for an actor; write letters"),
+        ("- actor: {name: a, workTimeout: 0s}", "6:37: `workTimeout` must be longer than nothing"),
+        ("- actor: {name: a, acceptFirst: 1}", "6:37: `acceptFirst` must be `true` or `false`"),
+        ("- actor: {name: a, timeout: 1m}", "6:24: unknown key `timeout`; there are: name, body"),
         (
-            "- http: {url: 'http://h', headers: {A: 'b ${ secret.KEY }'}}",
-            "6:44: `${secret.…}` is not available yet in this version; use a constant",
+            "- actor",
+            "6:7: the action `actor` says nothing of what to do; write it like `actor: {name: scoring",
         ),
-        ("- amqp: {exchange: e, key: k, vhost: v}", "6:35: `vhost` is not available yet in this version"),
+    ]);
+}
+
+#[test]
+fn scn_1_child_orders_are_checked() {
+    check_actions(&[
+        ("- order: {}", "6:14: `scenario` is missing; write `scenario: NAME`"),
+        ("- order: {scenario: s, request: r}", "6:28: nobody awaits the end of this order; add `wait: true`"),
+        ("- order: {scenario: s, timeout: 1m}", "6:28: nobody awaits the end of this order"),
+        ("- order: {scenario: s, notify: {}}", "6:28: unknown key `notify`"),
+    ]);
+}
+
+#[test]
+fn scn_1_choices_are_checked() {
+    check_actions(&[
+        ("- choose: []", "6:15: `choose` has no branches; write it like"),
+        ("- choose: [{when: 'true'}]", "6:16: a branch has `when` and `actions`, or `otherwise` alone"),
+        ("- choose: [{when: true, actions: []}]", "6:23: this condition is always the same"),
+        ("- choose: [{when: 'params.a >', actions: []}]", "6:3"),
+        ("- choose: [{otherwise: []}]", "6:15: `choose` has nothing to choose"),
+        (
+            "- choose: [{when: 'params.a > 1', actions: []}, {otherwise: []}, {otherwise: []}]",
+            "6:70: this branch is never taken: the one before it has no condition",
+        ),
+        (
+            "- choose: [{when: 'params.a > 1', actions: [htp]}]",
+            "6:49: there is no action `htp`; did you mean `http`?",
+        ),
+    ]);
+}
+
+#[test]
+fn scn_1_steps_at_once_are_checked() {
+    check_actions(&[
+        ("- parallel: []", "6:17: `parallel` is a list of 1 to 20 `http` steps, not of 0"),
+        ("- parallel: [{script: x}]", "6:18: a step of `parallel` is one `http` request"),
+        (
+            "- parallel: [{http: {url: 'http://h'}}]",
+            "6:25: a step of `parallel` needs a name; add `name: NAME`",
+        ),
+        (
+            "- parallel: [{http: {name: a, url: 'http://h', request: r}}]",
+            "6:61: a step of `parallel` registers no request",
+        ),
+        (
+            "- parallel: [{http: {name: a, url: 'http://h'}}, {http: {name: a, url: 'http://h'}}]",
+            "6:54: two steps of this `parallel` have the name `a`",
+        ),
+    ]);
+}
+
+#[test]
+fn scn_15_secrets_stand_only_in_what_is_sent() {
+    check_actions(&[
+        ("- log: '${secret.KEY}'", "6:12: a secret has no place here; name it in what an `http` or `amqp`"),
+        ("- http: {url: 'http://h', save: {a: '${secret.KEY}'}}", "6:41: a secret has no place here"),
+        ("- http: {url: 'http://h', headers: {A: '${secret.KEY + 1}'}}", "6:44: a secret stands alone"),
+        ("- savepoint: x", "6:7: a savepoint stands between the actions of an operation, and nowhere else"),
+        ("- savepoint", "6:7: a savepoint stands between the actions of an operation"),
+        ("- http: {url: 'http://h', mask: [a]}", "6:31: unknown key `mask`"),
     ]);
 }
 

@@ -76,19 +76,10 @@ fn err_8_jitter_follows_the_dice() {
     for (dice, expected) in [(0.0, 5), (0.5, 10), (1.0, 15)] {
         let play = Play::of(ONE).errors(&text);
         let now: Timestamp = START.parse().unwrap();
-        let parts = (play.scenario.clone(), Arc::new(play.settings), play.facts, play.params);
-        let mut stage = Stage::resume(
-            parts.0,
-            parts.1,
-            parts.2,
-            parts.3,
-            serde_json::Map::new(),
-            Snapshot::default(),
-            Wake::Start,
-            now,
-            now,
-        )
-        .unwrap();
+        let nothing = serde_json::Map::new();
+        let input = input(&play.params, &nothing, Snapshot::default(), Wake::Start, now);
+        let mut stage =
+            Stage::resume(play.scenario.clone(), Arc::new(play.settings), play.facts, input, now).unwrap();
         assert!(matches!(stage.next(now), Need::Http(_)));
         assert_eq!(stage.answer(said("503"), now, dice), None);
         let Need::Done(end) = stage.next(now) else { panic!("it goes on") };

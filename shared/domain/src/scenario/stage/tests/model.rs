@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
-use super::super::Event;
+use super::super::super::Event;
 
 /// Transitions of one stage, before it is broken off.
 pub const MAX_MOVES: u32 = 12;

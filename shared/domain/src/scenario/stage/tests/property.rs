@@ -39,7 +39,8 @@ impl Runner<'_> {
                 end = self.stage(&snapshot, wake, due, now, stage);
             }
             let end = end.unwrap();
-            let moves = end.transitions.iter().map(|t| (t.from.clone(), t.event, t.to.clone()));
+            let moves =
+                end.transitions.iter().map(|t| (t.from.clone(), t.event.parse().unwrap(), t.to.clone()));
             self.run.seen.path.extend(moves);
             snapshot = Snapshot::from_value(&end.snapshot.to_value()).unwrap();
             assert_eq!(snapshot, end.snapshot);
@@ -48,6 +49,7 @@ impl Runner<'_> {
             (wake, due) = match end.then {
                 Then::Sleep { until } => (Wake::Timer, until),
                 Then::Retry { at, .. } => (Wake::Retry, at),
+                Then::Poll { at } => (Wake::Poll, at),
                 Then::Wait { .. } if self.world.calls_back(snapshot.visit, stage + 1) => {
                     (Wake::Callback, now)
                 }
@@ -79,10 +81,8 @@ impl Runner<'_> {
     ) -> Option<StageEnd> {
         let (scenario, settings) = (self.play.scenario.clone(), self.settings.clone());
         let (facts, params) = (self.play.facts.clone(), self.play.params.clone());
-        let callbacks = serde_json::Map::new();
-        let mut stage =
-            Stage::resume(scenario, settings, facts, params, callbacks, from.clone(), wake, due, now)
-                .unwrap();
+        let input = input(&params, &serde_json::Map::new(), from.clone(), wake, due);
+        let mut stage = Stage::resume(scenario, settings, facts, input, now).unwrap();
         let mut need = stage.next(now);
         loop {
             let crash = self.crash();
@@ -104,6 +104,7 @@ impl Runner<'_> {
                     self.note(visit, action, message.message_id, None);
                     said(if self.world.takes(visit, action, number) { "published" } else { "unroutable" })
                 }
+                other => panic!("no action of the model needs {other:?}"),
             };
             if crash == Some(Crash::BeforeAnswer) {
                 return None;

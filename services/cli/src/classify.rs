@@ -1,0 +1,123 @@
+//! `pagurus classify`: which rule, class and policy a failure would get. With a configuration file
+//! it answers by itself, else it asks the server, whose rules may be others.
+
+use std::path::Path;
+
+use clap::Args;
+use pagurus_domain::retry::{self, ErrorPolicy};
+use pagurus_runtime::config;
+use pagurus_wire::errors::{Explained, Question};
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::json;
+
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::input;
+use crate::screen::{Screen, harmless};
+
+const EXAMPLES: &str = "\
+Examples:
+  pagurus classify --config pagurus.yaml --path /shop/items --status 503 --scenario order-1
+  pagurus classify --path /shop/items --exception ConnectionRefused --message 'Connection refused'
+  pagurus classify --path /pay --step-status refused --body '{\"code\": 7}'
+  pagurus classify --amqp '%2F?exchange=pay&key=new' --timeout";
+
+/// A failure in the words of the command line.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Path of the request's URL, or the URL as a whole
+    #[arg(long, required_unless_present = "amqp", conflicts_with = "amqp")]
+    path: Option<String>,
+    /// HTTP method of the request; left out: GET
+    #[arg(long, conflicts_with = "amqp")]
+    method: Option<String>,
+    /// Host of the request, with its port if the URL has one
+    #[arg(long, conflicts_with = "amqp")]
+    host: Option<String>,
+    /// Where a message went: VHOST?exchange=NAME&key=KEY, the virtual host / as %2F
+    #[arg(long, value_name = "PLACE")]
+    amqp: Option<String>,
+    /// Status of the answer
+    #[arg(long, conflicts_with_all = ["exception", "timeout", "step_status", "amqp"], value_parser = clap::value_parser!(u16).range(100..600))]
+    status: Option<u16>,
+    /// Body of the answer, or of the callback
+    #[arg(long, conflicts_with_all = ["exception", "timeout"])]
+    body: Option<String>,
+    /// Name of a failure without an answer, or its names from the outermost on with > between them
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["timeout", "step_status", "amqp"])]
+    exception: Option<String>,
+    /// What that failure says about itself
+    #[arg(long, requires = "exception")]
+    message: Option<String>,
+    /// The callback did not come in time
+    #[arg(long, conflicts_with = "step_status")]
+    timeout: bool,
+    /// Step status of the callback
+    #[arg(long)]
+    step_status: Option<String>,
+    /// The scenario; left out: only policies for all scenarios count
+    #[arg(long)]
+    scenario: Option<String>,
+    /// Say why, also in JSON
+    #[arg(long)]
+    why: bool,
+}
+
+impl Arguments {
+    fn question(&self) -> Question {
+        Question {
+            scenario: self.scenario.clone(),
+            path: self.path.clone(),
+            method: self.method.clone(),
+            host: self.host.clone(),
+            amqp: self.amqp.clone(),
+            status: self.status,
+            body: self.body.clone(),
+            exception: self.exception.clone(),
+            message: self.message.clone(),
+            timeout: self.timeout,
+            step_status: self.step_status.clone(),
+        }
+    }
+}
+
+/// Asks the rules of a file.
+pub(crate) fn offline(arguments: &Arguments, file: &Path, screen: &Screen) -> Result<(), Failure> {
+    let question = arguments.question();
+    let told = retry::explain(&rules_of(file)?, &question.as_asked())
+        .map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))?;
+    show(&told.into(), arguments.why, screen)
+}
+
+/// Asks the rules of the server.
+pub(crate) async fn online(arguments: &Arguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let reply = client.post("/v1/classify", &json!(arguments.question())).await?;
+    show(&reply.read()?, arguments.why, screen)
+}
+
+fn rules_of(file: &Path) -> Result<ErrorPolicy, Failure> {
+    let (name, text) = (input::name_of(file), input::text_of(file)?);
+    config::load(Some(file), std::env::vars()).map(|settings| settings.errors).map_err(|faults| {
+        let told = pagurus_domain::scenario::source::explain_faults(&text, &name, &faults);
+        Failure::Input(format!("the configuration is not valid\n{told}"))
+    })
+}
+
+fn show(told: &Explained, why: bool, screen: &Screen) -> Result<(), Failure> {
+    if screen.json {
+        let why = if why { told.why.clone() } else { Vec::new() };
+        return screen.value(&Explained { why, ..told.clone() });
+    }
+    let or_none = |value: &Option<String>| Some(value.clone().unwrap_or_else(|| "none".to_owned()));
+    let pairs = screen.pairs(&[
+        ("rule", or_none(&told.rule)),
+        ("class", or_none(&told.class)),
+        ("policy", or_none(&told.policy)),
+    ]);
+    screen.line(&pairs)?;
+    for sentence in &told.why {
+        screen.line(&format!("- {}", harmless(sentence)))?;
+    }
+    Ok(())
+}

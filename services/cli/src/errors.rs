@@ -1,0 +1,168 @@
+//! `pagurus errors`: failed and retrying orders in groups. Only looks.
+
+use clap::{Args, ValueEnum};
+use jiff::{SignedDuration, Timestamp};
+use pagurus_wire::errors::{ErrorGroup, ErrorGroups, ErrorHour};
+
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::screen::{Screen, time};
+
+/// Cells of the picture of counts over time.
+const CELLS: usize = 24;
+/// Heights of a cell.
+const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Which orders, and how they are put together.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// By what
+    #[arg(long, value_enum, default_value_t = By::Class)]
+    by: By,
+    /// From when on: a duration back from now, or a time; 31 days at most
+    #[arg(long, default_value = "24h", value_name = "DURATION|TIME")]
+    since: String,
+    /// Groups to show
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
+    limit: u16,
+    /// Go on where a page ended
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum By {
+    /// The class of the error
+    Class,
+    /// The scenario
+    Scenario,
+    /// The state of a scenario
+    State,
+}
+
+impl By {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Class => "class",
+            Self::Scenario => "scenario",
+            Self::State => "state",
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) async fn run(arguments: &Arguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let mut query = vec![
+        ("by", arguments.by.word().to_owned()),
+        ("since", arguments.since.clone()),
+        ("limit", arguments.limit.to_string()),
+    ];
+    query.extend(arguments.cursor.clone().map(|cursor| ("cursor", cursor)));
+    let reply = client.get("/v1/errors", &query).await?;
+    if screen.json {
+        return screen.line(&reply.text);
+    }
+    let groups: ErrorGroups = reply.read()?;
+    if groups.items.is_empty() {
+        screen.note(&format!("no order failed since {}, none is in retry", time(groups.since)));
+        return Ok(());
+    }
+    screen.line(&listed(&groups, Timestamp::now(), screen))?;
+    screen.note(&summary(&groups));
+    if let Some(next) = &groups.next {
+        screen.note(&format!("more with --cursor {next}"));
+    }
+    Ok(())
+}
+
+fn summary(groups: &ErrorGroups) -> String {
+    let bound = if groups.complete { "" } else { "; there are more, only the newest were counted" };
+    format!("{} failed since {}, {} in retry now{bound}", groups.failed, time(groups.since), groups.retrying)
+}
+
+fn listed(groups: &ErrorGroups, now: Timestamp, screen: &Screen) -> String {
+    let title = groups.by.to_uppercase();
+    let rows: Vec<[String; 6]> = groups
+        .items
+        .iter()
+        .map(|group| {
+            [
+                name(group),
+                group.failed.to_string(),
+                group.retrying.to_string(),
+                time(group.last_at),
+                over_time(&group.hours, groups.since, now),
+                group.orders.join(" "),
+            ]
+        })
+        .collect();
+    screen.table(&[&title, "FAILED", "IN RETRY", "LAST", "OVER TIME", "ORDERS"], &rows)
+}
+
+fn name(group: &ErrorGroup) -> String {
+    let key = group.key.as_deref().unwrap_or("(none)");
+    group.scenario.as_ref().map_or_else(|| key.to_owned(), |scenario| format!("{scenario}: {key}"))
+}
+
+/// The counts from the beginning of the window to now, a cell for each part of it.
+fn over_time(hours: &[ErrorHour], since: Timestamp, now: Timestamp) -> String {
+    let hour = SignedDuration::from_hours(1).as_secs();
+    let first = since.as_second().div_euclid(hour);
+    let cell_of = |at: Timestamp| usize::try_from(at.as_second().div_euclid(hour) - first).unwrap_or(0);
+    let all = cell_of(now) + 1;
+    let cells = all.min(CELLS);
+    let mut counts = vec![0_i64; cells];
+    for hour in hours {
+        let cell = (cell_of(hour.from) * cells / all).min(cells - 1);
+        counts[cell] += hour.failed + hour.retrying;
+    }
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    let top = HEIGHTS.len() - 1;
+    let picture = |count: i64| match usize::try_from(count * i64::try_from(top).unwrap_or(0) / most) {
+        _ if count == 0 => '·',
+        Ok(height) => HEIGHTS[height.min(top)],
+        Err(_) => '·',
+    };
+    counts.into_iter().map(picture).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        format!("2026-01-02T{text}Z").parse().unwrap()
+    }
+
+    #[test]
+    fn err_14_groups_are_a_table_with_their_counts_over_time() {
+        let text = r#"{"by": "state", "since": "2026-01-02T08:30:00Z", "complete": false, "failed": 9, "retrying": 1,
+          "items": [
+            {"key": "pay", "scenario": "order", "failed": 9, "retrying": 1, "lastAt": "2026-01-02T11:05:00Z",
+             "hours": [{"from": "2026-01-02T08:00:00Z", "failed": 1, "retrying": 0},
+                       {"from": "2026-01-02T11:00:00Z", "failed": 8, "retrying": 1}], "orders": ["a", "b"]},
+            {"key": null, "scenario": "order", "failed": 0, "retrying": 0, "lastAt": "2026-01-02T11:05:00Z", "hours": [], "orders": []}
+          ], "next": "2"}"#;
+        let groups: ErrorGroups = serde_json::from_str(text).unwrap();
+        assert_eq!(
+            listed(&groups, at("12:10:00"), &Screen::plain()),
+            "STATE          FAILED  IN RETRY  LAST                  OVER TIME  ORDERS\n\
+             order: pay     9       1         2026-01-02 11:05:00Z  ▁··█·      a b\n\
+             order: (none)  0       0         2026-01-02 11:05:00Z  ·····"
+        );
+        assert_eq!(
+            summary(&groups),
+            "9 failed since 2026-01-02 08:30:00Z, 1 in retry now; there are more, only the newest were counted"
+        );
+    }
+
+    #[test]
+    fn err_14_a_long_window_is_drawn_in_as_many_cells_as_a_day_has_hours() {
+        let hours = [ErrorHour { from: at("00:00:00"), failed: 5, retrying: 0 }];
+        let since = at("00:00:00") - SignedDuration::from_hours(24 * 30);
+        let drawn = over_time(&hours, since, at("00:30:00"));
+        assert_eq!(drawn.chars().count(), CELLS);
+        assert!(drawn.ends_with('█'), "{drawn}");
+    }
+}

@@ -1,0 +1,48 @@
+//! `pagurus scenario graph`: the workflow as a picture, from a file or from the server.
+
+use clap::ValueEnum;
+use pagurus_domain::scenario::script::Scripting;
+use pagurus_domain::scenario::source::{explain_faults, read};
+use pagurus_domain::scenario::{Bounds, graph};
+use serde_json::json;
+
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::screen::{Screen, harmless};
+
+/// How a picture is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For browsers and documents
+    Svg,
+    /// Text that Markdown pages draw
+    Mermaid,
+}
+
+/// Draws one scenario. The picture is made here, also that of a version of the server: the text is
+/// what both have in common.
+pub(super) async fn run(
+    source: &str,
+    format: Format,
+    client: &Client,
+    bounds: &Bounds,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let text = super::text_of(source, client).await?;
+    let scenario = read(&text, &Scripting::new(bounds.script.clone()), bounds).map_err(|faults| {
+        Failure::Input(format!(
+            "{}: faults: {}\n{}",
+            harmless(source),
+            faults.len(),
+            explain_faults(&text, source, &faults)
+        ))
+    })?;
+    let picture = match format {
+        Format::Svg => graph::svg(&scenario),
+        Format::Mermaid => graph::mermaid(&scenario),
+    };
+    if screen.json {
+        return screen.value(&json!({"scenario": scenario.name, "graph": picture}));
+    }
+    screen.foreign(&picture)
+}

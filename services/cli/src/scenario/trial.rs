@@ -1,0 +1,226 @@
+//! `pagurus scenario test`: finds the tests, runs them, and tells of each what came of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use pagurus_domain::document::Fault;
+use pagurus_domain::scenario::script::Scripting;
+use pagurus_domain::scenario::source::{explain_faults, read};
+use pagurus_domain::scenario::trial::{self, Outcome, spelled_duration};
+use pagurus_domain::scenario::{Bounds, Scenario};
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::{Value, json};
+
+use crate::failure::{FAILED, Failure};
+use crate::input;
+use crate::screen::{Paint, Screen, harmless};
+
+/// How names of files of tests end.
+const ENDINGS: [&str; 3] = [".test.yaml", ".test.yml", ".test.json"];
+
+/// What became of one file.
+enum Report {
+    /// Its tests were run.
+    Run { file: String, text: String, outcomes: Vec<Outcome> },
+    /// The file, or the scenario that it names, cannot be read.
+    Refused { file: String, text: String, faults: Vec<Fault> },
+}
+
+/// Runs all tests of all files, whatever comes of the first ones.
+pub(super) fn run(paths: &[PathBuf], story: bool, bounds: &Bounds, screen: &Screen) -> Result<(), Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        find(path, &mut files)?;
+    }
+    if files.is_empty() {
+        let told = "there are no files of tests: their names end in `.test.yaml`";
+        return Err(Failure::Input(told.to_owned()));
+    }
+    let reports: Vec<Report> = files.iter().map(|path| try_file(path, bounds)).collect::<Result<_, _>>()?;
+    if screen.json {
+        let values: Vec<Value> = reports.iter().map(value_of).collect();
+        screen.value(&values)?;
+    } else {
+        screen.line(&told(&reports, story, screen))?;
+    }
+    let good = |report: &Report| match report {
+        Report::Run { outcomes, .. } => outcomes.iter().all(Outcome::passed),
+        Report::Refused { .. } => false,
+    };
+    if reports.iter().all(good) { Ok(()) } else { Err(Failure::Told(FAILED)) }
+}
+
+/// A file is taken as it is; of a folder, all files of tests in it and below, by name.
+fn find(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    if !path.is_dir() {
+        found.push(path.to_owned());
+        return Ok(());
+    }
+    let cannot = || format!("cannot read folder `{}`", path.display());
+    let mut inside = Vec::new();
+    for entry in std::fs::read_dir(path).with_context(cannot)? {
+        inside.push(entry.with_context(cannot)?.path());
+    }
+    inside.sort();
+    for path in inside {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let is_folder = path.is_dir() && !path.is_symlink();
+        if is_folder || ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+            find(&path, found)?;
+        }
+    }
+    Ok(())
+}
+
+fn try_file(path: &Path, bounds: &Bounds) -> Result<Report, Failure> {
+    let (file, text) = (input::name_of(path), input::text_of(path)?);
+    let tests = match trial::read(&text) {
+        Ok(tests) => tests,
+        Err(faults) => return Ok(Report::Refused { file, text, faults }),
+    };
+    let beside = match &tests.scenario {
+        Some(name) => path.parent().unwrap_or(Path::new("")).join(name),
+        None => scenario_beside(path),
+    };
+    let source = input::text_of(&beside)?;
+    let scenario = match read(&source, &Scripting::new(bounds.script.clone()), bounds) {
+        Ok(scenario) => Arc::new(scenario),
+        Err(faults) => {
+            return Ok(Report::Refused { file: input::name_of(&beside), text: source, faults });
+        }
+    };
+    Ok(Report::Run { file, text, outcomes: try_all(&scenario, bounds, &tests.trials) })
+}
+
+fn try_all(scenario: &Arc<Scenario>, bounds: &Bounds, trials: &[trial::Trial]) -> Vec<Outcome> {
+    trials.iter().map(|one| trial::run(scenario, bounds, one, &mut || true)).collect()
+}
+
+/// `x.test.yaml` tests `x.yaml`, unless it says otherwise.
+fn scenario_beside(path: &Path) -> PathBuf {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    path.with_file_name(name.replacen(".test.", ".", 1))
+}
+
+fn value_of(report: &Report) -> Value {
+    match report {
+        Report::Run { file, outcomes, .. } => {
+            let passed = outcomes.iter().all(Outcome::passed);
+            let tests: Vec<Value> = outcomes.iter().map(Outcome::to_value).collect();
+            json!({"file": file, "passed": passed, "tests": tests})
+        }
+        Report::Refused { file, faults, .. } => {
+            let faults = Problem::of_faults(Type::Invalid, faults).errors;
+            json!({"file": file, "passed": false, "faults": faults})
+        }
+    }
+}
+
+fn told(reports: &[Report], story: bool, screen: &Screen) -> String {
+    let mut rows = Vec::new();
+    let mut details = Vec::new();
+    let (mut passed, mut failed) = (0, 0);
+    for report in reports {
+        match report {
+            Report::Refused { file, text, faults } => {
+                failed += 1;
+                rows.push(["fail".to_owned(), file.clone(), "cannot be read".to_owned(), String::new()]);
+                details.push(explain_faults(text, file, faults));
+            }
+            Report::Run { file, text, outcomes } => {
+                for outcome in outcomes {
+                    let good = outcome.passed();
+                    if good {
+                        passed += 1
+                    } else {
+                        failed += 1
+                    }
+                    let word = if good { "success" } else { "fail" };
+                    let lasted = spelled_duration(outcome.duration);
+                    rows.push([word.to_owned(), file.clone(), outcome.name.clone(), lasted]);
+                    if !good || story {
+                        details.push(detail(file, text, outcome));
+                    }
+                }
+            }
+        }
+    }
+    let mut parts = vec![screen.table(&["STATUS", "FILE", "TEST", "TIME"], &rows)];
+    parts.extend(details);
+    let paint = if failed == 0 { Paint::Good } else { Paint::Bad };
+    parts.push(screen.paint(paint, &format!("passed: {passed}, failed: {failed}")));
+    parts.join("\n\n")
+}
+
+/// What was not as expected, and the story so far.
+fn detail(file: &str, text: &str, outcome: &Outcome) -> String {
+    let mut lines = vec![format!("{}: {}", harmless(file), harmless(&outcome.name))];
+    if !outcome.passed() {
+        lines.push(explain_faults(text, file, &outcome.faults));
+    }
+    lines.extend(outcome.story.iter().map(|moment| format!("  {}", harmless(&moment.to_string()))));
+    lines.join("\n")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str = "scenario: s\ninitialState: a\nstates: {a: {actions: [log: x], on: {success: done}}, done: {kind: terminal}}\n";
+    const TESTS: &str =
+        "tests:\n  - {test: good, expect: {status: success}}\n  - {test: bad, expect: {path: [a]}}\n";
+
+    fn reports(tests: &str) -> Vec<Report> {
+        let bounds = Bounds::default();
+        let scenario = read(SCENARIO, &Scripting::new(bounds.script.clone()), &bounds).unwrap();
+        let file = trial::read(tests).unwrap();
+        let outcomes = try_all(&Arc::new(scenario), &bounds, &file.trials);
+        vec![Report::Run { file: "s.test.yaml".to_owned(), text: tests.to_owned(), outcomes }]
+    }
+
+    #[test]
+    fn scn_13_a_failed_test_tells_what_was_expected_and_the_story() {
+        let shown = told(&reports(TESTS), false, &Screen::plain());
+        for part in [
+            "success  s.test.yaml  good  0s",
+            "fail     s.test.yaml  bad   0s",
+            "error: at place 2 of the path, expected the end, but it is `done`",
+            "--> s.test.yaml:3:32",
+            "  +0s  `a` success to `done`",
+            "passed: 1, failed: 1",
+        ] {
+            assert!(shown.contains(part), "{part} in\n{shown}");
+        }
+        assert_eq!(shown.matches("+0s  the order begins").count(), 1, "{shown}");
+        let value = value_of(&reports(TESTS)[0]);
+        assert_eq!((&value["passed"], &value["tests"][0]["passed"]), (&json!(false), &json!(true)));
+    }
+
+    #[test]
+    fn scn_13_every_example_passes_its_tests() {
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios"));
+        let mut files = Vec::new();
+        find(folder, &mut files).unwrap();
+        assert!(files.len() >= 20, "{files:?}");
+        let reports: Vec<Report> =
+            files.iter().map(|path| try_file(path, &Bounds::default()).unwrap()).collect();
+        let shown = told(&reports, false, &Screen::plain());
+        assert!(shown.contains("failed: 0"), "{shown}");
+        for (report, path) in reports.iter().zip(&files) {
+            let Report::Run { outcomes, .. } = report else { panic!("{}", path.display()) };
+            assert!(outcomes.len() >= 2, "{}: a good way and a failure", path.display());
+            let text = std::fs::read_to_string(scenario_beside(path)).unwrap();
+            let told = text.lines().take_while(|line| line.starts_with("# ")).count();
+            assert!(told >= 2, "{}: say in two lines what it shows", path.display());
+        }
+        let scenarios = std::fs::read_dir(folder).unwrap().count() - files.len();
+        assert_eq!(scenarios, files.len(), "every scenario has its tests");
+    }
+
+    #[test]
+    fn scn_13_a_file_of_tests_stands_beside_its_scenario() {
+        assert_eq!(scenario_beside(Path::new("a/b.test.yaml")), Path::new("a/b.yaml"));
+    }
+}

@@ -1,0 +1,70 @@
+//! `POST /v1/scenarios/test`: a scenario is tried in virtual time. Touches no order and no database.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use pagurus_domain::document::{Fault, pointer_to};
+use pagurus_domain::scenario::trial::{self, Outcome as Tried, TrialFile};
+use pagurus_domain::scenario::{Scenario, source};
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use super::super::{Answer, Outcome, body_of};
+use crate::{Intake, register};
+
+/// Longest time for all tests of one request. Then the rest are broken off, and say so.
+const TIME: Duration = Duration::from_secs(10);
+
+/// Requests that are tried at the same time: tests need a processor that orders need, too.
+static TRIED: Semaphore = Semaphore::const_new(2);
+
+/// `POST /v1/scenarios/test`
+pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> Outcome<Json<Value>> {
+    let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
+    let asked = register::parse(&bytes)?;
+    let text = |key: &str| match asked.get(key).and_then(Value::as_str) {
+        Some(text) => Ok(text.to_owned()),
+        None => {
+            let mut problem = Problem::new(Type::Invalid, format!("/{key} must be the text of a file"));
+            problem.pointer = Some(pointer_to("", key));
+            Err(Answer(problem))
+        }
+    };
+    let (scenario, tests) = (text("scenario")?, text("tests")?);
+    let read = source::read(&scenario, intake.catalogue.scripting(), &intake.host.settings.scenario);
+    let scenario = read.map_err(|faults| refused("/scenario", faults))?;
+    let file = trial::read(&tests).map_err(|faults| refused("/tests", faults))?;
+    let Ok(permit) = TRIED.try_acquire() else {
+        return Err(Answer(Problem::new(Type::Busy, "other scenarios are being tested; try again")));
+    };
+    let tried = tokio::task::spawn_blocking(move || {
+        let outcomes = try_all(&intake, &Arc::new(scenario), &file);
+        drop(permit);
+        outcomes
+    });
+    let outcomes = tried.await.map_err(|error| {
+        tracing::error!(%error, "a test of a scenario panicked");
+        Problem::new(Type::Internal, "the engine failed; its log says more")
+    })?;
+    let passed = outcomes.iter().all(Tried::passed);
+    let tests: Vec<Value> = outcomes.iter().map(Tried::to_value).collect();
+    Ok(Json(json!({"passed": passed, "tests": tests})))
+}
+
+fn try_all(intake: &Intake, scenario: &Arc<Scenario>, file: &TrialFile) -> Vec<Tried> {
+    let begun = Instant::now();
+    let mut go_on = || begun.elapsed() < TIME;
+    let bounds = &intake.host.settings.scenario;
+    file.trials.iter().map(|one| trial::run(scenario, bounds, one, &mut go_on)).collect()
+}
+
+/// Lines and columns are those of the text; the pointer says of which one.
+fn refused(text: &str, faults: Vec<Fault>) -> Answer {
+    let within = |fault: Fault| Fault { pointer: format!("{text}{}", fault.pointer), ..fault };
+    let faults: Vec<Fault> = faults.into_iter().map(within).collect();
+    Answer(Problem::of_faults(Type::Invalid, &faults))
+}

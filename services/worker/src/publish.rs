@@ -1,0 +1,116 @@
+//! Messages of scenarios, and tasks of actors: each is confirmed before its stage goes on.
+
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use pagurus_broker::{HeaderValue, Message, Published};
+use pagurus_domain::scenario::stage::{Answer, Publication, Task};
+use pagurus_runtime::metrics::Count;
+
+use crate::call::Calls;
+
+/// How long an action waits for the broker before it fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl Calls {
+    /// Publishes a message and waits for its confirm. While the broker is away it waits for it: that
+    /// is no failure of the order.
+    pub async fn publish(&self, message: &Publication, trace: Option<&str>) -> Answer {
+        let names = self.host.broker.names();
+        let foreign = message.vhost.as_deref().filter(|vhost| *vhost != self.host.broker.vhost());
+        let own = message.exchange.starts_with(&format!("{}.", names.prefix))
+            && message.exchange != names.notifications
+            && foreign.is_none();
+        if message.exchange.is_empty() || message.exchange.starts_with("amq.") || own {
+            let told = format!("exchange `{}` belongs to the engine or the broker", message.exchange);
+            return Answer::Unpublished(told);
+        }
+        self.send_until_confirmed(foreign, &self.message(message, trace)).await
+    }
+
+    /// Queues a task for its actor.
+    pub async fn queue_task(&self, task: &Task, trace: Option<&str>) -> Answer {
+        let begun = Instant::now();
+        let known = self.actors.lock().unwrap_or_else(PoisonError::into_inner).contains(&task.actor);
+        let mut wait = Duration::from_millis(100);
+        while !known {
+            match self.host.broker.ensure_actor_queue(&task.actor, Duration::from_secs(1)).await {
+                Ok(()) => {
+                    self.actors.lock().unwrap_or_else(PoisonError::into_inner).insert(task.actor.clone());
+                    break;
+                }
+                Err(error) if error.is_transient() && begun.elapsed() < PATIENCE => {
+                    self.host.metrics.count(Count::BrokerErrors, "actor", 1);
+                    tokio::time::sleep(wait).await;
+                    wait = (wait * 2).min(Duration::from_secs(2));
+                }
+                Err(error) => return Answer::Unpublished(error.to_string()),
+            }
+        }
+        let names = self.host.broker.names();
+        let mut message = Message::json(names.actors.clone(), task.actor.clone(), task.body.clone());
+        let properties = &mut message.properties;
+        properties.type_ = Some("task".into());
+        properties.message_id = Some(task.message_id.to_string());
+        properties.correlation_id = Some(task.pass.to_string());
+        properties.reply_to = Some(names.callbacks_in.clone());
+        if let Some(trace) = trace {
+            properties.headers.push(("traceparent".into(), HeaderValue::Text(trace.to_owned())));
+        }
+        let answer = self.send_until_confirmed(None, &message).await;
+        if matches!(answer, Answer::Unpublished(_)) {
+            // Somebody may have removed the queue: the next task looks again.
+            self.actors.lock().unwrap_or_else(PoisonError::into_inner).remove(&task.actor);
+        }
+        answer
+    }
+
+    async fn send_until_confirmed(&self, vhost: Option<&str>, message: &Message) -> Answer {
+        let begun = Instant::now();
+        let mut wait = Duration::from_millis(100);
+        loop {
+            let broker = &self.host.broker;
+            let sent = match vhost {
+                Some(vhost) => broker.publish_many_in_vhost(vhost, vec![message.clone()]).await,
+                None => broker.publish_many_foreign(vec![message.clone()]).await,
+            };
+            match sent.into_iter().next() {
+                Some(Published::Confirmed) => return Answer::Published,
+                Some(Published::Unroutable { text, .. }) => {
+                    let (exchange, key) = (&message.exchange, &message.key);
+                    let told = format!("no queue takes exchange `{exchange}` with key `{key}`: {text}");
+                    return Answer::Unpublished(told);
+                }
+                Some(Published::Failed(error)) if error.is_transient() && begun.elapsed() < PATIENCE => {
+                    self.host.metrics.count(Count::BrokerErrors, "publish", 1);
+                    tokio::time::sleep(wait).await;
+                    wait = (wait * 2).min(Duration::from_secs(2));
+                }
+                Some(Published::Failed(error)) => return Answer::Unpublished(error.to_string()),
+                None => return Answer::Unpublished("the broker did not answer".into()),
+            }
+        }
+    }
+
+    fn message(&self, publication: &Publication, trace: Option<&str>) -> Message {
+        let mut message =
+            Message::json(publication.exchange.clone(), publication.key.clone(), publication.body.clone());
+        let properties = &mut message.properties;
+        properties.content_type = Some(publication.content_type.to_owned());
+        properties.message_id = Some(publication.message_id.to_string());
+        if let Some(request) = publication.request {
+            properties.correlation_id = Some(request.to_string());
+            // The answer may come straight into the queue of callbacks.
+            properties.reply_to = Some(self.host.broker.names().callbacks_in.clone());
+        }
+        properties.headers = publication
+            .headers
+            .iter()
+            .map(|(name, value)| (name.clone(), HeaderValue::Text(value.clone())))
+            .collect();
+        if let Some(trace) = trace {
+            properties.headers.push(("traceparent".into(), HeaderValue::Text(trace.to_owned())));
+        }
+        message
+    }
+}

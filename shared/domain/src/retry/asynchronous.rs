@@ -1,0 +1,75 @@
+//! Gives what became of an asynchronous request its class by the rules of the deployment. Must
+//! never decide what follows from a class.
+
+use super::classify::{Alternatives, Request, most_specific};
+use super::mask::AmqpMask;
+use super::{ASYNC_TIMEOUT, Asked, Classified, ErrorClass, Reply};
+
+/// One entry under `rules` of the asynchronous half.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct AsyncRule {
+    pub(super) name: String,
+    pub(super) http: Vec<Request>,
+    pub(super) amqp: Vec<AmqpMask>,
+    /// In the order of the file, which is the order in which they are tried.
+    pub(super) classes: Vec<AsyncClass>,
+}
+
+/// One class of a rule: any of its conditions suffices.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct AsyncClass {
+    pub(super) class: ErrorClass,
+    /// Whether it takes answers that never came.
+    pub(super) timeout: bool,
+    pub(super) responses: Vec<CallbackCondition>,
+}
+
+/// An answer with one of these words in its step status and one of these alternatives in its
+/// body; what is not given holds for every answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct CallbackCondition {
+    pub(super) step_status_keywords: Vec<String>,
+    pub(super) body_keywords: Alternatives,
+}
+
+/// See [`super::ErrorPolicy::classify_async`].
+pub(super) fn classify(rules: &[AsyncRule], asked: &Asked<'_>, reply: &Reply<'_>) -> Option<Classified> {
+    let fitting = taken_by(rules, asked).and_then(|rule| {
+        let class = rule.classes.iter().find(|class| class.fits(reply))?;
+        Some(Classified { rule: Some(rule.name.clone()), class: class.class.clone() })
+    });
+    fitting.or_else(|| {
+        let built_in = || Classified { rule: None, class: ErrorClass::from(ASYNC_TIMEOUT) };
+        (*reply == Reply::TimedOut).then(built_in)
+    })
+}
+
+/// The rule with the most specific mask for where the request went.
+pub(super) fn taken_by<'a>(rules: &'a [AsyncRule], asked: &Asked<'_>) -> Option<&'a AsyncRule> {
+    match asked {
+        Asked::Http(interaction) => most_specific(
+            rules.iter().flat_map(|rule| rule.http.iter().map(move |request| (request, rule))),
+            interaction,
+        ),
+        Asked::Amqp { vhost, exchange, key } => rules
+            .iter()
+            .flat_map(|rule| rule.amqp.iter().map(move |mask| (mask, rule)))
+            .filter(|(mask, _)| mask.matches(vhost, exchange, key))
+            .max_by_key(|(mask, _)| mask.specificity())
+            .map(|(_, rule)| rule),
+    }
+}
+
+impl AsyncClass {
+    pub(super) fn fits(&self, reply: &Reply<'_>) -> bool {
+        match reply {
+            Reply::TimedOut => self.timeout,
+            Reply::Callback { step_status, body } => self.responses.iter().any(|condition| {
+                let words = &condition.step_status_keywords;
+                let status = step_status.unwrap_or_default();
+                (words.is_empty() || words.iter().any(|word| status.contains(word.as_str())))
+                    && condition.body_keywords.hold(body)
+            }),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The actions of a scenario, as the interpreter carries them out. Data only.
+
+use std::time::Duration;
+
+use super::script::Script;
+use super::value::Template;
+use crate::id::spelled;
+
+/// One thing done in a state.
+#[derive(Debug)]
+pub enum Action {
+    /// One HTTP request.
+    Http(Box<HttpAction>),
+    /// One message to RabbitMQ.
+    Amqp(Box<AmqpAction>),
+    /// Code in the script language.
+    Script(Script),
+    /// Ends the stage and waits for the callbacks of all requests registered in it.
+    Wait {
+        /// Longest wait; the mode of the order bounds it further.
+        timeout: Option<Duration>,
+    },
+    /// Ends the stage until a time.
+    Sleep(SleepUntil),
+    /// A line in the order's log.
+    Log(Template),
+    /// Gives the order's queue up before its end.
+    Release,
+    /// A task for a program outside.
+    Actor(Box<ActorAction>),
+    /// A child order.
+    Order(Box<OrderAction>),
+    /// Several HTTP requests at once; each has a name.
+    Parallel(Vec<HttpAction>),
+    /// Goes on with the first branch whose condition holds.
+    Choose {
+        /// The conditions with the index of the first action of each branch.
+        branches: Vec<Branch>,
+        /// Where it goes on when none holds.
+        otherwise: usize,
+    },
+    /// Goes on at a later action: the end of a branch.
+    Skip(usize),
+}
+
+/// A branch of a `choose`.
+#[derive(Debug)]
+pub struct Branch {
+    /// Must be `true` or `false`.
+    pub when: Template,
+    /// Index of its first action.
+    pub first: usize,
+}
+
+impl Action {
+    /// The word that names this action in a scenario.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Http(_) => "http",
+            Self::Amqp(_) => "amqp",
+            Self::Script(_) => "script",
+            Self::Wait { .. } => "wait",
+            Self::Sleep(_) => "sleep",
+            Self::Log(_) => "log",
+            Self::Release => "release",
+            Self::Actor(_) => "actor",
+            Self::Order(_) => "order",
+            Self::Parallel(_) => "parallel",
+            Self::Choose { .. } | Self::Skip(_) => "choose",
+        }
+    }
+}
+
+impl Action {
+    /// The name of the asynchronous request that this action registers.
+    #[must_use]
+    pub fn request(&self) -> Option<&str> {
+        match self {
+            Self::Http(http) => http.request.as_deref(),
+            Self::Amqp(amqp) => amqp.request.as_deref(),
+            Self::Order(order) => order.request.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+/// Until when a sleep lasts.
+#[derive(Debug)]
+pub enum SleepUntil {
+    /// For so long from now; at least the configured minimum.
+    For(Template),
+    /// Until this time, written `YYYY-MM-DDThh:mm:ss[.sss]±hh:mm`.
+    Until(Template),
+}
+
+/// Methods an `http` action may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// GET.
+    Get,
+    /// HEAD.
+    Head,
+    /// POST.
+    Post,
+    /// PUT.
+    Put,
+    /// PATCH.
+    Patch,
+    /// DELETE.
+    Delete,
+    /// OPTIONS.
+    Options,
+}
+
+spelled!(Method {
+    Get => "GET",
+    Head => "HEAD",
+    Post => "POST",
+    Put => "PUT",
+    Patch => "PATCH",
+    Delete => "DELETE",
+    Options => "OPTIONS",
+});
+
+/// How the body of an `http` action is sent.
+#[derive(Debug)]
+pub enum Body {
+    /// `body:` with a map, a list or a value: JSON.
+    Json(Template),
+    /// `form:`: a map, sent as `application/x-www-form-urlencoded`.
+    Form(Vec<(String, Template)>),
+    /// `text:`: text as it is.
+    Text(Template),
+}
+
+/// An `http` action.
+#[derive(Debug)]
+pub struct HttpAction {
+    /// The method; POST where there is a body and none is named, else GET.
+    pub method: Method,
+    /// The URL, with `${…}`.
+    pub url: Template,
+    /// Query parameters that are appended to the URL.
+    pub query: Vec<(String, Template)>,
+    /// Header fields.
+    pub headers: Vec<(String, Template)>,
+    /// The body.
+    pub body: Option<Body>,
+    /// Longest time of the call; none means the configured one.
+    pub timeout: Option<Duration>,
+    /// Statuses that are no error, besides 1xx to 3xx.
+    pub expect: Vec<StatusRange>,
+    /// Variables to set from the answer.
+    pub save: Vec<(String, Template)>,
+    /// The answer is kept as `responses.<name>`, too.
+    pub name: Option<String>,
+    /// The `Authorization` header field.
+    pub auth: Option<Auth>,
+    /// Registers an asynchronous request under this name; its callback URL is `${request.url}`.
+    pub request: Option<String>,
+    /// The secrets that it names: their values are kept out of everything that is told.
+    pub secrets: Vec<String>,
+}
+
+/// Credentials of an `http` action.
+#[derive(Debug)]
+pub enum Auth {
+    /// `auth: {bearer: …}`.
+    Bearer(Template),
+    /// `auth: {username: …, password: …}`.
+    Basic {
+        /// Name of the user.
+        username: Template,
+        /// Its password.
+        password: Template,
+    },
+}
+
+/// An inclusive range of HTTP statuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatusRange {
+    /// The lowest status.
+    pub from: u16,
+    /// The highest status.
+    pub to: u16,
+}
+
+impl StatusRange {
+    /// Whether the status lies in the range.
+    #[must_use]
+    pub const fn contains(self, status: u16) -> bool {
+        self.from <= status && status <= self.to
+    }
+}
+
+/// An `amqp` action.
+#[derive(Debug)]
+pub struct AmqpAction {
+    /// The virtual host; none is the one of the engine.
+    pub vhost: Option<Template>,
+    /// The exchange; empty text is the broker's default exchange and is refused.
+    pub exchange: Template,
+    /// The routing key.
+    pub key: Template,
+    /// Header fields.
+    pub headers: Vec<(String, Template)>,
+    /// The body: text as it is, all else as JSON.
+    pub body: Option<Template>,
+    /// Registers an asynchronous request under this name.
+    pub request: Option<String>,
+    /// The secrets that it names.
+    pub secrets: Vec<String>,
+}
+
+/// An `actor` action (SCN-11).
+#[derive(Debug)]
+pub struct ActorAction {
+    /// Name of the actor: the routing key of its tasks.
+    pub name: String,
+    /// What the task says.
+    pub body: Option<Template>,
+    /// How long one hand-out may stay without a decision or a heartbeat.
+    pub work_timeout: Duration,
+    /// Whether a task whose work time-out passed is handed out again; else the action fails.
+    pub restart_after_work_timeout: bool,
+    /// Whether the first decision counts, whichever hand-out it answers.
+    pub accept_first: bool,
+    /// For all hand-outs together, from the first; none has no bound.
+    pub task_timeout: Option<Duration>,
+    /// Whether a task at work ends with the task time-out, too.
+    pub force_finish_after_task_timeout: bool,
+    /// Variables to set from the decision.
+    pub save: Vec<(String, Template)>,
+}
+
+/// An `order` action: starts a child order.
+#[derive(Debug)]
+pub struct OrderAction {
+    /// The fields of its registration, as an order from outside has them.
+    pub fields: Vec<(String, Template)>,
+    /// The name under which its end comes as a callback; none awaits nothing.
+    pub request: Option<String>,
+    /// The order waits right here for the end of its child; else the next `wait` awaits it.
+    pub waits_here: bool,
+    /// Longest wait here.
+    pub timeout: Option<Duration>,
+}

@@ -1,0 +1,102 @@
+//! Whether an order can go on under another version of its scenario. Decides for one order that
+//! rests; must never look at anything but the two versions and where the order stands.
+
+use crate::order::Status;
+use crate::scenario::stage::Snapshot;
+use crate::scenario::{Scenario, State};
+
+/// Why an order stays on its version.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+pub enum Hindrance {
+    /// A stage is with a worker, or the order is over.
+    #[error("an order in status `{0}` does not rest; a running one can be moved once it rests again")]
+    NotResting(&'static str),
+    /// The new version does not have the state.
+    #[error("the new version has no state `{0}`")]
+    NoState(String),
+    /// The state is of another kind there.
+    #[error("state `{state}` is {from} in the old version and {to} in the new one")]
+    OtherKind {
+        /// The state.
+        state: String,
+        /// Its kind in the old version.
+        from: &'static str,
+        /// Its kind in the new one.
+        to: &'static str,
+    },
+    /// The order is to repeat an action that is another one there.
+    #[error(
+        "the order stands before action {number} of state `{state}`, which is another one in the new version"
+    )]
+    OtherAction {
+        /// The state.
+        state: String,
+        /// Number of the action, from 1.
+        number: usize,
+    },
+    /// A call from outside is being handled.
+    #[error("the order is handling a call; it can be moved once that is answered")]
+    HandlesCall,
+    /// What an order brings along cannot be read.
+    #[error("the stored position of the order cannot be read")]
+    Unreadable,
+}
+
+/// Whether an order that rests here can go on under the new version.
+///
+/// # Errors
+/// Why not.
+pub fn move_to(from: &Scenario, to: &Scenario, status: Status, order: &Snapshot) -> Result<(), Hindrance> {
+    let rests = matches!(
+        status,
+        Status::New
+            | Status::Postponed
+            | Status::Sleep
+            | Status::Wait
+            | Status::Polling
+            | Status::Retry
+            | Status::Reopen
+    );
+    if !rests {
+        return Err(Hindrance::NotResting(status.as_str()));
+    }
+    if order.call.is_some() {
+        return Err(Hindrance::HandlesCall);
+    }
+    // Nothing was executed yet: the order begins at the initial state, whichever that is.
+    let Some(name) = order.state.as_deref() else {
+        return Ok(());
+    };
+    // What failed asynchronously is repeated from its entry point.
+    let entry = order.entry_point.as_ref().filter(|_| order.from_entry_point);
+    if let Some(entry) = entry.filter(|entry| to.state_named(&entry.state).is_none()) {
+        return Err(Hindrance::NoState(entry.state.clone()));
+    }
+    let find = |scenario: &Scenario| scenario.state_named(name);
+    let Some(new) = find(to).map(|id| to.state(id)) else {
+        return Err(Hindrance::NoState(name.to_owned()));
+    };
+    match find(from).map(|id| from.state(id)) {
+        Some(old) if old.kind != new.kind => Err(Hindrance::OtherKind {
+            state: name.to_owned(),
+            from: old.kind.as_str(),
+            to: new.kind.as_str(),
+        }),
+        Some(old) => same_actions(old, new, order),
+        None => Ok(()),
+    }
+}
+
+/// An order in the middle of a state goes on behind what it has done: up to there both versions
+/// must do the same things, by the words of their actions.
+fn same_actions(old: &State, new: &State, order: &Snapshot) -> Result<(), Hindrance> {
+    let word = |state: &State, at: usize| state.actions.get(at).map(super::super::Action::word);
+    // Before the first action there is nothing behind the order, unless it awaits what came of it.
+    if order.action == 0 && order.awaiting.is_none() {
+        return Ok(());
+    }
+    match (0..=order.action).find(|at| word(old, *at) != word(new, *at)) {
+        None => Ok(()),
+        Some(at) => Err(Hindrance::OtherAction { state: new.name.clone(), number: at + 1 }),
+    }
+}

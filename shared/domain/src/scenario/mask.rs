@@ -1,0 +1,129 @@
+//! What of an order is shown to nobody without the right to see payloads (SCN-15).
+
+use serde_json::Value;
+
+/// What stands in the place of a masked value.
+pub const MASKED: &str = "***";
+
+/// Where a masked path begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Root {
+    Params,
+    Body,
+    Headers,
+}
+
+/// Paths of parameters, bodies and header fields. A `*` stands for any key; lists are passed
+/// through, so that a path holds for each of their items.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mask(Vec<(Root, Vec<String>)>);
+
+impl Mask {
+    /// Adds a path such as `params.card.number`; whether it is one.
+    #[must_use]
+    pub fn add(&mut self, path: &str) -> bool {
+        let mut parts = path.split('.').map(str::to_owned);
+        let root = match parts.next().as_deref() {
+            Some("params") => Root::Params,
+            Some("body") => Root::Body,
+            Some("headers") => Root::Headers,
+            _ => return false,
+        };
+        let parts: Vec<String> = parts.collect();
+        let good = !parts.is_empty() && parts.iter().all(|part| !part.is_empty());
+        if good {
+            self.0.push((root, parts));
+        }
+        good
+    }
+
+    /// Whether nothing is masked.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Masks parameters.
+    pub fn params(&self, value: &mut Value) {
+        self.apply(Root::Params, value, false);
+    }
+
+    /// Masks the body of a request, of an answer or of a callback.
+    pub fn body(&self, value: &mut Value) {
+        self.apply(Root::Body, value, false);
+    }
+
+    /// Masks header fields; upper and lower case are the same.
+    pub fn headers(&self, value: &mut Value) {
+        self.apply(Root::Headers, value, true);
+    }
+
+    /// Masks the text of a body, where it is JSON; any other text is replaced as a whole, because
+    /// nobody knows what it holds.
+    #[must_use]
+    pub fn body_text(&self, text: &str) -> String {
+        if !self.0.iter().any(|(root, _)| *root == Root::Body) {
+            return text.to_owned();
+        }
+        match serde_json::from_str::<Value>(text) {
+            Ok(mut value) => {
+                self.body(&mut value);
+                value.to_string()
+            }
+            Err(_) => MASKED.to_owned(),
+        }
+    }
+
+    fn apply(&self, root: Root, value: &mut Value, any_case: bool) {
+        for (_, path) in self.0.iter().filter(|(of, _)| *of == root) {
+            hide(value, path, any_case);
+        }
+    }
+}
+
+fn hide(value: &mut Value, path: &[String], any_case: bool) {
+    let Some((key, rest)) = path.split_first() else {
+        *value = Value::String(MASKED.to_owned());
+        return;
+    };
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| hide(item, path, any_case)),
+        Value::Object(members) => {
+            let fits = |name: &str| key == "*" || name == key || (any_case && name.eq_ignore_ascii_case(key));
+            for (_, member) in members.iter_mut().filter(|(name, _)| fits(name)) {
+                hide(member, rest, any_case);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn scn_15_masked_paths_are_hidden_wherever_they_lead() {
+        let mut mask = Mask::default();
+        for path in ["params.card.number", "params.people.pin", "headers.Authorization", "body.*.secret"] {
+            assert!(mask.add(path), "{path}");
+        }
+        for path in ["params", "vars.x", "", "params.", "params..x"] {
+            assert!(!mask.add(path), "{path}");
+        }
+        let mut params =
+            json!({"card": {"number": 4111, "name": "n"}, "people": [{"pin": 1}, {"pin": 2, "id": 3}]});
+        mask.params(&mut params);
+        assert_eq!(
+            params,
+            json!({"card": {"number": "***", "name": "n"}, "people": [{"pin": "***"}, {"pin": "***", "id": 3}]})
+        );
+        let mut headers = json!({"authorization": "Bearer t", "x": 1});
+        mask.headers(&mut headers);
+        assert_eq!(headers, json!({"authorization": "***", "x": 1}));
+        assert_eq!(mask.body_text(r#"{"a":{"b":2,"secret":1}}"#), r#"{"a":{"b":2,"secret":"***"}}"#);
+        assert_eq!(mask.body_text("secret=1"), "***");
+    }
+}

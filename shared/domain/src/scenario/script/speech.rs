@@ -1,0 +1,113 @@
+//! What a script may say: an event, a result, a message, an answer, lines of the log.
+//!
+//! Every run has an engine of its own, because what is said must reach that run alone.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rhai::{Dynamic, Engine, EvalAltResult, Position};
+use serde_json::Value;
+
+use super::convert::from_dynamic;
+use super::{Limits, bounded_engine};
+
+/// The event a script raises; raising one ends the script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Raised {
+    /// `success()`.
+    Success,
+    /// `poll()`: try again, in a polling state.
+    Poll,
+    /// `fail()`, `fail(message)`, `fail(message, class)`.
+    Fail {
+        /// For people.
+        message: Option<String>,
+        /// Takes part in synchronous retries (ERR-5).
+        class: Option<String>,
+    },
+}
+
+/// What one run of a script said.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Said {
+    /// The event, if the script raised one.
+    pub raised: Option<Raised>,
+    /// The argument of the last `result(…)`.
+    pub result: Option<Value>,
+    /// The argument of the last `message(…)`.
+    pub message: Option<String>,
+    /// The argument of the last `answer(…)`: what the caller of a call gets.
+    pub answer: Option<Value>,
+    /// The arguments of every `log(…)`, `print(…)`.
+    pub log: Vec<String>,
+}
+
+/// Lines one script may log; the rest are dropped and counted in a last line.
+const MAX_LOG_LINES: usize = 100;
+
+/// Carries the event out of a script that raised it.
+#[derive(Clone)]
+pub(super) struct Token(pub(super) Raised);
+
+/// An engine whose functions say things into `said`.
+pub(super) fn speaking_engine(limits: &Limits, said: &Arc<Mutex<Said>>) -> Engine {
+    type Outcome<T> = Result<T, Box<EvalAltResult>>;
+    let mut engine = bounded_engine(limits);
+    let raise = |raised: Raised| -> Box<EvalAltResult> {
+        Box::new(EvalAltResult::ErrorTerminated(Dynamic::from(Token(raised)), Position::NONE))
+    };
+    engine.register_fn("success", move || -> Outcome<()> { Err(raise(Raised::Success)) });
+    engine.register_fn("poll", move || -> Outcome<()> { Err(raise(Raised::Poll)) });
+    engine.register_fn("fail", move || -> Outcome<()> {
+        Err(raise(Raised::Fail { message: None, class: None }))
+    });
+    engine.register_fn("fail", move |message: Dynamic| -> Outcome<()> {
+        Err(raise(Raised::Fail { message: Some(text_of(&message)), class: None }))
+    });
+    engine.register_fn("fail", move |message: Dynamic, class: &str| -> Outcome<()> {
+        Err(raise(Raised::Fail { message: Some(text_of(&message)), class: Some(class.to_owned()) }))
+    });
+    let say = |said: &Arc<Mutex<Said>>, change: &dyn Fn(&mut Said)| {
+        change(&mut said.lock().unwrap_or_else(PoisonError::into_inner));
+    };
+    let shared = said.clone();
+    engine.register_fn("result", move |value: Dynamic| -> Outcome<()> {
+        let value = from_dynamic(&value).map_err(|error| error.message)?;
+        say(&shared, &|said| said.result = Some(value.clone()));
+        Ok(())
+    });
+    let shared = said.clone();
+    engine.register_fn("answer", move |value: Dynamic| -> Outcome<()> {
+        let value = from_dynamic(&value).map_err(|error| error.message)?;
+        say(&shared, &|said| said.answer = Some(value.clone()));
+        Ok(())
+    });
+    let shared = said.clone();
+    engine.register_fn("message", move |value: Dynamic| {
+        say(&shared, &|said| said.message = Some(text_of(&value)));
+    });
+    let shared = said.clone();
+    engine.register_fn("log", move |value: Dynamic| {
+        say(&shared, &|said| push_line(&mut said.log, text_of(&value)));
+    });
+    let shared = said.clone();
+    engine.on_print(move |text| say(&shared, &|said| push_line(&mut said.log, text.to_owned())));
+    engine
+}
+
+fn push_line(log: &mut Vec<String>, line: String) {
+    if log.len() < MAX_LOG_LINES {
+        log.push(line);
+    } else if log.len() == MAX_LOG_LINES {
+        log.push(format!("(lines after the first {MAX_LOG_LINES} are left out)"));
+    }
+}
+
+fn text_of(value: &Dynamic) -> String {
+    from_dynamic(value).map_or_else(
+        |_| value.to_string(),
+        |value| match value {
+            Value::String(text) => text,
+            other => other.to_string(),
+        },
+    )
+}

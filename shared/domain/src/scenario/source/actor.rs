@@ -1,0 +1,138 @@
+//! Reads `actor` and `order`: the actions that hand work to a program or to another order.
+
+use std::time::Duration;
+
+use super::draft::{Effect, Named};
+use super::http::{self, Read};
+use super::reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted};
+use super::template::without_marks;
+use crate::scenario::{Action, ActorAction, OrderAction};
+
+/// The defaults of SCN-11.
+const WORK_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The longest name of an actor: it becomes part of the name of a broker queue.
+const LONGEST_NAME: usize = 64;
+
+/// Reads an `actor` action.
+pub(super) fn read_actor(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+    let effect = Effect { fails: Some("actor"), suspends: true, ..Effect::default() };
+    let keys = Keys(&[
+        "name",
+        "body",
+        "workTimeout",
+        "restartAfterWorkTimeout",
+        "acceptFirst",
+        "taskTimeout",
+        "forceFinishAfterTaskTimeout",
+        "save",
+    ]);
+    let before = reader.fault_count();
+    let Some(fields) = reader.fields(spot, &keys) else {
+        return (None, effect, None);
+    };
+    let name = reader.required(spot, &fields, "name", "name: scoring").cloned();
+    let name = name.and_then(|spot| actor_name(reader, &spot));
+    let body = fields.get("body").and_then(|body| reader.template(body));
+    let work_timeout = fields.get("workTimeout").and_then(|spot| reader.duration(spot, LONGEST_DURATION));
+    let task_timeout =
+        fields.get("taskTimeout").and_then(|spot| reader.duration_or_zero(spot, LONGEST_DURATION));
+    let restart = flag(reader, &fields, "restartAfterWorkTimeout", true);
+    let accept_first = flag(reader, &fields, "acceptFirst", true);
+    let force = flag(reader, &fields, "forceFinishAfterTaskTimeout", false);
+    let save = http::save(reader, &fields);
+    let Some(name) = name.filter(|_| reader.fault_count() == before) else {
+        return (None, effect, None);
+    };
+    let action = ActorAction {
+        name,
+        body,
+        work_timeout: work_timeout.unwrap_or(WORK_TIMEOUT),
+        restart_after_work_timeout: restart,
+        accept_first,
+        task_timeout: task_timeout.filter(|timeout| !timeout.is_zero()),
+        force_finish_after_task_timeout: force,
+        save: without_marks(save),
+    };
+    (Some(Action::Actor(Box::new(action))), effect, None)
+}
+
+fn flag(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str, default: bool) -> bool {
+    fields.get(key).and_then(|spot| reader.flag(spot)).unwrap_or(default)
+}
+
+fn actor_name(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<String> {
+    let name = reader.text(spot)?;
+    let good = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+        && name.len() <= LONGEST_NAME;
+    if !good {
+        let fault = spot.fault(format!("{} is not a name for an actor", quoted(name)));
+        reader.push(fault.hint("write letters, digits, `_`, `-` and `.`, 64 characters at most"));
+        return None;
+    }
+    Some(name.to_owned())
+}
+
+/// The fields of a child's registration that a scenario may set.
+const CHILD_FIELDS: &[&str] = &[
+    "id",
+    "scenario",
+    "scenarioVersion",
+    "params",
+    "mode",
+    "queue",
+    "priority",
+    "flow",
+    "transactionId",
+    "lifecycle",
+];
+
+/// Reads an `order` action. Whether it waits right here is settled when the whole state is known.
+pub(super) fn read_order(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+    let effect = Effect { fails: Some("order"), ..Effect::default() };
+    let keys = Keys(&[
+        "id",
+        "scenario",
+        "scenarioVersion",
+        "params",
+        "mode",
+        "queue",
+        "priority",
+        "flow",
+        "transactionId",
+        "lifecycle",
+        "wait",
+        "request",
+        "timeout",
+    ]);
+    let before = reader.fault_count();
+    let Some(fields) = reader.fields(spot, &keys) else {
+        return (None, effect, None);
+    };
+    reader.required(spot, &fields, "scenario", "scenario: NAME");
+    let mut set = Vec::new();
+    for key in CHILD_FIELDS {
+        if let Some(template) = fields.get(key).and_then(|spot| reader.template(spot)) {
+            set.push(((*key).to_owned(), template));
+        }
+    }
+    let waits = flag(reader, &fields, "wait", false);
+    let timeout = fields.get("timeout").and_then(|spot| reader.duration(spot, LONGEST_DURATION));
+    let named = http::name_of_request(reader, &fields);
+    if !waits && let Some((mark, _)) = fields.entry("request").or_else(|| fields.entry("timeout")) {
+        let fault = mark.fault("nobody awaits the end of this order");
+        reader.push(fault.hint("add `wait: true`, or remove the key"));
+    }
+    let request = waits.then(|| named.unwrap_or(Named { name: "order".into(), mark: spot.mark.clone() }));
+    if reader.fault_count() > before {
+        return (None, effect, request);
+    }
+    let action = OrderAction {
+        fields: set,
+        request: request.as_ref().map(|request| request.name.clone()),
+        waits_here: waits,
+        timeout,
+    };
+    (Some(Action::Order(Box::new(action))), effect, request)
+}

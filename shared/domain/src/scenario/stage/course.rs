@@ -1,0 +1,173 @@
+//! The course of an order through its states: what it is woken for, what it enters, where it stands.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+
+use super::super::{Action, Event, Outcome, Scenario, State, StateId, StateKind};
+use super::snapshot::{EntryPoint, Polling};
+use super::{Need, Stage, Then, Wake, later};
+use crate::order::{OrderError, ScenarioStatus, Status};
+use crate::retry::Cycle;
+
+impl Stage {
+    /// One step of the present state.
+    pub(super) fn go_on(&mut self, now: Timestamp) -> Option<Need> {
+        let scenario = self.scenario.clone();
+        let state = scenario.state(self.state);
+        match state.kind {
+            StateKind::Terminal => self.arrive(state),
+            StateKind::Sleeping => {
+                let until = self.rest_until.take().unwrap_or(now);
+                self.end.over(Then::Sleep { until });
+            }
+            StateKind::Waiting => {
+                let until = self.rest_until.take().unwrap_or(now);
+                self.end.over(Then::Wait { until, requests: self.awaited_requests() });
+            }
+            StateKind::Polling if self.cursor.poll.is_none() => self.begin_polling(state, now),
+            StateKind::Plain | StateKind::Polling => match state.actions.get(self.cursor.action) {
+                None => self.raise(Event::Success, now),
+                Some(action) => return self.perform(action, now),
+            },
+        }
+        None
+    }
+
+    pub(super) fn begin_polling(&mut self, state: &State, now: Timestamp) {
+        // Only polling states come here, and each has its rhythm.
+        let Some(poll) = state.poll else { return self.raise(Event::Success, now) };
+        self.cursor.poll = Some(Polling { ends_at: later(now, poll.timeout), attempt: 1 });
+        if !poll.delay.is_zero() {
+            self.end.over(Then::Poll { at: later(now, poll.delay) });
+        }
+    }
+
+    /// What the order was woken for.
+    pub(super) fn leave_rest(&mut self, wake: Wake, now: Timestamp) -> Option<Need> {
+        self.resting = None;
+        if wake == Wake::Call {
+            self.rest_again(now);
+            return None;
+        }
+        self.cursor.rest = None;
+        if self.cursor.from_entry_point {
+            self.repeat_from_entry_point(now);
+            return None;
+        }
+        match (self.scenario.state(self.state).kind, wake) {
+            (StateKind::Sleeping, _) => self.raise(Event::Timeout, now),
+            (StateKind::Waiting, Wake::Callback) => self.leave_wait(Event::Callback, now),
+            (StateKind::Waiting, _) => self.leave_wait(Event::Timeout, now),
+            (StateKind::Plain, _) if self.cursor.awaiting.is_some() => return self.take_awaited(wake, now),
+            // A retry and a polling go on at the action under the cursor.
+            (StateKind::Plain | StateKind::Polling | StateKind::Terminal, _) => {}
+        }
+        None
+    }
+
+    /// The action under the cursor: of the call that is being handled, or of the state.
+    pub(super) fn present<'s>(&self, scenario: &'s Scenario) -> Option<&'s Action> {
+        let actions = match &self.cursor.call {
+            Some(call) => scenario.handler(&call.name).map_or(&[][..], |handler| &handler.actions),
+            None => &scenario.state(self.state).actions,
+        };
+        actions.get(self.position())
+    }
+
+    pub(super) fn position(&self) -> usize {
+        self.cursor.call.as_ref().map_or(self.cursor.action, |call| call.action)
+    }
+
+    pub(super) fn go_on_at(&mut self, action: usize) {
+        match &mut self.cursor.call {
+            Some(call) => call.action = action,
+            None => self.cursor.action = action,
+        }
+    }
+
+    pub(super) fn cycle(&self) -> Option<&Cycle> {
+        match &self.cursor.call {
+            Some(call) => call.cycle.as_ref(),
+            None => self.cursor.cycle.as_ref(),
+        }
+    }
+
+    pub(super) fn retrying_since(&self) -> Option<Timestamp> {
+        self.cursor.call.as_ref().map_or(self.cursor.retrying_since, |call| call.retrying_since)
+    }
+
+    pub(super) fn set_cycle(&mut self, cycle: Option<Cycle>, since: Option<Timestamp>) {
+        match &mut self.cursor.call {
+            Some(call) => (call.cycle, call.retrying_since) = (cycle, since),
+            None => (self.cursor.cycle, self.cursor.retrying_since) = (cycle, since),
+        }
+    }
+
+    pub(super) fn enter(&mut self, state: StateId) {
+        self.state = state;
+        self.cursor.visit += 1;
+        self.cursor.action = 0;
+        self.cursor.hand_out = 0;
+        self.cursor.poll = None;
+        self.cursor.awaiting = None;
+        self.cursor.parallel_done.clear();
+        let state = self.scenario.state(state);
+        self.cursor.state = Some(state.name.clone());
+        if state.entry_point {
+            self.cursor.entry_point =
+                Some(EntryPoint { state: state.name.clone(), visit: self.cursor.visit });
+            self.end.entry_point(&state.name);
+        }
+    }
+
+    pub(super) fn raise(&mut self, event: Event, now: Timestamp) {
+        let from = self.scenario.state(self.state);
+        let Some(to) = from.target_of(event) else {
+            let message = format!("state `{}` has no transition for event `{event}`", from.name);
+            self.end.over(Then::End {
+                status: Status::Fail,
+                scenario_status: ScenarioStatus::Failed,
+                error: Some(OrderError { class: Some("scenario.incomplete".into()), message }),
+            });
+            return;
+        };
+        self.go(event.as_str().into(), to, now);
+    }
+
+    /// Moves the order to another state.
+    pub(super) fn go(&mut self, event: Cow<'static, str>, to: StateId, now: Timestamp) {
+        let from = self.scenario.state(self.state);
+        if Self::ends_async_cycle(from.kind, &event) {
+            self.cursor.async_cycle = None;
+            self.cursor.async_state = None;
+        }
+        self.cursor.cycle = None;
+        self.cursor.retrying_since = None;
+        let to_name = self.scenario.state(to).name.clone();
+        self.end.transition(&from.name, event, &to_name, now);
+        let bound = self.settings.bounds.max_transitions_per_stage;
+        if self.end.transitions() > bound {
+            self.end.over(Then::End {
+                status: Status::Fail,
+                scenario_status: ScenarioStatus::Failed,
+                error: Some(OrderError {
+                    class: Some("scenario.loop".into()),
+                    message: format!("more than {bound} transitions without a suspension"),
+                }),
+            });
+            return;
+        }
+        self.enter(to);
+    }
+
+    pub(super) fn arrive(&mut self, state: &State) {
+        let target = self.scenario.targets.contains(&self.state);
+        let (status, error) = match state.outcome {
+            Outcome::Success => (Status::Success, None),
+            Outcome::Fail => (Status::Fail, self.end.last_error()),
+        };
+        let scenario_status = if target { ScenarioStatus::Target } else { ScenarioStatus::Failed };
+        self.end.over(Then::End { status, scenario_status, error });
+    }
+}

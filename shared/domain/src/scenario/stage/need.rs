@@ -1,0 +1,163 @@
+//! What a stage asks of the world, and what the world answers.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::super::Method;
+use super::StageEnd;
+use crate::id::RequestId;
+
+/// What a stage needs to go on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Need {
+    /// Store a request before it is sent; the same visit and action give the same request.
+    Register {
+        /// Name that the scenario gives it.
+        name: String,
+        /// Number of the visit.
+        visit: u32,
+        /// Index of the action.
+        action: u32,
+        /// Set where the request is a task of an actor.
+        task: Option<TaskTerms>,
+    },
+    /// Make an HTTP request.
+    Http(HttpCall),
+    /// Make several HTTP requests at once.
+    Parallel(Vec<HttpCall>),
+    /// Publish a message and have it confirmed.
+    Publish(Publication),
+    /// Queue a task for an actor and have it confirmed.
+    Task(Task),
+    /// Register a child order; the same again is no second one.
+    Order(ChildOrder),
+    /// Nothing more: the stage has ended.
+    Done(Box<StageEnd>),
+}
+
+/// One HTTP request, rendered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpCall {
+    /// The method.
+    pub method: Method,
+    /// The URL with its query.
+    pub url: String,
+    /// Header fields.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<HttpBody>,
+    /// Longest time; none means the configured one.
+    pub timeout: Option<Duration>,
+    /// Sent as `Idempotency-Key`.
+    pub idempotency_key: Uuid,
+}
+
+/// A body with its media type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpBody {
+    /// Media type, unless the action's headers name one.
+    pub content_type: &'static str,
+    /// The body.
+    pub bytes: Vec<u8>,
+}
+
+/// One AMQP message, rendered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Publication {
+    /// The virtual host; none is the engine's own.
+    pub vhost: Option<String>,
+    /// The exchange.
+    pub exchange: String,
+    /// The routing key.
+    pub key: String,
+    /// Header fields.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// Media type of the body.
+    pub content_type: &'static str,
+    /// Sent as `message_id`.
+    pub message_id: Uuid,
+    /// Sent as `correlation_id`, with a `reply_to`.
+    pub request: Option<RequestId>,
+}
+
+/// How long a hand-out of a task may last, and what becomes of the earlier ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskTerms {
+    /// Number of the hand-out, from 1.
+    pub hand_out: u32,
+    /// A heartbeat prolongs the hand-out by so much.
+    pub work_timeout: Duration,
+    /// Whether earlier hand-outs may still be answered.
+    pub accept_first: bool,
+}
+
+/// One hand-out of a task to an actor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// Name of the actor: the routing key.
+    pub actor: String,
+    /// The token that its answer must bear.
+    pub pass: RequestId,
+    /// The task, as JSON.
+    pub body: Vec<u8>,
+    /// Sent as `message_id`.
+    pub message_id: Uuid,
+    /// After this time nobody needs the message any more.
+    pub work_timeout: Duration,
+}
+
+/// A child order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChildOrder {
+    /// The registration, as an order from outside would bring it.
+    pub registration: Value,
+    /// The request that its end answers.
+    pub request: Option<RequestId>,
+}
+
+/// What the world answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// To [`Need::Register`].
+    Registered(RequestId),
+    /// To [`Need::Http`]: an answer came, whatever its status.
+    Response(Response),
+    /// To [`Need::Http`]: no answer came.
+    Failed(HttpFailure),
+    /// To [`Need::Parallel`]: what came of each, in order.
+    Parallel(Vec<Result<Response, HttpFailure>>),
+    /// To [`Need::Publish`] and [`Need::Task`]: confirmed.
+    Published,
+    /// To [`Need::Publish`] and [`Need::Task`]: the broker has no place for it, or refused it.
+    Unpublished(String),
+    /// To [`Need::Order`]: it is durable.
+    OrderStarted,
+    /// To [`Need::Order`]: it can never be registered so.
+    OrderRefused(String),
+}
+
+/// The answer to an HTTP request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Response {
+    /// The status.
+    pub status: u16,
+    /// Header fields, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body, as text.
+    pub body: String,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// Why no answer came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpFailure {
+    /// Names from the outermost to the cause (ERR-3).
+    pub chain: Vec<&'static str>,
+    /// For people.
+    pub message: String,
+}

@@ -1,0 +1,150 @@
+//! Calls from outside, handled while the order rests (SCN-9).
+//!
+//! A call moves the order where its state says so (`on: {call:NAME: STATE}`), or is handled beside
+//! it by the scenario's `calls`. The rest, its timer with it, goes on afterwards unless the order
+//! was moved.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::snapshot::HandledCall;
+use super::{Need, Stage, Then};
+use crate::order::{OrderError, Status};
+
+/// A call that waits for the order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutsideCall {
+    /// Number under which it is stored.
+    pub no: i64,
+    /// Its name.
+    pub name: String,
+    /// What it brings.
+    pub body: Value,
+}
+
+/// What becomes of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallAnswer {
+    /// Number under which it is stored.
+    pub no: i64,
+    /// What the caller gets: the answer, or why there is none.
+    pub outcome: Result<Value, OrderError>,
+}
+
+/// Error class of a call that the present state does not take.
+pub const CALL_REFUSED: &str = "call.refused";
+
+impl Stage {
+    /// Begins the next call that waits; false where none does.
+    pub(super) fn begin_call(&mut self, now: Timestamp) -> bool {
+        let Some(call) = self.calls.pop_front() else { return false };
+        let scenario = self.scenario.clone();
+        let state = scenario.state(self.state);
+        self.context.call = Some(json!({"name": call.name, "body": call.body}));
+        if let Some(to) = state.call(&call.name) {
+            self.end.log(now, format!("call `{}` leads to `{}`", call.name, scenario.state(to).name));
+            self.resting = None;
+            self.cursor.rest = None;
+            self.cursor.from_entry_point = false;
+            self.cursor.requests.clear();
+            self.cursor.moved_by = Some(call.no);
+            self.go(format!("call:{}", call.name).into(), to, now);
+            return true;
+        }
+        if scenario.handler(&call.name).is_none() {
+            let message = format!("state `{}` does not take call `{}`", state.name, call.name);
+            let error = OrderError { class: Some(CALL_REFUSED.into()), message };
+            self.end.answer(call.no, Err(error));
+            self.context.call = None;
+            return true;
+        }
+        self.end.log(now, format!("call `{}`", call.name));
+        self.cursor.call = Some(Box::new(HandledCall {
+            no: call.no,
+            name: call.name,
+            body: call.body,
+            action: 0,
+            cycle: None,
+            retrying_since: None,
+            response: self.context.response.take(),
+            responses: std::mem::take(&mut self.context.responses),
+        }));
+        true
+    }
+
+    /// Goes on with the call that is being handled.
+    pub(super) fn handle_call(&mut self, now: Timestamp) -> Option<Need> {
+        let scenario = self.scenario.clone();
+        match self.present(&scenario) {
+            Some(action) => self.perform(action, now),
+            None => {
+                self.finish_call(now);
+                None
+            }
+        }
+    }
+
+    /// All actions of the handling went through.
+    pub(super) fn finish_call(&mut self, now: Timestamp) {
+        let scenario = self.scenario.clone();
+        let Some(call) = &self.cursor.call else { return };
+        let template = scenario.handler(&call.name).and_then(|handler| handler.answer.as_ref());
+        let rendered = template.map(|template| template.render(&self.context, &self.settings.scripting));
+        match rendered {
+            None => {
+                let said = self.end.take_said_answer().unwrap_or(Value::Null);
+                self.close_call(Ok(said));
+            }
+            Some(Ok(answer)) => self.close_call(Ok(answer)),
+            Some(Err(error)) => {
+                let error = OrderError { class: Some(error.class.into()), message: error.message };
+                self.fail_call(error, now);
+            }
+        }
+    }
+
+    /// The handling failed for good: the caller is told, the order is as it was.
+    pub(super) fn fail_call(&mut self, error: OrderError, now: Timestamp) {
+        self.end.log(now, format!("the call failed: {}", error.message));
+        self.close_call(Err(error));
+    }
+
+    fn close_call(&mut self, outcome: Result<Value, OrderError>) {
+        let Some(call) = self.cursor.call.take() else { return };
+        self.end.answer(call.no, outcome);
+        self.context.call = None;
+        self.context.response = call.response;
+        self.context.responses = call.responses;
+    }
+
+    /// A call that moved the order is answered when the order comes to rest or to its end.
+    pub(super) fn answer_mover(&mut self) {
+        if self.end.retries() {
+            return;
+        }
+        if let Some(no) = self.cursor.moved_by.take() {
+            let step = self.step().to_owned();
+            let said = self.end.take_said_answer();
+            let answer =
+                said.unwrap_or_else(|| Value::Object(Map::from_iter([("step".into(), step.into())])));
+            self.end.answer(no, Ok(answer));
+        }
+    }
+
+    /// Nothing but calls came: the rest goes on to the time that it had.
+    pub(super) fn rest_again(&mut self, now: Timestamp) {
+        let Some(rest) = self.cursor.rest.clone() else { return };
+        let until = rest.until;
+        self.end.over(match rest.status {
+            Status::Sleep => Then::Sleep { until },
+            Status::Polling => Then::Poll { at: until },
+            Status::Retry => Then::Retry {
+                at: until,
+                error: rest
+                    .error
+                    .unwrap_or_else(|| OrderError { class: None, message: format!("since {now}") }),
+            },
+            _ => Then::Wait { until, requests: self.awaited_requests() },
+        });
+    }
+}

@@ -1,0 +1,126 @@
+//! Renders calls and messages from their templates.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::Value;
+
+use super::super::script::RunError;
+use super::super::value::percent_encode;
+use super::super::{AmqpAction, Auth, Body, HttpAction};
+use super::need::{HttpBody, HttpCall, Publication};
+use super::{Stage, later};
+use crate::order::Mode;
+
+impl Stage {
+    pub(super) fn render_http(&self, http: &HttpAction) -> Result<HttpCall, RunError> {
+        let scripting = &self.settings.scripting;
+        let context = &self.context;
+        let mut url = http.url.render_url(context, scripting)?;
+        for (name, value) in &http.query {
+            let value = value.render_text(context, scripting)?;
+            url.push(if url.contains('?') { '&' } else { '?' });
+            url.push_str(&format!("{}={}", percent_encode(name), percent_encode(&value)));
+        }
+        let mut headers = Vec::with_capacity(http.headers.len() + 1);
+        for (name, value) in &http.headers {
+            headers.push((name.clone(), header_text(value.render_text(context, scripting)?)?));
+        }
+        match &http.auth {
+            None => {}
+            Some(Auth::Bearer(token)) => {
+                let token = header_text(token.render_text(context, scripting)?)?;
+                headers.push(("Authorization".into(), format!("Bearer {token}")));
+            }
+            Some(Auth::Basic { username, password }) => {
+                let pair = format!(
+                    "{}:{}",
+                    username.render_text(context, scripting)?,
+                    password.render_text(context, scripting)?
+                );
+                headers.push(("Authorization".into(), format!("Basic {}", BASE64.encode(pair))));
+            }
+        }
+        let body = http.body.as_ref().map(|body| self.render_body(body)).transpose()?;
+        Ok(HttpCall {
+            method: http.method,
+            url,
+            headers,
+            body,
+            timeout: self.bounded_timeout(http.timeout),
+            idempotency_key: self.idempotency_key(),
+        })
+    }
+
+    fn render_body(&self, body: &Body) -> Result<HttpBody, RunError> {
+        let scripting = &self.settings.scripting;
+        Ok(match body {
+            Body::Json(template) => HttpBody {
+                content_type: "application/json",
+                bytes: template.render(&self.context, scripting)?.to_string().into_bytes(),
+            },
+            Body::Text(template) => HttpBody {
+                content_type: "text/plain; charset=utf-8",
+                bytes: template.render_text(&self.context, scripting)?.into_bytes(),
+            },
+            Body::Form(fields) => {
+                let mut pairs = Vec::with_capacity(fields.len());
+                for (name, value) in fields {
+                    let value = value.render_text(&self.context, scripting)?;
+                    pairs.push(format!("{}={}", percent_encode(name), percent_encode(&value)));
+                }
+                HttpBody {
+                    content_type: "application/x-www-form-urlencoded",
+                    bytes: pairs.join("&").into_bytes(),
+                }
+            }
+        })
+    }
+
+    pub(super) fn render_amqp(&self, amqp: &AmqpAction) -> Result<Publication, RunError> {
+        let scripting = &self.settings.scripting;
+        let mut headers = Vec::with_capacity(amqp.headers.len());
+        for (name, value) in &amqp.headers {
+            headers.push((name.clone(), value.render_text(&self.context, scripting)?));
+        }
+        let body = amqp.body.as_ref().map(|body| body.render(&self.context, scripting)).transpose()?;
+        let (content_type, body) = match body {
+            None => ("application/json", Vec::new()),
+            Some(Value::String(text)) => ("text/plain; charset=utf-8", text.into_bytes()),
+            Some(value) => ("application/json", value.to_string().into_bytes()),
+        };
+        Ok(Publication {
+            exchange: amqp.exchange.render_text(&self.context, scripting)?,
+            key: amqp.key.render_text(&self.context, scripting)?,
+            headers,
+            body,
+            content_type,
+            vhost: amqp
+                .vhost
+                .as_ref()
+                .map(|vhost| vhost.render_text(&self.context, scripting))
+                .transpose()?,
+            message_id: self.idempotency_key(),
+            request: None,
+        })
+    }
+
+    /// A sequential order's stage has a bound of its own for its synchronous part (ORD-12).
+    fn bounded_timeout(&self, timeout: Option<Duration>) -> Option<Duration> {
+        if self.facts.mode == Mode::Parallel {
+            return timeout;
+        }
+        let end = later(self.started_at, self.settings.max_sync_duration);
+        let left = end.as_millisecond().saturating_sub(self.context.now.as_millisecond());
+        let left = Duration::from_millis(u64::try_from(left).unwrap_or(0).max(1));
+        Some(timeout.map_or(left, |timeout| timeout.min(left)))
+    }
+}
+
+fn header_text(text: String) -> Result<String, RunError> {
+    if text.chars().any(|c| c.is_control() && c != '\t') {
+        return Err(RunError::new("a header field must not contain control characters"));
+    }
+    Ok(text)
+}

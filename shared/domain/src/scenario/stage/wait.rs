@@ -1,0 +1,166 @@
+//! How the rest of a waiting or polling state ends: what came and what did not is classified, and
+//! repeated from the last entry point where a policy says so (ERR-6, 7, 11…13).
+
+use jiff::Timestamp;
+
+use super::super::{Event, State, StateKind};
+use super::call::QUOTED_BYTES;
+use super::snapshot::{Asked, OpenRequest};
+use super::{Stage, Then};
+use crate::order::{Mode, OrderError};
+use crate::retry::{self, ASYNC_TIMEOUT, Cycle, ErrorClass, Interaction, POLLING_TIMEOUT, Reply, Verdict};
+
+impl Stage {
+    /// All callbacks are in, or their time is over.
+    pub(super) fn leave_wait(&mut self, event: Event, now: Timestamp) {
+        let requests = std::mem::take(&mut self.cursor.requests);
+        let failed: Vec<(usize, OrderError)> = requests
+            .iter()
+            .enumerate()
+            .filter_map(|(index, request)| Some((index, self.failure_of(request, event)?)))
+            .collect();
+        if failed.is_empty() {
+            self.cursor.answered.clear();
+            return self.raise(event, now);
+        }
+        let errors: Vec<OrderError> = failed.iter().map(|(_, error)| error.clone()).collect();
+        if self.repeats_later(&errors, now) {
+            let scenario = self.scenario.clone();
+            let all_kept = scenario.state(self.state).retry_failed_only;
+            let good =
+                requests.iter().enumerate().filter(|(index, _)| failed.iter().all(|(bad, _)| bad != index));
+            for (_, request) in good.filter(|(_, request)| all_kept || request.keep_answer) {
+                if !self.cursor.answered.contains(&request.name) {
+                    self.cursor.answered.push(request.name.clone());
+                }
+            }
+            return;
+        }
+        self.cursor.answered.clear();
+        if let Some(error) = errors.into_iter().next() {
+            self.end.failed(error, now);
+        }
+        let state = self.scenario.state(self.state);
+        let told_apart = event == Event::Callback && state.target_of(Event::Fail).is_some();
+        self.raise(if told_apart { Event::Fail } else { event }, now);
+    }
+
+    /// What is wrong with the answer to a request, or with its absence.
+    fn failure_of(&self, request: &OpenRequest, event: Event) -> Option<OrderError> {
+        let name = &request.name;
+        let callback = self.received.iter().find(|callback| callback.name == *name);
+        let reply = match callback {
+            Some(callback) => {
+                Reply::Callback { step_status: callback.step_status.as_deref(), body: &callback.body }
+            }
+            None if event == Event::Timeout => Reply::TimedOut,
+            None => return None,
+        };
+        let class = self.class_of(request.asked.as_ref(), &reply)?;
+        let message = match &reply {
+            Reply::TimedOut => format!("no answer to request `{name}` came in time"),
+            Reply::Callback { step_status, body } => {
+                let mut quoted = self.scenario.mask.body_text(body);
+                quoted.truncate(quoted.floor_char_boundary(QUOTED_BYTES));
+                let status = step_status.map_or_else(String::new, |status| format!(" {status}"));
+                format!("request `{name}` was answered{status}: {quoted}")
+            }
+        };
+        Some(OrderError { class: Some(class.to_string()), message })
+    }
+
+    fn class_of(&self, asked: Option<&Asked>, reply: &Reply<'_>) -> Option<ErrorClass> {
+        let Some(asked) = asked else {
+            // A child order says how it ended: only its absence is a failure.
+            return matches!(reply, Reply::TimedOut).then(|| ErrorClass::from(ASYNC_TIMEOUT));
+        };
+        let asked = match asked {
+            Asked::Http { method, host, path } => retry::Asked::Http(Interaction { method, host, path }),
+            Asked::Amqp { vhost, exchange, key } => retry::Asked::Amqp { vhost, exchange, key },
+        };
+        self.settings.errors.classify_async(&asked, reply).map(|classified| classified.class)
+    }
+
+    /// Ends the stage with a retry from the last entry point, where each failure has a policy; the
+    /// longest of the waits counts (ERR-13).
+    fn repeats_later(&mut self, failures: &[OrderError], now: Timestamp) -> bool {
+        let here = self.scenario.state(self.state).name.clone();
+        let before =
+            self.cursor.async_cycle.take().filter(|_| self.cursor.async_state.as_ref() == Some(&here));
+        let mut longest: Option<(Timestamp, Cycle, OrderError)> = None;
+        for error in failures {
+            let class = error.class.as_deref().map(ErrorClass::from);
+            let failure = retry::Failure {
+                scenario: &self.scenario.name,
+                class: class.as_ref(),
+                retry_after: None,
+                sequential_since: (self.facts.mode == Mode::Sequential)
+                    .then(|| before.as_ref().map_or(now, |cycle| cycle.started_at)),
+                max_acquisition: self.settings.max_acquisition_duration,
+                due_at: Some(self.due_at),
+                started_at: Some(self.started_at),
+                latest: None,
+            };
+            let errors = &self.settings.errors;
+            match retry::on_async_failure(errors, &failure, before.as_ref(), now, self.dice) {
+                Verdict::GiveUp { .. } => return false,
+                Verdict::RetryAt { at, cycle } => {
+                    if longest.as_ref().is_none_or(|(latest, ..)| at > *latest) {
+                        longest = Some((at, cycle, error.clone()));
+                    }
+                }
+            }
+        }
+        let Some((at, cycle, error)) = longest else { return false };
+        let told = format!(
+            "{}; class `{}`, attempt {} of cycle {}, again from the entry point at {at}",
+            error.message, cycle.class, cycle.attempts, cycle.number
+        );
+        self.end.log(now, told);
+        self.cursor.async_cycle = Some(cycle);
+        self.cursor.async_state = Some(here);
+        self.cursor.from_entry_point = true;
+        self.end.over(Then::Retry { at, error });
+        true
+    }
+
+    /// The retry of what failed asynchronously is due.
+    pub(super) fn repeat_from_entry_point(&mut self, now: Timestamp) {
+        self.cursor.from_entry_point = false;
+        let named = self.cursor.entry_point.as_ref().map(|entry| entry.state.as_str());
+        // An entry point that this version does not have was checked when the order moved to it.
+        let to = named.and_then(|name| self.scenario.state_named(name)).unwrap_or(self.scenario.initial);
+        self.go(Event::Retry.as_str().into(), to, now);
+    }
+
+    /// A script of the polling state wants another attempt.
+    pub(super) fn poll_again(&mut self, state: &State, now: Timestamp) {
+        let (Some(poll), Some(polling)) = (&state.poll, self.cursor.poll.as_mut()) else {
+            let message = format!("`poll()` in `{}`, which does not poll", state.name);
+            return self.fail_action(OrderError { class: Some("scenario.incomplete".into()), message }, now);
+        };
+        if now < polling.ends_at {
+            // The last attempt is made when the time is over, so that none is lost to rounding.
+            let at = super::later(now, poll.interval).min(polling.ends_at);
+            polling.attempt += 1;
+            self.cursor.action = 0;
+            self.set_cycle(None, None);
+            return self.end.over(Then::Poll { at });
+        }
+        let message = format!("`{}` has polled {} times without success", state.name, polling.attempt);
+        let error = OrderError { class: Some(POLLING_TIMEOUT.into()), message };
+        if !self.repeats_later(std::slice::from_ref(&error), now) {
+            self.end.failed(error, now);
+            self.raise(Event::Timeout, now);
+        }
+    }
+
+    /// Whether the event means that an asynchronous cycle has come to a good end.
+    pub(super) fn ends_async_cycle(kind: StateKind, event: &str) -> bool {
+        match kind {
+            StateKind::Waiting => event != Event::Retry.as_str(),
+            StateKind::Polling => event == Event::Success.as_str() || event == Event::Timeout.as_str(),
+            _ => false,
+        }
+    }
+}

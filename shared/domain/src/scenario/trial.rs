@@ -1,0 +1,308 @@
+//! Trying a scenario without a server: a whole order is run in virtual time against a table of
+//! answers, and what came of it is held against what its author expects (SCN-13).
+//!
+//! The interpreter is the engine's own, so that a trial shows what a worker would do; sleeps, waits
+//! and retries only move the clock. A trial is the same in every run: chance is always one half, and
+//! nothing here reads a clock or a file.
+
+mod judge;
+mod mask;
+mod play;
+mod read;
+mod world;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::{Bounds, Method, Scenario};
+use crate::document::{Fault, Position};
+use crate::order::{OrderError, ScenarioStatus, Status};
+use crate::retry::ErrorPolicy;
+use mask::Mask;
+
+/// The tests of one scenario, as a file holds them.
+#[derive(Debug)]
+pub struct TrialFile {
+    /// The file of the scenario, relative to this one; none where the file leaves it to its reader.
+    pub scenario: Option<String>,
+    /// The tests, in the order of the file.
+    pub trials: Vec<Trial>,
+}
+
+/// One test: an order, the world it meets, and what is expected of it.
+#[derive(Debug)]
+pub struct Trial {
+    /// What the test says of itself.
+    pub name: String,
+    /// Where it begins in its file.
+    pub at: Position,
+    order: Ordered,
+    config: Value,
+    secrets: Secrets,
+    now: Timestamp,
+    answers: Vec<Rule>,
+    calls: Vec<Call>,
+    errors: ErrorPolicy,
+    expect: Expect,
+}
+
+/// What `${secret.NAME}` reads in a test.
+#[derive(Clone, Debug, Default)]
+struct Secrets(BTreeMap<String, String>);
+
+impl super::value::Secrets for Secrets {
+    fn secret(&self, name: &str) -> Option<String> {
+        self.0.get(name).cloned()
+    }
+}
+
+/// A call from outside.
+#[derive(Debug)]
+struct Call {
+    /// Virtual time since the registration.
+    after: Duration,
+    name: String,
+    body: Value,
+}
+
+/// The order that is run.
+#[derive(Debug)]
+struct Ordered {
+    id: String,
+    transaction_id: Option<String>,
+    /// A queue makes the order sequential.
+    queue: Option<String>,
+    params: Value,
+}
+
+/// A line of the table: to whom it answers, what, and how often.
+#[derive(Debug)]
+struct Rule {
+    to: To,
+    /// How often it may be used; none is any number.
+    times: Option<u32>,
+    reply: Reply,
+    /// Virtual time until the answer.
+    after: Duration,
+    callback: Option<Callback>,
+}
+
+/// Which requests a line answers.
+#[derive(Debug)]
+enum To {
+    Http { method: Option<Method>, url: Mask, body: Option<Value> },
+    Amqp { exchange: Option<Mask>, key: Option<Mask>, body: Option<Value> },
+    Actor { name: Mask, body: Option<Value> },
+    Order { scenario: Mask, params: Option<Value> },
+}
+
+/// What a request gets at once.
+#[derive(Debug)]
+enum Reply {
+    /// An HTTP answer.
+    Response { status: u16, headers: Vec<(String, String)>, body: String },
+    /// No answer; the names of the failure from the outermost to the cause.
+    Fails(&'static [&'static str]),
+    /// The broker took the message.
+    Published,
+    /// The broker has no place for it.
+    Unroutable,
+    /// The engine would never take such a child order.
+    Refused,
+    /// What the actor decides, or how the child order ends, some time later.
+    Later(Value),
+    /// An actor that never decides, a child order that never ends.
+    Never,
+}
+
+/// What comes later to an asynchronous request.
+#[derive(Debug)]
+struct Callback {
+    /// Virtual time after the request was sent.
+    after: Duration,
+    body: Value,
+    headers: Value,
+    step_status: Option<String>,
+}
+
+/// What the author expects; what is left out may be as it likes.
+#[derive(Debug, Default)]
+struct Expect {
+    status: Option<(Status, Position)>,
+    scenario_status: Option<(ScenarioStatus, Position)>,
+    step: Option<(String, Position)>,
+    result: Option<(Value, Position)>,
+    message: Option<(String, Position)>,
+    error: Option<(String, Position)>,
+    vars: Option<(Value, Position)>,
+    log: Vec<(String, Position)>,
+    path: Option<(Vec<String>, Position)>,
+    requests: Option<(Vec<Wanted>, Position)>,
+    duration: Option<(Duration, Position)>,
+    answers: Option<(Vec<Answered>, Position)>,
+}
+
+/// What the caller of a call is expected to get.
+#[derive(Debug)]
+struct Answered {
+    at: Position,
+    answer: Option<Value>,
+    error: Option<String>,
+}
+
+/// An expected request.
+#[derive(Debug)]
+struct Wanted {
+    at: Position,
+    /// Method and URL, or `amqp`, exchange and key.
+    line: Mask,
+    headers: Vec<(String, String)>,
+    body: Option<Value>,
+}
+
+/// What became of a test.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Its name.
+    pub name: String,
+    /// What was not as expected, each with its place in the file of the tests; empty if it passed.
+    pub faults: Vec<Fault>,
+    /// What happened, in order.
+    pub story: Vec<Moment>,
+    /// Virtual time from the registration to the end.
+    pub duration: Duration,
+}
+
+impl Outcome {
+    /// Whether everything was as expected.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    /// The outcome as programs read it.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let fault = |fault: &Fault| {
+            json!({
+                "message": fault.message,
+                "hint": fault.hint,
+                "line": fault.at.map(|at| at.line),
+                "column": fault.at.map(|at| at.column),
+            })
+        };
+        let story = |moment: &Moment| json!({"after": spelled_duration(moment.after), "text": moment.text});
+        json!({
+            "test": self.name,
+            "passed": self.passed(),
+            "duration": spelled_duration(self.duration),
+            "faults": self.faults.iter().map(fault).collect::<Vec<_>>(),
+            "story": self.story.iter().map(story).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// One thing that happened, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Virtual time since the registration.
+    pub after: Duration,
+    /// What happened, in one line.
+    pub text: String,
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "+{}  {}", spelled_duration(self.after), self.text)
+    }
+}
+
+/// Reads a file of tests.
+///
+/// # Errors
+/// Everything that is wrong with it, in its order, each with line, column and remedy.
+pub fn read(text: &str) -> Result<TrialFile, Vec<Fault>> {
+    read::file(text)
+}
+
+/// Runs one test of a scenario.
+///
+/// `go_on` is asked before every stage: where it says no, the test is broken off and has failed. A
+/// server uses it to bound the time that a test may take.
+#[must_use]
+pub fn run(
+    scenario: &Arc<Scenario>,
+    bounds: &Bounds,
+    trial: &Trial,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Outcome {
+    let played = play::play(scenario, bounds, trial, go_on);
+    let faults = match played.broken {
+        // What the rest of the way would have been is unknown: only the reason helps.
+        Some(fault) => vec![fault],
+        None => judge::judge(&trial.expect, &played),
+    };
+    let duration = played.story.last().map_or(Duration::ZERO, |moment| moment.after);
+    Outcome { name: trial.name.clone(), faults, story: played.story, duration }
+}
+
+/// A duration as people write it in a scenario: `1d5s`, `250ms`, `0s`.
+#[must_use]
+pub fn spelled_duration(duration: Duration) -> String {
+    let mut left = duration.as_millis();
+    if left == 0 {
+        return "0s".to_owned();
+    }
+    let mut text = String::new();
+    for (unit, length) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)] {
+        if left >= length {
+            text.push_str(&format!("{}{unit}", left / length));
+            left %= length;
+        }
+    }
+    text
+}
+
+/// A request that the scenario made.
+#[derive(Debug)]
+struct Made {
+    /// Method and URL, or `amqp`, exchange and key.
+    line: String,
+    headers: Vec<(String, String)>,
+    body: Value,
+}
+
+/// Where a play ended.
+#[derive(Debug, Default)]
+struct Played {
+    /// Why it could not be played to the end.
+    broken: Option<Fault>,
+    story: Vec<Moment>,
+    path: Vec<String>,
+    made: Vec<Made>,
+    log: Vec<String>,
+    /// One for each call, in their order; none where the order ended before it.
+    answers: Vec<Option<Result<Value, OrderError>>>,
+    end: Option<Ended>,
+}
+
+/// How the order ended.
+#[derive(Debug)]
+struct Ended {
+    status: Status,
+    scenario_status: ScenarioStatus,
+    step: String,
+    error: Option<OrderError>,
+    result: Option<Value>,
+    message: Option<String>,
+    vars: Map<String, Value>,
+    duration: Duration,
+}
+
+#[cfg(test)]
+mod tests;

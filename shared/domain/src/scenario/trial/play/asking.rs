@@ -1,0 +1,190 @@
+//! What a stage asks of the world, answered by the table.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::super::{Made, Reply, Rule};
+use super::{Coming, Going, Play, later};
+use crate::document::Fault;
+use crate::id::RequestId;
+use crate::scenario::stage::{Answer, ChildOrder, HttpCall, HttpFailure, Publication, Response, Task};
+
+/// Requests of one order; beyond, it is a circle.
+const MAX_REQUESTS: usize = 10_000;
+
+impl Play<'_> {
+    pub(super) fn http(&mut self, call: &HttpCall, step: &str) -> Going<Answer> {
+        let (outcome, took) = self.call(call, step)?;
+        self.pass(took);
+        self.told_of(call, &outcome, step);
+        Ok(outcome.map_or_else(Answer::Failed, Answer::Response))
+    }
+
+    /// Several at once take as long as the slowest of them.
+    pub(super) fn parallel(&mut self, calls: &[HttpCall], step: &str) -> Going<Answer> {
+        let mut outcomes = Vec::with_capacity(calls.len());
+        let mut longest = Duration::ZERO;
+        for call in calls {
+            let (outcome, took) = self.call(call, step)?;
+            longest = longest.max(took);
+            outcomes.push(outcome);
+        }
+        self.pass(longest);
+        for (call, outcome) in calls.iter().zip(&outcomes) {
+            self.told_of(call, outcome, step);
+        }
+        Ok(Answer::Parallel(outcomes))
+    }
+
+    /// What comes of a call, and how long it takes.
+    fn call(&mut self, call: &HttpCall, step: &str) -> Going<(Result<Response, HttpFailure>, Duration)> {
+        let body = call.body.as_ref().map_or(Value::Null, |body| value_of(&body.bytes));
+        let line = format!("{} {}", call.method, call.url);
+        self.made(&line, &call.headers, &body)?;
+        let Some(rule) = self.world.http(call.method, &call.url, &body) else {
+            return Err(self.unanswered(&line, &body, step));
+        };
+        if let Some(timeout) = call.timeout.filter(|timeout| rule.after > *timeout) {
+            // The other side may have taken the request all the same, and calls back later.
+            self.expect_callback(rule);
+            return Ok((Err(failure(&["HttpError", "ReadTimeout"])), timeout));
+        }
+        self.expect_callback(rule);
+        let outcome = match &rule.reply {
+            Reply::Response { status, headers, body } => Ok(Response {
+                status: *status,
+                headers: headers.clone(),
+                body: body.clone(),
+                duration: rule.after,
+            }),
+            Reply::Fails(chain) => Err(failure(chain)),
+            _ => return Err(self.unanswered(&line, &body, step)),
+        };
+        Ok((outcome, rule.after))
+    }
+
+    fn told_of(&mut self, call: &HttpCall, outcome: &Result<Response, HttpFailure>, step: &str) {
+        let told = match outcome {
+            Ok(response) => response.status.to_string(),
+            Err(failure) => failure.chain.join(" > "),
+        };
+        self.ask(step, format!("{} {}: {told}", call.method, call.url));
+    }
+
+    /// A task of an actor: its decision comes as the answer to its pass.
+    pub(super) fn task(&mut self, task: &Task, step: &str) -> Going<Answer> {
+        let body = value_of(&task.body)["body"].clone();
+        let line = format!("actor {}", task.actor);
+        self.made(&line, &[], &body)?;
+        let Some(rule) = self.world.actor(&task.actor, &body) else {
+            return Err(self.unanswered(&line, &body, step));
+        };
+        if matches!(rule.reply, Reply::Unroutable) {
+            self.ask(step, format!("{line}: unroutable"));
+            return Ok(Answer::Unpublished("the broker has no queue for it".to_owned()));
+        }
+        let request = self.registered.take();
+        self.expect_end(request, rule, json!({}));
+        self.ask(step, format!("{line}: queued"));
+        Ok(Answer::Published)
+    }
+
+    /// A child order: its end comes as a callback where it is awaited.
+    pub(super) fn child(&mut self, child: &ChildOrder, step: &str) -> Going<Answer> {
+        let scenario = child.registration["scenario"].as_str().unwrap_or_default();
+        let params = &child.registration["params"];
+        let line = format!("order {scenario}");
+        self.made(&line, &[], params)?;
+        let Some(rule) = self.world.order(scenario, params) else {
+            return Err(self.unanswered(&line, params, step));
+        };
+        let request = self.registered.take().filter(|(id, _)| Some(*id) == child.request);
+        if matches!(rule.reply, Reply::Refused) {
+            self.ask(step, format!("{line}: refused"));
+            return Ok(Answer::OrderRefused("the test refuses this child order".to_owned()));
+        }
+        self.expect_end(request, rule, json!({"id": child.registration["id"], "scenario": scenario}));
+        self.ask(step, format!("{line}: started"));
+        Ok(Answer::OrderStarted)
+    }
+
+    /// What comes later of a task or of a child order, beside what is known of it now.
+    fn expect_end(&mut self, request: Option<(RequestId, String)>, rule: &Rule, mut known: Value) {
+        let (Some((id, name)), Reply::Later(told)) = (request, &rule.reply) else {
+            return;
+        };
+        for (key, value) in told.as_object().into_iter().flatten() {
+            known[key] = value.clone();
+        }
+        let at = later(self.now, rule.after);
+        let value = json!({"body": known, "headers": {}, "stepStatus": null, "receivedAt": at.to_string()});
+        self.coming.push(Coming { at, id, name, value, over: false });
+    }
+
+    pub(super) fn publish(&mut self, message: &Publication, step: &str) -> Going<Answer> {
+        let body = value_of(&message.body);
+        let line = format!("amqp {} {}", message.exchange, message.key);
+        self.made(&line, &message.headers, &body)?;
+        let Some(rule) = self.world.amqp(&message.exchange, &message.key, &body) else {
+            return Err(self.unanswered(&line, &body, step));
+        };
+        self.expect_callback(rule);
+        self.pass(rule.after);
+        if matches!(rule.reply, Reply::Unroutable) {
+            self.ask(step, format!("{line}: unroutable"));
+            return Ok(Answer::Unpublished("the broker has no queue for it".to_owned()));
+        }
+        self.ask(step, format!("{line}: published"));
+        Ok(Answer::Published)
+    }
+
+    fn made(&mut self, line: &str, headers: &[(String, String)], body: &Value) -> Going<()> {
+        self.played.made.push(Made { line: line.to_owned(), headers: headers.to_vec(), body: body.clone() });
+        if self.played.made.len() > MAX_REQUESTS {
+            return Err(
+                self.fault(format!("the order goes round in a circle: more than {MAX_REQUESTS} requests"))
+            );
+        }
+        Ok(())
+    }
+
+    fn unanswered(&self, line: &str, body: &Value, step: &str) -> Fault {
+        let mut body = if body.is_null() { String::new() } else { format!(" with body {body}") };
+        body.truncate(body.floor_char_boundary(300));
+        let fault = self.fault(format!("no answer is left for `{line}`{body} in `{step}`"));
+        fault.hint("add one under `answers`, or raise `times` of the one that is used up")
+    }
+
+    /// The callback of the request that is just sent; the same request is answered once.
+    fn expect_callback(&mut self, rule: &Rule) {
+        let (Some((id, name)), Some(callback)) = (self.registered.take(), &rule.callback) else {
+            return;
+        };
+        if self.coming.iter().any(|coming| coming.id == id) {
+            return;
+        }
+        let at = later(self.now, callback.after);
+        let value = json!({
+            "body": callback.body,
+            "headers": callback.headers,
+            "stepStatus": callback.step_status,
+            "receivedAt": at.to_string(),
+        });
+        self.coming.push(Coming { at, id, name, value, over: false });
+    }
+}
+
+fn failure(chain: &[&'static str]) -> HttpFailure {
+    let cause = chain.last().copied().unwrap_or_default();
+    HttpFailure { chain: chain.to_vec(), message: format!("{cause} of the test") }
+}
+
+/// A body as it is compared: JSON by its value, anything else as text.
+fn value_of(bytes: &[u8]) -> Value {
+    if bytes.is_empty() {
+        return Value::Null;
+    }
+    serde_json::from_slice(bytes)
+        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned()))
+}

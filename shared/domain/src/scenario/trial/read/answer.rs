@@ -1,0 +1,185 @@
+//! Reads one line of the table of answers.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::super::{Callback, Mask, Reply, Rule, To};
+use super::reader::{Field, Fields, Reader};
+use super::value;
+use crate::scenario::Method;
+
+const KEYS: &[&str] = &[
+    "http", "amqp", "actor", "order", "status", "headers", "body", "fails", "decision", "result", "error",
+    "message", "after", "times", "callback",
+];
+
+/// The names of ERR-3, each with the names around it.
+const FAILURES: &[(&str, &[&str])] = &[
+    ("HttpError", &["HttpError"]),
+    ("ConnectError", &["HttpError", "ConnectError"]),
+    ("ConnectionRefused", &["HttpError", "ConnectError", "ConnectionRefused"]),
+    ("ConnectTimeout", &["HttpError", "ConnectError", "ConnectTimeout"]),
+    ("DnsError", &["HttpError", "ConnectError", "DnsError"]),
+    ("TlsError", &["HttpError", "ConnectError", "TlsError"]),
+    ("ReadTimeout", &["HttpError", "ReadTimeout"]),
+    ("ConnectionReset", &["HttpError", "ConnectionReset"]),
+    ("ConnectionClosed", &["HttpError", "ConnectionClosed"]),
+    ("BodyError", &["HttpError", "BodyError"]),
+    ("ProtocolError", &["HttpError", "ProtocolError"]),
+];
+
+/// One line; none where it does not say to whom it answers.
+pub(super) fn read(reader: &mut Reader, item: &Field<'_>) -> Option<Rule> {
+    let fields = reader.fields(item, KEYS);
+    const ASKED: [&str; 4] = ["http", "amqp", "actor", "order"];
+    let mut asked = ASKED.iter().filter_map(|key| fields.get(key));
+    let (Some(field), None) = (asked.next(), asked.next()) else {
+        let fault = item.fault("an answer must say to whom it answers, once");
+        reader.push(fault.hint("write one of `http: {url: …}`, `amqp: {exchange: …, key: …}`, `actor: NAME` and `order: {scenario: …}`"));
+        return None;
+    };
+    let (to, reply) = match field.key.as_str() {
+        "http" => (http(reader, field)?, http_reply(reader, &fields)?),
+        "amqp" => (amqp(reader, field)?, amqp_reply(reader, &fields)?),
+        "actor" => (actor(reader, field)?, decision(reader, &fields)?),
+        _ => (order(reader, field)?, end_of_order(reader, &fields)?),
+    };
+    let times = fields.get("times").and_then(|field| reader.number(field, 1, 1_000_000));
+    let after = fields.get("after").and_then(|field| reader.duration(field));
+    let callback = fields.get("callback").and_then(|field| callback(reader, field));
+    Some(Rule { to, times, reply, after: after.unwrap_or(Duration::ZERO), callback })
+}
+
+/// `http: URL`, `http: METHOD URL`, or a mapping.
+fn http(reader: &mut Reader, field: &Field<'_>) -> Option<To> {
+    if let Some(text) = field.node.as_str() {
+        let (method, url) = match text.split_once(' ') {
+            None => (None, text),
+            Some((method, url)) => (Some(method), url.trim_start()),
+        };
+        let method = match method.map(str::parse::<Method>) {
+            None => None,
+            Some(Ok(method)) => Some(method),
+            Some(Err(_)) => {
+                let fault = field.fault(format!("`{text}` does not begin with a method"));
+                reader.push(fault.hint("write it like `POST http://billing/payments`, or only the URL"));
+                return None;
+            }
+        };
+        return Some(To::Http { method, url: Mask::new(url), body: None });
+    }
+    let fields = reader.fields(field, &["method", "url", "body"]);
+    let methods: Vec<(&str, Method)> = Method::ALL.iter().map(|one| (one.as_str(), *one)).collect();
+    let method = fields.get("method").and_then(|field| reader.word(field, &methods));
+    let url = reader.required(field, &fields, "url", "url: \"http://billing/payments/*\"")?;
+    let url = Mask::new(reader.text(url)?);
+    let body = fields.get("body").map(|field| value(field.node));
+    Some(To::Http { method, url, body })
+}
+
+fn amqp(reader: &mut Reader, field: &Field<'_>) -> Option<To> {
+    let fields = reader.fields(field, &["exchange", "key", "body"]);
+    let mut mask = |key| fields.get(key).and_then(|field| reader.text(field)).map(Mask::new);
+    let (exchange, key) = (mask("exchange"), mask("key"));
+    let body = fields.get("body").map(|field| value(field.node));
+    Some(To::Amqp { exchange, key, body })
+}
+
+fn http_reply(reader: &mut Reader, fields: &Fields<'_>) -> Option<Reply> {
+    if let Some(fails) = fields.get("fails") {
+        let said = ["status", "headers", "body"].iter().find_map(|key| fields.get(key));
+        if let Some(field) = said {
+            let fault = field.fault("a request that fails has no answer");
+            reader.push(fault.hint(format!("remove `{}`, or `fails`", field.key)));
+        }
+        return reader.word(fails, FAILURES).map(Reply::Fails);
+    }
+    let status = fields.get("status").map(|field| reader.number(field, 100, 599));
+    let status = u16::try_from(status.unwrap_or(Some(200))?).ok()?;
+    let mut headers = fields.get("headers").map_or_else(Vec::new, |field| reader.texts(field));
+    for (name, _) in &mut headers {
+        name.make_ascii_lowercase();
+    }
+    let body = fields.get("body").map_or_else(String::new, |field| match value(field.node) {
+        Value::String(text) => text,
+        Value::Null => String::new(),
+        other => other.to_string(),
+    });
+    Some(Reply::Response { status, headers, body })
+}
+
+/// A message is taken, unless the line says that it `fails: unroutable`.
+fn amqp_reply(reader: &mut Reader, fields: &Fields<'_>) -> Option<Reply> {
+    for field in ["status", "headers", "body"].iter().filter_map(|key| fields.get(key)) {
+        let fault = field.fault(format!("a message has no `{}` in its answer", field.key));
+        reader.push(fault.hint("what the other side says stands under `callback`"));
+    }
+    match fields.get("fails") {
+        None => Some(Reply::Published),
+        Some(field) => reader.word(field, &[("unroutable", ())]).map(|()| Reply::Unroutable),
+    }
+}
+
+/// `actor: NAME`, or a mapping.
+fn actor(reader: &mut Reader, field: &Field<'_>) -> Option<To> {
+    if field.node.as_map().is_none() {
+        return reader.text(field).map(|name| To::Actor { name: Mask::new(name), body: None });
+    }
+    let fields = reader.fields(field, &["name", "body"]);
+    let name = reader.required(field, &fields, "name", "name: scoring")?;
+    let name = Mask::new(reader.text(name)?);
+    Some(To::Actor { name, body: fields.get("body").map(|field| value(field.node)) })
+}
+
+/// `order: NAME` of the child's scenario, or a mapping.
+fn order(reader: &mut Reader, field: &Field<'_>) -> Option<To> {
+    if field.node.as_map().is_none() {
+        return reader.text(field).map(|name| To::Order { scenario: Mask::new(name), params: None });
+    }
+    let fields = reader.fields(field, &["scenario", "params"]);
+    let scenario = reader.required(field, &fields, "scenario", "scenario: send-sms")?;
+    let scenario = Mask::new(reader.text(scenario)?);
+    Some(To::Order { scenario, params: fields.get("params").map(|field| value(field.node)) })
+}
+
+/// What the actor answers; `decision: none` is an actor that never does.
+fn decision(reader: &mut Reader, fields: &Fields<'_>) -> Option<Reply> {
+    if let Some(field) = fields.get("fails") {
+        return reader.word(field, &[("unroutable", ())]).map(|()| Reply::Unroutable);
+    }
+    let known = [("success", Some("success")), ("fail", Some("fail")), ("none", None)];
+    let decision =
+        fields.get("decision").map_or(Some(Some("success")), |field| reader.word(field, &known))?;
+    let json = |key| fields.get(key).map_or(Value::Null, |field| value(field.node));
+    let Some(decision) = decision else { return Some(Reply::Never) };
+    Some(Reply::Later(json!({"decision": decision, "result": json("result"), "error": json("error")})))
+}
+
+/// How the child order ends; `status: none` is one that never does.
+fn end_of_order(reader: &mut Reader, fields: &Fields<'_>) -> Option<Reply> {
+    if let Some(field) = fields.get("fails") {
+        return reader.word(field, &[("refused", ())]).map(|()| Reply::Refused);
+    }
+    const WORDS: [&str; 4] = ["success", "fail", "interrupted", "canceled"];
+    let mut known: Vec<(&str, Option<&str>)> = WORDS.iter().map(|word| (*word, Some(*word))).collect();
+    known.push(("none", None));
+    let status = fields.get("status").map_or(Some(Some("success")), |field| reader.word(field, &known))?;
+    let json = |key| fields.get(key).map_or(Value::Null, |field| value(field.node));
+    let Some(status) = status else { return Some(Reply::Never) };
+    let (result, error, message) = (json("result"), json("error"), json("message"));
+    Some(Reply::Later(json!({"status": status, "result": result, "error": error, "message": message})))
+}
+
+fn callback(reader: &mut Reader, field: &Field<'_>) -> Option<Callback> {
+    // `callback: none` and no callback at all are the same, but one of them says so.
+    if field.node.as_str() == Some("none") {
+        return None;
+    }
+    let fields = reader.fields(field, &["after", "body", "headers", "stepStatus"]);
+    let after = fields.get("after").and_then(|field| reader.duration(field)).unwrap_or(Duration::ZERO);
+    let body = fields.get("body").map_or(Value::Null, |field| value(field.node));
+    let headers = fields.get("headers").map_or_else(|| json!({}), |field| value(field.node));
+    let step_status = fields.get("stepStatus").and_then(|field| reader.text(field)).map(str::to_owned);
+    Some(Callback { after, body, headers, step_status })
+}

@@ -1,0 +1,83 @@
+//! The secrets of the deployment: files of a folder, and environment variables (SCN-15).
+//!
+//! They are read when they are used, so that a changed one counts without a restart. Their values
+//! must never reach a log.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pagurus_domain::scenario::value::Secrets;
+
+/// How long a value that was read is taken for the present one: many calls a second share one look.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// What the names of the environment variables begin with.
+const PREFIX: &str = "PAGURUS_SECRET_";
+
+/// Reads secrets.
+pub struct DeploymentSecrets {
+    folder: Option<PathBuf>,
+    read: Mutex<HashMap<String, (Instant, Option<String>)>>,
+}
+
+impl fmt::Debug for DeploymentSecrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeploymentSecrets").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+impl DeploymentSecrets {
+    /// Secrets from this folder, if there is one, else from the environment.
+    #[must_use]
+    pub fn new(folder: Option<PathBuf>) -> Self {
+        Self { folder, read: Mutex::default() }
+    }
+
+    fn look(&self, name: &str) -> Option<String> {
+        // Names come from scenarios, whose reader lets no separators through.
+        let file = self.folder.as_ref().and_then(|folder| std::fs::read_to_string(folder.join(name)).ok());
+        let from_file = file.map(|text| text.trim_end_matches(['\r', '\n']).to_owned());
+        from_file.or_else(|| std::env::var(variable(name)).ok())
+    }
+}
+
+impl Secrets for DeploymentSecrets {
+    fn secret(&self, name: &str) -> Option<String> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, value)) = read.get(name)
+            && at.elapsed() < FRESH
+        {
+            return value.clone();
+        }
+        let value = self.look(name);
+        read.insert(name.to_owned(), (Instant::now(), value.clone()));
+        value
+    }
+}
+
+/// The environment variable of a secret.
+fn variable(name: &str) -> String {
+    format!("{PREFIX}{}", name.to_ascii_uppercase().replace('-', "_"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scn_15_a_secret_is_the_content_of_its_file() {
+        let folder = std::env::temp_dir().join(format!("pagurus-secrets-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("token"), "t-1\n").unwrap();
+        let secrets = DeploymentSecrets::new(Some(folder.clone()));
+        assert_eq!(secrets.secret("token").as_deref(), Some("t-1"));
+        assert_eq!(secrets.secret("absent"), None);
+        assert!(!format!("{secrets:?}").contains("t-1"));
+        std::fs::remove_dir_all(folder).unwrap();
+        assert_eq!(variable("billing-token"), "PAGURUS_SECRET_BILLING_TOKEN");
+    }
+}

@@ -1,0 +1,216 @@
+//! Calls from outside to live orders (SCN-9).
+//!
+//! A call is a row that waits until its order rests. Whoever stores it wakes a resting order; whoever
+//! writes the end of a stage looks for calls that came meanwhile. Both hold the order's row, so that
+//! no call is passed over by both.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::OrderError;
+use pagurus_domain::scenario::stage::{CallAnswer, OutsideCall, Wake};
+use serde_json::Value;
+
+use crate::control::{Locked, Place};
+use crate::sql::statements;
+use crate::stages::{Finished, ReadyStage};
+use crate::{Client, Result, Tx, due};
+
+statements! {
+    STORE = "
+        INSERT INTO calls (order_no, life, key, name, body) VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (order_no, key) DO NOTHING RETURNING no";
+    BY_KEY = "
+        SELECT no, name, body, status, answer, error_class, error_message, received_at, answered_at, key
+          FROM calls WHERE order_no = $1 AND key = $2";
+    OF_ORDER = "
+        SELECT no, name, body, status, answer, error_class, error_message, received_at, answered_at, key
+          FROM calls WHERE order_no = $1 ORDER BY received_at, no LIMIT 1000";
+    NUMBER = "SELECT no FROM orders WHERE id = $1";
+    DROP_DUE = "DELETE FROM due WHERE order_no = $1";
+    PENDING = "
+        SELECT t.no, c.no, c.name, c.body
+          FROM unnest($1::bigint[], $2::integer[]) AS t (no, life)
+         CROSS JOIN LATERAL (
+               SELECT no, name, body FROM calls
+                WHERE order_no = t.no AND life = t.life AND status = 'waiting' ORDER BY no LIMIT 100) AS c
+         ORDER BY c.no";
+    ANSWER = "
+        UPDATE calls c SET status = a.status, answer = a.answer, error_class = a.class, error_message = a.message,
+                           answered_at = now()
+          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[]) AS a (no, status, answer, class, message)
+         WHERE c.no = ANY(ARRAY[a.no]) AND c.answered_at IS NULL";
+    // Nobody will handle what still waits for an order that has ended.
+    ENDED = "
+        UPDATE calls SET status = 'failed', answered_at = now(), error_class = 'call.ended',
+                         error_message = 'the order ended before the call could be handled'
+         WHERE order_no = ANY($1::bigint[]) AND status = 'waiting'";
+    WAKE = "
+        DELETE FROM due d
+         USING (SELECT c.order_no FROM unnest($1::bigint[]) AS t (no)
+                 CROSS JOIN LATERAL (
+                       SELECT order_no FROM calls WHERE order_no = t.no AND status = 'waiting' LIMIT 1) AS c) AS w
+         WHERE d.order_no = ANY(ARRAY[w.order_no])
+        RETURNING d.order_no";
+}
+
+/// A call as it is stored.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Its number.
+    pub no: i64,
+    /// The caller's key.
+    pub key: String,
+    /// Its name.
+    pub name: String,
+    /// What it brings, as JSON.
+    pub body: Value,
+    /// `waiting`, `answered` or `failed`.
+    pub status: String,
+    /// What the order answered.
+    pub answer: Option<Value>,
+    /// Why there is no answer.
+    pub error: Option<OrderError>,
+    /// When it came.
+    pub received_at: Timestamp,
+    /// When it was answered.
+    pub answered_at: Option<Timestamp>,
+}
+
+fn read(row: &tokio_postgres::Row) -> Call {
+    let json = |text: Option<&str>| text.and_then(|text| serde_json::from_str(text).ok());
+    let error = row.get::<_, Option<String>>(6).map(|message| OrderError { class: row.get(5), message });
+    Call {
+        no: row.get(0),
+        name: row.get(1),
+        body: json(Some(row.get(2))).unwrap_or_default(),
+        status: row.get(3),
+        answer: json(row.get(4)),
+        error,
+        received_at: row.get(7),
+        answered_at: row.get(8),
+        key: row.get(9),
+    }
+}
+
+/// What became of a call that was handed in.
+#[derive(Clone, Debug)]
+pub enum Submitted {
+    /// It waits for its turn; the order is ready for it, if it rested.
+    Waiting(Option<ReadyStage>),
+    /// A call with this key was there before.
+    Known(Call),
+}
+
+/// Stores a call for a locked order that is not final, and wakes the order if it rests.
+///
+/// # Errors
+/// The database fails.
+pub async fn submit(tx: &Tx<'_>, order: &Locked, key: &str, name: &str, body: &Value) -> Result<Submitted> {
+    let store = tx.prepare_cached(STORE).await?;
+    let stored = tx.query_opt(&store, &[&order.no.0, &order.life, &key, &name, &body.to_string()]).await?;
+    if stored.is_none() {
+        let by_key = tx.prepare_cached(BY_KEY).await?;
+        let row = tx.query_one(&by_key, &[&order.no.0, &key]).await?;
+        return Ok(Submitted::Known(read(&row)));
+    }
+    if order.place != Place::Due {
+        return Ok(Submitted::Waiting(None));
+    }
+    tx.execute(&tx.prepare_cached(DROP_DUE).await?, &[&order.no.0]).await?;
+    let mut ready = due::make_ready(tx, &[(order.no.0, None)], Wake::Call.as_str(), None, None).await?;
+    Ok(Submitted::Waiting(ready.pop()))
+}
+
+/// The call of this key; `None` where there is no such order or call.
+///
+/// # Errors
+/// The database fails.
+pub async fn by_key(client: &Client, order: &str, key: &str) -> Result<Option<Call>> {
+    let number = client.prepare_cached(NUMBER).await?;
+    let Some(row) = client.query_opt(&number, &[&order]).await? else { return Ok(None) };
+    let by_key = client.prepare_cached(BY_KEY).await?;
+    let row = client.query_opt(&by_key, &[&row.get::<_, i64>(0), &key]).await?;
+    Ok(row.as_ref().map(read))
+}
+
+/// The calls of an order, in the order of their arrival; the first thousand.
+///
+/// # Errors
+/// The database fails.
+pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<Call>> {
+    let statement = client.prepare_cached(OF_ORDER).await?;
+    Ok(client.query(&statement, &[&no.0]).await?.iter().map(read).collect())
+}
+
+/// The calls that wait for these orders, each with its present life.
+///
+/// # Errors
+/// The database fails.
+pub async fn pending(
+    client: &Client,
+    orders: &[(OrderNo, i32)],
+) -> Result<HashMap<OrderNo, Vec<OutsideCall>>> {
+    let nos: Vec<i64> = orders.iter().map(|(no, _)| no.0).collect();
+    let lives: Vec<i32> = orders.iter().map(|(_, life)| *life).collect();
+    let statement = client.prepare_cached(PENDING).await?;
+    let mut calls: HashMap<OrderNo, Vec<OutsideCall>> = HashMap::new();
+    for row in client.query(&statement, &[&nos, &lives]).await? {
+        calls.entry(OrderNo(row.get(0))).or_default().push(OutsideCall {
+            no: row.get(1),
+            name: row.get(2),
+            body: serde_json::from_str(row.get(3)).unwrap_or_default(),
+        });
+    }
+    Ok(calls)
+}
+
+/// Writes the answers of finished stages, and wakes the orders for which calls came meanwhile. The
+/// rows of the orders are locked by now.
+pub(crate) async fn settle(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<ReadyStage>> {
+    let answers: Vec<&CallAnswer> = finished.iter().flat_map(|f| &f.answers).collect();
+    if !answers.is_empty() {
+        write(tx, &answers).await?;
+    }
+    let of = |ended: bool| -> Vec<i64> {
+        finished.iter().filter(|f| f.takes_calls && f.ended() == ended).map(|f| f.no.0).collect()
+    };
+    close(tx, &of(true)).await?;
+    let resting = of(false);
+    if resting.is_empty() {
+        return Ok(Vec::new());
+    }
+    let wake = tx.prepare_cached(WAKE).await?;
+    let rows = tx.query(&wake, &[&resting]).await?;
+    let woken: Vec<(i64, Option<Timestamp>)> = rows.iter().map(|row| (row.get(0), None)).collect();
+    if woken.is_empty() {
+        return Ok(Vec::new());
+    }
+    due::make_ready(tx, &woken, Wake::Call.as_str(), None, None).await
+}
+
+async fn write(tx: &Tx<'_>, answers: &[&CallAnswer]) -> Result<()> {
+    let nos: Vec<i64> = answers.iter().map(|answer| answer.no).collect();
+    let status: Vec<&str> =
+        answers.iter().map(|answer| if answer.outcome.is_ok() { "answered" } else { "failed" }).collect();
+    let told: Vec<Option<String>> =
+        answers.iter().map(|answer| answer.outcome.as_ref().ok().map(ToString::to_string)).collect();
+    let error = |answer: &&CallAnswer| answer.outcome.as_ref().err().cloned();
+    let class: Vec<Option<String>> =
+        answers.iter().map(|answer| error(answer).and_then(|error| error.class)).collect();
+    let message: Vec<Option<String>> =
+        answers.iter().map(|answer| error(answer).map(|error| error.message)).collect();
+    let statement = tx.prepare_cached(ANSWER).await?;
+    tx.execute(&statement, &[&nos, &status, &told, &class, &message]).await?;
+    Ok(())
+}
+
+/// Closes what still waits for orders that have ended.
+pub(crate) async fn close(tx: &Tx<'_>, orders: &[i64]) -> Result<()> {
+    if !orders.is_empty() {
+        let statement = tx.prepare_cached(ENDED).await?;
+        tx.execute(&statement, &[&orders]).await?;
+    }
+    Ok(())
+}

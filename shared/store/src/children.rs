@@ -1,0 +1,108 @@
+//! Orders that were started by orders.
+
+use std::collections::HashMap;
+
+use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::registration::NewOrder;
+
+use crate::orders::{self, Registered};
+use crate::sql::statements;
+use crate::{Client, Result, Tx};
+
+statements! {
+    DEPTHS = "SELECT order_no, depth FROM children WHERE order_no = ANY($1::bigint[])";
+    LINK = "
+        INSERT INTO children (order_no, parent_no, depth)
+        SELECT o.no, t.parent, t.depth
+          FROM unnest($1::text[], $2::bigint[], $3::integer[]) AS t (id, parent, depth)
+          JOIN orders o ON o.id = ANY(ARRAY[t.id])
+        ON CONFLICT (order_no) DO NOTHING";
+    PARENTS = "
+        SELECT o.id, c.parent_no
+          FROM unnest($1::text[]) AS t (id)
+         CROSS JOIN LATERAL (SELECT no, id FROM orders WHERE id = t.id OFFSET 0) AS o
+         CROSS JOIN LATERAL (SELECT parent_no FROM children WHERE order_no = o.no OFFSET 0) AS c";
+    OF_PARENT = "
+        SELECT o.id, o.status
+          FROM (SELECT order_no FROM children WHERE parent_no = $1 LIMIT 1000) AS c
+         CROSS JOIN LATERAL (SELECT id, status FROM orders WHERE no = c.order_no OFFSET 0) AS o
+         ORDER BY c.order_no";
+    PARENT = "
+        SELECT o.id FROM (SELECT parent_no FROM children WHERE order_no = $1 OFFSET 0) AS c
+         CROSS JOIN LATERAL (SELECT id FROM orders WHERE no = c.parent_no OFFSET 0) AS o";
+}
+
+/// A child to be registered.
+#[derive(Clone, Debug)]
+pub struct NewChild {
+    /// Who starts it.
+    pub parent: OrderNo,
+    /// Its registration.
+    pub order: NewOrder,
+}
+
+/// How deep each of these orders stands below an order from outside; 0 for such an order itself.
+///
+/// # Errors
+/// The database fails.
+pub async fn depths(client: &Client, orders: &[OrderNo]) -> Result<HashMap<OrderNo, i32>> {
+    let nos: Vec<i64> = orders.iter().map(|no| no.0).collect();
+    let statement = client.prepare_cached(DEPTHS).await?;
+    Ok(client.query(&statement, &[&nos]).await?.iter().map(|row| (OrderNo(row.get(0)), row.get(1))).collect())
+}
+
+/// Registers children and notes whose they are. What became of each, in order.
+///
+/// # Errors
+/// The database fails.
+pub async fn register(tx: &Tx<'_>, children: &[NewChild], depths: &[i32]) -> Result<Vec<Registered>> {
+    let new: Vec<NewOrder> = children.iter().map(|child| child.order.clone()).collect();
+    let registered = orders::register(tx, &new).await?;
+    let (mut ids, mut parents, mut of) = (Vec::new(), Vec::new(), Vec::new());
+    for ((child, depth), registered) in children.iter().zip(depths).zip(&registered) {
+        if matches!(registered, Registered::Accepted { .. }) {
+            ids.push(child.order.request.id.as_str());
+            parents.push(child.parent.0);
+            of.push(*depth);
+        }
+    }
+    let link = tx.prepare_cached(LINK).await?;
+    tx.execute(&link, &[&ids, &parents, &of]).await?;
+    only_own(tx, children, registered).await
+}
+
+/// An order of the same id and content that somebody else registered is no child of this parent:
+/// its end would be told to nobody here.
+async fn only_own(
+    tx: &Tx<'_>,
+    children: &[NewChild],
+    registered: Vec<Registered>,
+) -> Result<Vec<Registered>> {
+    let known = |registered: &Registered| matches!(registered, Registered::Duplicate(_));
+    if !registered.iter().any(known) {
+        return Ok(registered);
+    }
+    let ids: Vec<&str> = children.iter().map(|child| child.order.request.id.as_str()).collect();
+    let statement = tx.prepare_cached(PARENTS).await?;
+    let parents: HashMap<String, i64> =
+        tx.query(&statement, &[&ids]).await?.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let judge = |(child, registered): (&NewChild, Registered)| match registered {
+        Registered::Duplicate(status) if parents.get(&child.order.request.id) != Some(&child.parent.0) => {
+            Registered::Conflict(status)
+        }
+        other => other,
+    };
+    Ok(children.iter().zip(registered).map(judge).collect())
+}
+
+/// Who started an order, and whom it started: ids, the latter with their statuses.
+///
+/// # Errors
+/// The database fails.
+pub async fn family(client: &Client, no: OrderNo) -> Result<(Option<String>, Vec<(String, String)>)> {
+    let parent = client.prepare_cached(PARENT).await?;
+    let parent = client.query_opt(&parent, &[&no.0]).await?.map(|row| row.get(0));
+    let statement = client.prepare_cached(OF_PARENT).await?;
+    let rows = client.query(&statement, &[&no.0]).await?;
+    Ok((parent, rows.iter().map(|row| (row.get(0), row.get(1))).collect()))
+}

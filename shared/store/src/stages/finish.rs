@@ -1,0 +1,262 @@
+//! The ends of stages, written many in one transaction.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use pagurus_domain::activation::{AgeGroups, Stream};
+use pagurus_domain::id::{OrderNo, Pass};
+use pagurus_domain::order::{OrderError, ScenarioStatus};
+use pagurus_domain::scenario::stage::{CallAnswer, Then};
+use tokio::try_join;
+use uuid::Uuid;
+
+use super::ReadyStage;
+use crate::orders::insert_due;
+use crate::sql::statements;
+use crate::{Result, Tx, calls, dependencies, due, history, queues, requests};
+
+statements! {
+    // The deleted row is the right to write the end of the stage: a stale pass deletes nothing.
+    RELEASE = "
+        DELETE FROM running r
+         USING unnest($1::bigint[], $2::uuid[]) AS f (no, pass)
+         WHERE r.order_no = ANY(ARRAY[f.no]) AND r.pass = f.pass
+        RETURNING r.order_no, now()";
+    // Answers only with the orders whose end somebody waits for.
+    FINISH = "
+        WITH finished AS (
+        UPDATE orders o
+           SET status = f.status, scenario_status = f.scenario_status, step = coalesce(f.step, o.step),
+               entry_point = coalesce(f.entry_point, o.entry_point), attempt = f.attempt, events = o.events + 2,
+               visited = f.visited, distance = f.distance,
+               started_at = coalesce(o.started_at, f.started_at),
+               finished_at = CASE WHEN f.ended THEN now() END,
+               result = f.result, message = f.message, error_class = f.error_class, error_message = f.error_message,
+               updated_at = now()
+          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::integer[], $8::integer[],
+                      $9::timestamptz[], $10::boolean[], $11::text[], $12::text[], $13::text[], $14::text[])
+               AS f (no, status, scenario_status, step, entry_point, attempt, visited, distance,
+                     started_at, ended, result, message, error_class, error_message)
+         WHERE o.no = ANY(ARRAY[f.no])
+        RETURNING o.no, f.ended AND o.awaited AS awaited)
+        SELECT no FROM finished WHERE awaited";
+    SAVE_CONTEXTS = "
+        INSERT INTO contexts (order_no, snapshot) SELECT * FROM unnest($1::bigint[], $2::text[])
+        ON CONFLICT (order_no) DO UPDATE SET snapshot = excluded.snapshot";
+    DROP_CONTEXTS = "DELETE FROM contexts WHERE order_no = ANY($1::bigint[])";
+    DROP_DEADLINES = "DELETE FROM deadlines WHERE order_no = ANY($1::bigint[])";
+}
+
+/// The end of a stage, as it is to be stored.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// The order.
+    pub no: OrderNo,
+    /// The right to write.
+    pub pass: Pass,
+    /// Which life.
+    pub life: i32,
+    /// Number of the hand-out.
+    pub attempt: i32,
+    /// What comes after the stage.
+    pub then: Then,
+    /// How the order stands to its target.
+    pub scenario_status: ScenarioStatus,
+    /// Present state; none where nothing was executed.
+    pub step: Option<String>,
+    /// Last entry point of the stage.
+    pub entry_point: Option<String>,
+    /// States entered in this life.
+    pub visited: i32,
+    /// Transitions to the nearest target.
+    pub distance: Option<i32>,
+    /// Begin of the stage.
+    pub started_at: Timestamp,
+    /// Result, as JSON.
+    pub result: Option<String>,
+    /// Message of the scenario.
+    pub message: Option<String>,
+    /// Snapshot to keep, as JSON; none removes it.
+    pub snapshot: Option<String>,
+    /// Whether there was a snapshot before.
+    pub had_snapshot: bool,
+    /// The queue that the order is a member of.
+    pub queue: Option<String>,
+    /// Whether the scenario gave the queue up.
+    pub released: bool,
+    /// Detail for the history, as JSON.
+    pub history: String,
+    /// Whether the order may have deadlines of its own.
+    pub has_deadlines: bool,
+    /// Whether its scenario takes calls from outside.
+    pub takes_calls: bool,
+    /// The calls that the stage handled.
+    pub answers: Vec<CallAnswer>,
+}
+
+impl Finished {
+    /// Whether the order is no member of its queue any more.
+    #[must_use]
+    pub fn leaves_queue(&self) -> bool {
+        self.queue.is_some() && (self.released || matches!(self.then, Then::End { .. } | Then::Sleep { .. }))
+    }
+
+    fn error(&self) -> Option<&OrderError> {
+        match &self.then {
+            Then::Retry { error, .. } => Some(error),
+            Then::End { error, .. } => error.as_ref(),
+            Then::Sleep { .. } | Then::Wait { .. } | Then::Poll { .. } => None,
+        }
+    }
+
+    pub(crate) fn ended(&self) -> bool {
+        matches!(self.then, Then::End { .. })
+    }
+}
+
+/// Takes the right to write the ends of these stages: the orders whose pass still held, and the
+/// time of the transaction, which is the time at which they end. The rest is stale.
+///
+/// # Errors
+/// The database fails.
+pub async fn release(tx: &Tx<'_>, stages: &[(OrderNo, Pass)]) -> Result<HashMap<OrderNo, Timestamp>> {
+    let nos: Vec<i64> = stages.iter().map(|(no, _)| no.0).collect();
+    let passes: Vec<Uuid> = stages.iter().map(|(_, pass)| pass.0).collect();
+    let statement = tx.prepare_cached(RELEASE).await?;
+    let rows = tx.query(&statement, &[&nos, &passes]).await?;
+    Ok(rows.iter().map(|row| (OrderNo(row.get(0)), row.get(1))).collect())
+}
+
+/// Writes the ends of stages whose right was taken with [`release`] in this transaction. Answers
+/// with the stages that are ready at once: because all their callbacks or a call had come before,
+/// or because they waited for one of these ends.
+///
+/// # Errors
+/// The database fails.
+pub async fn finish(
+    tx: &Tx<'_>,
+    node: &str,
+    finished: &[&Finished],
+    groups: &AgeGroups,
+) -> Result<Vec<ReadyStage>> {
+    if finished.is_empty() {
+        return Ok(Vec::new());
+    }
+    let leaving: Vec<i64> = finished.iter().filter(|f| f.leaves_queue()).map(|f| f.no.0).collect();
+    let (awaited, ..) = try_join!(
+        update_orders(tx, finished),
+        save_contexts(tx, finished),
+        suspend(tx, finished, groups),
+        queues::leave(tx, &leaving),
+        drop_deadlines(tx, finished),
+    )?;
+    history::append_stages(tx, node, finished).await?;
+    let mut ready = await_callbacks(tx, finished).await?;
+    ready.append(&mut dependencies::ended(tx, &awaited).await?);
+    ready.append(&mut calls::settle(tx, finished).await?);
+    Ok(ready)
+}
+
+async fn update_orders(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<i64>> {
+    let no: Vec<i64> = finished.iter().map(|f| f.no.0).collect();
+    let status: Vec<&str> = finished.iter().map(|f| f.then.status().as_str()).collect();
+    let scenario_status: Vec<&str> = finished.iter().map(|f| f.scenario_status.as_str()).collect();
+    let step: Vec<Option<&str>> = finished.iter().map(|f| f.step.as_deref()).collect();
+    let entry: Vec<Option<&str>> = finished.iter().map(|f| f.entry_point.as_deref()).collect();
+    let attempt: Vec<i32> = finished.iter().map(|f| f.attempt).collect();
+    let visited: Vec<i32> = finished.iter().map(|f| f.visited).collect();
+    let distance: Vec<Option<i32>> = finished.iter().map(|f| f.distance).collect();
+    let started: Vec<Timestamp> = finished.iter().map(|f| f.started_at).collect();
+    let ended: Vec<bool> = finished.iter().map(|f| f.ended()).collect();
+    let result: Vec<Option<&str>> = finished.iter().map(|f| f.result.as_deref()).collect();
+    let message: Vec<Option<&str>> = finished.iter().map(|f| f.message.as_deref()).collect();
+    let class: Vec<Option<&str>> =
+        finished.iter().map(|f| f.error().and_then(|error| error.class.as_deref())).collect();
+    let error: Vec<Option<&str>> =
+        finished.iter().map(|f| f.error().map(|error| error.message.as_str())).collect();
+    let statement = tx.prepare_cached(FINISH).await?;
+    let awaited = tx
+        .query(
+            &statement,
+            &[
+                &no,
+                &status,
+                &scenario_status,
+                &step,
+                &entry,
+                &attempt,
+                &visited,
+                &distance,
+                &started,
+                &ended,
+                &result,
+                &message,
+                &class,
+                &error,
+            ],
+        )
+        .await?;
+    Ok(awaited.iter().map(|row| row.get(0)).collect())
+}
+
+async fn save_contexts(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {
+    let (mut nos, mut snapshots, mut gone): (Vec<i64>, Vec<&str>, Vec<i64>) = Default::default();
+    for f in finished {
+        match &f.snapshot {
+            Some(snapshot) => {
+                nos.push(f.no.0);
+                snapshots.push(snapshot);
+            }
+            None if f.had_snapshot => gone.push(f.no.0),
+            None => {}
+        }
+    }
+    if !nos.is_empty() {
+        let statement = tx.prepare_cached(SAVE_CONTEXTS).await?;
+        tx.execute(&statement, &[&nos, &snapshots]).await?;
+    }
+    if !gone.is_empty() {
+        let statement = tx.prepare_cached(DROP_CONTEXTS).await?;
+        tx.execute(&statement, &[&gone]).await?;
+    }
+    Ok(())
+}
+
+async fn suspend(tx: &Tx<'_>, finished: &[&Finished], groups: &AgeGroups) -> Result<()> {
+    let (mut nos, mut streams, mut due): (Vec<i64>, Vec<i16>, Vec<Timestamp>) = Default::default();
+    for f in finished {
+        let Some(at) = f.then.due_at() else { continue };
+        let length = at.duration_since(f.started_at).unsigned_abs();
+        nos.push(f.no.0);
+        streams.push(Stream::of(f.then.status(), length, groups).number());
+        due.push(at);
+    }
+    insert_due(tx, &nos, &streams, &due).await
+}
+
+async fn drop_deadlines(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {
+    let nos: Vec<i64> = finished.iter().filter(|f| f.ended() && f.has_deadlines).map(|f| f.no.0).collect();
+    if !nos.is_empty() {
+        let statement = tx.prepare_cached(DROP_DEADLINES).await?;
+        tx.execute(&statement, &[&nos]).await?;
+    }
+    Ok(())
+}
+
+/// The rows of the orders are locked by now, so that a callback is either seen here or sees the
+/// timer that was just set.
+async fn await_callbacks(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<ReadyStage>> {
+    let mut orders = Vec::new();
+    let mut awaited = Vec::new();
+    for f in finished {
+        if let Then::Wait { requests, .. } = &f.then {
+            orders.push(f.no.0);
+            awaited.extend(requests.iter().map(|id| id.0));
+        }
+    }
+    if orders.is_empty() {
+        return Ok(Vec::new());
+    }
+    requests::mark_awaited(tx, &orders, &awaited).await?;
+    due::wake_answered(tx, &orders).await
+}

@@ -1,0 +1,142 @@
+//! Bodies of `/v1/errors` and `/v1/classify`.
+
+use jiff::Timestamp;
+use pagurus_domain::retry;
+use serde::{Deserialize, Serialize};
+
+/// A failure that somebody asks about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Question {
+    /// The scenario; without it only policies for all scenarios count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<String>,
+    /// The path of the URL, or the URL as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The HTTP method; without it `GET`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// The host, with the port where the URL has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Where a message went: `vhost?exchange=a&key=b`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amqp: Option<String>,
+    /// The status of the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The body of the answer or callback, as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// A name of the failure, or its chain of names with `>` between them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exception: Option<String>,
+    /// What the failure says about itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Whether the callback did not come in time.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub timeout: bool,
+    /// The step status of the callback.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step_status: Option<String>,
+}
+
+impl Question {
+    /// The same question to the rules.
+    #[must_use]
+    pub fn as_asked(&self) -> retry::Question<'_> {
+        retry::Question {
+            scenario: self.scenario.as_deref(),
+            path: self.path.as_deref(),
+            method: self.method.as_deref(),
+            host: self.host.as_deref(),
+            amqp: self.amqp.as_deref(),
+            status: self.status,
+            body: self.body.as_deref(),
+            exception: self.exception.as_deref(),
+            message: self.message.as_deref(),
+            timeout: self.timeout,
+            step_status: self.step_status.as_deref(),
+        }
+    }
+}
+
+/// What a failure would get.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explained {
+    /// The rule that gave the class; none for a built-in class, or for none.
+    pub rule: Option<String>,
+    /// The class.
+    pub class: Option<String>,
+    /// The policy by which it is retried.
+    pub policy: Option<String>,
+    /// How it came to that, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub why: Vec<String>,
+}
+
+impl From<retry::Explained> for Explained {
+    fn from(told: retry::Explained) -> Self {
+        Self {
+            rule: told.rule,
+            class: told.class.map(|class| class.to_string()),
+            policy: told.policy,
+            why: told.why,
+        }
+    }
+}
+
+/// Failed and retrying orders in groups, the largest first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorGroups {
+    /// `class`, `scenario` or `state`.
+    pub by: String,
+    /// From when on failures are counted.
+    pub since: Timestamp,
+    /// Whether that is everything; else there were too many, and only the newest are counted.
+    pub complete: bool,
+    /// Failed orders of all groups.
+    pub failed: i64,
+    /// Orders of all groups that wait for their next attempt now.
+    pub retrying: i64,
+    /// The groups of this page.
+    pub items: Vec<ErrorGroup>,
+    /// Give it as `cursor` to get the next page; none on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// Orders that failed, or are retried, for the same reason or at the same place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorGroup {
+    /// The class, scenario or state; none where the orders have none.
+    pub key: Option<String>,
+    /// The scenario of a state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<String>,
+    /// Orders that ended `fail`.
+    pub failed: i64,
+    /// Orders that wait for their next attempt now.
+    pub retrying: i64,
+    /// When the last of them failed or came into retry.
+    pub last_at: Timestamp,
+    /// The hours of the window in which any did, the first one first.
+    pub hours: Vec<ErrorHour>,
+    /// Ids of a few of them.
+    pub orders: Vec<String>,
+}
+
+/// What came in one hour.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorHour {
+    /// When it begins.
+    pub from: Timestamp,
+    /// Orders that ended `fail` in it.
+    pub failed: i64,
+    /// Orders of those in retry now that came into it then.
+    pub retrying: i64,
+}

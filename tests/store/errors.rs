@@ -1,0 +1,87 @@
+//! Failed and retrying orders in groups (ERR-14): the table of failures is kept by the database,
+//! whichever statement moves an order, and no count reads more than its bound.
+
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use pagurus_store::errors::{self, By, Hour, MOST};
+use serde_json::Value;
+
+use crate::ground::{Ground, fail, retry, success};
+
+fn told(mut hours: Vec<Hour>) -> Vec<(Option<String>, i64)> {
+    hours.sort_by(|left, right| left.key.cmp(&right.key));
+    hours.into_iter().map(|hour| (hour.key, hour.orders)).collect()
+}
+
+fn a_day_ago() -> Timestamp {
+    Timestamp::now() - SignedDuration::from_hours(24)
+}
+
+#[tokio::test]
+async fn err_14_an_order_is_among_the_failures_while_it_is_failed() {
+    let ground = Ground::new("failures").await;
+    let client = ground.work().await;
+    let mut nos = Vec::new();
+    for (id, then) in [("a", fail()), ("b", fail()), ("c", success()), ("d", retry())] {
+        let no = ground.order(id, &Value::Null).await;
+        let claimed = ground.claim(no).await;
+        ground.finish(&claimed, then).await;
+        nos.push(no);
+    }
+    let failed = errors::failed(&client, By::Scenario, a_day_ago()).await.unwrap();
+    assert_eq!(told(failed.clone()), [(Some("s".to_owned()), 2)]);
+    let mut sample = failed[0].sample.clone();
+    sample.sort_unstable();
+    assert_eq!(sample, nos[..2]);
+    let retrying = errors::retrying(&client, By::Scenario).await.unwrap();
+    assert_eq!((retrying.len(), retrying[0].orders, &retrying[0].sample), (1, 1, &nos[3..].to_vec()));
+    let ids = errors::ids(&client, &nos).await.unwrap();
+    assert_eq!(ids.get(&nos[3]).map(String::as_str), Some("d"));
+    assert!(
+        errors::failed(&client, By::Class, Timestamp::now() + SignedDuration::from_hours(1))
+            .await
+            .unwrap()
+            .is_empty()
+    );
+
+    // Written anew it stays one; another life ends it; a second failure brings it back.
+    for (change, left) in [
+        ("UPDATE orders SET updated_at = now() WHERE id = 'a'", 2),
+        ("UPDATE orders SET status = 'reopen', finished_at = NULL WHERE id = 'a'", 1),
+        ("UPDATE orders SET status = 'success', finished_at = now() WHERE id = 'a'", 1),
+        ("UPDATE orders SET status = 'fail', error_class = 'other' WHERE id = 'a'", 2),
+        ("UPDATE orders SET status = 'canceled' WHERE id IN ('a', 'b')", 0),
+    ] {
+        ground.sql(change).await;
+        assert_eq!(ground.count("SELECT count(*) FROM failures").await, left, "{change}");
+    }
+}
+
+#[tokio::test]
+async fn err_14_counting_a_table_of_failures_stays_bounded() {
+    let ground = Ground::new("many_failures").await;
+    ground
+        .sql(
+            "INSERT INTO failures SELECT n, now() - n * interval '10 ms', (SELECT no FROM scenarios LIMIT 1), 'c' || n % 7, 's' || n % 3
+               FROM generate_series(1, 300000) n",
+        )
+        .await;
+    ground.sql("ANALYZE failures").await;
+    let client = ground.store.api().await.unwrap();
+    let begun = Instant::now();
+    let failed = errors::failed(&client, By::Class, a_day_ago()).await.unwrap();
+    let taken = begun.elapsed();
+    assert_eq!(failed.iter().map(|hour| hour.orders).sum::<i64>(), MOST);
+    assert!(failed.iter().all(|hour| hour.sample.len() == 5));
+    let oldest = failed.iter().map(|hour| hour.first).min().unwrap();
+    assert!(oldest > Timestamp::now() - SignedDuration::from_secs(1200), "the newest are counted: {oldest}");
+    eprintln!("{MOST} of 300 000 failures counted in {taken:?}");
+    assert!(taken < Duration::from_secs(10), "{taken:?}");
+    client.query("SELECT pg_stat_force_next_flush()", &[]).await.unwrap();
+    let scanned = ground
+        .count("SELECT coalesce(seq_tup_read, 0) FROM pg_stat_user_tables WHERE relname = 'failures'")
+        .await;
+    // ANALYZE samples by itself and is not counted; what is counted here would be a whole scan.
+    assert_eq!(scanned, 0);
+}

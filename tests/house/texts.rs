@@ -8,13 +8,11 @@ const CODE_LINES: usize = 400;
 const LINES: usize = 600;
 
 /// Files that may be longer, how long, and why. A file that needs no exception may not have one.
-const LONGER: [(&str, usize, &str); 1] = [
-    (
-        "shared/store/src/control.rs",
-        550,
-        "one aggregate; a third are statements, read beside their functions",
-    ),
-];
+const LONGER: [(&str, usize, &str); 1] = [(
+    "shared/store/src/control.rs",
+    550,
+    "one aggregate; a third are statements, read beside their functions",
+)];
 
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: [&str; 9] =

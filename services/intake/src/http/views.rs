@@ -92,6 +92,19 @@ async fn read_part(
     Ok(Part::Value(value))
 }
 
+/// `GET /v1/orders/{id}/calls`
+pub(super) async fn calls(State(intake): State<Intake>, Path(id): Path<String>) -> Outcome<Json<Value>> {
+    let read = async {
+        let client = intake.host.store.api().await?;
+        let Some(row) = order_rows::view(&client, &id).await? else { return Ok(None) };
+        pagurus_store::calls::of_order(&client, row.no).await.map(Some)
+    }
+    .await
+    .map_err(|error| store_problem(&intake.host, "read", &error))?;
+    let calls = read.ok_or_else(|| not_found(&id))?;
+    Ok(Json(json!(calls.into_iter().map(crate::calls::view).collect::<Vec<_>>())))
+}
+
 async fn events(client: &Client, row: &Row, after: i32) -> Result<Vec<Event>, pagurus_store::Error> {
     history::of_order(client, row.no, after, MAX_EVENTS).await
 }

@@ -158,7 +158,8 @@ pub fn unknown_states(states: &[String], scenario: &Scenario) -> Vec<(usize, Str
 #[must_use]
 pub fn cycle(id: &str, after: &[&str], waits: &BTreeMap<String, Vec<String>>) -> Option<Vec<String>> {
     let mut seen: BTreeSet<&str> = BTreeSet::new();
-    let mut way: Vec<(&str, std::vec::IntoIter<&str>)> = vec![(id, after.to_vec().into_iter())];
+    let mut way: Vec<(&str, std::vec::IntoIter<&str>)> = Vec::new();
+    way.push((id, Vec::from(after).into_iter()));
     while let Some((_, rest)) = way.last_mut() {
         match rest.next() {
             None => {

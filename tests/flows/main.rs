@@ -11,6 +11,7 @@ mod api;
 mod dsp;
 mod err;
 mod installation;
+mod language;
 mod ord;
 mod rec;
 mod run;

@@ -3,6 +3,7 @@
 //! Does nothing by itself that the API does not do: it asks and shows.
 
 mod amend;
+mod call;
 mod show;
 mod submit;
 mod watch;
@@ -59,6 +60,8 @@ pub(crate) enum Command {
         #[arg(long, value_name = "JSON")]
         params: Option<String>,
     },
+    /// Call a live order, and show what it answers
+    Call(call::CallArguments),
     /// Register a new order that is like an old one
     Clone(amend::CloneArguments),
     /// Set state and variables of a stuck order by hand, and let it go on
@@ -126,6 +129,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         Command::Get { id } => get(&id, client, screen).await,
         Command::List(arguments) => list(arguments, client, screen).await,
         Command::Watch { id, timeout } => watch::run(&id, timeout, client, screen).await,
+        Command::Call(arguments) => call::run(&arguments, client, screen).await,
         Command::Cancel(action) => act("cancel", &action, Map::new(), client, screen).await,
         Command::Interrupt(action) => act("interrupt", &action, Map::new(), client, screen).await,
         Command::Kill(action) => act("kill", &action, Map::new(), client, screen).await,

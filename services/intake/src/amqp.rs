@@ -150,6 +150,7 @@ async fn register_run(
             status: outcome.word().to_owned(),
             order_status: outcome.status().map(|status| status.to_string()),
             error: outcome.problem(),
+            call: None,
         };
         // A conflict can never succeed: the sender is told, and the message is kept for people.
         let refused = match &outcome {
@@ -196,6 +197,9 @@ fn trace(delivery: &Delivery) -> Option<String> {
     crate::http::read_trace(parent)
 }
 
+/// The `type` of a message by which an actor says that it is still at work.
+const HEARTBEAT: &str = "heartbeat";
+
 async fn handle_callbacks(intake: &Intake, batch: &[Delivery]) -> Result<Vec<Handled>, Error> {
     let max = intake.host.settings.intake.max_body_bytes;
     let mut handled = Vec::with_capacity(batch.len());
@@ -210,6 +214,12 @@ async fn handle_callbacks(intake: &Intake, batch: &[Delivery]) -> Result<Vec<Han
             continue;
         }
         let properties = &delivery.properties;
+        if properties.type_.as_deref() == Some(HEARTBEAT) {
+            // One that is late, or of nobody, means nothing: the next answer says so.
+            answer::heartbeat(&intake.host, properties.correlation_id.as_deref().unwrap_or_default()).await?;
+            handled.push(Handled { tag: delivery.tag, receipt: None, refused: None });
+            continue;
+        }
         let step_status = properties.header("step-status").and_then(|value| value.as_text());
         let headers =
             (!properties.headers.is_empty()).then(|| headers_to_json(&properties.headers).to_string());
@@ -232,6 +242,7 @@ fn reject(intake: &Intake, delivery: &Delivery, id: Option<String>, problem: Pro
         status: "rejected".into(),
         order_status: problem.order_status.clone(),
         error: Some(problem),
+        call: None,
     };
     Handled {
         tag: delivery.tag,

@@ -38,6 +38,18 @@ pub(crate) fn new_answer(
     }
 }
 
+/// A heartbeat of an actor: its hand-out goes on. Whether it is still open.
+///
+/// # Errors
+/// The database failed.
+pub(crate) async fn heartbeat(host: &Host, pass: &str) -> Result<Option<jiff::Timestamp>, Error> {
+    let Ok(pass) = Uuid::try_parse(pass) else { return Ok(None) };
+    let client = host.store.work().await?;
+    let until = requests::prolong(&client, RequestId(pass)).await?;
+    host.metrics.count(Count::Callbacks, if until.is_some() { "heartbeat" } else { "late" }, 1);
+    Ok(until)
+}
+
 /// Stores a batch of answers and wakes the orders whose last open request was answered.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! The HTTP door: routes, limits, and how problems are answered.
 
 mod amendments;
+mod calls;
 mod cluster;
 mod dependencies;
 mod errors;
@@ -46,9 +47,12 @@ pub(crate) fn router(intake: Intake) -> Router {
         .route("/v1/orders/{id}/dependencies", get(dependencies::graph))
         .route("/v1/orders/{id}/clone", post(amendments::clone))
         .route("/v1/orders/{id}/repair", post(amendments::repair))
+        .route("/v1/orders/{id}/calls", post(calls::call).get(views::calls))
+        .route("/v1/orders/{id}/calls/{key}", get(calls::show))
         .route("/v1/orders/{id}/wait", get(orders::wait))
         .route("/v1/orders/{id}/{part}", get(views::part).post(orders::action))
         .route("/v1/callbacks/{request}", post(orders::callback))
+        .route("/v1/callbacks/{request}/heartbeat", post(orders::heartbeat))
         .route("/v1/scenarios", get(scenarios::list))
         .route("/v1/scenarios/check", post(scenarios::check))
         .route("/v1/scenarios/test", post(scenarios::trial::test))

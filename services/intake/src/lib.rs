@@ -7,6 +7,7 @@ mod act;
 mod amend;
 mod amqp;
 mod answer;
+mod calls;
 mod http;
 mod register;
 

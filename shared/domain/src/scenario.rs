@@ -27,7 +27,7 @@ pub use action::{
     Action, ActorAction, AmqpAction, Auth, Body, Branch, HttpAction, Method, OrderAction, SleepUntil,
     StatusRange,
 };
-pub use mask::Mask;
+pub use mask::{MASKED, Mask};
 use value::Template;
 
 /// Index of a state in [`Scenario::states`].

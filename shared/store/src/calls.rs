@@ -123,6 +123,15 @@ pub async fn submit(tx: &Tx<'_>, order: &Locked, key: &str, name: &str, body: &V
     Ok(Submitted::Waiting(ready.pop()))
 }
 
+/// The call of this key of a locked order.
+///
+/// # Errors
+/// The database fails.
+pub async fn of_key(tx: &Tx<'_>, no: OrderNo, key: &str) -> Result<Option<Call>> {
+    let by_key = tx.prepare_cached(BY_KEY).await?;
+    Ok(tx.query_opt(&by_key, &[&no.0, &key]).await?.as_ref().map(read))
+}
+
 /// The call of this key; `None` where there is no such order or call.
 ///
 /// # Errors

@@ -4,7 +4,9 @@
 //! nothing is ever wrong because of it. One message carries many items: a message for each order
 //! would cost more than everything else that is done for it.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::Problem;
 
@@ -20,6 +22,8 @@ pub mod key {
     pub const INTERRUPT: &str = "order.interrupt";
     /// Stop an order that runs or waits.
     pub const KILL: &str = "order.kill";
+    /// Ask a live order something, or tell it.
+    pub const CALL: &str = "order.call";
 }
 
 /// Routing keys of the exchange for news.
@@ -37,7 +41,8 @@ pub mod news {
 pub struct Receipt {
     /// The order, where the message named one.
     pub id: Option<String>,
-    /// `accepted`, `duplicate`, `conflict`, `rejected`, or `done` for an action.
+    /// `accepted`, `duplicate`, `conflict`, `rejected`, `done` for an action; `answered`, `failed` or
+    /// `waiting` for a call.
     pub status: String,
     /// Present status of the order, where it exists.
     #[serde(rename = "orderStatus", default, skip_serializing_if = "Option::is_none")]
@@ -45,6 +50,42 @@ pub struct Receipt {
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Problem>,
+    /// The call, for a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallView>,
+}
+
+/// A call to a live order, as it is shown and answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallView {
+    /// The caller's key: the same key is never handled twice.
+    pub key: String,
+    /// Its name.
+    pub name: String,
+    /// `waiting`, `answered` or `failed`.
+    pub status: String,
+    /// What the order answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Value>,
+    /// Why there is no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<CallError>,
+    /// When it came.
+    pub received_at: Timestamp,
+    /// When it was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_at: Option<Timestamp>,
+}
+
+/// Why a call has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallError {
+    /// The class of the error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// For people.
+    pub message: String,
 }
 
 /// Place of a sequential order.
@@ -195,6 +236,7 @@ mod tests {
             status: "accepted".into(),
             order_status: Some("new".into()),
             error: None,
+            call: None,
         };
         assert_eq!(
             serde_json::to_value(receipt).unwrap(),

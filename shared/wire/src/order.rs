@@ -136,6 +136,15 @@ pub struct LogLineView {
     pub text: String,
 }
 
+/// An order that was started by another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildView {
+    /// Its id.
+    pub id: String,
+    /// Its present status.
+    pub status: String,
+}
+
 /// One order with everything that is known of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -212,6 +221,12 @@ pub struct OrderView {
     /// The orders that it waits for, or waited for.
     #[serde(default)]
     pub after: Vec<ConditionView>,
+    /// The order that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// The orders that it started.
+    #[serde(default)]
+    pub children: Vec<ChildView>,
     /// The moves so far.
     pub transitions: Vec<TransitionView>,
     /// Notifications that are not confirmed yet.

@@ -140,6 +140,19 @@ async fn ord_23_a_stuck_order_goes_on_from_where_it_is_put() {
     assert_eq!(engine.act("nobody", "repair", &work).await.status, 404);
 }
 
+async fn refuses_what_is_wrong(engine: &Installation, id: &str) {
+    for (body, pointer) in [
+        (json!({"params": {"n": "x"}}), "/params/n"),
+        (json!({"notify": {"url": "amqp://?exchange=amq.topic&key=x"}}), "/notify/url"),
+        (json!({"queue": "q"}), "/queue"),
+        (json!({}), ""),
+    ] {
+        let answer = patch(engine, id, body.clone()).await;
+        assert_eq!((answer.status, &answer.body["pointer"]), (422, &json!(pointer)), "{body}: {answer:?}");
+    }
+    assert_eq!(patch(engine, "nobody", json!({"priority": "low"})).await.status, 404);
+}
+
 #[tokio::test]
 async fn ord_27_an_order_that_does_not_run_can_be_changed() {
     let mut engine = Installation::with("ord_27", &[]).await;
@@ -189,16 +202,7 @@ async fn ord_27_an_order_that_does_not_run_can_be_changed() {
         patch(&engine, "later", json!({"lifecycle": {"startAt": "2020-01-01T00:00:00Z"}})).await.status,
         200
     );
-    for (body, pointer) in [
-        (json!({"params": {"n": "x"}}), "/params/n"),
-        (json!({"notify": {"url": "amqp://?exchange=amq.topic&key=x"}}), "/notify/url"),
-        (json!({"queue": "q"}), "/queue"),
-        (json!({}), ""),
-    ] {
-        let answer = patch(&engine, "fresh", body.clone()).await;
-        assert_eq!((answer.status, &answer.body["pointer"]), (422, &json!(pointer)), "{body}: {answer:?}");
-    }
-    assert_eq!(patch(&engine, "nobody", json!({"priority": "low"})).await.status, 404);
+    refuses_what_is_wrong(&engine, "fresh").await;
     engine.world().forget();
     engine.add(Role::Worker, "worker-2").await;
     for id in ["fresh", "again", "later"] {

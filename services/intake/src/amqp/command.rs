@@ -1,20 +1,29 @@
 //! Actions that come as messages: `order.cancel`, `order.restart` and their like.
 
+use std::time::Duration;
+
 use pagurus_broker::Delivery;
 use pagurus_store::Error;
 use pagurus_wire::message::{Receipt, key};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
-use super::{Handled, addressed, reject, sent_at};
+use super::{Handled, addressed, reject, send_receipts, sent_at};
 use crate::Intake;
 use crate::act::{self, Action, Asked, Restart};
+use crate::calls::{self, NewCall};
+
+/// How long the answer to a call is waited for, if somebody wants it.
+const PATIENCE: Duration = Duration::from_secs(5 * 60);
 
 /// Carries one action out.
 ///
 /// # Errors
 /// The database is away: the message must be tried again. Every other problem is an answer.
 pub(super) async fn carry_out(intake: &Intake, delivery: &Delivery) -> Result<Handled, Error> {
+    if delivery.routing_key == key::CALL {
+        return call(intake, delivery).await;
+    }
     let (id, action, reason) = match read(delivery) {
         Ok(read) => read,
         Err((id, problem)) => return Ok(reject(intake, delivery, id, problem)),
@@ -26,12 +35,57 @@ pub(super) async fn carry_out(intake: &Intake, delivery: &Delivery) -> Result<Ha
                 status: "done".into(),
                 order_status: Some(status.to_string()),
                 error: None,
+                call: None,
             };
             Ok(Handled { tag: delivery.tag, receipt: addressed(delivery, receipt), refused: None })
         }
         Err(problem) if matches!(problem.status, 429 | 503) => Err(Error::Contended),
         Err(problem) => Ok(reject(intake, delivery, Some(id), problem)),
     }
+}
+
+/// Stores a call; its answer follows as the receipt, as soon as there is one.
+async fn call(intake: &Intake, delivery: &Delivery) -> Result<Handled, Error> {
+    let (id, new) = match read_call(delivery) {
+        Ok(read) => read,
+        Err((id, problem)) => return Ok(reject(intake, delivery, id, problem)),
+    };
+    match calls::submit(intake, &id, &new).await {
+        Ok(()) => {}
+        Err(problem) if matches!(problem.status, 429 | 503) => return Err(Error::Contended),
+        Err(problem) => return Ok(reject(intake, delivery, Some(id), problem)),
+    }
+    if let Some(to) = delivery.properties.reply_to.clone() {
+        let (intake, correlation) = (intake.clone(), delivery.properties.correlation_id.clone());
+        // Beside the consumer: an order may take its time, and others do not wait for it. Who gets no
+        // answer, because this node ends first, asks again with the same key.
+        tokio::spawn(async move {
+            if let Ok(call) = calls::answered(&intake, &id, &new.key, PATIENCE).await {
+                let receipt = Receipt {
+                    id: Some(id),
+                    status: call.status.clone(),
+                    order_status: None,
+                    error: None,
+                    call: Some(call),
+                };
+                send_receipts(&intake, vec![(to, correlation, receipt)]).await;
+            }
+        });
+    }
+    Ok(Handled { tag: delivery.tag, receipt: None, refused: None })
+}
+
+fn read_call(delivery: &Delivery) -> Result<(String, NewCall), (Option<String>, Problem)> {
+    let value = crate::register::parse(&delivery.body).map_err(|problem| (None, problem))?;
+    let id = value.get("id").and_then(Value::as_str).map(str::to_owned);
+    let new = NewCall::read(&value, delivery.properties.message_id.as_deref());
+    let new = new.map_err(|problem| (id.clone(), problem))?;
+    let Some(id) = id else {
+        let mut problem = Problem::new(Type::Invalid, "/id is missing");
+        problem.pointer = Some("/id".into());
+        return Err((None, problem));
+    };
+    Ok((id, new))
 }
 
 /// The order, the action and its reason; or the order, if it was named, and the problem.
@@ -48,13 +102,14 @@ fn read(delivery: &Delivery) -> Read {
         key::RESTART => Action::Restart(Restart { from, params, sent_at: sent_at(delivery) }),
         other => {
             let told = format!(
-                "routing key `{}` means nothing here; there are: {}, {}, {}, {}, {}",
+                "routing key `{}` means nothing here; there are: {}, {}, {}, {}, {}, {}",
                 other.chars().take(100).collect::<String>(),
                 key::CREATE,
                 key::RESTART,
                 key::CANCEL,
                 key::INTERRUPT,
-                key::KILL
+                key::KILL,
+                key::CALL
             );
             return Err((id, Problem::new(Type::UnknownKey, told)));
         }

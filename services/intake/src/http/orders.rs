@@ -303,6 +303,20 @@ async fn resend(intake: &Intake, id: &str) -> Outcome<Json<StatusView>> {
     if done { Ok(Json(status_view(intake, id).await?)) } else { Err(Answer(not_found(id))) }
 }
 
+/// `POST /v1/callbacks/{pass}/heartbeat`: an actor is still at work.
+pub(super) async fn heartbeat(
+    State(intake): State<Intake>,
+    Path(pass): Path<String>,
+) -> Outcome<Json<Value>> {
+    let until = crate::answer::heartbeat(&intake.host, &pass)
+        .await
+        .map_err(|error| store_problem(&intake.host, "heartbeat", &error))?;
+    match until {
+        Some(until) => Ok(Json(json!({"until": until.to_string()}))),
+        None => Err(Answer(Problem::new(Type::NotFound, "no hand-out of a task is open under this pass"))),
+    }
+}
+
 /// `POST /v1/callbacks/{requestId}`: what comes late or twice is kept and answered politely; an
 /// unknown id is answered like an ended one of somebody else, and kept, too.
 pub(super) async fn callback(

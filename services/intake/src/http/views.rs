@@ -7,12 +7,13 @@ use axum::http::Response;
 use axum::response::IntoResponse;
 use jiff::Timestamp;
 use pagurus_domain::scenario::stage::Snapshot;
+use pagurus_domain::scenario::{MASKED, Mask};
 use pagurus_store::dependencies::graph;
 use pagurus_store::history::Event;
 use pagurus_store::orders::OrderView as Row;
-use pagurus_store::{Client, history, orders as order_rows, outbox, requests};
+use pagurus_store::{Client, children, history, orders as order_rows, outbox, requests};
 use pagurus_wire::order::{
-    ErrorView, EventView, LogLineView, OrderLine, OrderView, TransitionView, UnsentView,
+    ChildView, ErrorView, EventView, LogLineView, OrderLine, OrderView, TransitionView, UnsentView,
 };
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
@@ -68,18 +69,24 @@ async fn read_part(
 ) -> Result<Part, pagurus_store::Error> {
     let client = intake.host.store.api().await?;
     let Some(row) = order_rows::view(&client, id).await? else { return Ok(Part::UnknownOrder) };
+    intake.catalogue.refresh(&client).await?;
     let value = match part {
-        "params" => parsed(Some(&row.params)),
+        "params" => params(intake, &row),
         "progress" => json!({"progress": progress(&row)}),
         "requests" => Value::Array(requests::of_order(&client, row.no).await?),
-        "callbacks" => Value::Array(requests::callbacks_of_order(&client, row.no).await?),
+        "callbacks" => callbacks(intake, &row, requests::callbacks_of_order(&client, row.no).await?),
         "explain" => {
             let cycles = retry::cycles(&intake.host.settings, &row, Timestamp::now());
             return Ok(Part::Value(json!(explain::explain(&client, &row, &cycles).await?)));
         }
         "transitions" => json!(transitions(&events(&client, &row, 0).await?)),
         "events" => {
-            json!(event_views(&row, &events(&client, &row, query.after.unwrap_or(0)).await?, query.after))
+            let events = events(&client, &row, query.after.unwrap_or(0)).await?;
+            let mut views = event_views(&row, &events, query.after);
+            for view in &mut views {
+                mask_change(intake, &row, &mut view.payload);
+            }
+            json!(views)
         }
         "log" => {
             let lines = log_lines(&row, &events(&client, &row, 0).await?);
@@ -92,6 +99,19 @@ async fn read_part(
     Ok(Part::Value(value))
 }
 
+/// `GET /v1/orders/{id}/calls`
+pub(super) async fn calls(State(intake): State<Intake>, Path(id): Path<String>) -> Outcome<Json<Value>> {
+    let read = async {
+        let client = intake.host.store.api().await?;
+        let Some(row) = order_rows::view(&client, &id).await? else { return Ok(None) };
+        pagurus_store::calls::of_order(&client, row.no).await.map(Some)
+    }
+    .await
+    .map_err(|error| store_problem(&intake.host, "read", &error))?;
+    let calls = read.ok_or_else(|| not_found(&id))?;
+    Ok(Json(json!(calls.into_iter().map(crate::calls::view).collect::<Vec<_>>())))
+}
+
 async fn events(client: &Client, row: &Row, after: i32) -> Result<Vec<Event>, pagurus_store::Error> {
     history::of_order(client, row.no, after, MAX_EVENTS).await
 }
@@ -101,14 +121,16 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
     let read = async {
         let client = intake.host.store.api().await?;
         let Some(row) = order_rows::view(&client, id).await? else { return Ok(None) };
+        intake.catalogue.refresh(&client).await?;
         let events = events(&client, &row, 0).await?;
         let unsent = outbox::of_order(&client, row.no).await?;
         let after = graph::around(&client, &row.id, 1).await?;
-        Ok::<_, pagurus_store::Error>(Some((row, events, unsent, after)))
+        let family = children::family(&client, row.no).await?;
+        Ok::<_, pagurus_store::Error>(Some((row, events, unsent, after, family)))
     }
     .await
     .map_err(|error| store_problem(&intake.host, "read", &error))?;
-    let (row, events, unsent, after) = read.ok_or_else(|| not_found(id))?;
+    let (row, events, unsent, after, family) = read.ok_or_else(|| not_found(id))?;
     let snapshot = row
         .snapshot
         .as_deref()
@@ -123,7 +145,9 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         retry: cycles.waiting,
         async_retry: cycles.asynchronous,
         unsent_notifications: unsent.into_iter().map(unsent_view).collect(),
-        params: parsed(Some(&row.params)),
+        params: params(intake, &row),
+        parent: family.0,
+        children: family.1.into_iter().map(|(id, status)| ChildView { id, status }).collect(),
         notify: row.notify.as_deref().map(|text| parsed(Some(text))),
         result: row.result.as_deref().map(|text| parsed(Some(text))),
         error: row.error_message.clone().map(|message| ErrorView { class: row.error_class.clone(), message }),
@@ -155,6 +179,39 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         ready_since: row.ready_since,
         entry_point: row.entry_point,
     })
+}
+
+/// The parameters, without what the scenario masks (SCN-15).
+fn params(intake: &Intake, row: &Row) -> Value {
+    let mut params = parsed(Some(&row.params));
+    masked(intake, row, &mut params, |mask, params| mask.params(params));
+    params
+}
+
+fn callbacks(intake: &Intake, row: &Row, mut callbacks: Vec<Value>) -> Value {
+    for callback in &mut callbacks {
+        masked(intake, row, &mut callback["body"], |mask, body| mask.body(body));
+        masked(intake, row, &mut callback["headers"], |mask, headers| mask.headers(headers));
+    }
+    Value::Array(callbacks)
+}
+
+/// An update of parameters tells what they were and what they are.
+fn mask_change(intake: &Intake, row: &Row, payload: &mut Value) {
+    if let Some(Value::Object(params)) = payload.pointer_mut("/changed/params") {
+        for value in params.values_mut() {
+            masked(intake, row, value, |mask, params| mask.params(params));
+        }
+    }
+}
+
+/// Of a scenario that this node cannot read nobody knows what is to be masked: then it is all.
+fn masked(intake: &Intake, row: &Row, value: &mut Value, hide: impl FnOnce(&Mask, &mut Value)) {
+    let known = intake.catalogue.find(&row.scenario, Some(row.scenario_version));
+    match known.and_then(|known| known.scenario.ok()) {
+        Some(scenario) => hide(&scenario.mask, value),
+        None => *value = MASKED.into(),
+    }
 }
 
 fn unsent_view(unsent: outbox::Unsent) -> UnsentView {

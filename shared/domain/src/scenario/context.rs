@@ -46,8 +46,9 @@ pub struct Context {
     pub now: Timestamp,
     /// The request that the present action registers: `id` and `url`.
     pub request: Option<Value>,
-    /// The call that is being handled: `name` and `body`.
-    pub call: Option<Value>,
+    /// The call from outside that is being handled: `name` and `body`. Not `call`, which is a word of
+    /// the script language.
+    pub event: Option<Value>,
     /// What `${secret.NAME}` reads. Scripts have no way to it.
     pub secrets: Arc<dyn Secrets>,
 }
@@ -65,7 +66,7 @@ impl Default for Context {
             config: empty,
             now: Timestamp::UNIX_EPOCH,
             request: None,
-            call: None,
+            event: None,
             secrets: Arc::new(NoSecrets),
         }
     }
@@ -85,7 +86,7 @@ impl Context {
             "config" => Some(Cow::Borrowed(&self.config)),
             "now" => Some(Cow::Owned(Value::String(self.now.to_string()))),
             "request" => self.request.as_ref().map(Cow::Borrowed),
-            "call" => self.call.as_ref().map(Cow::Borrowed),
+            "event" => self.event.as_ref().map(Cow::Borrowed),
             _ => None,
         }
     }

@@ -217,7 +217,7 @@ impl Stage {
                 .ok_or_else(|| SnapshotError(format!("the scenario has no state `{name}`")))?,
         };
         let shown = callbacks.iter().filter(|callback| !task::is_task(&callback.name));
-        let call = snapshot.call.as_ref().map(|call| json!({"name": call.name, "body": call.body}));
+        let event = snapshot.call.as_ref().map(|call| json!({"name": call.name, "body": call.body}));
         let context = Context {
             params,
             vars: snapshot.vars.clone(),
@@ -228,7 +228,7 @@ impl Stage {
             config: settings.constants.clone(),
             now,
             request: None,
-            call,
+            event,
             secrets: settings.secrets.clone(),
         };
         let suspended = snapshot.rest.is_some() || scenario.state(state).is_rest();

@@ -40,7 +40,7 @@ impl Stage {
         let Some(call) = self.calls.pop_front() else { return false };
         let scenario = self.scenario.clone();
         let state = scenario.state(self.state);
-        self.context.call = Some(json!({"name": call.name, "body": call.body}));
+        self.context.event = Some(json!({"name": call.name, "body": call.body}));
         if let Some(to) = state.call(&call.name) {
             self.end.log(now, format!("call `{}` leads to `{}`", call.name, scenario.state(to).name));
             self.resting = None;
@@ -55,7 +55,7 @@ impl Stage {
             let message = format!("state `{}` does not take call `{}`", state.name, call.name);
             let error = OrderError { class: Some(CALL_REFUSED.into()), message };
             self.end.answer(call.no, Err(error));
-            self.context.call = None;
+            self.context.event = None;
             return true;
         }
         self.end.log(now, format!("call `{}`", call.name));
@@ -112,7 +112,7 @@ impl Stage {
     fn close_call(&mut self, outcome: Result<Value, OrderError>) {
         let Some(call) = self.cursor.call.take() else { return };
         self.end.answer(call.no, outcome);
-        self.context.call = None;
+        self.context.event = None;
         self.context.response = call.response;
         self.context.responses = call.responses;
     }

@@ -244,6 +244,11 @@ impl Stage {
         if self.cursor.call.is_some() {
             return self.fail_call(error, now);
         }
+        // What was not sent will not be answered: no later wait is for it.
+        let scenario = self.scenario.clone();
+        if let Some(request) = self.present(&scenario).and_then(Action::request) {
+            self.cursor.requests.retain(|open| open.name != request);
+        }
         self.end.failed(error, now);
         self.raise(Event::Fail, now);
     }

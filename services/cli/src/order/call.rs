@@ -1,0 +1,56 @@
+//! `pagurus order call`: asks a live order something, or tells it, and shows what it answers.
+
+use std::time::Duration;
+
+use clap::Args;
+use pagurus_wire::message::CallView;
+use serde_json::{Map, Value, json};
+
+use crate::client::{Client, order_path};
+use crate::failure::{FAILED, Failure};
+use crate::input;
+use crate::screen::{Screen, harmless};
+
+/// A call to a live order.
+#[derive(Debug, Args)]
+pub(crate) struct CallArguments {
+    /// Id of the order
+    id: String,
+    /// Name of the call, as its scenario has it
+    name: String,
+    /// What it brings: a JSON object, or @FILE
+    #[arg(long, value_name = "JSON")]
+    body: Option<String>,
+    /// Key under which the same call may be asked for again; left out: a fresh one
+    #[arg(long)]
+    key: Option<String>,
+    /// Wait so long for the answer, like `30s`
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = input::parse_duration)]
+    timeout: Duration,
+}
+
+pub(super) async fn run(arguments: &CallArguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let mut asked = Map::new();
+    asked.insert("name".to_owned(), json!(arguments.name));
+    if let Some(body) = &arguments.body {
+        asked.insert("body".to_owned(), Value::Object(input::object_of("--body", body)?));
+    }
+    if let Some(key) = &arguments.key {
+        asked.insert("key".to_owned(), json!(key));
+    }
+    let path = format!("{}?timeout={}ms", order_path(&arguments.id, "calls"), arguments.timeout.as_millis());
+    let reply = client.post(&path, &Value::Object(asked)).await?;
+    if screen.json {
+        return screen.line(&reply.text);
+    }
+    let call: CallView = reply.read()?;
+    match (&call.answer, &call.error) {
+        (Some(answer), _) => screen.line(&harmless(&answer.to_string())),
+        (None, Some(error)) => {
+            let class = error.class.as_deref().unwrap_or("unclassified");
+            screen.line(&format!("failed ({}): {}", harmless(class), harmless(&error.message)))?;
+            Err(Failure::Told(FAILED))
+        }
+        (None, None) => screen.line(&format!("no answer yet; ask again with --key {}", harmless(&call.key))),
+    }
+}

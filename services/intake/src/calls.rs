@@ -1,0 +1,167 @@
+//! Calls to live orders, whichever door they came through (SCN-9).
+//!
+//! A call is stored before anybody waits for its answer: a caller that is cut off asks again with
+//! the same key, and gets the answer that was given meanwhile.
+
+use std::time::{Duration, Instant};
+
+use pagurus_domain::order::registration;
+use pagurus_runtime::metrics::Count;
+use pagurus_runtime::news;
+use pagurus_store::calls::{self, Call, Submitted};
+use pagurus_store::{Error, control};
+use pagurus_wire::message::{CallError, CallView};
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::Intake;
+use crate::act::{Tries, not_found};
+use crate::http::store_problem;
+
+/// Longest key of a caller.
+const MAX_KEY_BYTES: usize = 255;
+
+/// A call as it came.
+#[derive(Clone, Debug)]
+pub(crate) struct NewCall {
+    /// The caller's key.
+    pub key: String,
+    /// Its name.
+    pub name: String,
+    /// What it brings.
+    pub body: Value,
+}
+
+impl NewCall {
+    /// Reads `{"name": …, "body": …, "key": …}`; the key may stand beside it, and without any the
+    /// call cannot be asked for again.
+    ///
+    /// # Errors
+    /// The problem to answer with.
+    pub fn read(asked: &Value, key_beside: Option<&str>) -> Result<Self, Problem> {
+        let invalid = |pointer: &str, told: &str| {
+            let mut problem = Problem::new(Type::Invalid, format!("{pointer} {told}"));
+            problem.pointer = Some(pointer.to_owned());
+            problem
+        };
+        let Some(map) = asked.as_object() else {
+            return Err(invalid("", "the body of a call is a JSON object"));
+        };
+        let text = |name: &str| match map.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(invalid(&format!("/{name}"), "must be text")),
+        };
+        let name = text("name")?.ok_or_else(|| invalid("/name", "is missing: it says which call it is"))?;
+        let key = text("key")?.or_else(|| key_beside.map(str::to_owned));
+        let key = key.unwrap_or_else(|| Uuid::new_v4().to_string());
+        if key.is_empty() || key.len() > MAX_KEY_BYTES || key.chars().any(char::is_control) {
+            return Err(invalid("/key", "must have 1 to 255 bytes without control characters"));
+        }
+        let body = map.get("body").cloned().unwrap_or(Value::Null);
+        if let Some(found) = registration::unstorable(&body) {
+            return Err(invalid(&format!("/body{}", found.pointer), &found.message));
+        }
+        Ok(Self { key, name, body })
+    }
+}
+
+/// Stores a call and wakes its order; the same key again is the same call.
+///
+/// # Errors
+/// The problem to answer with.
+pub(crate) async fn submit(intake: &Intake, id: &str, call: &NewCall) -> Result<(), Problem> {
+    let mut tries = Tries::default();
+    loop {
+        let outcome = try_submit(intake, id, call).await;
+        if let Some(done) = tries.judge(intake, "call", outcome).await {
+            let stage = done?;
+            intake.host.metrics.count(Count::Actions, "called", 1);
+            news::ready(&intake.host, stage.iter()).await;
+            return Ok(());
+        }
+    }
+}
+
+type Woken = Option<pagurus_store::stages::ReadyStage>;
+
+async fn try_submit(intake: &Intake, id: &str, call: &NewCall) -> Result<Result<Woken, Problem>, Error> {
+    let mut client = intake.host.store.recovery().await?;
+    intake.catalogue.refresh(&client).await?;
+    let tx = client.transaction().await?;
+    let Some(order) = control::lock(&tx, id).await? else {
+        return Ok(Err(not_found(id)));
+    };
+    let known = intake.catalogue.known(order.scenario_no).and_then(|known| known.scenario.ok());
+    if !known.is_some_and(|scenario| scenario.takes_call(&call.name)) {
+        let told = format!("scenario `{}` takes no call `{}`", order.scenario, call.name);
+        let mut problem = Problem::new(Type::Invalid, told);
+        problem.pointer = Some("/name".into());
+        return Ok(Err(problem));
+    }
+    if order.status.is_final() {
+        // What was answered before the end stays to be asked for.
+        return match calls::of_key(&tx, order.no, &call.key).await? {
+            Some(stored) => Ok(same(&stored, call).map(|()| None)),
+            None => Ok(Err(Problem::new(Type::Refused, "the order has ended: it takes no calls any more")
+                .with_status(order.status))),
+        };
+    }
+    let outcome = match calls::submit(&tx, &order, &call.key, &call.name, &call.body).await? {
+        Submitted::Waiting(woken) => Ok(woken),
+        Submitted::Known(stored) => same(&stored, call).map(|()| None),
+    };
+    tx.commit().await?;
+    Ok(outcome)
+}
+
+fn same(stored: &Call, call: &NewCall) -> Result<(), Problem> {
+    if stored.name == call.name && stored.body == call.body {
+        return Ok(());
+    }
+    Err(Problem::new(Type::Conflict, "another call with this key was made to this order"))
+}
+
+/// Waits until the call is answered, or the patience is over, or the node stops.
+///
+/// # Errors
+/// The problem to answer with: no such order or call, or the database is away.
+pub(crate) async fn answered(
+    intake: &Intake,
+    id: &str,
+    key: &str,
+    patience: Duration,
+) -> Result<CallView, Problem> {
+    let begun = Instant::now();
+    let mut pause = Duration::from_millis(10);
+    loop {
+        let found = async {
+            let client = intake.host.store.api().await?;
+            calls::by_key(&client, id, key).await
+        }
+        .await
+        .map_err(|error| store_problem(&intake.host, "call", &error))?;
+        let call = found.ok_or_else(|| {
+            Problem::new(Type::NotFound, format!("order `{id}` had no call with key `{key}`"))
+        })?;
+        let left = patience.saturating_sub(begun.elapsed());
+        if call.answered_at.is_some() || left.is_zero() || intake.host.rest(pause.min(left)).await {
+            return Ok(view(call));
+        }
+        pause = (pause * 3 / 2).min(Duration::from_millis(500));
+    }
+}
+
+/// A call as it is shown.
+pub(crate) fn view(call: Call) -> CallView {
+    CallView {
+        key: call.key,
+        name: call.name,
+        status: call.status,
+        answer: call.answer,
+        error: call.error.map(|error| CallError { class: error.class, message: error.message }),
+        received_at: call.received_at,
+        answered_at: call.answered_at,
+    }
+}

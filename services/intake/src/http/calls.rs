@@ -1,0 +1,69 @@
+//! Calls to live orders over HTTP: a long poll, or later by the caller's key.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, Response, StatusCode};
+use axum::response::IntoResponse;
+use pagurus_wire::message::CallView;
+use pagurus_wire::problem::{Problem, Type};
+use serde::Deserialize;
+
+use super::{Outcome, body_of};
+use crate::calls::{self, NewCall};
+use crate::{Intake, register};
+
+/// How long a caller waits that says nothing of it.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest wait.
+const MAX_PATIENCE: Duration = Duration::from_secs(5 * 60);
+
+/// Query of a call.
+#[derive(Debug, Deserialize)]
+pub(super) struct CallQuery {
+    timeout: Option<String>,
+}
+
+impl CallQuery {
+    fn patience(&self) -> Outcome<Duration> {
+        let Some(text) = self.timeout.as_deref() else { return Ok(PATIENCE) };
+        let seconds = text.parse::<u64>().map(Duration::from_secs);
+        let patience = seconds
+            .or_else(|_| pagurus_domain::document::parse_duration(text))
+            .map_err(|error| Problem::new(Type::Invalid, format!("timeout: {error}")))?;
+        Ok(patience.min(MAX_PATIENCE))
+    }
+}
+
+/// `POST /v1/orders/{id}/calls?timeout=`: 200 with the answer, 202 while it is not there yet.
+pub(super) async fn call(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    Query(query): Query<CallQuery>,
+    headers: HeaderMap,
+    body: Body,
+) -> Outcome<Response<Body>> {
+    let patience = query.patience()?;
+    let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
+    let beside = headers.get("idempotency-key").and_then(|value| value.to_str().ok());
+    let new = NewCall::read(&register::parse(&bytes)?, beside)?;
+    calls::submit(&intake, &id, &new).await?;
+    Ok(told(calls::answered(&intake, &id, &new.key, patience).await?))
+}
+
+/// `GET /v1/orders/{id}/calls/{key}?timeout=`
+pub(super) async fn show(
+    State(intake): State<Intake>,
+    Path((id, key)): Path<(String, String)>,
+    Query(query): Query<CallQuery>,
+) -> Outcome<Response<Body>> {
+    let patience = if query.timeout.is_some() { query.patience()? } else { Duration::ZERO };
+    Ok(told(calls::answered(&intake, &id, &key, patience).await?))
+}
+
+fn told(call: CallView) -> Response<Body> {
+    let status = if call.answered_at.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
+    (status, Json(call)).into_response()
+}

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use lapin::BasicProperties;
 use lapin::options::BasicGetOptions;
 use pagurus_harness::client::amqp::{Amqp, Inbox, Message};
+use pagurus_harness::nodes::Role;
 use serde_json::{Value, json};
 
 use crate::installation::{Installation, PATIENCE, at, until};
@@ -148,6 +149,23 @@ async fn scn_11_accept_first_takes_the_first_of_two() {
     actor.decide(&tasks[1], json!("second")).await;
     until("the second decision is stored", PATIENCE, async || verdicts(&engine).await.len() == 2).await;
     assert_eq!(verdicts(&engine).await, ["accepted", "late"]);
+}
+
+#[tokio::test]
+async fn scn_11_a_decision_between_the_time_out_and_the_next_hand_out_counts() {
+    let (mut engine, actor) = scoring("scn_11_between", "workTimeout: 1500ms").await;
+    let task = actor.tasks(1).await.remove(0);
+    engine.reach("a", "wait").await;
+    engine.node(Role::Worker).kill().await.unwrap();
+    until("the work time-out has passed", PATIENCE, async || {
+        engine.order("a").await.unwrap()["readySince"].is_string()
+    })
+    .await;
+    actor.decide(&task, json!("in between")).await;
+    until("the decision is stored", PATIENCE, async || !verdicts(&engine).await.is_empty()).await;
+    engine.add(Role::Worker, "worker-2").await;
+    assert_eq!(engine.reach("a", "success").await["result"], json!("in between"));
+    assert_eq!((actor.tasks(1).await.len(), verdicts(&engine).await), (1, vec!["accepted".to_owned()]));
 }
 
 #[tokio::test]

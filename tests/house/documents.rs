@@ -114,16 +114,15 @@ fn house_every_class_of_the_engine_is_listed() {
 }
 
 /// Whether a snippet is a file of tests, a scenario, or a list of actions; all others are passed over.
-fn try_snippet(snippet: &str, before: &mut Option<Scenario>) -> Result<bool, Vec<Fault>> {
+fn try_snippet(snippet: &str, before: &mut Option<Arc<Scenario>>) -> Result<bool, Vec<Fault>> {
     let scripting = Scripting::new(Bounds::default().script);
     let has = |key: &str| snippet.lines().any(|line| line.starts_with(key));
     if has("tests:") {
         let file = trial::read(snippet)?;
         // A file that names its scenario is beside it; else it is the one above on the page.
-        if let (None, Some(scenario)) = (file.scenario, before.take()) {
-            let scenario = Arc::new(scenario);
+        if let (None, Some(scenario)) = (&file.scenario, &*before) {
             for one in &file.trials {
-                let outcome = trial::run(&scenario, &Bounds::default(), one, &mut || true);
+                let outcome = trial::run(scenario, &Bounds::default(), one, &mut || true);
                 if !outcome.passed() {
                     return Err(outcome.faults);
                 }
@@ -131,15 +130,15 @@ fn try_snippet(snippet: &str, before: &mut Option<Scenario>) -> Result<bool, Vec
         }
         return Ok(true);
     }
-    let text = if has("scenario:") {
-        snippet.to_owned()
+    let read = |text: &str| source::read(text, &scripting, &Bounds::default());
+    if has("scenario:") {
+        *before = Some(Arc::new(read(snippet)?));
     } else if snippet.starts_with("- ") {
         let actions: String = snippet.lines().map(|line| format!("  {line}\n")).collect();
-        format!("scenario: snippet\nkind: operation\nactions:\n{actions}")
+        read(&format!("scenario: snippet\nkind: operation\nactions:\n{actions}"))?;
     } else {
         return Ok(false);
-    };
-    *before = Some(source::read(&text, &scripting, &Bounds::default())?);
+    }
     Ok(true)
 }
 
@@ -153,8 +152,7 @@ fn house_snippets_of_the_documents_are_sound() {
             match try_snippet(snippet, &mut before) {
                 Ok(counts) => tried += usize::from(counts),
                 Err(faults) => {
-                    let told =
-                        faults.iter().map(|fault| format!("{path}: `{first}`: {}", fault.message));
+                    let told = faults.iter().map(|fault| format!("{path}: `{first}`: {}", fault.message));
                     wrong.extend(told);
                 }
             }

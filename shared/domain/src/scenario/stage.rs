@@ -170,6 +170,8 @@ enum Pending {
     Order {
         request: Option<RequestId>,
     },
+    /// The queue, on its way to the next order.
+    Release,
 }
 
 /// The machine.
@@ -309,6 +311,10 @@ impl Stage {
                 self.cursor.awaiting = None;
                 let error = OrderError { class: Some("amqp.unroutable".into()), message };
                 self.fail_action(error, now);
+            }
+            (Pending::Release, Answer::Released) => {
+                self.end.release();
+                self.advance();
             }
             (Pending::Order { request }, Answer::OrderStarted) => self.order_started(request, now),
             (Pending::Order { request }, Answer::OrderRefused(message)) => {

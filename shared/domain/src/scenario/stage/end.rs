@@ -263,6 +263,10 @@ impl Builder {
         self.released = true;
     }
 
+    pub fn is_released(&self) -> bool {
+        self.released
+    }
+
     pub fn said(&mut self, said: &Said, at: Timestamp) {
         for line in &said.log {
             self.log(at, line.clone());

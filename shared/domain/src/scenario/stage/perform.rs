@@ -61,9 +61,11 @@ impl Stage {
                 }
                 Err(error) => self.fail_script(error, now),
             },
+            // Who owns no queue, or gave it up before, has none to give.
+            Action::Release if self.facts.queue.is_none() || self.end.is_released() => self.advance(),
             Action::Release => {
-                self.end.release();
-                self.advance();
+                self.pending = Pending::Release;
+                return Some(Need::Release);
             }
         }
         None

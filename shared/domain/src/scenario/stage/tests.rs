@@ -209,6 +209,7 @@ impl Played {
                     let fresh = RequestId(Uuid::from_u128(self.requests.len() as u128 + 1));
                     Answer::Registered(*self.requests.entry((visit, action)).or_insert(fresh))
                 }
+                Need::Release => Answer::Released,
                 call => {
                     self.calls.push((stage.cursor.visit, stage.cursor.action, call));
                     let mut answer = answers.pop_front().expect("an answer to the call");

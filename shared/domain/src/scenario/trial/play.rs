@@ -185,6 +185,7 @@ impl Play<'_> {
                 Need::Parallel(calls) => self.parallel(&calls, stage.step())?,
                 Need::Publish(message) => self.publish(&message, stage.step())?,
                 Need::Task(task) => self.task(&task, stage.step())?,
+                Need::Release => Answer::Released,
                 Need::Order(child) => self.child(&child, stage.step())?,
             };
             need = match stage.answer(answer, self.now, DICE) {

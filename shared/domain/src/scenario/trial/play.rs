@@ -279,10 +279,10 @@ impl Play<'_> {
 
     /// Calls that nobody has taken up yet: their numbers, times, and what they bring.
     fn open_calls(&self, snapshot: &Snapshot) -> impl Iterator<Item = (i64, Timestamp, &Call)> {
-        let taken = [snapshot.call.as_ref().map(|call| call.no), snapshot.moved_by];
+        let taken: Vec<i64> = snapshot.calls_in_hand().collect();
         let calls = self.trial.calls.iter().zip(&self.played.answers).zip(0_i64..);
         calls.filter_map(move |((call, answer), no)| {
-            let open = answer.is_none() && !taken.contains(&Some(no));
+            let open = answer.is_none() && !taken.contains(&no);
             open.then(|| (no, later(self.trial.now, call.after), call))
         })
     }

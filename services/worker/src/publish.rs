@@ -35,6 +35,7 @@ impl Calls {
         }
         let names = self.host.broker.names();
         let mut message = Message::json(names.actors.clone(), task.actor.clone(), task.body.clone());
+        message.useful_for = Some(task.useful_for);
         let properties = &mut message.properties;
         properties.type_ = Some("task".into());
         properties.message_id = Some(task.message_id.to_string());

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -93,8 +94,12 @@ pub struct TaskTerms {
     pub hand_out: u32,
     /// A heartbeat prolongs the hand-out by so much.
     pub work_timeout: Duration,
-    /// Whether earlier hand-outs may still be answered.
+    /// Whether the hand-out may still be answered after its work time-out: there is another one then.
     pub accept_first: bool,
+    /// When the task time-out of the task passes, counted from its first hand-out.
+    pub task_ends_at: Option<Timestamp>,
+    /// Whether no heartbeat prolongs the hand-out beyond that.
+    pub force_finish: bool,
 }
 
 /// One hand-out of a task to an actor.
@@ -108,8 +113,8 @@ pub struct Task {
     pub body: Vec<u8>,
     /// Sent as `message_id`.
     pub message_id: Uuid,
-    /// After this time nobody needs the message any more.
-    pub work_timeout: Duration,
+    /// After this time in the queue nobody needs the message any more: it was put back, or its time is over.
+    pub useful_for: Duration,
 }
 
 /// A child order.

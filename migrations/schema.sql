@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql (digest 8793b14f3ab2d28f)
+-- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql (digest 08aed6bd7c69156c)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -289,6 +289,8 @@ CREATE TABLE requests (
     hand_out integer DEFAULT 0 NOT NULL,
     work_seconds double precision,
     accept_first boolean DEFAULT false NOT NULL,
+    task_ends_at timestamp with time zone,
+    force_finish boolean DEFAULT false NOT NULL,
     CONSTRAINT requests_check CHECK (((status = 'open'::text) = (closed_at IS NULL))),
     CONSTRAINT requests_status_check CHECK ((status = ANY (ARRAY['open'::text, 'answered'::text, 'timeout'::text, 'canceled'::text])))
 )

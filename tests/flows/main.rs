@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at the first surprise")]
 
 mod act;
+mod actors;
 mod amqp;
 mod api;
 mod dsp;
@@ -12,6 +13,7 @@ mod err;
 mod installation;
 mod language;
 mod ord;
+mod outside;
 mod rec;
 mod run;
 mod scn;

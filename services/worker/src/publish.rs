@@ -30,25 +30,12 @@ impl Calls {
 
     /// Queues a task for its actor.
     pub async fn queue_task(&self, task: &Task, trace: Option<&str>) -> Answer {
-        let begun = Instant::now();
-        let known = self.actors.lock().unwrap_or_else(PoisonError::into_inner).contains(&task.actor);
-        let mut wait = Duration::from_millis(100);
-        while !known {
-            match self.host.broker.ensure_actor_queue(&task.actor, Duration::from_secs(1)).await {
-                Ok(()) => {
-                    self.actors.lock().unwrap_or_else(PoisonError::into_inner).insert(task.actor.clone());
-                    break;
-                }
-                Err(error) if error.is_transient() && begun.elapsed() < PATIENCE => {
-                    self.host.metrics.count(Count::BrokerErrors, "actor", 1);
-                    tokio::time::sleep(wait).await;
-                    wait = (wait * 2).min(Duration::from_secs(2));
-                }
-                Err(error) => return Answer::Unpublished(error.to_string()),
-            }
+        if let Err(why) = self.ensure_queue(&task.actor).await {
+            return Answer::Unpublished(why);
         }
         let names = self.host.broker.names();
         let mut message = Message::json(names.actors.clone(), task.actor.clone(), task.body.clone());
+        message.useful_for = Some(task.useful_for);
         let properties = &mut message.properties;
         properties.type_ = Some("task".into());
         properties.message_id = Some(task.message_id.to_string());
@@ -63,6 +50,29 @@ impl Calls {
             self.actors.lock().unwrap_or_else(PoisonError::into_inner).remove(&task.actor);
         }
         answer
+    }
+
+    /// Makes sure that the tasks of an actor have a queue to wait in; why there can be none.
+    async fn ensure_queue(&self, actor: &str) -> Result<(), String> {
+        if self.actors.lock().unwrap_or_else(PoisonError::into_inner).contains(actor) {
+            return Ok(());
+        }
+        let begun = Instant::now();
+        let mut wait = Duration::from_millis(100);
+        loop {
+            match self.host.broker.ensure_actor_queue(actor, Duration::from_secs(1)).await {
+                Ok(()) => {
+                    self.actors.lock().unwrap_or_else(PoisonError::into_inner).insert(actor.to_owned());
+                    return Ok(());
+                }
+                Err(error) if error.is_transient() && begun.elapsed() < PATIENCE => {
+                    self.host.metrics.count(Count::BrokerErrors, "actor", 1);
+                    tokio::time::sleep(wait).await;
+                    wait = (wait * 2).min(Duration::from_secs(2));
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+        }
     }
 
     async fn send_until_confirmed(&self, vhost: Option<&str>, message: &Message) -> Answer {

@@ -3,6 +3,8 @@
 //! Nothing of lapin is visible outside. Every string that goes into an AMQP short string is checked
 //! here, because one byte too many would panic or break the connection.
 
+use std::time::Duration;
+
 use lapin::{
     BasicProperties,
     types::{AMQPValue, FieldArray, FieldTable, LongString, MAX_SHORT_STRING_LENGTH, ShortString},
@@ -119,6 +121,8 @@ pub struct Message {
     pub body: Vec<u8>,
     /// Whether being routed to no queue at all is reported as [`crate::Published::Unroutable`].
     pub mandatory: bool,
+    /// The broker drops the message after this time in a queue; none keeps it. Whole milliseconds.
+    pub useful_for: Option<Duration>,
     /// Everything else.
     pub properties: Properties,
 }
@@ -131,6 +135,7 @@ impl Message {
             key: key.into(),
             body,
             mandatory: true,
+            useful_for: None,
             properties: Properties {
                 content_type: Some("application/json".to_owned()),
                 persistent: true,
@@ -212,6 +217,17 @@ pub(crate) fn to_amqp(properties: &Properties) -> Result<BasicProperties, Error>
         amqp = amqp.with_headers(to_table(&properties.headers)?);
     }
     Ok(amqp)
+}
+
+/// The properties of a message, with the time after which nobody needs it. The broker takes no time
+/// above 32 bits of milliseconds: for 49 days and more a message is kept for ever.
+pub(crate) fn to_amqp_for(message: &Message) -> Result<BasicProperties, Error> {
+    let amqp = to_amqp(&message.properties)?;
+    let useful_for = message.useful_for.and_then(|time| u32::try_from(time.as_millis()).ok());
+    match useful_for {
+        Some(milliseconds) => Ok(amqp.with_expiration(short("expiration", &milliseconds.to_string())?)),
+        None => Ok(amqp),
+    }
 }
 
 /// Encoded size of a table in bytes, or a little more.
@@ -351,6 +367,19 @@ mod tests {
         };
         let amqp = to_amqp(&properties).unwrap();
         assert_eq!((amqp.user_id(), amqp.expiration()), (&None, &None));
+    }
+
+    #[test]
+    fn scn_11_a_message_leaves_its_queue_when_nobody_needs_it_any_more() {
+        for (useful_for, expiration) in [
+            (None, None),
+            (Some(Duration::from_micros(1_500_900)), Some("1500")),
+            (Some(Duration::from_secs(50 * 86_400)), None),
+        ] {
+            let message = Message { useful_for, ..Message::json("e", "k", Vec::new()) };
+            let amqp = to_amqp_for(&message).unwrap();
+            assert_eq!(amqp.expiration().as_ref().map(ShortString::as_str), expiration, "{useful_for:?}");
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::{
     connection::Link,
     error::Error,
     in_flight,
-    message::{Message, short, to_amqp},
+    message::{Message, short, to_amqp_for},
 };
 use results::{Results, Returned};
 
@@ -307,7 +307,7 @@ impl Prepared {
         Ok(Self {
             exchange: short("exchange", &message.exchange)?,
             key: short("routing key", &message.key)?,
-            properties: to_amqp(&message.properties)?,
+            properties: to_amqp_for(message)?,
         })
     }
 }

@@ -45,6 +45,7 @@ pub fn refused_message(names: &Names, delivery: &Delivery, reason: &str, at: &st
         key: String::new(),
         body: delivery.body.clone(),
         mandatory: true,
+        useful_for: None,
         properties: Properties { persistent: true, headers, ..Properties::default() },
     }
 }

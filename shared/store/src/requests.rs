@@ -16,16 +16,20 @@ use crate::{Client, Result, Tx, due};
 statements! {
     // Only who holds the pass may register, and the same action of the same visit gets the same id.
     REGISTER = "
-        INSERT INTO requests (id, order_no, life, visit, action, name, hand_out, work_seconds, accept_first)
-        SELECT gen_random_uuid(), t.no, t.life, t.visit, t.action, t.name, t.hand_out, t.work_seconds, t.accept_first
+        INSERT INTO requests (id, order_no, life, visit, action, name,
+                              hand_out, work_seconds, accept_first, task_ends_at, force_finish)
+        SELECT gen_random_uuid(), t.no, t.life, t.visit, t.action, t.name,
+               t.hand_out, t.work_seconds, t.accept_first, t.task_ends_at, t.force_finish
           FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::integer[], $5::integer[], $6::text[],
-                      $7::integer[], $8::double precision[], $9::boolean[])
-               AS t (no, pass, life, visit, action, name, hand_out, work_seconds, accept_first)
+                      $7::integer[], $8::double precision[], $9::boolean[], $10::timestamptz[], $11::boolean[])
+               AS t (no, pass, life, visit, action, name,
+                     hand_out, work_seconds, accept_first, task_ends_at, force_finish)
           JOIN running r ON r.order_no = ANY(ARRAY[t.no]) AND r.pass = t.pass
         ON CONFLICT (order_no, life, visit, action, hand_out) DO UPDATE
            -- A repeat from a savepoint asks again what got no answer in time.
            SET status = CASE WHEN requests.status = 'answered' THEN 'answered' ELSE 'open' END,
-               closed_at = CASE WHEN requests.status = 'answered' THEN requests.closed_at END
+               closed_at = CASE WHEN requests.status = 'answered' THEN requests.closed_at END,
+               task_ends_at = excluded.task_ends_at
         RETURNING id, order_no";
     // Only the newest hand-out of such a task may still be answered.
     SUPERSEDE = "
@@ -39,10 +43,12 @@ statements! {
     AWAIT = "
         UPDATE requests SET awaited = id = ANY($2::uuid[])
          WHERE order_no = ANY($1::bigint[]) AND status = 'open' AND awaited <> (id = ANY($2::uuid[]))";
-    // An earlier hand-out of a task stays open where the first answer counts, whichever it is.
+    // An earlier hand-out of a task stays open where the first answer counts, whichever it is, but
+    // not when the time of the whole task is over.
     TIME_OUT = "
         UPDATE requests SET status = 'timeout', closed_at = now()
-         WHERE order_no = ANY($1::bigint[]) AND awaited AND status = 'open' AND NOT accept_first";
+         WHERE order_no = ANY($1::bigint[]) AND status = 'open'
+           AND (awaited AND NOT accept_first OR task_ends_at <= now())";
     CANCEL = "
         UPDATE requests SET status = 'canceled', closed_at = now()
          WHERE order_no = ANY($1::bigint[]) AND status = 'open'";
@@ -59,9 +65,11 @@ statements! {
          CROSS JOIN LATERAL (SELECT id, order_no, life, visit, action FROM requests WHERE id = t.id OFFSET 0) AS a
          WHERE r.order_no = ANY(ARRAY[a.order_no]) AND r.life = a.life AND r.visit = a.visit
            AND r.action = a.action AND r.id <> a.id AND r.status = 'open'";
+    // Least passes over a bound that is not there.
     PROLONG = "
-        UPDATE due d SET due_at = greatest(d.due_at, clock_timestamp() + make_interval(secs => r.work_seconds))
-          FROM (SELECT order_no, work_seconds FROM requests
+        UPDATE due d
+           SET due_at = greatest(d.due_at, least(clock_timestamp() + make_interval(secs => r.work_seconds), r.ends_at))
+          FROM (SELECT order_no, work_seconds, CASE WHEN force_finish THEN task_ends_at END AS ends_at FROM requests
                  WHERE id = $1 AND status = 'open' AND awaited AND work_seconds IS NOT NULL OFFSET 0) AS r
          WHERE d.order_no = ANY(ARRAY[r.order_no]) AND d.stream = $2
         RETURNING d.due_at";
@@ -132,9 +140,16 @@ pub async fn register(tx: &Tx<'_>, requests: &[NewRequest]) -> Result<Vec<Option
     let work: Vec<Option<f64>> =
         requests.iter().map(|r| r.task.as_ref().map(|task| task.work_timeout.as_secs_f64())).collect();
     let first: Vec<bool> = requests.iter().map(|r| r.task.is_some_and(|task| task.accept_first)).collect();
+    let ends: Vec<Option<Timestamp>> =
+        requests.iter().map(|r| r.task.and_then(|task| task.task_ends_at)).collect();
+    let force: Vec<bool> = requests.iter().map(|r| r.task.is_some_and(|task| task.force_finish)).collect();
     let statement = tx.prepare_cached(REGISTER).await?;
-    let rows =
-        tx.query(&statement, &[&no, &pass, &life, &visit, &action, &name, &hand_out, &work, &first]).await?;
+    let rows = tx
+        .query(
+            &statement,
+            &[&no, &pass, &life, &visit, &action, &name, &hand_out, &work, &first, &ends, &force],
+        )
+        .await?;
     // An order runs one stage, and a stage registers one request at a time.
     let ids: HashMap<i64, Uuid> = rows.iter().map(|row| (row.get(1), row.get(0))).collect();
     let alone =

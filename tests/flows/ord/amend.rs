@@ -140,6 +140,19 @@ async fn ord_23_a_stuck_order_goes_on_from_where_it_is_put() {
     assert_eq!(engine.act("nobody", "repair", &work).await.status, 404);
 }
 
+async fn refuses_what_is_wrong(engine: &Installation, id: &str) {
+    for (body, pointer) in [
+        (json!({"params": {"n": "x"}}), "/params/n"),
+        (json!({"notify": {"url": "amqp://?exchange=amq.topic&key=x"}}), "/notify/url"),
+        (json!({"queue": "q"}), "/queue"),
+        (json!({}), ""),
+    ] {
+        let answer = patch(engine, id, body.clone()).await;
+        assert_eq!((answer.status, &answer.body["pointer"]), (422, &json!(pointer)), "{body}: {answer:?}");
+    }
+    assert_eq!(patch(engine, "nobody", json!({"priority": "low"})).await.status, 404);
+}
+
 #[tokio::test]
 async fn ord_27_an_order_that_does_not_run_can_be_changed() {
     let mut engine = Installation::with("ord_27", &[]).await;
@@ -183,27 +196,13 @@ async fn ord_27_an_order_that_does_not_run_can_be_changed() {
             "{event}"
         );
     }
-    // A later start postpones what was about to run; one in the past starts what waits.
-    engine.accepted(json!({"id": "moved", "scenario": "quick", "params": {"n": 2}})).await;
-    let answer = patch(&engine, "moved", json!({"lifecycle": far})).await;
-    assert_eq!((answer.status, &answer.body["status"]), (200, &json!("postponed")), "{answer:?}");
-    assert!(answer.body["dueAt"].as_str().unwrap().starts_with("2099"), "{answer:?}");
     let answer = patch(&engine, "asleep", json!({"lifecycle": far})).await;
     assert_eq!((answer.status, &answer.body["orderStatus"]), (409, &json!("sleep")), "{answer:?}");
     assert_eq!(
         patch(&engine, "later", json!({"lifecycle": {"startAt": "2020-01-01T00:00:00Z"}})).await.status,
         200
     );
-    for (body, pointer) in [
-        (json!({"params": {"n": "x"}}), "/params/n"),
-        (json!({"notify": {"url": "amqp://?exchange=amq.topic&key=x"}}), "/notify/url"),
-        (json!({"queue": "q"}), "/queue"),
-        (json!({}), ""),
-    ] {
-        let answer = patch(&engine, "fresh", body.clone()).await;
-        assert_eq!((answer.status, &answer.body["pointer"]), (422, &json!(pointer)), "{body}: {answer:?}");
-    }
-    assert_eq!(patch(&engine, "nobody", json!({"priority": "low"})).await.status, 404);
+    refuses_what_is_wrong(&engine, "fresh").await;
     engine.world().forget();
     engine.add(Role::Worker, "worker-2").await;
     for id in ["fresh", "again", "later"] {
@@ -211,11 +210,27 @@ async fn ord_27_an_order_that_does_not_run_can_be_changed() {
     }
     let calls = engine.calls("/do", 3).await;
     assert!(calls.iter().all(|call| call.body["n"] == 2), "{calls:?}");
+    let refused = patch(&engine, "fresh", json!({"priority": "low"})).await;
+    assert_eq!((refused.status, &refused.body["orderStatus"]), (409, &json!("success")), "{refused:?}");
+}
+
+#[tokio::test]
+async fn ord_27_a_later_start_postpones_and_taken_away_it_starts_at_once() {
+    let mut engine =
+        Installation::only("ord_27_start", &[Role::Intake, Role::Dispatcher, Role::Activator], &[]).await;
+    engine.actions("quick", LOG).await;
+    engine.accepted(json!({"id": "moved", "scenario": "quick", "mode": "sequential", "queue": "q"})).await;
+    engine.accepted(json!({"id": "next", "scenario": "quick", "mode": "sequential", "queue": "q"})).await;
+    let far = json!({"startAt": "2099-01-01T00:00:00Z"});
+    let answer = patch(&engine, "moved", json!({"lifecycle": far})).await;
+    assert_eq!((answer.status, &answer.body["status"]), (200, &json!("postponed")), "{answer:?}");
+    assert!(answer.body["dueAt"].as_str().unwrap().starts_with("2099"), "{answer:?}");
+    // It has given its place in the queue up.
+    engine.add(Role::Worker, "worker-1").await;
+    engine.reach("next", "success").await;
     assert_eq!(engine.order("moved").await.unwrap()["status"], "postponed");
     assert_eq!(patch(&engine, "moved", json!({"lifecycle": {"startAt": null}})).await.status, 200);
     engine.reach("moved", "success").await;
-    let refused = patch(&engine, "fresh", json!({"priority": "low"})).await;
-    assert_eq!((refused.status, &refused.body["orderStatus"]), (409, &json!("success")), "{refused:?}");
 }
 
 #[tokio::test]

@@ -81,7 +81,12 @@ async fn read_part(
         }
         "transitions" => json!(transitions(&events(&client, &row, 0).await?)),
         "events" => {
-            json!(event_views(&row, &events(&client, &row, query.after.unwrap_or(0)).await?, query.after))
+            let events = events(&client, &row, query.after.unwrap_or(0)).await?;
+            let mut views = event_views(&row, &events, query.after);
+            for view in &mut views {
+                mask_change(intake, &row, &mut view.payload);
+            }
+            json!(views)
         }
         "log" => {
             let lines = log_lines(&row, &events(&client, &row, 0).await?);
@@ -189,6 +194,18 @@ fn callbacks(intake: &Intake, row: &Row, mut callbacks: Vec<Value>) -> Value {
         masked(intake, row, &mut callback["headers"], |mask, headers| mask.headers(headers));
     }
     Value::Array(callbacks)
+}
+
+/// A change of parameters tells what they were and what they are.
+fn mask_change(intake: &Intake, row: &Row, payload: &mut Value) {
+    if let Some(params) = payload.get_mut("formerParams").filter(|params| !params.is_null()) {
+        masked(intake, row, params, |mask, params| mask.params(params));
+    }
+    if let Some(Value::Object(params)) = payload.pointer_mut("/changed/params") {
+        for value in params.values_mut() {
+            masked(intake, row, value, |mask, params| mask.params(params));
+        }
+    }
 }
 
 /// Of a scenario that this node cannot read nobody knows what is to be masked: then it is all.

@@ -158,9 +158,10 @@ pub fn unknown_states(states: &[String], scenario: &Scenario) -> Vec<(usize, Str
 #[must_use]
 pub fn cycle(id: &str, after: &[&str], waits: &BTreeMap<String, Vec<String>>) -> Option<Vec<String>> {
     let mut seen: BTreeSet<&str> = BTreeSet::new();
-    let mut way: Vec<(&str, std::vec::IntoIter<&str>)> = vec![(id, after.to_vec().into_iter())];
+    // Each order of the way with those that it waits for and that were not followed yet.
+    let mut way: Vec<(&str, Vec<&str>)> = vec![(id, after.iter().rev().copied().collect())];
     while let Some((_, rest)) = way.last_mut() {
-        match rest.next() {
+        match rest.pop() {
             None => {
                 way.pop();
             }
@@ -168,8 +169,8 @@ pub fn cycle(id: &str, after: &[&str], waits: &BTreeMap<String, Vec<String>>) ->
                 return Some(way.iter().map(|(one, _)| *one).chain([id]).map(str::to_owned).collect());
             }
             Some(next) if seen.insert(next) => {
-                let further: Vec<&str> = waits.get(next).into_iter().flatten().map(String::as_str).collect();
-                way.push((next, further.into_iter()));
+                let further = waits.get(next).into_iter().flatten().rev();
+                way.push((next, further.map(String::as_str).collect()));
             }
             Some(_) => {}
         }

@@ -170,6 +170,8 @@ enum Pending {
     Order {
         request: Option<RequestId>,
     },
+    /// The queue, on its way to the next order.
+    Release,
 }
 
 /// The machine.
@@ -209,7 +211,7 @@ impl Stage {
         input: Input,
         now: Timestamp,
     ) -> Result<Self, SnapshotError> {
-        let Input { params, callbacks, calls, snapshot, wake, due_at, dice } = input;
+        let Input { params, callbacks, mut calls, snapshot, mut wake, due_at, dice } = input;
         let state = match &snapshot.state {
             None => scenario.initial,
             Some(name) => scenario
@@ -218,6 +220,7 @@ impl Stage {
         };
         let shown = callbacks.iter().filter(|callback| !task::is_task(&callback.name));
         let event = snapshot.call.as_ref().map(|call| json!({"name": call.name, "body": call.body}));
+        let event = event.or_else(|| snapshot.event.clone());
         let context = Context {
             params,
             vars: snapshot.vars.clone(),
@@ -231,6 +234,17 @@ impl Stage {
             event,
             secrets: settings.secrets.clone(),
         };
+        let in_hand: Vec<i64> = snapshot.calls_in_hand().collect();
+        calls.retain(|call| !in_hand.contains(&call.no));
+        // While a call is in hand, its repeat is what wakes the order; the rest of the order itself
+        // goes on afterwards. Whatever else wakes it comes before the repeat is due.
+        let early = match &snapshot.call {
+            Some(call) if wake == Wake::Call => call.rest.clone(),
+            _ => None,
+        };
+        if snapshot.call.is_some() {
+            wake = Wake::Call;
+        }
         let suspended = snapshot.rest.is_some() || scenario.state(state).is_rest();
         let mut stage = Self {
             end: end::Builder::new(&snapshot),
@@ -249,6 +263,10 @@ impl Stage {
             pending: Pending::Nothing,
             rest_until: None,
         };
+        stage.conceal_secrets_of_scenario();
+        if let Some(rest) = early {
+            stage.rest_on(rest, now);
+        }
         // A life begins, at the initial state or where the restart says: that is a visit, too.
         if stage.cursor.visit == 0 {
             stage.enter(state);
@@ -310,6 +328,10 @@ impl Stage {
                 let error = OrderError { class: Some("amqp.unroutable".into()), message };
                 self.fail_action(error, now);
             }
+            (Pending::Release, Answer::Released) => {
+                self.end.release();
+                self.advance();
+            }
             (Pending::Order { request }, Answer::OrderStarted) => self.order_started(request, now),
             (Pending::Order { request }, Answer::OrderRefused(message)) => {
                 self.cursor.requests.retain(|open| Some(open.id) != request);
@@ -346,6 +368,7 @@ impl Stage {
 
     fn finished(&mut self) -> StageEnd {
         self.answer_mover();
+        self.end.conceal_all();
         let mut cursor = self.cursor.clone();
         cursor.vars.clone_from(&self.context.vars);
         // Where the same state goes on, it sees the answers that it had.
@@ -354,9 +377,11 @@ impl Stage {
         cursor.response = self.context.response.clone().filter(|_| goes_on);
         cursor.responses = if goes_on { self.context.responses.clone() } else { serde_json::Map::new() };
         // The repeat of a call is not what the order itself rests for.
-        if !handling {
-            cursor.rest = self.end.rest();
+        match &mut cursor.call {
+            Some(call) => call.rest = self.end.rest(),
+            None => cursor.rest = self.end.rest(),
         }
+        cursor.answer = self.end.said_answer().filter(|_| handling || cursor.moved_by.is_some());
         let on_target = self.scenario.distance_to_target(self.state);
         let step = self.step().to_owned();
         self.end.build(cursor, step, on_target, self.started_at)

@@ -277,6 +277,10 @@ fn words_of_the_table_are_those_of_the_types() {
         let settings = with(&format!("activation: {{mode: {mode}}}"), &[]).unwrap();
         assert_eq!(settings.activation.mode, *mode);
     }
+    for mode in StartMode::ALL {
+        let text = format!("execution: {{start_control: {{conditional: {{mode: {mode}}}}}}}");
+        assert_eq!(with(&text, &[]).unwrap().start_control.conditional, *mode);
+    }
 }
 
 #[test]

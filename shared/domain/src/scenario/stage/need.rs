@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -33,6 +34,8 @@ pub enum Need {
     Task(Task),
     /// Register a child order; the same again is no second one.
     Order(ChildOrder),
+    /// Give the order's queue up at once, while the stage goes on.
+    Release,
     /// Nothing more: the stage has ended.
     Done(Box<StageEnd>),
 }
@@ -91,8 +94,12 @@ pub struct TaskTerms {
     pub hand_out: u32,
     /// A heartbeat prolongs the hand-out by so much.
     pub work_timeout: Duration,
-    /// Whether earlier hand-outs may still be answered.
+    /// Whether the hand-out may still be answered after its work time-out: there is another one then.
     pub accept_first: bool,
+    /// When the task time-out of the task passes, counted from its first hand-out.
+    pub task_ends_at: Option<Timestamp>,
+    /// Whether no heartbeat prolongs the hand-out beyond that.
+    pub force_finish: bool,
 }
 
 /// One hand-out of a task to an actor.
@@ -106,8 +113,8 @@ pub struct Task {
     pub body: Vec<u8>,
     /// Sent as `message_id`.
     pub message_id: Uuid,
-    /// After this time nobody needs the message any more.
-    pub work_timeout: Duration,
+    /// After this time in the queue nobody needs the message any more: it was put back, or its time is over.
+    pub useful_for: Duration,
 }
 
 /// A child order.
@@ -138,6 +145,8 @@ pub enum Answer {
     OrderStarted,
     /// To [`Need::Order`]: it can never be registered so.
     OrderRefused(String),
+    /// To [`Need::Release`]: the next order of the queue may run.
+    Released,
 }
 
 /// The answer to an HTTP request.

@@ -1,6 +1,8 @@
 //! Actions whose answer comes later, and that the order awaits right where it stands: tasks of
 //! actors (SCN-11) and child orders.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -50,7 +52,10 @@ impl Stage {
             task: Some(TaskTerms {
                 hand_out: self.cursor.hand_out,
                 work_timeout: actor.work_timeout,
-                accept_first: actor.accept_first,
+                // Without a restart the time-out is the end of the task.
+                accept_first: actor.accept_first && actor.restart_after_work_timeout,
+                task_ends_at: self.task_ends_at(actor),
+                force_finish: actor.force_finish_after_task_timeout,
             }),
         }
     }
@@ -89,7 +94,7 @@ impl Stage {
             pass,
             body: told.to_string().into_bytes(),
             message_id: Uuid::new_v5(&task, &hand_out.to_be_bytes()),
-            work_timeout: actor.work_timeout,
+            useful_for: self.left_of_task(actor, now).min(actor.work_timeout),
         }))
     }
 
@@ -111,11 +116,27 @@ impl Stage {
         Some(later(queued_at, actor.task_timeout?))
     }
 
+    /// How long the task may still be handed out.
+    fn left_of_task(&self, actor: &ActorAction, now: Timestamp) -> Duration {
+        let left = self.task_ends_at(actor).map(|bound| bound.duration_since(now));
+        left.map_or(Duration::MAX, |left| Duration::try_from(left).unwrap_or(Duration::ZERO))
+    }
+
+    /// Whether a decision came since the task was queued. Its request was answered in time then,
+    /// also if the time-out passed before this stage began.
+    fn is_decided(&self) -> bool {
+        let Some(awaiting) = &self.cursor.awaiting else { return false };
+        let decisions = self.received.iter().filter(|callback| callback.name == awaiting.name);
+        let times = decisions.filter_map(|callback| callback.value["receivedAt"].as_str()?.parse().ok());
+        times.max().is_some_and(|at: Timestamp| at >= awaiting.queued_at)
+    }
+
     /// Something came of what the order awaits here, or its time is over.
     pub(super) fn take_awaited(&mut self, wake: Wake, now: Timestamp) -> Option<Need> {
         let scenario = self.scenario.clone();
         match (self.present(&scenario), wake) {
             (Some(Action::Actor(actor)), Wake::Callback) => self.take_decision(actor, now),
+            (Some(Action::Actor(actor)), _) if self.is_decided() => self.take_decision(actor, now),
             (Some(Action::Actor(actor)), _) => return self.work_timed_out(actor, now),
             (Some(Action::Order(order)), Wake::Callback) => self.take_end_of_child(order, now),
             (Some(Action::Order(_)), _) => {
@@ -170,8 +191,13 @@ impl Stage {
                 };
                 let class = text("class").unwrap_or_else(|| ACTOR_FAILED.into());
                 let message = text("message").unwrap_or_else(|| format!("actor `{}` decided so", actor.name));
-                self.context.response = Some(json!({"decision": "fail", "body": result}));
-                self.end_task(OrderError { class: Some(class), message }, now);
+                self.cursor.awaiting = None;
+                let error = OrderError { class: Some(class), message };
+                // A repeat says what this hand-out said, so that it sees what this one saw.
+                if !self.retries(&error, None, now, self.dice) {
+                    self.context.response = Some(json!({"decision": "fail", "body": result}));
+                    self.fail_action(error, now);
+                }
             }
             _ => {
                 let message = format!(
@@ -217,7 +243,10 @@ impl Stage {
         }
         if !fields.contains_key("id") {
             // Of the place and not of chance, so that a repeat starts no second child.
-            let place = format!("{}.{}.{}", self.facts.life, self.cursor.visit, self.cursor.action);
+            let mut place = format!("{}.{}.{}", self.facts.life, self.cursor.visit, self.position());
+            if let Some(call) = &self.cursor.call {
+                place.push_str(&format!(".call-{}", call.no));
+            }
             let id = format!("{}.{place}", self.facts.id);
             let id = if id.len() <= crate::order::registration::MAX_ID_BYTES {
                 id

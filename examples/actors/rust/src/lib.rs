@@ -1,0 +1,225 @@
+//! A client for actors: takes tasks, runs a function for each, and tells the engine what came of it.
+//!
+//! A task may come twice, after a lost connection or a work time-out: [`Task::task`] stays the
+//! same, so a handler can drop doubles by it. Never acknowledges a task before the broker has its
+//! decision.
+
+use std::io;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{FutureExt, StreamExt};
+use lapin::message::Delivery;
+use lapin::options::{
+    BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicPublishOptions, BasicQosOptions,
+    BasicRejectOptions, ConfirmSelectOptions, QueueDeclareOptions,
+};
+use lapin::types::FieldTable;
+use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Error};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+/// Pauses between attempts to connect: the first, and the longest after doubling.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
+
+/// A task as the engine hands it out.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Task {
+    /// Identity of the task, the same over all of its hand-outs.
+    pub task: String,
+    /// The token of this hand-out; every answer bears it.
+    pub pass: String,
+    /// Name of the actor.
+    pub actor: String,
+    /// The order that waits for the decision.
+    pub order: String,
+    /// The transaction of that order.
+    pub transaction_id: Option<String>,
+    /// Number of the hand-out, from 1.
+    pub hand_out: u32,
+    /// Without a decision or a heartbeat for so long (ms) the hand-out is over.
+    pub work_timeout_ms: u64,
+    /// What the scenario says.
+    pub body: Value,
+}
+
+/// Why a handler decides `fail`.
+#[derive(Clone, Debug)]
+pub struct Fail {
+    /// The class that retry policies and the scenario see.
+    pub class: String,
+    /// For people.
+    pub message: String,
+}
+
+/// Where tasks come from, and how many are worked on at once.
+#[derive(Clone, Debug)]
+pub struct Actor {
+    /// Its name in the scenario.
+    pub name: String,
+    /// Address of the broker.
+    pub url: String,
+    /// Prefix of the engine's names at the broker, `pagurus` unless configured otherwise.
+    pub prefix: String,
+    /// Tasks at work at once.
+    pub prefetch: u16,
+}
+
+impl Actor {
+    /// Serves until `stop` is done; then takes nothing new, finishes what runs, and returns.
+    ///
+    /// A lost connection breaks off the handlers that run: their tasks come again.
+    pub async fn run<H, F>(&self, handler: H, stop: impl Future<Output = ()>)
+    where
+        H: Fn(Task) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<Value, Fail>> + Send + 'static,
+    {
+        let handler = Arc::new(handler);
+        let mut stop = std::pin::pin!(stop);
+        let mut pause = PAUSES.0;
+        loop {
+            match self.connect().await {
+                Ok(session) => {
+                    pause = PAUSES.0;
+                    match session.serve(&handler, stop.as_mut()).await {
+                        Ok(()) => return,
+                        Err(error) => eprintln!("actor {}: {error}; connecting again", self.name),
+                    }
+                }
+                // 404 before the first task of this name: the engine makes the queue with it.
+                Err(error) => eprintln!("actor {}: {error}; trying again", self.name),
+            }
+            tokio::select! {
+                () = stop.as_mut() => return,
+                () = sleep(pause) => pause = (pause * 2).min(PAUSES.1),
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Session, Error> {
+        let connection = Connection::connect(&self.url, ConnectionProperties::default()).await?;
+        let channel = connection.create_channel().await?;
+        channel.confirm_select(ConfirmSelectOptions::default()).await?;
+        channel.basic_qos(self.prefetch, BasicQosOptions::default()).await?;
+        let queue = format!("{}.actors.{}", self.prefix, self.name);
+        let look = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
+        channel.queue_declare(queue.as_str().into(), look, FieldTable::default()).await?;
+        let callbacks = format!("{}.callbacks", self.prefix);
+        Ok(Session { _connection: connection, voice: Voice { channel, callbacks }, queue })
+    }
+}
+
+/// One connection, until it is lost or no longer wanted.
+struct Session {
+    // Held because the connection closes with its last handle.
+    _connection: Connection,
+    voice: Voice,
+    queue: String,
+}
+
+impl Session {
+    async fn serve<H, F>(
+        self,
+        handler: &Arc<H>,
+        mut stop: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<(), Error>
+    where
+        H: Fn(Task) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<Value, Fail>> + Send + 'static,
+    {
+        let consume = BasicConsumeOptions::default();
+        let channel = &self.voice.channel;
+        let mut tasks = channel
+            .basic_consume(self.queue.as_str().into(), "".into(), consume, FieldTable::default())
+            .await?;
+        let mut works = JoinSet::new();
+        let mut stopping = false;
+        while !(stopping && works.is_empty()) {
+            tokio::select! {
+                () = stop.as_mut(), if !stopping => {
+                    stopping = true;
+                    channel.basic_cancel(tasks.tag(), BasicCancelOptions::default()).await?;
+                }
+                delivery = tasks.next(), if !stopping => {
+                    let delivery = delivery.ok_or_else(|| io::Error::other("the queue was removed"))?;
+                    works.spawn(work(self.voice.clone(), delivery?, Arc::clone(handler)));
+                }
+                Some(done) = works.join_next() => {
+                    done.map_err(io::Error::other)??;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Works on one task; returns when the broker has the decision and the task is acknowledged.
+async fn work<H, F>(voice: Voice, delivery: Delivery, handler: Arc<H>) -> Result<(), Error>
+where
+    H: Fn(Task) -> F + Send + Sync,
+    F: Future<Output = Result<Value, Fail>> + Send,
+{
+    let task: Task = match serde_json::from_slice(&delivery.data) {
+        Ok(task) => task,
+        Err(error) => {
+            eprintln!("dropped what is no task: {error}");
+            return delivery.reject(BasicRejectOptions { requeue: false }).await.map(drop);
+        }
+    };
+    let pass = task.pass.clone();
+    let third = Duration::from_millis((task.work_timeout_ms / 3).max(1));
+    let mut heartbeats = interval(third);
+    heartbeats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    heartbeats.tick().await; // The first one comes at once.
+    let mut handled = std::pin::pin!(AssertUnwindSafe(async { handler(task).await }).catch_unwind());
+    let decision = loop {
+        tokio::select! {
+            outcome = handled.as_mut() => break decision(outcome),
+            _ = heartbeats.tick() => voice.say("heartbeat", &pass, &json!({})).await?,
+        }
+    };
+    voice.say("decision", &pass, &decision).await?;
+    delivery.ack(BasicAckOptions::default()).await.map(drop)
+}
+
+/// The decision as the engine reads it.
+fn decision(outcome: std::thread::Result<Result<Value, Fail>>) -> Value {
+    let fail = |class: &str, message: &str| json!({"decision": "fail", "error": {"class": class, "message": message}});
+    match outcome {
+        Ok(Ok(result)) => json!({"decision": "success", "result": result}),
+        Ok(Err(error)) => fail(&error.class, &error.message),
+        Err(_) => fail("actor.panic", "the handler panicked"),
+    }
+}
+
+/// What speaks to the engine.
+#[derive(Clone)]
+struct Voice {
+    channel: Channel,
+    callbacks: String,
+}
+
+impl Voice {
+    /// Says something under a pass; returns when the broker has it.
+    async fn say(&self, kind: &str, pass: &str, body: &Value) -> Result<(), Error> {
+        let properties = BasicProperties::default()
+            .with_type(kind.into())
+            .with_correlation_id(pass.into())
+            .with_content_type("application/json".into())
+            .with_delivery_mode(2);
+        let mandatory = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
+        let (exchange, key) = (self.callbacks.as_str(), format!("actor.{kind}"));
+        let body = body.to_string();
+        let sent =
+            self.channel.basic_publish(exchange.into(), key.into(), mandatory, body.as_bytes(), properties);
+        match sent.await?.await? {
+            Confirmation::Ack(None) => Ok(()),
+            _ => Err(io::Error::other("the broker did not take the answer").into()),
+        }
+    }
+}

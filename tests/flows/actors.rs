@@ -1,11 +1,12 @@
 //! Actors (SCN-11): tasks go out over AMQP, decisions come back, and every time-out has its consequence.
 //! The programs outside are played by a plain AMQP client, so that the protocol itself is what is tested.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lapin::BasicProperties;
 use lapin::options::BasicGetOptions;
 use pagurus_harness::client::amqp::{Amqp, Inbox, Message};
+use pagurus_harness::nodes::Role;
 use serde_json::{Value, json};
 
 use crate::installation::{Installation, PATIENCE, at, until};
@@ -41,6 +42,18 @@ impl Actor {
         let exchange = format!("{}.callbacks", self.prefix);
         let body = body.to_string();
         self.amqp.publish(&exchange, "actor.decision", body.as_bytes(), &properties).await.unwrap();
+    }
+
+    /// Says every 300 ms that a task is being worked on, for this time.
+    async fn heartbeat(&self, task: &Message, during: Duration) {
+        let properties =
+            BasicProperties::default().with_correlation_id(pass(task).into()).with_type("heartbeat".into());
+        let exchange = format!("{}.callbacks", self.prefix);
+        let end = Instant::now() + during;
+        while Instant::now() < end {
+            self.amqp.publish(&exchange, "actor.heartbeat", b"{}", &properties).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
     }
 
     async fn decide(&self, task: &Message, result: Value) {
@@ -139,6 +152,23 @@ async fn scn_11_accept_first_takes_the_first_of_two() {
 }
 
 #[tokio::test]
+async fn scn_11_a_decision_between_the_time_out_and_the_next_hand_out_counts() {
+    let (mut engine, actor) = scoring("scn_11_between", "workTimeout: 1500ms").await;
+    let task = actor.tasks(1).await.remove(0);
+    engine.reach("a", "wait").await;
+    engine.node(Role::Worker).kill().await.unwrap();
+    until("the work time-out has passed", PATIENCE, async || {
+        engine.order("a").await.unwrap()["readySince"].is_string()
+    })
+    .await;
+    actor.decide(&task, json!("in between")).await;
+    until("the decision is stored", PATIENCE, async || !verdicts(&engine).await.is_empty()).await;
+    engine.add(Role::Worker, "worker-2").await;
+    assert_eq!(engine.reach("a", "success").await["result"], json!("in between"));
+    assert_eq!((actor.tasks(1).await.len(), verdicts(&engine).await), (1, vec!["accepted".to_owned()]));
+}
+
+#[tokio::test]
 async fn scn_11_accept_first_false_takes_only_the_newest_pass() {
     let (engine, actor) = scoring("scn_11_newest", "workTimeout: 2s, acceptFirst: false").await;
     let tasks = actor.tasks(2).await;
@@ -230,4 +260,73 @@ async fn scn_11_a_decision_to_fail_goes_through_the_policies() {
     actor.answer(&actor.tasks(3).await[2], &json!({"decision": "perhaps"})).await;
     assert_eq!(engine.reach(&nonsense, "fail").await["error"]["class"], "actor.invalid");
     assert_eq!(actor.tasks(3).await.len(), 3, "what no policy names is not repeated");
+}
+
+#[tokio::test]
+async fn scn_11_a_heartbeat_prolongs_the_hand_out() {
+    let (engine, actor) = scoring("scn_11_heart", "workTimeout: 1500ms, acceptFirst: false").await;
+    let first = actor.tasks(1).await.remove(0);
+    actor.heartbeat(&first, Duration::from_secs(4)).await;
+    assert_eq!(actor.tasks(1).await.len(), 1, "at work for more than two work time-outs");
+    let tasks = actor.tasks(2).await;
+    actor.heartbeat(&first, Duration::from_millis(500)).await;
+    actor.decide(&first, json!("fell silent")).await;
+    actor.decide(&tasks[1], json!("alive")).await;
+    assert_eq!(engine.reach("a", "success").await["result"], json!("alive"));
+    assert_eq!(verdicts(&engine).await, ["late", "accepted"]);
+}
+
+#[tokio::test]
+async fn scn_11_no_heartbeat_prolongs_a_task_beyond_its_forced_end() {
+    let terms = "workTimeout: 1500ms, taskTimeout: 2500ms, forceFinishAfterTaskTimeout: true";
+    let (engine, actor) = scoring("scn_11_heart_force", terms).await;
+    let first = actor.tasks(1).await.remove(0);
+    actor.heartbeat(&first, Duration::from_secs(4)).await;
+    assert!(actor.inbox.messages().len() > 1, "ended after 2.5 s, and repeated by the policy");
+    actor.decide(&first, json!("too late")).await;
+    until("the decision is stored", PATIENCE, async || !verdicts(&engine).await.is_empty()).await;
+    assert_eq!(verdicts(&engine).await, ["late"]);
+}
+
+#[tokio::test]
+async fn scn_11_the_client_in_rust_serves_an_engine() {
+    let (engine, _) = scoring("scn_11_client", "workTimeout: 1s").await;
+    let client = pagurus_actor::Actor {
+        name: "scoring".into(),
+        url: engine.env().amqp_url().into(),
+        prefix: engine.env().prefix().into(),
+        prefetch: 4,
+    };
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let handler = async |task: pagurus_actor::Task| match task.order.as_str() {
+        "fails" => {
+            Err(pagurus_actor::Fail { class: "score.refused".into(), message: "the handler says so".into() })
+        }
+        "panics" => panic!("as asked"),
+        _ => {
+            // Longer than two work time-outs: heartbeats keep the hand-out.
+            tokio::time::sleep(Duration::from_millis(2500)).await;
+            Ok(json!({"who": task.body["who"], "handOut": task.hand_out}))
+        }
+    };
+    let serving = tokio::spawn(async move {
+        client.run(handler, async move { stopped.await.unwrap_or_default() }).await;
+    });
+    let submit = async |id: &str| {
+        engine.accepted(json!({"id": id, "scenario": "score", "params": {"who": 7}})).await;
+    };
+    for id in ["fails", "panics"] {
+        submit(id).await;
+    }
+    // Its first hand-out may have passed before the client was there.
+    assert_eq!(engine.reach("a", "success").await["result"]["who"], json!(7));
+    assert_eq!(engine.reach("fails", "fail").await["error"]["class"], "score.refused");
+    assert_eq!(engine.reach("panics", "fail").await["error"]["class"], "actor.panic");
+    submit("last").await;
+    engine.reach("last", "wait").await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    stop.send(()).unwrap();
+    serving.await.unwrap();
+    let order = engine.reach("last", "success").await;
+    assert_eq!(order["result"]["handOut"], json!(1), "what runs is finished before the client ends: {order}");
 }

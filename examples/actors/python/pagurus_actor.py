@@ -57,7 +57,10 @@ class Actor:
         self.connection = self.channel = None
 
     def run(self):
-        """Serves until SIGTERM or SIGINT; then takes nothing new, finishes what runs, and returns."""
+        """Serves until SIGTERM or SIGINT; then takes nothing new, finishes what runs, and returns.
+
+        Only the main thread can call it: no other gets signals.
+        """
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, lambda *_: self.stopping.set())
         pause = FIRST_PAUSE
@@ -76,7 +79,8 @@ class Actor:
                     break
                 finally:
                     self._disconnect()
-                time.sleep(pause * random.uniform(0.5, 1))
+                # What still runs has to be told before the end; nothing else holds it up.
+                (time.sleep if self.works else self.stopping.wait)(pause * random.uniform(0.5, 1))
                 pause = min(pause * 2, LONGEST_PAUSE)
 
     def _connect(self):
@@ -99,6 +103,8 @@ class Actor:
             if self.stopping.is_set() and consumer:
                 self.channel.basic_cancel(consumer)
                 consumer = None
+            elif not self.stopping.is_set() and not self.channel.consumer_tags:
+                raise ConnectionError(f"the queue {self.queue} was removed")
             self.connection.process_data_events(time_limit=0.5)
             for passed, work in list(self.works.items()):
                 if work.future.done():
@@ -116,9 +122,12 @@ class Actor:
         if passed in self.works:  # it runs, and comes again after a lost connection
             self.works[passed].tag = method.delivery_tag
             return
-        future = self.pool.submit(self.handler, task)
+        future = self.pool.submit(self._perform, task)
         self.works[passed] = Work(task, future, method.delivery_tag, time.monotonic() + work_timeout / 3)
         future.add_done_callback(self._wake)
+
+    def _perform(self, task):
+        return json.dumps({"decision": "success", "result": self.handler(task)})
 
     def _wake(self, _):
         try:
@@ -127,7 +136,7 @@ class Actor:
             pass  # lost: the decision goes out over the next connection
 
     def _heartbeat(self, passed, work):
-        self._publish("actor.heartbeat", "heartbeat", passed, {})
+        self._publish("actor.heartbeat", "heartbeat", passed, "{}")
         work.next_heartbeat = time.monotonic() + work.task["workTimeoutMs"] / 3000
 
     def _end(self, passed, work):
@@ -141,19 +150,15 @@ class Actor:
         properties = pika.BasicProperties(
             type=kind, correlation_id=passed, content_type="application/json", delivery_mode=2
         )
-        self.channel.basic_publish(self.callbacks, key, json.dumps(body), properties, mandatory=True)
+        self.channel.basic_publish(self.callbacks, key, body, properties, mandatory=True)
 
 
 def decision_of(future):
-    """The decision as the engine reads it."""
+    """The decision as the engine reads it, as JSON."""
     error = future.exception()
     if error is None:
-        return {"decision": "success", "result": future.result()}
-    if isinstance(error, Fail):
-        return {
-            "decision": "fail",
-            "result": error.result,
-            "error": {"class": error.error_class, "message": str(error)},
-        }
-    log.error("the handler failed", exc_info=error)
-    return {"decision": "fail", "error": {"class": f"actor.{type(error).__name__}", "message": str(error)}}
+        return future.result()
+    if not isinstance(error, Fail):
+        log.error("the handler failed", exc_info=error)
+    told = {"class": getattr(error, "error_class", f"actor.{type(error).__name__}"), "message": str(error)}
+    return json.dumps({"decision": "fail", "result": getattr(error, "result", None), "error": told}, default=str)

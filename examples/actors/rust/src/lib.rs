@@ -81,13 +81,14 @@ impl Actor {
     {
         let handler = Arc::new(handler);
         let mut stop = std::pin::pin!(stop);
-        let mut pause = PAUSES.0;
+        let (mut pause, mut stopping) = (PAUSES.0, false);
         loop {
             match self.connect().await {
                 Ok(session) => {
                     pause = PAUSES.0;
-                    match session.serve(&handler, stop.as_mut()).await {
+                    match session.serve(&handler, stop.as_mut(), &mut stopping).await {
                         Ok(()) => return,
+                        Err(_) if stopping => return,
                         Err(error) => eprintln!("actor {}: {error}; connecting again", self.name),
                     }
                 }
@@ -110,14 +111,14 @@ impl Actor {
         let look = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
         channel.queue_declare(queue.as_str().into(), look, FieldTable::default()).await?;
         let callbacks = format!("{}.callbacks", self.prefix);
-        Ok(Session { _connection: connection, voice: Voice { channel, callbacks }, queue })
+        Ok(Session { connection, voice: Voice { channel, callbacks }, queue })
     }
 }
 
 /// One connection, until it is lost or no longer wanted.
 struct Session {
-    // Held because the connection closes with its last handle.
-    _connection: Connection,
+    // The connection breaks off with its last handle.
+    connection: Connection,
     voice: Voice,
     queue: String,
 }
@@ -127,6 +128,7 @@ impl Session {
         self,
         handler: &Arc<H>,
         mut stop: Pin<&mut impl Future<Output = ()>>,
+        stopping: &mut bool,
     ) -> Result<(), Error>
     where
         H: Fn(Task) -> F + Send + Sync + 'static,
@@ -138,14 +140,13 @@ impl Session {
             .basic_consume(self.queue.as_str().into(), "".into(), consume, FieldTable::default())
             .await?;
         let mut works = JoinSet::new();
-        let mut stopping = false;
-        while !(stopping && works.is_empty()) {
+        while !(*stopping && works.is_empty()) {
             tokio::select! {
-                () = stop.as_mut(), if !stopping => {
-                    stopping = true;
+                () = stop.as_mut(), if !*stopping => {
+                    *stopping = true;
                     channel.basic_cancel(tasks.tag(), BasicCancelOptions::default()).await?;
                 }
-                delivery = tasks.next(), if !stopping => {
+                delivery = tasks.next(), if !*stopping => {
                     let delivery = delivery.ok_or_else(|| io::Error::other("the queue was removed"))?;
                     works.spawn(work(self.voice.clone(), delivery?, Arc::clone(handler)));
                 }
@@ -154,7 +155,7 @@ impl Session {
                 }
             }
         }
-        Ok(())
+        self.connection.close(200, "done".into()).await
     }
 }
 

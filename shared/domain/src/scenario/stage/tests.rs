@@ -26,7 +26,10 @@ use uuid::Uuid;
 use super::*;
 use crate::document::{Limits, parse, parse_duration};
 use crate::id::RequestId;
-use crate::scenario::{script, source};
+use crate::order::Mode;
+use crate::retry::ErrorPolicy;
+use crate::scenario::script::Scripting;
+use crate::scenario::{Bounds, script, source};
 use answers::{One, after, said, said_at_once};
 
 /// Rules and policies of all plays that bring none of their own.

@@ -13,6 +13,7 @@ mod err;
 mod installation;
 mod language;
 mod ord;
+mod outside;
 mod rec;
 mod run;
 mod scn;

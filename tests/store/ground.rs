@@ -224,6 +224,8 @@ pub fn finished(claimed: &Claimed, then: Then) -> Finished {
         history: "{}".to_owned(),
         has_deadlines: true,
         takes_calls: true,
+        handles_call: false,
+        moved_by: None,
         answers: Vec::new(),
     }
 }

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use pagurus_domain::order::registration;
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::order::{Mode, Status};
-use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::stage::Snapshot;
+use pagurus_domain::scenario::{Scenario, StateKind};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::news;
 use pagurus_store::amend::{self, Reopening};
@@ -234,12 +234,18 @@ async fn reopen(
     let from = match restart.from.as_deref() {
         None => order.entry_point.clone(),
         Some("initial") => None,
-        Some(name) if scenario.state_named(name).is_some() => Some(name.to_owned()),
-        Some(name) => {
-            let mut problem = Problem::new(Type::Invalid, format!("the scenario has no state `{name}`"));
-            problem.pointer = Some("/from".into());
-            return Ok(Err(problem));
-        }
+        Some(name) => match scenario.state_named(name).map(|state| scenario.state(state).kind) {
+            Some(StateKind::Plain | StateKind::Polling) => Some(name.to_owned()),
+            found => {
+                let told = match found {
+                    None => format!("the scenario has no state `{name}`"),
+                    Some(kind) => format!("state `{name}` is {kind}: nothing could begin there"),
+                };
+                let mut problem = Problem::new(Type::Invalid, told);
+                problem.pointer = Some("/from".into());
+                return Ok(Err(problem));
+            }
+        },
     };
     if let Some(params) = &restart.params {
         let fault = match (&scenario.params_validator, params.is_object()) {
@@ -266,8 +272,10 @@ async fn reopen(
         .start_period
         .and_then(|seconds| u64::try_from(seconds).ok())
         .and_then(|seconds| sent_at.checked_add(Duration::from_secs(seconds)).ok());
-    let former_params =
-        if restart.params.is_some() { Some(control::params(tx, order.no).await?) } else { None };
+    let former_params = match &restart.params {
+        Some(_) => serde_json::from_str::<Value>(&control::params(tx, order.no).await?).ok(),
+        None => None,
+    };
     let detail = json!({
         "reason": reason, "from": from.as_deref().unwrap_or("initial"), "formerParams": former_params,
     });

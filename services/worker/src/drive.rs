@@ -13,9 +13,12 @@ use pagurus_domain::scenario::stage::{
 };
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Span};
+use pagurus_runtime::news;
 use pagurus_runtime::node::chain;
+use pagurus_store::Error;
 use pagurus_store::requests::NewRequest;
-use pagurus_store::stages::Claimed;
+use pagurus_store::stages::{self, Claimed};
+use pagurus_wire::message::{Left, News, news as key};
 
 use crate::Worker;
 use crate::finish::{self, End};
@@ -165,6 +168,7 @@ async fn drive(
             }
             Need::Publish(message) => worker.calls.publish(&message, claimed.trace.as_deref()).await,
             Need::Task(task) => worker.calls.queue_task(&task, claimed.trace.as_deref()).await,
+            Need::Release => release(worker, claimed).await?,
             Need::Order(child) => worker.children.start(&worker.host, claimed, &child).await,
         };
         need = match stage.answer(answer, clock.now(), rand_fraction()) {
@@ -196,6 +200,39 @@ async fn register(worker: &Worker, request: NewRequest) -> Result<Answer, Stale>
             }
         }
     }
+}
+
+/// Gives the queue of a running order up, so that the next one of it may run (ORD-13); waits for the
+/// database as long as the stage may.
+async fn release(worker: &Worker, claimed: &Claimed) -> Result<Answer, Stale> {
+    let mut wait = Duration::from_millis(50);
+    loop {
+        match try_release(worker, claimed).await {
+            Ok(true) => break,
+            Ok(false) => return Err(Stale),
+            Err(error) => {
+                worker.host.metrics.count(Count::StoreErrors, "release", 1);
+                tracing::warn!(
+                    order = claimed.id,
+                    error = chain(&error),
+                    "a queue could not be given up yet"
+                );
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(Duration::from_secs(2));
+            }
+        }
+    }
+    let left = vec![Left { no: claimed.no.0, attempt: None, queue: claimed.queue.clone() }];
+    news::send(&worker.host, key::DISPATCH, &News { left, ..News::default() }).await;
+    Ok(Answer::Released)
+}
+
+async fn try_release(worker: &Worker, claimed: &Claimed) -> Result<bool, Error> {
+    let mut client = worker.host.store.work().await?;
+    let tx = client.transaction().await?;
+    let ours = stages::give_queue_up(&tx, claimed.no, claimed.pass).await?;
+    tx.commit().await?;
+    Ok(ours)
 }
 
 /// A number in `0.0..1.0`, for jitter.

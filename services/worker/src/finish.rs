@@ -59,6 +59,7 @@ impl End {
         let visited = i32::try_from(end.snapshot.visit).unwrap_or(i32::MAX);
         let result = end.snapshot.result.clone();
         let message = end.snapshot.message.clone();
+        let (handles_call, moved_by) = (end.snapshot.call.is_some(), end.snapshot.moved_by);
         let kept = match &end.then {
             // A restart from an entry point goes on with the variables of this life.
             Then::End { .. } if end.snapshot.vars.is_empty() => None,
@@ -86,6 +87,8 @@ impl End {
             history: history.to_string(),
             has_deadlines: true,
             takes_calls: true,
+            handles_call,
+            moved_by,
             answers: end.answers,
         };
         Self { claimed, finished, scenario, result, duration }
@@ -123,6 +126,8 @@ impl End {
             history: history.to_string(),
             has_deadlines: true,
             takes_calls: true,
+            handles_call: false,
+            moved_by: None,
             answers: Vec::new(),
         };
         Self { claimed, finished, scenario, result: None, duration }

@@ -50,7 +50,8 @@ statements! {
         DELETE FROM due d
          USING (SELECT c.order_no FROM unnest($1::bigint[]) AS t (no)
                  CROSS JOIN LATERAL (
-                       SELECT order_no FROM calls WHERE order_no = t.no AND status = 'waiting' LIMIT 1) AS c) AS w
+                       SELECT order_no FROM calls
+                        WHERE order_no = t.no AND status = 'waiting' AND no <> ALL($2::bigint[]) LIMIT 1) AS c) AS w
          WHERE d.order_no = ANY(ARRAY[w.order_no])
         RETURNING d.order_no";
 }
@@ -182,16 +183,19 @@ pub(crate) async fn settle(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<Re
     if !answers.is_empty() {
         write(tx, &answers).await?;
     }
-    let of = |ended: bool| -> Vec<i64> {
-        finished.iter().filter(|f| f.takes_calls && f.ended() == ended).map(|f| f.no.0).collect()
-    };
-    close(tx, &of(true)).await?;
-    let resting = of(false);
-    if resting.is_empty() {
+    let (ended, resting): (Vec<&Finished>, Vec<&Finished>) =
+        finished.iter().filter(|f| f.takes_calls).partition(|f| f.ended());
+    let ended: Vec<i64> = ended.iter().map(|f| f.no.0).collect();
+    close(tx, &ended).await?;
+    // A call that is repeated later blocks those behind it; one that moved its order is only not to
+    // be taken up again.
+    let free: Vec<i64> = resting.iter().filter(|f| !f.handles_call).map(|f| f.no.0).collect();
+    if free.is_empty() {
         return Ok(Vec::new());
     }
+    let taken: Vec<i64> = resting.iter().filter_map(|f| f.moved_by).collect();
     let wake = tx.prepare_cached(WAKE).await?;
-    let rows = tx.query(&wake, &[&resting]).await?;
+    let rows = tx.query(&wake, &[&free, &taken]).await?;
     let woken: Vec<(i64, Option<Timestamp>)> = rows.iter().map(|row| (row.get(0), None)).collect();
     if woken.is_empty() {
         return Ok(Vec::new());

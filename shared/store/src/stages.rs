@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::orders::word;
 use crate::sql::statements;
-use crate::{Client, Result, Tx};
+use crate::{Client, Result, Tx, queues};
 
 pub(crate) mod finish;
 
@@ -43,6 +43,7 @@ statements! {
                AS t (no, pass, attempt, wake, restarts, queue, since, work)";
     STILL_READY = "SELECT order_no, attempt FROM ready WHERE order_no = ANY($1::bigint[])";
     STARTED = "DELETE FROM deadlines WHERE order_no = ANY($1::bigint[]) AND kind = 'start'";
+    GIVE_UP = "UPDATE running SET queue = NULL WHERE order_no = $1 AND pass = $2";
     UNOWN = "UPDATE running SET queue = NULL WHERE order_no = ANY($1::bigint[])";
     UNOWN_READY = "UPDATE ready SET queue = NULL, position = NULL WHERE order_no = ANY($1::bigint[])";
     READY_PAGE = "
@@ -242,6 +243,20 @@ pub async fn disown(tx: &Tx<'_>, no: OrderNo) -> Result<()> {
         tx.execute(&tx.prepare_cached(statement).await?, &[&vec![no.0]]).await?;
     }
     Ok(())
+}
+
+/// Gives the queue of a running stage up, by decision of its scenario; whether the stage is still the
+/// caller's.
+///
+/// # Errors
+/// The database fails.
+pub async fn give_queue_up(tx: &Tx<'_>, no: OrderNo, pass: Pass) -> Result<bool> {
+    let statement = tx.prepare_cached(GIVE_UP).await?;
+    let ours = tx.execute(&statement, &[&no.0, &pass.0]).await? == 1;
+    if ours {
+        queues::leave(tx, &[no.0]).await?;
+    }
+    Ok(ours)
 }
 
 /// A page of everything that may run, by ascending number.

@@ -141,6 +141,20 @@ async fn ord_12_the_bounds_of_sequential_orders_hold_for_them_only() {
 }
 
 #[tokio::test]
+async fn ord_13_a_release_frees_the_queue_while_its_stage_goes_on() {
+    let engine = Installation::start("ord_13_at_once").await;
+    engine.world().program(Program::at("/slow").delayed(Duration::from_secs(3)));
+    engine.actions("gives", &format!("- release\n{}", call("/slow"))).await;
+    engine.actions("next", &call("/next")).await;
+    engine.accepted(json!({"id": "a", "scenario": "gives", "mode": "sequential", "queue": "q"})).await;
+    engine.accepted(json!({"id": "b", "scenario": "next", "mode": "sequential", "queue": "q"})).await;
+    let next = engine.reach("b", "success").await;
+    assert_eq!(engine.order("a").await.unwrap()["status"], "running", "{next}");
+    let first = engine.reach("a", "success").await;
+    assert!(at(&next, "finishedAt") < at(&first, "finishedAt"), "{first} {next}");
+}
+
+#[tokio::test]
 async fn ord_13_failure_release_and_an_operator_free_the_queue() {
     let engine = Installation::start("ord_13").await;
     engine.world().program(Program::at("/bad").fail(1, 400));

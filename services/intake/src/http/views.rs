@@ -196,8 +196,11 @@ fn callbacks(intake: &Intake, row: &Row, mut callbacks: Vec<Value>) -> Value {
     Value::Array(callbacks)
 }
 
-/// An update of parameters tells what they were and what they are.
+/// A change of parameters tells what they were and what they are.
 fn mask_change(intake: &Intake, row: &Row, payload: &mut Value) {
+    if let Some(params) = payload.get_mut("formerParams").filter(|params| !params.is_null()) {
+        masked(intake, row, params, |mask, params| mask.params(params));
+    }
     if let Some(Value::Object(params)) = payload.pointer_mut("/changed/params") {
         for value in params.values_mut() {
             masked(intake, row, value, |mask, params| mask.params(params));

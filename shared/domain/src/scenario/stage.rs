@@ -11,6 +11,7 @@
 mod call;
 mod course;
 mod end;
+mod input;
 mod need;
 mod outside;
 mod perform;
@@ -20,6 +21,7 @@ mod task;
 mod wait;
 
 pub use end::{LogLine, StageEnd, Then, Transition};
+pub use input::{Callback, Facts, Input, Settings, Wake};
 pub use need::{
     Answer, ChildOrder, HttpBody, HttpCall, HttpFailure, Need, Publication, Response, Task, TaskTerms,
 };
@@ -36,116 +38,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::script::Scripting;
-use super::value::{Context, Secrets};
-use super::{Bounds, Scenario, StateId};
-use crate::id::{RequestId, spelled};
-use crate::order::{Mode, OrderError, ScenarioStatus, Status};
-use crate::retry::ErrorPolicy;
-
-/// What the order is, for the stage: nothing here changes while it runs.
-#[derive(Clone, Debug)]
-pub struct Facts {
-    /// The client's id.
-    pub id: String,
-    /// The business transaction.
-    pub transaction_id: Option<String>,
-    /// Which life of the order this is, from 1.
-    pub life: i32,
-    /// Parallel or sequential.
-    pub mode: Mode,
-    /// The queue of a sequential order.
-    pub queue: Option<String>,
-    /// Number of this hand-out.
-    pub attempt: i32,
-    /// Registered at.
-    pub created_at: Timestamp,
-}
-
-/// What the deployment sets, shared by all stages.
-#[derive(Debug)]
-pub struct Settings {
-    /// The sandbox.
-    pub scripting: Scripting,
-    /// Bounds of scenarios.
-    pub bounds: Bounds,
-    /// Rules and policies for failures.
-    pub errors: ErrorPolicy,
-    /// Named constants, `config.…`.
-    pub constants: Arc<Value>,
-    /// What `${secret.NAME}` reads.
-    pub secrets: Arc<dyn Secrets>,
-    /// What callback URLs begin with, without a slash at the end.
-    pub callback_base: String,
-    /// The engine's own virtual host at the broker.
-    pub vhost: String,
-    /// Longest synchronous part of a sequential order's stage (ORD-12).
-    pub max_sync_duration: Duration,
-    /// Longest time a sequential order may hold its queue in retries (ORD-12).
-    pub max_acquisition_duration: Duration,
-    /// Longest wait of sequential orders (ORD-12).
-    pub max_wait_sequential: Duration,
-    /// Longest wait of parallel orders (ORD-12).
-    pub max_wait_parallel: Duration,
-}
-
-/// Why the stage runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wake {
-    /// The first stage of a life, or one that goes on at the cursor.
-    Start,
-    /// The time of a sleep or of a wait is over.
-    Timer,
-    /// All callbacks are in.
-    Callback,
-    /// A retry is due.
-    Retry,
-    /// The next attempt of a polling is due.
-    Poll,
-    /// A call from outside came while the order rested.
-    Call,
-}
-
-spelled!(Wake {
-    Start => "start",
-    Timer => "timer",
-    Callback => "callback",
-    Retry => "retry",
-    Poll => "poll",
-    Call => "call",
-});
-
-/// An answer to an asynchronous request, as it was received.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Callback {
-    /// Name of the request that it answers.
-    pub name: String,
-    /// What scenarios see: `body`, `headers`, `stepStatus`, `receivedAt`.
-    pub value: Value,
-    /// The body as text, for the rules.
-    pub body: String,
-    /// Status of the called system's step.
-    pub step_status: Option<String>,
-}
-
-/// What an order brings along to a stage.
-#[derive(Debug)]
-pub struct Input {
-    /// Parameters.
-    pub params: Arc<Value>,
-    /// The last answer to each request, by its name.
-    pub callbacks: Vec<Callback>,
-    /// Calls from outside that wait for it, in the order of arrival.
-    pub calls: Vec<OutsideCall>,
-    /// Where it rests.
-    pub snapshot: Snapshot,
-    /// Why the stage runs.
-    pub wake: Wake,
-    /// Since when it could have run.
-    pub due_at: Timestamp,
-    /// A random number in `0.0..1.0`, for the jitter of what fails without asking anybody.
-    pub dice: f64,
-}
+use super::value::Context;
+use super::{Scenario, StateId};
+use crate::id::RequestId;
+use crate::order::{OrderError, ScenarioStatus, Status};
 
 /// What the machine waits for.
 #[derive(Debug)]
@@ -170,6 +66,8 @@ enum Pending {
     Order {
         request: Option<RequestId>,
     },
+    /// The queue, on its way to the next order.
+    Release,
 }
 
 /// The machine.
@@ -209,7 +107,7 @@ impl Stage {
         input: Input,
         now: Timestamp,
     ) -> Result<Self, SnapshotError> {
-        let Input { params, callbacks, calls, snapshot, wake, due_at, dice } = input;
+        let Input { params, callbacks, mut calls, snapshot, mut wake, due_at, dice } = input;
         let state = match &snapshot.state {
             None => scenario.initial,
             Some(name) => scenario
@@ -218,6 +116,7 @@ impl Stage {
         };
         let shown = callbacks.iter().filter(|callback| !task::is_task(&callback.name));
         let event = snapshot.call.as_ref().map(|call| json!({"name": call.name, "body": call.body}));
+        let event = event.or_else(|| snapshot.event.clone());
         let context = Context {
             params,
             vars: snapshot.vars.clone(),
@@ -231,6 +130,17 @@ impl Stage {
             event,
             secrets: settings.secrets.clone(),
         };
+        let in_hand: Vec<i64> = snapshot.calls_in_hand().collect();
+        calls.retain(|call| !in_hand.contains(&call.no));
+        // While a call is in hand, its repeat is what wakes the order; the rest of the order itself
+        // goes on afterwards. Whatever else wakes it comes before the repeat is due.
+        let early = match &snapshot.call {
+            Some(call) if wake == Wake::Call => call.rest.clone(),
+            _ => None,
+        };
+        if snapshot.call.is_some() {
+            wake = Wake::Call;
+        }
         let suspended = snapshot.rest.is_some() || scenario.state(state).is_rest();
         let mut stage = Self {
             end: end::Builder::new(&snapshot),
@@ -249,6 +159,10 @@ impl Stage {
             pending: Pending::Nothing,
             rest_until: None,
         };
+        stage.conceal_secrets_of_scenario();
+        if let Some(rest) = early {
+            stage.rest_on(rest, now);
+        }
         // A life begins, at the initial state or where the restart says: that is a visit, too.
         if stage.cursor.visit == 0 {
             stage.enter(state);
@@ -310,6 +224,10 @@ impl Stage {
                 let error = OrderError { class: Some("amqp.unroutable".into()), message };
                 self.fail_action(error, now);
             }
+            (Pending::Release, Answer::Released) => {
+                self.end.release();
+                self.advance();
+            }
             (Pending::Order { request }, Answer::OrderStarted) => self.order_started(request, now),
             (Pending::Order { request }, Answer::OrderRefused(message)) => {
                 self.cursor.requests.retain(|open| Some(open.id) != request);
@@ -346,6 +264,7 @@ impl Stage {
 
     fn finished(&mut self) -> StageEnd {
         self.answer_mover();
+        self.end.conceal_all();
         let mut cursor = self.cursor.clone();
         cursor.vars.clone_from(&self.context.vars);
         // Where the same state goes on, it sees the answers that it had.
@@ -354,9 +273,11 @@ impl Stage {
         cursor.response = self.context.response.clone().filter(|_| goes_on);
         cursor.responses = if goes_on { self.context.responses.clone() } else { serde_json::Map::new() };
         // The repeat of a call is not what the order itself rests for.
-        if !handling {
-            cursor.rest = self.end.rest();
+        match &mut cursor.call {
+            Some(call) => call.rest = self.end.rest(),
+            None => cursor.rest = self.end.rest(),
         }
+        cursor.answer = self.end.said_answer().filter(|_| handling || cursor.moved_by.is_some());
         let on_target = self.scenario.distance_to_target(self.state);
         let step = self.step().to_owned();
         self.end.build(cursor, step, on_target, self.started_at)

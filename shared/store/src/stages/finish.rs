@@ -90,6 +90,10 @@ pub struct Finished {
     pub has_deadlines: bool,
     /// Whether its scenario takes calls from outside.
     pub takes_calls: bool,
+    /// Whether it rests in the middle of a call, whose repeat comes before any other.
+    pub handles_call: bool,
+    /// The call that moved it and is not answered yet.
+    pub moved_by: Option<i64>,
     /// The calls that the stage handled.
     pub answers: Vec<CallAnswer>,
 }

@@ -69,23 +69,18 @@ impl Stage {
             let Some(http) = steps.get(*index) else { continue };
             match self.judge(http, url, outcome.as_ref(), now) {
                 Ok(response) => {
-                    self.keep(http, response);
-                    if let Err(error) = self.save(&http.save) {
-                        return self.fail_action(error, now);
-                    }
+                    self.name(http, response_value(response));
                     self.cursor.parallel_done.push(*index);
                 }
-                Err(failed) => {
-                    if let Ok(response) = outcome {
-                        self.keep(http, response);
-                    }
-                    failures.push(failed);
-                }
+                Err(failed) => failures.push(failed),
             }
         }
         if failures.is_empty() {
-            self.cursor.parallel_done.clear();
-            return self.advance();
+            self.cursor.parallel_done = (0..steps.len()).collect();
+            return match self.settle_parallel(steps) {
+                Ok(()) => self.advance(),
+                Err(error) => self.fail_action(error, now),
+            };
         }
         // All that failed is repeated together, after the longest of the waits, or nothing is.
         let mut longest: Option<(Timestamp, Cycle, OrderError)> = None;
@@ -97,14 +92,35 @@ impl Stage {
                     }
                 }
                 Verdict::GiveUp { .. } => {
-                    self.cursor.parallel_done.clear();
-                    return self.fail_action(error, now);
+                    for ((index, _), outcome) in made.iter().zip(outcomes) {
+                        if let (Some(http), Ok(response)) = (steps.get(*index), outcome) {
+                            self.name(http, response_value(response));
+                        }
+                    }
+                    let saved = self.settle_parallel(steps);
+                    return self.fail_action(saved.err().unwrap_or(error), now);
                 }
             }
         }
         if let Some((at, cycle, error)) = longest {
             self.rest_until_retry(at, cycle, &error, now);
         }
+    }
+
+    /// The `parallel` is over: variables are set from the steps that went through, in their order.
+    /// Not before, so that a repeat renders what failed as it was rendered the first time.
+    fn settle_parallel(&mut self, steps: &[HttpAction]) -> Result<(), OrderError> {
+        let done = std::mem::take(&mut self.cursor.parallel_done);
+        for (index, http) in steps.iter().enumerate() {
+            let answer = http.name.as_ref().and_then(|name| self.context.responses.get(name)).cloned();
+            if answer.is_some() {
+                self.context.response = answer;
+            }
+            if done.contains(&index) {
+                self.save(&http.save)?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether an outcome is a success by the scenario and by the rules of the deployment.
@@ -125,7 +141,7 @@ impl Stage {
                 if class.is_none() && (allowed || !is_error) {
                     return Ok(response);
                 }
-                let mut quoted = self.scenario.mask.body_text(&response.body);
+                let mut quoted = self.end.concealed(&self.scenario.mask.body_text(&response.body));
                 quoted.truncate(quoted.floor_char_boundary(QUOTED_BYTES));
                 let message = format!("{} answered {}: {quoted}", called(http, url), response.status);
                 let class = class.map(|class| class.to_string());
@@ -192,6 +208,8 @@ impl Stage {
         let since = self.retrying_since().unwrap_or(now);
         self.set_cycle(Some(cycle), Some(since));
         if self.scenario.kind == ScenarioKind::Operation && self.cursor.call.is_none() {
+            // What the repeat does again before it comes here is no end of the cycle.
+            self.cursor.failed_at = self.cursor.failed_at.max(Some((self.cursor.visit, self.cursor.action)));
             self.back_to_savepoint();
         }
         self.end.over(Then::Retry { at, error: error.clone() });
@@ -212,10 +230,14 @@ impl Stage {
     /// Shows an answer to the scenario.
     fn keep(&mut self, http: &HttpAction, response: &Response) {
         let value = response_value(response);
-        if let Some(name) = &http.name {
-            self.context.responses.insert(name.clone(), value.clone());
-        }
+        self.name(http, value.clone());
         self.context.response = Some(value);
+    }
+
+    fn name(&mut self, http: &HttpAction, value: Value) {
+        if let Some(name) = &http.name {
+            self.context.responses.insert(name.clone(), value);
+        }
     }
 
     fn classify(&self, http: &HttpAction, url: &str, answered: &Answered<'_>) -> Option<ErrorClass> {

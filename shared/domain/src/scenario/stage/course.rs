@@ -39,7 +39,8 @@ impl Stage {
         let Some(poll) = state.poll else { return self.raise(Event::Success, now) };
         self.cursor.poll = Some(Polling { ends_at: later(now, poll.timeout), attempt: 1 });
         if !poll.delay.is_zero() {
-            self.end.over(Then::Poll { at: later(now, poll.delay) });
+            // No attempt comes after the end, the first no more than the last.
+            self.end.over(Then::Poll { at: later(now, poll.delay.min(poll.timeout)) });
         }
     }
 
@@ -100,7 +101,12 @@ impl Stage {
     pub(super) fn set_cycle(&mut self, cycle: Option<Cycle>, since: Option<Timestamp>) {
         match &mut self.cursor.call {
             Some(call) => (call.cycle, call.retrying_since) = (cycle, since),
-            None => (self.cursor.cycle, self.cursor.retrying_since) = (cycle, since),
+            None => {
+                if cycle.is_none() {
+                    self.cursor.failed_at = None;
+                }
+                (self.cursor.cycle, self.cursor.retrying_since) = (cycle, since);
+            }
         }
     }
 
@@ -138,12 +144,15 @@ impl Stage {
     /// Moves the order to another state.
     pub(super) fn go(&mut self, event: Cow<'static, str>, to: StateId, now: Timestamp) {
         let from = self.scenario.state(self.state);
-        if Self::ends_async_cycle(from.kind, &event) {
+        if event != Event::Retry.as_str() && self.cursor.async_state.as_ref() == Some(&from.name) {
             self.cursor.async_cycle = None;
             self.cursor.async_state = None;
+            self.cursor.answered.clear();
         }
-        self.cursor.cycle = None;
-        self.cursor.retrying_since = None;
+        // The repeat of an operation passes states that had gone well before.
+        if Some((self.cursor.visit + 1, 0)) > self.cursor.failed_at {
+            (self.cursor.cycle, self.cursor.retrying_since, self.cursor.failed_at) = (None, None, None);
+        }
         let to_name = self.scenario.state(to).name.clone();
         self.end.transition(&from.name, event, &to_name, now);
         let bound = self.settings.bounds.max_transitions_per_stage;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::mask::MASKED;
 use super::super::script::Said;
+use super::super::value::percent_encode;
 use super::outside::CallAnswer;
 use super::snapshot::{Rest, Snapshot};
 use crate::id::RequestId;
@@ -182,7 +183,7 @@ impl Builder {
             result: snapshot.result.clone(),
             message: snapshot.message.clone(),
             answers: Vec::new(),
-            said_answer: None,
+            said_answer: snapshot.answer.clone(),
             secrets: Vec::new(),
         }
     }
@@ -221,15 +222,31 @@ impl Builder {
         self.said_answer.take()
     }
 
-    /// From now on the value is kept out of everything that is told.
-    pub fn conceal(&mut self, secret: String) {
-        // Shorter ones would mask half of every text, and are no secrets.
-        if secret.len() >= 4 && !self.secrets.contains(&secret) {
-            self.secrets.push(secret);
-        }
+    /// What was said so far and has not been taken.
+    pub fn said_answer(&self) -> Option<Value> {
+        self.said_answer.clone()
     }
 
-    fn concealed(&self, text: &str) -> String {
+    /// From now on the value is kept out of everything that is told, in each of the spellings that
+    /// URLs and JSON give it.
+    pub fn conceal(&mut self, secret: &str) {
+        // Shorter ones would mask half of every text, and are no secrets.
+        if secret.len() < 4 {
+            return;
+        }
+        let json = Value::String(secret.to_owned()).to_string();
+        let json = json.trim_start_matches('"').strip_suffix('"').unwrap_or(&json).to_owned();
+        for spelling in [secret.to_owned(), percent_encode(secret), json] {
+            if !self.secrets.contains(&spelling) {
+                self.secrets.push(spelling);
+            }
+        }
+        // One may be a part of another, which would leave the rest of it.
+        self.secrets.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
+    }
+
+    /// The text without secrets.
+    pub fn concealed(&self, text: &str) -> String {
         self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASKED))
     }
 
@@ -241,9 +258,10 @@ impl Builder {
         match value {
             Value::String(text) => Value::String(self.concealed(text)),
             Value::Array(items) => items.iter().map(|item| self.concealed_value(item)).collect(),
-            Value::Object(members) => {
-                members.iter().map(|(name, value)| (name.clone(), self.concealed_value(value))).collect()
-            }
+            Value::Object(members) => members
+                .iter()
+                .map(|(name, value)| (self.concealed(name), self.concealed_value(value)))
+                .collect(),
             other => other.clone(),
         }
     }
@@ -254,6 +272,10 @@ impl Builder {
 
     pub fn log(&mut self, at: Timestamp, mut text: String) {
         if self.log.len() < MAX_LINES {
+            // Before it is cut: a part of a secret would not be known for one.
+            if !self.secrets.is_empty() {
+                text = self.concealed(&text);
+            }
             text.truncate(text.floor_char_boundary(MAX_LINE_BYTES));
             self.log.push(LogLine { at, text });
         }
@@ -261,6 +283,10 @@ impl Builder {
 
     pub fn release(&mut self) {
         self.released = true;
+    }
+
+    pub fn is_released(&self) -> bool {
+        self.released
     }
 
     pub fn said(&mut self, said: &Said, at: Timestamp) {
@@ -296,9 +322,6 @@ impl Builder {
         distance: Option<usize>,
         started_at: Timestamp,
     ) -> StageEnd {
-        if !self.secrets.is_empty() {
-            self.conceal_all();
-        }
         snapshot.error.clone_from(&self.error);
         snapshot.result.clone_from(&self.result);
         snapshot.message.clone_from(&self.message);
@@ -327,7 +350,10 @@ impl Builder {
     }
 
     /// Keeps the secrets that were used out of everything that is told.
-    fn conceal_all(&mut self) {
+    pub fn conceal_all(&mut self) {
+        if self.secrets.is_empty() {
+            return;
+        }
         let log =
             self.log.iter().map(|line| LogLine { at: line.at, text: self.concealed(&line.text) }).collect();
         let then = self.then.clone().map(|then| match then {

@@ -34,6 +34,8 @@ pub enum Need {
     Task(Task),
     /// Register a child order; the same again is no second one.
     Order(ChildOrder),
+    /// Give the order's queue up at once, while the stage goes on.
+    Release,
     /// Nothing more: the stage has ended.
     Done(Box<StageEnd>),
 }
@@ -143,6 +145,8 @@ pub enum Answer {
     OrderStarted,
     /// To [`Need::Order`]: it can never be registered so.
     OrderRefused(String),
+    /// To [`Need::Release`]: the next order of the queue may run.
+    Released,
 }
 
 /// The answer to an HTTP request.

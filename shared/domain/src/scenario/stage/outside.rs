@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::snapshot::HandledCall;
+use super::snapshot::{HandledCall, Rest};
 use super::{Need, Stage, Then};
 use crate::order::{OrderError, Status};
 
@@ -47,7 +47,14 @@ impl Stage {
             self.cursor.rest = None;
             self.cursor.from_entry_point = false;
             self.cursor.requests.clear();
+            self.cursor.answered.clear();
+            self.cursor.async_cycle = None;
+            self.cursor.async_state = None;
+            // The one before it has come no further than here.
+            self.answer_moved_to_here();
+            self.end.take_said_answer();
             self.cursor.moved_by = Some(call.no);
+            self.cursor.event.clone_from(&self.context.event);
             self.go(format!("call:{}", call.name).into(), to, now);
             return true;
         }
@@ -55,10 +62,11 @@ impl Stage {
             let message = format!("state `{}` does not take call `{}`", state.name, call.name);
             let error = OrderError { class: Some(CALL_REFUSED.into()), message };
             self.end.answer(call.no, Err(error));
-            self.context.event = None;
+            self.context.event.clone_from(&self.cursor.event);
             return true;
         }
         self.end.log(now, format!("call `{}`", call.name));
+        self.end.take_said_answer();
         self.cursor.call = Some(Box::new(HandledCall {
             no: call.no,
             name: call.name,
@@ -68,6 +76,8 @@ impl Stage {
             retrying_since: None,
             response: self.context.response.take(),
             responses: std::mem::take(&mut self.context.responses),
+            parallel_done: std::mem::take(&mut self.cursor.parallel_done),
+            rest: None,
         }));
         true
     }
@@ -103,7 +113,7 @@ impl Stage {
         }
     }
 
-    /// The handling failed for good: the caller is told, the order is as it was.
+    /// The handling failed for good: the caller is told, the order stays where it was.
     pub(super) fn fail_call(&mut self, error: OrderError, now: Timestamp) {
         self.end.log(now, format!("the call failed: {}", error.message));
         self.close_call(Err(error));
@@ -112,17 +122,23 @@ impl Stage {
     fn close_call(&mut self, outcome: Result<Value, OrderError>) {
         let Some(call) = self.cursor.call.take() else { return };
         self.end.answer(call.no, outcome);
-        self.context.event = None;
+        self.end.take_said_answer();
+        self.context.event.clone_from(&self.cursor.event);
         self.context.response = call.response;
         self.context.responses = call.responses;
+        self.cursor.parallel_done = call.parallel_done;
     }
 
     /// A call that moved the order is answered when the order comes to rest or to its end.
     pub(super) fn answer_mover(&mut self) {
-        if self.end.retries() {
-            return;
+        if !self.end.retries() {
+            self.answer_moved_to_here();
         }
+    }
+
+    fn answer_moved_to_here(&mut self) {
         if let Some(no) = self.cursor.moved_by.take() {
+            self.cursor.event = None;
             let step = self.step().to_owned();
             let said = self.end.take_said_answer();
             let answer =
@@ -133,7 +149,12 @@ impl Stage {
 
     /// Nothing but calls came: the rest goes on to the time that it had.
     pub(super) fn rest_again(&mut self, now: Timestamp) {
-        let Some(rest) = self.cursor.rest.clone() else { return };
+        if let Some(rest) = self.cursor.rest.clone() {
+            self.rest_on(rest, now);
+        }
+    }
+
+    pub(super) fn rest_on(&mut self, rest: Rest, now: Timestamp) {
         let until = rest.until;
         self.end.over(match rest.status {
             Status::Sleep => Then::Sleep { until },

@@ -7,7 +7,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::super::script::{Raised, RunError, Script};
-use super::super::{Action, Branch, Event, HttpAction, SleepUntil};
+use super::super::{Action, Branch, Event, HttpAction, SleepUntil, State};
 use super::call::host_and_path;
 use super::need::{HttpCall, Publication};
 use super::snapshot::{Asked, OpenRequest};
@@ -22,7 +22,7 @@ impl Stage {
             Action::Http(_) | Action::Amqp(_) | Action::Order(_) => {
                 return match action.request() {
                     // Its answer was good: only what failed is sent again.
-                    Some(name) if self.cursor.answered.iter().any(|answered| answered == name) => {
+                    Some(name) if self.cursor.answered.contains(&self.place_of(name)) => {
                         self.advance();
                         None
                     }
@@ -61,9 +61,11 @@ impl Stage {
                 }
                 Err(error) => self.fail_script(error, now),
             },
+            // Who owns no queue, or gave it up before, has none to give.
+            Action::Release if self.facts.queue.is_none() || self.end.is_released() => self.advance(),
             Action::Release => {
-                self.end.release();
-                self.advance();
+                self.pending = Pending::Release;
+                return Some(Need::Release);
             }
         }
         None
@@ -117,10 +119,29 @@ impl Stage {
         Some(Need::Parallel(calls))
     }
 
+    /// The name of a request, with the state that registers it.
+    fn place_of(&self, request: &str) -> String {
+        format!("{}/{request}", self.scenario.state(self.state).name)
+    }
+
     fn conceal_secrets(&mut self, names: &[String]) {
         for name in names {
             if let Some(secret) = self.settings.secrets.secret(name) {
-                self.end.conceal(secret);
+                self.end.conceal(&secret);
+            }
+        }
+    }
+
+    /// What an earlier stage saved from an answer may hold a secret that this stage does not use.
+    pub(super) fn conceal_secrets_of_scenario(&mut self) {
+        let scenario = self.scenario.clone();
+        let of_states = scenario.states.iter().flat_map(|state| &state.actions);
+        for action in of_states.chain(scenario.calls.iter().flat_map(|call| &call.actions)) {
+            match action {
+                Action::Http(http) => self.conceal_secrets(&http.secrets),
+                Action::Amqp(amqp) => self.conceal_secrets(&amqp.secrets),
+                Action::Parallel(steps) => steps.iter().for_each(|http| self.conceal_secrets(&http.secrets)),
+                _ => {}
             }
         }
     }
@@ -190,9 +211,10 @@ impl Stage {
 
     /// Notes a request that is stored now.
     pub(super) fn note_request(&mut self, name: String, id: RequestId) {
-        let keep_answer = self.scenario.state(self.state).retry_failed_only;
+        let State { retry_failed_only: keep_answer, name: state, .. } = self.scenario.state(self.state);
+        let (keep_answer, state) = (*keep_answer, state.clone());
         self.cursor.requests.retain(|request| request.id != id);
-        self.cursor.requests.push(OpenRequest { name, id, asked: None, keep_answer });
+        self.cursor.requests.push(OpenRequest { name, state, id, asked: None, keep_answer });
     }
 
     fn run_script(&mut self, script: &Script, now: Timestamp) {
@@ -228,7 +250,10 @@ impl Stage {
     /// The action under the cursor has gone through: what was retried is over with it.
     pub(super) fn advance(&mut self) {
         let next = self.position() + 1;
-        self.set_cycle(None, None);
+        let here = Some((self.cursor.visit, self.cursor.action));
+        if self.cursor.call.is_some() || here >= self.cursor.failed_at {
+            self.set_cycle(None, None);
+        }
         if self.cursor.call.is_none() {
             self.cursor.hand_out = 0;
         }

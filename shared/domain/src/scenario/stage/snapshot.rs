@@ -46,6 +46,9 @@ pub enum Asked {
 pub struct OpenRequest {
     /// Name that the scenario gave it.
     pub name: String,
+    /// The state that registered it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub state: String,
     /// Its unguessable id.
     #[serde(with = "text")]
     pub id: RequestId,
@@ -126,6 +129,12 @@ pub struct HandledCall {
     /// The named answers of the order itself, put aside.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub responses: Map<String, Value>,
+    /// The steps of the order's own `parallel` that went through, put aside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parallel_done: Vec<usize>,
+    /// Until when a repeat of its handling waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<Rest>,
 }
 
 /// Where an order stands, and what it carries.
@@ -156,6 +165,9 @@ pub struct Snapshot {
     /// Since when the action has been repeated, over all cycles that followed one another.
     #[serde(skip_serializing_if = "is_default")]
     pub retrying_since: Option<Timestamp>,
+    /// Visit and action whose success ends that cycle, where the repeat begins before them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub failed_at: Option<(u32, usize)>,
     /// The retry cycle of an asynchronous failure that goes on, over the states that it repeats.
     #[serde(with = "cycle", skip_serializing_if = "Option::is_none")]
     pub async_cycle: Option<Cycle>,
@@ -180,7 +192,7 @@ pub struct Snapshot {
     /// Requests since the last wait.
     #[serde(skip_serializing_if = "is_default")]
     pub requests: Vec<OpenRequest>,
-    /// Requests that a retry does not send again, because their answers were good.
+    /// Requests that a retry does not send again, because their answers were good: `STATE/NAME`.
     #[serde(skip_serializing_if = "is_default")]
     pub answered: Vec<String>,
     /// Steps of the present `parallel` that went through.
@@ -204,6 +216,12 @@ pub struct Snapshot {
     /// The call that moved the order and is not answered yet.
     #[serde(skip_serializing_if = "is_default")]
     pub moved_by: Option<i64>,
+    /// Name and body of that call, which the repeats of what it led to see, too.
+    #[serde(skip_serializing_if = "is_default")]
+    pub event: Option<Value>,
+    /// What a script said by `answer(…)` to the call that is not answered yet.
+    #[serde(skip_serializing_if = "is_default")]
+    pub answer: Option<Value>,
 }
 
 impl Snapshot {
@@ -211,6 +229,11 @@ impl Snapshot {
     #[must_use]
     pub fn entering(state: Option<String>, vars: Map<String, Value>) -> Self {
         Self { state, vars, visit: 0, ..Self::default() }
+    }
+
+    /// The calls that were taken up and are not answered yet: nobody may take them up again.
+    pub fn calls_in_hand(&self) -> impl Iterator<Item = i64> {
+        [self.call.as_ref().map(|call| call.no), self.moved_by].into_iter().flatten()
     }
 
     /// Whether there is nothing in it that a fresh start would not have.

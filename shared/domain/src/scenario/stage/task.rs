@@ -191,8 +191,13 @@ impl Stage {
                 };
                 let class = text("class").unwrap_or_else(|| ACTOR_FAILED.into());
                 let message = text("message").unwrap_or_else(|| format!("actor `{}` decided so", actor.name));
-                self.context.response = Some(json!({"decision": "fail", "body": result}));
-                self.end_task(OrderError { class: Some(class), message }, now);
+                self.cursor.awaiting = None;
+                let error = OrderError { class: Some(class), message };
+                // A repeat says what this hand-out said, so that it sees what this one saw.
+                if !self.retries(&error, None, now, self.dice) {
+                    self.context.response = Some(json!({"decision": "fail", "body": result}));
+                    self.fail_action(error, now);
+                }
             }
             _ => {
                 let message = format!(
@@ -238,7 +243,10 @@ impl Stage {
         }
         if !fields.contains_key("id") {
             // Of the place and not of chance, so that a repeat starts no second child.
-            let place = format!("{}.{}.{}", self.facts.life, self.cursor.visit, self.cursor.action);
+            let mut place = format!("{}.{}.{}", self.facts.life, self.cursor.visit, self.position());
+            if let Some(call) = &self.cursor.call {
+                place.push_str(&format!(".call-{}", call.no));
+            }
             let id = format!("{}.{place}", self.facts.id);
             let id = if id.len() <= crate::order::registration::MAX_ID_BYTES {
                 id

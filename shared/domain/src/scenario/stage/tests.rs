@@ -2,13 +2,22 @@
 //! out. Every suspension goes through the stored form of the snapshot, as it does in production.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+mod answers;
+mod asynchronous;
 mod bounds;
+mod calls;
+mod choose;
 mod defects;
 mod failures;
 mod flow;
 mod keys;
 mod model;
+mod operation;
+mod parallel;
+mod polling;
 mod property;
+mod secrets;
+mod tasks;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,7 +26,11 @@ use uuid::Uuid;
 use super::*;
 use crate::document::{Limits, parse, parse_duration};
 use crate::id::RequestId;
-use crate::scenario::{script, source};
+use crate::order::Mode;
+use crate::retry::ErrorPolicy;
+use crate::scenario::script::Scripting;
+use crate::scenario::{Bounds, script, source};
+use answers::{One, after, said, said_at_once};
 
 /// Rules and policies of all plays that bring none of their own.
 const ERRORS: &str = r#"
@@ -55,6 +68,8 @@ struct Play {
     facts: Facts,
     params: Arc<Value>,
     snapshot: Snapshot,
+    /// Whether a new request has nothing of the answers to an earlier one of its name, as in the store.
+    forgets: bool,
 }
 
 /// What came of a play.
@@ -106,7 +121,14 @@ impl Play {
             created_at: START.parse().unwrap(),
         };
         let params = Arc::new(json!({"n": 7}));
-        Self { scenario: Arc::new(scenario), settings, facts, params, snapshot: Snapshot::default() }
+        Self {
+            scenario: Arc::new(scenario),
+            settings,
+            facts,
+            params,
+            snapshot: Snapshot::default(),
+            forgets: false,
+        }
     }
 
     fn sequential(mut self) -> Self {
@@ -132,14 +154,26 @@ impl Play {
         self
     }
 
+    fn forgetting(mut self) -> Self {
+        self.forgets = true;
+        self
+    }
+
+    fn secret(mut self, name: &str, value: &str) -> Self {
+        self.settings.secrets = Arc::new(One(name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// Plays until the end. An answer is a status with an optional JSON body (`200 {"id": 1}`),
-    /// `down`, `published`, `unroutable`; a wait takes `timeout`, or `callback {…}` with the
-    /// callbacks by name. `+5m` before an answer is how long it takes; `late 5m` before it lets the
-    /// next stage begin so long after it was due.
+    /// `down`, `published`, `unroutable`, `started`, `refused`; those to a `parallel` stand between
+    /// `|`. A wait takes `timeout`, or `callback {…}` with the callbacks by name. Any rest takes
+    /// `call NAME BODY; NAME BODY`. `+5m` before an answer is how long it takes; `late 5m` before
+    /// it lets the next stage begin so long after it was due.
     fn go(self, answers: &[&str]) -> Played {
         let settings = Arc::new(self.settings);
         let mut answers: VecDeque<&str> = answers.iter().copied().collect();
         let mut played = Played::default();
+        let mut calls = Vec::new();
         let mut callbacks = serde_json::Map::new();
         let (mut snapshot, mut wake) = (self.snapshot, Wake::Start);
         let mut due: Timestamp = START.parse().unwrap();
@@ -150,32 +184,24 @@ impl Play {
                 late
             });
             let mut now = later(due, late.unwrap_or_default());
-            let input = input(&self.params, &callbacks, snapshot, wake, due);
+            let mut input = input(&self.params, &callbacks, snapshot, wake, due);
+            input.calls.clone_from(&calls);
             let stage =
                 Stage::resume(self.scenario.clone(), settings.clone(), self.facts.clone(), input, now);
             let end = played.stage(stage.unwrap(), &mut answers, &mut now);
+            if self.forgets {
+                callbacks.clear();
+            }
             snapshot = Snapshot::from_value(&end.snapshot.to_value()).unwrap();
             assert_eq!(snapshot, end.snapshot, "the stored form keeps everything");
-            (wake, due) = match &end.then {
-                Then::Sleep { until } => (Wake::Timer, *until),
-                Then::Retry { at, .. } => (Wake::Retry, *at),
-                Then::Poll { at } => (Wake::Poll, *at),
-                Then::Wait { until, .. } => match answers.pop_front().expect("an answer to the wait") {
-                    "timeout" => (Wake::Timer, *until),
-                    answer => {
-                        let came = answer.strip_prefix("callback").expect(answer).trim();
-                        let came: Value = serde_json::from_str(came).unwrap();
-                        callbacks.extend(came.as_object().unwrap().clone());
-                        (Wake::Callback, now)
-                    }
-                },
-                Then::End { .. } => {
-                    played.ends.push(end);
-                    assert!(answers.is_empty(), "answers nobody asked for: {answers:?}");
-                    return played;
-                }
-            };
+            calls.retain(|call: &OutsideCall| end.answers.iter().all(|answer| answer.no != call.no));
+            let over = matches!(end.then, Then::End { .. });
+            (wake, due) = after(&end, &mut answers, &mut calls, &mut callbacks, now);
             played.ends.push(end);
+            if over {
+                assert!(answers.is_empty(), "answers nobody asked for: {answers:?}");
+                return played;
+            }
             assert!(played.ends.len() < 500, "the play does not end");
         }
     }
@@ -209,6 +235,7 @@ impl Played {
                     let fresh = RequestId(Uuid::from_u128(self.requests.len() as u128 + 1));
                     Answer::Registered(*self.requests.entry((visit, action)).or_insert(fresh))
                 }
+                Need::Release => Answer::Released,
                 call => {
                     self.calls.push((stage.cursor.visit, stage.cursor.action, call));
                     let mut answer = answers.pop_front().expect("an answer to the call");
@@ -217,7 +244,10 @@ impl Played {
                         *now = later(*now, parse_duration(took).unwrap());
                         answer = rest;
                     }
-                    said(answer)
+                    match &self.calls.last().unwrap().2 {
+                        Need::Parallel(made) => said_at_once(answer, made.len()),
+                        _ => said(answer),
+                    }
                 }
             };
             need = stage.answer(answer, *now, 0.5).unwrap_or_else(|| stage.next(*now));
@@ -252,12 +282,34 @@ impl Played {
         self.error().class.unwrap_or_else(|| "none".into())
     }
 
+    /// Each request, those of a `parallel` one by one.
     fn http(&self) -> Vec<&HttpCall> {
-        let calls = self.calls.iter().filter_map(|(_, _, need)| match need {
-            Need::Http(call) => Some(call),
-            _ => None,
+        let calls = self.calls.iter().flat_map(|(_, _, need)| match need {
+            Need::Http(call) => std::slice::from_ref(call),
+            Need::Parallel(calls) => calls,
+            _ => &[],
         });
         calls.collect()
+    }
+
+    /// Where the requests went: `1, 2/7, 1`.
+    fn paths(&self) -> String {
+        let paths = self
+            .http()
+            .iter()
+            .map(|call| call.url.trim_start_matches("http://h/").to_owned())
+            .collect::<Vec<_>>();
+        paths.join(", ")
+    }
+
+    /// What callers from outside were told, in order: an answer, or a class.
+    fn told(&self) -> Vec<Value> {
+        let answers = self.ends.iter().flat_map(|end| &end.answers);
+        let told = answers.map(|answer| match &answer.outcome {
+            Ok(value) => value.clone(),
+            Err(error) => json!(error.class.clone().unwrap_or_else(|| "none".into())),
+        });
+        told.collect()
     }
 
     fn body(&self, call: usize) -> Value {
@@ -276,32 +328,4 @@ impl Played {
 
 fn errors(text: &str) -> ErrorPolicy {
     ErrorPolicy::read(&parse(text, &Limits::default()).unwrap()).unwrap()
-}
-
-/// The answer in short words; see [`Play::go`].
-fn said(words: &str) -> Answer {
-    let (word, rest) = words.split_once(' ').unwrap_or((words, ""));
-    match word {
-        "published" => Answer::Published,
-        "unroutable" => Answer::Unpublished("nobody takes it".into()),
-        "down" => Answer::Failed(HttpFailure {
-            chain: vec!["HttpError", "ConnectError", "ConnectionRefused"],
-            message: "Connection refused".into(),
-        }),
-        "dark" => {
-            Answer::Failed(HttpFailure { chain: vec!["HttpError", "ReadTimeout"], message: "slow".into() })
-        }
-        status => {
-            let (headers, body) = match rest.strip_prefix("retry-after=") {
-                Some(wish) => (vec![("retry-after".into(), wish.into())], ""),
-                None => (Vec::new(), rest),
-            };
-            Answer::Response(Response {
-                status: status.parse().unwrap_or_else(|_| panic!("`{words}` is no answer")),
-                headers,
-                body: body.into(),
-                duration: Duration::from_millis(5),
-            })
-        }
-    }
 }

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use super::super::{Event, State, StateKind};
+use super::super::{Event, State};
 use super::call::QUOTED_BYTES;
 use super::snapshot::{Asked, OpenRequest};
 use super::{Stage, Then};
@@ -20,7 +20,6 @@ impl Stage {
             .filter_map(|(index, request)| Some((index, self.failure_of(request, event)?)))
             .collect();
         if failed.is_empty() {
-            self.cursor.answered.clear();
             return self.raise(event, now);
         }
         let errors: Vec<OrderError> = failed.iter().map(|(_, error)| error.clone()).collect();
@@ -30,13 +29,13 @@ impl Stage {
             let good =
                 requests.iter().enumerate().filter(|(index, _)| failed.iter().all(|(bad, _)| bad != index));
             for (_, request) in good.filter(|(_, request)| all_kept || request.keep_answer) {
-                if !self.cursor.answered.contains(&request.name) {
-                    self.cursor.answered.push(request.name.clone());
+                let place = format!("{}/{}", request.state, request.name);
+                if !self.cursor.answered.contains(&place) {
+                    self.cursor.answered.push(place);
                 }
             }
             return;
         }
-        self.cursor.answered.clear();
         if let Some(error) = errors.into_iter().next() {
             self.end.failed(error, now);
         }
@@ -60,7 +59,7 @@ impl Stage {
         let message = match &reply {
             Reply::TimedOut => format!("no answer to request `{name}` came in time"),
             Reply::Callback { step_status, body } => {
-                let mut quoted = self.scenario.mask.body_text(body);
+                let mut quoted = self.end.concealed(&self.scenario.mask.body_text(body));
                 quoted.truncate(quoted.floor_char_boundary(QUOTED_BYTES));
                 let status = step_status.map_or_else(String::new, |status| format!(" {status}"));
                 format!("request `{name}` was answered{status}: {quoted}")
@@ -85,8 +84,8 @@ impl Stage {
     /// longest of the waits counts (ERR-13).
     fn repeats_later(&mut self, failures: &[OrderError], now: Timestamp) -> bool {
         let here = self.scenario.state(self.state).name.clone();
-        let before =
-            self.cursor.async_cycle.take().filter(|_| self.cursor.async_state.as_ref() == Some(&here));
+        let same = self.cursor.async_state.as_ref() == Some(&here);
+        let before = self.cursor.async_cycle.clone().filter(|_| same);
         let mut longest: Option<(Timestamp, Cycle, OrderError)> = None;
         for error in failures {
             let class = error.class.as_deref().map(ErrorClass::from);
@@ -135,7 +134,8 @@ impl Stage {
 
     /// A script of the polling state wants another attempt.
     pub(super) fn poll_again(&mut self, state: &State, now: Timestamp) {
-        let (Some(poll), Some(polling)) = (&state.poll, self.cursor.poll.as_mut()) else {
+        let polling = self.cursor.poll.as_mut().filter(|_| self.cursor.call.is_none());
+        let (Some(poll), Some(polling)) = (&state.poll, polling) else {
             let message = format!("`poll()` in `{}`, which does not poll", state.name);
             return self.fail_action(OrderError { class: Some("scenario.incomplete".into()), message }, now);
         };
@@ -152,15 +152,6 @@ impl Stage {
         if !self.repeats_later(std::slice::from_ref(&error), now) {
             self.end.failed(error, now);
             self.raise(Event::Timeout, now);
-        }
-    }
-
-    /// Whether the event means that an asynchronous cycle has come to a good end.
-    pub(super) fn ends_async_cycle(kind: StateKind, event: &str) -> bool {
-        match kind {
-            StateKind::Waiting => event != Event::Retry.as_str(),
-            StateKind::Polling => event == Event::Success.as_str() || event == Event::Timeout.as_str(),
-            _ => false,
         }
     }
 }

@@ -185,6 +185,7 @@ impl Play<'_> {
                 Need::Parallel(calls) => self.parallel(&calls, stage.step())?,
                 Need::Publish(message) => self.publish(&message, stage.step())?,
                 Need::Task(task) => self.task(&task, stage.step())?,
+                Need::Release => Answer::Released,
                 Need::Order(child) => self.child(&child, stage.step())?,
             };
             need = match stage.answer(answer, self.now, DICE) {
@@ -278,10 +279,10 @@ impl Play<'_> {
 
     /// Calls that nobody has taken up yet: their numbers, times, and what they bring.
     fn open_calls(&self, snapshot: &Snapshot) -> impl Iterator<Item = (i64, Timestamp, &Call)> {
-        let taken = [snapshot.call.as_ref().map(|call| call.no), snapshot.moved_by];
+        let taken: Vec<i64> = snapshot.calls_in_hand().collect();
         let calls = self.trial.calls.iter().zip(&self.played.answers).zip(0_i64..);
         calls.filter_map(move |((call, answer), no)| {
-            let open = answer.is_none() && !taken.contains(&Some(no));
+            let open = answer.is_none() && !taken.contains(&no);
             open.then(|| (no, later(self.trial.now, call.after), call))
         })
     }

@@ -1,0 +1,112 @@
+//! Secrets (SCN-15): what is sent may hold them, what is told must not.
+
+use super::*;
+
+/// With characters that URLs and JSON spell in another way.
+const SECRET: &str = "p\"a/ss wörd";
+
+fn known(list: &str, answers: &[&str]) -> Played {
+    let text = format!(
+        "  a: {{actions: [{list}], on: {{success: b, fail: failed}}}}
+  b: {{actions: [{{http: {{url: 'http://h/b'}}}}, {{script: 'log(\"\" + vars); result(vars); message(\"\" + vars)'}}], on: {{success: done, fail: failed}}}}
+  done: {{kind: terminal}}
+  failed: {{kind: terminal, outcome: fail}}\n"
+    );
+    Play::of(&text).secret("key", SECRET).go(answers)
+}
+
+/// Everything that a play told: history, errors, results, suspensions.
+fn told(played: &Played) -> String {
+    let told = played.ends.iter().map(|end| {
+        let snapshot = &end.snapshot;
+        let rest = snapshot.rest.as_ref().map(|rest| &rest.error);
+        format!(
+            "{} {:?} {:?} {rest:?} {:?} {:?} {:?}\n",
+            end.history(),
+            end.then,
+            end.answers,
+            snapshot.error,
+            snapshot.result,
+            snapshot.message
+        )
+    });
+    told.collect()
+}
+
+/// Fails where some spelling of the secret, or a part of it, is told.
+#[track_caller]
+fn assert_kept(played: &Played) {
+    let told = told(played);
+    for part in ["a/ss", "a%2Fss", "ss wörd", "ss%20w", "p\\\"a"] {
+        assert!(!told.contains(part), "`{part}` in {told}");
+    }
+    assert!(told.contains("***"), "{told}");
+}
+
+#[test]
+fn scn_15_a_secret_is_sent_and_not_told() {
+    let list = "{http: {url: 'http://h/${secret.key}/x', headers: {X-Key: 'k ${secret.key}'}, auth: {bearer: '${secret.key}'}, body: {k: '${secret.key}'}}}";
+    // The error names the URL, and quotes an answer that echoes the secret.
+    let echo = format!("503 {}", json!({"you said": SECRET}));
+    for answers in [&["down", "down", "down"][..], &[&echo, "404 nothing"], &["404 nothing"]] {
+        let sent = known(list, answers);
+        let call = sent.http()[0];
+        assert_eq!(call.headers[0].1, format!("k {SECRET}"));
+        assert_eq!(
+            (sent.body(0), call.url.as_str()),
+            (json!({"k": SECRET}), "http://h/p%22a%2Fss%20w%C3%B6rd/x")
+        );
+        assert_kept(&sent);
+    }
+}
+
+#[test]
+fn scn_15_a_quotation_never_ends_in_the_middle_of_a_secret() {
+    let list = "{http: {url: 'http://h/a', headers: {X-Key: '${secret.key}'}}}";
+    for before in 180..198 {
+        assert_kept(&known(list, &[&format!("404 {}{SECRET}", "x".repeat(before))]));
+    }
+}
+
+#[test]
+fn scn_15_what_was_saved_from_an_echo_is_not_told_by_a_later_stage_either() {
+    let list =
+        "{http: {url: 'http://h/a', headers: {X-Key: '${secret.key}'}, save: {echo: '${response.body}'}}}";
+    let echo = format!("200 {}", json!({ SECRET: [SECRET] }));
+    let played = known(list, &[&echo, "503", "200"]);
+    assert_kept(&played);
+    assert_eq!(played.last().snapshot.result, Some(json!({"echo": {"***": ["***"]}})));
+    let long = format!("200 {}", json!("y".repeat(1990) + SECRET));
+    assert_kept(&known(list, &[&long, "200"]));
+}
+
+#[test]
+fn scn_15_a_call_that_finds_the_order_in_a_retry_is_not_told_its_secret() {
+    let text = format!(
+        "  a: {{actions: [{{http: {{url: 'http://h/a', auth: {{bearer: '${{secret.key}}'}}}}}}], on: {{success: done, fail: failed}}}}
+  done: {{kind: terminal}}
+  failed: {{kind: terminal, outcome: fail}}
+calls: {{ask: {{actions: [{{parallel: [{{http: {{name: x, url: 'http://h/${{secret.key}}'}}}}]}}], answer: '${{responses.x.body}}'}}}}\n"
+    );
+    let echo = json!({"you said": SECRET}).to_string();
+    let answers = [format!("503 {echo}"), "call ask".into(), format!("200 {echo}"), "200".into()];
+    let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
+    let played = Play::of(&text).secret("key", SECRET).go(&answers);
+    assert_eq!(played.told(), [json!({"you said": "***"})]);
+    assert_kept(&played);
+}
+
+#[test]
+fn scn_15_a_secret_that_is_not_there_is_a_failure_of_its_class_before_anything_is_sent() {
+    for list in [
+        "{http: {url: 'http://h/${secret.other}'}}",
+        "{http: {url: 'http://h/a', headers: {X: '${secret.other}'}}}",
+        "{http: {url: 'http://h/a', form: {x: '${secret.other}'}}}",
+        "{parallel: [{http: {name: a, url: 'http://h/a', auth: {bearer: '${secret.other}'}}}]}",
+        "{amqp: {exchange: e, key: k, body: ['${secret.other}']}}",
+    ] {
+        let played = known(list, &[]);
+        assert_eq!((played.calls.len(), played.class().as_str()), (0, "secret.missing"), "{list}");
+        assert!(played.error().message.contains("`other`"), "{:?}", played.error());
+    }
+}

@@ -1,0 +1,163 @@
+//! What the documents say of scenarios is true: each word of the language is explained, each class of
+//! error is listed, and each snippet is a scenario that passes its check and its tests. Never judges prose.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pagurus_domain::document::Fault;
+use pagurus_domain::order::dependency::{DEPENDENCY_FAILED, DEPENDENCY_INVALID};
+use pagurus_domain::order::{DEADLINE_EXCEEDED, PANIC, POISON, PROCESS_TIMEOUT};
+use pagurus_domain::retry::{ASYNC_TIMEOUT, POLLING_TIMEOUT};
+use pagurus_domain::scenario::script::{ERROR_CLASS, LIMIT_CLASS, ROOTS, Scripting};
+use pagurus_domain::scenario::stage::{
+    ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, CALL_REFUSED, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT,
+};
+use pagurus_domain::scenario::value::SECRET_MISSING;
+use pagurus_domain::scenario::{Bounds, Scenario, source, trial};
+
+use crate::tree::{none, read, rust};
+
+const REFERENCE: &str = "docs/scenarios.md";
+
+/// Pages whose snippets are tried.
+const TRIED: [&str; 5] = [
+    "README.md",
+    REFERENCE,
+    "docs/guides/coming-from.md",
+    "docs/guides/first-scenario.md",
+    "docs/guides/testing-scenarios.md",
+];
+
+/// The text of a page between its snippets.
+fn prose(page: &str) -> String {
+    page.split("```").step_by(2).collect()
+}
+
+/// The snippets of this language, from the top.
+fn snippets<'p>(page: &'p str, language: &'p str) -> impl Iterator<Item = &'p str> {
+    let blocks = page.split("```").skip(1).step_by(2);
+    blocks.filter_map(move |block| block.strip_prefix(language)?.strip_prefix('\n'))
+}
+
+/// The words that stand in back-ticks.
+fn coded(page: &str) -> BTreeSet<String> {
+    let spans = prose(page);
+    let spans = spans.split('`').skip(1).step_by(2);
+    let words = spans.flat_map(|span| span.split(|c: char| !c.is_alphanumeric()));
+    words.map(str::to_owned).collect()
+}
+
+/// The texts of a list in Rust, from behind its opening bracket.
+fn literals(list: &str) -> Vec<String> {
+    let inside = list.split(']').next().unwrap();
+    inside.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// The words of the language: keys of every mapping that the reader knows, actions, and roots of values.
+fn words() -> BTreeSet<String> {
+    let mut words: BTreeSet<String> = ROOTS.iter().map(|root| (*root).to_owned()).collect();
+    for file in rust() {
+        if file.path.starts_with("shared/domain/src/scenario/source/") && !file.path.contains("/tests") {
+            let tables = ["Keys(&[", "WORDS: &[&str] =\n    &["];
+            let lists = tables.iter().flat_map(|table| file.code().split(table).skip(1));
+            words.extend(lists.flat_map(literals));
+        }
+    }
+    words
+}
+
+#[test]
+fn house_every_word_of_the_language_is_explained() {
+    let words = words();
+    for known in ["retryFailedOnly", "forceFinishAfterTaskTimeout", "interval", "parallel", "bearer", "event"]
+    {
+        assert!(words.contains(known), "the tables of keys are read elsewhere now: no `{known}`");
+    }
+    let coded = coded(&read(REFERENCE));
+    let missing: Vec<String> = words.difference(&coded).cloned().collect();
+    none("words without an explanation in docs/scenarios.md", &missing);
+}
+
+#[test]
+fn house_every_class_of_the_engine_is_listed() {
+    let listed = prose(&read(REFERENCE));
+    let mut classes: BTreeSet<String> = BTreeSet::new();
+    for file in rust().iter().filter(|file| file.path.starts_with("shared/domain/src/scenario/stage")) {
+        let written = file.code().split("class: Some(\"").skip(1);
+        classes.extend(written.filter_map(|rest| rest.split('"').next()).map(str::to_owned));
+    }
+    assert!(classes.contains("amqp.unroutable"), "classes are written otherwise now");
+    let named = [
+        ERROR_CLASS,
+        LIMIT_CLASS,
+        SECRET_MISSING,
+        ACTOR_FAILED,
+        ACTOR_INVALID,
+        ACTOR_TIMEOUT,
+        ORDER_FAILED,
+        ORDER_REFUSED,
+        ORDER_TIMEOUT,
+        CALL_REFUSED,
+        ASYNC_TIMEOUT,
+        POLLING_TIMEOUT,
+        DEADLINE_EXCEEDED,
+        PROCESS_TIMEOUT,
+        DEPENDENCY_FAILED,
+        DEPENDENCY_INVALID,
+        POISON,
+        PANIC,
+    ];
+    classes.extend(named.map(str::to_owned));
+    let unlisted = classes.into_iter().filter(|class| !listed.contains(&format!("`{class}`")));
+    let missing: Vec<String> = unlisted.collect();
+    none("classes without an explanation in docs/scenarios.md", &missing);
+}
+
+/// Whether a snippet is a file of tests, a scenario, or a list of actions; all others are passed over.
+fn try_snippet(snippet: &str, before: &mut Option<Arc<Scenario>>) -> Result<bool, Vec<Fault>> {
+    let scripting = Scripting::new(Bounds::default().script);
+    let has = |key: &str| snippet.lines().any(|line| line.starts_with(key));
+    if has("tests:") {
+        let file = trial::read(snippet)?;
+        // A file that names its scenario is beside it; else it is the one above on the page.
+        if let (None, Some(scenario)) = (&file.scenario, &*before) {
+            for one in &file.trials {
+                let outcome = trial::run(scenario, &Bounds::default(), one, &mut || true);
+                if !outcome.passed() {
+                    return Err(outcome.faults);
+                }
+            }
+        }
+        return Ok(true);
+    }
+    let read = |text: &str| source::read(text, &scripting, &Bounds::default());
+    if has("scenario:") {
+        *before = Some(Arc::new(read(snippet)?));
+    } else if snippet.starts_with("- ") {
+        let actions: String = snippet.lines().map(|line| format!("  {line}\n")).collect();
+        read(&format!("scenario: snippet\nkind: operation\nactions:\n{actions}"))?;
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+#[test]
+fn house_snippets_of_the_documents_are_sound() {
+    let (mut tried, mut wrong) = (0, Vec::new());
+    for path in TRIED {
+        let (page, mut before) = (read(path), None);
+        for snippet in snippets(&page, "yaml") {
+            let first = snippet.lines().next().unwrap_or_default();
+            match try_snippet(snippet, &mut before) {
+                Ok(counts) => tried += usize::from(counts),
+                Err(faults) => {
+                    let told = faults.iter().map(|fault| format!("{path}: `{first}`: {}", fault.message));
+                    wrong.extend(told);
+                }
+            }
+        }
+    }
+    none("snippets that are not true", &wrong);
+    assert!(tried >= 15, "only {tried} snippets were found");
+}

@@ -12,6 +12,7 @@ mod err;
 mod installation;
 mod ord;
 mod rec;
+mod robust;
 mod run;
 mod scn;
 mod tools;

@@ -15,6 +15,7 @@ mod language;
 mod ord;
 mod outside;
 mod rec;
+mod robust;
 mod run;
 mod scn;
 mod tools;

@@ -1,5 +1,6 @@
 //! Days made seconds. Keeps the times of one test in their order: the shortest becomes one step, the
-//! next two steps, and so on; a time-out that the test does not reach stays as long as it is.
+//! next two steps, and so on, with more between what comes from outside and the timer that it must
+//! forestall. A time-out that the test does not reach stays as long as it is.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -8,14 +9,27 @@ use jiff::Timestamp;
 use pagurus_domain::document::parse_duration;
 use serde_json::Value;
 
-/// What lies between two times of one test; a busy machine must not turn them round.
+/// What lies between two times of one test.
 const STEP: Duration = Duration::from_secs(1);
+/// What lies between them besides where a timer follows something from outside: a busy machine must
+/// not turn the two round.
+const SLACK: Duration = Duration::from_secs(3);
+
+/// One time of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mark {
+    /// A callback, a decision or a call comes.
+    Outside(Duration),
+    /// The engine wakes the order.
+    Timer(Duration),
+}
 
 /// The times of one test, and what becomes of them.
 #[derive(Debug)]
 pub struct Pace {
     now: Timestamp,
-    marks: Vec<Duration>,
+    /// Virtual and real, in their order.
+    times: Vec<(Duration, Duration)>,
 }
 
 /// Which time-outs of a scenario end a rest in a test: only these are made short.
@@ -29,17 +43,26 @@ pub struct Ends {
 
 impl Pace {
     /// The times of a test that begins `now` in virtual time.
-    pub fn of(now: Timestamp, mut marks: Vec<Duration>) -> Self {
-        marks.retain(|mark| !mark.is_zero());
-        marks.sort_unstable();
-        marks.dedup();
-        Self { now, marks }
+    pub fn of(now: Timestamp, mut marks: Vec<Mark>) -> Self {
+        marks.retain(|mark| !mark.time().is_zero());
+        marks.sort_unstable_by_key(|mark| (mark.time(), *mark));
+        let (mut times, mut real) = (Vec::<(Duration, Duration)>::new(), Duration::ZERO);
+        let mut outside = false;
+        for mark in marks {
+            if times.last().is_none_or(|(time, _)| *time < mark.time()) {
+                let timer = matches!(mark, Mark::Timer(_));
+                real += STEP + if outside && timer { SLACK } else { Duration::ZERO };
+                outside = !timer;
+                times.push((mark.time(), real));
+            }
+        }
+        Self { now, times }
     }
 
     /// The real time that stands for this virtual one.
     pub fn short(&self, time: Duration) -> Duration {
-        let shorter = self.marks.iter().filter(|mark| **mark <= time).count();
-        STEP * u32::try_from(shorter).unwrap()
+        let reached = self.times.iter().rev().find(|(virtual_time, _)| *virtual_time <= time);
+        reached.map_or(Duration::ZERO, |(_, real)| *real)
     }
 
     /// Moves every time of the calendar in a value to the run that began at this moment.
@@ -58,10 +81,18 @@ impl Pace {
     }
 }
 
+impl Mark {
+    const fn time(self) -> Duration {
+        match self {
+            Self::Outside(time) | Self::Timer(time) => time,
+        }
+    }
+}
+
 /// How far the times of the calendar in a value lie ahead.
-pub fn ahead(value: &Value, now: Timestamp, marks: &mut Vec<Duration>) {
+pub fn ahead(value: &Value, now: Timestamp, marks: &mut Vec<Mark>) {
     match value {
-        Value::String(text) => marks.extend(offset(text, now)),
+        Value::String(text) => marks.extend(offset(text, now).map(Mark::Timer)),
         Value::Array(list) => list.iter().for_each(|item| ahead(item, now, marks)),
         Value::Object(map) => map.values().for_each(|item| ahead(item, now, marks)),
         _ => {}

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::files::{Example, Test};
-use super::pace::{Ends, Pace, ahead, duration, each_time};
+use super::pace::{Ends, Mark, Pace, ahead, duration, each_time};
 use super::table::{Table, contains};
 
 /// When a test begins that says nothing of it.
@@ -62,7 +62,7 @@ impl Play {
         };
         let mut scenario = example.scenario.clone();
         let mut marks = times_of(&text, now);
-        each_time(&mut scenario, &ends, &mut |time| marks.push(duration(time)));
+        each_time(&mut scenario, &ends, &mut |time| marks.push(Mark::Timer(duration(time))));
         let pace = Pace::of(now, marks);
         each_time(&mut scenario, &ends, &mut |time| *time = written(pace.short(duration(time))));
         let mut play = Self {
@@ -215,16 +215,16 @@ fn child(answer: &Value, mark: &str, all: &[Example]) -> Play {
 }
 
 /// All times of a test that count from its beginning or from a request.
-fn times_of(test: &Value, now: Timestamp) -> Vec<Duration> {
+fn times_of(test: &Value, now: Timestamp) -> Vec<Mark> {
     let mut marks = Vec::new();
     for answer in list(&test["answers"]) {
         if answer["http"].is_null() {
-            marks.extend(answer.get("after").map(duration));
+            marks.extend(answer.get("after").map(duration).map(Mark::Outside));
         }
-        marks.extend(answer["callback"].get("after").map(duration));
+        marks.extend(answer["callback"].get("after").map(duration).map(Mark::Outside));
     }
     for call in list(&test["calls"]) {
-        marks.push(duration(&call["after"]));
+        marks.push(Mark::Outside(duration(&call["after"])));
         ahead(&call["body"], now, &mut marks);
     }
     ahead(&test["params"], now, &mut marks);

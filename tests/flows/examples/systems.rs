@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// What runs beside an engine; it ends with this value.
 pub struct Systems {
-    _connection: Arc<Connection>,
+    _connection: Connection,
     _tasks: JoinSet<()>,
 }
 
@@ -37,8 +37,7 @@ impl Systems {
             serve_http(engine, play);
         }
         let url = engine.env().amqp_url();
-        let connection = Connection::connect(url, ConnectionProperties::default()).await.unwrap();
-        let connection = Arc::new(connection);
+        let connection = connect(url).await;
         let client = Arc::new(engine.env().amqp().await.unwrap());
         let callbacks = format!("{}.callbacks", engine.env().prefix());
         let mut tasks = JoinSet::new();
@@ -46,10 +45,10 @@ impl Systems {
         for play in &plays {
             for actor in &play.actors {
                 let queue = format!("{}.actors.{}", engine.env().prefix(), marked(actor, &play.mark));
-                let (connection, callbacks) = (connection.clone(), callbacks.clone());
+                let (url, callbacks) = (url.to_owned(), callbacks.clone());
                 let (actor, play, client) = (actor.clone(), play.clone(), client.clone());
                 tasks.spawn(async move {
-                    let consumer = tasks_of(&connection, &queue).await;
+                    let (_connection, consumer) = tasks_of(&url, &queue).await;
                     decide(consumer, callbacks, actor, play, client).await;
                 });
             }
@@ -116,7 +115,7 @@ async fn declare(channel: &Channel, prefix: &str, plays: &[Arc<Play>]) -> Consum
             }
         }
     }
-    consume(channel, &queue).await
+    consume(channel, &queue).await.unwrap()
 }
 
 /// Takes what is published, and calls back.
@@ -179,19 +178,29 @@ async fn decide(
 }
 
 /// The queue of an actor, as soon as the engine has made it.
-async fn tasks_of(connection: &Connection, queue: &str) -> Consumer {
+async fn tasks_of(url: &str, queue: &str) -> (Connection, Consumer) {
     let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
     loop {
-        // A channel on which a queue is missed is closed.
-        let channel = connection.create_channel().await.unwrap();
-        match channel.queue_declare(queue.into(), passive, FieldTable::default()).await {
-            Ok(_) => return consume(&channel, queue).await,
-            Err(_) => tokio::time::sleep(LOOK).await,
+        // A channel on which a queue is missed is closed; a queue that is just being made may even
+        // cost the connection.
+        let connection = connect(url).await;
+        while let Ok(channel) = connection.create_channel().await {
+            let found = channel.queue_declare(queue.into(), passive, FieldTable::default()).await;
+            if found.is_ok()
+                && let Ok(consumer) = consume(&channel, queue).await
+            {
+                return (connection, consumer);
+            }
+            tokio::time::sleep(LOOK).await;
         }
     }
 }
 
-async fn consume(channel: &Channel, queue: &str) -> Consumer {
+async fn connect(url: &str) -> Connection {
+    Connection::connect(url, ConnectionProperties::default()).await.unwrap()
+}
+
+async fn consume(channel: &Channel, queue: &str) -> lapin::Result<Consumer> {
     let options = BasicConsumeOptions { no_ack: true, ..BasicConsumeOptions::default() };
-    channel.basic_consume(queue.into(), "".into(), options, FieldTable::default()).await.unwrap()
+    channel.basic_consume(queue.into(), "".into(), options, FieldTable::default()).await
 }

@@ -10,6 +10,7 @@ mod amqp;
 mod api;
 mod dsp;
 mod err;
+mod examples;
 mod installation;
 mod language;
 mod ord;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::installation::{Installation, asking, at, call};
 
 /// The way of an order: the states it entered, the first included.
-async fn path(engine: &Installation, id: &str) -> Vec<String> {
+pub async fn path(engine: &Installation, id: &str) -> Vec<String> {
     let transitions = engine.transitions(id).await.unwrap();
     let mut path: Vec<String> =
         transitions.first().map(|first| first["from"].as_str().unwrap().to_owned()).into_iter().collect();

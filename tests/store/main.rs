@@ -13,4 +13,5 @@ mod orders;
 mod plans;
 mod queues;
 mod requests;
+mod scenarios;
 mod stages;

@@ -13,8 +13,9 @@ use crate::stages::ReadyStage;
 use crate::{Client, Result, Tx, history};
 
 statements! {
-    // One writer at a time for each name: versions count without gaps.
-    LOCK_NAME = "SELECT pg_advisory_xact_lock(hashtextextended('scenario:' || $1, 0))";
+    // One writer at a time: versions count without gaps, and numbers are seen in their order. Whoever
+    // has read up to a number has read every version below it.
+    LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('scenarios', 0))";
     NEWEST = "SELECT no, version, digest FROM scenarios WHERE name = $1 ORDER BY version DESC LIMIT 1";
     INSERT = "
         INSERT INTO scenarios (name, version, source, digest) VALUES ($1, $2, $3, $4) RETURNING no";
@@ -89,7 +90,7 @@ pub enum Applied {
 /// The database fails.
 pub async fn apply(tx: &Tx<'_>, name: &str, source: &str) -> Result<Applied> {
     let digest: Vec<u8> = Sha256::digest(source.as_bytes()).to_vec();
-    tx.query(LOCK_NAME, &[&name]).await?;
+    tx.query(LOCK, &[]).await?;
     let newest = tx.query_opt(NEWEST, &[&name]).await?;
     let version: i32 = newest.as_ref().map_or(0, |row| row.get(1));
     if newest.is_some_and(|row| row.get::<_, Vec<u8>>(2) == digest) {

@@ -75,13 +75,15 @@ pub struct CallBack {
     pub times: u32,
     /// The `step-status` header, if any.
     pub step_status: Option<String>,
+    /// The address, where a system knows it from a place of its own.
+    pub to: Option<String>,
 }
 
 impl CallBack {
     /// One callback at once.
     #[must_use]
     pub const fn with(body: Value) -> Self {
-        Self { delay: Duration::ZERO, body, times: 1, step_status: None }
+        Self { delay: Duration::ZERO, body, times: 1, step_status: None, to: None }
     }
 
     /// The same, later.
@@ -98,11 +100,12 @@ impl CallBack {
         self
     }
 
-    /// Where the caller wants it: the header, else `callbackUrl` in the body.
+    /// Where the caller wants it: what the system knows, else the header, else `callbackUrl` in the body.
     #[must_use]
     pub fn address(&self, call: &Call) -> Option<String> {
         let in_body = || call.body.get("callbackUrl")?.as_str().map(str::to_owned);
-        call.headers.get(CALLBACK_HEADER).cloned().or_else(in_body)
+        let in_header = || call.headers.get(CALLBACK_HEADER).cloned();
+        self.to.clone().or_else(in_header).or_else(in_body)
     }
 }
 

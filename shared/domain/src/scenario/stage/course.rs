@@ -143,11 +143,10 @@ impl Stage {
 
     /// Moves the order to another state.
     pub(super) fn go(&mut self, event: Cow<'static, str>, to: StateId, now: Timestamp) {
-        let from = self.scenario.state(self.state);
+        let scenario = self.scenario.clone();
+        let from = scenario.state(self.state);
         if event != Event::Retry.as_str() && self.cursor.async_state.as_ref() == Some(&from.name) {
-            self.cursor.async_cycle = None;
-            self.cursor.async_state = None;
-            self.cursor.answered.clear();
+            self.forget_async_cycle();
         }
         // The repeat of an operation passes states that had gone well before.
         if Some((self.cursor.visit + 1, 0)) > self.cursor.failed_at {
@@ -178,5 +177,13 @@ impl Stage {
         };
         let scenario_status = if target { ScenarioStatus::Target } else { ScenarioStatus::Failed };
         self.end.over(Then::End { status, scenario_status, error });
+    }
+
+    /// The asynchronous cycle is over, and what it kept for its repeats.
+    pub(super) fn forget_async_cycle(&mut self) {
+        self.cursor.async_cycle = None;
+        self.cursor.async_since = None;
+        self.cursor.async_state = None;
+        self.cursor.answered.clear();
     }
 }

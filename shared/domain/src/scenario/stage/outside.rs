@@ -47,9 +47,7 @@ impl Stage {
             self.cursor.rest = None;
             self.cursor.from_entry_point = false;
             self.cursor.requests.clear();
-            self.cursor.answered.clear();
-            self.cursor.async_cycle = None;
-            self.cursor.async_state = None;
+            self.forget_async_cycle();
             // The one before it has come no further than here.
             self.answer_moved_to_here();
             self.end.take_said_answer();

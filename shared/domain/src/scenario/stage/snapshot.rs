@@ -171,6 +171,9 @@ pub struct Snapshot {
     /// The retry cycle of an asynchronous failure that goes on, over the states that it repeats.
     #[serde(with = "cycle", skip_serializing_if = "Option::is_none")]
     pub async_cycle: Option<Cycle>,
+    /// Since when it has been failing so, over all cycles that followed one another.
+    #[serde(skip_serializing_if = "is_default")]
+    pub async_since: Option<Timestamp>,
     /// The waiting or polling state of that cycle.
     #[serde(skip_serializing_if = "is_default")]
     pub async_state: Option<String>,

@@ -86,6 +86,7 @@ impl Stage {
         let here = self.scenario.state(self.state).name.clone();
         let same = self.cursor.async_state.as_ref() == Some(&here);
         let before = self.cursor.async_cycle.clone().filter(|_| same);
+        let since = self.cursor.async_since.filter(|_| same).unwrap_or(now);
         let mut longest: Option<(Timestamp, Cycle, OrderError)> = None;
         for error in failures {
             let class = error.class.as_deref().map(ErrorClass::from);
@@ -93,8 +94,7 @@ impl Stage {
                 scenario: &self.scenario.name,
                 class: class.as_ref(),
                 retry_after: None,
-                sequential_since: (self.facts.mode == Mode::Sequential)
-                    .then(|| before.as_ref().map_or(now, |cycle| cycle.started_at)),
+                sequential_since: (self.facts.mode == Mode::Sequential).then_some(since),
                 max_acquisition: self.settings.max_acquisition_duration,
                 due_at: Some(self.due_at),
                 started_at: Some(self.started_at),
@@ -117,6 +117,7 @@ impl Stage {
         );
         self.end.log(now, told);
         self.cursor.async_cycle = Some(cycle);
+        self.cursor.async_since = Some(since);
         self.cursor.async_state = Some(here);
         self.cursor.from_entry_point = true;
         self.end.over(Then::Retry { at, error });

@@ -173,6 +173,18 @@ fn err_12_synchronous_retries_inside_count_for_themselves_and_the_cycle_goes_on(
 }
 
 #[test]
+fn ord_12_a_sequential_order_is_not_held_longer_by_classes_that_take_turns() {
+    let round = |answer: &'static str| ["200", "published", answer];
+    let answers = [BAD, "timeout", BAD, "timeout"].into_iter().flat_map(round);
+    let answers: Vec<&str> = answers.collect();
+    // 30 seconds, a time-out of 5 minutes, 1 minute, 30 seconds, 5 minutes: more than 10 minutes.
+    let play = with_rules(&asking("", "")).forgetting().sequential();
+    let played =
+        play.set(|settings| settings.max_acquisition_duration = Duration::from_secs(600)).go(&answers);
+    assert_eq!((played.delays(), played.class().as_str()), (vec![30, 60, 30], "async.timeout"));
+}
+
+#[test]
 fn err_13_all_failed_requests_need_a_policy_and_the_longest_wait_counts() {
     let both =
         r#"callback {"r": {"body": 1, "stepStatus": "slow"}, "q": {"body": "no", "stepStatus": "k2"}}"#;

@@ -82,12 +82,10 @@ fn scn_15_what_was_saved_from_an_echo_is_not_told_by_a_later_stage_either() {
 
 #[test]
 fn scn_15_a_call_that_finds_the_order_in_a_retry_is_not_told_its_secret() {
-    let text = format!(
-        "  a: {{actions: [{{http: {{url: 'http://h/a', auth: {{bearer: '${{secret.key}}'}}}}}}], on: {{success: done, fail: failed}}}}
-  done: {{kind: terminal}}
-  failed: {{kind: terminal, outcome: fail}}
-calls: {{ask: {{actions: [{{parallel: [{{http: {{name: x, url: 'http://h/${{secret.key}}'}}}}]}}], answer: '${{responses.x.body}}'}}}}\n"
-    );
+    let text = "  a: {actions: [{http: {url: 'http://h/a', auth: {bearer: '${secret.key}'}}}], on: {success: done, fail: failed}}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+calls: {ask: {actions: [{parallel: [{http: {name: x, url: 'http://h/${secret.key}'}}]}], answer: '${responses.x.body}'}}\n";
     let echo = json!({"you said": SECRET}).to_string();
     let answers = [format!("503 {echo}"), "call ask".into(), format!("200 {echo}"), "200".into()];
     let answers: Vec<&str> = answers.iter().map(String::as_str).collect();

@@ -1,0 +1,152 @@
+//! What goes out of bounds, of a scenario or of a called system, ends as an error of its order, and
+//! harms no other: afterwards every process is ready, and the next order runs.
+
+use std::time::{Duration, Instant};
+
+use pagurus_harness::client::Answer;
+use pagurus_harness::nodes::Role;
+use pagurus_harness::world::program::Program;
+use serde_json::{Value, json};
+
+use crate::err::policy;
+use crate::installation::{Installation, call, with_actions};
+
+/// Every process is ready, and an order that does nothing special ends well.
+async fn assert_healthy(engine: &Installation, canary: &str) {
+    for node in &engine.nodes {
+        let answer = reqwest::get(format!("{}/readyz", node.url())).await.unwrap();
+        let (status, told) = (answer.status().as_u16(), answer.text().await.unwrap());
+        assert_eq!(status, 200, "{} after {canary}: {told}", node.spec.role);
+    }
+    engine.actions("canary", &call("/canary")).await;
+    engine.run(json!({"id": canary, "scenario": "canary"}), "success").await;
+}
+
+/// Class and message with which an order failed.
+fn failure(order: &Value) -> (&str, &str) {
+    (
+        order["error"]["class"].as_str().unwrap_or_default(),
+        order["error"]["message"].as_str().unwrap_or_default(),
+    )
+}
+
+#[tokio::test]
+async fn scn_5_a_script_that_runs_over_ends_its_order_and_nothing_else() {
+    let engine = Installation::start("robust_script").await;
+    let scripts = [
+        ("endless", "loop {}"),
+        ("deep", "fn f(n) { f(n + 1) } f(0)"),
+        ("wide", "let x = \"x\"; loop { x += x; }"),
+        ("list", "let x = []; loop { x.push(1); }"),
+    ];
+    for (name, code) in scripts {
+        engine.actions(name, &format!("- script: '{code}'")).await;
+    }
+    // Many at once: they may share the worker's threads, and must not keep them.
+    let begun = Instant::now();
+    for round in 0..8 {
+        for (name, _) in scripts {
+            engine.accepted(json!({"id": format!("{name}-{round}"), "scenario": name})).await;
+        }
+    }
+    assert_healthy(&engine, "while-they-run").await;
+    for round in 0..8 {
+        for (name, _) in scripts {
+            let order = engine.reach(&format!("{name}-{round}"), "fail").await;
+            assert_eq!(failure(&order).0, "script.limit", "{order}");
+        }
+    }
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    assert_healthy(&engine, "afterwards").await;
+}
+
+#[tokio::test]
+async fn err_3_an_answer_without_measure_is_not_taken_in() {
+    let engine = Installation::start("robust_answer").await;
+    engine
+        .world()
+        .program(Program::at("/huge").then_answer(200, Value::String("x".repeat(10 * 1024 * 1024))));
+    engine
+        .world()
+        .program(Program::at("/huge-error").then_answer(404, Value::String("y".repeat(10 * 1024 * 1024))));
+    for path in ["/huge", "/huge-error"] {
+        engine.actions(&path[1..], &call(path)).await;
+        let order = engine.run(json!({"id": &path[1..], "scenario": &path[1..]}), "fail").await;
+        let (_, message) = failure(&order);
+        assert!(message.contains("BodyError") && message.len() < 1000, "{order}");
+    }
+    assert_healthy(&engine, "canary").await;
+}
+
+#[tokio::test]
+async fn scn_5_what_is_saved_has_a_bound() {
+    let engine = Installation::start("robust_vars").await;
+    engine.world().program(Program::at("/large").then_answer(200, json!({"text": "x".repeat(300 * 1024)})));
+    let save = "- http: {url: \"${config.demo}/large\", timeout: 5s, save: {all: \"${response.body}\"}}";
+    engine.actions("keeps-all", save).await;
+    let order = engine.run(json!({"id": "a", "scenario": "keeps-all"}), "fail").await;
+    assert_eq!(failure(&order).0, "scenario.vars", "{order}");
+    assert_healthy(&engine, "canary").await;
+}
+
+#[tokio::test]
+async fn err_3_a_system_that_hangs_holds_up_its_own_orders_only() {
+    let rules =
+        policy("{initial_interval: 200ms, multiplier: 1, max_interval: 200ms, jitter: 0, max_attempts: 1}")
+            .replace("{name_keyword: ConnectError}", "{name_keyword: ReadTimeout}");
+    let engine = Installation::with("robust_hang", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &rules)]).await;
+    engine.world().program(Program::at("/hang").hang(1000));
+    engine.actions("hangs", r#"- http: {url: "${config.demo}/hang", timeout: 700ms}"#).await;
+    for n in 0..30 {
+        engine.accepted(json!({"id": format!("h-{n}"), "scenario": "hangs"})).await;
+    }
+    engine.calls("/hang", 30).await;
+    let begun = Instant::now();
+    assert_healthy(&engine, "meanwhile").await;
+    assert!(begun.elapsed() < Duration::from_secs(5), "others do not wait for it: {:?}", begun.elapsed());
+    for n in 0..30 {
+        let order = engine.reach(&format!("h-{n}"), "fail").await;
+        assert_eq!(failure(&order).0, "all.connection", "{order}");
+    }
+    assert_eq!(engine.world().calls("/hang").len(), 60, "each was repeated once");
+    assert_healthy(&engine, "afterwards").await;
+}
+
+/// Puts a scenario as it is; `scenario` of the harness insists on success.
+async fn put(engine: &Installation, name: &str, text: String) -> Answer {
+    let url = format!("{}/v1/scenarios/{name}", engine.base());
+    let request = reqwest::Client::new().put(url).header("content-type", "application/yaml").body(text);
+    let answer = request.send().await.unwrap();
+    let status = answer.status().as_u16();
+    Answer { status, body: answer.json().await.unwrap_or_default() }
+}
+
+#[tokio::test]
+async fn scn_1_a_file_that_was_made_to_do_harm_is_refused_in_no_time() {
+    let engine = Installation::start("robust_yaml").await;
+    let mut laughs = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for level in 1..12 {
+        let ten = vec![format!("*a{}", level - 1); 10].join(", ");
+        laughs.push_str(&format!("a{level}: &a{level} [{ten}]\n"));
+    }
+    let states: String = (0..20_000).map(|n| format!("  s{n}: {{on: {{success: s{}}}}}\n", n + 1)).collect();
+    let bombs = [
+        ("aliases", format!("scenario: b\ninitialState: a\n{laughs}states: {{done: {{kind: terminal}}}}\n")),
+        ("depth", format!("scenario: b\nparams: {}", "[".repeat(200_000))),
+        ("closed depth", format!("scenario: b\nparams: {}{}", "{a: ".repeat(50_000), "}".repeat(50_000))),
+        ("states", format!("scenario: b\ninitialState: s0\nstates:\n{states}")),
+        ("pattern", "scenario: b\nparams: {type: string, pattern: '(((((a{1,900}){1,900}){1,900}){1,900}){1,900})'}\ninitialState: done\nstates: {done: {kind: terminal}}\n".into()),
+        ("template", format!("scenario: b\n{}", with_actions(&format!("- log: \"{}\"", "${".repeat(20_000))))),
+        ("script", format!("scenario: b\n{}", with_actions(&format!("- script: 'let x = {}1{}'", "(".repeat(20_000), ")".repeat(20_000))))),
+        ("not text", "\u{0}\u{1}\u{2}".repeat(1000)),
+    ];
+    for (what, text) in bombs {
+        let begun = Instant::now();
+        let answer = put(&engine, "b", text).await;
+        assert!((400..500).contains(&answer.status), "{what}: {answer:?}");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{what} took {:?}", begun.elapsed());
+        assert!(answer.body.to_string().len() < 1024 * 1024, "{what} is answered at length");
+    }
+    assert_healthy(&engine, "canary").await;
+    assert!(engine.nodes.iter().any(|node| node.spec.role == Role::Intake));
+}

@@ -300,7 +300,7 @@ fn distinct(calls: &[Made]) -> Vec<Made> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, max_shrink_iters: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, max_shrink_iters: 60, ..ProptestConfig::default() })]
 
     #[test]
     fn scn_1_the_whole_language_takes_the_way_of_the_naive_walk(

@@ -18,6 +18,9 @@ mod polling;
 mod property;
 mod secrets;
 mod tasks;
+mod wide;
+mod wide_property;
+mod wide_walk;
 
 use std::collections::{BTreeMap, VecDeque};
 

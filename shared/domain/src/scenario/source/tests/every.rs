@@ -1,6 +1,8 @@
 //! SCN-1: every rule has a bad example. The table holds those that no other test of the rules is
 //! about; the last test reads the sources, so that no rule comes without an example.
 
+#![allow(clippy::disallowed_methods, reason = "reads the sources that it is a test of")]
+
 use std::path::{Path, PathBuf};
 
 use super::{check_actions, check_table, faults};

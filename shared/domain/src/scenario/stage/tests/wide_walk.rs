@@ -1,0 +1,288 @@
+//! The naive walk through the small language of [`super::wide`]: one loop without snapshots, cursors
+//! or needs. Shares nothing with the interpreter but its words.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::model::MAX_MOVES;
+use super::wide::{Act, CALLS, Came, Kind, MAX_RESTS, Made, Seen, Wide, World, place};
+
+/// The play is left: too many rests, or too many moves without one.
+struct Left(&'static str);
+
+/// A failure that is counted: its class, and how often it was repeated.
+#[derive(Default)]
+struct Cycle(Option<(&'static str, u32)>);
+
+impl Cycle {
+    /// Whether a failure of a class is repeated once more.
+    fn repeats(&mut self, class: &'static str, allowed: u32) -> bool {
+        let made = self.0.filter(|(before, _)| *before == class).map_or(0, |(_, made)| made);
+        self.0 = Some((class, made + 1));
+        made < allowed
+    }
+}
+
+/// The naive walk.
+pub struct Walk<'a> {
+    states: &'a [Wide],
+    world: &'a World,
+    seen: Seen,
+    visit: u32,
+    rests: usize,
+    moves: u32,
+    tries: BTreeMap<(u32, usize), usize>,
+    /// Requests without an answer: state, number, visit.
+    open: Vec<(usize, usize, u32)>,
+    answered: BTreeSet<(usize, usize)>,
+    entry: usize,
+    /// State and cycle of asynchronous failures.
+    later: Option<(String, &'static str, u32)>,
+    called: usize,
+}
+
+impl<'a> Walk<'a> {
+    pub fn of(states: &'a [Wide], world: &'a World) -> Seen {
+        let mut walk = Walk {
+            states,
+            world,
+            seen: Seen::default(),
+            visit: 1,
+            rests: 0,
+            moves: 0,
+            tries: BTreeMap::new(),
+            open: Vec::new(),
+            answered: BTreeSet::new(),
+            entry: 0,
+            later: None,
+            called: 0,
+        };
+        let end = walk.walk().unwrap_or_else(|left| left.0.into());
+        Seen { end, ..walk.seen }
+    }
+
+    fn walk(&mut self) -> Result<String, Left> {
+        let mut at = 0;
+        while let Some(state) = self.states.get(at) {
+            if state.entry {
+                self.entry = at;
+            }
+            at = match &state.kind {
+                Kind::Plain(acts) => {
+                    let event = if self.acts(acts)? { "success" } else { "fail" };
+                    self.leave(
+                        &format!("s{at}"),
+                        event,
+                        if event == "success" { at + 1 } else { state.fail },
+                    )?
+                }
+                Kind::Ask { requests, only } => self.ask(at, *requests, *only)?,
+                Kind::Poll => self.poll(at)?,
+            };
+        }
+        Ok(place(self.states, at))
+    }
+
+    /// Whether all went through.
+    fn acts(&mut self, acts: &[Act]) -> Result<bool, Left> {
+        let mut earlier = None;
+        for (slot, act) in acts.iter().enumerate() {
+            let parts: &[usize] = match act {
+                Act::Http | Act::Choose { first: true } => &[0],
+                Act::Choose { first: false } => &[1],
+                Act::Parallel => &[0, 1],
+            };
+            let slots: Vec<usize> = parts.iter().map(|part| slot * 10 + part).collect();
+            if !self.all(&slots, earlier)? {
+                return Ok(false);
+            }
+            earlier = slots.last().map(|slot| self.world.number(self.visit, *slot, 0, false));
+        }
+        Ok(true)
+    }
+
+    /// Makes these requests at once until none fails, or one fails for good.
+    fn all(&mut self, slots: &[usize], body: Option<i64>) -> Result<bool, Left> {
+        let mut left = slots.to_vec();
+        let mut cycle = Cycle::default();
+        loop {
+            let outcomes: Vec<u16> = left.iter().map(|slot| self.call(*slot, body).0).collect();
+            let failed: Vec<u16> = outcomes.iter().copied().filter(|status| *status != 200).collect();
+            if failed.is_empty() {
+                return Ok(true);
+            }
+            let before = cycle.0;
+            let mut longest: Option<(u32, Cycle)> = None;
+            for status in failed {
+                let mut of_this = Cycle(before);
+                let (class, allowed) = match status {
+                    503 => ("busy", 3),
+                    0 => ("down", 2),
+                    _ => return Ok(false),
+                };
+                if !of_this.repeats(class, allowed) {
+                    return Ok(false);
+                }
+                let delay = if class == "busy" { 10 << (of_this.0.unwrap().1 - 1) } else { 8 };
+                if longest.as_ref().is_none_or(|(other, _)| delay > *other) {
+                    longest = Some((delay, of_this));
+                }
+            }
+            cycle = longest.unwrap().1;
+            let mut good = outcomes.iter().map(|status| *status == 200);
+            left.retain(|_| !good.next().unwrap());
+            self.rest()?;
+        }
+    }
+
+    fn call(&mut self, slot: usize, body: Option<i64>) -> (u16, usize) {
+        let tries = self.tries.entry((self.visit, slot)).or_default();
+        *tries += 1;
+        self.seen.calls.push(Made { visit: self.visit, slot, body });
+        (self.world.status(self.visit, slot, *tries), *tries)
+    }
+
+    fn ask(&mut self, at: usize, requests: usize, only: bool) -> Result<usize, Left> {
+        let state = &self.states[at];
+        for k in 0..requests {
+            if self.answered.contains(&(at, k)) {
+                continue;
+            }
+            if !self.all(&[k], None)? {
+                self.open.retain(|(of, number, _)| (*of, *number) != (at, k));
+                return self.leave(&format!("s{at}"), "fail", state.fail);
+            }
+            self.open.push((at, k, self.visit));
+        }
+        self.moved(&format!("s{at}"), "wait", &format!("r{at}"))?;
+        self.rest()?;
+        let open = std::mem::take(&mut self.open);
+        let all_in = open.iter().all(|(_, k, visit)| self.world.came(*visit, *k) != Came::Nothing);
+        // A request of the same name that was made later is the one whose answer is known.
+        let known = |of: usize, k: usize| {
+            let visit =
+                open.iter().filter(|other| (other.0, other.1) == (of, k)).map(|other| other.2).max().unwrap();
+            self.world.came(visit, k)
+        };
+        let failed: Vec<(usize, usize, Came)> = open
+            .iter()
+            .map(|(of, k, _)| (*of, *k, known(*of, *k)))
+            .filter(|(_, _, came)| match came {
+                Came::Good => false,
+                Came::Nothing => !all_in,
+                _ => true,
+            })
+            .collect();
+        let here = format!("r{at}");
+        let classes: Vec<(&'static str, u32)> = failed
+            .iter()
+            .map(|(_, _, came)| match came {
+                Came::Refused => ("refused", 30),
+                Came::Odd => ("odd", 0),
+                _ => ("late", 60),
+            })
+            .collect();
+        if !failed.is_empty() && self.repeats_later(&here, &classes) {
+            let good = open
+                .iter()
+                .map(|(of, k, _)| (*of, *k))
+                .filter(|(of, k)| !failed.iter().any(|bad| (bad.0, bad.1) == (*of, *k)));
+            if only {
+                self.answered.extend(good);
+            }
+            return self.again(&here);
+        }
+        match (failed.is_empty(), all_in) {
+            (true, true) => self.leave(&here, "callback", at + 1),
+            (false, true) => self.leave(&here, "fail", state.fail),
+            (_, false) => self.leave(&here, "timeout", state.late),
+        }
+    }
+
+    fn poll(&mut self, at: usize) -> Result<usize, Left> {
+        let state = &self.states[at];
+        let here = format!("s{at}");
+        for attempt in 1.. {
+            if !self.all(&[0], None)? {
+                return self.leave(&here, "fail", state.fail);
+            }
+            let tries = self.tries[&(self.visit, 0)];
+            match self.world.number(self.visit, 0, tries, true) {
+                1 => break,
+                2 => return self.leave(&here, "fail", state.fail),
+                // At once, after one and two hours, and at the end.
+                _ if attempt < 4 => self.rest()?,
+                _ if self.repeats_later(&here, &[("late", 60)]) => return self.again(&here),
+                _ => return self.leave(&here, "timeout", state.late),
+            }
+        }
+        self.leave(&here, "success", at + 1)
+    }
+
+    fn repeats_later(&mut self, here: &str, failed: &[(&'static str, u32)]) -> bool {
+        let before =
+            self.later.as_ref().filter(|(state, ..)| state == here).map(|(_, class, made)| (*class, *made));
+        let mut longest: Option<(u32, Cycle)> = None;
+        for (class, delay) in failed {
+            let mut cycle = Cycle(before);
+            if *delay == 0 || !cycle.repeats(class, 2) {
+                return false;
+            }
+            if longest.as_ref().is_none_or(|(other, _)| delay > other) {
+                longest = Some((*delay, cycle));
+            }
+        }
+        let (class, made) = longest.unwrap().1.0.unwrap();
+        self.later = Some((here.into(), class, made));
+        true
+    }
+
+    fn again(&mut self, here: &str) -> Result<usize, Left> {
+        self.rest()?;
+        self.moved(here, "retry", &format!("s{}", self.entry))?;
+        Ok(self.entry)
+    }
+
+    fn leave(&mut self, here: &str, event: &str, to: usize) -> Result<usize, Left> {
+        if self.later.as_ref().is_some_and(|(state, ..)| state == here) {
+            self.later = None;
+            self.answered.clear();
+        }
+        self.moved(here, event, &place(self.states, to))?;
+        Ok(to)
+    }
+
+    fn moved(&mut self, from: &str, event: &str, to: &str) -> Result<(), Left> {
+        self.seen.path.push(format!("{from} {event} {to}"));
+        self.moves += 1;
+        self.visit += 1;
+        if self.moves > MAX_MOVES { Err(Left("loop")) } else { Ok(()) }
+    }
+
+    /// The order rests, and is called meanwhile.
+    fn rest(&mut self) -> Result<(), Left> {
+        self.rests += 1;
+        self.moves = 0;
+        if self.rests >= MAX_RESTS {
+            return Err(Left("open"));
+        }
+        for _ in 0..self.world.calls(self.rests) {
+            let slot = CALLS + self.called;
+            self.called += 1;
+            let mut cycle = Cycle::default();
+            let answer = loop {
+                let (status, _) = self.call(slot, None);
+                let repeats = match status {
+                    200 => break Some(self.world.number(self.visit, slot, 0, false)),
+                    503 => cycle.repeats("busy", 3),
+                    0 => cycle.repeats("down", 2),
+                    _ => false,
+                };
+                if !repeats {
+                    break None;
+                }
+            };
+            self.seen.answers.push(answer);
+        }
+        Ok(())
+    }
+}

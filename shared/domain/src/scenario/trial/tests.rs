@@ -308,7 +308,7 @@ states:
   stopped: {kind: terminal}
   failed: {kind: terminal, outcome: fail}
 calls:
-  score: {answer: {score: "${vars.score}", asked: "${call.body.by}"}}
+  score: {answer: {score: "${vars.score}", asked: "${event.body.by}"}}
 "#;
 
 const TEAM_TESTS: &str = r#"

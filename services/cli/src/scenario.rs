@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use pagurus_domain::document::{self, Fault, Limits};
+use pagurus_domain::scenario::Bounds;
 use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::source::{explain_faults, read};
 use pagurus_domain::scenario::value::percent_encode;
-use pagurus_domain::scenario::{Bounds, Scenario};
 use pagurus_runtime::{Arguments, load_settings};
 use pagurus_wire::problem::{Problem, Type};
 use reqwest::Method;
@@ -30,7 +30,7 @@ use crate::screen::{Paint, Screen, harmless, time};
 /// What can be done with scenarios.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Find everything that is wrong with scenarios, without a server
+    /// Find everything that is wrong with scenarios and their tests, without a server
     Check {
         /// YAML or JSON; `-` is standard input
         #[arg(required = true, value_name = "FILE")]
@@ -159,7 +159,7 @@ pub(crate) fn check(files: &[PathBuf], config: Option<&Path>, screen: &Screen) -
     let mut good = true;
     for path in files {
         let (name, text) = (input::name_of(path), input::text_of(path)?);
-        let read = read(&text, &scripting, &bounds);
+        let read = read_file(path, &text, &scripting, &bounds);
         good &= read.is_ok();
         if screen.json {
             reports.push(report_value(&name, &read));
@@ -173,12 +173,29 @@ pub(crate) fn check(files: &[PathBuf], config: Option<&Path>, screen: &Screen) -
     if good { Ok(()) } else { Err(Failure::Told(FAILED)) }
 }
 
-fn report(file: &str, text: &str, read: &Result<Scenario, Vec<Fault>>, screen: &Screen) -> String {
+/// What stands in a file without faults.
+enum Content {
+    /// A scenario.
+    Scenario { name: String, states: usize },
+    /// So many tests of one; a shell hands both over for `scenarios/*.yaml`.
+    Tests(usize),
+}
+
+fn read_file(path: &Path, text: &str, scripting: &Scripting, bounds: &Bounds) -> Result<Content, Vec<Fault>> {
+    if trial::holds_tests(path) {
+        return pagurus_domain::scenario::trial::read(text).map(|file| Content::Tests(file.trials.len()));
+    }
+    let scenario = read(text, scripting, bounds)?;
+    Ok(Content::Scenario { states: scenario.states.len(), name: scenario.name })
+}
+
+fn report(file: &str, text: &str, read: &Result<Content, Vec<Fault>>, screen: &Screen) -> String {
+    let fine = |told: String| format!("{} {}", screen.paint(Paint::Good, "ok"), harmless(&told));
     match read {
-        Ok(scenario) => {
-            let told = format!("{file}: scenario `{}`, states: {}", scenario.name, scenario.states.len());
-            format!("{} {}", screen.paint(Paint::Good, "ok"), harmless(&told))
+        Ok(Content::Scenario { name, states }) => {
+            fine(format!("{file}: scenario `{name}`, states: {states}"))
         }
+        Ok(Content::Tests(count)) => fine(format!("{file}: tests: {count}")),
         Err(faults) => {
             let count = screen.paint(Paint::Bad, &format!("faults: {}", faults.len()));
             format!("{}\n{}: {count}", explain_faults(text, file, faults), harmless(file))
@@ -186,11 +203,12 @@ fn report(file: &str, text: &str, read: &Result<Scenario, Vec<Fault>>, screen: &
     }
 }
 
-fn report_value(file: &str, read: &Result<Scenario, Vec<Fault>>) -> Value {
+fn report_value(file: &str, read: &Result<Content, Vec<Fault>>) -> Value {
     match read {
-        Ok(scenario) => {
-            json!({"file": file, "scenario": scenario.name, "states": scenario.states.len(), "faults": []})
+        Ok(Content::Scenario { name, states }) => {
+            json!({"file": file, "scenario": name, "states": states, "faults": []})
         }
+        Ok(Content::Tests(count)) => json!({"file": file, "tests": count, "faults": []}),
         Err(faults) => json!({"file": file, "faults": Problem::of_faults(Type::Invalid, faults).errors}),
     }
 }
@@ -345,9 +363,22 @@ mod tests {
 
     const GOOD: &str = "scenario: s\nkind: workflow\ninitialState: done\ntargetStates: [done]\nstates: {done: {kind: terminal}}\n";
 
-    fn checked(text: &str) -> Result<Scenario, Vec<Fault>> {
+    fn checked_as(file: &str, text: &str) -> Result<Content, Vec<Fault>> {
         let bounds = Bounds::default();
-        read(text, &Scripting::new(bounds.script.clone()), &bounds)
+        read_file(Path::new(file), text, &Scripting::new(bounds.script.clone()), &bounds)
+    }
+
+    fn checked(text: &str) -> Result<Content, Vec<Fault>> {
+        checked_as("s.yaml", text)
+    }
+
+    #[test]
+    fn scn_13_tests_of_a_scenario_are_checked_as_tests() {
+        let shown =
+            |text: &str| report("s.test.yaml", text, &checked_as("s.test.yaml", text), &Screen::plain());
+        assert_eq!(shown("tests: [{test: a, expect: {status: success}}]"), "ok s.test.yaml: tests: 1");
+        let refused = shown("tests: [{test: a, expect: {status: fine}}]");
+        assert!(refused.contains("--> s.test.yaml:1:") && refused.contains("faults: 1"), "{refused}");
     }
 
     #[test]

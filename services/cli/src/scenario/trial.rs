@@ -51,6 +51,12 @@ pub(super) fn run(paths: &[PathBuf], story: bool, bounds: &Bounds, screen: &Scre
     if reports.iter().all(good) { Ok(()) } else { Err(Failure::Told(FAILED)) }
 }
 
+/// Whether a file holds tests, by its name.
+pub(super) fn holds_tests(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
 /// A file is taken as it is; of a folder, all files of tests in it and below, by name.
 fn find(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
     if !path.is_dir() {
@@ -64,9 +70,8 @@ fn find(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
     }
     inside.sort();
     for path in inside {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let is_folder = path.is_dir() && !path.is_symlink();
-        if is_folder || ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+        if is_folder || holds_tests(&path) {
             find(&path, found)?;
         }
     }

@@ -89,7 +89,7 @@ calls: {ask: {actions: [{parallel: [{http: {name: x, url: 'http://h/${secret.key
     let echo = json!({"you said": SECRET}).to_string();
     let answers = [format!("503 {echo}"), "call ask".into(), format!("200 {echo}"), "200".into()];
     let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
-    let played = Play::of(&text).secret("key", SECRET).go(&answers);
+    let played = Play::of(text).secret("key", SECRET).go(&answers);
     assert_eq!(played.told(), [json!({"you said": "***"})]);
     assert_kept(&played);
 }

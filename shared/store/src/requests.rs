@@ -78,16 +78,18 @@ statements! {
         INSERT INTO callbacks (request_id, named, order_no, verdict, step_status, headers, body)
         SELECT * FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bytea[])";
     // The last answer to the last request of each name: an answer to an earlier one would look
-    // like one to the present. OFFSET 0 keeps the steps apart: order, its requests, their answers,
-    // each by its key. Joined freely, the plan made for empty tables reads every callback there is.
+    // like one to the present. What a stage registered that died before its end is not counted, or
+    // its repeat would judge the wait that it begins with by requests that came after it.
+    // OFFSET 0 keeps the steps apart: order, its requests, their answers, each by its key. Joined
+    // freely, the plan made for empty tables reads every callback there is.
     RESULTS = "
         SELECT t.no, r.name, c.body, c.headers, c.step_status, c.received_at
           FROM unnest($1::bigint[]) AS t (no)
-         CROSS JOIN LATERAL (SELECT life FROM orders WHERE no = t.no OFFSET 0) AS o
+         CROSS JOIN LATERAL (SELECT life, visited FROM orders WHERE no = t.no OFFSET 0) AS o
          CROSS JOIN LATERAL (
                SELECT id, name,
                       rank() OVER (PARTITION BY name ORDER BY visit DESC, action DESC) AS age
-                 FROM requests WHERE order_no = t.no AND life = o.life OFFSET 0) AS r
+                 FROM requests WHERE order_no = t.no AND life = o.life AND visit <= o.visited OFFSET 0) AS r
          CROSS JOIN LATERAL (
                SELECT no, body, headers, step_status, received_at FROM callbacks
                 WHERE request_id = r.id AND verdict = 'accepted' OFFSET 0) AS c

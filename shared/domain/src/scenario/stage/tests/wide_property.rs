@@ -71,6 +71,7 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
+    #[allow(clippy::too_many_lines, reason = "one loop, an arm for each way a stage can end")]
     fn run(mut self) -> (Seen, Keys) {
         let (mut snapshot, mut wake) = (Snapshot::default(), Wake::Start);
         let (mut due, mut now): (Timestamp, Timestamp) = (START.parse().unwrap(), START.parse().unwrap());

@@ -180,6 +180,24 @@ states:
     assert!(order["error"]["message"].is_string(), "{order}");
 }
 
+#[tokio::test]
+async fn scn_1_two_parents_that_name_the_same_child_do_not_share_it() {
+    let engine = Installation::start("scn_child_id").await;
+    engine.actions("child", &call("/child")).await;
+    engine.actions("parent", "- order: {id: the-only-one, scenario: child, wait: true}").await;
+    let both = json!([{"id": "p", "scenario": "parent"}, {"id": "q", "scenario": "parent"}]);
+    engine.post("/v1/orders/batch", &both).await.unwrap();
+    let ends = tokio::join!(
+        engine.get("/v1/orders/p/wait?timeout=10s"),
+        engine.get("/v1/orders/q/wait?timeout=10s")
+    );
+    let mut statuses =
+        [ends.0.unwrap().body["status"].to_string(), ends.1.unwrap().body["status"].to_string()];
+    statuses.sort();
+    assert_eq!(statuses, ["\"fail\"", "\"success\""], "one of them is told that the id is taken");
+    assert_eq!(engine.world().calls("/child").len(), 1);
+}
+
 const CALLED: &str = r#"initialState: rest
 calls:
   where:

@@ -3,7 +3,9 @@
 //! The end of a child comes back as a callback of its parent: the notification of the child is
 //! addressed to the request that the parent registered.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::id::{OrderNo, RequestId};
@@ -15,11 +17,10 @@ use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Batcher, Host, news};
+use pagurus_store::Error;
 use pagurus_store::children::{self, NewChild};
 use pagurus_store::orders::Registered;
 use pagurus_store::stages::Claimed;
-use pagurus_store::{Error, Store};
-use std::time::Duration;
 
 /// How children are gathered.
 const GATHER: Shape = Shape { max: 200, lanes: 1, linger: Duration::from_millis(2) };
@@ -27,30 +28,31 @@ const GATHER: Shape = Shape { max: 200, lanes: 1, linger: Duration::from_millis(
 /// Orders that start orders that start orders: deeper is a scenario that starts itself.
 const MAX_DEPTH: i32 = 20;
 
+/// A child that a stage asks for, well-formed.
+#[derive(Clone, Debug)]
+struct Wanted {
+    parent: OrderNo,
+    trace: Option<String>,
+    request: Request,
+    /// The request that its end answers.
+    answers: Option<RequestId>,
+}
+
 /// Registers children.
 #[derive(Clone)]
-pub(crate) struct Children {
-    catalogue: Catalogue,
-    rules: Arc<Rules>,
-    store: Store,
-    batcher: Batcher<NewChild, Registration, Error>,
-}
+pub(crate) struct Children(Batcher<Wanted, Registration, Error>);
 
 /// What became of a child; the text says why it can never be registered.
 type Registration = Result<(), String>;
 
 impl Children {
     pub fn new(host: &Host, catalogue: Catalogue) -> Self {
-        let registering = host.clone();
-        Self {
-            catalogue,
-            rules: Arc::new(host.settings.registration_rules()),
-            store: host.store.clone(),
-            batcher: Batcher::start(GATHER, crate::concerns_one, move |batch: Arc<[NewChild]>| {
-                let host = registering.clone();
-                async move { register(&host, &batch).await }
-            }),
-        }
+        let host = host.clone();
+        let rules = Arc::new(host.settings.registration_rules());
+        Self(Batcher::start(GATHER, crate::concerns_one, move |batch: Arc<[Wanted]>| {
+            let (host, catalogue, rules) = (host.clone(), catalogue.clone(), rules.clone());
+            async move { register(&host, &catalogue, &rules, &batch).await }
+        }))
     }
 
     /// Registers a child of the claimed order; waits for the database as long as the stage may.
@@ -72,43 +74,34 @@ impl Children {
 
     /// The outer error may pass.
     async fn try_start(&self, parent: &Claimed, child: &ChildOrder) -> Result<Registration, String> {
-        let order = match self.check(parent, child).await {
-            Ok(Ok(order)) => order,
-            Ok(Err(why)) => return Ok(Err(why)),
-            Err(error) => return Err(chain(&error)),
+        let request = match Request::read(&child.registration) {
+            Ok(request) => request,
+            Err(faults) => return Ok(Err(told(&faults))),
         };
-        match self.batcher.submit(NewChild { parent: parent.no, order }).await {
+        let wanted =
+            Wanted { parent: parent.no, trace: parent.trace.clone(), request, answers: child.request };
+        match self.0.submit(wanted).await {
             Ok(registration) => Ok(registration),
             Err(Failed::Gone(_)) => Err("the worker is being stopped".into()),
             Err(Failed::Handler(error)) if error.is_transient() => Err(chain(&*error)),
             Err(Failed::Handler(error)) => Ok(Err(error.to_string())),
         }
     }
+}
 
-    async fn check(&self, parent: &Claimed, child: &ChildOrder) -> Result<Result<NewOrder, String>, Error> {
-        let request = match Request::read(&child.registration) {
-            Ok(request) => request,
-            Err(faults) => return Ok(Err(told(&faults))),
-        };
-        let client = self.store.work().await?;
-        self.catalogue.refresh(&client).await?;
-        drop(client);
-        let Some(known) = self.catalogue.find(&request.scenario, request.scenario_version) else {
-            return Ok(Err(format!("there is no scenario `{}` in that version", request.scenario)));
-        };
-        let scenario = match known.scenario {
-            Ok(scenario) => scenario,
-            Err(why) => return Ok(Err(format!("scenario `{}` cannot be read: {why}", request.scenario))),
-        };
-        Ok(match request.check(known.no, &scenario, &self.rules, Timestamp::now()) {
-            Ok(mut order) => {
-                order.trace.clone_from(&parent.trace);
-                order.request.notify = child.request.map(notify);
-                Ok(order)
-            }
-            Err(faults) => Err(told(&faults)),
-        })
-    }
+/// The order of a child, checked against its scenario.
+fn check(catalogue: &Catalogue, rules: &Rules, wanted: &Wanted) -> Result<NewOrder, String> {
+    let request = &wanted.request;
+    let known = catalogue
+        .find(&request.scenario, request.scenario_version)
+        .ok_or_else(|| format!("there is no scenario `{}` in that version", request.scenario))?;
+    let scenario =
+        known.scenario.map_err(|why| format!("scenario `{}` cannot be read: {why}", request.scenario))?;
+    let checked = request.clone().check(known.no, &scenario, rules, Timestamp::now());
+    let mut order = checked.map_err(|faults| told(&faults))?;
+    order.trace.clone_from(&wanted.trace);
+    order.request.notify = wanted.answers.map(notify);
+    Ok(order)
 }
 
 fn told(faults: &[pagurus_domain::document::Fault]) -> String {
@@ -128,19 +121,37 @@ fn notify(request: RequestId) -> NotifyRequest {
     }
 }
 
-async fn register(host: &Host, batch: &[NewChild]) -> Result<Vec<Registration>, Error> {
+async fn register(
+    host: &Host,
+    catalogue: &Catalogue,
+    rules: &Rules,
+    batch: &[Wanted],
+) -> Result<Vec<Registration>, Error> {
     let mut client = host.store.work().await?;
-    let parents: Vec<OrderNo> = batch.iter().map(|child| child.parent).collect();
+    catalogue.refresh(&client).await?;
+    let parents: Vec<OrderNo> = batch.iter().map(|wanted| wanted.parent).collect();
     let depths = children::depths(&client, &parents).await?;
-    let depth = |child: &NewChild| depths.get(&child.parent).copied().unwrap_or(0) + 1;
-    // Ids are unique within one call of the store; a double of this batch is judged by the next.
-    let mut seen = std::collections::HashSet::new();
-    let (mut new, mut of) = (Vec::new(), Vec::new());
-    for child in batch.iter().filter(|child| depth(child) <= MAX_DEPTH) {
-        if seen.insert(child.order.request.id.clone()) {
-            new.push(child.clone());
-            of.push(depth(child));
-        }
+    let mut outcomes: Vec<Registration> = Vec::with_capacity(batch.len());
+    // Ids are unique within one call of the store: the first of an id goes in.
+    let mut seen = HashSet::new();
+    let (mut new, mut of, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    for (place, wanted) in batch.iter().enumerate() {
+        let depth = depths.get(&wanted.parent).copied().unwrap_or(0) + 1;
+        let checked = match check(catalogue, rules, wanted) {
+            Ok(_) if depth > MAX_DEPTH => Err(format!(
+                "more than {MAX_DEPTH} orders started one another: does a scenario start itself?"
+            )),
+            Ok(_) if !seen.insert(wanted.request.id.as_str()) => Err(TAKEN.to_owned()),
+            other => other,
+        };
+        outcomes.push(checked.map(|order| {
+            new.push(NewChild { parent: wanted.parent, order });
+            of.push(depth);
+            places.push(place);
+        }));
+    }
+    if new.is_empty() {
+        return Ok(outcomes);
     }
     let tx = client.transaction().await?;
     let registered = children::register(&tx, &new, &of).await?;
@@ -151,26 +162,19 @@ async fn register(host: &Host, batch: &[NewChild]) -> Result<Vec<Registration>, 
         _ => None,
     });
     news::ready(host, ready).await;
-    let mut outcomes: std::collections::HashMap<&str, Registration> = new
-        .iter()
-        .zip(&registered)
-        .map(|(child, registered)| (child.order.request.id.as_str(), outcome(registered)))
-        .collect();
-    Ok(batch
-        .iter()
-        .map(|child| match depth(child) {
-            too_deep if too_deep > MAX_DEPTH => Err(format!(
-                "more than {MAX_DEPTH} orders started one another: does a scenario start itself?"
-            )),
-            _ => outcomes.entry(&child.order.request.id).or_insert(Ok(())).clone(),
-        })
-        .collect())
+    for (place, registered) in places.into_iter().zip(&registered) {
+        outcomes[place] = outcome(registered);
+    }
+    Ok(outcomes)
 }
+
+/// Why a child with an id of somebody else is refused.
+const TAKEN: &str = "another order bears the id of this child";
 
 fn outcome(registered: &Registered) -> Registration {
     match registered {
         Registered::Accepted { .. } | Registered::Duplicate(_) => Ok(()),
-        Registered::Conflict(_) => Err("another order bears the id of this child".into()),
+        Registered::Conflict(_) => Err(TAKEN.to_owned()),
         Registered::Cycle(way) => Err(format!("the child would wait for itself: {}", way.join(" → "))),
     }
 }

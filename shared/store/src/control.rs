@@ -11,6 +11,7 @@ use pagurus_domain::scenario::stage::Wake;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::due::read_ready;
 use crate::orders::word;
 use crate::outbox::{self, NewNotification};
 use crate::sql::statements;
@@ -405,18 +406,7 @@ pub async fn reissue(
     let restarts: Vec<i16> = stages.iter().map(|(_, restarts)| *restarts).collect();
     let statement = tx.prepare_cached(REISSUE).await?;
     let rows = tx.query(&statement, &[&nos, &passes, &attempts, &wakes, &restarts]).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(ReadyStage {
-                no: OrderNo(row.get(0)),
-                attempt: row.get(1),
-                flow: row.get(2),
-                priority: word(row, 3, "ready.priority")?,
-                place: row.get::<_, Option<String>>(4).zip(row.get(5)),
-                woken: true,
-            })
-        })
-        .collect()
+    rows.iter().map(|row| read_ready(row, true)).collect()
 }
 
 /// Orders with a deadline of their own that has passed: id and kind.

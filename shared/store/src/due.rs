@@ -177,7 +177,8 @@ pub async fn repeat(tx: &Tx<'_>, limit: i64, min_shift: Duration) -> Result<Vec<
     rows.iter().map(|row| Ok((row.get(6), read_ready(row, true)?))).collect()
 }
 
-fn read_ready(row: &tokio_postgres::Row, woken: bool) -> Result<ReadyStage> {
+/// Reads a row that begins with the six columns of `ready` that the dispatcher needs.
+pub(crate) fn read_ready(row: &tokio_postgres::Row, woken: bool) -> Result<ReadyStage> {
     Ok(ReadyStage {
         no: OrderNo(row.get(0)),
         attempt: row.get(1),

@@ -7,6 +7,7 @@ use pagurus_domain::id::{OrderNo, ScenarioNo};
 use pagurus_domain::order::Status;
 use sha2::{Digest as _, Sha256};
 
+use crate::due::read_ready;
 use crate::orders::word;
 use crate::sql::statements;
 use crate::stages::ReadyStage;
@@ -246,16 +247,5 @@ pub async fn migrate(
         history::append(tx, OrderNo(*no), "migrated", source, detail).await?;
     }
     let rows = tx.query(&tx.prepare_cached(RENUMBER).await?, &[&nos]).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(ReadyStage {
-                no: OrderNo(row.get(0)),
-                attempt: row.get(1),
-                flow: row.get(2),
-                priority: word(row, 3, "ready.priority")?,
-                place: row.get::<_, Option<String>>(4).zip(row.get(5)),
-                woken: false,
-            })
-        })
-        .collect()
+    rows.iter().map(|row| read_ready(row, false)).collect()
 }

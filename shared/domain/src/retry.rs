@@ -24,7 +24,7 @@ use asynchronous::AsyncRule;
 use classify::Rule;
 pub use explain::{Explained, Question, explain};
 use mask::Glob;
-pub use verdict::{Cycle, Failure, GiveUp, Standing, Verdict, on_async_failure, on_failure};
+pub use verdict::{Cycle, Failure, GiveUp, Standing, Verdict, on_async_failure, on_failure, together};
 
 /// Class of a wait that ended without its answer and that no rule takes (ERR-7).
 pub const ASYNC_TIMEOUT: &str = "async.timeout";

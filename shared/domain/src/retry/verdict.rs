@@ -29,20 +29,27 @@ pub struct Cycle {
     pub started_at: Timestamp,
     /// For how long in all the order was due before an attempt of the cycle began.
     pub suspended: Duration,
+    /// The cycles of other classes that failed together with it and wait as long as it does
+    /// (ERR-13): each goes on when its own class comes back.
+    pub beside: Vec<Cycle>,
 }
 
 impl Cycle {
     /// The cycle as JSON, for the stored cursor.
     #[must_use]
     pub fn to_value(&self) -> Value {
-        json!({
+        let mut value = json!({
             "class": self.class.as_str(),
             "policy": self.policy,
             "number": self.number,
             "attempts": self.attempts,
             "startedAt": self.started_at.to_string(),
             "suspendedMs": u64::try_from(self.suspended.as_millis()).unwrap_or(u64::MAX),
-        })
+        });
+        if !self.beside.is_empty() {
+            value["beside"] = self.beside.iter().map(Self::to_value).collect();
+        }
+        value
     }
 
     /// Reads what [`Cycle::to_value`] wrote; `None` if it is something else.
@@ -56,7 +63,16 @@ impl Cycle {
             attempts: number("attempts")?,
             started_at: value.get("startedAt")?.as_str()?.parse().ok()?,
             suspended: Duration::from_millis(value.get("suspendedMs")?.as_u64()?),
+            beside: match value.get("beside") {
+                None => Vec::new(),
+                Some(beside) => beside.as_array()?.iter().map(Self::from_value).collect::<Option<_>>()?,
+            },
         })
+    }
+
+    /// It and those beside it.
+    fn all(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.beside)
     }
 }
 
@@ -197,9 +213,36 @@ pub fn on_async_failure(
     judge(&errors.async_retries, errors.duration_control, failure, cycle, now, dice)
 }
 
+/// Failures that came together are repeated together, after the longest of the waits, or not at
+/// all (ERR-13): the place of the one that is waited for longest, when it is due, and its cycle
+/// with the others beside it; or the place of the first that is not repeated. None without any.
+#[must_use]
+pub fn together(verdicts: Vec<Verdict>) -> Option<Result<(usize, Timestamp, Cycle), usize>> {
+    let mut waits = Vec::with_capacity(verdicts.len());
+    for (place, verdict) in verdicts.into_iter().enumerate() {
+        match verdict {
+            Verdict::GiveUp { .. } => return Some(Err(place)),
+            Verdict::RetryAt { at, cycle } => waits.push((place, at, cycle)),
+        }
+    }
+    waits.sort_by_key(|(_, at, _)| std::cmp::Reverse(*at));
+    let mut waits = waits.into_iter();
+    let (place, at, mut longest) = waits.next()?;
+    for (_, _, cycle) in waits {
+        // A class that failed twice has one cycle, and has made one attempt.
+        if longest.all().all(|known| known.class != cycle.class) {
+            longest.beside.push(cycle);
+        }
+    }
+    Some(Ok((place, at, longest)))
+}
+
 /// See [`ErrorPolicy::async_cycle_ends_at`].
 pub(super) fn ends_at(retries: &Retries, control: DurationControl, cycle: &Cycle) -> Timestamp {
-    after(cycle.started_at, retries.max_cycle_duration.saturating_add(left_out(control, cycle)))
+    let end = |cycle: &Cycle| {
+        after(cycle.started_at, retries.max_cycle_duration.saturating_add(left_out(control, cycle)))
+    };
+    cycle.beside.iter().map(end).fold(end(cycle), Timestamp::min)
 }
 
 /// The time of a cycle that does not count against its limits.
@@ -266,22 +309,25 @@ fn next_attempt(
     Ok((at, cycle))
 }
 
-/// The cycle before, if its class came back; else a new one.
+/// The cycle of this class before, if there was one; else a new one.
 fn continued(before: Option<&Cycle>, class: &ErrorClass, failure: &Failure<'_>, now: Timestamp) -> Cycle {
-    if let Some(before) = before.filter(|before| before.class == *class) {
+    let known = || before.into_iter().flat_map(Cycle::all);
+    if let Some(same) = known().find(|cycle| cycle.class == *class) {
         let waited = match (failure.due_at, failure.started_at) {
             (Some(due_at), Some(started_at)) => elapsed(due_at, started_at),
             _ => Duration::ZERO,
         };
-        return Cycle { suspended: before.suspended.saturating_add(waited), ..before.clone() };
+        let suspended = same.suspended.saturating_add(waited);
+        return Cycle { suspended, beside: Vec::new(), ..same.clone() };
     }
     Cycle {
         class: class.clone(),
         policy: String::new(),
-        number: before.map_or(1, |before| before.number.saturating_add(1)),
+        number: known().map(|cycle| cycle.number).max().map_or(1, |last| last.saturating_add(1)),
         attempts: 0,
         started_at: now,
         suspended: Duration::ZERO,
+        beside: Vec::new(),
     }
 }
 

@@ -279,10 +279,16 @@ fn err_12_the_end_of_a_cycle_moves_where_waiting_to_be_taken_up_does_not_count()
         attempts: 1,
         started_at: NOW,
         suspended: Duration::from_secs(30),
+        beside: Vec::new(),
     };
     assert_eq!(both("").async_cycle_ends_at(&cycle), at(600));
     let running = both("retry_duration_control: {mode: run_and_suspending_durations}");
     assert_eq!(running.async_cycle_ends_at(&cycle), at(630));
+    // The first end counts of those that go on together.
+    let older = Cycle { class: ErrorClass::from("d"), started_at: at(-60), ..cycle.clone() };
+    let together = Cycle { beside: vec![older], ..cycle };
+    assert_eq!(running.async_cycle_ends_at(&together), at(570));
+    assert_eq!(Cycle::from_value(&together.to_value()), Some(together));
 }
 
 proptest! {

@@ -170,6 +170,7 @@ fn err_9_cycles_end() {
         attempts: 9,
         started_at: at(-seconds),
         suspended: Duration::ZERO,
+        beside: Vec::new(),
     };
     let bounded = steady("max_duration: 1h");
     let ends = |errors: &ErrorPolicy, failure: &Failure<'_>, seconds: i64| {
@@ -251,6 +252,7 @@ proptest! {
             attempts,
             started_at: at(-begun),
             suspended: Duration::from_secs(waited.min(u64::try_from(begun).unwrap_or(0))),
+            beside: Vec::new(),
         };
         let shown = errors.standing("s", &cycle).ends_at;
         let wait = Duration::from_secs(60).min(Duration::from_secs(5 << attempts));

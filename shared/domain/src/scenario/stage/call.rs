@@ -82,28 +82,24 @@ impl Stage {
                 Err(error) => self.fail_action(error, now),
             };
         }
-        // All that failed is repeated together, after the longest of the waits, or nothing is.
-        let mut longest: Option<(Timestamp, Cycle, OrderError)> = None;
-        for Failed { error, retry_after } in failures {
-            match self.verdict(&error, retry_after, now, dice) {
-                Verdict::RetryAt { at, cycle } => {
-                    if longest.as_ref().is_none_or(|(latest, ..)| at > *latest) {
-                        longest = Some((at, cycle, error));
-                    }
-                }
-                Verdict::GiveUp { .. } => {
-                    for ((index, _), outcome) in made.iter().zip(outcomes) {
-                        if let (Some(http), Ok(response)) = (steps.get(*index), outcome) {
-                            self.name(http, response_value(response));
-                        }
-                    }
-                    let saved = self.settle_parallel(steps);
-                    return self.fail_action(saved.err().unwrap_or(error), now);
-                }
+        let verdicts = failures
+            .iter()
+            .map(|Failed { error, retry_after }| self.verdict(error, *retry_after, now, dice))
+            .collect();
+        match retry::together(verdicts) {
+            None => {}
+            Some(Ok((place, at, cycle))) => {
+                self.rest_until_retry(at, cycle, &failures.swap_remove(place).error, now);
             }
-        }
-        if let Some((at, cycle, error)) = longest {
-            self.rest_until_retry(at, cycle, &error, now);
+            Some(Err(place)) => {
+                for ((index, _), outcome) in made.iter().zip(outcomes) {
+                    if let (Some(http), Ok(response)) = (steps.get(*index), outcome) {
+                        self.name(http, response_value(response));
+                    }
+                }
+                let saved = self.settle_parallel(steps);
+                self.fail_action(saved.err().unwrap_or(failures.swap_remove(place).error), now);
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use super::call::QUOTED_BYTES;
 use super::snapshot::{Asked, OpenRequest};
 use super::{Stage, Then};
 use crate::order::{Mode, OrderError};
-use crate::retry::{self, ASYNC_TIMEOUT, Cycle, ErrorClass, Interaction, POLLING_TIMEOUT, Reply, Verdict};
+use crate::retry::{self, ASYNC_TIMEOUT, ErrorClass, Interaction, POLLING_TIMEOUT, Reply};
 
 impl Stage {
     /// All callbacks are in, or their time is over.
@@ -23,25 +23,30 @@ impl Stage {
             return self.raise(event, now);
         }
         let errors: Vec<OrderError> = failed.iter().map(|(_, error)| error.clone()).collect();
-        if self.repeats_later(&errors, now) {
-            let scenario = self.scenario.clone();
-            let all_kept = scenario.state(self.state).retry_failed_only;
-            let good =
-                requests.iter().enumerate().filter(|(index, _)| failed.iter().all(|(bad, _)| bad != index));
-            for (_, request) in good.filter(|(_, request)| all_kept || request.keep_answer) {
-                let place = format!("{}/{}", request.state, request.name);
-                if !self.cursor.answered.contains(&place) {
-                    self.cursor.answered.push(place);
-                }
+        match self.repeat_later(&errors, now) {
+            Ok(()) => {
+                let failed: Vec<usize> = failed.iter().map(|(index, _)| *index).collect();
+                self.keep_good_answers(&requests, &failed);
             }
-            return;
+            Err(error) => {
+                self.end.failed(error, now);
+                let state = self.scenario.state(self.state);
+                let told_apart = event == Event::Callback && state.target_of(Event::Fail).is_some();
+                self.raise(if told_apart { Event::Fail } else { event }, now);
+            }
         }
-        if let Some(error) = errors.into_iter().next() {
-            self.end.failed(error, now);
+    }
+
+    /// The repeat does not send again what has its answer, where the scenario wants it so.
+    fn keep_good_answers(&mut self, requests: &[OpenRequest], failed: &[usize]) {
+        let all_kept = self.scenario.state(self.state).retry_failed_only;
+        let good = requests.iter().enumerate().filter(|(index, _)| !failed.contains(index));
+        for (_, request) in good.filter(|(_, request)| all_kept || request.keep_answer) {
+            let place = format!("{}/{}", request.state, request.name);
+            if !self.cursor.answered.contains(&place) {
+                self.cursor.answered.push(place);
+            }
         }
-        let state = self.scenario.state(self.state);
-        let told_apart = event == Event::Callback && state.target_of(Event::Fail).is_some();
-        self.raise(if told_apart { Event::Fail } else { event }, now);
     }
 
     /// What is wrong with the answer to a request, or with its absence.
@@ -81,14 +86,13 @@ impl Stage {
     }
 
     /// Ends the stage with a retry from the last entry point, where each failure has a policy; the
-    /// longest of the waits counts (ERR-13).
-    fn repeats_later(&mut self, failures: &[OrderError], now: Timestamp) -> bool {
+    /// longest of the waits counts (ERR-13). Else the failure that has no retry left.
+    fn repeat_later(&mut self, failures: &[OrderError], now: Timestamp) -> Result<(), OrderError> {
         let here = self.scenario.state(self.state).name.clone();
         let same = self.cursor.async_state.as_ref() == Some(&here);
         let before = self.cursor.async_cycle.clone().filter(|_| same);
         let since = self.cursor.async_since.filter(|_| same).unwrap_or(now);
-        let mut longest: Option<(Timestamp, Cycle, OrderError)> = None;
-        for error in failures {
+        let judged = |error: &OrderError| {
             let class = error.class.as_deref().map(ErrorClass::from);
             let failure = retry::Failure {
                 scenario: &self.scenario.name,
@@ -100,17 +104,14 @@ impl Stage {
                 started_at: Some(self.started_at),
                 latest: None,
             };
-            let errors = &self.settings.errors;
-            match retry::on_async_failure(errors, &failure, before.as_ref(), now, self.dice) {
-                Verdict::GiveUp { .. } => return false,
-                Verdict::RetryAt { at, cycle } => {
-                    if longest.as_ref().is_none_or(|(latest, ..)| at > *latest) {
-                        longest = Some((at, cycle, error.clone()));
-                    }
-                }
-            }
-        }
-        let Some((at, cycle, error)) = longest else { return false };
+            retry::on_async_failure(&self.settings.errors, &failure, before.as_ref(), now, self.dice)
+        };
+        let (place, at, cycle) = match retry::together(failures.iter().map(judged).collect()) {
+            None => return Ok(()),
+            Some(Err(place)) => return Err(failures[place].clone()),
+            Some(Ok(repeat)) => repeat,
+        };
+        let error = failures[place].clone();
         let told = format!(
             "{}; class `{}`, attempt {} of cycle {}, again from the entry point at {at}",
             error.message, cycle.class, cycle.attempts, cycle.number
@@ -121,7 +122,7 @@ impl Stage {
         self.cursor.async_state = Some(here);
         self.cursor.from_entry_point = true;
         self.end.over(Then::Retry { at, error });
-        true
+        Ok(())
     }
 
     /// The retry of what failed asynchronously is due.
@@ -150,7 +151,7 @@ impl Stage {
         }
         let message = format!("`{}` has polled {} times without success", state.name, polling.attempt);
         let error = OrderError { class: Some(POLLING_TIMEOUT.into()), message };
-        if !self.repeats_later(std::slice::from_ref(&error), now) {
+        if let Err(error) = self.repeat_later(&[error], now) {
             self.end.failed(error, now);
             self.raise(Event::Timeout, now);
         }

@@ -196,6 +196,28 @@ fn err_13_all_failed_requests_need_a_policy_and_the_longest_wait_counts() {
 }
 
 #[test]
+fn err_13_classes_that_fail_together_have_a_cycle_each() {
+    let both =
+        r#"callback {"r": {"body": 1, "stepStatus": "slow"}, "q": {"body": "no", "stepStatus": "k2"}}"#;
+    let slow = r#"callback {"r": {"body": 1, "stepStatus": "slow"}, "q": {"body": 1}}"#;
+    let refused = r#"callback {"r": {"body": 1}, "q": {"body": "no", "stepStatus": "k2"}}"#;
+    for (answers, delays, class) in [
+        // The shorter wait has two attempts, though it is never the one that is waited for.
+        (vec![both, both, both], vec![120, 120], "refused"),
+        (vec![both, refused, refused], vec![120, 30], "refused"),
+        // One that did not come back begins anew.
+        (vec![both, slow, both, both, both], vec![120, 120, 120, 120], "refused"),
+        (vec![both, slow, slow, slow, slow, slow], vec![120; 5], "slow.answer"),
+    ] {
+        let answers: Vec<&str> =
+            answers.into_iter().flat_map(|answer| ["200", "published", answer]).collect();
+        let played = with_rules(&asking(", fail: bad", "")).go(&answers);
+        assert!(played.path().ends_with("fail bad"), "{}", played.path());
+        assert_eq!((played.delays(), played.class().as_str()), (delays, class));
+    }
+}
+
+#[test]
 fn err_13_only_what_failed_is_sent_again_where_the_state_says_so() {
     let only = asking("", "retryFailedOnly: true,");
     let q_only = r#"callback {"q": {"body": "yes"}}"#;

@@ -1,15 +1,16 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql (digest 08aed6bd7c69156c)
+-- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql (digest c6c0c3aaec2c4cd4)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
     IF NEW.status = 'fail' THEN
-        INSERT INTO failures (order_no, at, scenario, class, step)
-        VALUES (NEW.no, NEW.finished_at, NEW.scenario, NEW.error_class, NEW.step)
+        INSERT INTO failures (order_no, at, scenario, class, step, system)
+        VALUES (NEW.no, NEW.finished_at, NEW.scenario, NEW.error_class, NEW.step, NEW.error_system)
         ON CONFLICT (order_no) DO UPDATE
-           SET at = excluded.at, scenario = excluded.scenario, class = excluded.class, step = excluded.step;
+           SET at = excluded.at, scenario = excluded.scenario, class = excluded.class, step = excluded.step,
+               system = excluded.system;
 
     ELSE
         DELETE FROM failures WHERE order_no = NEW.no;
@@ -118,7 +119,8 @@ CREATE TABLE failures (
     at timestamp with time zone NOT NULL,
     scenario integer NOT NULL,
     class text,
-    step text
+    step text,
+    system text
 )
 WITH (autovacuum_vacuum_scale_factor='0.05', autovacuum_analyze_scale_factor='0.02');
 
@@ -202,6 +204,7 @@ CREATE TABLE orders (
     error_class text,
     error_message text,
     awaited boolean DEFAULT false NOT NULL,
+    error_system text,
     CONSTRAINT orders_check CHECK (((mode = 'sequential'::text) = (queue IS NOT NULL))),
     CONSTRAINT orders_check1 CHECK (((status = ANY (ARRAY['success'::text, 'fail'::text, 'interrupted'::text, 'canceled'::text])) = (finished_at IS NOT NULL))),
     CONSTRAINT orders_mode_check CHECK ((mode = ANY (ARRAY['parallel'::text, 'sequential'::text]))),

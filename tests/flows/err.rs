@@ -1,5 +1,7 @@
 //! Errors and retries (03-errors-and-retries.md), synchronous.
 
+mod groups;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -153,74 +155,6 @@ async fn err_10_the_cycle_ends_with_its_duration_in_all() {
     engine.run(json!({"id": "a", "scenario": "ever"}), "fail").await;
     let calls = engine.world().calls("/ever").len();
     assert!((2..=5).contains(&calls), "{calls}");
-}
-
-#[tokio::test]
-async fn err_14_failed_and_retrying_orders_are_put_in_groups() {
-    let slow = "{initial_interval: 10m, jitter: 0, max_attempts: 3}";
-    let rules = policy(slow)
-        .replace("error_classes: [all.unavailable, all.connection]", "error_classes: [all.unavailable]");
-    let engine = Installation::with("err_14_groups", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &rules)]).await;
-    engine.world().program(Program::at("/down").fail(100, 503));
-    engine.world().program(Program::at("/cut").cut(100));
-    engine.world().program(Program::at("/odd").fail(100, 500));
-    for path in ["/down", "/cut", "/odd"] {
-        engine.actions(&path[1..], &call(path)).await;
-    }
-    for (id, scenario, status) in [
-        ("d-1", "down", "retry"),
-        ("d-2", "down", "retry"),
-        ("c-1", "cut", "fail"),
-        ("o-1", "odd", "fail"),
-        ("c-2", "cut", "fail"),
-        ("c-3", "cut", "fail"),
-    ] {
-        engine.run(json!({"id": id, "scenario": scenario}), status).await;
-    }
-    let groups = |query: &'static str| {
-        let engine = &engine;
-        async move { engine.get(&format!("/v1/errors{query}")).await.unwrap().success().unwrap() }
-    };
-    let keys = |view: &Value| -> Vec<Value> {
-        let line = |group: &Value| json!([group["key"], group["failed"], group["retrying"]]);
-        view["items"].as_array().unwrap().iter().map(line).collect()
-    };
-    let by_class = groups("").await;
-    assert_eq!(
-        keys(&by_class),
-        [json!(["all.connection", 3, 0]), json!(["all.unavailable", 0, 2]), json!([null, 1, 0])],
-        "{by_class}"
-    );
-    assert_eq!(
-        (&by_class["failed"], &by_class["retrying"], &by_class["complete"]),
-        (&json!(4), &json!(2), &json!(true))
-    );
-    assert_eq!(by_class["items"][0]["orders"], json!(["c-3", "c-2", "c-1"]), "the newest first");
-    let hours = by_class["items"][0]["hours"].as_array().unwrap();
-    assert_eq!(hours.iter().map(|hour| hour["failed"].as_i64().unwrap()).sum::<i64>(), 3);
-    let by_scenario = groups("?by=scenario&since=1h").await;
-    assert_eq!(keys(&by_scenario), [json!(["cut", 3, 0]), json!(["down", 0, 2]), json!(["odd", 1, 0])]);
-    let by_state = groups("?by=state&limit=1").await;
-    assert_eq!((by_state["items"].as_array().unwrap().len(), &by_state["next"]), (1, &json!("1")));
-    assert!(
-        by_state["items"][0]["scenario"] == "cut" && by_state["items"][0]["key"].is_string(),
-        "{by_state}"
-    );
-
-    engine.world().program(Program::at("/cut"));
-    assert_eq!(engine.act("c-1", "restart", &json!({"reason": "mended"})).await.status, 200);
-    engine.reach("c-1", "success").await;
-    assert_eq!(keys(&groups("?by=scenario").await)[0], json!(["cut", 2, 0]), "it is no failure any more");
-    for (query, pointer) in
-        [("?by=system", "/by"), ("?since=long", "/since"), ("?limit=0", "/limit"), ("?cursor=x", "/cursor")]
-    {
-        let refused = engine.get(&format!("/v1/errors{query}")).await.unwrap();
-        assert_eq!(
-            (refused.status, &refused.body["pointer"]),
-            (422, &json!(pointer)),
-            "{query}: {refused:?}"
-        );
-    }
 }
 
 #[tokio::test]

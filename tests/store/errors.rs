@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use pagurus_store::errors::{self, By, Hour, MOST};
+use pagurus_store::errors::{self, By, Filter, Hour, MOST};
 use serde_json::Value;
 
 use crate::ground::{Ground, fail, retry, success};
@@ -29,20 +29,25 @@ async fn err_14_an_order_is_among_the_failures_while_it_is_failed() {
         ground.finish(&claimed, then).await;
         nos.push(no);
     }
-    let failed = errors::failed(&client, By::Scenario, a_day_ago()).await.unwrap();
+    let failed = errors::failed(&client, By::Scenario, a_day_ago(), &Filter::default()).await.unwrap();
     assert_eq!(told(failed.clone()), [(Some("s".to_owned()), 2)]);
     let mut sample = failed[0].sample.clone();
     sample.sort_unstable();
     assert_eq!(sample, nos[..2]);
-    let retrying = errors::retrying(&client, By::Scenario).await.unwrap();
+    let retrying = errors::retrying(&client, By::Scenario, &Filter::default()).await.unwrap();
     assert_eq!((retrying.len(), retrying[0].orders, &retrying[0].sample), (1, 1, &nos[3..].to_vec()));
     let ids = errors::ids(&client, &nos).await.unwrap();
     assert_eq!(ids.get(&nos[3]).map(String::as_str), Some("d"));
     assert!(
-        errors::failed(&client, By::Class, Timestamp::now() + SignedDuration::from_hours(1))
-            .await
-            .unwrap()
-            .is_empty()
+        errors::failed(
+            &client,
+            By::Class,
+            Timestamp::now() + SignedDuration::from_hours(1),
+            &Filter::default()
+        )
+        .await
+        .unwrap()
+        .is_empty()
     );
 
     // Written anew it stays one; another life ends it; a second failure brings it back.
@@ -70,7 +75,7 @@ async fn err_14_counting_a_table_of_failures_stays_bounded() {
     ground.sql("ANALYZE failures").await;
     let client = ground.store.api().await.unwrap();
     let begun = Instant::now();
-    let failed = errors::failed(&client, By::Class, a_day_ago()).await.unwrap();
+    let failed = errors::failed(&client, By::Class, a_day_ago(), &Filter::default()).await.unwrap();
     let taken = begun.elapsed();
     assert_eq!(failed.iter().map(|hour| hour.orders).sum::<i64>(), MOST);
     assert!(failed.iter().all(|hour| hour.sample.len() == 5));

@@ -255,7 +255,7 @@ pub fn fail() -> Then {
 }
 
 fn error() -> OrderError {
-    OrderError { class: Some("test".to_owned()), message: "as the test wants".to_owned() }
+    OrderError::new("test", "as the test wants").about(Some("crm.internal".to_owned()))
 }
 
 pub fn callback(request: RequestId) -> NewCallback {

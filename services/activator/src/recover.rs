@@ -204,7 +204,7 @@ pub(crate) async fn end_locked(
     let detail = json!({"class": class, "message": message, "from": order.status.as_str()}).to_string();
     let ending = Ending {
         status,
-        error: class.map(|class| OrderError { class: Some(class.to_owned()), message }),
+        error: class.map(|class| OrderError::new(class, message)),
         kind: cause.as_str(),
         source: &host.name,
         detail,

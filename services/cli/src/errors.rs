@@ -1,6 +1,9 @@
-//! `pagurus errors`: failed and retrying orders in groups. Only looks.
+//! `pagurus errors`: failed and retrying orders in groups, one by one, and actions on a group.
 
-use clap::{Args, ValueEnum};
+mod act;
+mod list;
+
+use clap::{Args, Subcommand, ValueEnum};
 use jiff::{SignedDuration, Timestamp};
 use pagurus_wire::errors::{ErrorGroup, ErrorGroups, ErrorHour};
 
@@ -13,15 +16,71 @@ const CELLS: usize = 24;
 /// Heights of a cell.
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Which orders, and how they are put together.
+/// What to do with failed and retrying orders; without a command they are shown in groups.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    groups: Groups,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the orders of a group
+    Orders(list::Arguments),
+    /// Begin a new life of every failed order of a group
+    Restart {
+        #[command(flatten)]
+        act: act::Arguments,
+        /// The state to begin at, or `initial`; left out: the last entry point of each
+        #[arg(long, value_name = "STATE")]
+        from: Option<String>,
+    },
+    /// Give every failed order of a group up for good
+    Cancel(act::Arguments),
+    /// Stop every retrying order of a group
+    Kill(act::Arguments),
+}
+
+/// Which orders. An empty text means the orders that have none.
+#[derive(Debug, Args)]
+struct Filter {
+    /// Only this class of errors
+    #[arg(long)]
+    class: Option<String>,
+    /// Only this scenario
+    #[arg(long)]
+    scenario: Option<String>,
+    /// Only this state
+    #[arg(long)]
+    state: Option<String>,
+    /// Only this called system, as `--by system` shows it
+    #[arg(long)]
+    system: Option<String>,
+    /// Failures from when on: a duration back from now, or a time; 31 days at most
+    #[arg(long, default_value = "24h", value_name = "DURATION|TIME")]
+    since: String,
+}
+
+impl Filter {
+    fn query(&self) -> Vec<(&'static str, String)> {
+        let Self { class, scenario, state, system, since } = self;
+        let fields = [("class", class), ("scenario", scenario), ("state", state), ("system", system)];
+        let given = fields.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
+        given.chain([("since", since.clone())]).collect()
+    }
+}
+
+/// How orders are put together.
+#[derive(Debug, Args)]
+struct Groups {
     /// By what
     #[arg(long, value_enum, default_value_t = By::Class)]
     by: By,
-    /// From when on: a duration back from now, or a time; 31 days at most
-    #[arg(long, default_value = "24h", value_name = "DURATION|TIME")]
-    since: String,
+    #[command(flatten)]
+    filter: Filter,
     /// Groups to show
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
@@ -38,6 +97,8 @@ enum By {
     Scenario,
     /// The state of a scenario
     State,
+    /// The called system
+    System,
 }
 
 impl By {
@@ -46,18 +107,28 @@ impl By {
             Self::Class => "class",
             Self::Scenario => "scenario",
             Self::State => "state",
+            Self::System => "system",
         }
     }
 }
 
 /// Runs the command.
-pub(crate) async fn run(arguments: &Arguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let mut query = vec![
-        ("by", arguments.by.word().to_owned()),
-        ("since", arguments.since.clone()),
-        ("limit", arguments.limit.to_string()),
-    ];
-    query.extend(arguments.cursor.clone().map(|cursor| ("cursor", cursor)));
+pub(crate) async fn run(arguments: Arguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    match arguments.command {
+        None => groups(&arguments.groups, client, screen).await,
+        Some(Command::Orders(arguments)) => list::run(&arguments, client, screen).await,
+        Some(Command::Restart { act, from }) => {
+            act::run(&act::Action::Restart { from }, &act, client, screen).await
+        }
+        Some(Command::Cancel(act)) => act::run(&act::Action::Cancel, &act, client, screen).await,
+        Some(Command::Kill(act)) => act::run(&act::Action::Kill, &act, client, screen).await,
+    }
+}
+
+async fn groups(asked: &Groups, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let mut query = asked.filter.query();
+    query.extend([("by", asked.by.word().to_owned()), ("limit", asked.limit.to_string())]);
+    query.extend(asked.cursor.clone().map(|cursor| ("cursor", cursor)));
     let reply = client.get("/v1/errors", &query).await?;
     if screen.json {
         return screen.line(&reply.text);

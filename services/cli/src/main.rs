@@ -85,7 +85,7 @@ enum Command {
     /// Show nodes and leases
     #[command(subcommand)]
     Nodes(nodes::Command),
-    /// Show failed and retrying orders in groups, with their counts over time
+    /// Show failed and retrying orders in groups, with their counts over time, and act on a group
     Errors(errors::Arguments),
     /// Tell which rule, class and policy a failure would get, by --config or by the server
     Classify(classify::Arguments),
@@ -145,7 +145,7 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
         }
         Command::Queues(command) => block_on(async { queues::run(command, &client()?, screen).await }),
         Command::Nodes(command) => block_on(async { nodes::run(command, &client()?, screen).await }),
-        Command::Errors(arguments) => block_on(async { errors::run(&arguments, &client()?, screen).await }),
+        Command::Errors(arguments) => block_on(async { errors::run(arguments, &client()?, screen).await }),
         Command::Classify(arguments) => match config {
             Some(file) => classify::offline(&arguments, file, screen),
             None => block_on(async { classify::online(&arguments, &client()?, screen).await }),

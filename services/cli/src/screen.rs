@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal, Write};
 
 use clap::builder::styling::{AnsiColor, Style};
 use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -168,6 +169,33 @@ impl Screen {
         let present: Vec<[String; 2]> =
             pairs.iter().filter_map(|(name, value)| Some([(*name).to_owned(), value.clone()?])).collect();
         self.table(&[], &present)
+    }
+}
+
+/// How far a long work is: a bar on a terminal, nothing elsewhere.
+#[derive(Debug)]
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    /// Nothing of so many steps is done yet.
+    pub fn new(steps: usize, screen: &Screen) -> Self {
+        let target = if screen.json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(steps as u64), target);
+        // The text is our own; were it wrong, the bar would look plain.
+        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len} {per_sec} {eta} left") {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+
+    /// One more is done.
+    pub fn step(&mut self) {
+        self.0.inc(1);
+    }
+
+    /// It is over, and nothing is left on the screen.
+    pub fn end(self) {
+        self.0.finish_and_clear();
     }
 }
 

@@ -59,6 +59,8 @@ pub(crate) struct Asked {
     pub from: Option<String>,
     /// Changed parameters of a restart.
     pub params: Option<Value>,
+    /// The status in which the order must still be: who acts on what a list showed says so.
+    pub if_status: Option<Status>,
 }
 
 impl Asked {
@@ -89,7 +91,11 @@ impl Asked {
         if let Some(found) = params.as_ref().and_then(registration::unstorable) {
             return Err(invalid(&format!("/params{}", found.pointer), &found.message));
         }
-        Ok(Self { id: text("id")?, reason: text("reason")?, from: text("from")?, params })
+        let if_status = text("ifStatus")?.map(|word| {
+            word.parse().map_err(|_| invalid("/ifStatus", &format!("`{word}` is no status of an order")))
+        });
+        let if_status = if_status.transpose()?;
+        Ok(Self { id: text("id")?, reason: text("reason")?, from: text("from")?, params, if_status })
     }
 }
 
@@ -102,6 +108,17 @@ impl Action {
             Self::Restart(_) => Cause::Restarted,
         }
     }
+}
+
+/// Who acts, why, and on what condition.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms<'a> {
+    /// Which door it came through.
+    pub source: &'a str,
+    /// Why, for the history.
+    pub reason: Option<&'a str>,
+    /// The status in which the order must still be.
+    pub if_status: Option<Status>,
 }
 
 /// What was done: the status that followed, and what is to be told below the commit.
@@ -120,12 +137,11 @@ pub(crate) async fn act(
     intake: &Intake,
     id: &str,
     action: &Action,
-    source: &str,
-    reason: Option<&str>,
+    terms: Terms<'_>,
 ) -> Result<Status, Problem> {
     let mut tries = Tries::default();
     let done = loop {
-        let outcome = try_act(intake, id, action, source, reason).await;
+        let outcome = try_act(intake, id, action, terms).await;
         if let Some(done) = tries.judge(intake, "act", outcome).await {
             break done?;
         }
@@ -171,8 +187,7 @@ async fn try_act(
     intake: &Intake,
     id: &str,
     action: &Action,
-    source: &str,
-    reason: Option<&str>,
+    Terms { source, reason, if_status }: Terms<'_>,
 ) -> Result<Result<Done, Problem>, Error> {
     let mut client = intake.host.store.recovery().await?;
     intake.catalogue.refresh(&client).await?;
@@ -180,6 +195,10 @@ async fn try_act(
     let Some(order) = control::lock(&tx, id).await? else {
         return Ok(Err(not_found(id)));
     };
+    if let Some(wanted) = if_status.filter(|wanted| *wanted != order.status) {
+        let told = format!("the order is `{}` and not `{wanted}` any more", order.status);
+        return Ok(Err(Problem::new(Type::Refused, told).with_status(order.status)));
+    }
     let cause = action.cause();
     let status = match transition::next(order.status, cause) {
         Ok(status) => status,

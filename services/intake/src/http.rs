@@ -61,6 +61,7 @@ pub(crate) fn router(intake: Intake) -> Router {
         .route("/v1/scenarios/{name}/graph", get(scenarios::graph))
         .route("/v1/scenarios/{name}/migrate", post(scenarios::migrate::migrate))
         .route("/v1/errors", get(errors::groups))
+        .route("/v1/errors/orders", get(errors::orders))
         .route("/v1/classify", post(errors::classify))
         .route("/v1/nodes", get(cluster::nodes))
         .route("/v1/leases", get(cluster::leases))

@@ -102,7 +102,7 @@ fn missed_deadline(claimed: &Claimed) -> bool {
 }
 
 fn broken(class: &str, message: &str) -> OrderError {
-    OrderError { class: Some(class.to_owned()), message: message.to_owned() }
+    OrderError::new(class, message)
 }
 
 async fn drive(

@@ -188,10 +188,10 @@ pub(crate) async fn submit(worker: &Worker, end: End) {
                 error = chain(&*error),
                 "the end of a stage cannot be stored"
             );
-            let told = OrderError {
-                class: Some(pagurus_domain::order::PANIC.into()),
-                message: format!("the end of the stage could not be stored: {error}"),
-            };
+            let told = OrderError::new(
+                pagurus_domain::order::PANIC,
+                format!("the end of the stage could not be stored: {error}"),
+            );
             let now = end.finished.started_at;
             let failed = End::new(end.claimed.clone(), end.scenario.clone(), Err(told), now, end.duration);
             // What cannot be stored even so is found overdue, and ends as poison.

@@ -116,6 +116,24 @@ pub struct OrderError {
     pub class: Option<String>,
     /// For people.
     pub message: String,
+    /// The called system that it is about: host with port of an HTTP call, `amqp:` with the
+    /// exchange (or, without one, the queue) of a message, `actor:` with the name of an actor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+}
+
+impl OrderError {
+    /// An error of this class, about no called system.
+    #[must_use]
+    pub fn new(class: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { class: Some(class.into()), message: message.into(), system: None }
+    }
+
+    /// The same, about this system.
+    #[must_use]
+    pub fn about(self, system: Option<String>) -> Self {
+        Self { system, ..self }
+    }
 }
 
 /// The deadline to start has passed before anything was executed (ORD-17).

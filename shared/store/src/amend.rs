@@ -28,7 +28,7 @@ statements! {
         UPDATE orders
            SET status = 'reopen', scenario_status = 'undefined', life = life + 1, visited = 0, distance = NULL,
                started_at = NULL, finished_at = NULL, updated_at = now(), result = NULL, message = NULL,
-               error_class = NULL, error_message = NULL, start_deadline = $2, step = NULL
+               error_class = NULL, error_message = NULL, error_system = NULL, start_deadline = $2, step = NULL
          WHERE no = $1";
     SET_DEADLINE = "
         INSERT INTO deadlines (order_no, kind, at) VALUES ($1, $2, $3)
@@ -38,7 +38,8 @@ statements! {
     REPAIR = "
         UPDATE orders
            SET status = 'reopen', scenario_status = $2, step = $3, entry_point = coalesce($4, entry_point),
-               visited = $5, distance = $6, attempt = $7, updated_at = now(), error_class = NULL, error_message = NULL
+               visited = $5, distance = $6, attempt = $7, updated_at = now(), error_class = NULL, error_message = NULL,
+               error_system = NULL
          WHERE no = $1";
     REPLACE_PARAMS = "UPDATE payloads SET params = $2 WHERE order_no = $1";
     UPDATE = "

@@ -81,7 +81,11 @@ pub struct Call {
 
 fn read(row: &tokio_postgres::Row) -> Call {
     let json = |text: Option<&str>| text.and_then(|text| serde_json::from_str(text).ok());
-    let error = row.get::<_, Option<String>>(6).map(|message| OrderError { class: row.get(5), message });
+    let error = row.get::<_, Option<String>>(6).map(|message| OrderError {
+        class: row.get(5),
+        message,
+        system: None,
+    });
     Call {
         no: row.get(0),
         name: row.get(1),

@@ -38,7 +38,7 @@ statements! {
     END = "
         UPDATE orders
            SET status = $2, scenario_status = $3, attempt = greatest(attempt, $4), finished_at = now(), updated_at = now(),
-               error_class = $5, error_message = $6
+               error_class = $5, error_message = $6, error_system = NULL
          WHERE no = $1";
     OVERDUE = "
         SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()

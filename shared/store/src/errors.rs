@@ -13,14 +13,18 @@ use crate::{Client, Result};
 
 statements! {
     FAILED = "
-        SELECT CASE $1::text WHEN 'class' THEN f.class WHEN 'scenario' THEN s.name ELSE f.step END,
+        SELECT CASE $1::text WHEN 'class' THEN f.class WHEN 'scenario' THEN s.name WHEN 'system' THEN f.system ELSE f.step END,
                CASE $1::text WHEN 'state' THEN s.name END,
                date_trunc('hour', f.at), count(*), min(f.at), max(f.at), (array_agg(f.order_no ORDER BY f.at DESC))[1:5]
-          FROM (SELECT order_no, at, scenario, class, step FROM failures WHERE at >= $2 ORDER BY at DESC LIMIT $3) AS f
+          FROM (SELECT order_no, at, scenario, class, step, system FROM failures
+                 WHERE at >= $2 ORDER BY at DESC LIMIT $3) AS f
           JOIN scenarios s ON s.no = f.scenario
+         WHERE ($4::text IS NULL OR coalesce(f.class, '') = $4) AND ($5::text IS NULL OR s.name = $5)
+           AND ($6::text IS NULL OR coalesce(f.step, '') = $6) AND ($7::text IS NULL OR coalesce(f.system, '') = $7)
          GROUP BY 1, 2, 3";
     RETRYING = "
-        SELECT CASE $1::text WHEN 'class' THEN o.error_class WHEN 'scenario' THEN s.name ELSE o.step END,
+        SELECT CASE $1::text WHEN 'class' THEN o.error_class WHEN 'scenario' THEN s.name
+                             WHEN 'system' THEN o.error_system ELSE o.step END,
                CASE $1::text WHEN 'state' THEN s.name END,
                date_trunc('hour', o.updated_at), count(*), min(o.updated_at), max(o.updated_at),
                (array_agg(o.no ORDER BY o.updated_at DESC))[1:5]
@@ -29,7 +33,28 @@ statements! {
                 (SELECT order_no FROM ready WHERE repeat_at > '-infinity' AND stream = $2 LIMIT $3)) AS waiting
           JOIN orders o ON o.no = ANY(ARRAY[waiting.order_no]) AND o.status = 'retry'
           JOIN scenarios s ON s.no = o.scenario
+         WHERE ($4::text IS NULL OR coalesce(o.error_class, '') = $4) AND ($5::text IS NULL OR s.name = $5)
+           AND ($6::text IS NULL OR coalesce(o.step, '') = $6) AND ($7::text IS NULL OR coalesce(o.error_system, '') = $7)
          GROUP BY 1, 2, 3";
+    FAILED_ORDERS = "
+        SELECT f.order_no, f.at, o.id, s.name, f.step, f.class, f.system, o.error_message
+          FROM (SELECT order_no, at, scenario, class, step, system FROM failures
+                 WHERE at >= $1 AND (at, order_no) < ($2, $3) ORDER BY at DESC, order_no DESC LIMIT $4) AS f
+          JOIN orders o ON o.no = ANY(ARRAY[f.order_no])
+          JOIN scenarios s ON s.no = f.scenario
+         ORDER BY f.at DESC, f.order_no DESC";
+    RETRYING_ORDERS = "
+        SELECT waiting.order_no, waiting.at, o.id, s.name, o.step, o.error_class, o.error_system, o.error_message
+          FROM ((SELECT order_no, due_at AS at FROM due
+                  WHERE stream = $1 AND (due_at, order_no) > ($2, $3) ORDER BY due_at, order_no LIMIT $4)
+                UNION ALL
+                (SELECT order_no, since FROM ready
+                  WHERE repeat_at > '-infinity' AND stream = $1 AND (since, order_no) > ($2, $3)
+                  ORDER BY since, order_no LIMIT $4)
+                ORDER BY at, order_no LIMIT $4) AS waiting
+          JOIN orders o ON o.no = ANY(ARRAY[waiting.order_no])
+          JOIN scenarios s ON s.no = o.scenario
+         ORDER BY waiting.at, waiting.order_no";
     IDS = "SELECT no, id FROM orders WHERE no = ANY($1::bigint[])";
 }
 
@@ -37,7 +62,7 @@ statements! {
 /// a second of one connection.
 pub const MOST: i64 = 100_000;
 
-/// By what orders are put in groups. Called systems are not stored with an order.
+/// By what orders are put in groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// The class of the error.
@@ -46,6 +71,8 @@ pub enum By {
     Scenario,
     /// The state of a scenario.
     State,
+    /// The called system.
+    System,
 }
 
 impl By {
@@ -56,14 +83,62 @@ impl By {
             Self::Class => "class",
             Self::Scenario => "scenario",
             Self::State => "state",
+            Self::System => "system",
         }
     }
 
     /// The one with this word.
     #[must_use]
     pub fn of(word: &str) -> Option<Self> {
-        [Self::Class, Self::Scenario, Self::State].into_iter().find(|by| by.as_str() == word)
+        [Self::Class, Self::Scenario, Self::State, Self::System].into_iter().find(|by| by.as_str() == word)
     }
+}
+
+/// Which orders: of this class, scenario, state and system. A field that is left out is any; an
+/// empty text means the orders that have none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// The class of the error.
+    pub class: Option<String>,
+    /// The scenario, all its versions.
+    pub scenario: Option<String>,
+    /// The state.
+    pub state: Option<String>,
+    /// The called system.
+    pub system: Option<String>,
+}
+
+impl Filter {
+    /// Whether it lets this order through.
+    #[must_use]
+    pub fn takes(&self, order: &Member) -> bool {
+        let same = |wanted: &Option<String>, found: Option<&str>| {
+            wanted.as_deref().is_none_or(|wanted| wanted == found.unwrap_or_default())
+        };
+        same(&self.class, order.class.as_deref())
+            && same(&self.scenario, Some(&order.scenario))
+            && same(&self.state, order.state.as_deref())
+            && same(&self.system, order.system.as_deref())
+    }
+}
+
+/// One failed or retrying order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Our number, and when it failed or is due: its place in the list.
+    pub place: (Timestamp, OrderNo),
+    /// The client's id.
+    pub id: String,
+    /// Name of its scenario.
+    pub scenario: String,
+    /// Its state.
+    pub state: Option<String>,
+    /// The class of its error.
+    pub class: Option<String>,
+    /// The called system.
+    pub system: Option<String>,
+    /// What happened.
+    pub message: Option<String>,
 }
 
 /// The orders of one group that failed, or came into retry, in one hour.
@@ -85,25 +160,62 @@ pub struct Hour {
     pub sample: Vec<OrderNo>,
 }
 
-/// Orders that ended `fail` since a moment, the newest [`MOST`] of them.
+/// Orders that ended `fail` since a moment, of the newest [`MOST`] of them those that the filter
+/// lets through.
 ///
 /// # Errors
 /// The database fails.
-pub async fn failed(client: &Client, by: By, since: Timestamp) -> Result<Vec<Hour>> {
+pub async fn failed(client: &Client, by: By, since: Timestamp, filter: &Filter) -> Result<Vec<Hour>> {
+    let Filter { class, scenario, state, system } = filter;
     let statement = client.prepare_cached(FAILED).await?;
-    let rows = client.query(&statement, &[&by.as_str(), &since, &MOST]).await?;
+    let rows =
+        client.query(&statement, &[&by.as_str(), &since, &MOST, class, scenario, state, system]).await?;
     Ok(rows.iter().map(read_hour).collect())
 }
 
-/// Orders that wait for their next attempt, those that are due first, [`MOST`] of them at most.
-/// One whose attempt is running at this moment is not among them.
+/// Orders that wait for their next attempt, of the [`MOST`] that are due first those that the
+/// filter lets through. One whose attempt is running at this moment is not among them.
 ///
 /// # Errors
 /// The database fails.
-pub async fn retrying(client: &Client, by: By) -> Result<Vec<Hour>> {
+pub async fn retrying(client: &Client, by: By, filter: &Filter) -> Result<Vec<Hour>> {
+    let Filter { class, scenario, state, system } = filter;
+    let stream = Stream::Retry.number();
     let statement = client.prepare_cached(RETRYING).await?;
-    let rows = client.query(&statement, &[&by.as_str(), &Stream::Retry.number(), &MOST]).await?;
+    let rows =
+        client.query(&statement, &[&by.as_str(), &stream, &MOST, class, scenario, state, system]).await?;
     Ok(rows.iter().map(read_hour).collect())
+}
+
+/// Orders that ended `fail` since a moment, the newest first, behind a place in that list.
+///
+/// # Errors
+/// The database fails.
+pub async fn failed_orders(
+    client: &Client,
+    since: Timestamp,
+    behind: Option<(Timestamp, OrderNo)>,
+    limit: i64,
+) -> Result<Vec<Member>> {
+    let (at, no) = behind.unwrap_or((Timestamp::MAX, OrderNo(i64::MAX)));
+    let statement = client.prepare_cached(FAILED_ORDERS).await?;
+    let rows = client.query(&statement, &[&since, &at, &no.0, &limit]).await?;
+    Ok(rows.iter().map(read_member).collect())
+}
+
+/// Orders that wait for their next attempt, those that are due first, behind a place in that list.
+///
+/// # Errors
+/// The database fails.
+pub async fn retrying_orders(
+    client: &Client,
+    behind: Option<(Timestamp, OrderNo)>,
+    limit: i64,
+) -> Result<Vec<Member>> {
+    let (at, no) = behind.unwrap_or((Timestamp::UNIX_EPOCH, OrderNo(0)));
+    let statement = client.prepare_cached(RETRYING_ORDERS).await?;
+    let rows = client.query(&statement, &[&Stream::Retry.number(), &at, &no.0, &limit]).await?;
+    Ok(rows.iter().map(read_member).collect())
 }
 
 /// The clients' ids of orders.
@@ -126,5 +238,17 @@ fn read_hour(row: &Row) -> Hour {
         first: row.get(4),
         last: row.get(5),
         sample: row.get::<_, Vec<i64>>(6).into_iter().map(OrderNo).collect(),
+    }
+}
+
+fn read_member(row: &Row) -> Member {
+    Member {
+        place: (row.get(1), OrderNo(row.get(0))),
+        id: row.get(2),
+        scenario: row.get(3),
+        state: row.get(4),
+        class: row.get(5),
+        system: row.get(6),
+        message: row.get(7),
     }
 }

@@ -92,7 +92,7 @@ impl From<retry::Explained> for Explained {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorGroups {
-    /// `class`, `scenario` or `state`.
+    /// `class`, `scenario`, `state` or `system`.
     pub by: String,
     /// From when on failures are counted.
     pub since: Timestamp,
@@ -113,7 +113,7 @@ pub struct ErrorGroups {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorGroup {
-    /// The class, scenario or state; none where the orders have none.
+    /// The class, scenario, state or system; none where the orders have none.
     pub key: Option<String>,
     /// The scenario of a state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -139,4 +139,35 @@ pub struct ErrorHour {
     pub failed: i64,
     /// Orders of those in retry now that came into it then.
     pub retrying: i64,
+}
+
+/// Failed orders, the newest first, or orders in retry, those that are due first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorOrders {
+    /// The orders of this page.
+    pub items: Vec<ErrorOrder>,
+    /// Give it as `cursor` to get the next page; none on the last. A page may be short before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// One order that failed, or that waits for its next attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorOrder {
+    /// Its id.
+    pub id: String,
+    /// `fail` or `retry`.
+    pub status: String,
+    /// When it failed, or when its next attempt is due.
+    pub at: Timestamp,
+    /// Its scenario.
+    pub scenario: String,
+    /// The state in which it is.
+    pub state: Option<String>,
+    /// The class of its error.
+    pub class: Option<String>,
+    /// The called system that the error is about.
+    pub system: Option<String>,
+    /// What happened.
+    pub message: Option<String>,
 }

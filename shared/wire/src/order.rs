@@ -32,6 +32,9 @@ pub struct ErrorView {
     pub class: Option<String>,
     /// What happened.
     pub message: String,
+    /// The called system that it is about; none where it is about none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
 }
 
 /// A retry cycle, as orders show it (ERR-14).

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Handled, addressed, reject, send_receipts, sent_at};
 use crate::Intake;
-use crate::act::{self, Action, Asked, Restart};
+use crate::act::{self, Action, Asked, Restart, Terms};
 use crate::calls::{self, NewCall};
 
 /// How long the answer to a call is waited for, if somebody wants it.
@@ -24,11 +24,12 @@ pub(super) async fn carry_out(intake: &Intake, delivery: &Delivery) -> Result<Ha
     if delivery.routing_key == key::CALL {
         return call(intake, delivery).await;
     }
-    let (id, action, reason) = match read(delivery) {
+    let (id, action, asked) = match read(delivery) {
         Ok(read) => read,
         Err((id, problem)) => return Ok(reject(intake, delivery, id, problem)),
     };
-    match act::act(intake, &id, &action, "client", reason.as_deref()).await {
+    let terms = Terms { source: "client", reason: asked.reason.as_deref(), if_status: asked.if_status };
+    match act::act(intake, &id, &action, terms).await {
         Ok(status) => {
             let receipt = Receipt {
                 id: Some(id),
@@ -88,18 +89,23 @@ fn read_call(delivery: &Delivery) -> Result<(String, NewCall), (Option<String>, 
     Ok((id, new))
 }
 
-/// The order, the action and its reason; or the order, if it was named, and the problem.
-type Read = Result<(String, Action, Option<String>), (Option<String>, Problem)>;
+/// The order, the action and what else was asked; or the order, if it was named, and the problem.
+type Read = Result<(String, Action, Asked), (Option<String>, Problem)>;
 
 fn read(delivery: &Delivery) -> Read {
     let value = crate::register::parse(&delivery.body).map_err(|problem| (None, problem))?;
     let named = value.get("id").and_then(Value::as_str).map(str::to_owned);
-    let Asked { id, reason, from, params } = Asked::read(&value).map_err(|problem| (named, problem))?;
+    let mut asked = Asked::read(&value).map_err(|problem| (named, problem))?;
+    let id = asked.id.take();
     let action = match delivery.routing_key.as_str() {
         key::CANCEL => Action::Cancel,
         key::INTERRUPT => Action::Interrupt,
         key::KILL => Action::Kill,
-        key::RESTART => Action::Restart(Restart { from, params, sent_at: sent_at(delivery) }),
+        key::RESTART => Action::Restart(Restart {
+            from: asked.from.take(),
+            params: asked.params.take(),
+            sent_at: sent_at(delivery),
+        }),
         other => {
             let told = format!(
                 "routing key `{}` means nothing here; there are: {}, {}, {}, {}, {}, {}",
@@ -119,5 +125,5 @@ fn read(delivery: &Delivery) -> Read {
         problem.pointer = Some("/id".into());
         return Err((None, problem));
     };
-    Ok((id, action, reason))
+    Ok((id, action, asked))
 }

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use super::{Answer, Outcome, body_of, read_trace, sent_time_of, store_problem, views};
 use crate::Intake;
-use crate::act::{self, Action, Asked, Restart, not_found};
+use crate::act::{self, Action, Asked, Restart, Terms, not_found};
 use crate::answer::new_answer;
 use crate::register::{self, Outcome as Registration, Submission};
 
@@ -282,7 +282,8 @@ pub(super) async fn action(
             return Err(Answer(Problem::new(Type::NotFound, told)));
         }
     };
-    act::act(&intake, &id, &action, "api", asked.reason.as_deref()).await?;
+    let terms = Terms { source: "api", reason: asked.reason.as_deref(), if_status: asked.if_status };
+    act::act(&intake, &id, &action, terms).await?;
     Ok(Json(status_view(&intake, &id).await?))
 }
 

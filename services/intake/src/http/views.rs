@@ -150,7 +150,11 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         children: family.1.into_iter().map(|(id, status)| ChildView { id, status }).collect(),
         notify: row.notify.as_deref().map(|text| parsed(Some(text))),
         result: row.result.as_deref().map(|text| parsed(Some(text))),
-        error: row.error_message.clone().map(|message| ErrorView { class: row.error_class.clone(), message }),
+        error: row.error_message.clone().map(|message| ErrorView {
+            class: row.error_class.clone(),
+            message,
+            system: row.error_system.clone(),
+        }),
         after: dependencies::conditions(&row.id, after),
         no: row.no.0,
         id: row.id,

@@ -16,6 +16,7 @@ use rhai::{AST, Dynamic, Engine, EvalAltResult, Position, Scope};
 use serde_json::Value;
 
 use super::value::Context;
+use crate::order::OrderError;
 use convert::{from_dynamic, to_dynamic};
 pub use speech::{Raised, Said};
 use speech::{Token, speaking_engine};
@@ -73,6 +74,12 @@ pub struct RunError {
     pub class: &'static str,
     /// What went wrong, with line and column inside the code.
     pub message: String,
+}
+
+impl From<RunError> for OrderError {
+    fn from(error: RunError) -> Self {
+        Self::new(error.class, error.message)
+    }
 }
 
 impl RunError {

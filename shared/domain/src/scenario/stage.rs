@@ -221,8 +221,8 @@ impl Stage {
             (Pending::Queueing, Answer::Published) => self.await_task(now),
             (Pending::Publication | Pending::Queueing, Answer::Unpublished(message)) => {
                 self.cursor.awaiting = None;
-                let error = OrderError { class: Some("amqp.unroutable".into()), message };
-                self.fail_action(error, now);
+                let error = OrderError::new("amqp.unroutable", message);
+                self.fail_action(error.about(self.cursor.called.clone()), now);
             }
             (Pending::Release, Answer::Released) => {
                 self.end.release();
@@ -231,16 +231,16 @@ impl Stage {
             (Pending::Order { request }, Answer::OrderStarted) => self.order_started(request, now),
             (Pending::Order { request }, Answer::OrderRefused(message)) => {
                 self.cursor.requests.retain(|open| Some(open.id) != request);
-                self.fail_action(OrderError { class: Some(ORDER_REFUSED.into()), message }, now);
+                self.fail_action(OrderError::new(ORDER_REFUSED, message), now);
             }
             // An answer to a question that was not asked ends the order visibly, never silently.
             (_, answer) => self.end.over(Then::End {
                 status: Status::Fail,
                 scenario_status: ScenarioStatus::Failed,
-                error: Some(OrderError {
-                    class: Some(crate::order::PANIC.into()),
-                    message: format!("the worker answered {answer:?} to another question"),
-                }),
+                error: Some(OrderError::new(
+                    crate::order::PANIC,
+                    format!("the worker answered {answer:?} to another question"),
+                )),
             }),
         }
         None

@@ -16,7 +16,7 @@ statements! {
                o.scenario_status, o.step, o.entry_point, o.life, o.attempt, o.visited, o.distance,
                o.started_at, o.finished_at, o.updated_at, o.result, o.message, o.error_class, o.error_message,
                p.params, d.due_at, n.name, w.attempt, w.started_at, r.order_no IS NOT NULL, r.since, o.scenario,
-               q.position, c.snapshot, o.start_period
+               q.position, c.snapshot, o.start_period, o.error_system
           FROM orders o
           JOIN scenarios s ON s.no = o.scenario
           LEFT JOIN payloads p ON p.order_no = ANY(ARRAY[o.no])
@@ -111,6 +111,8 @@ pub struct OrderView {
     pub error_class: Option<String>,
     /// The error.
     pub error_message: Option<String>,
+    /// The called system that the error is about.
+    pub error_system: Option<String>,
     /// Parameters, as JSON.
     pub params: String,
     /// Until when it is suspended.
@@ -165,6 +167,7 @@ pub async fn view(client: &Client, id: &str) -> Result<Option<OrderView>> {
         message: row.get(25),
         error_class: row.get(26),
         error_message: row.get(27),
+        error_system: row.get(39),
         params: row.get::<_, Option<String>>(28).unwrap_or_else(|| "{}".to_owned()),
         due_at: row.get(29),
         node: row.get(30),

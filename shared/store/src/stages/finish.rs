@@ -32,11 +32,12 @@ statements! {
                started_at = coalesce(o.started_at, f.started_at),
                finished_at = CASE WHEN f.ended THEN now() END,
                result = f.result, message = f.message, error_class = f.error_class, error_message = f.error_message,
-               updated_at = now()
+               error_system = f.error_system, updated_at = now()
           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::integer[], $8::integer[],
-                      $9::timestamptz[], $10::boolean[], $11::text[], $12::text[], $13::text[], $14::text[])
+                      $9::timestamptz[], $10::boolean[], $11::text[], $12::text[], $13::text[], $14::text[],
+                      $15::text[])
                AS f (no, status, scenario_status, step, entry_point, attempt, visited, distance,
-                     started_at, ended, result, message, error_class, error_message)
+                     started_at, ended, result, message, error_class, error_message, error_system)
          WHERE o.no = ANY(ARRAY[f.no])
         RETURNING o.no, f.ended AND o.awaited AS awaited)
         SELECT no FROM finished WHERE awaited";
@@ -178,6 +179,8 @@ async fn update_orders(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<i64>> 
         finished.iter().map(|f| f.error().and_then(|error| error.class.as_deref())).collect();
     let error: Vec<Option<&str>> =
         finished.iter().map(|f| f.error().map(|error| error.message.as_str())).collect();
+    let system: Vec<Option<&str>> =
+        finished.iter().map(|f| f.error().and_then(|error| error.system.as_deref())).collect();
     let statement = tx.prepare_cached(FINISH).await?;
     let awaited = tx
         .query(
@@ -197,6 +200,7 @@ async fn update_orders(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<i64>> 
                 &message,
                 &class,
                 &error,
+                &system,
             ],
         )
         .await?;

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::super::value::Template;
 use super::super::{Action, HttpAction, ScenarioKind};
 use super::need::{HttpFailure, Response};
+use super::snapshot::Asked;
 use super::{Stage, Then};
 use crate::order::{Mode, OrderError};
 use crate::retry::{self, Cycle, ErrorClass, Interaction, Outcome as Answered, Verdict};
@@ -127,6 +128,7 @@ impl Stage {
         outcome: Outcome<'a>,
         now: Timestamp,
     ) -> Result<&'a Response, Failed> {
+        let system = Some(asked_by_http(http, url).system());
         match outcome {
             Ok(response) => {
                 let is_error = response.status >= 400;
@@ -141,14 +143,15 @@ impl Stage {
                 quoted.truncate(quoted.floor_char_boundary(QUOTED_BYTES));
                 let message = format!("{} answered {}: {quoted}", called(http, url), response.status);
                 let class = class.map(|class| class.to_string());
-                Err(Failed { error: OrderError { class, message }, retry_after: retry_after(response, now) })
+                let error = OrderError { class, message, system };
+                Err(Failed { error, retry_after: retry_after(response, now) })
             }
             Err(failure) => {
                 let answered = Answered::Exception { chain: &failure.chain, message: &failure.message };
                 let class = self.classify(http, url, &answered).map(|class| class.to_string());
                 let chain = failure.chain.join(" > ");
                 let message = format!("{}: {} ({chain})", called(http, url), failure.message);
-                Err(Failed { error: OrderError { class, message }, retry_after: None })
+                Err(Failed { error: OrderError { class, message, system }, retry_after: None })
             }
         }
     }
@@ -253,15 +256,19 @@ impl Stage {
 
     fn set_vars(&mut self, save: &[(String, Template)]) -> Result<(), OrderError> {
         for (name, template) in save {
-            let value =
-                template.render(&self.context, &self.settings.scripting).map_err(|error| OrderError {
-                    class: Some(error.class.into()),
-                    message: format!("save `{name}`: {}", error.message),
-                })?;
+            let value = template
+                .render(&self.context, &self.settings.scripting)
+                .map_err(|error| OrderError::new(error.class, format!("save `{name}`: {}", error.message)))?;
             self.context.vars.insert(name.clone(), value);
         }
         self.check_vars()
     }
+}
+
+/// Where a call went.
+pub(super) fn asked_by_http(http: &HttpAction, url: &str) -> Asked {
+    let (host, path) = host_and_path(url);
+    Asked::Http { method: http.method.to_string(), host: host.to_owned(), path: path.to_owned() }
 }
 
 fn called(http: &HttpAction, url: &str) -> String {
@@ -295,11 +302,13 @@ fn retry_after(response: &Response, now: Timestamp) -> Option<Duration> {
     Duration::try_from(at.duration_since(now)).ok()
 }
 
-/// Host with port, and path, of an absolute URL; without the query.
-pub(super) fn host_and_path(url: &str) -> (&str, &str) {
+/// Host with port, and path, of an absolute URL; without the query, and without the name and
+/// password that some URLs carry.
+fn host_and_path(url: &str) -> (&str, &str) {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let rest = rest.split(['?', '#']).next().unwrap_or(rest);
-    rest.find('/').map_or((rest, "/"), |at| rest.split_at(at))
+    let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
+    (authority.rsplit_once('@').map_or(authority, |(_, host)| host), path)
 }
 
 #[cfg(test)]
@@ -310,5 +319,6 @@ mod tests {
     fn err_1_the_path_of_a_url_is_found_without_its_query() {
         assert_eq!(host_and_path("http://h:1/a/b?c=/d"), ("h:1", "/a/b"));
         assert_eq!(host_and_path("http://h"), ("h", "/"));
+        assert_eq!(host_and_path("http://me:secret@h:1/a@b"), ("h:1", "/a@b"));
     }
 }

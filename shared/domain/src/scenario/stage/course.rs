@@ -117,6 +117,7 @@ impl Stage {
         self.cursor.hand_out = 0;
         self.cursor.poll = None;
         self.cursor.awaiting = None;
+        self.cursor.called = None;
         self.cursor.parallel_done.clear();
         let state = self.scenario.state(state);
         self.cursor.state = Some(state.name.clone());
@@ -134,7 +135,7 @@ impl Stage {
             self.end.over(Then::End {
                 status: Status::Fail,
                 scenario_status: ScenarioStatus::Failed,
-                error: Some(OrderError { class: Some("scenario.incomplete".into()), message }),
+                error: Some(OrderError::new("scenario.incomplete", message)),
             });
             return;
         };
@@ -159,10 +160,10 @@ impl Stage {
             self.end.over(Then::End {
                 status: Status::Fail,
                 scenario_status: ScenarioStatus::Failed,
-                error: Some(OrderError {
-                    class: Some("scenario.loop".into()),
-                    message: format!("more than {bound} transitions without a suspension"),
-                }),
+                error: Some(OrderError::new(
+                    "scenario.loop",
+                    format!("more than {bound} transitions without a suspension"),
+                )),
             });
             return;
         }

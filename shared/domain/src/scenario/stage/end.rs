@@ -251,7 +251,7 @@ impl Builder {
     }
 
     fn concealed_error(&self, error: &OrderError) -> OrderError {
-        OrderError { class: error.class.clone(), message: self.concealed(&error.message) }
+        OrderError { message: self.concealed(&error.message), ..error.clone() }
     }
 
     fn concealed_value(&self, value: &Value) -> Value {

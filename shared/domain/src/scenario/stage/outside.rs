@@ -58,7 +58,7 @@ impl Stage {
         }
         if scenario.handler(&call.name).is_none() {
             let message = format!("state `{}` does not take call `{}`", state.name, call.name);
-            let error = OrderError { class: Some(CALL_REFUSED.into()), message };
+            let error = OrderError::new(CALL_REFUSED, message);
             self.end.answer(call.no, Err(error));
             self.context.event.clone_from(&self.cursor.event);
             return true;
@@ -105,7 +105,7 @@ impl Stage {
             }
             Some(Ok(answer)) => self.close_call(Ok(answer)),
             Some(Err(error)) => {
-                let error = OrderError { class: Some(error.class.into()), message: error.message };
+                let error = OrderError::from(error);
                 self.fail_call(error, now);
             }
         }
@@ -159,9 +159,11 @@ impl Stage {
             Status::Polling => Then::Poll { at: until },
             Status::Retry => Then::Retry {
                 at: until,
-                error: rest
-                    .error
-                    .unwrap_or_else(|| OrderError { class: None, message: format!("since {now}") }),
+                error: rest.error.unwrap_or_else(|| OrderError {
+                    class: None,
+                    message: format!("since {now}"),
+                    system: None,
+                }),
             },
             _ => Then::Wait { until, requests: self.awaited_requests() },
         });

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::super::script::{Raised, RunError, Script};
 use super::super::{Action, Branch, Event, HttpAction, SleepUntil, State};
-use super::call::host_and_path;
+use super::call::asked_by_http;
 use super::need::{HttpCall, Publication};
 use super::snapshot::{Asked, OpenRequest};
 use super::{Need, Pending, Stage, later};
@@ -189,14 +189,11 @@ impl Stage {
         }
     }
 
-    /// The rules judge the answer to a request by where the request itself went (ERR-7).
+    /// The rules judge the answer to a request by where the request itself went (ERR-7), and a
+    /// failure names the system that was called.
     fn note_where_asked(&mut self, action: &Action, need: &Need, request: Option<RequestId>) {
-        let Some(request) = request else { return };
         let asked = match (action, need) {
-            (Action::Http(http), Need::Http(call)) => {
-                let (host, path) = host_and_path(&call.url);
-                Asked::Http { method: http.method.to_string(), host: host.to_owned(), path: path.to_owned() }
-            }
+            (Action::Http(http), Need::Http(call)) => asked_by_http(http, &call.url),
             (_, Need::Publish(message)) => Asked::Amqp {
                 vhost: message.vhost.clone().unwrap_or_else(|| self.settings.vhost.clone()),
                 exchange: message.exchange.clone(),
@@ -204,7 +201,8 @@ impl Stage {
             },
             _ => return,
         };
-        if let Some(open) = self.cursor.requests.iter_mut().find(|open| open.id == request) {
+        self.cursor.called = Some(asked.system());
+        if let Some(open) = self.cursor.requests.iter_mut().find(|open| Some(open.id) == request) {
             open.asked = Some(asked);
         }
     }
@@ -239,7 +237,7 @@ impl Stage {
             }
             Some(Raised::Fail { message, class }) => {
                 let message = message.unwrap_or_else(|| "the scenario said so".into());
-                let error = OrderError { class, message };
+                let error = OrderError { class, message, system: self.cursor.called.clone() };
                 if !self.retries(&error, None, now, self.dice) {
                     self.fail_action(error, now);
                 }
@@ -261,7 +259,7 @@ impl Stage {
     }
 
     fn fail_script(&mut self, error: RunError, now: Timestamp) {
-        self.fail_action(OrderError { class: Some(error.class.into()), message: error.message }, now);
+        self.fail_action(error.into(), now);
     }
 
     /// The action has failed for good: the state's event is `fail`.
@@ -305,10 +303,7 @@ impl Stage {
         if counted.0 <= max {
             return Ok(());
         }
-        Err(OrderError {
-            class: Some("scenario.vars".into()),
-            message: format!("vars have {} bytes, more than {max}", counted.0),
-        })
+        Err(OrderError::new("scenario.vars", format!("vars have {} bytes, more than {max}", counted.0)))
     }
 
     /// A stable key of the present action: the same over its repeats, another for another visit.

@@ -40,6 +40,21 @@ pub enum Asked {
     },
 }
 
+impl Asked {
+    /// The system that was asked, as [`OrderError::system`] names it.
+    #[must_use]
+    pub fn system(&self) -> String {
+        match self {
+            Self::Http { host, .. } => host.to_ascii_lowercase(),
+            Self::Amqp { vhost, exchange, key } => {
+                // The default exchange hands on to the queue that the key names.
+                let place = if exchange.is_empty() { key } else { exchange };
+                if vhost == "/" { format!("amqp:{place}") } else { format!("amqp:{vhost}/{place}") }
+            }
+        }
+    }
+}
+
 /// A request that was registered and whose callback has not been handled yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -198,6 +213,9 @@ pub struct Snapshot {
     /// Requests that a retry does not send again, because their answers were good: `STATE/NAME`.
     #[serde(skip_serializing_if = "is_default")]
     pub answered: Vec<String>,
+    /// The system that the present state called last.
+    #[serde(skip_serializing_if = "is_default")]
+    pub called: Option<String>,
     /// Steps of the present `parallel` that went through.
     #[serde(skip_serializing_if = "is_default")]
     pub parallel_done: Vec<usize>,

@@ -36,6 +36,11 @@ pub(super) fn is_task(name: &str) -> bool {
     name.starts_with(TASK)
 }
 
+/// The actor as [`OrderError::system`] names it.
+fn system_of(actor: &ActorAction) -> String {
+    format!("actor:{}", actor.name)
+}
+
 impl Stage {
     /// Hands a task out for the first time, or again.
     pub(super) fn hand_out(&mut self, actor: &ActorAction, now: Timestamp) -> Need {
@@ -70,13 +75,14 @@ impl Stage {
             Some(Ok(body)) => body,
             Some(Err(error)) => {
                 self.cursor.awaiting = None;
-                self.fail_action(OrderError { class: Some(error.class.into()), message: error.message }, now);
+                self.fail_action(error.into(), now);
                 return None;
             }
         };
         if let Some(awaiting) = &mut self.cursor.awaiting {
             awaiting.id = Some(pass);
         }
+        self.cursor.called = Some(system_of(actor));
         let task = self.idempotency_key();
         let hand_out = self.cursor.hand_out;
         let told = json!({
@@ -141,8 +147,8 @@ impl Stage {
             (Some(Action::Order(order)), Wake::Callback) => self.take_end_of_child(order, now),
             (Some(Action::Order(_)), _) => {
                 self.cursor.awaiting = None;
-                let message = "the child order did not end in time".into();
-                self.fail_action(OrderError { class: Some(ORDER_TIMEOUT.into()), message }, now);
+                let message = "the child order did not end in time";
+                self.fail_action(OrderError::new(ORDER_TIMEOUT, message), now);
             }
             // The version of the scenario was changed under the order.
             _ => self.cursor.awaiting = None,
@@ -164,7 +170,7 @@ impl Stage {
         } else {
             format!("actor `{}` did not decide within {:?}", actor.name, actor.work_timeout)
         };
-        self.end_task(OrderError { class: Some(ACTOR_TIMEOUT.into()), message }, now);
+        self.end_task(OrderError::new(ACTOR_TIMEOUT, message), actor, now);
         None
     }
 
@@ -192,7 +198,7 @@ impl Stage {
                 let class = text("class").unwrap_or_else(|| ACTOR_FAILED.into());
                 let message = text("message").unwrap_or_else(|| format!("actor `{}` decided so", actor.name));
                 self.cursor.awaiting = None;
-                let error = OrderError { class: Some(class), message };
+                let error = OrderError::new(class, message).about(Some(system_of(actor)));
                 // A repeat says what this hand-out said, so that it sees what this one saw.
                 if !self.retries(&error, None, now, self.dice) {
                     self.context.response = Some(json!({"decision": "fail", "body": result}));
@@ -204,13 +210,14 @@ impl Stage {
                     "actor `{}` answered without a decision; write {{\"decision\": \"success\" or \"fail\", …}}",
                     actor.name
                 );
-                self.end_task(OrderError { class: Some(ACTOR_INVALID.into()), message }, now);
+                self.end_task(OrderError::new(ACTOR_INVALID, message), actor, now);
             }
         }
     }
 
     /// The task has failed: it is queued anew where a policy says so, or the action fails.
-    fn end_task(&mut self, error: OrderError, now: Timestamp) {
+    fn end_task(&mut self, error: OrderError, actor: &ActorAction, now: Timestamp) {
+        let error = error.about(Some(system_of(actor)));
         self.cursor.awaiting = None;
         if !self.retries(&error, None, now, self.dice) {
             self.fail_action(error, now);
@@ -230,7 +237,7 @@ impl Stage {
                 Some(Need::Order(ChildOrder { registration, request }))
             }
             Err(error) => {
-                self.fail_action(OrderError { class: Some(error.class.into()), message: error.message }, now);
+                self.fail_action(error.into(), now);
                 None
             }
         }
@@ -292,7 +299,7 @@ impl Stage {
         let status = text(&end["status"]).unwrap_or_else(|| "unknown".into());
         let why = text(&end["error"]["message"]).or_else(|| text(&end["message"])).unwrap_or_default();
         let message = format!("child order `{}` ended {status}: {why}", text(&end["id"]).unwrap_or_default());
-        self.fail_action(OrderError { class: Some(class), message }, now);
+        self.fail_action(OrderError::new(class, message), now);
     }
 
     /// The requests whose answers end the present rest.

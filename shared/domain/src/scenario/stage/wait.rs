@@ -70,7 +70,8 @@ impl Stage {
                 format!("request `{name}` was answered{status}: {quoted}")
             }
         };
-        Some(OrderError { class: Some(class.to_string()), message })
+        let system = request.asked.as_ref().map(Asked::system);
+        Some(OrderError { class: Some(class.to_string()), message, system })
     }
 
     fn class_of(&self, asked: Option<&Asked>, reply: &Reply<'_>) -> Option<ErrorClass> {
@@ -139,7 +140,7 @@ impl Stage {
         let polling = self.cursor.poll.as_mut().filter(|_| self.cursor.call.is_none());
         let (Some(poll), Some(polling)) = (&state.poll, polling) else {
             let message = format!("`poll()` in `{}`, which does not poll", state.name);
-            return self.fail_action(OrderError { class: Some("scenario.incomplete".into()), message }, now);
+            return self.fail_action(OrderError::new("scenario.incomplete", message), now);
         };
         if now < polling.ends_at {
             // The last attempt is made when the time is over, so that none is lost to rounding.
@@ -150,7 +151,7 @@ impl Stage {
             return self.end.over(Then::Poll { at });
         }
         let message = format!("`{}` has polled {} times without success", state.name, polling.attempt);
-        let error = OrderError { class: Some(POLLING_TIMEOUT.into()), message };
+        let error = OrderError::new(POLLING_TIMEOUT, message).about(self.cursor.called.clone());
         if let Err(error) = self.repeat_later(&[error], now) {
             self.end.failed(error, now);
             self.raise(Event::Timeout, now);

@@ -97,7 +97,7 @@ fn scn_7_a_request_is_registered_again_under_its_id_when_the_stage_is_done_again
 fn a_stage_that_is_broken_off_fails_with_the_reason_that_is_given() {
     let mut stage = fresh(CALL);
     stage.next(now());
-    let reason = OrderError { class: Some("work.timeout".into()), message: "too long".into() };
+    let reason = OrderError::new("work.timeout", "too long");
     let ended = end(stage.break_off(reason.clone()));
     let failed = (Status::Fail, ScenarioStatus::Failed);
     assert_eq!(ended.then, Then::End { status: failed.0, scenario_status: failed.1, error: Some(reason) });

@@ -1,0 +1,141 @@
+//! `GET /v1/errors/orders`: the orders of a group one by one, so that something can be done to each.
+
+use axum::Json;
+use axum::extract::{Query, State};
+use jiff::Timestamp;
+use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::Status;
+use pagurus_store::errors::{self, Filter, Member};
+use pagurus_wire::errors::{ErrorOrder, ErrorOrders};
+use serde::Deserialize;
+
+use super::{FilterQuery, Outcome, invalid, limit, store_problem, window};
+use crate::Intake;
+
+/// Orders on a page, where nothing else is asked for, and at most.
+const USUAL_LIMIT: usize = 100;
+const MAX_LIMIT: usize = 1000;
+/// Rows that one page reads at most. Where few of them are of the group, a page is short.
+const MOST_ROWS: usize = 20_000;
+/// Rows of one statement.
+const ROWS: i64 = 2000;
+
+/// Query of the orders.
+#[derive(Debug, Deserialize)]
+pub(in super::super) struct OrdersQuery {
+    status: Option<String>,
+    #[serde(flatten)]
+    filter: FilterQuery,
+    since: Option<String>,
+    limit: Option<String>,
+    cursor: Option<String>,
+}
+
+/// `GET /v1/errors/orders`
+pub(in super::super) async fn orders(
+    State(intake): State<Intake>,
+    Query(query): Query<OrdersQuery>,
+) -> Outcome<Json<ErrorOrders>> {
+    let asked = Asked::read(query, Timestamp::now())?;
+    let found = read(&intake, &asked).await;
+    Ok(Json(found.map_err(|error| store_problem(&intake.host, "errors", &error))?))
+}
+
+/// A query that was understood.
+#[derive(Debug)]
+struct Asked {
+    status: Status,
+    filter: Filter,
+    since: Timestamp,
+    limit: usize,
+    behind: Option<(Timestamp, OrderNo)>,
+}
+
+impl Asked {
+    fn read(query: OrdersQuery, now: Timestamp) -> Outcome<Self> {
+        let status = match query.status.as_deref() {
+            None | Some("fail") => Status::Fail,
+            Some("retry") => Status::Retry,
+            Some(_) => return Err(invalid("/status", "status is fail or retry")),
+        };
+        Ok(Self {
+            status,
+            filter: query.filter.into(),
+            since: window(query.since.as_deref(), now)?,
+            limit: limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?,
+            behind: match query.cursor.as_deref() {
+                None => None,
+                Some(cursor) => {
+                    Some(place(cursor).ok_or_else(|| invalid("/cursor", "cursor is not one of ours"))?)
+                }
+            },
+        })
+    }
+}
+
+/// A cursor is a place in the list: microseconds and number.
+fn place(cursor: &str) -> Option<(Timestamp, OrderNo)> {
+    let (at, no) = cursor.split_once('-')?;
+    Some((Timestamp::from_microsecond(at.parse().ok()?).ok()?, OrderNo(no.parse().ok()?)))
+}
+
+async fn read(intake: &Intake, asked: &Asked) -> pagurus_store::Result<ErrorOrders> {
+    let client = intake.host.store.api().await?;
+    let mut items = Vec::new();
+    let mut behind = asked.behind;
+    let mut rows = 0;
+    while rows < MOST_ROWS {
+        let found = match asked.status {
+            Status::Retry => errors::retrying_orders(&client, behind, ROWS).await?,
+            _ => errors::failed_orders(&client, asked.since, behind, ROWS).await?,
+        };
+        let is_last = i64::try_from(found.len()).is_ok_and(|found| found < ROWS);
+        rows += found.len();
+        for order in found {
+            if items.len() == asked.limit {
+                return Ok(page(items, behind));
+            }
+            behind = Some(order.place);
+            if asked.filter.takes(&order) {
+                items.push(view(order, asked.status));
+            }
+        }
+        if is_last {
+            return Ok(page(items, None));
+        }
+    }
+    Ok(page(items, behind))
+}
+
+fn page(items: Vec<ErrorOrder>, behind: Option<(Timestamp, OrderNo)>) -> ErrorOrders {
+    ErrorOrders { items, next: behind.map(|(at, no)| format!("{}-{}", at.as_microsecond(), no.0)) }
+}
+
+fn view(order: Member, status: Status) -> ErrorOrder {
+    ErrorOrder {
+        id: order.id,
+        status: status.to_string(),
+        at: order.place.0,
+        scenario: order.scenario,
+        state: order.state,
+        class: order.class,
+        system: order.system,
+        message: order.message,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn err_14_a_cursor_is_a_place_in_the_list() {
+        let at: Timestamp = "2026-01-02T03:04:05.678901Z".parse().unwrap();
+        let cursor = page(Vec::new(), Some((at, OrderNo(7)))).next.unwrap();
+        assert_eq!(place(&cursor), Some((at, OrderNo(7))));
+        for stranger in ["", "7", "a-7", "7-a", "99999999999999999999-1"] {
+            assert_eq!(place(stranger), None, "{stranger}");
+        }
+    }
+}

@@ -8,6 +8,7 @@ mod act;
 mod actors;
 mod amqp;
 mod api;
+mod calls;
 mod dsp;
 mod err;
 mod examples;

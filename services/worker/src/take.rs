@@ -12,7 +12,7 @@ use pagurus_runtime::news;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::stages::{self, Claimed, HandOut, Unclaimed};
-use pagurus_store::{Error, calls, requests};
+use pagurus_store::{Error, Tx, calls, requests};
 use pagurus_wire::message::{HandOuts, News, Refusal, Refused, news as key};
 
 use crate::{Worker, drive};
@@ -157,6 +157,19 @@ impl Work {
     }
 }
 
+/// How long each stage may take, in seconds. The scenario says so, and one that is new to this node
+/// is read first: its first order is bounded like all others.
+async fn work_timeouts(worker: &Worker, tx: &Tx<'_>, claimed: &[Claimed]) -> Result<Vec<f64>, Error> {
+    let usual = worker.host.settings.recovery.work_timeout;
+    let mut seconds = Vec::with_capacity(claimed.len());
+    for stage in claimed {
+        let known = worker.catalogue.get(tx, stage.scenario).await?;
+        let scenario = known.and_then(|known| known.scenario.ok());
+        seconds.push(scenario.and_then(|scenario| scenario.timeouts.work).unwrap_or(usual).as_secs_f64());
+    }
+    Ok(seconds)
+}
+
 type Claims = (Vec<Work>, Vec<(HandOut, Unclaimed)>);
 
 async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> {
@@ -166,14 +179,7 @@ async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> 
     let tx = client.transaction().await?;
     let (claimed, unclaimed) = stages::claim(&tx, hand_outs).await?;
     let claimed_at = Instant::now();
-    let default = host.settings.recovery.work_timeout;
-    let work: Vec<f64> = claimed
-        .iter()
-        .map(|stage| {
-            let known = worker.catalogue.known(stage.scenario).and_then(|known| known.scenario.ok());
-            known.and_then(|scenario| scenario.timeouts.work).unwrap_or(default).as_secs_f64()
-        })
-        .collect();
+    let work = work_timeouts(worker, &tx, &claimed).await?;
     stages::run(&tx, host.node, &claimed, &work).await?;
     tx.commit().await?;
     host.metrics.span(Span::Batch, "claim", begun.elapsed());

@@ -7,7 +7,7 @@ use pagurus_domain::id::{ScenarioNo, ScenarioRef};
 use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::{Bounds, Scenario, source};
 use pagurus_store::scenarios::{self, Version};
-use pagurus_store::{Client, Error};
+use pagurus_store::{Client, Connection, Error};
 
 /// One version, ready to run.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// The database fails.
-    pub async fn get(&self, client: &Client, no: ScenarioNo) -> Result<Option<Known>, Error> {
+    pub async fn get(&self, client: &impl Connection, no: ScenarioNo) -> Result<Option<Known>, Error> {
         if let Some(known) = self.known(no) {
             return Ok(Some(known));
         }

@@ -12,7 +12,7 @@ use super::super::value::percent_encode;
 use super::outside::CallAnswer;
 use super::snapshot::{Rest, Snapshot};
 use crate::id::RequestId;
-use crate::order::{OrderError, ScenarioStatus, Status};
+use crate::order::{OrderError, ScenarioStatus, Status, storable};
 
 /// One move from state to state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -194,7 +194,13 @@ impl Builder {
 
     /// The first end stands: nothing after it counts.
     pub fn over(&mut self, then: Then) {
-        self.then.get_or_insert(then);
+        self.then.get_or_insert(match then {
+            Then::Retry { at, error } => Then::Retry { at, error: error.storable() },
+            Then::End { status, scenario_status, error } => {
+                Then::End { status, scenario_status, error: error.map(OrderError::storable) }
+            }
+            other => other,
+        });
     }
 
     pub fn rest(&self) -> Option<Rest> {
@@ -214,7 +220,7 @@ impl Builder {
     }
 
     pub fn answer(&mut self, no: i64, outcome: Result<Value, OrderError>) {
-        self.answers.push(CallAnswer { no, outcome });
+        self.answers.push(CallAnswer { no, outcome: outcome.map_err(OrderError::storable) });
     }
 
     /// What a script said by `answer(…)` since the last time.
@@ -297,18 +303,28 @@ impl Builder {
             self.result = Some(result.clone());
         }
         if let Some(message) = &said.message {
-            self.message = Some(message.clone());
+            self.message = Some(storable(message.clone()));
         }
         if let Some(answer) = &said.answer {
             self.said_answer = Some(answer.clone());
         }
     }
 
+    /// Result and message so far.
+    pub fn what_was_said(&self) -> (Option<Value>, Option<String>) {
+        (self.result.clone(), self.message.clone())
+    }
+
+    /// Result and message are again what they were.
+    pub fn unsay(&mut self, result: Option<Value>, message: Option<String>) {
+        (self.result, self.message) = (result, message);
+    }
+
     /// An action failed for good; the error is told if the order ends as failed.
     pub fn failed(&mut self, error: OrderError, at: Timestamp) {
         let class = error.class.as_deref().unwrap_or("unclassified");
         self.log(at, format!("failed ({class}): {}", error.message));
-        self.error = Some(error);
+        self.error = Some(error.storable());
     }
 
     pub fn last_error(&self) -> Option<OrderError> {

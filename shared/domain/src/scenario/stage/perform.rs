@@ -212,7 +212,7 @@ impl Stage {
         let State { retry_failed_only: keep_answer, name: state, .. } = self.scenario.state(self.state);
         let (keep_answer, state) = (*keep_answer, state.clone());
         self.cursor.requests.retain(|request| request.id != id);
-        self.cursor.requests.push(OpenRequest { name, state, id, asked: None, keep_answer });
+        self.cursor.requests.push(OpenRequest { name, state, id, asked: None, keep_answer, earlier: false });
     }
 
     fn run_script(&mut self, script: &Script, now: Timestamp) {

@@ -13,7 +13,9 @@ use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::stages::{self, Claimed, HandOut, Unclaimed};
 use pagurus_store::{Error, Tx, calls, requests};
-use pagurus_wire::message::{HandOuts, News, Refusal, Refused, news as key};
+use pagurus_wire::message::{BreakOff, Ended, HandOuts, News, Refusal, Refused, news as key, work};
+
+use tokio_util::sync::CancellationToken;
 
 use crate::{Worker, drive};
 
@@ -30,6 +32,12 @@ pub(crate) async fn take(worker: Worker, consumer: Arc<Consumer>) -> anyhow::Res
             () = worker.host.draining.cancelled() => return Ok(()),
             batch = consumer.next_batch(MESSAGES) => batch,
         };
+        // First of all: what is over holds room, and a queue that another order may own by now.
+        for delivery in batch.iter().filter(|delivery| delivery.routing_key == work::BREAK_OFF) {
+            if let Ok(over) = serde_json::from_slice::<BreakOff>(&delivery.body) {
+                worker.break_off(&over.stages);
+            }
+        }
         let mut seen = HashSet::new();
         let orders: Vec<Order> = batch
             .iter()
@@ -215,6 +223,21 @@ async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> 
     Ok((all, unclaimed))
 }
 
+/// Its end is written by now; the dispatcher counts on.
+async fn tell_broken_off(worker: &Worker, (no, attempt): (OrderNo, i32), begun: Instant) {
+    tracing::info!(order = %no, attempt, "the stage is broken off: the order was ended, or given to another");
+    worker.host.metrics.count(Count::Stages, "broken_off", 1);
+    let ended = Ended {
+        no: no.0,
+        attempt,
+        node: worker.host.node.0,
+        left_queue: None,
+        duration_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        class: None,
+    };
+    news::send(&worker.host, key::DISPATCH, &News { ended: vec![ended], ..News::default() }).await;
+}
+
 async fn start(worker: &Worker, claimed: Vec<Work>) {
     for work in claimed {
         // There is room: it was counted before the claim, and only this worker takes from it. Two
@@ -223,10 +246,13 @@ async fn start(worker: &Worker, claimed: Vec<Work>) {
         let running = worker.clone();
         let ended = worker.host.ended.clone();
         let key = (work.claimed.no, work.claimed.attempt);
-        worker.running.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        let broken_off = CancellationToken::new();
+        worker.running.lock().unwrap_or_else(PoisonError::into_inner).insert(key, broken_off.clone());
         worker.stages.spawn(async move {
+            let begun = Instant::now();
             tokio::select! {
                 () = drive::run(&running, work) => {}
+                () = broken_off.cancelled() => tell_broken_off(&running, key, begun).await,
                 () = ended.cancelled() => {}
             }
             running.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);

@@ -147,6 +147,14 @@ pub struct Locked {
     pub place: Place,
 }
 
+impl Locked {
+    /// The attempt that is with a worker.
+    #[must_use]
+    pub fn running(&self) -> Option<i32> {
+        matches!(self.place, Place::Running { .. }).then_some(self.attempt)
+    }
+}
+
 /// Locks an order and its place; `None` where no such order is.
 ///
 /// # Errors

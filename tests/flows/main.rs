@@ -15,6 +15,7 @@ mod installation;
 mod language;
 mod ord;
 mod outside;
+mod random;
 mod rec;
 mod robust;
 mod run;

@@ -16,6 +16,7 @@ mod installation;
 mod language;
 mod ord;
 mod outside;
+mod random;
 mod rec;
 mod robust;
 mod run;

@@ -192,17 +192,10 @@ async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> 
     tx.commit().await?;
     host.metrics.span(Span::Batch, "claim", begun.elapsed());
     // Below the commit the stages are ours; what they need besides is read now.
-    let waited: Vec<i64> = claimed
-        .iter()
-        .filter(|stage| {
-            stage.snapshot.as_deref().is_some_and(|snapshot| {
-                snapshot.contains("\"requests\"") || snapshot.contains("\"awaiting\"")
-            })
-        })
-        .map(|stage| stage.no.0)
-        .collect();
+    let asked: Vec<i64> =
+        claimed.iter().filter(|stage| may_have_asked(worker, stage)).map(|stage| stage.no.0).collect();
     let mut callbacks =
-        if waited.is_empty() { Default::default() } else { requests::results(&client, &waited).await? };
+        if asked.is_empty() { Default::default() } else { requests::results(&client, &asked).await? };
     let mut all: Vec<Work> = Vec::with_capacity(claimed.len());
     for claimed in claimed {
         let scenario = worker.catalogue.get(&client, claimed.scenario).await?;
@@ -236,6 +229,17 @@ async fn tell_broken_off(worker: &Worker, (no, attempt): (OrderNo, i32), begun: 
         class: None,
     };
     news::send(&worker.host, key::DISPATCH, &News { ended: vec![ended], ..News::default() }).await;
+}
+
+/// Whether there may be answers to requests of an order. They are shown for the rest of its life, not
+/// only to the stage that follows their wait; most scenarios ask nothing, and are spared the question.
+fn may_have_asked(worker: &Worker, stage: &Claimed) -> bool {
+    let Some(snapshot) = stage.snapshot.as_deref() else { return false };
+    let known = worker.catalogue.known(stage.scenario).and_then(|known| known.scenario.ok());
+    // Tasks are awaited by scenarios that ask nothing, and so may be what a former version asked.
+    known.is_none_or(|scenario| scenario.asks())
+        || snapshot.contains("\"awaiting\"")
+        || snapshot.contains("\"requests\"")
 }
 
 async fn start(worker: &Worker, claimed: Vec<Work>) {

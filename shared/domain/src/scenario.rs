@@ -117,6 +117,12 @@ impl Scenario {
         !self.calls.is_empty() || self.states.iter().any(|state| !state.calls.is_empty())
     }
 
+    /// Whether orders of it ask anything that is answered later, under `callbacks`.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        self.states.iter().flat_map(|state| &state.actions).any(|action| action.request().is_some())
+    }
+
     /// What handles a call of this name without moving the order.
     #[must_use]
     pub fn handler(&self, name: &str) -> Option<&CallHandler> {

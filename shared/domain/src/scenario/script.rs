@@ -6,6 +6,7 @@
 //! must reach that run alone; expressions say nothing and share one engine.
 
 mod bounds;
+mod calls;
 mod convert;
 mod speech;
 
@@ -19,6 +20,7 @@ use super::value::Context;
 use crate::order::OrderError;
 pub use bounds::{Clock, Limits};
 use bounds::{Size, TimeOver};
+use calls::Place;
 use convert::{from_dynamic, to_dynamic};
 pub use speech::{Raised, Said};
 use speech::{Token, speaking_engine};
@@ -38,6 +40,8 @@ pub const ERROR_CLASS: &str = "script.error";
 pub struct CompileError {
     /// What is wrong.
     pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
     /// Line inside the code, from 1.
     pub line: u32,
     /// Column inside the line, from 1.
@@ -106,24 +110,27 @@ impl Scripting {
     /// Compiles the code of a `script` action.
     ///
     /// # Errors
-    /// Names what is wrong and where inside the code.
-    pub fn compile_script(&self, code: &str) -> Result<Script, CompileError> {
+    /// Names what is wrong and where inside the code: the first fault of form, or else every call
+    /// that no function answers to.
+    pub fn compile_script(&self, code: &str) -> Result<Script, Vec<CompileError>> {
         let engine = speaking_engine(&self.limits, &Arc::default());
         let ast = engine
             .compile_with_scope(&names_only(), code)
-            .map_err(|error| compile_error(&error.0.to_string(), error.1))?;
+            .map_err(|error| vec![compile_error(&error.0.to_string(), error.1)])?;
+        calls::check(&ast, Place::Script)?;
         Ok(Script { ast, roots: roots_named_in(code) })
     }
 
     /// Compiles the inside of one `${…}`: an expression, no statements.
     ///
     /// # Errors
-    /// Names what is wrong and where inside the code.
-    pub fn compile_expression(&self, code: &str) -> Result<Code, CompileError> {
+    /// As [`Scripting::compile_script`].
+    pub fn compile_expression(&self, code: &str) -> Result<Code, Vec<CompileError>> {
         let ast = self
             .engine
             .compile_expression_with_scope(&names_only(), code)
-            .map_err(|error| compile_error(&error.0.to_string(), error.1))?;
+            .map_err(|error| vec![compile_error(&error.0.to_string(), error.1)])?;
+        calls::check(&ast, Place::Expression)?;
         Ok(Code { ast, roots: roots_named_in(code) })
     }
 
@@ -210,6 +217,7 @@ fn compile_error(message: &str, position: Position) -> CompileError {
     let number = |value: Option<usize>| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(1);
     CompileError {
         message: message.to_owned(),
+        hint: None,
         line: number(position.line()),
         column: number(position.position()),
     }
@@ -320,7 +328,13 @@ mod tests {
 
     #[test]
     fn scn_5_a_script_cannot_hold_its_thread() {
+        let scripting = Scripting::new(Limits::default());
         for code in ["sleep(1000000)", "sleep(1e9)", "1000000.sleep()"] {
+            let faults = scripting.compile_script(code).unwrap_err();
+            assert!(format!("{faults:?}").contains("write the action `sleep`"), "{code}: {faults:?}");
+        }
+        // Called by another way than its name it is refused as well.
+        for code in ["Fn(\"sleep\").call(1000000)", "[1e9].map(Fn(\"sleep\"))"] {
             let error = run(code).unwrap_err();
             assert!(
                 error.class == ERROR_CLASS && error.message.contains("action `sleep`"),

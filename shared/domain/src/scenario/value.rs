@@ -22,7 +22,7 @@ pub enum Expression {
 }
 
 impl Expression {
-    fn compile(text: &str, scripting: &Scripting) -> Result<Self, CompileError> {
+    fn compile(text: &str, scripting: &Scripting) -> Result<Self, Vec<CompileError>> {
         let path: Vec<String> = text.trim().split('.').map(str::to_owned).collect();
         let plain = |key: &String| {
             key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -38,11 +38,8 @@ impl Expression {
             if let Some(root) = path.first().filter(|root| !ROOTS.contains(&root.as_str()))
                 && path.len() > 1
             {
-                return Err(CompileError {
-                    message: format!("nothing is called `{root}` here; there are: {}", ROOTS.join(", ")),
-                    line: 1,
-                    column: 1,
-                });
+                let message = format!("nothing is called `{root}` here; there are: {}", ROOTS.join(", "));
+                return Err(vec![CompileError { message, hint: None, line: 1, column: 1 }]);
             }
             if ROOTS.contains(&path[0].as_str()) {
                 return Ok(Self::Path(path));
@@ -106,9 +103,10 @@ impl Template {
     /// Compiles one string. `$${` stands for a literal `${`.
     ///
     /// # Errors
-    /// Line and column count inside the string.
-    pub fn compile(text: &str, scripting: &Scripting) -> Result<Self, CompileError> {
+    /// What is wrong in each `${…}`; line and column count inside the string.
+    pub fn compile(text: &str, scripting: &Scripting) -> Result<Self, Vec<CompileError>> {
         let mut pieces = Vec::new();
+        let mut faults = Vec::new();
         let mut literal = String::new();
         let mut rest = text;
         while let Some(at) = rest.find("${") {
@@ -122,23 +120,25 @@ impl Template {
             literal.push_str(&rest[..at]);
             let inside = &rest[at + 2..];
             let Some(length) = closing_brace(inside) else {
-                return Err(located("`${` without its `}`", text, start));
+                faults.push(located("`${` without its `}`", text, start));
+                return Err(faults);
             };
             if !literal.is_empty() {
                 pieces.push(Piece::Text(std::mem::take(&mut literal)));
             }
-            let expression = Expression::compile(&inside[..length], scripting).map_err(|error| {
-                let place = located("", text, start + 2);
-                CompileError {
-                    column: if error.line == 1 { place.column + error.column - 1 } else { error.column },
-                    line: place.line + error.line - 1,
-                    message: error.message,
+            match Expression::compile(&inside[..length], scripting) {
+                Ok(expression) => pieces.push(Piece::Expression(expression)),
+                Err(wrong) => {
+                    let place = located("", text, start + 2);
+                    faults.extend(wrong.into_iter().map(|error| error.inside(&place)));
                 }
-            })?;
-            pieces.push(Piece::Expression(expression));
+            }
             rest = &inside[length + 1..];
         }
         literal.push_str(rest);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
         if pieces.is_empty() {
             return Ok(Self::Constant(Value::String(literal)));
         }
@@ -302,7 +302,18 @@ fn located(message: &str, text: &str, offset: usize) -> CompileError {
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
     let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
-    CompileError { message: message.to_owned(), line: number(line), column: number(column) }
+    CompileError { message: message.to_owned(), hint: None, line: number(line), column: number(column) }
+}
+
+impl CompileError {
+    /// The same, where the code begins at `place` of a longer text.
+    fn inside(mut self, place: &Self) -> Self {
+        if self.line == 1 {
+            self.column += place.column - 1;
+        }
+        self.line += place.line - 1;
+        self
+    }
 }
 
 #[cfg(test)]
@@ -352,8 +363,9 @@ mod tests {
     #[test]
     fn scn_5_errors_name_the_place_inside_the_text() {
         let scripting = Scripting::new(Limits::default());
-        let error = Template::compile("a\nb ${parms.x}", &scripting).unwrap_err();
-        assert_eq!((error.line, error.column), (2, 5));
+        let errors = Template::compile("a\nb ${parms.x} ${1 +} ${no(1)}", &scripting).unwrap_err();
+        let places: Vec<_> = errors.iter().map(|error| (error.line, error.column)).collect();
+        assert_eq!(places, [(2, 5), (2, 19), (2, 23)], "{errors:?}");
         assert!(Template::compile("x ${params.a", &scripting).is_err());
     }
 

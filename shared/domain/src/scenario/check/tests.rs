@@ -3,6 +3,8 @@
 
 use crate::scenario::source::tests::{check_table, faults, outcome};
 
+mod functions;
+
 /// Begins every table entry; the states follow from line 4 on.
 const HEAD: &str = "scenario: s\ninitialState: a\nstates:\n";
 

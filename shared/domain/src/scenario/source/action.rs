@@ -138,8 +138,8 @@ fn script(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
     effect.polls = calls(code, "poll");
     let action = match reader.scripting.compile_script(code) {
         Ok(script) => Some(Action::Script(script)),
-        Err(error) => {
-            reader.code_fault(spot, code, &error);
+        Err(errors) => {
+            reader.code_faults(spot, code, errors);
             None
         }
     };

@@ -95,10 +95,12 @@ fn condition(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
     }
     match Template::compile(&format!("${{{text}}}"), reader.scripting) {
         Ok(template) => Some(template),
-        Err(mut error) => {
-            // The two characters in front are not in the file.
-            error.column = error.column.saturating_sub(2).max(1);
-            reader.code_fault(spot, text, &error);
+        Err(mut errors) => {
+            // The two characters in front of the first line are not in the file.
+            for error in errors.iter_mut().filter(|error| error.line == 1) {
+                error.column = error.column.saturating_sub(2).max(1);
+            }
+            reader.code_faults(spot, text, errors);
             None
         }
     }

@@ -139,16 +139,19 @@ impl Reader<'_> {
         self.faults
     }
 
-    /// Notes that code inside a text does not compile.
-    pub(super) fn code_fault(&mut self, spot: &Spot<'_>, text: &str, error: &CompileError) {
-        if self.faults.len() >= MAX_FAULTS {
-            self.left_out += 1;
-            return;
+    /// Notes what is wrong with code inside a text.
+    pub(super) fn code_faults(&mut self, spot: &Spot<'_>, text: &str, errors: Vec<CompileError>) {
+        for error in errors {
+            if self.faults.len() >= MAX_FAULTS {
+                self.left_out += 1;
+                continue;
+            }
+            let at = self.source.place(spot.node, text, error.line, error.column);
+            let pointer = spot.mark.pointer.clone();
+            let mut fault = Mark { at, pointer }.fault(shortened(&error.message, 300));
+            fault.hint = error.hint;
+            self.push(fault);
         }
-        let at = self.source.place(spot.node, text, error.line, error.column);
-        let pointer = spot.mark.pointer.clone();
-        let message = shortened(&error.message, 300);
-        self.push(Mark { at, pointer }.fault(message));
     }
 
     /// The entries of a mapping; keys that nobody knows, and keys without a value, are faults.

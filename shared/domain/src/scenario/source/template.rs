@@ -98,8 +98,8 @@ impl Reader<'_> {
                 );
                 None
             }
-            Err(error) => {
-                self.code_fault(spot, text, &error);
+            Err(errors) => {
+                self.code_faults(spot, text, errors);
                 None
             }
         }

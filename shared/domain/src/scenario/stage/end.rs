@@ -6,9 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::mask::MASKED;
+use super::super::conceal::Concealed;
 use super::super::script::Said;
-use super::super::value::percent_encode;
 use super::outside::CallAnswer;
 use super::snapshot::{Rest, Snapshot};
 use crate::id::RequestId;
@@ -168,7 +167,7 @@ pub(super) struct Builder {
     answers: Vec<CallAnswer>,
     said_answer: Option<Value>,
     /// Values of the secrets that were used: nothing that is told may hold them.
-    secrets: Vec<String>,
+    secrets: Concealed,
 }
 
 impl Builder {
@@ -184,7 +183,7 @@ impl Builder {
             message: snapshot.message.clone(),
             answers: Vec::new(),
             said_answer: snapshot.answer.clone(),
-            secrets: Vec::new(),
+            secrets: Concealed::default(),
         }
     }
 
@@ -233,43 +232,18 @@ impl Builder {
         self.said_answer.clone()
     }
 
-    /// From now on the value is kept out of everything that is told, in each of the spellings that
-    /// URLs and JSON give it.
+    /// From now on the value is kept out of everything that is told.
     pub fn conceal(&mut self, secret: &str) {
-        // Shorter ones would mask half of every text, and are no secrets.
-        if secret.len() < 4 {
-            return;
-        }
-        let json = Value::String(secret.to_owned()).to_string();
-        let json = json.trim_start_matches('"').strip_suffix('"').unwrap_or(&json).to_owned();
-        for spelling in [secret.to_owned(), percent_encode(secret), json] {
-            if !self.secrets.contains(&spelling) {
-                self.secrets.push(spelling);
-            }
-        }
-        // One may be a part of another, which would leave the rest of it.
-        self.secrets.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
+        self.secrets.add(secret);
     }
 
     /// The text without secrets.
     pub fn concealed(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASKED))
+        self.secrets.text(text)
     }
 
     fn concealed_error(&self, error: &OrderError) -> OrderError {
         OrderError { message: self.concealed(&error.message), ..error.clone() }
-    }
-
-    fn concealed_value(&self, value: &Value) -> Value {
-        match value {
-            Value::String(text) => Value::String(self.concealed(text)),
-            Value::Array(items) => items.iter().map(|item| self.concealed_value(item)).collect(),
-            Value::Object(members) => members
-                .iter()
-                .map(|(name, value)| (self.concealed(name), self.concealed_value(value)))
-                .collect(),
-            other => other.clone(),
-        }
     }
 
     pub fn transitions(&self) -> u32 {
@@ -383,13 +357,13 @@ impl Builder {
         let answers = self.answers.iter().map(|answer| CallAnswer {
             no: answer.no,
             outcome: match &answer.outcome {
-                Ok(value) => Ok(self.concealed_value(value)),
+                Ok(value) => Ok(self.secrets.value(value)),
                 Err(error) => Err(self.concealed_error(error)),
             },
         });
         let answers = answers.collect();
         let error = self.error.as_ref().map(|error| self.concealed_error(error));
-        let result = self.result.as_ref().map(|result| self.concealed_value(result));
+        let result = self.result.as_ref().map(|result| self.secrets.value(result));
         let message = self.message.as_ref().map(|message| self.concealed(message));
         *self = Self {
             log,

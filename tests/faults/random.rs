@@ -34,9 +34,10 @@ async fn rec_10_scn_7_14_err_13_random_stories_go_their_way_though_worker_and_in
     engine.api.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
     let total = told.iter().map(|(_, expected)| expected.calls.len() + expected.questions.len()).sum();
     kill_again_and_again(&engine, &play, total).await;
+    let deadline = Instant::now() + PATIENCE;
     let (mut wrong, mut repeated) = (Vec::new(), 0);
     for (story, expected) in &told {
-        let order = ended(&engine.api, &story.id, PATIENCE).await;
+        let order = ended(&engine.api, &story.id, deadline).await;
         let seen = play.end(&story.id).await;
         repeated += seen.calls.len().saturating_sub(expected.calls.len());
         match &order {

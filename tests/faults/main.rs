@@ -8,4 +8,5 @@ mod installation;
 mod kill;
 mod load;
 mod network;
+mod random;
 mod restart;

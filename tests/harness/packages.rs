@@ -1,4 +1,4 @@
-//! Postgres and RabbitMQ from the distribution's packages, for machines that lack them.
+//! Postgres and RabbitMQ, and Python for the tests, from the distribution's packages, for machines that lack them.
 //! Never lets the packages start their system services: we run private instances only. Never installs unannounced.
 
 use std::fs;
@@ -16,33 +16,73 @@ const POLICY: &str = "/usr/sbin/policy-rc.d";
 /// Where a policy that was there already is kept meanwhile.
 const POLICY_ASIDE: &str = "/usr/sbin/policy-rc.d.before-pagurus";
 
+/// Something that is installed where it is missing.
+struct Wanted {
+    name: &'static str,
+    packages: &'static [&'static str],
+    there: fn() -> bool,
+}
+
+/// The two servers.
+const SERVERS: [Wanted; 2] = [
+    Wanted { name: "postgresql", packages: &["postgresql"], there: || postgres::binaries().is_some() },
+    Wanted {
+        name: "rabbitmq-server",
+        packages: &["rabbitmq-server"],
+        there: || rabbit::binaries().is_some(),
+    },
+];
+
+/// What the client for actors in Python runs on.
+const PYTHON: Wanted = Wanted {
+    name: "python3 with pika",
+    packages: &["python3", "python3-pika"],
+    there: || python().is_some(),
+};
+
+/// A Python that knows pika: that of the path, which may be a virtual environment, or that of the distribution.
+#[must_use]
+pub fn python() -> Option<&'static str> {
+    ["python3", "/usr/bin/python3"].into_iter().find(|python| {
+        let probe = Command::new(python).args(["-c", "import pika"]).output();
+        probe.is_ok_and(|output| output.status.success())
+    })
+}
+
 /// Installs what is missing of the two servers; says so first.
 ///
 /// # Errors
 /// The installation failed, or this is no Debian-like system.
 pub fn install_missing() -> Result<()> {
-    let mut missing = Vec::new();
-    if postgres::binaries().is_none() {
-        missing.push("postgresql");
-    }
-    if rabbit::binaries().is_none() {
-        missing.push("rabbitmq-server");
-    }
+    install_of(&SERVERS.iter().collect::<Vec<_>>())
+}
+
+/// The same, and what the tests need besides.
+///
+/// # Errors
+/// The installation failed, or this is no Debian-like system.
+pub fn install_missing_for_tests() -> Result<()> {
+    install_of(&SERVERS.iter().chain([&PYTHON]).collect::<Vec<_>>())
+}
+
+fn install_of(wanted: &[&Wanted]) -> Result<()> {
+    let missing: Vec<&Wanted> = wanted.iter().copied().filter(|one| !(one.there)()).collect();
     if missing.is_empty() {
         return Ok(());
     }
-    let list = missing.join(" and ");
+    let list = missing.iter().map(|one| one.name).collect::<Vec<_>>().join(" and ");
     if !Path::new("/usr/bin/apt-get").exists() {
         bail!("{list} is missing, and there is no apt-get here: please install it by hand");
     }
     eprintln!("==> {list} is missing: installing it from the distribution's packages");
     eprintln!("    (no system service is started by this; private instances run under .dev/)");
     let policy = Policy::forbid_starts()?;
-    let installed = install(&missing);
+    let packages: Vec<&str> = missing.iter().flat_map(|one| one.packages).copied().collect();
+    let installed = install(&packages);
     drop(policy);
     installed?;
-    if postgres::binaries().is_none() || rabbit::binaries().is_none() {
-        bail!("{list} was installed, but its programs are not where Debian keeps them");
+    if missing.iter().any(|one| !(one.there)()) {
+        bail!("{list} was installed, but is not where Debian keeps it");
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! callbacks that come early, late, twice or for nobody, at both doors. No verdict hangs on a race: what is to be
 //! early comes before the answer of its request, what is to be late comes when the order has gone on.
 
+pub mod doors;
 pub mod model;
 pub mod plan;
 pub mod play;

@@ -54,8 +54,7 @@ statements! {
          WHERE order_no = ANY($1::bigint[]) AND status = 'open'";
     FIND = "SELECT id, order_no FROM requests WHERE id = ANY($1::uuid[])";
     LOCK_ORDERS = "SELECT no FROM orders WHERE no = ANY($1::bigint[]) ORDER BY no FOR UPDATE";
-    // The end of a life leaves the requests open that no wait was for, because most orders have none and
-    // all would pay for looking: they are closed by the end itself.
+    // A request that no wait was for stays open at the end of its life, and is closed by that.
     ANSWER = "
         UPDATE requests r SET status = 'answered', closed_at = now()
           FROM orders o

@@ -33,7 +33,7 @@ const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(30);
 /// `./dev test`.
 pub async fn command(options: Options) -> Result<()> {
     let root = root()?;
-    packages::install_missing()?;
+    packages::install_missing_for_tests()?;
     // A folder per run: two runs in one checkout do not meet.
     let runs = root.join(".dev/test");
     end_abandoned(&runs).await?;

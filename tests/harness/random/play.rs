@@ -6,16 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use lapin::BasicProperties;
-use lapin::types::{AMQPValue, FieldTable};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::doors::{Address, Doors, Pending};
 use super::model::{Expected, Made};
-use super::plan::{Callback, GATE, Kind, Story, When};
+use super::plan::{GATE, Kind, Story, When};
 use super::text::PATH;
-use crate::client::amqp::Amqp;
-use crate::client::{Api, items, lock};
+use crate::client::{Api, lock};
 use crate::env::Env;
 use crate::world::amqp::{Answer, Question, Responder};
 use crate::world::program::{Program, Step, Then};
@@ -48,11 +46,7 @@ pub struct Seen {
 
 #[derive(Debug)]
 struct Shared {
-    api: Api,
-    amqp: Amqp,
-    http: reqwest::Client,
-    callbacks: String,
-    patience: Duration,
+    doors: Doors,
     parts: Mutex<HashMap<String, Part>>,
 }
 
@@ -69,22 +63,6 @@ struct Part {
     flights: watch::Sender<usize>,
     /// Messages so far.
     questions: watch::Sender<usize>,
-}
-
-/// A callback that waits for its moment, with what it answers.
-#[derive(Clone, Debug)]
-struct Pending {
-    made: Made,
-    address: Address,
-    callback: Callback,
-}
-
-/// Where a request wants its callback.
-#[derive(Clone, Debug, Default)]
-struct Address {
-    order: String,
-    id: String,
-    url: String,
 }
 
 impl Play {
@@ -112,11 +90,7 @@ impl Play {
             (story.id.clone(), part)
         });
         let shared = Arc::new(Shared {
-            api,
-            amqp: env.amqp().await?,
-            http: env.http().clone(),
-            callbacks: format!("{}.callbacks", env.prefix()),
-            patience,
+            doors: Doors::open(env, api, patience).await?,
             parts: Mutex::new(parts.collect()),
         });
         answer_calls(&shared, env.world());
@@ -152,12 +126,7 @@ impl Play {
     /// # Errors
     /// Nobody took it.
     pub async fn orphan(&self, id: &str, amqp: bool) -> Result<u16> {
-        if amqp {
-            let properties = BasicProperties::default().with_correlation_id(id.into());
-            self.shared.amqp.publish(&self.shared.callbacks, "answer", b"{}", &properties).await?;
-            return Ok(0);
-        }
-        Ok(self.shared.api.post(&format!("/v1/callbacks/{id}"), &json!({})).await?.status)
+        self.shared.doors.orphan(id, amqp).await
     }
 }
 
@@ -308,84 +277,18 @@ impl Shared {
     /// Sends callbacks one after the other, each when the one before is stored.
     async fn send_all(&self, callbacks: Vec<Pending>) {
         for one in callbacks {
-            let sent = match (one.callback.amqp, one.callback.twin) {
-                (true, _) => self.publish(&one).await,
-                (false, false) => self.post(&one).await,
-                (false, true) => {
-                    let (first, second) = tokio::join!(self.post(&one), self.post(&one));
-                    first.and(second)
+            let told = self.doors.send(&one).await;
+            let mut parts = lock(&self.parts);
+            let Some(part) = parts.get_mut(&one.address.order) else { continue };
+            match told {
+                Ok(verdicts) => {
+                    let number = one.callback.number;
+                    part.seen.verdicts.extend(verdicts.into_iter().map(|verdict| (number, verdict)));
                 }
-            };
-            if let Err(error) = sent {
-                self.note(&one, |seen| seen.faults.push(format!("{one:?}: {error:#}")));
+                Err(error) => part.seen.faults.push(format!("{one:?}: {error:#}")),
             }
         }
     }
-
-    fn note(&self, one: &Pending, change: impl FnOnce(&mut Seen)) {
-        if let Some(part) = lock(&self.parts).get_mut(&one.address.order) {
-            change(&mut part.seen);
-        }
-    }
-
-    /// Posts until there is an answer, as a careful system does whose partner is away for a moment.
-    async fn post(&self, one: &Pending) -> Result<()> {
-        let deadline = Instant::now() + self.patience;
-        loop {
-            let mut request = self.http.post(&one.address.url).json(&body(&one.callback));
-            if let Some(word) = one.callback.word.as_str() {
-                request = request.header("step-status", word);
-            }
-            let last = match request.timeout(self.patience).send().await {
-                Ok(answer) if answer.status().is_success() => {
-                    let answer: Value = answer.json().await?;
-                    let verdict = answer["status"].as_str().unwrap_or_default().to_owned();
-                    self.note(one, |seen| seen.verdicts.push((one.callback.number, verdict)));
-                    return Ok(());
-                }
-                Ok(answer) => format!("answered {}", answer.status()),
-                Err(error) => error.to_string(),
-            };
-            if Instant::now() > deadline {
-                bail!("{last}");
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    }
-
-    /// Publishes, and waits until the order shows what came of it.
-    async fn publish(&self, one: &Pending) -> Result<()> {
-        let times = if one.callback.twin { 2 } else { 1 };
-        let mut properties = BasicProperties::default().with_correlation_id(one.address.id.as_str().into());
-        if let Some(word) = one.callback.word.as_str() {
-            let mut headers = FieldTable::default();
-            headers.insert("step-status".into(), AMQPValue::LongString(word.into()));
-            properties = properties.with_headers(headers);
-        }
-        let bytes = body(&one.callback).to_string().into_bytes();
-        for _ in 0..times {
-            self.amqp.publish(&self.callbacks, "answer", &bytes, &properties).await?;
-        }
-        let deadline = Instant::now() + self.patience;
-        let path = format!("/v1/orders/{}/callbacks", one.address.order);
-        loop {
-            let kept = self.api.get(&path).await.and_then(crate::client::Answer::success);
-            let ours = |kept: Value| {
-                items(kept).iter().filter(|item| item["body"]["n"] == one.callback.number).count()
-            };
-            if kept.map(ours).unwrap_or_default() >= times {
-                return Ok(());
-            }
-            if Instant::now() > deadline {
-                bail!("published, and not kept in {:?}", self.patience);
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-}
-
-fn body(callback: &Callback) -> Value {
-    json!({"n": callback.number})
 }
 
 /// Who asks, in which state, and which of its requests.
@@ -402,12 +305,12 @@ pub fn numbers(value: &Value) -> BTreeMap<String, i64> {
     fields.map(|(name, number)| (name.clone(), number.as_i64().unwrap_or(-1))).collect()
 }
 
-/// Waits for the end of an order, however it is; asks seldom, because many do.
+/// Waits for the end of an order, however it is; asks seldom, because many do. One moment for all of them keeps
+/// a run short in which many hang.
 ///
 /// # Errors
 /// It has not ended in time; the order as it is then is in the message.
-pub async fn ended(api: &Api, id: &str, within: Duration) -> Result<Value> {
-    let deadline = Instant::now() + within;
+pub async fn ended(api: &Api, id: &str, deadline: Instant) -> Result<Value> {
     loop {
         let order = api.order(id).await.with_context(|| format!("order {id}"));
         let status = order.as_ref().ok().and_then(|order| order["status"].as_str()).unwrap_or_default();
@@ -415,7 +318,7 @@ pub async fn ended(api: &Api, id: &str, within: Duration) -> Result<Value> {
             return order;
         }
         if Instant::now() > deadline {
-            bail!("order {id} has not ended in {within:?}: {order:?}");
+            bail!("order {id} has not ended in time: {order:?}");
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }

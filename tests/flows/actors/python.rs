@@ -1,0 +1,112 @@
+//! The client for actors in Python, as a process of its own: its example as it is shipped, and one that takes its time.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use pagurus_harness::packages::python;
+use pagurus_harness::process::{Identity, Signal, spawn, tail};
+use serde_json::{Value, json};
+
+use super::{Actor, verdicts};
+use crate::installation::Installation;
+
+/// How long an actor has for its end; it looks twice a second whether it is to end.
+const END: Duration = Duration::from_secs(10);
+
+/// The example, but for the time that it takes.
+const SLOW: &str = "import logging, time
+from pagurus_actor import Actor
+from scoring import score
+
+def slow(task):
+    time.sleep(2.5)
+    return {**score(task), 'handOut': task['handOut']}
+
+logging.basicConfig(level=logging.INFO)
+Actor('scoring', slow).run()";
+
+/// A running actor; it ends with this value.
+struct Program {
+    process: Identity,
+    log: std::path::PathBuf,
+}
+
+impl Program {
+    /// Starts Python in the folder of the client, as its README says.
+    fn start(engine: &Installation, arguments: &[&str]) -> Self {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("examples/actors/python");
+        let log = engine.env().logs().join("actor.log");
+        let mut command = Command::new(python().expect("`./dev test` installs it"));
+        command
+            .args(arguments)
+            .current_dir(folder)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("AMQP_URL", engine.env().amqp_url())
+            .env("PAGURUS_PREFIX", engine.env().prefix());
+        Self { process: spawn(&mut command, &log).unwrap(), log }
+    }
+
+    /// Asks it to end, and waits until it has.
+    async fn stop(&self) {
+        self.process.signal(Signal::Terminate).unwrap();
+        assert!(self.process.ended(END).await, "still there:\n{}", tail(&self.log, 20));
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have ended in the test already.
+        let _ = self.process.signal(Signal::Kill);
+    }
+}
+
+/// An engine whose scenario asks the example of the client, with these terms.
+async fn engine(test: &str, terms: &str) -> Installation {
+    let engine = Installation::start(test).await;
+    let actions = format!(
+        "- actor: {{name: scoring, body: \"${{params}}\", {terms}}}\n- script: 'result(response.body)'"
+    );
+    engine.actions("score", &actions).await;
+    engine
+}
+
+fn applicant(id: &str, params: Value) -> Value {
+    json!({"id": id, "scenario": "score", "params": params})
+}
+
+#[tokio::test]
+async fn scn_11_the_example_in_python_decides() {
+    let engine = engine("scn_11_python", "workTimeout: 10s").await;
+    let program = Program::start(&engine, &["scoring.py"]);
+    // It may look for the queue before the first task has made it.
+    let order = engine.run(applicant("a", json!({"income": 50_000})), "success").await;
+    assert_eq!(order["result"], json!({"score": 0.5, "order": "a"}), "{order}");
+    let order = engine.run(applicant("b", json!({})), "fail").await;
+    let told = json!([order["step"], order["error"]["class"], order["error"]["message"]]);
+    assert_eq!(told, json!(["failed", "scoring.incomplete", "the applicant has no income"]), "{order}");
+    program.stop().await;
+}
+
+#[tokio::test]
+async fn scn_11_the_client_in_python_keeps_its_task_by_heartbeats_and_finishes_it_before_it_ends() {
+    let engine = engine("scn_11_python_slow", "workTimeout: 1s").await;
+    let seen = Actor::of(&engine).await;
+    let program = Program::start(&engine, &["-c", SLOW]);
+    // Its first hand-outs may have passed before the client was there.
+    engine.run(applicant("first", json!({"income": 1})), "success").await;
+    let before = seen.inbox.messages().len();
+    engine.accepted(applicant("a", json!({"income": 100_000}))).await;
+    engine.reach("a", "wait").await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    program.stop().await;
+    let order = engine.reach("a", "success").await;
+    assert_eq!(order["result"], json!({"score": 1.0, "order": "a", "handOut": 1}), "{order}");
+    assert_eq!(seen.inbox.messages().len(), before + 1, "one hand-out for more than two work time-outs");
+    assert_eq!(verdicts(&engine).await, ["accepted"]);
+    // What the handler did not foresee is a decision, too.
+    let program = Program::start(&engine, &["-c", SLOW]);
+    let order = engine.run(applicant("b", json!({"income": "much"})), "fail").await;
+    assert_eq!(order["error"]["class"], "actor.TypeError", "{order}");
+    program.stop().await;
+}

@@ -5,7 +5,7 @@ use std::sync::{Arc, RwLock};
 
 use pagurus_domain::id::{ScenarioNo, ScenarioRef};
 use pagurus_domain::scenario::script::Scripting;
-use pagurus_domain::scenario::{Bounds, Scenario, source};
+use pagurus_domain::scenario::{Bounds, Mask, Scenario, source};
 use pagurus_store::scenarios::{self, Version};
 use pagurus_store::{Client, Error};
 
@@ -97,6 +97,17 @@ impl Catalogue {
             Some(version) => inner.by_version.get(&(Arc::from(name), version)),
         };
         no.and_then(|no| inner.by_no.get(no)).cloned()
+    }
+
+    /// What any of the scenarios masks that have been read: for payloads of which nobody knows to
+    /// what scenario they belong.
+    #[must_use]
+    pub fn mask_of_all(&self) -> Mask {
+        let mut all = Mask::default();
+        for scenario in self.read().by_no.values().filter_map(|known| known.scenario.as_ref().ok()) {
+            all.join(&scenario.mask);
+        }
+        all
     }
 
     fn add(&self, versions: Vec<Version>, read_to: Option<ScenarioNo>) {

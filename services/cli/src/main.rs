@@ -248,7 +248,7 @@ mod tests {
             "pagurus scenario show s@x",
             "pagurus scenario graph s --format png",
             "pagurus scenario migrate s --from 1",
-            "pagurus errors --by system",
+            "pagurus errors --by node",
             "pagurus errors --limit 501",
             "pagurus callbacks --verdict early",
             "pagurus classify --status 503",

@@ -136,8 +136,8 @@ mod tests {
         joined.join(&mask);
         joined.join(&mask);
         assert_eq!(
-            joined.body_text(r#"{"pin":1,"a":{"secret":2}}"#),
-            r#"{"pin":"***","a":{"secret":"***"}}"#
+            joined.body_text(r#"{"a":{"secret":2},"pin":1}"#),
+            r#"{"a":{"secret":"***"},"pin":"***"}"#
         );
         assert_eq!(joined.0.len(), 5, "each path once: {joined:?}");
     }

@@ -259,17 +259,20 @@ async fn scn_9_a_live_order_answers_calls_and_rests_on() {
 #[tokio::test]
 async fn scn_15_secrets_reach_the_called_system_and_nobody_else() {
     let engine = Installation::with("scn_15", &[("PAGURUS_SECRET_API_TOKEN", "s3cr3t-t0k3n")]).await;
-    engine.world().program(
-        Program::at("/deny")
-            .decided_by(|call| Step::answer(400, json!({"you sent": call.headers["authorization"]}))),
-    );
+    for (path, status) in [("/deny", 400), ("/echo", 200)] {
+        engine.world().program(Program::at(path).decided_by(move |call| {
+            Step::answer(status, json!({"you sent": call.headers["authorization"]}))
+        }));
+    }
     let text = "initialState: a\nmask: [params.card.number]\nstates:\n  a:\n    actions:\n      \
+                - http: {url: \"${config.demo}/echo\", auth: {bearer: \"${secret.api-token}\"}, save: {told: \"${response.body}\"}}\n      \
                 - http: {url: \"${config.demo}/deny\", auth: {bearer: \"${secret.api-token}\"}}\n    \
                 on: {success: done, fail: failed}\n  done: {kind: terminal}\n  failed: {kind: terminal, outcome: fail}\n";
     engine.scenario("secret", text).await;
     let params = json!({"card": {"number": "4111", "name": "n"}});
     let order = engine.run(json!({"id": "a", "scenario": "secret", "params": params}), "fail").await;
     assert_eq!(engine.world().calls("/deny")[0].headers["authorization"], "Bearer s3cr3t-t0k3n");
+    assert_eq!(order["vars"]["told"]["you sent"], "Bearer ***", "what it was told back stays, but unseen");
     let seen = [
         order.to_string(),
         engine.part("a", "log").await.to_string(),

@@ -6,7 +6,7 @@ use pagurus_harness::nodes::Role;
 use pagurus_harness::world::program::Program;
 use serde_json::{Value, json};
 
-use crate::installation::{Installation, PATIENCE, asking, call, until};
+use crate::installation::{Installation, PATIENCE, asking, call, until, with_actions};
 
 #[tokio::test]
 async fn rec_3_overdue_work_is_handed_out_again_and_poison_ends() {
@@ -31,6 +31,16 @@ async fn rec_3_overdue_work_is_handed_out_again_and_poison_ends() {
     assert_eq!(once[0].headers["idempotency-key"], once[1].headers["idempotency-key"], "SCN-14");
     numbered(&engine, "poison").await;
     numbered(&engine, "once").await;
+}
+
+#[tokio::test]
+async fn rec_2_the_first_order_of_a_scenario_is_bounded_by_its_work_time_out_too() {
+    let engine = Installation::start("rec_2").await;
+    engine.world().program(Program::at("/once").hang(1));
+    let action = "- http: {method: POST, url: \"${config.demo}/once\", timeout: 30s}";
+    engine.scenario("new", &format!("timeouts: {{work: 700ms}}\n{}", with_actions(action))).await;
+    engine.run(json!({"id": "a", "scenario": "new"}), "success").await;
+    assert_eq!(engine.world().calls("/once").len(), 2);
 }
 
 #[tokio::test]

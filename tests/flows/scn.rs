@@ -179,6 +179,45 @@ async fn scn_7_a_question_over_amqp_is_answered_over_amqp() {
 }
 
 #[tokio::test]
+async fn scn_7_answers_stay_known_when_the_order_rests_again() {
+    let policies = policy(
+        "{initial_interval: 100ms, multiplier: 1, max_interval: 100ms, jitter: 0, max_attempts: 2, max_duration: 1h}",
+    );
+    let engine =
+        Installation::with("scn_7_known", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &policies)]).await;
+    engine.world().program(Program::at("/ask").calling_back(CallBack::with(json!({"code": 7}))));
+    engine.world().program(Program::at("/after").fail(1, 503));
+    let text = asking("/ask", "1m")
+        .replace("callback: after", "callback: nap")
+        .replace("  after:", "  nap: {actions: [{sleep: {for: 100ms}}], on: {sleep: napping}}\n  napping: {kind: sleeping, on: {timeout: after}}\n  after:");
+    engine.scenario("naps", &text).await;
+    engine.run(json!({"id": "a", "scenario": "naps"}), "success").await;
+    let bodies: Vec<Value> =
+        engine.world().calls("/after").into_iter().map(|call| call.body["answer"].clone()).collect();
+    assert_eq!(bodies, [json!({"code": 7}), json!({"code": 7})], "after a sleep, and in a retry");
+}
+
+#[tokio::test]
+async fn scn_7_what_answers_a_former_life_is_late() {
+    let engine = Installation::start("scn_7_life").await;
+    engine.world().program(Program::at("/refuse").fail(1, 404));
+    engine.scenario("asks", &asking("/refuse", "1m")).await;
+    engine.run(json!({"id": "a", "scenario": "asks"}), "fail").await;
+    let url = engine.calls("/refuse", 1).await[0].headers["x-callback-url"].clone();
+    let answer = async || -> Value {
+        let sent = engine.env().http().post(&url).json(&json!({})).send().await.unwrap();
+        sent.json().await.unwrap()
+    };
+    assert_eq!(answer().await["status"], "late", "the order has ended, though no wait was for this request");
+    assert_eq!(engine.part("a", "requests").await[0]["status"], "canceled");
+    engine.act("a", "restart", &json!({"from": "initial"})).await.success().unwrap();
+    engine.reach("a", "wait").await;
+    assert_eq!(answer().await["status"], "late", "another life has requests of its own");
+    let statuses = engine.part("a", "requests").await;
+    assert_eq!((&statuses[0]["status"], &statuses[1]["status"]), (&json!("canceled"), &json!("open")));
+}
+
+#[tokio::test]
 async fn scn_14_the_idempotency_key_is_stable_over_retries_and_new_for_each_visit() {
     let policies = policy(
         "{initial_interval: 100ms, multiplier: 1, max_interval: 100ms, jitter: 0, max_attempts: 5, max_duration: 1h}",

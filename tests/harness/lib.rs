@@ -10,4 +10,5 @@ pub mod postgres;
 pub mod process;
 pub mod proxy;
 pub mod rabbit;
+pub mod random;
 pub mod world;

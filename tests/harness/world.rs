@@ -208,6 +208,10 @@ async fn handle(
         tokio::spawn(call_back(shared.http.clone(), callback, url));
     }
     tokio::time::sleep(step.delay).await;
+    if let Some(mut hold) = step.hold {
+        // Whoever held it may be gone: then nothing holds it any more.
+        let _ = hold.wait_for(|open| *open).await;
+    }
     match step.then {
         Then::Answer { status, headers, body } => {
             shared.answered(index, started, Some(status));

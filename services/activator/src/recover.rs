@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::order::{DEADLINE_EXCEEDED, OrderError, POISON, PROCESS_TIMEOUT};
 use pagurus_domain::recovery::{Finding, Remedy, remedy};
@@ -70,6 +71,8 @@ pub(crate) struct Told {
     pub ready: Vec<ReadyStage>,
     pub left: Vec<Left>,
     pub ended: Vec<(i64, i32)>,
+    /// Stages that no worker is to go on with: order and attempt.
+    pub over: Vec<(OrderNo, i32)>,
 }
 
 /// Hands stages out again that are overdue or without a node, in bounded batches.
@@ -103,6 +106,7 @@ async fn stages(host: &Host, finding: Finding) -> Result<(), Error> {
             }
         }
         told.ready = control::reissue(&tx, &again, &host.name, finding.as_str()).await?;
+        told.over = again.iter().map(|(stage, _)| (stage.no, stage.attempt)).collect();
         for stage in poison {
             end_poisoned(host, &tx, stage, finding, &mut told).await?;
         }
@@ -221,11 +225,14 @@ pub(crate) async fn end_locked(
         control::Place::Ready { attempt } => Some(attempt),
         _ => None,
     };
+    told.over.extend(order.running().map(|attempt| (order.no, attempt)));
     told.left.push(Left { no: order.no.0, attempt, queue: order.queue });
     Ok(())
 }
 
 pub(crate) async fn tell_all(host: &Host, told: Told) {
+    // Before the others hear of it: what runs stops first.
+    news::break_off(host, told.over).await;
     news::ready(host, &told.ready).await;
     if !told.left.is_empty() {
         news::send(host, key::DISPATCH, &News { left: told.left, ..News::default() }).await;

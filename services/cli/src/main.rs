@@ -249,6 +249,8 @@ mod tests {
             "pagurus scenario graph s --format png",
             "pagurus scenario migrate s --from 1",
             "pagurus errors --by node",
+            "pagurus errors restart --class c",
+            "pagurus errors --class c restart --reason r",
             "pagurus errors --limit 501",
             "pagurus callbacks --verdict early",
             "pagurus classify --status 503",

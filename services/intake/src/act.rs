@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::registration;
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::order::{Mode, Status};
@@ -127,6 +128,8 @@ struct Done {
     ready: Vec<Ready>,
     left: Option<Left>,
     notify: Option<(i64, i32)>,
+    /// The stage that no worker is to go on with.
+    over: Option<(OrderNo, i32)>,
 }
 
 /// Carries an action out; the status that followed.
@@ -147,6 +150,8 @@ pub(crate) async fn act(
         }
     };
     intake.host.metrics.count(Count::Actions, action.cause().as_str(), 1);
+    // Before the next order of its queue hears of it.
+    news::break_off(&intake.host, done.over.into_iter().collect()).await;
     tell(intake, done.ready, done.left, done.notify).await;
     if matches!(action, Action::Cancel | Action::Interrupt | Action::Kill) {
         tell_conditions(&intake.host).await;
@@ -209,7 +214,7 @@ async fn try_act(
     let detail = json!({"reason": reason, "from": order.status.as_str()}).to_string();
     let done = match action {
         Action::Restart(restart) => match reopen(intake, &tx, &order, restart, source, reason).await? {
-            Ok(ready) => Done { status, ready: vec![ready], left: None, notify: None },
+            Ok(ready) => Done { status, ready: vec![ready], left: None, notify: None, over: None },
             Err(problem) => return Ok(Err(problem)),
         },
         Action::Cancel | Action::Interrupt | Action::Kill => {
@@ -224,6 +229,7 @@ async fn try_act(
                     queue: order.queue.clone(),
                 }),
                 notify: notified.then_some((order.no.0, order.life)),
+                over: order.running().map(|attempt| (order.no, attempt)),
             }
         }
     };

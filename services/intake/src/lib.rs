@@ -19,6 +19,7 @@ use pagurus_domain::order::registration::Rules;
 use pagurus_domain::scenario::script::Scripting;
 use pagurus_runtime::batch::Shape;
 use pagurus_runtime::scenarios::Catalogue;
+use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_runtime::{Batcher, Host};
 
 use answer::NewAnswer;
@@ -31,6 +32,8 @@ struct Intake {
     catalogue: Catalogue,
     rules: Arc<Rules>,
     reply: Arc<AllowList>,
+    /// The secrets that nothing that is shown may hold.
+    secrets: Arc<DeploymentSecrets>,
     registrations: Batcher<Submission, Outcome, pagurus_store::Error>,
     answers: Batcher<NewAnswer, pagurus_store::requests::Verdict, pagurus_store::Error>,
 }
@@ -66,6 +69,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
             async move { answer::answer(&host, &batch).await }
         }),
         reply: Arc::new(settings.reply.clone()),
+        secrets: Arc::new(DeploymentSecrets::new(settings.secrets_folder.clone())),
         host: host.clone(),
         catalogue,
         rules,

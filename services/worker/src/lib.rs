@@ -11,7 +11,7 @@ mod finish;
 mod publish;
 mod take;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -27,8 +27,9 @@ use pagurus_runtime::{Batcher, Host, news};
 use pagurus_store::requests::NewRequest;
 use pagurus_store::stages::HandOut;
 use pagurus_store::{Error, requests};
-use pagurus_wire::message::{News, news as key};
+use pagurus_wire::message::{News, news as key, work};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use call::Calls;
@@ -46,17 +47,24 @@ struct Worker {
     /// One for each stage this node may run.
     permits: Arc<Semaphore>,
     stages: TaskTracker,
-    /// Order and attempt of each stage that runs here.
-    running: Arc<Mutex<HashSet<(OrderNo, i32)>>>,
+    /// Order and attempt of each stage that runs here, and how it is broken off.
+    running: Arc<Mutex<HashMap<(OrderNo, i32), CancellationToken>>>,
     registrations: Batcher<NewRequest, Option<RequestId>, Error>,
     ends: Batcher<Arc<End>, bool, Error>,
 }
 
 impl Worker {
+    /// Breaks these stages off, if they run here.
+    fn break_off(&self, stages: &[(i64, i32)]) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let ours = stages.iter().filter_map(|(no, attempt)| running.get(&(OrderNo(*no), *attempt)));
+        ours.for_each(CancellationToken::cancel);
+    }
+
     /// Whether this very hand-out runs here already.
     fn is_running(&self, hand_out: &HandOut) -> bool {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        running.contains(&(hand_out.no, hand_out.attempt))
+        running.contains_key(&(hand_out.no, hand_out.attempt))
     }
 }
 
@@ -93,7 +101,10 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     let consumer = Arc::new(host.broker.consume(ConsumeSpec {
         queue: QueueSource::Exclusive {
             name_hint: format!("worker.{}", host.node),
-            bindings: vec![(names.work.clone(), host.node.to_string())],
+            bindings: vec![
+                (names.work.clone(), host.node.to_string()),
+                (names.work.clone(), work::BREAK_OFF.to_owned()),
+            ],
             max_length: MAX_WAITING_MESSAGES,
         },
         prefetch: 200,

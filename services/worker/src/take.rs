@@ -12,8 +12,10 @@ use pagurus_runtime::news;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::stages::{self, Claimed, HandOut, Unclaimed};
-use pagurus_store::{Error, calls, requests};
-use pagurus_wire::message::{HandOuts, News, Refusal, Refused, news as key};
+use pagurus_store::{Error, Tx, calls, requests};
+use pagurus_wire::message::{BreakOff, Ended, HandOuts, News, Refusal, Refused, news as key, work};
+
+use tokio_util::sync::CancellationToken;
 
 use crate::{Worker, drive};
 
@@ -30,6 +32,12 @@ pub(crate) async fn take(worker: Worker, consumer: Arc<Consumer>) -> anyhow::Res
             () = worker.host.draining.cancelled() => return Ok(()),
             batch = consumer.next_batch(MESSAGES) => batch,
         };
+        // First of all: what is over holds room, and a queue that another order may own by now.
+        for delivery in batch.iter().filter(|delivery| delivery.routing_key == work::BREAK_OFF) {
+            if let Ok(over) = serde_json::from_slice::<BreakOff>(&delivery.body) {
+                worker.break_off(&over.stages);
+            }
+        }
         let mut seen = HashSet::new();
         let orders: Vec<Order> = batch
             .iter()
@@ -157,6 +165,19 @@ impl Work {
     }
 }
 
+/// How long each stage may take, in seconds. The scenario says so, and one that is new to this node
+/// is read first: its first order is bounded like all others.
+async fn work_timeouts(worker: &Worker, tx: &Tx<'_>, claimed: &[Claimed]) -> Result<Vec<f64>, Error> {
+    let usual = worker.host.settings.recovery.work_timeout;
+    let mut seconds = Vec::with_capacity(claimed.len());
+    for stage in claimed {
+        let known = worker.catalogue.get(tx, stage.scenario).await?;
+        let scenario = known.and_then(|known| known.scenario.ok());
+        seconds.push(scenario.and_then(|scenario| scenario.timeouts.work).unwrap_or(usual).as_secs_f64());
+    }
+    Ok(seconds)
+}
+
 type Claims = (Vec<Work>, Vec<(HandOut, Unclaimed)>);
 
 async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> {
@@ -166,29 +187,15 @@ async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> 
     let tx = client.transaction().await?;
     let (claimed, unclaimed) = stages::claim(&tx, hand_outs).await?;
     let claimed_at = Instant::now();
-    let default = host.settings.recovery.work_timeout;
-    let work: Vec<f64> = claimed
-        .iter()
-        .map(|stage| {
-            let known = worker.catalogue.known(stage.scenario).and_then(|known| known.scenario.ok());
-            known.and_then(|scenario| scenario.timeouts.work).unwrap_or(default).as_secs_f64()
-        })
-        .collect();
+    let work = work_timeouts(worker, &tx, &claimed).await?;
     stages::run(&tx, host.node, &claimed, &work).await?;
     tx.commit().await?;
     host.metrics.span(Span::Batch, "claim", begun.elapsed());
     // Below the commit the stages are ours; what they need besides is read now.
-    let waited: Vec<i64> = claimed
-        .iter()
-        .filter(|stage| {
-            stage.snapshot.as_deref().is_some_and(|snapshot| {
-                snapshot.contains("\"requests\"") || snapshot.contains("\"awaiting\"")
-            })
-        })
-        .map(|stage| stage.no.0)
-        .collect();
+    let asked: Vec<i64> =
+        claimed.iter().filter(|stage| may_have_asked(worker, stage)).map(|stage| stage.no.0).collect();
     let mut callbacks =
-        if waited.is_empty() { Default::default() } else { requests::results(&client, &waited).await? };
+        if asked.is_empty() { Default::default() } else { requests::results(&client, &asked).await? };
     let mut all: Vec<Work> = Vec::with_capacity(claimed.len());
     for claimed in claimed {
         let scenario = worker.catalogue.get(&client, claimed.scenario).await?;
@@ -209,6 +216,32 @@ async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> 
     Ok((all, unclaimed))
 }
 
+/// Its end is written by now; the dispatcher counts on.
+async fn tell_broken_off(worker: &Worker, (no, attempt): (OrderNo, i32), begun: Instant) {
+    tracing::info!(order = %no, attempt, "the stage is broken off: the order was ended, or given to another");
+    worker.host.metrics.count(Count::Stages, "broken_off", 1);
+    let ended = Ended {
+        no: no.0,
+        attempt,
+        node: worker.host.node.0,
+        left_queue: None,
+        duration_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        class: None,
+    };
+    news::send(&worker.host, key::DISPATCH, &News { ended: vec![ended], ..News::default() }).await;
+}
+
+/// Whether there may be answers to requests of an order. They are shown for the rest of its life, not
+/// only to the stage that follows their wait; most scenarios ask nothing, and are spared the question.
+fn may_have_asked(worker: &Worker, stage: &Claimed) -> bool {
+    let Some(snapshot) = stage.snapshot.as_deref() else { return false };
+    let known = worker.catalogue.known(stage.scenario).and_then(|known| known.scenario.ok());
+    // Tasks are awaited by scenarios that ask nothing, and so may be what a former version asked.
+    known.is_none_or(|scenario| scenario.asks())
+        || snapshot.contains("\"awaiting\"")
+        || snapshot.contains("\"requests\"")
+}
+
 async fn start(worker: &Worker, claimed: Vec<Work>) {
     for work in claimed {
         // There is room: it was counted before the claim, and only this worker takes from it. Two
@@ -217,10 +250,13 @@ async fn start(worker: &Worker, claimed: Vec<Work>) {
         let running = worker.clone();
         let ended = worker.host.ended.clone();
         let key = (work.claimed.no, work.claimed.attempt);
-        worker.running.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        let broken_off = CancellationToken::new();
+        worker.running.lock().unwrap_or_else(PoisonError::into_inner).insert(key, broken_off.clone());
         worker.stages.spawn(async move {
+            let begun = Instant::now();
             tokio::select! {
                 () = drive::run(&running, work) => {}
+                () = broken_off.cancelled() => tell_broken_off(&running, key, begun).await,
                 () = ended.cancelled() => {}
             }
             running.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);

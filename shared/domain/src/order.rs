@@ -129,11 +129,27 @@ impl OrderError {
         Self { class: Some(class.into()), message: message.into(), system: None }
     }
 
+    /// The same without the one character that the database cannot keep: texts of others are in it.
+    #[must_use]
+    pub fn storable(self) -> Self {
+        Self {
+            class: self.class.map(storable),
+            message: storable(self.message),
+            system: self.system.map(storable),
+        }
+    }
+
     /// The same, about this system.
     #[must_use]
     pub fn about(self, system: Option<String>) -> Self {
         Self { system, ..self }
     }
+}
+
+/// The text with a mark in place of each NUL, which no text of the database can hold.
+#[must_use]
+pub fn storable(text: String) -> String {
+    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
 }
 
 /// The deadline to start has passed before anything was executed (ORD-17).

@@ -5,6 +5,7 @@
 
 mod action;
 pub mod check;
+mod conceal;
 mod context;
 pub mod diff;
 pub mod graph;
@@ -27,6 +28,7 @@ pub use action::{
     Action, ActorAction, AmqpAction, Auth, Body, Branch, HttpAction, Method, OrderAction, SleepUntil,
     StatusRange,
 };
+pub use conceal::Concealed;
 pub use mask::{MASKED, Mask};
 use value::Template;
 
@@ -115,6 +117,24 @@ impl Scenario {
     #[must_use]
     pub fn takes_calls(&self) -> bool {
         !self.calls.is_empty() || self.states.iter().any(|state| !state.calls.is_empty())
+    }
+
+    /// The names of the secrets that its actions use, by action.
+    pub fn secrets(&self) -> impl Iterator<Item = &[String]> {
+        let of_states = self.states.iter().flat_map(|state| &state.actions);
+        let actions = of_states.chain(self.calls.iter().flat_map(|call| &call.actions));
+        actions.flat_map(|action| match action {
+            Action::Http(http) => vec![&*http.secrets],
+            Action::Amqp(amqp) => vec![&*amqp.secrets],
+            Action::Parallel(steps) => steps.iter().map(|http| &*http.secrets).collect(),
+            _ => Vec::new(),
+        })
+    }
+
+    /// Whether orders of it ask anything that is answered later, under `callbacks`.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        self.states.iter().flat_map(|state| &state.actions).any(|action| action.request().is_some())
     }
 
     /// What handles a call of this name without moving the order.

@@ -2,8 +2,9 @@
 //! What is lost is found by those who re-read the tables, so no failure here fails anything.
 
 use pagurus_broker::Message;
+use pagurus_domain::id::OrderNo;
 use pagurus_store::stages::ReadyStage;
-use pagurus_wire::message::{News, Place, Ready, news};
+use pagurus_wire::message::{BreakOff, News, Place, Ready, news, work};
 use serde::Serialize;
 
 use crate::Host;
@@ -36,6 +37,15 @@ pub async fn ready<'a>(host: &Host, stages: impl IntoIterator<Item = &'a ReadySt
     let ready: Vec<Ready> = stages.into_iter().map(of_stage).collect();
     if !ready.is_empty() {
         send(host, news::DISPATCH, &News { ready, ..News::default() }).await;
+    }
+}
+
+/// Tells the workers of stages that are over by somebody else's decision: order and attempt.
+pub async fn break_off(host: &Host, stages: Vec<(OrderNo, i32)>) {
+    if !stages.is_empty() {
+        let stages = stages.into_iter().map(|(no, attempt)| (no.0, attempt)).collect();
+        let message = (work::BREAK_OFF.to_owned(), body(&BreakOff { stages }));
+        send_to(host, host.broker.names().work.clone(), vec![message]).await;
     }
 }
 

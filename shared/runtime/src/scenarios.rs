@@ -5,9 +5,9 @@ use std::sync::{Arc, RwLock};
 
 use pagurus_domain::id::{ScenarioNo, ScenarioRef};
 use pagurus_domain::scenario::script::Scripting;
-use pagurus_domain::scenario::{Bounds, Mask, Scenario, source};
+use pagurus_domain::scenario::{Bounds, Scenario, source};
 use pagurus_store::scenarios::{self, Version};
-use pagurus_store::{Client, Error};
+use pagurus_store::{Client, Connection, Error};
 
 /// One version, ready to run.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// The database fails.
-    pub async fn get(&self, client: &Client, no: ScenarioNo) -> Result<Option<Known>, Error> {
+    pub async fn get(&self, client: &impl Connection, no: ScenarioNo) -> Result<Option<Known>, Error> {
         if let Some(known) = self.known(no) {
             return Ok(Some(known));
         }
@@ -99,15 +99,10 @@ impl Catalogue {
         no.and_then(|no| inner.by_no.get(no)).cloned()
     }
 
-    /// What any of the scenarios masks that have been read: for payloads of which nobody knows to
-    /// what scenario they belong.
+    /// Every version that was read and that this program can read.
     #[must_use]
-    pub fn mask_of_all(&self) -> Mask {
-        let mut all = Mask::default();
-        for scenario in self.read().by_no.values().filter_map(|known| known.scenario.as_ref().ok()) {
-            all.join(&scenario.mask);
-        }
-        all
+    pub fn scenarios(&self) -> Vec<Arc<Scenario>> {
+        self.read().by_no.values().filter_map(|known| known.scenario.clone().ok()).collect()
     }
 
     fn add(&self, versions: Vec<Version>, read_to: Option<ScenarioNo>) {

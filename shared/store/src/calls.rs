@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
-use pagurus_domain::order::OrderError;
-use pagurus_domain::scenario::stage::{CallAnswer, OutsideCall, Wake};
+use pagurus_domain::order::{OrderError, Status};
+use pagurus_domain::scenario::stage::{CallAnswer, OutsideCall, Then, Wake};
 use serde_json::Value;
 
 use crate::control::{Locked, Place};
@@ -108,7 +108,8 @@ pub enum Submitted {
     Known(Call),
 }
 
-/// Stores a call for a locked order that is not final, and wakes the order if it rests.
+/// Stores a call for a locked order that is not final, and wakes the order if it rests. One that
+/// has not begun yet goes on waiting for its time and its conditions, and the call with it.
 ///
 /// # Errors
 /// The database fails.
@@ -120,8 +121,12 @@ pub async fn submit(tx: &Tx<'_>, order: &Locked, key: &str, name: &str, body: &V
         let row = tx.query_one(&by_key, &[&order.no.0, &key]).await?;
         return Ok(Submitted::Known(read(&row)));
     }
-    if order.place != Place::Due {
+    if order.place != Place::Due || order.status == Status::Postponed {
         return Ok(Submitted::Waiting(None));
+    }
+    if order.status == Status::Sleep {
+        // A sleep gave the queue up: the call is handled when the order owns it again.
+        due::rejoin_queues(tx, &[order.no.0]).await?;
     }
     tx.execute(&tx.prepare_cached(DROP_DUE).await?, &[&order.no.0]).await?;
     let mut ready = due::make_ready(tx, &[(order.no.0, None)], Wake::Call.as_str(), None, None).await?;
@@ -203,6 +208,14 @@ pub(crate) async fn settle(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<Re
     let woken: Vec<(i64, Option<Timestamp>)> = rows.iter().map(|row| (row.get(0), None)).collect();
     if woken.is_empty() {
         return Ok(Vec::new());
+    }
+    let asleep: Vec<i64> = resting
+        .iter()
+        .filter(|f| matches!(f.then, Then::Sleep { .. }) && woken.iter().any(|(no, _)| *no == f.no.0))
+        .map(|f| f.no.0)
+        .collect();
+    if !asleep.is_empty() {
+        due::rejoin_queues(tx, &asleep).await?;
     }
     due::make_ready(tx, &woken, Wake::Call.as_str(), None, None).await
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::due::read_ready;
 use crate::orders::word;
-use crate::outbox::{self, NewNotification};
+use crate::outbox::{self, End, NewNotification};
 use crate::sql::statements;
 use crate::stages::ReadyStage;
 use crate::{Error, Result, Tx, calls, dependencies, history, queues, requests};
@@ -145,6 +145,14 @@ pub struct Locked {
     pub now: Timestamp,
     /// Where it stands.
     pub place: Place,
+}
+
+impl Locked {
+    /// The attempt that is with a worker.
+    #[must_use]
+    pub fn running(&self) -> Option<i32> {
+        matches!(self.place, Place::Running { .. }).then_some(self.attempt)
+    }
 }
 
 /// Locks an order and its place; `None` where no such order is.
@@ -279,8 +287,10 @@ pub async fn end_life(tx: &Tx<'_>, order: &Locked, ending: &Ending<'_>) -> Resul
         attempt: order.attempt,
         timezone: None,
     };
+    let which = if order.status.is_final() { End::Second } else { End::First };
     let notification = order.notify.as_deref().and_then(|notify| {
-        NewNotification::of(&content, notify, order.no, order.life, order.trace.as_deref())
+        let end = (order.no, order.life, which);
+        NewNotification::of_end(&content, notify, end, order.trace.as_deref())
     });
     outbox::put(tx, notification.as_slice()).await?;
     if order.status == Status::Postponed {

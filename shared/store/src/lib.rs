@@ -31,4 +31,4 @@ pub mod stages;
 pub mod upkeep;
 
 pub use error::{Error, Result};
-pub use pool::{Client, Options, Store, Tx};
+pub use pool::{Client, Connection, Options, Store, Tx};

@@ -16,25 +16,38 @@ statements! {
     // The grace leaves the row to the notifier that is told of it; the slow pass takes it later.
     PUT = "
         INSERT INTO outbox (order_no, life, kind, message_id, target, correlation_id, transaction_id, trace, body, next_at)
-        SELECT no, life, 'final', message_id, target, correlation_id, transaction_id, trace, body, now() + interval '5 seconds'
-          FROM unnest($1::bigint[], $2::integer[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
-               AS t (no, life, message_id, target, correlation_id, transaction_id, trace, body)";
+        SELECT no, life, kind, message_id, target, correlation_id, transaction_id, trace, body, now() + interval '5 seconds'
+          FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
+               AS t (no, life, kind, message_id, target, correlation_id, transaction_id, trace, body)";
     // OFFSET 0 keeps the look-up by key apart from the conditions: freely joined, the plan made for
-    // the empty table walks the index of what is due once for every row.
+    // the empty table walks the index of what is due once for every row. Of two ends of a life the
+    // first one comes first: the second is left to the slow pass.
     READ = "
         SELECT o.order_no, o.life, o.kind, o.message_id, o.target, o.correlation_id, o.transaction_id, o.trace, o.body, o.attempts
           FROM unnest($1::bigint[], $2::integer[]) AS t (no, life)
          CROSS JOIN LATERAL (
-               SELECT * FROM outbox WHERE order_no = t.no AND life = t.life AND kind = 'final' OFFSET 0) AS o
-         WHERE o.parked_because IS NULL AND o.attempts = 0";
+               SELECT * FROM outbox
+                WHERE order_no = t.no AND life = t.life AND kind IN ('final', 'final-2') AND parked_because IS NULL
+                ORDER BY kind LIMIT 1) AS o
+         WHERE o.attempts = 0";
+    // A second end is put off as long as the first one is on its way; one that is parked holds up
+    // nobody. The order of the ends is kept, and nothing that waits stands before what can go.
     TAKE = "
-        WITH taken AS MATERIALIZED (
-            SELECT order_no, life, kind FROM outbox
-             WHERE next_at <= now() AND parked_because IS NULL
-             ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+        WITH looked_at AS MATERIALIZED (
+            SELECT t.order_no, t.life, t.kind,
+                   t.kind = 'final-2' AND coalesce((
+                       SELECT f.parked_because IS NULL FROM outbox f
+                        WHERE f.order_no = t.order_no AND f.life = t.life AND f.kind = 'final'), false) AS behind
+              FROM outbox t
+             WHERE t.next_at <= now() AND t.parked_because IS NULL
+             ORDER BY t.next_at LIMIT $1 FOR UPDATE SKIP LOCKED),
+        put_off AS (
+            UPDATE outbox o SET next_at = now() + interval '1 second'
+              FROM looked_at t
+             WHERE o.order_no = ANY(ARRAY[t.order_no]) AND o.life = t.life AND o.kind = t.kind AND t.behind)
         UPDATE outbox o SET next_at = now() + interval '30 seconds'
-          FROM taken t
-         WHERE o.order_no = ANY(ARRAY[t.order_no]) AND o.life = t.life AND o.kind = t.kind
+          FROM looked_at t
+         WHERE o.order_no = ANY(ARRAY[t.order_no]) AND o.life = t.life AND o.kind = t.kind AND NOT t.behind
         RETURNING o.order_no, o.life, o.kind, o.message_id, o.target, o.correlation_id, o.transaction_id, o.trace, o.body, o.attempts";
     SENT = "
         DELETE FROM outbox o USING unnest($1::bigint[], $2::integer[], $3::text[]) AS t (no, life, kind)
@@ -57,6 +70,27 @@ statements! {
           FROM outbox";
 }
 
+/// Which end of a life a notification tells. An order that has failed or was interrupted may still
+/// be given up: that is another end, and whoever was told of the first wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The one by which the order became final.
+    First,
+    /// The one that came after.
+    Second,
+}
+
+impl End {
+    /// Its part of the key, and of what the id of the message is made from. Nodes of earlier
+    /// versions know only the first: it keeps its name, and so its ids.
+    const fn kind(self) -> &'static str {
+        match self {
+            Self::First => "final",
+            Self::Second => "final-2",
+        }
+    }
+}
+
 /// A notification to be stored with the end of its order.
 #[derive(Clone, Debug)]
 pub struct NewNotification {
@@ -64,6 +98,8 @@ pub struct NewNotification {
     pub no: OrderNo,
     /// Which life of it.
     pub life: i32,
+    /// Which end of that life.
+    pub end: End,
     /// Stays the same over repeats.
     pub message_id: Uuid,
     /// The URL as the client gave it.
@@ -79,13 +115,25 @@ pub struct NewNotification {
 }
 
 impl NewNotification {
-    /// The notification of an end, where the client wants one; `notify` is its wish as stored.
+    /// The notification of the first end of a life, where the client wants one; `notify` is its
+    /// wish as stored.
     #[must_use]
     pub fn of(
         content: &Content<'_>,
         notify: &str,
         no: OrderNo,
         life: i32,
+        trace: Option<&str>,
+    ) -> Option<Self> {
+        Self::of_end(content, notify, (no, life, End::First), trace)
+    }
+
+    /// The same of any end.
+    #[must_use]
+    pub fn of_end(
+        content: &Content<'_>,
+        notify: &str,
+        (no, life, end): (OrderNo, i32, End),
         trace: Option<&str>,
     ) -> Option<Self> {
         let notify: Value = serde_json::from_str(notify).ok()?;
@@ -96,10 +144,11 @@ impl NewNotification {
         }
         let content =
             Content { correlation_id: text("correlationId"), timezone: text("timezone"), ..content.clone() };
-        let name = format!("{}\0{life}\0final", content.id);
+        let name = format!("{}\0{life}\0{}", content.id, end.kind());
         Some(Self {
             no,
             life,
+            end,
             message_id: Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
             target: text("url")?.to_owned(),
             correlation_id: content.correlation_id.map(str::to_owned),
@@ -120,6 +169,7 @@ pub async fn put(tx: &Tx<'_>, new: &[NewNotification]) -> Result<()> {
     }
     let no: Vec<i64> = new.iter().map(|n| n.no.0).collect();
     let life: Vec<i32> = new.iter().map(|n| n.life).collect();
+    let kind: Vec<&str> = new.iter().map(|n| n.end.kind()).collect();
     let message: Vec<Uuid> = new.iter().map(|n| n.message_id).collect();
     let target: Vec<&str> = new.iter().map(|n| n.target.as_str()).collect();
     let correlation: Vec<Option<&str>> = new.iter().map(|n| n.correlation_id.as_deref()).collect();
@@ -127,8 +177,11 @@ pub async fn put(tx: &Tx<'_>, new: &[NewNotification]) -> Result<()> {
     let trace: Vec<Option<&str>> = new.iter().map(|n| n.trace.as_deref()).collect();
     let body: Vec<&str> = new.iter().map(|n| n.body.as_str()).collect();
     let statement = tx.prepare_cached(PUT).await?;
-    tx.execute(&statement, &[&no, &life, &message, &target, &correlation, &transaction, &trace, &body])
-        .await?;
+    tx.execute(
+        &statement,
+        &[&no, &life, &kind, &message, &target, &correlation, &transaction, &trace, &body],
+    )
+    .await?;
     Ok(())
 }
 
@@ -299,4 +352,45 @@ pub async fn backlog(client: &Client) -> Result<(i64, i64, Option<f64>)> {
     let statement = client.prepare_cached(BACKLOG).await?;
     let row = client.query_one(&statement, &[]).await?;
     Ok((row.get(0), row.get(1), row.get(2)))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use pagurus_domain::order::{ScenarioStatus, Status};
+
+    use super::*;
+
+    #[test]
+    fn ord_19_each_end_of_a_life_has_an_id_of_its_own_that_never_changes() {
+        let content = Content {
+            id: "a",
+            correlation_id: None,
+            transaction_id: None,
+            scenario: "s",
+            scenario_version: 1,
+            status: Status::Fail,
+            scenario_status: ScenarioStatus::Failed,
+            step: None,
+            result: None,
+            message: None,
+            error: None,
+            created_at: Timestamp::UNIX_EPOCH,
+            started_at: None,
+            finished_at: Timestamp::UNIX_EPOCH,
+            attempt: 1,
+            timezone: None,
+        };
+        let id = |life: i32, end: End| {
+            let notify = r#"{"url": "amqp://?key=k", "on": ["final"]}"#;
+            NewNotification::of_end(&content, notify, (OrderNo(1), life, end), None).unwrap().message_id
+        };
+        let ids = [id(1, End::First), id(1, End::Second), id(2, End::First), id(2, End::Second)];
+        for (index, one) in ids.iter().enumerate() {
+            assert!(!ids[index + 1..].contains(one), "{ids:?}");
+        }
+        assert_eq!(ids[1], id(1, End::Second));
+        // What earlier versions told has the same id when it is told again by this one.
+        assert_eq!(ids[0], Uuid::new_v5(&Uuid::NAMESPACE_OID, b"a\x001\0final"));
+    }
 }

@@ -54,10 +54,14 @@ statements! {
          WHERE order_no = ANY($1::bigint[]) AND status = 'open'";
     FIND = "SELECT id, order_no FROM requests WHERE id = ANY($1::uuid[])";
     LOCK_ORDERS = "SELECT no FROM orders WHERE no = ANY($1::bigint[]) ORDER BY no FOR UPDATE";
+    // The end of a life leaves the requests open that no wait was for, because most orders have none and
+    // all would pay for looking: they are closed by the end itself.
     ANSWER = "
-        UPDATE requests SET status = 'answered', closed_at = now()
-         WHERE id = ANY($1::uuid[]) AND status = 'open'
-        RETURNING id, hand_out > 0";
+        UPDATE requests r SET status = 'answered', closed_at = now()
+          FROM orders o
+         WHERE r.id = ANY($1::uuid[]) AND r.status = 'open'
+           AND o.no = ANY(ARRAY[r.order_no]) AND o.life = r.life AND o.finished_at IS NULL
+        RETURNING r.id, r.hand_out > 0";
     // One decision ends a task, whichever of its hand-outs it answers.
     CANCEL_SIBLINGS = "
         UPDATE requests r SET status = 'canceled', closed_at = now()
@@ -96,8 +100,13 @@ statements! {
          WHERE r.age = 1
          ORDER BY c.no";
     OF_ORDER = "
-        SELECT id, name, status, awaited, life, visit, registered_at, closed_at
-          FROM requests WHERE order_no = $1 ORDER BY registered_at, id";
+        SELECT r.id, r.name,
+               CASE WHEN r.status = 'open' AND (o.finished_at IS NOT NULL OR o.life <> r.life)
+                    THEN 'canceled' ELSE r.status END,
+               r.awaited, r.life, r.visit, r.registered_at,
+               coalesce(r.closed_at, CASE WHEN o.life = r.life THEN o.finished_at END)
+          FROM requests r JOIN orders o ON o.no = r.order_no
+         WHERE r.order_no = $1 ORDER BY r.registered_at, r.id";
     CALLBACKS_OF_ORDER = "
         SELECT c.request_id, c.verdict, c.step_status, c.headers, c.body, c.received_at, r.name, r.life
           FROM requests r

@@ -11,7 +11,7 @@ use crate::due::read_ready;
 use crate::orders::word;
 use crate::sql::statements;
 use crate::stages::ReadyStage;
-use crate::{Client, Result, Tx, history};
+use crate::{Client, Connection, Result, Tx, history};
 
 statements! {
     // One writer at a time: versions count without gaps, and numbers are seen in their order. Whoever
@@ -122,12 +122,12 @@ pub async fn since(client: &Client, no: ScenarioNo) -> Result<Vec<Version>> {
 ///
 /// # Errors
 /// The database fails.
-pub async fn get(client: &Client, nos: &[i32]) -> Result<Vec<Version>> {
+pub async fn get(client: &impl Connection, nos: &[i32]) -> Result<Vec<Version>> {
     read(client, ONE, &nos).await
 }
 
 async fn read(
-    client: &Client,
+    client: &impl Connection,
     sql: &str,
     parameter: &(dyn tokio_postgres::types::ToSql + Sync),
 ) -> Result<Vec<Version>> {

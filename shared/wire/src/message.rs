@@ -36,6 +36,12 @@ pub mod news {
     pub const OUTBOX: &str = "outbox";
 }
 
+/// Routing keys of the exchange for hand-outs, beside the incarnation of a worker.
+pub mod work {
+    /// To all workers: [`super::BreakOff`].
+    pub const BREAK_OFF: &str = "break-off";
+}
+
 /// The answer to a message of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
@@ -197,6 +203,15 @@ pub struct News {
     /// The set of workers has changed: look at the registry.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub workers_changed: bool,
+}
+
+/// To all workers, under [`work::BREAK_OFF`]: stages that somebody else has ended, or given to
+/// another. Who runs one stops it at once: its end would be refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BreakOff {
+    /// Our number of each order, and the attempt that is over.
+    pub stages: Vec<(i64, i32)>,
 }
 
 /// News to the activators: something is due at that time.

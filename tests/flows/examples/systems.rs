@@ -88,7 +88,7 @@ fn answer(play: &Play, call: &Call) -> Step {
         step_status: line["callback"]["stepStatus"].as_str().map(str::to_owned),
         to: callback_url(&call.body),
     });
-    Step { delay, then, callback }
+    Step { delay, hold: None, then, callback }
 }
 
 /// The examples say in their bodies where they want to be called back, each in words of its own.

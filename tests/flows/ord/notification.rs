@@ -2,6 +2,8 @@
 
 use lapin::options::{BasicGetOptions, QueueDeclareOptions};
 use lapin::types::FieldTable;
+use pagurus_harness::client::amqp::Message;
+use pagurus_harness::nodes::Role;
 use serde_json::{Value, json};
 
 use crate::installation::{Installation, LOG, PATIENCE, asking, call, until};
@@ -166,4 +168,66 @@ async fn ord_18_29_a_queue_that_is_allowed_gets_one_message_for_each_life() {
     })
     .await;
     assert_eq!(statuses, ["fail", "success"]);
+}
+
+#[tokio::test]
+async fn ord_19_21_the_cancel_of_an_ended_order_waits_for_no_confirm_and_is_told_after_the_end() {
+    let engine = Installation::start("ord_19_ends").await;
+    engine.actions("fails", "- script: 'fail(\"no luck\", \"shop.closed\")'").await;
+    let notify = |key: &str| json!({"url": format!("amqp://?key={key}"), "correlationId": "c"});
+    let far = json!({"startAt": "2099-01-01T00:00:00Z"});
+
+    // Parked: nobody listens there.
+    engine
+        .run(json!({"id": "parked", "scenario": "fails", "notify": notify("nobody.listens")}), "fail")
+        .await;
+    let parked = async |count: usize| {
+        let unsent = engine.order("parked").await.unwrap()["unsentNotifications"].clone();
+        let unsent = unsent.as_array().unwrap().clone();
+        unsent.len() == count && unsent.iter().all(|one| one["parkedBecause"] == "unroutable")
+    };
+    until("the notification is parked", PATIENCE, async || parked(1).await).await;
+    let answer = engine.act("parked", "cancel", &json!({})).await;
+    assert_eq!((answer.status, &answer.body["status"]), (200, &json!("canceled")), "{answer:?}");
+    until("both are parked", PATIENCE, async || parked(2).await).await;
+
+    // On their way: the notifier does not get to them.
+    engine.node(Role::Notifier).pause().unwrap();
+    engine.run(json!({"id": "failed", "scenario": "fails", "notify": notify("ends.failed")}), "fail").await;
+    let order =
+        json!({"id": "stopped", "scenario": "fails", "notify": notify("ends.stopped"), "lifecycle": far});
+    engine.accepted(order).await;
+    assert_eq!(engine.act("stopped", "interrupt", &json!({})).await.status, 200);
+    for id in ["failed", "stopped"] {
+        let answer = engine.act(id, "cancel", &json!({})).await;
+        assert_eq!((answer.status, &answer.body["status"]), (200, &json!("canceled")), "{id}: {answer:?}");
+    }
+    let amqp = engine.env().amqp().await.unwrap();
+    let exchange = format!("{}.notifications", engine.env().prefix());
+    let inbox = amqp.listen(&exchange, "#").await.unwrap();
+    engine.node(Role::Notifier).resume().unwrap();
+    assert_eq!(engine.act("parked", "resend", &json!({})).await.status, 200);
+    // One may come twice, and then under the same id: a receiver drops what it has seen.
+    let firsts = |all: &[Message], id: &str| {
+        let mut seen = Vec::new();
+        let told = all.iter().filter(|message| message.body["id"] == id);
+        for message in told {
+            let one = (message.message_id.clone().unwrap(), message.body["status"].clone());
+            if !seen.iter().any(|(known, _)| *known == one.0) {
+                seen.push(one);
+            }
+        }
+        seen.into_iter().map(|(_, status)| status).collect::<Vec<_>>()
+    };
+    let told = inbox
+        .wait(PATIENCE, |all| ["parked", "failed", "stopped"].iter().all(|id| firsts(all, id).len() == 2))
+        .await
+        .unwrap();
+    assert_eq!(firsts(&told, "parked"), ["fail", "canceled"]);
+    assert_eq!(firsts(&told, "failed"), ["fail", "canceled"]);
+    assert_eq!(firsts(&told, "stopped"), ["interrupted", "canceled"]);
+    until("nothing is left", PATIENCE, async || {
+        engine.order("parked").await.unwrap()["unsentNotifications"] == json!([])
+    })
+    .await;
 }

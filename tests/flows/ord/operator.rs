@@ -102,7 +102,7 @@ async fn ord_21_each_status_allows_what_the_law_says_and_a_refusal_names_the_sta
 }
 
 #[tokio::test]
-async fn ord_21_the_late_result_of_a_killed_order_is_refused_and_amqp_acts_too() {
+async fn ord_21_a_running_order_is_killed_over_amqp_and_only_once() {
     let engine = engine("ord_21_late").await;
     engine.accepted(json!({"id": "a", "scenario": "running"})).await;
     engine.calls("/hang", 1).await;
@@ -120,11 +120,6 @@ async fn ord_21_the_late_result_of_a_killed_order_is_refused_and_amqp_acts_too()
         "{told:?}"
     );
     engine.reach("a", "canceled").await;
-    // The call of the killed order comes to its end; nothing of it reaches the order.
-    crate::installation::until("the call is over", Duration::from_secs(8), async || {
-        engine.world().calls("/hang")[0].ended.is_some()
-    })
-    .await;
     engine.run(json!({"id": "b", "scenario": "success"}), "success").await;
     let order = engine.order("a").await.unwrap();
     assert_eq!(order["status"], "canceled", "{order}");
@@ -191,4 +186,23 @@ states:
     let lives: Vec<i64> =
         engine.transitions(id).await.unwrap().iter().map(|one| one["life"].as_i64().unwrap()).collect();
     assert_eq!((lives.first(), lives.last()), (Some(&1), Some(&5)), "the history stays");
+}
+
+#[tokio::test]
+async fn ord_21_a_killed_order_makes_no_more_calls_and_its_queue_is_free_for_one_alone() {
+    let engine = Installation::start("ord_21_calls").await;
+    engine.world().program(Program::at("/slow").delayed(Duration::from_secs(2)));
+    let calls = [call("/slow"), call("/slow"), call("/slow")].join("\n");
+    engine.actions("slow", &calls).await;
+    engine.actions("quick", &call("/quick")).await;
+    let queued = |id: &str, scenario: &str| json!({"id": id, "scenario": scenario, "mode": "sequential", "queue": "K"});
+    engine.accepted(queued("first", "slow")).await;
+    engine.calls("/slow", 1).await;
+    engine.accepted(queued("next", "quick")).await;
+    assert_eq!(engine.act("first", "kill", &json!({"reason": "enough"})).await.status, 200);
+    engine.reach("next", "success").await;
+    // Longer than the calls that are left would take to begin.
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    assert_eq!(engine.world().calls("/slow").len(), 1, "the other two are not made");
+    assert_eq!(engine.order("first").await.unwrap()["status"], "canceled");
 }

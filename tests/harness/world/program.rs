@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::Call;
 
@@ -36,6 +37,8 @@ pub enum Then {
 pub struct Step {
     /// The time before the end of the call.
     pub delay: Duration,
+    /// Nothing of the end comes before this is true, or nobody can make it true any more.
+    pub hold: Option<watch::Receiver<bool>>,
     /// Its end.
     pub then: Then,
     /// The callback it causes, sent independently of the end of the call.
@@ -54,13 +57,14 @@ impl Step {
     pub const fn answer(status: u16, body: Value) -> Self {
         Self {
             delay: Duration::ZERO,
+            hold: None,
             then: Then::Answer { status, headers: Vec::new(), body },
             callback: None,
         }
     }
 
     const fn without_answer(then: Then) -> Self {
-        Self { delay: Duration::ZERO, then, callback: None }
+        Self { delay: Duration::ZERO, hold: None, then, callback: None }
     }
 }
 

@@ -1,11 +1,17 @@
 //! Callbacks: taking them, and showing to people what came, for somebody or for nobody (SCN-7).
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
-use pagurus_domain::scenario::{MASKED, Mask};
+use pagurus_domain::id::ScenarioNo;
+use pagurus_domain::scenario::value::Secrets as _;
+use pagurus_domain::scenario::{Concealed, MASKED, Mask, Scenario};
 use pagurus_store::callbacks::{self, Place, Stored};
 use pagurus_store::requests::Verdict;
 use pagurus_store::{Client, Error};
@@ -167,31 +173,64 @@ async fn choose(client: &Client, asked: &Asked) -> Result<(Vec<i64>, Option<Stri
 
 async fn lines(intake: &Intake, client: &Client, stored: Vec<Stored>) -> Result<Vec<CallbackLine>, Error> {
     intake.catalogue.refresh(client).await?;
-    let mut of_all = None;
+    let mut hidden: HashMap<Option<ScenarioNo>, Option<Hidden>> = HashMap::new();
     let mut lines = Vec::with_capacity(stored.len());
     for callback in stored {
-        let body = match callback.scenario {
-            Some(no) => {
-                let known = intake.catalogue.get(client, no).await?;
-                let scenario = known.and_then(|known| known.scenario.ok());
-                shown(&callback.body, scenario.as_ref().map(|scenario| &scenario.mask))
-            }
-            // Nobody knows whose it is: what any scenario masks is masked.
-            None => {
-                let mask = of_all.get_or_insert_with(|| intake.catalogue.mask_of_all());
-                shown(&callback.body, Some(mask))
-            }
+        let hidden = match hidden.entry(callback.scenario) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(hidden_in(intake, client, callback.scenario).await?),
         };
+        let body = shown(&callback.body, hidden.as_ref());
         lines.push(line(callback, body));
     }
     Ok(lines)
 }
 
-/// The body as text. Of a scenario that this node cannot read nobody knows what is to be masked:
+/// What nobody is shown of a body.
+#[derive(Default)]
+struct Hidden {
+    mask: Mask,
+    secrets: Concealed,
+}
+
+/// What the scenario hides; what any scenario hides where nobody knows whose the callback is. None
+/// where this node cannot read the scenario.
+async fn hidden_in(
+    intake: &Intake,
+    client: &Client,
+    scenario: Option<ScenarioNo>,
+) -> Result<Option<Hidden>, Error> {
+    let scenarios: Vec<Arc<Scenario>> = match scenario {
+        None => intake.catalogue.scenarios(),
+        Some(no) => {
+            let known = intake.catalogue.get(client, no).await?;
+            let Some(scenario) = known.and_then(|known| known.scenario.ok()) else { return Ok(None) };
+            vec![scenario]
+        }
+    };
+    let mut hidden = Hidden::default();
+    let mut names: Vec<&String> = scenarios.iter().flat_map(|one| one.secrets().flatten()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for secret in names.into_iter().filter_map(|name| intake.secrets.secret(name)) {
+        hidden.secrets.add(&secret);
+    }
+    scenarios.iter().for_each(|scenario| hidden.mask.join(&scenario.mask));
+    Ok(Some(hidden))
+}
+
+/// The body as text. Of a scenario that this node cannot read nobody knows what is to be hidden:
 /// then it is all.
-fn shown(body: &[u8], mask: Option<&Mask>) -> String {
-    let text = String::from_utf8_lossy(body);
-    let mut text = mask.map_or_else(|| MASKED.to_owned(), |mask| mask.body_text(&text));
+fn shown(body: &[u8], hidden: Option<&Hidden>) -> String {
+    let Some(Hidden { mask, secrets }) = hidden else { return MASKED.to_owned() };
+    let mut text = mask.body_text(&String::from_utf8_lossy(body));
+    if !secrets.is_empty() {
+        // Values are compared where they can be read, because JSON has many spellings of a text.
+        text = match serde_json::from_str(&text) {
+            Ok(value) => secrets.value(&value).to_string(),
+            Err(_) => secrets.text(&text),
+        };
+    }
     if text.len() > SHOWN_BYTES {
         text.truncate(text.floor_char_boundary(SHOWN_BYTES));
         text.push('…');
@@ -220,14 +259,19 @@ mod tests {
 
     #[test]
     fn scn_7_bodies_are_masked_before_they_are_cut() {
-        let mut mask = Mask::default();
-        assert!(mask.add("body.pin"));
-        assert_eq!(shown(br#"{"pin": 1}"#, Some(&mask)), r#"{"pin":"***"}"#);
-        assert_eq!(shown(br#"{"pin": 1, "a"#, Some(&mask)), "***", "a part of a body is no JSON");
-        assert_eq!(shown(b"plain", Some(&Mask::default())), "plain");
+        let mut hidden = Hidden::default();
+        assert!(hidden.mask.add("body.pin"));
+        assert_eq!(shown(br#"{"pin": 1}"#, Some(&hidden)), r#"{"pin":"***"}"#);
+        assert_eq!(shown(br#"{"pin": 1, "a"#, Some(&hidden)), "***", "a part of a body is no JSON");
         assert_eq!(shown(b"plain", None), "***");
-        let long = shown("é".repeat(SHOWN_BYTES).as_bytes(), Some(&Mask::default()));
+        let mut hidden = Hidden::default();
+        assert_eq!(shown(b"plain", Some(&hidden)), "plain");
+        let long = shown("é".repeat(SHOWN_BYTES).as_bytes(), Some(&hidden));
         assert_eq!(long.chars().count(), SHOWN_BYTES / 2 + 1);
+        hidden.secrets.add("s3cr3t");
+        assert_eq!(shown(br#"{"token": "\u00733cr3t"}"#, Some(&hidden)), r#"{"token":"***"}"#);
+        let across = format!("{}s3cr3t", "x".repeat(SHOWN_BYTES - 2));
+        assert!(!shown(across.as_bytes(), Some(&hidden)).contains("s3"));
     }
 
     #[test]

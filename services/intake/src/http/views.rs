@@ -7,7 +7,8 @@ use axum::http::Response;
 use axum::response::IntoResponse;
 use jiff::Timestamp;
 use pagurus_domain::scenario::stage::Snapshot;
-use pagurus_domain::scenario::{MASKED, Mask};
+use pagurus_domain::scenario::value::Secrets as _;
+use pagurus_domain::scenario::{Concealed, MASKED, Mask, Scenario};
 use pagurus_store::dependencies::graph;
 use pagurus_store::history::Event;
 use pagurus_store::orders::OrderView as Row;
@@ -142,7 +143,7 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
     Ok(OrderView {
         progress: progress(&row),
         transitions: transitions(&events),
-        vars: Value::Object(snapshot.vars),
+        vars: concealed(intake, &row, &Value::Object(snapshot.vars)),
         retry: cycles.waiting,
         async_retry: cycles.asynchronous,
         unsent_notifications: unsent.into_iter().map(unsent_view).collect(),
@@ -217,9 +218,32 @@ fn mask_change(intake: &Intake, row: &Row, payload: &mut Value) {
 fn masked(intake: &Intake, row: &Row, value: &mut Value, hide: impl FnOnce(&Mask, &mut Value)) {
     let known = intake.catalogue.find(&row.scenario, Some(row.scenario_version));
     match known.and_then(|known| known.scenario.ok()) {
-        Some(scenario) => hide(&scenario.mask, value),
+        Some(scenario) => {
+            hide(&scenario.mask, value);
+            *value = concealed_of(intake, &scenario, value);
+        }
         None => *value = MASKED.into(),
     }
+}
+
+/// What an order remembers, without the secrets that its scenario uses: a called system may have
+/// told them back.
+fn concealed(intake: &Intake, row: &Row, value: &Value) -> Value {
+    let known = intake.catalogue.find(&row.scenario, Some(row.scenario_version));
+    match known.and_then(|known| known.scenario.ok()) {
+        Some(scenario) => concealed_of(intake, &scenario, value),
+        None => value.clone(),
+    }
+}
+
+fn concealed_of(intake: &Intake, scenario: &Scenario, value: &Value) -> Value {
+    let mut secrets = Concealed::default();
+    for name in scenario.secrets().flatten() {
+        if let Some(secret) = intake.secrets.secret(name) {
+            secrets.add(&secret);
+        }
+    }
+    if secrets.is_empty() { value.clone() } else { secrets.value(value) }
 }
 
 fn unsent_view(unsent: outbox::Unsent) -> UnsentView {

@@ -55,6 +55,7 @@ pub struct Explained {
 /// # Errors
 /// What of the question is missing or does not fit together.
 pub fn explain(errors: &ErrorPolicy, question: &Question<'_>) -> Result<Explained, Fault> {
+    let question = &question.placed();
     let is_async = question.timeout || question.amqp.is_some() || question.step_status.is_some();
     question.check(is_async)?;
     let mut told = Explained::default();
@@ -81,6 +82,22 @@ pub fn explain(errors: &ErrorPolicy, question: &Question<'_>) -> Result<Explaine
 }
 
 impl<'a> Question<'a> {
+    /// The same with the place of a message where that was written as a path, as rules write it.
+    fn placed(&self) -> Self {
+        let is_of_message = |path: &&str| {
+            let query = path.split_once('?').map_or("", |(_, query)| query);
+            let mut names = query.split('&').filter_map(|part| part.split('=').next());
+            !path.contains("://") && names.any(|name| matches!(name, "exchange" | "key"))
+        };
+        let ended_by_http = self.status.is_some() || self.exception.is_some();
+        match self.path.filter(is_of_message) {
+            Some(place) if self.amqp.is_none() && !ended_by_http => {
+                Self { path: None, amqp: Some(place), ..*self }
+            }
+            _ => *self,
+        }
+    }
+
     /// Whether it says where the request went and how it ended, each once.
     fn check(&self, is_async: bool) -> Result<(), Fault> {
         let fault =

@@ -70,6 +70,12 @@ impl Cycle {
         })
     }
 
+    /// The next attempt begins, so long after it was due (ERR-10).
+    pub fn begin_attempt(&mut self, late: Duration) {
+        self.suspended = self.suspended.saturating_add(late);
+        self.beside.iter_mut().for_each(|cycle| cycle.begin_attempt(late));
+    }
+
     /// It and those beside it.
     fn all(&self) -> impl Iterator<Item = &Self> {
         std::iter::once(self).chain(&self.beside)
@@ -89,10 +95,6 @@ pub struct Failure<'a> {
     pub sequential_since: Option<Timestamp>,
     /// How long it may (ORD-12).
     pub max_acquisition: Duration,
-    /// When the attempt that failed was due.
-    pub due_at: Option<Timestamp>,
-    /// When it began.
-    pub started_at: Option<Timestamp>,
     /// Until when an asynchronous cycle around this synchronous failure may go on (ERR-12).
     pub latest: Option<Timestamp>,
 }
@@ -281,7 +283,7 @@ fn next_attempt(
     let class = failure.class.ok_or(GiveUp::NoClass)?;
     let policy =
         most_specific(&retries.policies, failure.scenario, class.as_str()).ok_or(GiveUp::NoPolicy)?;
-    let mut cycle = continued(before, class, failure, now);
+    let mut cycle = continued(before, class, now);
     if policy.max_attempts.is_some_and(|most| cycle.attempts >= most) {
         return Err(GiveUp::AttemptsExhausted);
     }
@@ -310,15 +312,10 @@ fn next_attempt(
 }
 
 /// The cycle of this class before, if there was one; else a new one.
-fn continued(before: Option<&Cycle>, class: &ErrorClass, failure: &Failure<'_>, now: Timestamp) -> Cycle {
+fn continued(before: Option<&Cycle>, class: &ErrorClass, now: Timestamp) -> Cycle {
     let known = || before.into_iter().flat_map(Cycle::all);
     if let Some(same) = known().find(|cycle| cycle.class == *class) {
-        let waited = match (failure.due_at, failure.started_at) {
-            (Some(due_at), Some(started_at)) => elapsed(due_at, started_at),
-            _ => Duration::ZERO,
-        };
-        let suspended = same.suspended.saturating_add(waited);
-        return Cycle { suspended, beside: Vec::new(), ..same.clone() };
+        return Cycle { beside: Vec::new(), ..same.clone() };
     }
     Cycle {
         class: class.clone(),

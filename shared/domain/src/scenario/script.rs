@@ -5,6 +5,7 @@
 //! Every script run has an engine of its own, because what the script says (`result(…)`, `log(…)`)
 //! must reach that run alone; expressions say nothing and share one engine.
 
+mod bounds;
 mod calls;
 mod convert;
 mod speech;
@@ -12,12 +13,13 @@ mod speech;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rhai::packages::{Package, StandardPackage};
 use rhai::{AST, Dynamic, Engine, EvalAltResult, Position, Scope};
 use serde_json::Value;
 
 use super::value::Context;
 use crate::order::OrderError;
+pub use bounds::{Clock, Limits};
+use bounds::{Size, TimeOver};
 use calls::Place;
 use convert::{from_dynamic, to_dynamic};
 pub use speech::{Raised, Said};
@@ -31,30 +33,6 @@ pub const ROOTS: &[&str] =
 pub const LIMIT_CLASS: &str = "script.limit";
 /// Error class of a script or expression that failed otherwise.
 pub const ERROR_CLASS: &str = "script.error";
-
-/// Bounds of one run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Operations, counted by the engine; 100 000 take about 3 ms.
-    pub max_operations: u64,
-    /// Bytes of one string.
-    pub max_string_bytes: usize,
-    /// Elements of one list or map.
-    pub max_elements: usize,
-    /// Functions that call functions.
-    pub max_call_depth: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            max_operations: 100_000,
-            max_string_bytes: 256 * 1024,
-            max_elements: 10_000,
-            max_call_depth: 32,
-        }
-    }
-}
 
 /// Code that does not compile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -125,7 +103,7 @@ impl Scripting {
     /// A sandbox with these bounds.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        let engine = bounded_engine(&limits);
+        let engine = limits.engine();
         Self { limits, engine }
     }
 
@@ -161,9 +139,12 @@ impl Scripting {
     /// # Errors
     /// The class tells a bound that was run over from any other error.
     pub fn evaluate(&self, code: &Code, context: &Context) -> Result<Value, RunError> {
-        let mut scope = scope_of(&code.roots, context);
-        let value = self
-            .engine
+        let (mut scope, size) = scope_of(&code.roots, context);
+        let wider = self.limits.wider(size).map(|limits| limits.engine());
+        self.limits.begin();
+        let value = wider
+            .as_ref()
+            .unwrap_or(&self.engine)
             .eval_ast_with_scope::<Dynamic>(&mut scope, &code.ast)
             .map_err(|error| run_error(&error))?;
         from_dynamic(&value)
@@ -176,14 +157,15 @@ impl Scripting {
     /// The class tells a bound that was run over from any other error.
     pub fn run(&self, script: &Script, context: &mut Context) -> Result<Said, RunError> {
         let said = Arc::new(Mutex::new(Said::default()));
-        let engine = speaking_engine(&self.limits, &said);
-        let mut scope = scope_of(&script.roots, context);
+        let (mut scope, size) = scope_of(&script.roots, context);
+        let engine = speaking_engine(self.limits.wider(size).as_ref().unwrap_or(&self.limits), &said);
+        self.limits.begin();
         let outcome = engine.run_ast_with_scope(&mut scope, &script.ast);
         drop(engine);
         let mut said = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
         if let Err(error) = outcome {
             match innermost(&error) {
-                EvalAltResult::ErrorTerminated(token, _) => {
+                EvalAltResult::ErrorTerminated(token, _) if token.is::<Token>() => {
                     said.raised = token.clone().try_cast::<Token>().map(|token| token.0);
                 }
                 _ => return Err(run_error(&error)),
@@ -200,33 +182,6 @@ impl Scripting {
     }
 }
 
-fn bounded_engine(limits: &Limits) -> Engine {
-    let mut engine = Engine::new_raw();
-    engine.register_global_module(standard_package());
-    engine.set_max_operations(limits.max_operations);
-    engine.set_max_call_levels(limits.max_call_depth);
-    engine.set_max_expr_depths(64, 32);
-    engine.set_max_string_size(limits.max_string_bytes);
-    engine.set_max_array_size(limits.max_elements);
-    engine.set_max_map_size(limits.max_elements);
-    engine.set_max_variables(256);
-    engine.set_max_functions(64);
-    engine.set_strict_variables(true);
-    engine.set_fail_on_invalid_map_property(true);
-    engine.set_optimization_level(rhai::OptimizationLevel::None);
-    engine.disable_symbol("eval");
-    engine.on_print(|_| {});
-    engine.on_debug(|_, _, _| {});
-    engine
-}
-
-/// The package is built once: its module is shared by every engine.
-fn standard_package() -> rhai::Shared<rhai::Module> {
-    static PACKAGE: std::sync::LazyLock<rhai::Shared<rhai::Module>> =
-        std::sync::LazyLock::new(|| StandardPackage::new().as_shared_module());
-    PACKAGE.clone()
-}
-
 /// A scope in which every root has a place: strict variables are checked against it.
 fn names_only() -> Scope<'static> {
     let mut scope = Scope::new();
@@ -236,17 +191,19 @@ fn names_only() -> Scope<'static> {
     scope
 }
 
-fn scope_of(roots: &BTreeSet<&'static str>, context: &Context) -> Scope<'static> {
+/// The roots that the code may touch, and how large they are together.
+fn scope_of(roots: &BTreeSet<&'static str>, context: &Context) -> (Scope<'static>, Size) {
     let mut scope = Scope::new();
+    let mut size = Size::default();
     for root in ROOTS {
-        let value = if roots.contains(root) {
-            context.root(root).map_or(Dynamic::UNIT, |value| to_dynamic(&value))
-        } else {
-            Dynamic::UNIT
-        };
+        let value = if roots.contains(root) { context.root(root) } else { None };
+        let value = value.map_or(Dynamic::UNIT, |value| {
+            size.add(&value);
+            to_dynamic(&value)
+        });
         scope.push_dynamic(*root, value);
     }
-    scope
+    (scope, size)
 }
 
 /// Which roots the code may touch: words that stand in it, strings and comments counted in. Too
@@ -282,6 +239,12 @@ fn run_error(error: &EvalAltResult) -> RunError {
             | EvalAltResult::ErrorDataTooLarge(_, _)
     );
     let mut message = error.to_string();
+    let is_late =
+        matches!(innermost(error), EvalAltResult::ErrorTerminated(token, _) if token.is::<TimeOver>());
+    if is_late {
+        message = "it ran for longer than `scenario.script.max_duration`".to_owned();
+    }
+    let over = over || is_late;
     message.truncate(message.floor_char_boundary(500));
     RunError { class: if over { LIMIT_CLASS } else { ERROR_CLASS }, message }
 }
@@ -289,6 +252,8 @@ fn run_error(error: &EvalAltResult) -> RunError {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use serde_json::json;
 
@@ -331,6 +296,67 @@ mod tests {
             let error = run(code).unwrap_err();
             assert_eq!(error.class, LIMIT_CLASS, "{code}: {error}");
         }
+    }
+
+    #[test]
+    fn scn_5_a_script_that_takes_too_long_is_broken_off_though_it_does_little() {
+        /// Every look at it takes a millisecond.
+        fn slow() -> Duration {
+            thread_local!(static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) });
+            LOOKS.set(LOOKS.get() + 1);
+            Duration::from_millis(LOOKS.get())
+        }
+        let limits = Limits { clock: Clock(slow), ..Limits::default() };
+        let scripting = Scripting::new(limits);
+        let mut context = Context::default();
+        let run = |code: &str, context: &mut Context| {
+            let script = scripting.compile_script(code).unwrap();
+            scripting.run(&script, context).map(|_| ())
+        };
+        let long = "fn f() { let i = 0; while i < 5000 { i += 1; } } f(); vars.late = 1;";
+        let error = run(long, &mut context).unwrap_err();
+        assert_eq!(error.class, LIMIT_CLASS, "{error}");
+        assert!(error.message.contains("max_duration") && context.vars.is_empty(), "{error}");
+        // Each run has its own time, and an event is no overrun.
+        for _ in 0..20 {
+            run("let i = 0; while i < 50 { i += 1; } success()", &mut context).unwrap();
+        }
+        context.params = Arc::new(json!((0..3000).collect::<Vec<i64>>()));
+        let code = scripting.compile_expression("params.map(|n| n + 1).len()").unwrap();
+        assert_eq!(scripting.evaluate(&code, &context).unwrap_err().class, LIMIT_CLASS);
+    }
+
+    #[test]
+    fn scn_5_a_script_cannot_hold_its_thread() {
+        let scripting = Scripting::new(Limits::default());
+        for code in ["sleep(1000000)", "sleep(1e9)", "1000000.sleep()"] {
+            let faults = scripting.compile_script(code).unwrap_err();
+            assert!(format!("{faults:?}").contains("write the action `sleep`"), "{code}: {faults:?}");
+        }
+        // Called by another way than its name it is refused as well.
+        for code in ["Fn(\"sleep\").call(1000000)", "[1e9].map(Fn(\"sleep\"))"] {
+            let error = run(code).unwrap_err();
+            assert!(
+                error.class == ERROR_CLASS && error.message.contains("action `sleep`"),
+                "{code}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn scn_5_what_the_order_brings_can_be_read_however_large_it_is() {
+        let scripting = Scripting::new(Limits::default());
+        let items: Vec<Value> = (0..12_000).map(|n| json!({"name": format!("{n:040}")})).collect();
+        let mut context = Context { response: Some(json!({"body": {"items": items}})), ..Context::default() };
+        let code = scripting.compile_expression("response.body.items.len()").unwrap();
+        assert_eq!(scripting.evaluate(&code, &context), Ok(json!(12_000)));
+        let script =
+            scripting.compile_script("let all = response.body.items; vars.last = all[-1].name;").unwrap();
+        scripting.run(&script, &mut context).unwrap();
+        assert_eq!(context.vars["last"].as_str().map(str::len), Some(40));
+        // That is room for reading, not for making more of it.
+        let script = scripting.compile_script("let all = []; loop { all += response.body.items; }").unwrap();
+        assert_eq!(scripting.run(&script, &mut context).unwrap_err().class, LIMIT_CLASS);
     }
 
     #[test]

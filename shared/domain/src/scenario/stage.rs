@@ -80,8 +80,6 @@ pub struct Stage {
     cursor: Snapshot,
     state: StateId,
     started_at: Timestamp,
-    /// When the order was due; the retry cycle counts what lies between it and the start.
-    due_at: Timestamp,
     dice: f64,
     /// The callbacks as they were received.
     received: Vec<Callback>,
@@ -107,7 +105,11 @@ impl Stage {
         input: Input,
         now: Timestamp,
     ) -> Result<Self, SnapshotError> {
-        let Input { params, callbacks, mut calls, snapshot, mut wake, due_at, dice } = input;
+        let Input { params, callbacks, mut calls, mut snapshot, mut wake, due_at, dice } = input;
+        if wake == Wake::Retry {
+            let late = Duration::try_from(now.duration_since(due_at)).unwrap_or(Duration::ZERO);
+            snapshot.cycles_mut().for_each(|cycle| cycle.begin_attempt(late));
+        }
         let state = match &snapshot.state {
             None => scenario.initial,
             Some(name) => scenario
@@ -152,7 +154,6 @@ impl Stage {
             cursor: snapshot,
             state,
             started_at: now,
-            due_at,
             dice,
             received: callbacks,
             calls: calls.into(),

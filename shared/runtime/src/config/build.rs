@@ -4,7 +4,8 @@
 mod take;
 mod trees;
 
-use std::time::Duration;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use pagurus_domain::activation::AgeGroups;
 use pagurus_domain::document::Fault;
@@ -200,6 +201,8 @@ impl Builder {
                 max_string_bytes: self.size("scenario.script.max_string_bytes"),
                 max_elements: self.size("scenario.script.max_elements"),
                 max_call_depth: self.size("scenario.script.max_call_depth"),
+                max_duration: self.duration("scenario.script.max_duration"),
+                clock: script::Clock(since_start),
             },
             target_steps: self.target_steps(),
         }
@@ -249,4 +252,10 @@ impl Builder {
             }
         }
     }
+}
+
+/// The clock by which runs of scripts are watched.
+fn since_start() -> Duration {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    START.elapsed()
 }

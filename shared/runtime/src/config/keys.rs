@@ -145,8 +145,9 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("scenario.min_sleep", DurationOrZero, "20s", Live, "Shortest sleep; a shorter one is lengthened to it."),
     key("scenario.max_transitions_per_stage", POSITIVE, "1000", Live, "Transitions of one stage at most, against scenarios that run in circles."),
     key("scenario.script.max_operations", POSITIVE, "100000", Live, "Operations of one run of a script; so many take a few milliseconds."),
-    key("scenario.script.max_string_bytes", Bytes, "256KiB", Live, "Longest text that a script may make."),
-    key("scenario.script.max_elements", POSITIVE, "10000", Live, "Elements of the longest list or map that a script may make."),
+    key("scenario.script.max_duration", Duration, "1s", Live, "How long one run of a script may take by the clock, however few operations it makes."),
+    key("scenario.script.max_string_bytes", Bytes, "256KiB", Live, "All text in one value that a script makes, in bytes; what the order brings, like an answer, is not counted."),
+    key("scenario.script.max_elements", POSITIVE, "10000", Live, "Elements of the longest list or map that a script makes; what the order brings is not counted."),
     key("scenario.script.max_call_depth", Count { least: 1, most: 64 }, "32", Live, "How deep functions of a script may call each other."),
 
     key("execution.state_classification.target", Tree("a list of `step: NAME`"), "[{step: done}, {step: rolled_back}]", Live, "Ends that count as target in scenarios that name none; case does not matter."),

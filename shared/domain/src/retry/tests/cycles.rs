@@ -92,8 +92,6 @@ pub(super) fn failure<'a>(class: &'a ErrorClass) -> Failure<'a> {
         retry_after: None,
         sequential_since: None,
         max_acquisition: Duration::from_secs(3600),
-        due_at: None,
-        started_at: None,
         latest: None,
     }
 }
@@ -200,9 +198,10 @@ fn err_10_time_that_the_order_was_due_may_be_left_out() {
     let running = total.clone().with_duration_control(DurationControl::RunAndSuspending);
     let (_, first) = next(&total, &failure(&class), None, NOW).unwrap();
     // Due after 5 s, taken up after 705 s, failed at 706 s.
-    let late = Failure { due_at: Some(at(5)), started_at: Some(at(705)), ..failure(&class) };
-    assert_eq!(next(&total, &late, Some(&first), at(706)), Err(GiveUp::DurationExhausted));
-    let (_, second) = next(&running, &late, Some(&first), at(706)).unwrap();
+    let mut late = first.clone();
+    late.begin_attempt(Duration::from_secs(700));
+    assert_eq!(next(&total, &failure(&class), Some(&late), at(706)), Err(GiveUp::DurationExhausted));
+    let (_, second) = next(&running, &failure(&class), Some(&late), at(706)).unwrap();
     assert_eq!(second.suspended, Duration::from_secs(700));
     let read_back = Cycle::from_value(&second.to_value());
     assert_eq!(read_back, Some(second));

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use rhai::{AST, ASTNode, Engine, Expr, FnCallExpr, Position, Stmt};
 
 use super::speech::speaking_engine;
-use super::{CompileError, Limits, bounded_engine};
+use super::{CompileError, Limits};
 use crate::document::nearest;
 
 /// Where code stands: a script says things, an expression has a value and nothing else.
@@ -35,6 +35,9 @@ const KEYWORDS: &[(&str, usize, usize)] = &[
 
 /// What a script says, as hints list it; `log` is a function of expressions as well, the logarithm.
 const SAID: &[&str] = &["success", "fail", "poll", "result", "message", "answer", "log"];
+
+/// A function of the language that nothing may call.
+const SLEEP: &str = "sleep";
 
 /// The longest name that is compared with others: comparing costs the product of the lengths.
 const LONGEST_NAME: usize = 64;
@@ -146,6 +149,9 @@ impl Found {
     }
 
     fn hint(&self, call: &Call, place: Place) -> String {
+        if call.name == SLEEP {
+            return "write the action `sleep`: a script holds its worker while it runs".to_owned();
+        }
         if let Some(hint) = self.elsewhere(call, place) {
             return hint;
         }
@@ -194,7 +200,7 @@ fn known(place: Place) -> &'static Takes {
 
 static SCRIPTS: LazyLock<Takes> =
     LazyLock::new(|| registered(&speaking_engine(&Limits::default(), &Arc::default())));
-static EXPRESSIONS: LazyLock<Takes> = LazyLock::new(|| registered(&bounded_engine(&Limits::default())));
+static EXPRESSIONS: LazyLock<Takes> = LazyLock::new(|| registered(&Limits::default().engine()));
 
 fn registered(engine: &Engine) -> Takes {
     let mut functions = Takes::new();
@@ -203,7 +209,7 @@ fn registered(engine: &Engine) -> Takes {
         |of| Some((of.metadata.name.to_string(), of.metadata.num_params)),
         true,
     );
-    for (name, count) in all {
+    for (name, count) in all.into_iter().filter(|(name, _)| name != SLEEP) {
         functions.entry(name).or_default().insert(count);
     }
     functions

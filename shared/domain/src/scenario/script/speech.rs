@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rhai::{Dynamic, Engine, EvalAltResult, Position};
 use serde_json::Value;
 
+use super::Limits;
 use super::convert::from_dynamic;
-use super::{Limits, bounded_engine};
 
 /// The event a script raises; raising one ends the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(super) struct Token(pub(super) Raised);
 /// An engine whose functions say things into `said`.
 pub(super) fn speaking_engine(limits: &Limits, said: &Arc<Mutex<Said>>) -> Engine {
     type Outcome<T> = Result<T, Box<EvalAltResult>>;
-    let mut engine = bounded_engine(limits);
+    let mut engine = limits.engine();
     let raise = |raised: Raised| -> Box<EvalAltResult> {
         Box::new(EvalAltResult::ErrorTerminated(Dynamic::from(Token(raised)), Position::NONE))
     };

@@ -188,8 +188,6 @@ impl Stage {
             retry_after,
             sequential_since: (self.facts.mode == Mode::Sequential).then_some(since),
             max_acquisition: self.settings.max_acquisition_duration,
-            due_at: Some(self.due_at),
-            started_at: Some(self.started_at),
             latest: self.cursor.async_cycle.as_ref().map(|cycle| errors.async_cycle_ends_at(cycle)),
         };
         retry::on_failure(errors, &failure, self.cycle(), now, dice)
@@ -304,7 +302,7 @@ fn retry_after(response: &Response, now: Timestamp) -> Option<Duration> {
 
 /// Host with port, and path, of an absolute URL; without the query, and without the name and
 /// password that some URLs carry.
-fn host_and_path(url: &str) -> (&str, &str) {
+pub(super) fn host_and_path(url: &str) -> (&str, &str) {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let rest = rest.split(['?', '#']).next().unwrap_or(rest);
     let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));

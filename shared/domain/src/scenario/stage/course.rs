@@ -57,7 +57,10 @@ impl Stage {
             return None;
         }
         match (self.scenario.state(self.state).kind, wake) {
-            (StateKind::Sleeping, _) => self.raise(Event::Timeout, now),
+            (StateKind::Sleeping, _) => {
+                self.requests_are_earlier();
+                self.raise(Event::Timeout, now);
+            }
             (StateKind::Waiting, Wake::Callback) => self.leave_wait(Event::Callback, now),
             (StateKind::Waiting, _) => self.leave_wait(Event::Timeout, now),
             (StateKind::Plain, _) if self.cursor.awaiting.is_some() => return self.take_awaited(wake, now),
@@ -65,6 +68,12 @@ impl Stage {
             (StateKind::Plain | StateKind::Polling | StateKind::Terminal, _) => {}
         }
         None
+    }
+
+    /// What was asked so far belongs to a stage that is over: the next `wait` is for its own requests
+    /// first.
+    pub(super) fn requests_are_earlier(&mut self) {
+        self.cursor.requests.iter_mut().for_each(|request| request.earlier = true);
     }
 
     /// The action under the cursor: of the call that is being handled, or of the state.

@@ -6,13 +6,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::mask::MASKED;
+use super::super::conceal::Concealed;
 use super::super::script::Said;
-use super::super::value::percent_encode;
 use super::outside::CallAnswer;
 use super::snapshot::{Rest, Snapshot};
 use crate::id::RequestId;
-use crate::order::{OrderError, ScenarioStatus, Status};
+use crate::order::{OrderError, ScenarioStatus, Status, storable};
 
 /// One move from state to state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,7 +167,7 @@ pub(super) struct Builder {
     answers: Vec<CallAnswer>,
     said_answer: Option<Value>,
     /// Values of the secrets that were used: nothing that is told may hold them.
-    secrets: Vec<String>,
+    secrets: Concealed,
 }
 
 impl Builder {
@@ -184,7 +183,7 @@ impl Builder {
             message: snapshot.message.clone(),
             answers: Vec::new(),
             said_answer: snapshot.answer.clone(),
-            secrets: Vec::new(),
+            secrets: Concealed::default(),
         }
     }
 
@@ -194,7 +193,13 @@ impl Builder {
 
     /// The first end stands: nothing after it counts.
     pub fn over(&mut self, then: Then) {
-        self.then.get_or_insert(then);
+        self.then.get_or_insert(match then {
+            Then::Retry { at, error } => Then::Retry { at, error: error.storable() },
+            Then::End { status, scenario_status, error } => {
+                Then::End { status, scenario_status, error: error.map(OrderError::storable) }
+            }
+            other => other,
+        });
     }
 
     pub fn rest(&self) -> Option<Rest> {
@@ -214,7 +219,7 @@ impl Builder {
     }
 
     pub fn answer(&mut self, no: i64, outcome: Result<Value, OrderError>) {
-        self.answers.push(CallAnswer { no, outcome });
+        self.answers.push(CallAnswer { no, outcome: outcome.map_err(OrderError::storable) });
     }
 
     /// What a script said by `answer(…)` since the last time.
@@ -227,43 +232,18 @@ impl Builder {
         self.said_answer.clone()
     }
 
-    /// From now on the value is kept out of everything that is told, in each of the spellings that
-    /// URLs and JSON give it.
+    /// From now on the value is kept out of everything that is told.
     pub fn conceal(&mut self, secret: &str) {
-        // Shorter ones would mask half of every text, and are no secrets.
-        if secret.len() < 4 {
-            return;
-        }
-        let json = Value::String(secret.to_owned()).to_string();
-        let json = json.trim_start_matches('"').strip_suffix('"').unwrap_or(&json).to_owned();
-        for spelling in [secret.to_owned(), percent_encode(secret), json] {
-            if !self.secrets.contains(&spelling) {
-                self.secrets.push(spelling);
-            }
-        }
-        // One may be a part of another, which would leave the rest of it.
-        self.secrets.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
+        self.secrets.add(secret);
     }
 
     /// The text without secrets.
     pub fn concealed(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASKED))
+        self.secrets.text(text)
     }
 
     fn concealed_error(&self, error: &OrderError) -> OrderError {
         OrderError { message: self.concealed(&error.message), ..error.clone() }
-    }
-
-    fn concealed_value(&self, value: &Value) -> Value {
-        match value {
-            Value::String(text) => Value::String(self.concealed(text)),
-            Value::Array(items) => items.iter().map(|item| self.concealed_value(item)).collect(),
-            Value::Object(members) => members
-                .iter()
-                .map(|(name, value)| (self.concealed(name), self.concealed_value(value)))
-                .collect(),
-            other => other.clone(),
-        }
     }
 
     pub fn transitions(&self) -> u32 {
@@ -297,18 +277,28 @@ impl Builder {
             self.result = Some(result.clone());
         }
         if let Some(message) = &said.message {
-            self.message = Some(message.clone());
+            self.message = Some(storable(message.clone()));
         }
         if let Some(answer) = &said.answer {
             self.said_answer = Some(answer.clone());
         }
     }
 
+    /// Result and message so far.
+    pub fn what_was_said(&self) -> (Option<Value>, Option<String>) {
+        (self.result.clone(), self.message.clone())
+    }
+
+    /// Result and message are again what they were.
+    pub fn unsay(&mut self, result: Option<Value>, message: Option<String>) {
+        (self.result, self.message) = (result, message);
+    }
+
     /// An action failed for good; the error is told if the order ends as failed.
     pub fn failed(&mut self, error: OrderError, at: Timestamp) {
         let class = error.class.as_deref().unwrap_or("unclassified");
         self.log(at, format!("failed ({class}): {}", error.message));
-        self.error = Some(error);
+        self.error = Some(error.storable());
     }
 
     pub fn last_error(&self) -> Option<OrderError> {
@@ -367,13 +357,13 @@ impl Builder {
         let answers = self.answers.iter().map(|answer| CallAnswer {
             no: answer.no,
             outcome: match &answer.outcome {
-                Ok(value) => Ok(self.concealed_value(value)),
+                Ok(value) => Ok(self.secrets.value(value)),
                 Err(error) => Err(self.concealed_error(error)),
             },
         });
         let answers = answers.collect();
         let error = self.error.as_ref().map(|error| self.concealed_error(error));
-        let result = self.result.as_ref().map(|result| self.concealed_value(result));
+        let result = self.result.as_ref().map(|result| self.secrets.value(result));
         let message = self.message.as_ref().map(|message| self.concealed(message));
         *self = Self {
             log,

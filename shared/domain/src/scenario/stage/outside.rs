@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::snapshot::{HandledCall, Rest};
+use super::snapshot::{HandledCall, Remembered, Rest};
 use super::{Need, Stage, Then};
 use crate::order::{OrderError, Status};
 
@@ -46,7 +46,7 @@ impl Stage {
             self.resting = None;
             self.cursor.rest = None;
             self.cursor.from_entry_point = false;
-            self.cursor.requests.clear();
+            self.requests_are_earlier();
             self.forget_async_cycle();
             // The one before it has come no further than here.
             self.answer_moved_to_here();
@@ -76,8 +76,14 @@ impl Stage {
             responses: std::mem::take(&mut self.context.responses),
             parallel_done: std::mem::take(&mut self.cursor.parallel_done),
             rest: None,
+            before: Some(self.what_it_remembers()),
         }));
         true
+    }
+
+    fn what_it_remembers(&self) -> Remembered {
+        let (result, message) = self.end.what_was_said();
+        Remembered { vars: self.context.vars.clone(), result, message }
     }
 
     /// Goes on with the call that is being handled.
@@ -114,6 +120,10 @@ impl Stage {
     /// The handling failed for good: the caller is told, the order stays where it was.
     pub(super) fn fail_call(&mut self, error: OrderError, now: Timestamp) {
         self.end.log(now, format!("the call failed: {}", error.message));
+        if let Some(before) = self.cursor.call.as_mut().and_then(|call| call.before.take()) {
+            self.context.vars = before.vars;
+            self.end.unsay(before.result, before.message);
+        }
         self.close_call(Err(error));
     }
 

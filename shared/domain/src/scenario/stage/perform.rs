@@ -134,16 +134,7 @@ impl Stage {
 
     /// What an earlier stage saved from an answer may hold a secret that this stage does not use.
     pub(super) fn conceal_secrets_of_scenario(&mut self) {
-        let scenario = self.scenario.clone();
-        let of_states = scenario.states.iter().flat_map(|state| &state.actions);
-        for action in of_states.chain(scenario.calls.iter().flat_map(|call| &call.actions)) {
-            match action {
-                Action::Http(http) => self.conceal_secrets(&http.secrets),
-                Action::Amqp(amqp) => self.conceal_secrets(&amqp.secrets),
-                Action::Parallel(steps) => steps.iter().for_each(|http| self.conceal_secrets(&http.secrets)),
-                _ => {}
-            }
-        }
+        self.scenario.clone().secrets().for_each(|names| self.conceal_secrets(names));
     }
 
     /// Renders the call under the cursor, with id and URL of its request where it has one.
@@ -212,7 +203,7 @@ impl Stage {
         let State { retry_failed_only: keep_answer, name: state, .. } = self.scenario.state(self.state);
         let (keep_answer, state) = (*keep_answer, state.clone());
         self.cursor.requests.retain(|request| request.id != id);
-        self.cursor.requests.push(OpenRequest { name, state, id, asked: None, keep_answer });
+        self.cursor.requests.push(OpenRequest { name, state, id, asked: None, keep_answer, earlier: false });
     }
 
     fn run_script(&mut self, script: &Script, now: Timestamp) {

@@ -9,15 +9,31 @@ use serde_json::Value;
 use super::super::script::RunError;
 use super::super::value::percent_encode;
 use super::super::{AmqpAction, Auth, Body, HttpAction};
+use super::call::host_and_path;
 use super::need::{HttpBody, HttpCall, Publication};
 use super::{Stage, later};
 use crate::order::Mode;
+
+/// A segment of dots would be taken out of the path on the way, with the segment before it: what a
+/// parameter says must not lead to another path, and encoding the dots does not help (RFC 3986).
+fn keeps_its_path(url: &str) -> Result<(), RunError> {
+    let (_, path) = host_and_path(url);
+    let dots =
+        |segment: &&str| matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
+    match path.split('/').find(dots) {
+        None => Ok(()),
+        Some(segment) => Err(RunError::new(format!(
+            "the path of the URL has a segment `{segment}`, which would lead to another path"
+        ))),
+    }
+}
 
 impl Stage {
     pub(super) fn render_http(&self, http: &HttpAction) -> Result<HttpCall, RunError> {
         let scripting = &self.settings.scripting;
         let context = &self.context;
         let mut url = http.url.render_url(context, scripting)?;
+        keeps_its_path(&url)?;
         for (name, value) in &http.query {
             let value = value.render_text(context, scripting)?;
             url.push(if url.contains('?') { '&' } else { '?' });

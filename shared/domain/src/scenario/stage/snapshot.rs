@@ -73,6 +73,9 @@ pub struct OpenRequest {
     /// A retry does not send it again once it has a good answer.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keep_answer: bool,
+    /// It was registered before the order slept, or before a call moved it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub earlier: bool,
 }
 
 /// The last entry point that was visited.
@@ -150,6 +153,22 @@ pub struct HandledCall {
     /// Until when a repeat of its handling waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Rest>,
+    /// What it finds again if the handling fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Remembered>,
+}
+
+/// What an order said and remembers, as it was at a moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Remembered {
+    /// Its variables.
+    pub vars: Map<String, Value>,
+    /// Its result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// Its message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// Where an order stands, and what it carries.
@@ -255,6 +274,12 @@ impl Snapshot {
     /// The calls that were taken up and are not answered yet: nobody may take them up again.
     pub fn calls_in_hand(&self) -> impl Iterator<Item = i64> {
         [self.call.as_ref().map(|call| call.no), self.moved_by].into_iter().flatten()
+    }
+
+    /// Every retry cycle that goes on.
+    pub(super) fn cycles_mut(&mut self) -> impl Iterator<Item = &mut Cycle> {
+        let of_call = self.call.as_mut().and_then(|call| call.cycle.as_mut());
+        [self.cycle.as_mut(), self.async_cycle.as_mut(), of_call].into_iter().flatten()
     }
 
     /// Whether there is nothing in it that a fresh start would not have.

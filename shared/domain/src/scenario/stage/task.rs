@@ -41,6 +41,13 @@ fn system_of(actor: &ActorAction) -> String {
     format!("actor:{}", actor.name)
 }
 
+/// Those of these requests that a wait is for: the ones of its own stage; without any, those from
+/// before that are still open.
+pub(super) fn awaited(requests: &[OpenRequest]) -> impl Iterator<Item = &OpenRequest> {
+    let all_earlier = requests.iter().all(|request| request.earlier);
+    requests.iter().filter(move |request| all_earlier || !request.earlier)
+}
+
 impl Stage {
     /// Hands a task out for the first time, or again.
     pub(super) fn hand_out(&mut self, actor: &ActorAction, now: Timestamp) -> Need {
@@ -306,7 +313,7 @@ impl Stage {
     pub(super) fn awaited_requests(&self) -> Vec<RequestId> {
         match &self.cursor.awaiting {
             Some(awaiting) => awaiting.id.into_iter().collect(),
-            None => self.cursor.requests.iter().map(|OpenRequest { id, .. }| *id).collect(),
+            None => awaited(&self.cursor.requests).map(|OpenRequest { id, .. }| *id).collect(),
         }
     }
 }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use super::super::{Event, State};
 use super::call::QUOTED_BYTES;
 use super::snapshot::{Asked, OpenRequest};
+use super::task::awaited;
 use super::{Stage, Then};
 use crate::order::{Mode, OrderError};
 use crate::retry::{self, ASYNC_TIMEOUT, ErrorClass, Interaction, POLLING_TIMEOUT, Reply};
@@ -13,7 +14,8 @@ use crate::retry::{self, ASYNC_TIMEOUT, ErrorClass, Interaction, POLLING_TIMEOUT
 impl Stage {
     /// All callbacks are in, or their time is over.
     pub(super) fn leave_wait(&mut self, event: Event, now: Timestamp) {
-        let requests = std::mem::take(&mut self.cursor.requests);
+        let requests: Vec<OpenRequest> = awaited(&self.cursor.requests).cloned().collect();
+        self.cursor.requests.clear();
         let failed: Vec<(usize, OrderError)> = requests
             .iter()
             .enumerate()
@@ -101,8 +103,6 @@ impl Stage {
                 retry_after: None,
                 sequential_since: (self.facts.mode == Mode::Sequential).then_some(since),
                 max_acquisition: self.settings.max_acquisition_duration,
-                due_at: Some(self.due_at),
-                started_at: Some(self.started_at),
                 latest: None,
             };
             retry::on_async_failure(&self.settings.errors, &failure, before.as_ref(), now, self.dice)

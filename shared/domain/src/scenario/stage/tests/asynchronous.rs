@@ -323,3 +323,32 @@ fn scn_7_a_request_that_was_not_sent_is_not_awaited() {
     let Then::Wait { requests, .. } = &played.ends[0].then else { panic!("{played:?}") };
     assert_eq!(requests.len(), 1);
 }
+
+#[test]
+fn scn_7_a_wait_is_for_the_requests_of_its_own_stage() {
+    let text = "  a: {actions: [{amqp: {exchange: e, key: k, request: old}}, {sleep: {for: 1h}}], on: {sleep: s, fail: done}}
+  s: {kind: sleeping, on: {timeout: b}}
+  b: {actions: [{http: {url: 'http://h/r', request: new}}, {http: {url: 'http://h/x'}}, {wait: {timeout: 5m}}], on: {wait: w, fail: done}}
+  w: {kind: waiting, on: {callback: done, timeout: done}}
+  done: {kind: terminal}\n";
+    let played = Play::of(text).go(&["published", "200", "503", "200", r#"callback {"new": {"body": 1}}"#]);
+    assert_eq!(played.path(), "sleep s, timeout b, wait w, callback done");
+    let Then::Wait { requests, .. } = &played.ends[2].then else { panic!("{:?}", played.ends[2]) };
+    assert_eq!(requests.len(), 1, "the one before the retry counts, the one before the sleep does not");
+}
+
+#[test]
+fn err_10_time_in_the_ready_queue_may_be_left_out_of_an_asynchronous_cycle_too() {
+    let rules = ASYNC.replace("max_cycle_duration: 1d", "max_cycle_duration: 10m");
+    let round = ["200", "published", "timeout"];
+    // The retries are due after 1 and 2 minutes, a time-out takes 5: without the time in which
+    // nobody took the order up, the second begins after 8 minutes.
+    let answers = [&round[..], &["late 0s", "late 20m"], &round[..]].concat();
+    let total = Play::of(&asking("", "")).errors(&format!("{ERRORS}{rules}")).forgetting().go(&answers);
+    assert_eq!(total.delays(), [60]);
+    let text = format!("retry_duration_control: {{mode: run_and_suspending_durations}}{ERRORS}{rules}");
+    let answers =
+        [&round[..], &["late 0s", "late 20m"], &round[..], &["late 0s", "late 20m"], &round[..]].concat();
+    let running = Play::of(&asking("", "")).errors(&text).forgetting().go(&answers);
+    assert_eq!(running.delays(), [60, 120]);
+}

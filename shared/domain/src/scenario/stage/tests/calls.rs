@@ -197,5 +197,43 @@ calls: {ask: {actions: [{http: {url: 'http://h/x'}}]}}\n";
     assert_eq!(requests.len(), 1);
     let played = Play::whole(text).go(&["published", "call ask; skip", "200"]);
     assert_eq!(played.path(), "wait w, call:skip late");
-    assert!(played.last().snapshot.requests.is_empty());
+}
+
+#[test]
+fn scn_9_a_handling_that_fails_leaves_nothing_behind() {
+    let calls = "spoil: {actions: [{script: 'vars.n = 99; result(5); message(\"m\")'}, {http: {url: 'http://h/x'}}]}, \
+                 good: {actions: [{script: 'vars.n = 1; result(1)'}]}";
+    let played = asleep(calls).go(&["call good; spoil", "503", "404"]);
+    assert_eq!(played.told(), [Value::Null, json!("none")]);
+    let last = &played.last().snapshot;
+    assert_eq!((&last.vars["n"], &last.result, &last.message), (&json!(1), &Some(json!(1)), &None));
+}
+
+#[test]
+fn scn_9_a_wait_after_a_call_is_for_what_is_still_open_where_nothing_new_was_asked() {
+    let text = |asks: &str| {
+        let fail = if asks.is_empty() { "" } else { ", fail: failed" };
+        format!(
+            "  a: {{actions: [{{amqp: {{exchange: e, key: k, request: r}}}}, {{wait: {{timeout: 1h}}}}], on: {{wait: w, fail: failed}}}}
+  w: {{kind: waiting, on: {{callback: done, timeout: late, 'call:amend': amend}}}}
+  amend: {{actions: [{asks} {{wait: {{timeout: 2h}}}}], on: {{wait: w{fail}}}}}
+  late: {{kind: terminal}}
+  done: {{kind: terminal}}
+  failed: {{kind: terminal, outcome: fail}}\n"
+        )
+    };
+    let waits = |played: &Played, end: usize| match &played.ends[end].then {
+        Then::Wait { requests, .. } => requests.len(),
+        other => panic!("{other:?}"),
+    };
+    let callback = r#"callback {"r": {"body": 1}}"#;
+    let same = Play::of(&text("")).go(&["published", "call amend", callback]);
+    assert_eq!(
+        (same.path().as_str(), waits(&same, 1)),
+        ("wait w, call:amend amend, wait w, callback done", 1)
+    );
+    let asks = "{amqp: {exchange: e, key: k, request: q}},";
+    let anew = Play::of(&text(asks)).go(&["published", "call amend", "published", "timeout"]);
+    assert_eq!((waits(&anew, 0), waits(&anew, 1)), (1, 1), "what was asked anew is what it waits for");
+    assert_eq!(anew.path(), "wait w, call:amend amend, wait w, timeout late");
 }

@@ -219,3 +219,24 @@ fn err_2_what_the_scenario_expects_is_no_failure() {
     let text = ERRORS.replace("[503, 504]", "[200]").replace("\"/**\"", "/a");
     assert_eq!(Play::of(ONE).errors(&text).go(&["200", "200"]).statuses(), "retry, fail");
 }
+
+#[test]
+fn err_1_a_parameter_cannot_lead_a_call_to_another_path() {
+    for (value, is_sent) in [("..", false), (".", false), ("%2e%2E", true), ("...", true), ("a.b", true)] {
+        let mut one = Play::of(&actions("{http: {url: 'http://h/a/${params.p}/b'}}"));
+        one.params = Arc::new(json!({"p": value}));
+        let played = one.go(if is_sent { &["200"] } else { &[] });
+        assert_eq!(played.http().len(), usize::from(is_sent), "{value}");
+        assert!(is_sent || played.class() == "script.error", "{value}");
+    }
+}
+
+#[test]
+fn ord_20_an_error_holds_no_character_that_the_database_refuses() {
+    let played = play(ONE, &["500 \"a\u{0}b\""]);
+    assert!(!played.error().message.contains('\0'), "{:?}", played.error());
+    let said = play(&actions("{script: 'message(\"m\\u0000\"); fail(\"x\\u0000\", \"c\\u0000\")'}"), &[]);
+    let error = said.error();
+    assert_eq!((error.message.as_str(), error.class.as_deref()), ("x\u{fffd}", Some("c\u{fffd}")));
+    assert_eq!(said.last().snapshot.message.as_deref(), Some("m\u{fffd}"));
+}

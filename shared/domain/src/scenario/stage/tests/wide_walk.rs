@@ -9,16 +9,28 @@ use super::wide::{Act, CALLS, Came, Kind, MAX_RESTS, Made, Seen, Wide, World, pl
 /// The play is left: too many rests, or too many moves without one.
 struct Left(&'static str);
 
-/// A failure that is counted: its class, and how often it was repeated.
+/// How often each class was repeated, of those that failed together last.
 #[derive(Default)]
-struct Cycle(Option<(&'static str, u32)>);
+struct Cycles(BTreeMap<&'static str, u32>);
 
-impl Cycle {
-    /// Whether a failure of a class is repeated once more.
-    fn repeats(&mut self, class: &'static str, allowed: u32) -> bool {
-        let made = self.0.filter(|(before, _)| *before == class).map_or(0, |(_, made)| made);
-        self.0 = Some((class, made + 1));
-        made < allowed
+impl Cycles {
+    /// Whether failures of these classes are repeated once more, each no more often than allowed.
+    fn repeat(&mut self, failed: &[(&'static str, u32)]) -> bool {
+        let before = std::mem::take(&mut self.0);
+        failed.iter().all(|(class, allowed)| {
+            let made = before.get(class).copied().unwrap_or(0);
+            self.0.insert(class, made + 1);
+            made < *allowed
+        })
+    }
+}
+
+/// The class of a failed call, and how often it is repeated.
+fn bound(status: u16) -> Option<(&'static str, u32)> {
+    match status {
+        503 => Some(("busy", 3)),
+        0 => Some(("down", 2)),
+        _ => None,
     }
 }
 
@@ -35,8 +47,8 @@ pub struct Walk<'a> {
     open: Vec<(usize, usize, u32)>,
     answered: BTreeSet<(usize, usize)>,
     entry: usize,
-    /// State and cycle of asynchronous failures.
-    later: Option<(String, &'static str, u32)>,
+    /// State and cycles of asynchronous failures.
+    later: Option<(String, Cycles)>,
     called: usize,
 }
 
@@ -103,31 +115,17 @@ impl<'a> Walk<'a> {
     /// Makes these requests at once until none fails, or one fails for good.
     fn all(&mut self, slots: &[usize], body: Option<i64>) -> Result<bool, Left> {
         let mut left = slots.to_vec();
-        let mut cycle = Cycle::default();
+        let mut cycles = Cycles::default();
         loop {
             let outcomes: Vec<u16> = left.iter().map(|slot| self.call(*slot, body).0).collect();
             let failed: Vec<u16> = outcomes.iter().copied().filter(|status| *status != 200).collect();
             if failed.is_empty() {
                 return Ok(true);
             }
-            let before = cycle.0;
-            let mut longest: Option<(u32, Cycle)> = None;
-            for status in failed {
-                let mut of_this = Cycle(before);
-                let (class, allowed) = match status {
-                    503 => ("busy", 3),
-                    0 => ("down", 2),
-                    _ => return Ok(false),
-                };
-                if !of_this.repeats(class, allowed) {
-                    return Ok(false);
-                }
-                let delay = if class == "busy" { 10 << (of_this.0.unwrap().1 - 1) } else { 8 };
-                if longest.as_ref().is_none_or(|(other, _)| delay > *other) {
-                    longest = Some((delay, of_this));
-                }
+            let classes: Option<Vec<_>> = failed.into_iter().map(bound).collect();
+            if !classes.is_some_and(|classes| cycles.repeat(&classes)) {
+                return Ok(false);
             }
-            cycle = longest.unwrap().1;
             let mut good = outcomes.iter().map(|status| *status == 200);
             left.retain(|_| !good.next().unwrap());
             self.rest()?;
@@ -176,9 +174,9 @@ impl<'a> Walk<'a> {
         let classes: Vec<(&'static str, u32)> = failed
             .iter()
             .map(|(_, _, came)| match came {
-                Came::Refused => ("refused", 30),
+                Came::Refused => ("refused", 2),
                 Came::Odd => ("odd", 0),
-                _ => ("late", 60),
+                _ => ("late", 2),
             })
             .collect();
         if !failed.is_empty() && self.repeats_later(&here, &classes) {
@@ -211,7 +209,7 @@ impl<'a> Walk<'a> {
                 2 => return self.leave(&here, "fail", state.fail),
                 // At once, after one and two hours, and at the end.
                 _ if attempt < 4 => self.rest()?,
-                _ if self.repeats_later(&here, &[("late", 60)]) => return self.again(&here),
+                _ if self.repeats_later(&here, &[("late", 2)]) => return self.again(&here),
                 _ => return self.leave(&here, "timeout", state.late),
             }
         }
@@ -219,21 +217,11 @@ impl<'a> Walk<'a> {
     }
 
     fn repeats_later(&mut self, here: &str, failed: &[(&'static str, u32)]) -> bool {
-        let before =
-            self.later.as_ref().filter(|(state, ..)| state == here).map(|(_, class, made)| (*class, *made));
-        let mut longest: Option<(u32, Cycle)> = None;
-        for (class, delay) in failed {
-            let mut cycle = Cycle(before);
-            if *delay == 0 || !cycle.repeats(class, 2) {
-                return false;
-            }
-            if longest.as_ref().is_none_or(|(other, _)| delay > other) {
-                longest = Some((*delay, cycle));
-            }
-        }
-        let (class, made) = longest.unwrap().1.0.unwrap();
-        self.later = Some((here.into(), class, made));
-        true
+        let before = self.later.take().filter(|(state, _)| state == here);
+        let mut cycles = before.map(|(_, cycles)| cycles).unwrap_or_default();
+        let repeats = cycles.repeat(failed);
+        self.later = Some((here.into(), cycles));
+        repeats
     }
 
     fn again(&mut self, here: &str) -> Result<usize, Left> {
@@ -243,7 +231,7 @@ impl<'a> Walk<'a> {
     }
 
     fn leave(&mut self, here: &str, event: &str, to: usize) -> Result<usize, Left> {
-        if self.later.as_ref().is_some_and(|(state, ..)| state == here) {
+        if self.later.as_ref().is_some_and(|(state, _)| state == here) {
             self.later = None;
             self.answered.clear();
         }
@@ -268,16 +256,13 @@ impl<'a> Walk<'a> {
         for _ in 0..self.world.calls(self.rests) {
             let slot = CALLS + self.called;
             self.called += 1;
-            let mut cycle = Cycle::default();
+            let mut cycles = Cycles::default();
             let answer = loop {
                 let (status, _) = self.call(slot, None);
-                let repeats = match status {
-                    200 => break Some(self.world.number(self.visit, slot, 0, false)),
-                    503 => cycle.repeats("busy", 3),
-                    0 => cycle.repeats("down", 2),
-                    _ => false,
-                };
-                if !repeats {
+                if status == 200 {
+                    break Some(self.world.number(self.visit, slot, 0, false));
+                }
+                if !bound(status).is_some_and(|class| cycles.repeat(&[class])) {
                     break None;
                 }
             };

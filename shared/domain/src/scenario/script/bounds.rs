@@ -1,0 +1,161 @@
+//! The bounds of one run, and the engine that keeps to them.
+//!
+//! Operations, sizes and depths are counted by the engine. One operation may still walk over all
+//! that a bound allows, a hundred thousand times, so that a run is watched by a clock, too: it
+//! comes in as an argument, as all time does here.
+
+use std::cell::Cell;
+use std::fmt;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use rhai::packages::{Package, StandardPackage};
+use rhai::{Dynamic, Engine, EvalAltResult, FuncRegistration, Module, Shared};
+use serde_json::Value;
+
+/// Bounds of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Operations, counted by the engine; 100 000 take about 3 ms.
+    pub max_operations: u64,
+    /// Bytes of all text in one value, beside what the order brings.
+    pub max_string_bytes: usize,
+    /// Elements of one list or map, beside what the order brings.
+    pub max_elements: usize,
+    /// Functions that call functions.
+    pub max_call_depth: usize,
+    /// How long a run may take, by the clock.
+    pub max_duration: Duration,
+    /// The clock.
+    pub clock: Clock,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_operations: 100_000,
+            max_string_bytes: 256 * 1024,
+            max_elements: 10_000,
+            max_call_depth: 32,
+            max_duration: Duration::from_secs(1),
+            clock: Clock::STOPPED,
+        }
+    }
+}
+
+/// A clock that never goes back: the time since a moment that does not matter.
+#[derive(Clone, Copy)]
+pub struct Clock(pub fn() -> Duration);
+
+impl Clock {
+    /// It stands still: nothing takes any time.
+    pub const STOPPED: Self = Self(|| Duration::ZERO);
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Clock")
+    }
+}
+
+/// Limits are compared by what they allow; who tells the time is no difference.
+impl PartialEq for Clock {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Clock {}
+
+/// Ends a run whose time is over.
+#[derive(Clone)]
+pub(super) struct TimeOver;
+
+thread_local! {
+    /// When the run of this thread has to be over. A run never leaves its thread.
+    static ENDS_AT: Cell<Duration> = const { Cell::new(Duration::MAX) };
+}
+
+impl Limits {
+    /// A run begins in this thread.
+    pub(super) fn begin(&self) {
+        ENDS_AT.set((self.clock.0)().saturating_add(self.max_duration));
+    }
+
+    /// An engine that keeps to these bounds.
+    pub(super) fn engine(&self) -> Engine {
+        let mut engine = Engine::new_raw();
+        engine.register_global_module(functions());
+        engine.set_max_operations(self.max_operations);
+        engine.set_max_call_levels(self.max_call_depth);
+        engine.set_max_expr_depths(64, 32);
+        engine.set_max_string_size(self.max_string_bytes);
+        engine.set_max_array_size(self.max_elements);
+        engine.set_max_map_size(self.max_elements);
+        engine.set_max_variables(256);
+        engine.set_max_functions(64);
+        engine.set_strict_variables(true);
+        engine.set_fail_on_invalid_map_property(true);
+        engine.set_optimization_level(rhai::OptimizationLevel::None);
+        engine.disable_symbol("eval");
+        engine.on_print(|_| {});
+        engine.on_debug(|_, _, _| {});
+        let clock = self.clock;
+        engine.on_progress(move |_| ((clock.0)() > ENDS_AT.get()).then(|| Dynamic::from(TimeOver)));
+        engine
+    }
+
+    /// Room for what the order brings, however large it is: an answer or the variables were let in
+    /// by bounds of their own, and to be read they only have to be there. None where these bounds
+    /// have room for it anyway.
+    pub(super) fn wider(&self, brought: Size) -> Option<Self> {
+        let is_large = brought.text > self.max_string_bytes / 2 || brought.elements > self.max_elements / 2;
+        is_large.then(|| Self {
+            max_string_bytes: self.max_string_bytes.saturating_add(brought.text),
+            max_elements: self.max_elements.saturating_add(brought.elements),
+            ..self.clone()
+        })
+    }
+}
+
+/// How large a value is, as the engine counts: all text in it, and all elements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Size {
+    text: usize,
+    elements: usize,
+}
+
+impl Size {
+    /// Counts a value in.
+    pub(super) fn add(&mut self, value: &Value) {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::String(text) => self.text += text.len(),
+            Value::Array(list) => {
+                self.elements += list.len();
+                list.iter().for_each(|value| self.add(value));
+            }
+            Value::Object(map) => {
+                self.elements += map.len();
+                map.values().for_each(|value| self.add(value));
+            }
+        }
+    }
+}
+
+/// What scripts can call, built once and shared by every engine: the standard functions without
+/// the one that would hold a thread.
+fn functions() -> Shared<Module> {
+    static FUNCTIONS: LazyLock<Shared<Module>> = LazyLock::new(|| {
+        let mut module = Module::new();
+        StandardPackage::init(&mut module);
+        let refused = || -> Result<(), Box<EvalAltResult>> {
+            Err("a script cannot sleep; write the action `sleep`".into())
+        };
+        FuncRegistration::new("sleep").set_into_module(&mut module, move |_: rhai::INT| refused());
+        FuncRegistration::new("sleep").set_into_module(&mut module, move |_: rhai::FLOAT| refused());
+        module.build_index();
+        module.into()
+    });
+    FUNCTIONS.clone()
+}

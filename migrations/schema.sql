@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql (digest c6c0c3aaec2c4cd4)
+-- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql (digest d3a8db132a6ad041)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -408,6 +408,8 @@ ALTER TABLE ONLY scenarios
 
 ALTER TABLE ONLY scenarios
     ADD CONSTRAINT scenarios_pkey PRIMARY KEY (no);
+
+CREATE INDEX callbacks_in_vain ON callbacks USING btree (verdict, no) WHERE (verdict <> 'accepted'::text);
 
 CREATE INDEX callbacks_request ON callbacks USING btree (request_id) WHERE (request_id IS NOT NULL);
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at the first surprise")]
 
 mod amend;
+mod callbacks;
 mod cluster;
 mod dependencies;
 mod errors;

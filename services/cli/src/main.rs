@@ -3,6 +3,7 @@
 //! Whatever the API can do goes through the API. Only `dev` starts services, only `migrate` opens
 //! the database.
 
+mod callbacks;
 mod classify;
 mod client;
 mod config;
@@ -87,6 +88,8 @@ enum Command {
     Nodes(nodes::Command),
     /// Show failed and retrying orders in groups, with their counts over time, and act on a group
     Errors(errors::Arguments),
+    /// List callbacks, also those that came late, twice or for nobody
+    Callbacks(callbacks::Arguments),
     /// Tell which rule, class and policy a failure would get, by --config or by the server
     Classify(classify::Arguments),
     /// Check and show the configuration, without a server
@@ -146,6 +149,9 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
         Command::Queues(command) => block_on(async { queues::run(command, &client()?, screen).await }),
         Command::Nodes(command) => block_on(async { nodes::run(command, &client()?, screen).await }),
         Command::Errors(arguments) => block_on(async { errors::run(arguments, &client()?, screen).await }),
+        Command::Callbacks(arguments) => {
+            block_on(async { callbacks::run(&arguments, &client()?, screen).await })
+        }
         Command::Classify(arguments) => match config {
             Some(file) => classify::offline(&arguments, file, screen),
             None => block_on(async { classify::online(&arguments, &client()?, screen).await }),
@@ -208,6 +214,7 @@ mod tests {
             "pagurus queues release q --reason stuck",
             "pagurus nodes leases",
             "pagurus errors --by state --since 2h --limit 10 --cursor 50",
+            "pagurus callbacks --verdict orphan --since 2h --limit 7 --json",
             "pagurus classify --config pagurus.yaml --path /a --status 503 --body x --scenario s --json",
             "pagurus classify --path /a --exception ConnectError --message refused",
             "pagurus classify --path /a --method POST --host h:1 --timeout",
@@ -245,6 +252,7 @@ mod tests {
             "pagurus errors restart --class c",
             "pagurus errors --class c restart --reason r",
             "pagurus errors --limit 501",
+            "pagurus callbacks --verdict early",
             "pagurus classify --status 503",
             "pagurus classify --path /a --amqp /a --timeout",
             "pagurus classify --path /a --status 503 --timeout",

@@ -1,12 +1,14 @@
 //! The HTTP door: routes, limits, and how problems are answered.
 
 mod amendments;
+mod callbacks;
 mod calls;
 mod cluster;
 mod dependencies;
 mod errors;
 mod explain;
 mod orders;
+mod query;
 mod retry;
 mod scenarios;
 mod views;
@@ -51,8 +53,9 @@ pub(crate) fn router(intake: Intake) -> Router {
         .route("/v1/orders/{id}/calls/{key}", get(calls::show))
         .route("/v1/orders/{id}/wait", get(orders::wait))
         .route("/v1/orders/{id}/{part}", get(views::part).post(orders::action))
-        .route("/v1/callbacks/{request}", post(orders::callback))
-        .route("/v1/callbacks/{request}/heartbeat", post(orders::heartbeat))
+        .route("/v1/callbacks", get(callbacks::list))
+        .route("/v1/callbacks/{request}", post(callbacks::take))
+        .route("/v1/callbacks/{request}/heartbeat", post(callbacks::heartbeat))
         .route("/v1/scenarios", get(scenarios::list))
         .route("/v1/scenarios/check", post(scenarios::check))
         .route("/v1/scenarios/test", post(scenarios::trial::test))
@@ -72,14 +75,11 @@ pub(crate) fn router(intake: Intake) -> Router {
             Answer(Problem::new(Type::MethodNotAllowed, "this path does not know the method"))
         })
         .with_state(intake)
-        .layer(middleware::from_fn(in_our_words))
+        .layer(middleware::from_fn(without_nul))
 }
 
-/// Longest refusal of the framework that is told on.
-const MAX_REFUSAL_BYTES: usize = 4096;
-
-/// Keeps from the handlers what no name here can hold, and says in our words what the framework refuses in its own.
-async fn in_our_words(request: Request, next: Next) -> Response<Body> {
+/// Keeps from the handlers what no name here can hold.
+async fn without_nul(request: Request, next: Next) -> Response<Body> {
     // The character NUL, which the database cannot hold: nothing has such a name.
     if request.uri().path().contains("%00") {
         return Answer(Problem::new(Type::NotFound, "no name contains the character NUL")).into_response();
@@ -87,14 +87,7 @@ async fn in_our_words(request: Request, next: Next) -> Response<Body> {
     if request.uri().query().is_some_and(|query| query.contains("%00")) {
         return Answer(Problem::new(Type::Invalid, "the query contains the character NUL")).into_response();
     }
-    let response = next.run(request).await;
-    let ours = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == PROBLEM);
-    if response.status() != StatusCode::BAD_REQUEST || ours {
-        return response;
-    }
-    // The path or the query could not be read.
-    let told = to_bytes(response.into_body(), MAX_REFUSAL_BYTES).await.unwrap_or_default();
-    Answer(Problem::new(Type::Invalid, String::from_utf8_lossy(&told))).into_response()
+    next.run(request).await
 }
 
 /// A problem as an answer.

@@ -99,6 +99,12 @@ impl Catalogue {
         no.and_then(|no| inner.by_no.get(no)).cloned()
     }
 
+    /// Every version that was read and that this program can read.
+    #[must_use]
+    pub fn scenarios(&self) -> Vec<Arc<Scenario>> {
+        self.read().by_no.values().filter_map(|known| known.scenario.clone().ok()).collect()
+    }
+
     fn add(&self, versions: Vec<Version>, read_to: Option<ScenarioNo>) {
         // Parsing happens outside the lock: others read on meanwhile.
         let parsed: Vec<Known> = versions

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode};
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::amendment::{Repair, Update};
@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::orders::{register_one, status_view};
+use super::query::Path;
 use super::{Answer, Outcome, body_of, store_problem, views};
 use crate::Intake;
 use crate::act::not_found;

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode};
 use axum::response::IntoResponse;
 use pagurus_wire::message::CallView;
-use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 
+use super::query::{Path, Query, duration};
 use super::{Outcome, body_of};
 use crate::calls::{self, NewCall};
 use crate::{Intake, register};
@@ -29,11 +29,7 @@ pub(super) struct CallQuery {
 impl CallQuery {
     fn patience(&self) -> Outcome<Duration> {
         let Some(text) = self.timeout.as_deref() else { return Ok(PATIENCE) };
-        let seconds = text.parse::<u64>().map(Duration::from_secs);
-        let patience = seconds
-            .or_else(|_| pagurus_domain::document::parse_duration(text))
-            .map_err(|error| Problem::new(Type::Invalid, format!("timeout: {error}")))?;
-        Ok(patience.min(MAX_PATIENCE))
+        Ok(duration("timeout", text)?.min(MAX_PATIENCE))
     }
 }
 

@@ -2,11 +2,12 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use pagurus_store::{cluster, control};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
+use super::query::Path;
 use super::{Answer, Outcome, body_of, store_problem};
 use crate::{Intake, act, register};
 

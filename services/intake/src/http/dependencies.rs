@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use pagurus_domain::order::dependency::StartMode;
 use pagurus_store::dependencies::graph::{self, Edge, Graph, Node};
 use pagurus_store::orders;
 use pagurus_wire::order::{ConditionView, DependencyGraph, GraphNode};
-use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 
-use super::{Answer, Outcome, store_problem};
+use super::query::{Path, Query, invalid};
+use super::{Outcome, store_problem};
 use crate::Intake;
 use crate::act::not_found;
 
@@ -34,9 +34,7 @@ pub(super) async fn graph(
 ) -> Outcome<Json<DependencyGraph>> {
     let depth = query.depth.unwrap_or(DEPTH);
     if !(1..=MAX_DEPTH).contains(&depth) {
-        let mut problem = Problem::new(Type::Invalid, format!("depth must be 1 to {MAX_DEPTH}"));
-        problem.pointer = Some("/depth".into());
-        return Err(Answer(problem));
+        return Err(invalid("/depth", &format!("depth must be 1 to {MAX_DEPTH}")));
     }
     let read = async {
         let client = intake.host.store.api().await?;

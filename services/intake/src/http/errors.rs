@@ -5,9 +5,8 @@ mod orders;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
-use pagurus_domain::document::parse_duration;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::retry;
 use pagurus_store::errors::{self, By, Filter};
@@ -15,7 +14,8 @@ use pagurus_wire::errors::{ErrorGroups, Explained, Question};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 
-use super::{Answer, Outcome, body_of, store_problem};
+use super::query::{Query, invalid, limit, moment};
+use super::{Outcome, body_of, store_problem};
 use crate::{Intake, register};
 pub(super) use orders::orders;
 
@@ -108,37 +108,22 @@ impl Asked {
     }
 }
 
-fn invalid(pointer: &str, told: &str) -> Answer {
-    let mut problem = Problem::new(Type::Invalid, told);
-    problem.pointer = Some(pointer.to_owned());
-    Answer(problem)
-}
-
-/// How many to a page.
-fn limit(asked: Option<&str>, usual: usize, most: usize) -> Outcome<usize> {
-    let limit = asked.map_or(Ok(usual), str::parse).ok().filter(|limit| (1..=most).contains(limit));
-    limit.ok_or_else(|| invalid("/limit", &format!("limit must be 1 to {most}")))
-}
-
 /// From when on failures count.
 fn window(since: Option<&str>, now: Timestamp) -> Outcome<Timestamp> {
     let oldest = now - MAX_WINDOW;
     let since = match since {
         None => Some(now - USUAL_WINDOW),
-        Some(text) => text.parse().ok().or_else(|| before(now, text)),
+        Some(text) => moment(text, now),
     };
     since.filter(|since| (oldest..=now).contains(since)).ok_or_else(|| {
         invalid("/since", "since is a time, or a duration back from now like `6h`, of at most 31d")
     })
 }
 
-fn before(now: Timestamp, text: &str) -> Option<Timestamp> {
-    now.checked_sub(SignedDuration::try_from(parse_duration(text).ok()?).ok()?).ok()
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
+    use super::super::Answer;
     use super::*;
 
     fn at(text: &str) -> Timestamp {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use bytes::Bytes;
@@ -14,16 +14,15 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::registration::Request;
 use pagurus_runtime::batch::Failed;
 use pagurus_store::orders;
-use pagurus_store::requests::Verdict;
 use pagurus_wire::order::{OrderLine, OrderView, Page, Registered, StatusView};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::query::{Path, Query, duration, invalid};
 use super::{Answer, Outcome, body_of, read_trace, sent_time_of, store_problem, views};
 use crate::Intake;
 use crate::act::{self, Action, Asked, Restart, Terms, not_found};
-use crate::answer::new_answer;
 use crate::register::{self, Outcome as Registration, Submission};
 
 /// Registrations of one batch request that wait for the database at a time.
@@ -77,7 +76,7 @@ async fn submit(intake: &Intake, request: Request, headers: &HeaderMap) -> Outco
         .map_err(|failed| failed_problem(intake, "register", &failed))
 }
 
-fn failed_problem<E>(intake: &Intake, operation: &str, failed: &Failed<E>) -> Answer
+pub(super) fn failed_problem<E>(intake: &Intake, operation: &str, failed: &Failed<E>) -> Answer
 where
     E: std::error::Error + std::borrow::Borrow<pagurus_store::Error>,
 {
@@ -171,22 +170,17 @@ pub(super) async fn list(
     State(intake): State<Intake>,
     Query(query): Query<ListQuery>,
 ) -> Outcome<Json<Page<OrderLine>>> {
-    let invalid = |pointer: &str, told: String| {
-        let mut problem = Problem::new(Type::Invalid, told);
-        problem.pointer = Some(pointer.to_owned());
-        Answer(problem)
-    };
     let status = match query.status.as_deref() {
         None => None,
-        Some(word) => Some(word.parse::<Status>().map_err(|error| invalid("/status", error.to_string()))?),
+        Some(word) => Some(word.parse::<Status>().map_err(|error| invalid("/status", &error.to_string()))?),
     };
     let limit = query.limit.unwrap_or(50);
     if !(1..=MAX_LIMIT).contains(&limit) {
-        return Err(invalid("/limit", format!("limit must be 1 to {MAX_LIMIT}")));
+        return Err(invalid("/limit", &format!("limit must be 1 to {MAX_LIMIT}")));
     }
     let below = match query.cursor.as_deref() {
         None => i64::MAX,
-        Some(cursor) => cursor.parse().map_err(|_| invalid("/cursor", "cursor is not one of ours".into()))?,
+        Some(cursor) => cursor.parse().map_err(|_| invalid("/cursor", "cursor is not one of ours"))?,
     };
     let lines = async {
         let client = intake.host.store.api().await?;
@@ -223,11 +217,7 @@ pub(super) async fn wait(
 ) -> Outcome<Json<StatusView>> {
     let timeout = match query.timeout.as_deref() {
         None => Duration::from_secs(30),
-        Some(text) => text
-            .parse::<u64>()
-            .map(Duration::from_secs)
-            .or_else(|_| pagurus_domain::document::parse_duration(text))
-            .map_err(|error| Problem::new(Type::Invalid, format!("timeout: {error}")))?,
+        Some(text) => duration("timeout", text)?,
     };
     let begun = Instant::now();
     let mut pause = Duration::from_millis(10);
@@ -302,42 +292,4 @@ async fn resend(intake: &Intake, id: &str) -> Outcome<Json<StatusView>> {
     .await
     .map_err(|error| store_problem(&intake.host, "resend", &error))?;
     if done { Ok(Json(status_view(intake, id).await?)) } else { Err(Answer(not_found(id))) }
-}
-
-/// `POST /v1/callbacks/{pass}/heartbeat`: an actor is still at work.
-pub(super) async fn heartbeat(
-    State(intake): State<Intake>,
-    Path(pass): Path<String>,
-) -> Outcome<Json<Value>> {
-    let until = crate::answer::heartbeat(&intake.host, &pass)
-        .await
-        .map_err(|error| store_problem(&intake.host, "heartbeat", &error))?;
-    match until {
-        Some(until) => Ok(Json(json!({"until": until.to_string()}))),
-        None => Err(Answer(Problem::new(Type::NotFound, "no hand-out of a task is open under this pass"))),
-    }
-}
-
-/// `POST /v1/callbacks/{requestId}`: what comes late or twice is kept and answered politely; an
-/// unknown id is answered like an ended one of somebody else, and kept, too.
-pub(super) async fn callback(
-    State(intake): State<Intake>,
-    Path(request): Path<String>,
-    headers: HeaderMap,
-    body: Body,
-) -> Outcome<Json<Value>> {
-    let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
-    let step_status = headers.get("step-status").and_then(|value| value.to_str().ok());
-    let kept: serde_json::Map<String, Value> = headers
-        .iter()
-        .filter(|(name, _)| !matches!(name.as_str(), "authorization" | "cookie" | "proxy-authorization"))
-        .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into()))
-        .collect();
-    let answer = new_answer(&request, step_status, Some(Value::Object(kept).to_string()), bytes.to_vec());
-    let verdict =
-        intake.answers.submit(answer).await.map_err(|failed| failed_problem(&intake, "answer", &failed))?;
-    match verdict {
-        Verdict::Orphan => Err(Answer(Problem::new(Type::NotFound, "no request waits under this id"))),
-        verdict => Ok(Json(json!({"status": verdict.as_str()}))),
-    }
 }

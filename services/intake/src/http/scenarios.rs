@@ -5,7 +5,7 @@ pub(super) mod trial;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{Response, StatusCode, header};
 use axum::response::IntoResponse;
 use pagurus_domain::scenario::{graph as drawing, source};
@@ -13,6 +13,7 @@ use pagurus_store::scenarios::{self, Applied};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
+use super::query::{Path, Query};
 use super::{Answer, Outcome, body_of, store_problem};
 use crate::Intake;
 

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::Response;
 use axum::response::IntoResponse;
 use jiff::Timestamp;
@@ -20,6 +20,7 @@ use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::query::{Path, Query};
 use super::{Answer, Outcome, dependencies, explain, retry, store_problem};
 use crate::Intake;
 use crate::act::not_found;

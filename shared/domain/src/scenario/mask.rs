@@ -37,6 +37,12 @@ impl Mask {
         good
     }
 
+    /// Masks what the other one does as well.
+    pub fn join(&mut self, other: &Self) {
+        let more: Vec<_> = other.0.iter().filter(|path| !self.0.contains(path)).cloned().collect();
+        self.0.extend(more);
+    }
+
     /// Whether nothing is masked.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -125,5 +131,14 @@ mod tests {
         assert_eq!(headers, json!({"authorization": "***", "x": 1}));
         assert_eq!(mask.body_text(r#"{"a":{"b":2,"secret":1}}"#), r#"{"a":{"b":2,"secret":"***"}}"#);
         assert_eq!(mask.body_text("secret=1"), "***");
+        let mut joined = Mask::default();
+        assert!(joined.add("body.pin"));
+        joined.join(&mask);
+        joined.join(&mask);
+        assert_eq!(
+            joined.body_text(r#"{"a":{"secret":2},"pin":1}"#),
+            r#"{"a":{"secret":"***"},"pin":"***"}"#
+        );
+        assert_eq!(joined.0.len(), 5, "each path once: {joined:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! `GET /v1/errors/orders`: the orders of a group one by one, so that something can be done to each.
 
 use axum::Json;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
@@ -9,7 +9,8 @@ use pagurus_store::errors::{self, Filter, Member};
 use pagurus_wire::errors::{ErrorOrder, ErrorOrders};
 use serde::Deserialize;
 
-use super::{FilterQuery, Outcome, invalid, limit, store_problem, window};
+use super::super::query::{Query, invalid, limit};
+use super::{FilterQuery, Outcome, store_problem, window};
 use crate::Intake;
 
 /// Orders on a page, where nothing else is asked for, and at most.

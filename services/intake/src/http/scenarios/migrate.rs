@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use pagurus_domain::id::{OrderNo, ScenarioNo};
 use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::diff::{Hindrance, move_to};
@@ -21,6 +21,7 @@ use pagurus_store::{Client, Error};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
+use super::super::query::Path;
 use super::super::{Answer, Outcome, body_of, store_problem};
 use super::cut;
 use crate::{Intake, register};

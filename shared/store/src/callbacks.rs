@@ -1,0 +1,109 @@
+//! Callbacks as people look at them: whatever came, for somebody or for nobody, the newest first
+//! (SCN-7). Never changes one; they are stored in [`crate::requests`].
+
+use jiff::Timestamp;
+use pagurus_domain::id::{RequestId, ScenarioNo};
+
+use crate::requests::Verdict;
+use crate::sql::statements;
+use crate::{Client, Result};
+
+statements! {
+    PLACES = "
+        SELECT no, verdict, received_at FROM callbacks WHERE no < $1 ORDER BY no DESC LIMIT $2";
+    // The index is one of what was not accepted, and is only taken where the statement says so.
+    PLACES_IN_VAIN = "
+        SELECT no, verdict, received_at FROM callbacks
+         WHERE verdict = $1 AND verdict <> 'accepted' AND no < $2 ORDER BY no DESC LIMIT $3";
+    SHOW = "
+        SELECT c.no, c.request_id, c.named, o.id, o.scenario, c.verdict, c.step_status, c.received_at,
+               substring(c.body FROM 1 FOR $2), octet_length(c.body)
+          FROM callbacks c
+          LEFT JOIN orders o ON o.no = ANY(ARRAY[c.order_no])
+         WHERE c.no = ANY($1::bigint[]) ORDER BY c.no DESC";
+}
+
+/// Every verdict.
+pub const VERDICTS: [Verdict; 4] = [Verdict::Accepted, Verdict::Duplicate, Verdict::Late, Verdict::Orphan];
+
+/// Where a callback stands in the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its number; a later one has a larger.
+    pub no: i64,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// When the transaction that stored it began.
+    pub received_at: Timestamp,
+}
+
+/// A callback with all that is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Where it stands.
+    pub place: Place,
+    /// The request that it answers, where there is one.
+    pub request: Option<RequestId>,
+    /// The name by which it called its request.
+    pub named: String,
+    /// The client's id of the order, where there is one still.
+    pub order: Option<String>,
+    /// The scenario of that order.
+    pub scenario: Option<ScenarioNo>,
+    /// Status of the called system's step.
+    pub step_status: Option<String>,
+    /// The beginning of the body.
+    pub body: Vec<u8>,
+    /// Length of the whole body.
+    pub body_bytes: i32,
+}
+
+/// Callbacks below a number, the newest first: all of them, or those of one verdict. Accepted ones
+/// are not found by their verdict: nearly all are.
+///
+/// # Errors
+/// The database fails.
+pub async fn places(client: &Client, verdict: Option<Verdict>, below: i64, limit: i64) -> Result<Vec<Place>> {
+    let rows = match verdict.filter(|verdict| *verdict != Verdict::Accepted) {
+        Some(verdict) => {
+            let statement = client.prepare_cached(PLACES_IN_VAIN).await?;
+            client.query(&statement, &[&verdict.as_str(), &below, &limit]).await?
+        }
+        None => {
+            let statement = client.prepare_cached(PLACES).await?;
+            client.query(&statement, &[&below, &limit]).await?
+        }
+    };
+    Ok(rows.iter().map(|row| place(row.get(0), row.get(1), row.get(2))).collect())
+}
+
+/// These callbacks, the newest first, each with at most so many bytes of its body.
+///
+/// # Errors
+/// The database fails.
+pub async fn show(client: &Client, nos: &[i64], most_bytes: i32) -> Result<Vec<Stored>> {
+    let statement = client.prepare_cached(SHOW).await?;
+    let rows = client.query(&statement, &[&nos, &most_bytes]).await?;
+    let stored = rows.iter().map(|row| Stored {
+        place: place(row.get(0), row.get(5), row.get(7)),
+        request: row.get::<_, Option<uuid::Uuid>>(1).map(RequestId),
+        named: row.get(2),
+        order: row.get(3),
+        scenario: row.get::<_, Option<i32>>(4).map(ScenarioNo),
+        step_status: row.get(6),
+        body: row.get(8),
+        body_bytes: row.get(9),
+    });
+    Ok(stored.collect())
+}
+
+/// The verdict of this spelling.
+#[must_use]
+pub fn verdict(word: &str) -> Option<Verdict> {
+    VERDICTS.into_iter().find(|verdict| verdict.as_str() == word)
+}
+
+fn place(no: i64, word: &str, received_at: Timestamp) -> Place {
+    // The table takes no other word.
+    Place { no, verdict: verdict(word).unwrap_or(Verdict::Orphan), received_at }
+}

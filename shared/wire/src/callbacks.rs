@@ -1,0 +1,35 @@
+//! Bodies of `/v1/callbacks`.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// What a callback is answered with, whatever became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallbackTaken {
+    /// `accepted`, `duplicate`, `late` or `orphan`.
+    pub status: String,
+}
+
+/// A stored callback in a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallbackLine {
+    /// Its number; a later one has a larger.
+    pub no: i64,
+    /// When it came.
+    pub received_at: Timestamp,
+    /// `accepted`, `duplicate`, `late` or `orphan`.
+    pub verdict: String,
+    /// The id of the request that it answers; none for an orphan.
+    pub request: Option<String>,
+    /// The name by which it called its request.
+    pub named: String,
+    /// The id of the order; none for an orphan, and where the order is no longer kept.
+    pub order: Option<String>,
+    /// Status of the called system's step.
+    pub step_status: Option<String>,
+    /// The body as text, what is masked replaced, cut where it is long.
+    pub body: String,
+    /// Length of the body as it came.
+    pub body_bytes: i32,
+}

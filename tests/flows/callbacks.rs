@@ -1,0 +1,85 @@
+//! Callbacks that nobody waits for: answered politely, and visible to people (SCN-7).
+
+use pagurus_harness::world::program::{CallBack, Program};
+use serde_json::{Value, json};
+
+use crate::err::pagurus;
+use crate::installation::{Installation, asking, until};
+
+/// An id that nobody gave out.
+const UNKNOWN: &str = "01234567-89ab-4def-8123-456789abcdef";
+
+/// One page of the list.
+async fn list(engine: &Installation, query: &str) -> Value {
+    engine.get(&format!("/v1/callbacks?{query}")).await.unwrap().success().unwrap()
+}
+
+fn column<'v>(page: &'v Value, key: &str) -> Vec<&'v Value> {
+    page["items"].as_array().unwrap().iter().map(|item| &item[key]).collect()
+}
+
+#[tokio::test]
+async fn scn_7_a_callback_for_nobody_is_answered_politely_and_listed() {
+    let engine = Installation::start("scn_7_orphan").await;
+    let masked = format!("mask: [body.pin]\n{}", asking("/silent", "300ms"));
+    engine.scenario("masked", &masked).await;
+    engine.world().program(Program::at("/early").calling_back(CallBack::with(json!({"code": 0})).times(2)));
+    engine.scenario("early", &asking("/early", "10m")).await;
+    engine.run(json!({"id": "a", "scenario": "early"}), "success").await;
+    until("both answers", crate::installation::PATIENCE, async || {
+        engine.part("a", "callbacks").await.as_array().unwrap().len() == 2
+    })
+    .await;
+    engine.run(json!({"id": "b", "scenario": "masked"}), "fail").await;
+    let url = engine.calls("/silent", 1).await[0].headers["x-callback-url"].clone();
+    let late = engine.env().http().post(url).json(&json!({"pin": 1234, "sum": 5})).send().await.unwrap();
+    assert_eq!(late.status().as_u16(), 200);
+    assert_eq!(late.json::<Value>().await.unwrap(), json!({"status": "late"}));
+    let nobody = engine.post(&format!("/v1/callbacks/{UNKNOWN}"), &json!({"pin": 99})).await.unwrap();
+    assert_eq!((nobody.status, &nobody.body), (200, &json!({"status": "orphan"})), "as the late one");
+    let nonsense = engine.post("/v1/callbacks/nonsense", &json!("y".repeat(5000))).await.unwrap();
+    assert_eq!((nonsense.status, &nonsense.body), (200, &json!({"status": "orphan"})));
+
+    let all = list(&engine, "").await;
+    let mut verdicts: Vec<&str> = column(&all, "verdict").iter().map(|one| one.as_str().unwrap()).collect();
+    assert_eq!(verdicts[..3], ["orphan", "orphan", "late"], "the newest first: {all}");
+    verdicts[3..].sort_unstable();
+    assert_eq!(verdicts[3..], ["accepted", "duplicate"]);
+    let orphans = list(&engine, "verdict=orphan").await;
+    assert_eq!(column(&orphans, "named"), ["nonsense", UNKNOWN]);
+    assert_eq!(column(&orphans, "request"), [&Value::Null, &Value::Null], "nobody asked under this id");
+    assert_eq!(column(&orphans, "order"), [&Value::Null, &Value::Null]);
+    let text = orphans["items"][0]["body"].as_str().unwrap();
+    assert!(text.starts_with("\"yyy") && text.ends_with("y…") && text.len() < 600, "cut: {text}");
+    assert_eq!(orphans["items"][0]["bodyBytes"], 5002);
+    assert_eq!(orphans["items"][1]["body"], r#"{"pin":"***"}"#, "what any scenario masks is masked");
+    let late = list(&engine, "verdict=late&since=1h").await;
+    assert_eq!((&late["items"][0]["order"], &late["items"].as_array().unwrap().len()), (&json!("b"), &1));
+    assert!(late["items"][0]["request"].is_string());
+    let body: Value = serde_json::from_str(late["items"][0]["body"].as_str().unwrap()).unwrap();
+    assert_eq!(body, json!({"pin": "***", "sum": 5}));
+    let accepted = list(&engine, "verdict=accepted").await;
+    assert_eq!(column(&accepted, "order"), ["a"]);
+    assert_eq!(column(&accepted, "body"), [r#"{"code":0}"#]);
+    assert_eq!(list(&engine, "since=2100-01-01T00:00:00Z").await, json!({"items": []}));
+
+    // Page by page it is the same list.
+    let (mut paged, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = list(&engine, &format!("limit=2{cursor}")).await;
+        assert!(page["items"].as_array().unwrap().len() <= 2);
+        paged.extend(page["items"].as_array().unwrap().clone());
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(json!(paged), all["items"]);
+
+    let told = pagurus(&["--server", engine.base(), "callbacks", "--verdict", "orphan"]).await;
+    let table = String::from_utf8(told.stdout).unwrap();
+    assert!(told.status.success() && table.contains("nonsense") && !table.contains("late"), "{table}");
+    let told = pagurus(&["--server", engine.base(), "callbacks", "--limit", "1", "--json"]).await;
+    let value: Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!(value["items"], json!([all["items"][0]]));
+}

@@ -6,6 +6,7 @@ mod cluster;
 mod dependencies;
 mod errors;
 mod explain;
+mod log;
 mod orders;
 mod retry;
 mod scenarios;

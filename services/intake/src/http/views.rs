@@ -13,13 +13,13 @@ use pagurus_store::history::Event;
 use pagurus_store::orders::OrderView as Row;
 use pagurus_store::{Client, children, history, orders as order_rows, outbox, requests};
 use pagurus_wire::order::{
-    ChildView, ErrorView, EventView, LogLineView, OrderLine, OrderView, TransitionView, UnsentView,
+    ChildView, ErrorView, EventView, OrderLine, OrderView, TransitionView, UnsentView,
 };
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Answer, Outcome, dependencies, explain, retry, store_problem};
+use super::{Answer, Outcome, dependencies, explain, log, retry, store_problem};
 use crate::Intake;
 use crate::act::not_found;
 
@@ -89,7 +89,7 @@ async fn read_part(
             json!(views)
         }
         "log" => {
-            let lines = log_lines(&row, &events(&client, &row, 0).await?);
+            let lines = log::lines(&row, &events(&client, &row, 0).await?);
             let from = query.from_line.unwrap_or(1).max(1);
             let size = query.size.unwrap_or(1000).min(10_000);
             json!(lines.into_iter().skip(from - 1).take(size).collect::<Vec<_>>())
@@ -258,7 +258,7 @@ fn progress(row: &Row) -> f64 {
     visited / (visited + f64::from(row.distance.unwrap_or(1).max(1)))
 }
 
-fn parsed(text: Option<&str>) -> Value {
+pub(super) fn parsed(text: Option<&str>) -> Value {
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null)
 }
 
@@ -283,7 +283,7 @@ fn transitions(events: &[Event]) -> Vec<TransitionView> {
     views
 }
 
-fn text(value: &Value, key: &str) -> String {
+pub(super) fn text(value: &Value, key: &str) -> String {
     value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
@@ -319,36 +319,4 @@ fn event_views(row: &Row, events: &[Event], after: Option<i32>) -> Vec<EventView
         }
     }
     views
-}
-
-/// What engine and scenario said, line by line (ORD-25).
-fn log_lines(row: &Row, events: &[Event]) -> Vec<LogLineView> {
-    let mut lines = vec![(row.created_at.to_string(), "registered".to_owned())];
-    for event in events {
-        let detail = parsed(Some(&event.detail));
-        let at = event.at.to_string();
-        if event.kind == "stage" {
-            let attempt = detail.get("attempt").and_then(Value::as_i64).unwrap_or_default();
-            lines.push((
-                text(&detail, "startedAt"),
-                format!("stage begun by {}, attempt {attempt}", event.source),
-            ));
-            for line in detail.get("log").and_then(Value::as_array).into_iter().flatten() {
-                lines.push((text(line, "at"), text(line, "text")));
-            }
-            for moved in detail.get("transitions").and_then(Value::as_array).into_iter().flatten() {
-                let told =
-                    format!("{} --{}--> {}", text(moved, "from"), text(moved, "event"), text(moved, "to"));
-                lines.push((text(moved, "at"), told));
-            }
-            lines.push((at, format!("stage ended: {}", text(&detail, "status"))));
-        } else {
-            lines.push((at, format!("{} by {}: {detail}", event.kind, event.source)));
-        }
-    }
-    lines
-        .into_iter()
-        .enumerate()
-        .map(|(index, (at, text))| LogLineView { line: index + 1, at, text })
-        .collect()
 }

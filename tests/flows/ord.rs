@@ -4,6 +4,7 @@ mod amend;
 mod dependencies;
 mod notification;
 mod operator;
+mod repeat;
 mod sequence;
 
 use std::time::Duration;

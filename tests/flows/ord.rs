@@ -2,6 +2,7 @@
 
 mod amend;
 mod dependencies;
+mod explain;
 mod notification;
 mod operator;
 mod repeat;

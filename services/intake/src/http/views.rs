@@ -6,6 +6,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::Response;
 use axum::response::IntoResponse;
 use jiff::Timestamp;
+use pagurus_domain::order::Status;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_domain::scenario::{MASKED, Mask};
 use pagurus_store::dependencies::graph;
@@ -138,6 +139,7 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         .and_then(|value| Snapshot::from_value(&value).ok())
         .unwrap_or_default();
     let cycles = retry::cycles(&intake.host.settings, &row, Timestamp::now());
+    let attempt = attempts(&row);
     Ok(OrderView {
         progress: progress(&row),
         transitions: transitions(&events),
@@ -171,7 +173,7 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         transaction_id: row.transaction_id,
         message: row.message,
         life: row.life,
-        attempt: row.attempt,
+        attempt,
         node: row.node,
         created_at: row.created_at,
         started_at: row.started_at.or(row.running.map(|(_, at)| at)),
@@ -183,6 +185,13 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         ready_since: row.ready_since,
         entry_point: row.entry_point,
     })
+}
+
+/// How often a stage was handed out. A change by hand takes a number that nobody has got, so that a
+/// hand-out on its way comes too late: that is none.
+fn attempts(row: &Row) -> i32 {
+    let waits_for_its_first = row.life == 1 && matches!(row.status, Status::New | Status::Postponed);
+    if waits_for_its_first { 0 } else { row.attempt }
 }
 
 /// The parameters, without what the scenario masks (SCN-15).

@@ -218,7 +218,8 @@ async fn err_14_classify_answers_the_same_by_file_and_by_server() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-async fn pagurus(arguments: &[&str]) -> std::process::Output {
+/// The command line, as people call it.
+pub async fn pagurus(arguments: &[&str]) -> std::process::Output {
     let program = PathBuf::from(std::env::var_os("PAGURUS_TEST_BIN").unwrap()).join("pagurus");
     tokio::process::Command::new(program).args(arguments).output().await.unwrap()
 }

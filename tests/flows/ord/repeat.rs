@@ -5,6 +5,7 @@ use lapin::BasicProperties;
 use pagurus_harness::client::Answer;
 use serde_json::{Value, json};
 
+use crate::err::pagurus;
 use crate::installation::{Installation, LOG, PATIENCE, call};
 
 /// Acts with header fields.
@@ -193,6 +194,12 @@ async fn ord_25_scn_15_the_log_reads_in_order_and_hides_what_is_masked() {
     let times: Vec<jiff::Timestamp> =
         log.as_array().unwrap().iter().map(|line| crate::installation::at(line, "at")).collect();
     assert!(times[2..8].is_sorted(), "{log}");
+    let arguments = ["order", "log", "a", "--from-line", "3", "--size", "2", "--server", engine.base()];
+    let paged = pagurus(&arguments).await;
+    let paged = String::from_utf8_lossy(&paged.stdout);
+    let paged: Vec<&str> =
+        paged.lines().filter_map(|line| line.split_once("Z  ")).map(|found| found.1).collect();
+    assert_eq!(paged, ["in a", "a --success--> b"]);
     engine
         .act("a", "restart", &json!({"params": {"pin": "2222"}, "reason": "a new pin"}))
         .await

@@ -2,8 +2,10 @@
 
 mod amend;
 mod dependencies;
+mod explain;
 mod notification;
 mod operator;
+mod repeat;
 mod sequence;
 
 use std::time::Duration;

@@ -76,6 +76,12 @@ pub(crate) enum Command {
     Log {
         /// Id of the order
         id: String,
+        /// First line to show, from 1
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+        from_line: u32,
+        /// Lines to show at most; all if it is left out
+        #[arg(long)]
+        size: Option<usize>,
     },
     /// Say in a sentence why an order does not run
     Explain {
@@ -148,7 +154,9 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         Command::Repair(arguments) => amend::repair(&arguments, client, screen).await,
         Command::Update(arguments) => amend::update(&arguments, client, screen).await,
         Command::Dependencies(arguments) => amend::dependencies(&arguments, client, screen).await,
-        Command::Log { id } => log(&id, client, screen).await,
+        Command::Log { id, from_line, size } => {
+            log(&id, from_line as usize, size.unwrap_or(usize::MAX), client, screen).await
+        }
         Command::Explain { id } => explain(&id, client, screen).await,
         Command::Events { id, after } => events(&id, after, client, screen).await,
     }
@@ -214,14 +222,15 @@ async fn act(
     screen.line(&format!("{} is in status {}", harmless(&view.id), screen.status(&view.status)))
 }
 
-async fn log(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
+async fn log(id: &str, from: usize, size: usize, client: &Client, screen: &Screen) -> Result<(), Failure> {
     let mut lines: Vec<LogLineView> = Vec::new();
     loop {
-        let query = [("fromLine", (lines.len() + 1).to_string()), ("size", LOG_PAGE.to_string())];
+        let wanted = LOG_PAGE.min(size - lines.len());
+        let query = [("fromLine", (from + lines.len()).to_string()), ("size", wanted.to_string())];
         let page: Vec<LogLineView> = client.get(&order_path(id, "log"), &query).await?.read()?;
-        let full = page.len() == LOG_PAGE;
+        let full = page.len() == wanted;
         lines.extend(page);
-        if !full {
+        if !full || lines.len() == size {
             break;
         }
     }

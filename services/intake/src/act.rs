@@ -1,26 +1,31 @@
 //! Actions of clients and operators on one order: each asks the law, then writes under a lock.
 
+mod asked;
+mod release;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
-use pagurus_domain::order::registration;
+use pagurus_domain::order::Status;
+use pagurus_domain::order::registration::params_faults;
 use pagurus_domain::order::transition::{self, Cause};
-use pagurus_domain::order::{Mode, Status};
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_domain::scenario::{Scenario, StateKind};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::news;
 use pagurus_store::amend::{self, Reopening};
 use pagurus_store::control::{self, Ended, Ending, Locked, Place};
-use pagurus_store::{Error, Tx, stages};
+use pagurus_store::{Error, Tx, history};
 use pagurus_wire::message::{Left, News, OutboxNews, Ready, news as key};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Map, Value, json};
 
+pub(crate) use self::asked::{Asked, Key, OF_OTHERS, OF_RESTART};
+pub(crate) use self::release::release_queue;
 use crate::Intake;
-use crate::register::tell_conditions;
+use crate::register::{CLAMPED, tell_conditions};
 
 /// An order that moves while it is locked is tried this often.
 const TRIES: u32 = 8;
@@ -49,58 +54,17 @@ pub(crate) struct Restart {
     pub sent_at: Option<Timestamp>,
 }
 
-/// What stands in the body of an action, whichever door it came through.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
-    /// The order, where the body names it.
-    pub id: Option<String>,
-    /// Why.
-    pub reason: Option<String>,
-    /// Where a restart begins.
-    pub from: Option<String>,
-    /// Changed parameters of a restart.
-    pub params: Option<Value>,
-    /// The status in which the order must still be: who acts on what a list showed says so.
-    pub if_status: Option<Status>,
-}
-
-impl Asked {
-    /// Reads a body. A field of the wrong type is refused, never taken for one left out: a restart
-    /// would else begin where nobody meant it to.
-    ///
-    /// # Errors
-    /// The problem to answer with.
-    pub fn read(body: &Value) -> Result<Self, Problem> {
-        let invalid = |pointer: &str, told: &str| {
-            let mut problem =
-                Problem::new(Type::Invalid, format!("{pointer} {told}").trim_start().to_owned());
-            problem.pointer = Some(pointer.to_owned());
-            problem
-        };
-        let Some(map) = body.as_object() else {
-            return Err(invalid("", "the body of an action is a JSON object"));
-        };
-        let text = |key: &str| match map.get(key) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) if text.contains('\0') => {
-                Err(invalid(&format!("/{key}"), "contains the character NUL"))
-            }
-            Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(invalid(&format!("/{key}"), "must be text")),
-        };
-        let params = map.get("params").filter(|params| !params.is_null()).cloned();
-        if let Some(found) = params.as_ref().and_then(registration::unstorable) {
-            return Err(invalid(&format!("/params{}", found.pointer), &found.message));
-        }
-        let if_status = text("ifStatus")?.map(|word| {
-            word.parse().map_err(|_| invalid("/ifStatus", &format!("`{word}` is no status of an order")))
-        });
-        let if_status = if_status.transpose()?;
-        Ok(Self { id: text("id")?, reason: text("reason")?, from: text("from")?, params, if_status })
-    }
-}
-
 impl Action {
+    /// The same with what the body of the request says of it.
+    pub fn with(self, asked: &Asked) -> Self {
+        match self {
+            Self::Restart(restart) => {
+                Self::Restart(Restart { from: asked.from.clone(), params: asked.params.clone(), ..restart })
+            }
+            other => other,
+        }
+    }
+
     const fn cause(&self) -> Cause {
         match self {
             Self::Cancel => Cause::Canceled,
@@ -120,11 +84,37 @@ pub(crate) struct Terms<'a> {
     pub reason: Option<&'a str>,
     /// The status in which the order must still be.
     pub if_status: Option<Status>,
+    /// By which a repeat is known.
+    pub key: Option<&'a Key>,
 }
 
-/// What was done: the status that followed, and what is to be told below the commit.
+impl Terms<'_> {
+    /// The detail of an event with what a repeat of the request is known by.
+    fn keyed(&self, mut detail: Value) -> Value {
+        if let Some(key) = self.key {
+            detail["key"] = key.name.as_str().into();
+            detail["request"] = key.digest.as_str().into();
+        }
+        detail
+    }
+}
+
+/// What the client is told of an action that was carried out, now or when it was asked for first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Acted {
+    /// The status that followed.
+    pub status: Status,
+    /// The life that was ended or begun.
+    pub life: i32,
+    /// What was not done quite as asked for.
+    pub note: Option<String>,
+}
+
+/// What was done, and what is to be told below the commit.
 struct Done {
-    status: Status,
+    acted: Acted,
+    /// It was done before: there is nothing to tell.
+    repeated: bool,
     ready: Vec<Ready>,
     left: Option<Left>,
     notify: Option<(i64, i32)>,
@@ -132,7 +122,8 @@ struct Done {
     over: Option<(OrderNo, i32)>,
 }
 
-/// Carries an action out; the status that followed.
+/// Carries an action out. The same request again, by its key, is answered as it was the first
+/// time, and nothing is done.
 ///
 /// # Errors
 /// The problem to answer with: not found, refused by the law, invalid, or not available.
@@ -141,7 +132,7 @@ pub(crate) async fn act(
     id: &str,
     action: &Action,
     terms: Terms<'_>,
-) -> Result<Status, Problem> {
+) -> Result<Acted, Problem> {
     let mut tries = Tries::default();
     let done = loop {
         let outcome = try_act(intake, id, action, terms).await;
@@ -149,6 +140,9 @@ pub(crate) async fn act(
             break done?;
         }
     };
+    if done.repeated {
+        return Ok(done.acted);
+    }
     intake.host.metrics.count(Count::Actions, action.cause().as_str(), 1);
     // Before the next order of its queue hears of it.
     news::break_off(&intake.host, done.over.into_iter().collect()).await;
@@ -156,7 +150,7 @@ pub(crate) async fn act(
     if matches!(action, Action::Cancel | Action::Interrupt | Action::Kill) {
         tell_conditions(&intake.host).await;
     }
-    Ok(done.status)
+    Ok(done.acted)
 }
 
 /// Tries of something that is done to one order, while the order moves under the hand.
@@ -192,7 +186,7 @@ async fn try_act(
     intake: &Intake,
     id: &str,
     action: &Action,
-    Terms { source, reason, if_status }: Terms<'_>,
+    terms: Terms<'_>,
 ) -> Result<Result<Done, Problem>, Error> {
     let mut client = intake.host.store.recovery().await?;
     intake.catalogue.refresh(&client).await?;
@@ -200,28 +194,38 @@ async fn try_act(
     let Some(order) = control::lock(&tx, id).await? else {
         return Ok(Err(not_found(id)));
     };
-    if let Some(wanted) = if_status.filter(|wanted| *wanted != order.status) {
+    let cause = action.cause();
+    if let Some(key) = terms.key
+        && let Some(before) = history::of_key(&tx, order.no, cause.as_str(), &key.name).await?
+    {
+        return Ok(repeated(&before, cause, key));
+    }
+    if let Some(wanted) = terms.if_status.filter(|wanted| *wanted != order.status) {
         let told = format!("the order is `{}` and not `{wanted}` any more", order.status);
         return Ok(Err(Problem::new(Type::Refused, told).with_status(order.status)));
     }
-    let cause = action.cause();
     let status = match transition::next(order.status, cause) {
         Ok(status) => status,
         Err(refused) => {
             return Ok(Err(Problem::new(Type::Refused, refused.to_string()).with_status(refused.status)));
         }
     };
-    let detail = json!({"reason": reason, "from": order.status.as_str()}).to_string();
     let done = match action {
-        Action::Restart(restart) => match reopen(intake, &tx, &order, restart, source, reason).await? {
-            Ok(ready) => Done { status, ready: vec![ready], left: None, notify: None, over: None },
+        Action::Restart(restart) => match reopen(intake, &tx, &order, restart, terms).await? {
+            Ok((ready, note)) => {
+                let acted = Acted { status, life: order.life + 1, note };
+                Done { acted, repeated: false, ready: vec![ready], left: None, notify: None, over: None }
+            }
             Err(problem) => return Ok(Err(problem)),
         },
         Action::Cancel | Action::Interrupt | Action::Kill => {
-            let ending = Ending { status, error: None, kind: cause.as_str(), source, detail };
+            let detail = json!({"reason": terms.reason, "from": order.status.as_str()});
+            let detail = terms.keyed(detail).to_string();
+            let ending = Ending { status, error: None, kind: cause.as_str(), source: terms.source, detail };
             let Ended { notified, ready } = control::end_life(&tx, &order, &ending).await?;
             Done {
-                status,
+                acted: Acted { status, life: order.life, note: None },
+                repeated: false,
                 ready: ready.iter().map(news::of_stage).collect(),
                 left: Some(Left {
                     no: order.no.0,
@@ -237,6 +241,26 @@ async fn try_act(
     Ok(Ok(done))
 }
 
+/// What was answered the first time, read from the event of the action.
+fn repeated(before: &history::Event, cause: Cause, key: &Key) -> Result<Done, Problem> {
+    let detail: Value = serde_json::from_str(&before.detail).unwrap_or_default();
+    if detail["request"] != key.digest.as_str() {
+        let told = format!(
+            "the key `{}` was used at {} for a request with another content; a new request needs a new key",
+            key.name, before.at
+        );
+        return Err(Problem::new(Type::Invalid, told));
+    }
+    // Each of these causes leads to one status, whatever was before.
+    let status = transition::TABLE.iter().find(|(known, _, _)| *known == cause).map(|(_, _, to)| *to);
+    let acted = Acted {
+        status: status.unwrap_or(Status::Reopen),
+        life: before.life,
+        note: detail["note"].as_str().map(str::to_owned),
+    };
+    Ok(Done { acted, repeated: true, ready: Vec::new(), left: None, notify: None, over: None })
+}
+
 pub(crate) fn ready_attempt(order: &Locked) -> Option<i32> {
     match order.place {
         Place::Ready { attempt } => Some(attempt),
@@ -249,9 +273,8 @@ async fn reopen(
     tx: &Tx<'_>,
     order: &Locked,
     restart: &Restart,
-    source: &str,
-    reason: Option<&str>,
-) -> Result<Result<Ready, Problem>, Error> {
+    terms: Terms<'_>,
+) -> Result<Result<(Ready, Option<String>), Problem>, Error> {
     let scenario = match scenario_of(intake, order) {
         Ok(scenario) => scenario,
         Err(problem) => return Ok(Err(problem)),
@@ -272,17 +295,9 @@ async fn reopen(
             }
         },
     };
-    if let Some(params) = &restart.params {
-        let fault = match (&scenario.params_validator, params.is_object()) {
-            (_, false) => Some("must be an object".to_owned()),
-            (Some(validator), true) => validator.iter_errors(params).next().map(|error| error.to_string()),
-            (None, true) => None,
-        };
-        if let Some(fault) = fault {
-            let mut problem = Problem::new(Type::Invalid, format!("/params {fault}"));
-            problem.pointer = Some("/params".into());
-            return Ok(Err(problem));
-        }
+    let faults = restart.params.as_ref().map_or_else(Vec::new, |params| params_faults(params, &scenario));
+    if !faults.is_empty() {
+        return Ok(Err(Problem::of_faults(Type::Invalid, &faults)));
     }
     // From an entry point the scenario goes on with what it had; from the start it has nothing.
     let snapshot = match &from {
@@ -293,6 +308,7 @@ async fn reopen(
         }
     };
     let sent_at = restart.sent_at.map_or(order.now, |sent| sent.min(order.now));
+    let note = restart.sent_at.filter(|sent| *sent > order.now).map(|_| CLAMPED.to_owned());
     let start_deadline = order
         .start_period
         .and_then(|seconds| u64::try_from(seconds).ok())
@@ -301,19 +317,22 @@ async fn reopen(
         Some(_) => serde_json::from_str::<Value>(&control::params(tx, order.no).await?).ok(),
         None => None,
     };
-    let detail = json!({
-        "reason": reason, "from": from.as_deref().unwrap_or("initial"), "formerParams": former_params,
-    });
+    let mut detail = terms.keyed(json!({
+        "reason": terms.reason, "from": from.as_deref().unwrap_or("initial"), "formerParams": former_params,
+    }));
+    if let Some(note) = &note {
+        detail["note"] = note.as_str().into();
+    }
     let reopening = Reopening {
         snapshot,
         params: restart.params.as_ref().map(ToString::to_string),
         start_deadline,
         process_timeout: scenario.timeouts.process.or(intake.rules.process_timeout),
         kind: Cause::Restarted.as_str(),
-        source,
+        source: terms.source,
         detail: detail.to_string(),
     };
-    Ok(Ok(news::of_stage(&amend::reopen(tx, order, &reopening).await?)))
+    Ok(Ok((news::of_stage(&amend::reopen(tx, order, &reopening).await?), note)))
 }
 
 async fn stored_vars(tx: &Tx<'_>, order: &Locked) -> Result<Map<String, Value>, Error> {
@@ -336,48 +355,6 @@ pub(crate) fn scenario_of(intake: &Intake, order: &Locked) -> Result<Arc<Scenari
         let told = format!("scenario `{}` version {} cannot be read", order.scenario, order.scenario_version);
         Problem::new(Type::UnknownScenario, told)
     })
-}
-
-/// Releases a queue by hand: its owner goes on, but owns the queue no longer (ORD-13). The id of
-/// the order that owned it.
-///
-/// # Errors
-/// The problem to answer with.
-pub(crate) async fn release_queue(
-    intake: &Intake,
-    queue: &str,
-    source: &str,
-    reason: &str,
-) -> Result<String, Problem> {
-    match try_release(intake, queue, source, reason).await {
-        Ok(Some((id, no))) => {
-            intake.host.metrics.count(Count::Actions, "released", 1);
-            tell(intake, Vec::new(), Some(Left { no, attempt: None, queue: Some(queue.to_owned()) }), None)
-                .await;
-            Ok(id)
-        }
-        Ok(None) => Err(Problem::new(Type::NotFound, format!("nobody is in queue `{queue}`"))),
-        Err(error) => Err(crate::http::store_problem(&intake.host, "release", &error)),
-    }
-}
-
-async fn try_release(
-    intake: &Intake,
-    queue: &str,
-    source: &str,
-    reason: &str,
-) -> Result<Option<(String, i64)>, Error> {
-    let mut client = intake.host.store.recovery().await?;
-    let Some((id, _)) = control::holder(&client, queue).await? else { return Ok(None) };
-    let tx = client.transaction().await?;
-    let Some(order) = control::lock(&tx, &id).await? else { return Ok(None) };
-    debug_assert!(order.mode == Mode::Sequential, "only sequential orders are in queues");
-    stages::disown(&tx, order.no).await?;
-    pagurus_store::queues::leave(&tx, &[order.no.0]).await?;
-    let detail = json!({"queue": queue, "reason": reason}).to_string();
-    pagurus_store::history::append(&tx, order.no, "queue_released", source, &detail).await?;
-    tx.commit().await?;
-    Ok(Some((id, order.no.0)))
 }
 
 async fn tell(intake: &Intake, ready: Vec<Ready>, left: Option<Left>, notify: Option<(i64, i32)>) {

@@ -149,6 +149,7 @@ async fn register_run(
             id,
             status: outcome.word().to_owned(),
             order_status: outcome.status().map(|status| status.to_string()),
+            note: outcome.note(),
             error: outcome.problem(),
             call: None,
         };
@@ -241,6 +242,7 @@ fn reject(intake: &Intake, delivery: &Delivery, id: Option<String>, problem: Pro
         id,
         status: "rejected".into(),
         order_status: problem.order_status.clone(),
+        note: None,
         error: Some(problem),
         call: None,
     };

@@ -7,6 +7,7 @@ mod cluster;
 mod dependencies;
 mod errors;
 mod explain;
+mod log;
 mod orders;
 mod query;
 mod retry;

@@ -32,6 +32,9 @@ pub(crate) struct Submission {
     pub trace: Option<String>,
 }
 
+/// Said of a sending time that lay in the future (ORD-17).
+pub(crate) const CLAMPED: &str = "the sending time lay in the future; the time of receipt counts";
+
 /// What became of it.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
@@ -67,6 +70,11 @@ impl Outcome {
             Self::Accepted { status, .. } | Self::Duplicate(status) | Self::Conflict(status) => Some(*status),
             Self::Rejected(_) => None,
         }
+    }
+
+    /// What was not done quite as asked for.
+    pub fn note(&self) -> Option<String> {
+        matches!(self, Self::Accepted { clamped: true, .. }).then(|| CLAMPED.to_owned())
     }
 
     /// Why not.

@@ -153,6 +153,12 @@ impl Locked {
     pub fn running(&self) -> Option<i32> {
         matches!(self.place, Place::Running { .. }).then_some(self.attempt)
     }
+
+    /// The last hand-out, as it is told: the number that a change by hand took for itself is none.
+    fn executed_attempt(&self) -> i32 {
+        let waits_for_its_first = self.life == 1 && matches!(self.status, Status::New | Status::Postponed);
+        if waits_for_its_first { 0 } else { self.attempt }
+    }
 }
 
 /// Locks an order and its place; `None` where no such order is.
@@ -284,7 +290,7 @@ pub async fn end_life(tx: &Tx<'_>, order: &Locked, ending: &Ending<'_>) -> Resul
         created_at: order.created_at,
         started_at: order.started_at,
         finished_at: order.now,
-        attempt: order.attempt,
+        attempt: order.executed_attempt(),
         timezone: None,
     };
     let which = if order.status.is_final() { End::Second } else { End::First };

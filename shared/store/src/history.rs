@@ -19,6 +19,10 @@ statements! {
             UPDATE orders SET events = events + 1, updated_at = now() WHERE no = $1 RETURNING events, life)
         INSERT INTO history (order_no, number, life, kind, source, detail)
         SELECT $1, events, life, $2, $3, $4 FROM numbered";
+    OF_KEY = "
+        SELECT number, life, kind, at, source, detail FROM history
+         WHERE order_no = $1 AND kind = $2 AND detail::jsonb ->> 'key' = $3
+         ORDER BY number DESC LIMIT 1";
     OF_ORDER = "
         SELECT number, life, kind, at, source, detail FROM history
          WHERE order_no = $1 AND number > $2 ORDER BY number LIMIT $3";
@@ -61,6 +65,27 @@ pub struct Event {
     pub detail: String,
 }
 
+/// The last event of this kind that an order has from a request under this key. The order must be
+/// locked: else the same request may be at work beside.
+///
+/// # Errors
+/// The database fails.
+pub async fn of_key(tx: &Tx<'_>, no: OrderNo, kind: &str, key: &str) -> Result<Option<Event>> {
+    let statement = tx.prepare_cached(OF_KEY).await?;
+    Ok(tx.query_opt(&statement, &[&no.0, &kind, &key]).await?.as_ref().map(read_event))
+}
+
+fn read_event(row: &tokio_postgres::Row) -> Event {
+    Event {
+        number: row.get(0),
+        life: row.get(1),
+        kind: row.get(2),
+        at: row.get(3),
+        source: row.get(4),
+        detail: row.get(5),
+    }
+}
+
 /// Events of an order after a number, in order.
 ///
 /// # Errors
@@ -68,15 +93,5 @@ pub struct Event {
 pub async fn of_order(client: &Client, no: OrderNo, after: i32, limit: i64) -> Result<Vec<Event>> {
     let statement = client.prepare_cached(OF_ORDER).await?;
     let rows = client.query(&statement, &[&no.0, &after, &limit]).await?;
-    Ok(rows
-        .iter()
-        .map(|row| Event {
-            number: row.get(0),
-            life: row.get(1),
-            kind: row.get(2),
-            at: row.get(3),
-            source: row.get(4),
-            detail: row.get(5),
-        })
-        .collect())
+    Ok(rows.iter().map(read_event).collect())
 }

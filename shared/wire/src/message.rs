@@ -53,6 +53,9 @@ pub struct Receipt {
     /// Present status of the order, where it exists.
     #[serde(rename = "orderStatus", default, skip_serializing_if = "Option::is_none")]
     pub order_status: Option<String>,
+    /// Said where something was not done quite as asked for, like a sending time in the future.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Problem>,
@@ -250,6 +253,7 @@ mod tests {
             id: Some("a".into()),
             status: "accepted".into(),
             order_status: Some("new".into()),
+            note: None,
             error: None,
             call: None,
         };

@@ -333,6 +333,9 @@ pub struct StatusView {
     pub is_final: bool,
     /// Which life.
     pub life: i32,
+    /// Said where something was not done quite as asked for, like a sending time in the future.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Why an order does not run, in one sentence (ORD-28).

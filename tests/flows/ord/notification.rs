@@ -106,6 +106,16 @@ async fn ord_18_amqp_5_what_may_not_be_written_to_is_refused_at_registration() {
     let zone =
         json!({"id": "a", "scenario": "quick", "notify": {"url": "amqp://?key=k", "timezone": "Moon/Base"}});
     assert_eq!(engine.submit(&zone).await.body["pointer"], "/notify/timezone");
+    for (on, pointers) in [
+        (json!([]), vec!["/notify/on"]),
+        (json!(["transitions", "never"]), vec!["/notify/on/0", "/notify/on/1"]),
+    ] {
+        let order = json!({"id": "a", "scenario": "quick", "notify": {"url": "amqp://?key=k", "on": on}});
+        let answer = engine.submit(&order).await;
+        let errors = answer.body["errors"].as_array().unwrap().iter();
+        let found: Vec<_> = errors.map(|one| one["pointer"].as_str().unwrap().to_owned()).collect();
+        assert_eq!((answer.status, found), (422, pointers.iter().map(|one| (*one).to_owned()).collect()));
+    }
     assert_eq!(engine.get("/v1/orders/a").await.unwrap().status, 404);
 }
 

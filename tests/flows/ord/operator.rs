@@ -176,7 +176,7 @@ states:
     }
     for (body, pointer) in [
         (json!({"from": "nowhere"}), "/from"),
-        (json!({"params": {"n": "x"}}), "/params"),
+        (json!({"params": {"n": "x"}}), "/params/n"),
         (json!({"params": 5}), "/params"),
     ] {
         let answer = engine.act(id, "restart", &body).await;

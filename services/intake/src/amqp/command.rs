@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Handled, addressed, reject, send_receipts, sent_at};
 use crate::Intake;
-use crate::act::{self, Action, Asked, Restart, Terms};
+use crate::act::{self, Acted, Action, Asked, Key, OF_OTHERS, OF_RESTART, Restart, Terms};
 use crate::calls::{self, NewCall};
 
 /// How long the answer to a call is waited for, if somebody wants it.
@@ -24,17 +24,23 @@ pub(super) async fn carry_out(intake: &Intake, delivery: &Delivery) -> Result<Ha
     if delivery.routing_key == key::CALL {
         return call(intake, delivery).await;
     }
-    let (id, action, asked) = match read(delivery) {
+    let (id, action, asked, key) = match read(delivery) {
         Ok(read) => read,
         Err((id, problem)) => return Ok(reject(intake, delivery, id, problem)),
     };
-    let terms = Terms { source: "client", reason: asked.reason.as_deref(), if_status: asked.if_status };
+    let terms = Terms {
+        source: "client",
+        reason: asked.reason.as_deref(),
+        if_status: asked.if_status,
+        key: key.as_ref(),
+    };
     match act::act(intake, &id, &action, terms).await {
-        Ok(status) => {
+        Ok(Acted { status, note, .. }) => {
             let receipt = Receipt {
                 id: Some(id),
                 status: "done".into(),
                 order_status: Some(status.to_string()),
+                note,
                 error: None,
                 call: None,
             };
@@ -66,6 +72,7 @@ async fn call(intake: &Intake, delivery: &Delivery) -> Result<Handled, Error> {
                     id: Some(id),
                     status: call.status.clone(),
                     order_status: None,
+                    note: None,
                     error: None,
                     call: Some(call),
                 };
@@ -89,23 +96,18 @@ fn read_call(delivery: &Delivery) -> Result<(String, NewCall), (Option<String>, 
     Ok((id, new))
 }
 
-/// The order, the action and what else was asked; or the order, if it was named, and the problem.
-type Read = Result<(String, Action, Asked), (Option<String>, Problem)>;
+/// The order, the action, what else was asked, and the key of the request; or the order, if it was
+/// named, and the problem.
+type Read = Result<(String, Action, Asked, Option<Key>), (Option<String>, Problem)>;
 
 fn read(delivery: &Delivery) -> Read {
     let value = crate::register::parse(&delivery.body).map_err(|problem| (None, problem))?;
     let named = value.get("id").and_then(Value::as_str).map(str::to_owned);
-    let mut asked = Asked::read(&value).map_err(|problem| (named, problem))?;
-    let id = asked.id.take();
     let action = match delivery.routing_key.as_str() {
         key::CANCEL => Action::Cancel,
         key::INTERRUPT => Action::Interrupt,
         key::KILL => Action::Kill,
-        key::RESTART => Action::Restart(Restart {
-            from: asked.from.take(),
-            params: asked.params.take(),
-            sent_at: sent_at(delivery),
-        }),
+        key::RESTART => Action::Restart(Restart { sent_at: sent_at(delivery), ..Restart::default() }),
         other => {
             let told = format!(
                 "routing key `{}` means nothing here; there are: {}, {}, {}, {}, {}, {}",
@@ -117,13 +119,18 @@ fn read(delivery: &Delivery) -> Read {
                 key::KILL,
                 key::CALL
             );
-            return Err((id, Problem::new(Type::UnknownKey, told)));
+            return Err((named, Problem::new(Type::UnknownKey, told)));
         }
     };
-    let Some(id) = id else {
+    let fields = if matches!(action, Action::Restart(_)) { OF_RESTART } else { OF_OTHERS };
+    let asked = Asked::read(&value, fields).map_err(|problem| (named.clone(), problem))?;
+    // A message without an id of its own is another one each time.
+    let id = delivery.properties.message_id.as_deref().filter(|id| !id.is_empty());
+    let key = Key::read(id, &value).map_err(|problem| (named.clone(), problem))?;
+    let Some(id) = named else {
         let mut problem = Problem::new(Type::Invalid, "/id is missing");
         problem.pointer = Some("/id".into());
         return Err((None, problem));
     };
-    Ok((id, action, asked))
+    Ok((id, action.with(&asked), asked, key))
 }

@@ -2,6 +2,8 @@
 
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{Otherwise, Stand};
+use pagurus_domain::order::transition::{self, Cause};
+use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_store::dependencies::graph::{self, Edge, Node};
 use pagurus_store::orders::OrderView as Row;
 use pagurus_store::{Client, Error, control, queues, requests};
@@ -9,6 +11,8 @@ use pagurus_wire::order::Explanation;
 
 use super::retry::{self, Cycles};
 
+/// What the names of requests to actors begin with.
+const ACTOR: &str = "actor.";
 /// Pre-conditions that are named one by one.
 const MAX_REASONS: usize = 5;
 
@@ -23,7 +27,14 @@ pub(super) async fn explain(client: &Client, row: &Row, cycles: &Cycles) -> Resu
         _ => match (row.ready_since, row.due_at) {
             (Some(since), _) => ready(client, row, since).await?,
             (None, Some(due)) => suspended(client, row, due, cycles).await?,
-            (None, None) if row.status == Status::Postponed => waiting(client, row).await?,
+            (None, None) if row.status == Status::Postponed => {
+                let later = row.start_at.filter(|at| *at > jiff::Timestamp::now());
+                let reasons = waiting(client, row).await?;
+                later.map_or_else(
+                    || reasons.clone(),
+                    |at| format!("{reasons}; and it is not to start before {at}"),
+                )
+            }
             (None, None) => {
                 "it has neither a place among what may run nor a timer; recovery looks at it".into()
             }
@@ -98,7 +109,13 @@ fn reason(edge: &Edge, node: Option<&Node>) -> String {
         return format!("waits for order `{order}`, now `{}`{step}, to end in: {states}", node.status);
     }
     let then = match edge.otherwise {
-        Otherwise::Wait => "a restart of that order may still satisfy it",
+        Otherwise::Wait if transition::next(node.status, Cause::Restarted).is_ok() => {
+            "a restart of that order may still satisfy it"
+        }
+        Otherwise::Wait => {
+            "no restart leads out of that, so it can never be met: cancel this order, or clone it, which takes \
+             no condition over and starts at once"
+        }
         Otherwise::Fail => "it is about to fail by that",
         Otherwise::Cancel => "it is about to be canceled by that",
     };
@@ -113,14 +130,12 @@ async fn suspended(
 ) -> Result<String, Error> {
     Ok(match row.status {
         Status::Wait => {
-            let open: Vec<String> = requests::of_order(client, row.no)
-                .await?
-                .iter()
-                .filter(|request| request["status"] == "open" && request["awaited"] == true)
-                .filter_map(|request| request["name"].as_str().map(|name| format!("`{name}`")))
-                .collect();
-            format!("waits for the callback of {} until {due}", open.join(", "))
+            let requests = requests::of_order(client, row.no).await?;
+            let open = requests.iter().filter(|one| one["status"] == "open" && one["awaited"] == true);
+            let open: Vec<&str> = open.filter_map(|request| request["name"].as_str()).collect();
+            format!("waits for {} until {due}", awaited(&open))
         }
+        Status::Polling => polling(row, due),
         Status::Retry => {
             let class = row.error_class.as_deref().unwrap_or("unclassified");
             let message = row.error_message.as_deref().unwrap_or_default();
@@ -131,4 +146,46 @@ async fn suspended(
         Status::Postponed => format!("it is not to start before {due}"),
         _ => format!("it sleeps until {due}"),
     })
+}
+
+/// What is waited for: answers to requests, and decisions of actors, which are requests to the engine.
+fn awaited(open: &[&str]) -> String {
+    let actors = open.iter().filter_map(|name| name.strip_prefix(ACTOR)).map(|name| format!("`{name}`"));
+    let actors: Vec<String> = actors.collect();
+    let others = open.iter().filter(|name| !name.starts_with(ACTOR)).map(|name| format!("`{name}`"));
+    let others: Vec<String> = others.collect();
+    let of_actors = format!("the decision of actor {}", actors.join(", "));
+    let of_others = format!("the callback of {}", others.join(", "));
+    match (actors.is_empty(), others.is_empty()) {
+        (true, true) => "a call from outside".to_owned(),
+        (true, false) => of_others,
+        (false, true) => of_actors,
+        (false, false) => format!("{of_others} and {of_actors}"),
+    }
+}
+
+fn polling(row: &Row, due: jiff::Timestamp) -> String {
+    let step = row.step.as_deref().map_or_else(String::new, |step| format!(" in state `{step}`"));
+    let stored = row.snapshot.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let snapshot = stored.and_then(|value| Snapshot::from_value(&value).ok());
+    match snapshot.and_then(|snapshot| snapshot.poll) {
+        Some(polling) => format!(
+            "polls{step}: attempt {} is due at {due}; it gives up at {}",
+            polling.attempt, polling.ends_at
+        ),
+        None => format!("polls{step}: the next attempt is due at {due}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ord_28_what_is_waited_for_is_told_by_its_kind() {
+        assert_eq!(awaited(&[]), "a call from outside");
+        assert_eq!(awaited(&["answer"]), "the callback of `answer`");
+        assert_eq!(awaited(&["actor.scoring"]), "the decision of actor `scoring`");
+        assert_eq!(awaited(&["a", "actor.x", "b"]), "the callback of `a`, `b` and the decision of actor `x`");
+    }
 }

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use super::query::{Path, Query, duration, invalid};
 use super::{Answer, Outcome, body_of, read_trace, sent_time_of, store_problem, views};
 use crate::Intake;
-use crate::act::{self, Action, Asked, Restart, Terms, not_found};
+use crate::act::{self, Acted, Action, Asked, Key, OF_OTHERS, OF_RESTART, Restart, Terms, not_found};
 use crate::register::{self, Outcome as Registration, Submission};
 
 /// Registrations of one batch request that wait for the database at a time.
@@ -87,12 +87,11 @@ where
 }
 
 fn registered(id: Option<String>, outcome: &Registration) -> Registered {
-    let clamped = matches!(outcome, Registration::Accepted { clamped: true, .. });
     Registered {
         id,
         status: outcome.word().to_owned(),
         order_status: outcome.status().map(|status| status.to_string()),
-        note: clamped.then(|| "the sending time lay in the future; the time of receipt counts".to_owned()),
+        note: outcome.note(),
         error: outcome.problem(),
     }
 }
@@ -244,7 +243,13 @@ pub(super) async fn status_view(intake: &Intake, id: &str) -> Outcome<StatusView
     .await
     .map_err(|error| store_problem(&intake.host, "status", &error))?;
     let (status, life) = found.ok_or_else(|| not_found(id))?;
-    Ok(StatusView { id: id.to_owned(), status: status.to_string(), is_final: status.is_final(), life })
+    Ok(StatusView {
+        id: id.to_owned(),
+        status: status.to_string(),
+        is_final: status.is_final(),
+        life,
+        note: None,
+    })
 }
 
 /// `POST /v1/orders/{id}/{action}`
@@ -256,35 +261,45 @@ pub(super) async fn action(
 ) -> Outcome<Json<StatusView>> {
     let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
     let asked = if bytes.trim_ascii().is_empty() { json!({}) } else { register::parse(&bytes)? };
-    let asked = Asked::read(&asked)?;
+    let key = Key::read(key_of(&headers)?, &asked)?;
+    let fields = if word == "restart" { OF_RESTART } else { OF_OTHERS };
+    let asked = Asked::read(&asked, fields).and_then(|asked| asked.of_path(&id));
     let action = match word.as_str() {
         "cancel" => Action::Cancel,
         "interrupt" => Action::Interrupt,
         "kill" => Action::Kill,
-        "restart" => Action::Restart(Restart {
-            from: asked.from,
-            params: asked.params,
-            sent_at: sent_time_of(&headers),
-        }),
-        "resend" => return resend(&intake, &id).await,
+        "restart" => Action::Restart(Restart { sent_at: sent_time_of(&headers), ..Restart::default() }),
+        "resend" => return resend(&intake, &id, &asked?).await,
         _ => {
             let told = "actions are: cancel, interrupt, kill, restart, clone, repair, resend";
             return Err(Answer(Problem::new(Type::NotFound, told)));
         }
     };
-    let terms = Terms { source: "api", reason: asked.reason.as_deref(), if_status: asked.if_status };
-    act::act(&intake, &id, &action, terms).await?;
-    Ok(Json(status_view(&intake, &id).await?))
+    let asked = asked?;
+    let terms = Terms {
+        source: "api",
+        reason: asked.reason.as_deref(),
+        if_status: asked.if_status,
+        key: key.as_ref(),
+    };
+    let Acted { status, life, note } = act::act(&intake, &id, &action.with(&asked), terms).await?;
+    Ok(Json(StatusView { id, status: status.to_string(), is_final: status.is_final(), life, note }))
+}
+
+fn key_of(headers: &HeaderMap) -> Outcome<Option<&str>> {
+    let told = "the header `Idempotency-Key` has other characters than visible ASCII";
+    let key = headers.get("idempotency-key").map(|value| value.to_str()).transpose();
+    Ok(key.map_err(|_| Problem::new(Type::Invalid, told))?)
 }
 
 /// Sends the unconfirmed notifications of an order again.
-async fn resend(intake: &Intake, id: &str) -> Outcome<Json<StatusView>> {
+async fn resend(intake: &Intake, id: &str, asked: &Asked) -> Outcome<Json<StatusView>> {
     let done = async {
         let mut client = intake.host.store.recovery().await?;
         let tx = client.transaction().await?;
         let Some(order) = pagurus_store::control::lock(&tx, id).await? else { return Ok(false) };
         let again = pagurus_store::outbox::resend(&tx, order.no).await?;
-        let detail = json!({"notifications": again}).to_string();
+        let detail = json!({"notifications": again, "reason": asked.reason}).to_string();
         pagurus_store::history::append(&tx, order.no, "resent", "api", &detail).await?;
         tx.commit().await?;
         Ok::<_, pagurus_store::Error>(true)

@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::Response;
 use axum::response::IntoResponse;
 use jiff::Timestamp;
+use pagurus_domain::order::Status;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_domain::scenario::value::Secrets as _;
 use pagurus_domain::scenario::{Concealed, MASKED, Mask, Scenario};
@@ -14,14 +15,14 @@ use pagurus_store::history::Event;
 use pagurus_store::orders::OrderView as Row;
 use pagurus_store::{Client, children, history, orders as order_rows, outbox, requests};
 use pagurus_wire::order::{
-    ChildView, ErrorView, EventView, LogLineView, OrderLine, OrderView, TransitionView, UnsentView,
+    ChildView, ErrorView, EventView, OrderLine, OrderView, TransitionView, UnsentView,
 };
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::query::{Path, Query};
-use super::{Answer, Outcome, dependencies, explain, retry, store_problem};
+use super::{Answer, Outcome, dependencies, explain, log, retry, store_problem};
 use crate::Intake;
 use crate::act::not_found;
 
@@ -91,7 +92,7 @@ async fn read_part(
             json!(views)
         }
         "log" => {
-            let lines = log_lines(&row, &events(&client, &row, 0).await?);
+            let lines = log::lines(&row, &events(&client, &row, 0).await?);
             let from = query.from_line.unwrap_or(1).max(1);
             let size = query.size.unwrap_or(1000).min(10_000);
             json!(lines.into_iter().skip(from - 1).take(size).collect::<Vec<_>>())
@@ -140,6 +141,7 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         .and_then(|value| Snapshot::from_value(&value).ok())
         .unwrap_or_default();
     let cycles = retry::cycles(&intake.host.settings, &row, Timestamp::now());
+    let attempt = attempts(&row);
     Ok(OrderView {
         progress: progress(&row),
         transitions: transitions(&events),
@@ -173,7 +175,7 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         transaction_id: row.transaction_id,
         message: row.message,
         life: row.life,
-        attempt: row.attempt,
+        attempt,
         node: row.node,
         created_at: row.created_at,
         started_at: row.started_at.or(row.running.map(|(_, at)| at)),
@@ -185,6 +187,13 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         ready_since: row.ready_since,
         entry_point: row.entry_point,
     })
+}
+
+/// How often a stage was handed out. A change by hand takes a number that nobody has got, so that a
+/// hand-out on its way comes too late: that is none.
+fn attempts(row: &Row) -> i32 {
+    let waits_for_its_first = row.life == 1 && matches!(row.status, Status::New | Status::Postponed);
+    if waits_for_its_first { 0 } else { row.attempt }
 }
 
 /// The parameters, without what the scenario masks (SCN-15).
@@ -283,7 +292,7 @@ fn progress(row: &Row) -> f64 {
     visited / (visited + f64::from(row.distance.unwrap_or(1).max(1)))
 }
 
-fn parsed(text: Option<&str>) -> Value {
+pub(super) fn parsed(text: Option<&str>) -> Value {
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null)
 }
 
@@ -308,7 +317,7 @@ fn transitions(events: &[Event]) -> Vec<TransitionView> {
     views
 }
 
-fn text(value: &Value, key: &str) -> String {
+pub(super) fn text(value: &Value, key: &str) -> String {
     value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
@@ -344,36 +353,4 @@ fn event_views(row: &Row, events: &[Event], after: Option<i32>) -> Vec<EventView
         }
     }
     views
-}
-
-/// What engine and scenario said, line by line (ORD-25).
-fn log_lines(row: &Row, events: &[Event]) -> Vec<LogLineView> {
-    let mut lines = vec![(row.created_at.to_string(), "registered".to_owned())];
-    for event in events {
-        let detail = parsed(Some(&event.detail));
-        let at = event.at.to_string();
-        if event.kind == "stage" {
-            let attempt = detail.get("attempt").and_then(Value::as_i64).unwrap_or_default();
-            lines.push((
-                text(&detail, "startedAt"),
-                format!("stage begun by {}, attempt {attempt}", event.source),
-            ));
-            for line in detail.get("log").and_then(Value::as_array).into_iter().flatten() {
-                lines.push((text(line, "at"), text(line, "text")));
-            }
-            for moved in detail.get("transitions").and_then(Value::as_array).into_iter().flatten() {
-                let told =
-                    format!("{} --{}--> {}", text(moved, "from"), text(moved, "event"), text(moved, "to"));
-                lines.push((text(moved, "at"), told));
-            }
-            lines.push((at, format!("stage ended: {}", text(&detail, "status"))));
-        } else {
-            lines.push((at, format!("{} by {}: {detail}", event.kind, event.source)));
-        }
-    }
-    lines
-        .into_iter()
-        .enumerate()
-        .map(|(index, (at, text))| LogLineView { line: index + 1, at, text })
-        .collect()
 }

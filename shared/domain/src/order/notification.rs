@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
-use super::registration::{fault, text_at};
+use super::registration::{escape, fault, text_at};
 use super::{OrderError, ScenarioStatus, Status};
-use crate::document::Fault;
+use crate::document::{Fault, nearest};
 use crate::id::{RequestId, spelled};
 
 /// Longest name in AMQP, in bytes: a short string.
@@ -156,17 +156,18 @@ impl NotifyRequest {
         };
         let mut faults = Vec::new();
         let known = ["url", "correlationId", "timezone", "on"];
-        faults.extend(
-            map.keys()
-                .filter(|key| !known.contains(&key.as_str()))
-                .map(|_| fault("/notify", "may only have `url`, `correlationId`, `timezone` and `on`")),
-        );
+        for key in map.keys().filter(|key| !known.contains(&key.as_str())) {
+            let told = "is not known here; there are: url, correlationId, timezone, on";
+            let mut found = fault(&format!("/notify/{}", escape(key)), told);
+            found.hint = nearest(key, known).map(|near| format!("did you mean `{near}`?"));
+            faults.push(found);
+        }
         let mut text = |key: &str| {
             let value = map.get(key).filter(|value| !value.is_null())?;
             text_at(value, &format!("/notify/{key}"), 1024).map_err(|found| faults.push(found)).ok()
         };
         let (url, correlation_id, timezone) = (text("url"), text("correlationId"), text("timezone"));
-        if url.is_none() && faults.is_empty() {
+        if map.get("url").is_none_or(Value::is_null) {
             faults.push(fault("/notify/url", "is missing"));
         }
         if correlation_id.as_ref().is_some_and(|id| id.len() > MAX_NAME_BYTES) {
@@ -207,6 +208,9 @@ fn occasions(value: Option<&Value>, faults: &mut Vec<Fault>) -> Vec<Occasion> {
             return Vec::new();
         }
     };
+    if list.is_empty() {
+        faults.push(fault("/notify/on", "names no occasion: leave it out for the end of each life"));
+    }
     let mut occasions = Vec::new();
     for (index, item) in list.iter().enumerate() {
         match item.as_str().map(str::parse::<Occasion>) {
@@ -371,6 +375,26 @@ impl Content<'_> {
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ord_18_all_faults_of_a_wish_are_told_and_one_that_wants_nothing_is_none() {
+        let told = |notify: Value| -> Vec<String> {
+            NotifyRequest::read(&notify).unwrap_err().into_iter().map(|found| found.pointer).collect()
+        };
+        let url = "amqp://?key=k";
+        assert_eq!(told(json!({"url": url, "on": []})), ["/notify/on"]);
+        assert_eq!(
+            told(json!({"url": url, "on": ["transitions", "final", "end", 5]})),
+            ["/notify/on/0", "/notify/on/2", "/notify/on/3"]
+        );
+        assert_eq!(
+            told(json!({"timezon": "UTC", "timezone": "Moon/Base", "on": []})),
+            ["/notify/timezon", "/notify/url", "/notify/timezone", "/notify/on"]
+        );
+        for on in [json!(null), json!(["final"])] {
+            assert_eq!(NotifyRequest::read(&json!({"url": url, "on": on})).unwrap().on, [Occasion::Final]);
+        }
+    }
 
     #[test]
     fn ord_18_a_url_names_a_queue_or_a_key_or_an_exchange_with_a_key() {

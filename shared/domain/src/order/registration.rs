@@ -195,7 +195,8 @@ impl Request {
 }
 
 /// What is wrong with parameters, by the schema of the scenario.
-pub(super) fn params_faults(params: &Value, scenario: &Scenario) -> Vec<Fault> {
+#[must_use]
+pub fn params_faults(params: &Value, scenario: &Scenario) -> Vec<Fault> {
     let Some(validator) = &scenario.params_validator else { return Vec::new() };
     validator
         .iter_errors(params)

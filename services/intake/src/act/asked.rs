@@ -1,0 +1,176 @@
+//! What stands in the request of an action, whichever door it came through.
+
+use pagurus_domain::document::{Fault, nearest, pointer_to};
+use pagurus_domain::order::Status;
+use pagurus_domain::order::registration::{digest, unstorable};
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::{Map, Value};
+
+/// Longest key of a client, in bytes.
+const MAX_KEY_BYTES: usize = 255;
+
+/// What the body of a restart may have.
+pub(crate) const OF_RESTART: &[&str] = &["id", "reason", "ifStatus", "from", "params"];
+/// What the body of every other action may have.
+pub(crate) const OF_OTHERS: &[&str] = &["id", "reason", "ifStatus"];
+
+/// What stands in the body of an action.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    /// The order, where the body names it.
+    pub id: Option<String>,
+    /// Why.
+    pub reason: Option<String>,
+    /// Where a restart begins.
+    pub from: Option<String>,
+    /// Changed parameters of a restart.
+    pub params: Option<Value>,
+    /// The status in which the order must still be: who acts on what a list showed says so.
+    pub if_status: Option<Status>,
+}
+
+impl Asked {
+    /// Reads a body that may have these fields. What is not known, or of the wrong type, is
+    /// refused, never taken for left out: a restart would else begin where nobody meant it to, or
+    /// with parameters that nobody meant.
+    ///
+    /// # Errors
+    /// The problem to answer with: everything that is wrong.
+    pub fn read(body: &Value, fields: &[&str]) -> Result<Self, Problem> {
+        let Some(map) = body.as_object() else {
+            return Err(invalid(&[fault("", "must be a JSON object")]));
+        };
+        let mut faults: Vec<Fault> = map
+            .keys()
+            .filter(|key| !fields.contains(&key.as_str()))
+            .map(|key| unknown(key, fields))
+            .collect();
+        let mut text = |key: &str| text_of(map, key).map_err(|found| faults.push(found)).ok().flatten();
+        let (id, reason, from) = (text("id"), text("reason"), text("from"));
+        let if_status = text("ifStatus").and_then(|word| match word.parse() {
+            Ok(status) => Some(status),
+            Err(_) => {
+                faults.push(fault("/ifStatus", format!("`{word}` is no status of an order")));
+                None
+            }
+        });
+        let params = map.get("params").filter(|params| !params.is_null()).cloned();
+        if let Some(params) = &params {
+            if !params.is_object() {
+                faults.push(fault("/params", "must be an object"));
+            }
+            if let Some(found) = unstorable(params) {
+                faults.push(fault(&format!("/params{}", found.pointer), found.message));
+            }
+        }
+        if faults.is_empty() {
+            Ok(Self { id, reason, from, params, if_status })
+        } else {
+            Err(invalid(&faults))
+        }
+    }
+
+    /// The same, where the order stands in the path, too.
+    ///
+    /// # Errors
+    /// The body names another order.
+    pub fn of_path(self, id: &str) -> Result<Self, Problem> {
+        match &self.id {
+            Some(named) if named != id => {
+                Err(invalid(&[fault("/id", "names another order than the path does: leave it out")]))
+            }
+            _ => Ok(self),
+        }
+    }
+}
+
+fn fault(pointer: &str, message: impl Into<String>) -> Fault {
+    Fault::placed(None, pointer, message)
+}
+
+fn invalid(faults: &[Fault]) -> Problem {
+    Problem::of_faults(Type::Invalid, faults)
+}
+
+fn unknown(key: &str, fields: &[&str]) -> Fault {
+    let told = format!("cannot be given here; there are: {}", fields.join(", "));
+    let found = fault(&pointer_to("", &key.chars().take(100).collect::<String>()), told);
+    match nearest(key, fields.iter().copied()) {
+        Some(name) => found.hint(format!("did you mean `{name}`?")),
+        None => found,
+    }
+}
+
+fn text_of(map: &Map<String, Value>, key: &str) -> Result<Option<String>, Fault> {
+    match map.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if text.contains('\0') => {
+            Err(fault(&format!("/{key}"), "contains the character NUL"))
+        }
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(fault(&format!("/{key}"), "must be text")),
+    }
+}
+
+/// The client's name for one request: the same again is a repeat, whose answer was lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    /// The name.
+    pub name: String,
+    /// What was asked under it, as a digest: a key that is used for something else is a mistake.
+    pub digest: String,
+}
+
+impl Key {
+    /// The key of a request with this body; none where the client gave none.
+    ///
+    /// # Errors
+    /// The problem to answer with: the key cannot be kept.
+    pub fn read(name: Option<&str>, body: &Value) -> Result<Option<Self>, Problem> {
+        let Some(name) = name else { return Ok(None) };
+        if name.is_empty() || name.len() > MAX_KEY_BYTES || name.chars().any(char::is_control) {
+            let told =
+                format!("the key of a request has 1 to {MAX_KEY_BYTES} bytes without control characters");
+            return Err(Problem::new(Type::Invalid, told));
+        }
+        let digest = digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Some(Self { name: name.to_owned(), digest }))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn ord_21_22_what_is_not_known_is_refused_with_the_nearest_name_and_everything_at_once() {
+        let problem = Asked::read(&json!({"parms": {"q": 1}, "from": 5}), OF_RESTART).unwrap_err();
+        let told: Vec<(&str, Option<&str>)> =
+            problem.errors.iter().map(|one| (one.pointer.as_str(), one.hint.as_deref())).collect();
+        assert_eq!(told, [("/parms", Some("did you mean `params`?")), ("/from", None)]);
+        assert_eq!(problem.status, 422);
+        let problem = Asked::read(&json!({"params": {}}), OF_OTHERS).unwrap_err();
+        assert_eq!(problem.pointer.as_deref(), Some("/params"));
+        assert!(Asked::read(&json!([]), OF_RESTART).is_err());
+        let asked = json!({"id": "a", "reason": "r", "ifStatus": "fail", "from": null, "params": {"n": 1}});
+        let asked = Asked::read(&asked, OF_RESTART).unwrap();
+        assert_eq!((asked.if_status, asked.from.is_none()), (Some(Status::Fail), true));
+        assert!(asked.clone().of_path("a").is_ok() && asked.of_path("b").is_err());
+    }
+
+    #[test]
+    fn ord_22_a_key_can_be_kept_and_knows_what_was_asked_whatever_its_form() {
+        let body = json!({"from": "a", "params": {"n": 1}});
+        let key = Key::read(Some("k"), &body).unwrap().unwrap();
+        let same: Value = serde_json::from_str(r#"{"params": {"n": 1.0}, "from": "a"}"#).unwrap();
+        assert_eq!(Key::read(Some("k"), &same).unwrap().unwrap(), key);
+        assert_ne!(Key::read(Some("k"), &json!({})).unwrap().unwrap(), key);
+        assert_eq!(Key::read(None, &body).unwrap(), None);
+        for bad in ["", "a\0", "a\n", &"x".repeat(256)] {
+            assert!(Key::read(Some(bad), &body).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The log of an order: what engine and scenario said, line by line, in the order in which it
+//! happened (ORD-25). Only words: values that were changed stand in the events, under their mask.
+
+use jiff::Timestamp;
+use pagurus_store::history::Event;
+use pagurus_store::orders::OrderView as Row;
+use pagurus_wire::order::LogLineView;
+use serde_json::Value;
+
+use super::views::{parsed, text};
+
+/// How the line begins by which an action says that it failed for good.
+const FAILED: &str = "failed (";
+
+/// All lines of an order, numbered from 1.
+pub(super) fn lines(row: &Row, events: &[Event]) -> Vec<LogLineView> {
+    let mut lines = vec![(row.created_at.to_string(), "registered".to_owned())];
+    for event in events {
+        let detail = parsed(Some(&event.detail));
+        let at = event.at.to_string();
+        if event.kind == "stage" {
+            let attempt = detail.get("attempt").and_then(Value::as_i64).unwrap_or_default();
+            let begun = format!("stage begun by {}, attempt {attempt}", event.source);
+            lines.push((text(&detail, "startedAt"), begun));
+            lines.extend(of_stage(&detail));
+            lines.push((at, format!("stage ended: {}", text(&detail, "status"))));
+        } else {
+            lines.push((at, told(&event.kind, &event.source, &detail)));
+        }
+    }
+    lines
+        .into_iter()
+        .enumerate()
+        .map(|(index, (at, text))| LogLineView { line: index + 1, at, text })
+        .collect()
+}
+
+fn items<'a>(detail: &'a Value, key: &str) -> &'a [Value] {
+    detail.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn moment(item: &Value) -> Timestamp {
+    text(item, "at").parse().unwrap_or(Timestamp::MIN)
+}
+
+/// Lines and moves of one stage by their time. What a stage does without waiting for anybody
+/// happens at one moment; there a move comes before what the state that it leads to says, and after
+/// what it follows from.
+fn of_stage(detail: &Value) -> Vec<(String, String)> {
+    let (said, moves) = (items(detail, "log"), items(detail, "transitions"));
+    let begins = text(detail, "wake") == "start";
+    let moves_on_at_its_end = !matches!(text(detail, "status").as_str(), "polling" | "retry");
+    let mut lines = Vec::with_capacity(said.len() + moves.len());
+    let (mut next, mut failures) = (0, 0);
+    let say = |next: &mut usize, failures: &mut usize| {
+        let line = text(&said[*next], "text");
+        *failures += usize::from(line.starts_with(FAILED));
+        *next += 1;
+        (text(&said[*next - 1], "at"), line)
+    };
+    for (index, moved) in moves.iter().enumerate() {
+        let at = moment(moved);
+        let fails = text(moved, "event") == "fail";
+        let is_last = index + 1 == moves.len()
+            && moves_on_at_its_end
+            && said.last().is_none_or(|line| moment(line) <= at);
+        while let Some(line) = said.get(next).filter(|line| moment(line) <= at) {
+            let tied = moment(line) == at;
+            let of_failure = fails && failures == 0 && tells_failure_at(&said[next..], at);
+            let first_of_all = begins && index == 0 && next == 0;
+            let said_before = !tied || is_last || of_failure || first_of_all;
+            if !said_before {
+                break;
+            }
+            lines.push(say(&mut next, &mut failures));
+        }
+        failures = failures.saturating_sub(usize::from(fails));
+        let told = format!("{} --{}--> {}", text(moved, "from"), text(moved, "event"), text(moved, "to"));
+        lines.push((text(moved, "at"), told));
+    }
+    while next < said.len() {
+        lines.push(say(&mut next, &mut failures));
+    }
+    lines
+}
+
+fn tells_failure_at(said: &[Value], at: Timestamp) -> bool {
+    said.iter().take_while(|line| moment(line) <= at).any(|line| text(line, "text").starts_with(FAILED))
+}
+
+/// What happened outside of the stages, in words.
+fn told(kind: &str, source: &str, detail: &Value) -> String {
+    let of = |key: &str| text(detail, key);
+    let because = |line: String| match text(detail, "reason").as_str() {
+        "" => line,
+        reason => format!("{line}: {reason}"),
+    };
+    match kind {
+        "canceled" | "interrupted" | "killed" => match detail.get("class").is_some() {
+            true => because_of_error(kind, source, detail),
+            false => because(format!("{kind} by {source} in `{}`", of("from"))),
+        },
+        "restarted" => {
+            let params = if detail.get("formerParams").is_some_and(Value::is_object) {
+                ", with other parameters"
+            } else {
+                ""
+            };
+            let line = because(format!("restarted by {source} from {}{params}", place(&of("from"))));
+            if of("note").is_empty() { line } else { format!("{line}; {}", of("note")) }
+        }
+        "repaired" => {
+            let vars = if detail.get("formerVars").is_some_and(Value::is_object) {
+                ", with other variables"
+            } else {
+                ""
+            };
+            because(format!(
+                "repaired by {source} in `{}`: goes on from state `{}` instead of `{}`{vars}",
+                of("from"),
+                of("state"),
+                of("formerState")
+            ))
+        }
+        "updated" => because(format!("updated by {source}: {}", changes(detail))),
+        "reissued" => format!(
+            "handed out again by {source}, because {}: attempt {} was with node {} since {}",
+            finding(&of("finding")),
+            scalar(detail.get("attempt")),
+            scalar(detail.get("node")),
+            of("startedAt")
+        ),
+        "queue_released" => because(format!("queue `{}` released by {source}", of("queue"))),
+        "resent" => {
+            because(format!("{} notifications sent again by {source}", scalar(detail.get("notifications"))))
+        }
+        "cloned" => because(format!("cloned by {source} from order `{}`", of("from"))),
+        "migrated" => because(format!(
+            "moved by {source} from version {} of its scenario to {}",
+            scalar(detail.get("from")),
+            scalar(detail.get("to"))
+        )),
+        _ if detail.get("message").is_some() => because_of_error(kind, source, detail),
+        _ => because(format!("{} by {source}", kind.replace('_', " "))),
+    }
+}
+
+fn because_of_error(kind: &str, source: &str, detail: &Value) -> String {
+    let line = format!("{} by {source} in `{}`", kind.replace('_', " "), text(detail, "from"));
+    match (text(detail, "class").as_str(), text(detail, "message").as_str()) {
+        (_, "") => line,
+        ("", message) => format!("{line}: {message}"),
+        (class, message) => format!("{line} ({class}): {message}"),
+    }
+}
+
+fn place(from: &str) -> String {
+    if from == "initial" { "the initial state".to_owned() } else { format!("state `{from}`") }
+}
+
+fn finding(word: &str) -> &str {
+    match word {
+        "overdue" => "its work time-out was over",
+        "node_lost" => "its node was lost",
+        "released" => "its node was stopping",
+        other => other,
+    }
+}
+
+/// What an update changed; values of parameters and notification stand in the event.
+fn changes(detail: &Value) -> String {
+    let Some(changed) = detail.get("changed").and_then(Value::as_object) else { return "nothing".to_owned() };
+    let told: Vec<String> = changed
+        .iter()
+        .map(|(key, change)| match key.as_str() {
+            "params" => "parameters".to_owned(),
+            "notify" => "notification".to_owned(),
+            key => format!("{key} from {} to {}", scalar(change.get("was")), scalar(change.get("is"))),
+        })
+        .collect();
+    told.join(", ")
+}
+
+fn scalar(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => "none".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Lines and moves are given as the second of their time and their text, moves as `FROM EVENT TO`.
+    fn stage(wake: &str, status: &str, said: &[(u8, &str)], moves: &[(u8, &str)]) -> Vec<String> {
+        let at = |second: &u8| format!("2026-01-01T00:00:{second:02}Z");
+        let said: Vec<Value> = said.iter().map(|(at_, text)| json!({"at": at(at_), "text": text})).collect();
+        let moves: Vec<Value> = moves
+            .iter()
+            .map(|(second, moved)| {
+                let words: Vec<&str> = moved.split(' ').collect();
+                json!({"at": at(second), "from": words[0], "event": words[1], "to": words[2]})
+            })
+            .collect();
+        let detail = json!({"wake": wake, "status": status, "log": said, "transitions": moves});
+        of_stage(&detail).into_iter().map(|(_, text)| text).collect()
+    }
+
+    #[test]
+    fn ord_25_lines_and_moves_of_a_stage_stand_in_the_order_of_their_time() {
+        let said = [(1, "in a"), (2, "in b"), (3, "last words"), (3, "failed (x.y): no")];
+        let told = stage("start", "fail", &said, &[(2, "a success b"), (3, "b fail failed")]);
+        let expected =
+            ["in a", "a --success--> b", "in b", "last words", "failed (x.y): no", "b --fail--> failed"];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn ord_25_at_one_moment_a_move_comes_between_what_it_follows_from_and_what_follows() {
+        let told =
+            stage("start", "success", &[(1, "in a"), (1, "in b")], &[(1, "a success b"), (1, "b success c")]);
+        assert_eq!(told, ["in a", "a --success--> b", "in b", "b --success--> c"]);
+        let told = stage("timer", "polling", &[(1, "in p")], &[(1, "s timeout p")]);
+        assert_eq!(told, ["s --timeout--> p", "in p"]);
+        let said = [(1, "failed (one): 1"), (1, "failed (two): 2")];
+        let told = stage("timer", "fail", &said, &[(1, "a fail b"), (1, "b fail c")]);
+        assert_eq!(told, ["failed (one): 1", "a --fail--> b", "failed (two): 2", "b --fail--> c"]);
+        assert_eq!(stage("timer", "retry", &[(1, "x"), (2, "y")], &[]), ["x", "y"]);
+    }
+
+    #[test]
+    fn ord_25_what_happened_outside_of_stages_is_said_in_words() {
+        let started = json!({"attempt": 1, "finding": "node_lost", "node": 7, "startedAt": "T"});
+        assert_eq!(
+            told("reissued", "activator-1", &started),
+            "handed out again by activator-1, because its node was lost: attempt 1 was with node 7 since T"
+        );
+        assert_eq!(
+            told("canceled", "api", &json!({"reason": null, "from": "fail"})),
+            "canceled by api in `fail`"
+        );
+        let changed = json!({"reason": "r", "changed": {
+            "params": {"was": {"a": 1}, "is": {"a": 2}}, "priority": {"was": "low", "is": "high"}}});
+        assert_eq!(
+            told("updated", "api", &changed),
+            "updated by api: parameters, priority from low to high: r"
+        );
+        let poisoned = json!({"class": "poison", "message": "too often", "from": "running"});
+        assert_eq!(told("poisoned", "a-1", &poisoned), "poisoned by a-1 in `running` (poison): too often");
+        let restarted = json!({"reason": "why", "from": "initial", "formerParams": {"pin": "4321"}});
+        assert_eq!(
+            told("restarted", "api", &restarted),
+            "restarted by api from the initial state, with other parameters: why"
+        );
+    }
+}

@@ -20,11 +20,13 @@ pub struct Made {
 }
 
 impl Made {
-    /// Whether a call is made from elsewhere than this one: what this one asked for is over.
+    /// Whether a call is made from elsewhere than this one: what this one asked for is over. The repeat of a call is
+    /// not, since a process that died may have made calls behind it.
     #[must_use]
     pub fn is_passed_by(&self, call: &Self) -> bool {
         let (here, there) = ((self.at, self.slot), (call.at, call.slot));
-        self.at != call.at || there < here || (there == here && self.pass != call.pass)
+        let elsewhere = self.at != call.at || there < here || (there == here && self.pass != call.pass);
+        elsewhere && call.tried == 0
     }
 }
 

@@ -1,5 +1,6 @@
 //! Changes by hand against the claims of workers: what was told to be changed is what runs.
 
+use pagurus_domain::activation::Stream;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::order::{Priority, Status};
@@ -24,6 +25,7 @@ async fn update(ground: &Ground, id: &str, starts: Starts) -> bool {
         let cause = if starts == Starts::AsBefore { Cause::Updated } else { Cause::Deferred };
         let Ok(status) = transition::next(order.status, cause) else { return false };
         let new = Updating {
+            snapshot: None,
             status: status.as_str(),
             params: Some(json!({"changed": true}).to_string()),
             priority: Priority::High,
@@ -68,7 +70,7 @@ async fn ord_27_an_update_that_was_confirmed_is_what_the_claim_runs() {
 async fn ord_27_a_later_start_takes_an_order_out_of_its_queue_and_voids_its_hand_out() {
     let ground = Ground::new("defer").await;
     let no = ground.order("a", &json!({"mode": "sequential", "queue": "q"})).await;
-    assert!(update(&ground, "a", Starts::At(in_an_hour())).await);
+    assert!(update(&ground, "a", Starts::At(in_an_hour(), Stream::Postponed)).await);
     let (claimed, _) = ground.claim_under(FIRST_EPOCH, &[(no, 1)]).await;
     assert!(claimed.is_empty());
     assert_eq!(ground.count("SELECT count(*) FROM queued").await, 0);

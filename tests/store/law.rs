@@ -267,12 +267,17 @@ async fn update(ground: &Ground, subject: &Subject, cause: Cause) -> bool {
     let order = control::lock(&tx, &subject.id).await.unwrap().unwrap();
     let Ok(status) = transition::next(order.status, cause) else { return false };
     let new = Updating {
+        snapshot: None,
         status: status.as_str(),
         params: Some("{}".to_owned()),
         priority: Priority::High,
         start_at: order.start_at,
         notify: None,
-        starts: if cause == Cause::Deferred { Starts::At(in_an_hour()) } else { Starts::AsBefore },
+        starts: if cause == Cause::Deferred {
+            Starts::At(in_an_hour(), Stream::Postponed)
+        } else {
+            Starts::AsBefore
+        },
         source: "test",
         detail: "{}".to_owned(),
     };

@@ -2,7 +2,7 @@
 //! the law, then writes under a lock.
 
 use jiff::Timestamp;
-use pagurus_domain::activation::Stream;
+use pagurus_domain::activation::{AgeGroups, Stream};
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::amendment::{Repair, Update};
 use pagurus_domain::order::transition::{self, Cause};
@@ -182,7 +182,8 @@ async fn try_update(
         Ok(status)
     });
     let waits = dependencies::is_waiting(&tx, order.no).await?;
-    let planned = checked.and_then(|status| starts(&order, asked, status, waits).map_err(refused));
+    let groups = &intake.host.settings.activation.groups;
+    let planned = checked.and_then(|status| starts(&order, asked, status, waits, groups).map_err(refused));
     let (status, starts) = match planned {
         Ok(planned) => planned,
         Err(problem) => return Ok(Err(problem)),
@@ -196,6 +197,7 @@ async fn try_update(
     let updating = Updating {
         status: status.as_str(),
         params: asked.params.as_ref().map(ToString::to_string),
+        snapshot: resting_until(&tx, &order, starts).await?,
         priority: asked.priority.unwrap_or(order.priority),
         start_at: asked.start_at.unwrap_or(order.start_at),
         notify,
@@ -210,20 +212,44 @@ async fn try_update(
     Ok(Ok(Done { left, ready, due }))
 }
 
+/// The position of a sleeping order whose time was moved: what interrupts its sleep lets it sleep on
+/// to the time that it has now.
+async fn resting_until(tx: &Tx<'_>, order: &Locked, starts: Starts) -> Result<Option<String>, Error> {
+    let Starts::At(at, _) = starts else { return Ok(None) };
+    if order.status != Status::Sleep {
+        return Ok(None);
+    }
+    let mut snapshot = stored_snapshot(tx, order).await?;
+    if let Some(rest) = &mut snapshot.rest {
+        rest.until = at;
+    }
+    Ok(Some(snapshot.to_value().to_string()))
+}
+
 /// What another start time does: a later one postpones, one in the past starts what waits for its
-/// time. An order that waits for others goes on waiting for them.
+/// time. An order that waits for others goes on waiting for them, and one that sleeps goes on then.
 fn starts(
     order: &Locked,
     asked: &Update,
     status: Status,
     waits: bool,
+    groups: &AgeGroups,
 ) -> Result<(Status, Starts), transition::Refused> {
     let Some(start_at) = asked.start_at else { return Ok((status, Starts::AsBefore)) };
+    if order.status == Status::Sleep {
+        // One that is awake goes on at once, and without a time the sleep lasts as the scenario said.
+        let moved = start_at.filter(|_| order.place == Place::Due).map_or(Starts::AsBefore, |at| {
+            let at = at.max(order.now);
+            let length = at.duration_since(order.now).unsigned_abs();
+            Starts::At(at, Stream::of(Status::Sleep, length, groups))
+        });
+        return Ok((status, moved));
+    }
     let deferred = transition::next(order.status, Cause::Deferred)?;
     Ok(match start_at.filter(|at| *at > order.now) {
         _ if waits => (status, Starts::AsBefore),
-        Some(at) => (deferred, Starts::At(at)),
-        None if order.place == Place::Due => (status, Starts::At(order.now)),
+        Some(at) => (deferred, Starts::At(at, Stream::Postponed)),
+        None if order.place == Place::Due => (status, Starts::At(order.now, Stream::Postponed)),
         None => (status, Starts::AsBefore),
     })
 }

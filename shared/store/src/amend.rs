@@ -50,8 +50,9 @@ statements! {
          WHERE order_no = $1
         RETURNING order_no, attempt, flow, priority, queue, position, stream IS NOT NULL";
     POSTPONE = "
-        INSERT INTO due (order_no, stream, due_at) VALUES ($1, 6, $2)
-        ON CONFLICT (order_no) DO UPDATE SET due_at = excluded.due_at WHERE due.stream = 6";
+        INSERT INTO due (order_no, stream, due_at) VALUES ($1, $3, $2)
+        ON CONFLICT (order_no) DO UPDATE SET due_at = excluded.due_at, stream = excluded.stream
+         WHERE due.due_at IS NOT NULL";
 }
 
 /// How a locked order begins a new life.
@@ -172,6 +173,8 @@ pub struct Updating<'a> {
     pub status: &'a str,
     /// Other parameters, as JSON; none leaves them.
     pub params: Option<String>,
+    /// Its position, as JSON, where that is to be another.
+    pub snapshot: Option<String>,
     /// Urgency.
     pub priority: Priority,
     /// Not before.
@@ -191,8 +194,8 @@ pub struct Updating<'a> {
 pub enum Starts {
     /// It stays where it is.
     AsBefore,
-    /// It waits until then, whatever it waited for or was ready for; the past is now.
-    At(Timestamp),
+    /// It waits until then, in this stream, whatever it waited for or was ready for; the past is now.
+    At(Timestamp, Stream),
 }
 
 /// What an update led to, to be told below the commit.
@@ -215,7 +218,10 @@ pub async fn update(tx: &Tx<'_>, order: &Locked, new: &Updating<'_>) -> Result<U
     if let Some(params) = &new.params {
         tx.execute(&tx.prepare_cached(REPLACE_PARAMS).await?, &[&no, params]).await?;
     }
-    let defers = matches!(new.starts, Starts::At(_)) && matches!(order.place, Place::Ready { .. });
+    if let Some(snapshot) = &new.snapshot {
+        tx.execute(&tx.prepare_cached(SAVE_CONTEXT).await?, &[&no, snapshot]).await?;
+    }
+    let defers = matches!(new.starts, Starts::At(..)) && matches!(order.place, Place::Ready { .. });
     let attempt = if defers { handed_out(order) } else { order.attempt };
     let update = tx.prepare_cached(UPDATE).await?;
     let priority = new.priority.as_str();
@@ -225,11 +231,11 @@ pub async fn update(tx: &Tx<'_>, order: &Locked, new: &Updating<'_>) -> Result<U
         Place::Ready { attempt } => Some(attempt),
         _ => None,
     };
-    if let Starts::At(at) = new.starts {
+    if let Starts::At(at, stream) = new.starts {
         tx.execute(&tx.prepare_cached(DROP_READY).await?, &[&no]).await?;
         queues::leave(tx, &[no]).await?;
-        tx.execute(&tx.prepare_cached(POSTPONE).await?, &[&no, &at]).await?;
-        return Ok(Updated { ready: None, gone, due: Some((Stream::Postponed, at)) });
+        tx.execute(&tx.prepare_cached(POSTPONE).await?, &[&no, &at, &stream.number()]).await?;
+        return Ok(Updated { ready: None, gone, due: Some((stream, at)) });
     }
     let renew = tx.prepare_cached(RENEW).await?;
     let row = tx.query_opt(&renew, &[&no, &priority]).await?;

@@ -197,7 +197,8 @@ async fn ord_27_an_order_that_does_not_run_can_be_changed() {
         );
     }
     let answer = patch(&engine, "asleep", json!({"lifecycle": far})).await;
-    assert_eq!((answer.status, &answer.body["orderStatus"]), (409, &json!("sleep")), "{answer:?}");
+    assert_eq!((answer.status, &answer.body["status"]), (200, &json!("sleep")), "{answer:?}");
+    assert!(answer.body["dueAt"].as_str().unwrap().starts_with("2099"), "it sleeps on: {answer:?}");
     assert_eq!(
         patch(&engine, "later", json!({"lifecycle": {"startAt": "2020-01-01T00:00:00Z"}})).await.status,
         200
@@ -208,6 +209,10 @@ async fn ord_27_an_order_that_does_not_run_can_be_changed() {
     for id in ["fresh", "again", "later"] {
         engine.reach(id, "success").await;
     }
+    let now = json!({"startAt": "2020-01-01T00:00:00Z"});
+    assert_eq!(patch(&engine, "asleep", json!({"lifecycle": now})).await.status, 200);
+    // It went on, to an end of its own.
+    engine.reach("asleep", "fail").await;
     let calls = engine.calls("/do", 3).await;
     assert!(calls.iter().all(|call| call.body["n"] == 2), "{calls:?}");
     let refused = patch(&engine, "fresh", json!({"priority": "low"})).await;

@@ -247,3 +247,11 @@ async fn scn_14_the_idempotency_key_is_stable_over_retries_and_new_for_each_visi
     let all = keys(engine.world().calls("/do"));
     assert!(all[6..].iter().all(|key| !first.contains(key)), "another life, other keys: {all:?}");
 }
+
+#[tokio::test]
+async fn scn_7_without_a_public_address_called_systems_answer_to_an_intake() {
+    let engine = Installation::with("scn_7_url", &[("PAGURUS__INTAKE__PUBLIC_URL", "")]).await;
+    engine.world().program(Program::at("/ask").calling_back(CallBack::with(json!({"code": 0}))));
+    engine.scenario("asks", &asking("/ask", "30s")).await;
+    engine.run(json!({"id": "a", "scenario": "asks"}), "success").await;
+}

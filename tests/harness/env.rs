@@ -190,9 +190,11 @@ impl Env {
             .find(|(node, _)| node.spec.role == Role::Intake)
             .map(|(node, _)| node.url());
         if let Some(url) = intake {
-            environment.insert("PAGURUS__INTAKE__PUBLIC_URL".to_owned(), url);
+            environment.entry("PAGURUS__INTAKE__PUBLIC_URL".to_owned()).or_insert(url);
         }
         environment.extend(settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        // An empty one is left out, so that the engine's own default counts.
+        environment.retain(|_, value| !value.is_empty());
         let node = Node::start(NodeSpec {
             role,
             name: name.to_owned(),

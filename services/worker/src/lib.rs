@@ -21,12 +21,13 @@ use pagurus_domain::id::{OrderNo, RequestId};
 use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::stage::Settings as StageSettings;
 use pagurus_runtime::batch::Shape;
+use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_runtime::{Batcher, Host, news};
 use pagurus_store::requests::NewRequest;
 use pagurus_store::stages::HandOut;
-use pagurus_store::{Error, requests};
+use pagurus_store::{Error, cluster, requests};
 use pagurus_wire::message::{News, news as key, work};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -76,6 +77,9 @@ const REQUESTS: Shape = Shape { max: 500, lanes: 1, linger: Duration::from_milli
 /// than there is room for.
 const MAX_WAITING_MESSAGES: u32 = 10_000;
 
+/// Between two looks for an intake.
+const INTAKE_PAUSE: Duration = Duration::from_millis(200);
+
 /// Runs until the process is to stop and its stages have ended, or their grace is over.
 ///
 /// # Errors
@@ -85,8 +89,9 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     let catalogue =
         Catalogue::new(Arc::new(Scripting::new(settings.scenario.script.clone())), settings.scenario.clone());
     let groups = settings.activation.groups;
+    let Some(callback_base) = callback_base(&host).await else { return Ok(()) };
     let worker = Worker {
-        settings: Arc::new(stage_settings(&host)),
+        settings: Arc::new(stage_settings(&host, &callback_base)),
         calls: Arc::new(Calls::new(&host)?),
         children: Children::new(&host, catalogue.clone()),
         permits: Arc::new(Semaphore::new(settings.worker.concurrency)),
@@ -126,16 +131,37 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn stage_settings(host: &Host) -> StageSettings {
+/// Where called systems are told to answer. Without a setting it is an intake of the registry; a
+/// first start waits until there is one. None if the process is to stop before.
+async fn callback_base(host: &Host) -> Option<String> {
+    if let Some(url) = &host.settings.intake.public_url {
+        return Some(url.clone());
+    }
+    loop {
+        let found = async {
+            let client = host.store.api().await?;
+            cluster::intake_address(&client).await
+        };
+        match found.await {
+            Ok(Some(address)) => {
+                let there = format!("http://{address}");
+                tracing::warn!(
+                    callbacks = there,
+                    "intake.public_url is not set: called systems will be told to answer there"
+                );
+                return Some(there);
+            }
+            Ok(None) => {}
+            Err(error) => tracing::warn!(error = chain(&error), "no intake could be looked for"),
+        }
+        if host.rest(INTAKE_PAUSE).await {
+            return None;
+        }
+    }
+}
+
+fn stage_settings(host: &Host, callback_base: &str) -> StageSettings {
     let settings = &host.settings;
-    let callback_base = settings.intake.public_url.clone().unwrap_or_else(|| {
-        let here = format!("http://{}", settings.node.listen);
-        tracing::warn!(
-            callbacks = here,
-            "intake.public_url is not set: called systems will be told to answer there"
-        );
-        here
-    });
     StageSettings {
         scripting: Scripting::new(settings.scenario.script.clone()),
         bounds: settings.scenario.clone(),

@@ -14,6 +14,8 @@ statements! {
     SUPERSEDE = "
         UPDATE nodes SET status = 'lost', ended_at = clock_timestamp() WHERE name = $1 AND ended_at IS NULL
         RETURNING incarnation";
+    INTAKE = "
+        SELECT address FROM nodes WHERE role = 'intake' ORDER BY ended_at IS NULL DESC, incarnation DESC LIMIT 1";
     REGISTER = "
         INSERT INTO nodes (name, role, address, version, concurrency, status)
         VALUES ($1, $2, $3, $4, $5, 'starting') RETURNING incarnation";
@@ -138,6 +140,15 @@ impl NodeStatus {
 pub async fn set_status(client: &Client, node: Incarnation, status: NodeStatus) -> Result<bool> {
     let statement = client.prepare_cached(STATUS).await?;
     Ok(client.execute(&statement, &[&node.0, &status.as_str()]).await? == 1)
+}
+
+/// Where an intake listens: one that lives, else the last one that did.
+///
+/// # Errors
+/// The database fails.
+pub async fn intake_address(client: &Client) -> Result<Option<String>> {
+    let statement = client.prepare_cached(INTAKE).await?;
+    Ok(client.query_opt(&statement, &[]).await?.map(|row| row.get(0)))
 }
 
 /// Declares nodes lost that were silent for so long; who they were.

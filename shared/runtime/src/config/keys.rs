@@ -100,7 +100,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("intake.max_batch_body_bytes", Bytes, "16MiB", Live, "Longest body of a batch of orders."),
     key("intake.max_batch_orders", POSITIVE, "10000", Live, "Orders in one batch at most."),
     key("intake.public_confirmed", Flag, "false", Restart, "Confirms that the API may be reached without login from beyond this host."),
-    key("intake.public_url", OptionalText, "~", Live, "Base of the callback URLs that called systems get; left out: `http://` and the address of the intake."),
+    key("intake.public_url", OptionalText, "~", Live, "Base of the callback URLs that called systems get; left out: `http://` and the address of an intake that lives."),
 
     key("distribution.mode", Later { now: &["simple"], later: &["rated_flows", "stopped_flows", "limited_flows"] }, "simple", Live, "How capacity is shared among flows."),
     key("distribution.capacity.parallel_count", POSITIVE, "2000", Live, "Stages of parallel orders in progress at most."),

@@ -24,6 +24,8 @@ pub struct Known {
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     scripting: Arc<Scripting>,
+    /// Reads what is stored.
+    stored: Arc<Scripting>,
     bounds: Bounds,
     inner: Arc<RwLock<Inner>>,
 }
@@ -44,7 +46,8 @@ impl Catalogue {
     /// An empty catalogue.
     #[must_use]
     pub fn new(scripting: Arc<Scripting>, bounds: Bounds) -> Self {
-        Self { scripting, bounds, inner: Arc::default() }
+        let stored = Arc::new(Scripting::of_stored(bounds.script.clone()));
+        Self { scripting, stored, bounds, inner: Arc::default() }
     }
 
     /// The sandbox in which scenarios are compiled.
@@ -133,7 +136,7 @@ impl Catalogue {
 
     fn parse(&self, version: Version) -> Known {
         let scenario =
-            source::read(&version.source, &self.scripting, &self.bounds).map(Arc::new).map_err(|faults| {
+            source::read(&version.source, &self.stored, &self.bounds).map(Arc::new).map_err(|faults| {
                 let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
                 Arc::from(lines.join("; "))
             });

@@ -348,6 +348,10 @@ fn scn_1_every_state_is_reached_and_can_end() {
     assert_eq!(found.len(), 2, "{found:#?}");
     assert!(found[0].starts_with("5:3: no terminal state can be reached from `b`"), "{found:#?}");
     assert!(found[1].starts_with("6:3: no terminal state can be reached from `c`"), "{found:#?}");
+    // A name that means nothing hides no circle that it has no part in, and is blamed for none.
+    let found = faults(&format!("{HEAD}{}", circle.replace("fail: d", "fail: elsewhere")));
+    assert_eq!(found.len(), 3, "{found:#?}");
+    assert!(found.iter().any(|fault| fault.contains("there is no state `elsewhere`")), "{found:#?}");
 }
 
 #[test]

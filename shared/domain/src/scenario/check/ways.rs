@@ -29,9 +29,9 @@ pub(super) fn check(graph: &Graph<'_>, report: Report<'_>) {
         }
         return;
     }
-    if !all_known {
-        return;
-    }
+    // What could not be resolved or read may lead to an end: only where no such thing can be met, none can.
+    let unknown = |at: &usize| !states[*at].understood || graph.edges[*at].iter().any(Option::is_none);
+    let ends = ends.into_iter().chain((0..states.len()).filter(unknown));
     let mut backward = vec![Vec::new(); states.len()];
     for (from, edges) in forward.iter().enumerate() {
         for to in edges {

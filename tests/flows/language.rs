@@ -233,6 +233,8 @@ async fn scn_9_a_live_order_answers_calls_and_rests_on() {
     assert_eq!(engine.world().calls("/asked").len(), 1, "never handled twice");
     assert_eq!(ask("a", json!({"name": "where", "body": {"who": "x"}, "key": "k1"})).await.status, 409);
     assert_eq!(ask("a", json!({"name": "unknown"})).await.status, 422);
+    let misspelt = ask("a", json!({"name": "where", "boddy": {"who": "w"}})).await;
+    assert_eq!((misspelt.status, &misspelt.body["pointer"]), (422, &json!("/boddy")), "{misspelt:?}");
     let broken = ask("a", json!({"name": "breaks"})).await;
     assert_eq!(
         (&broken.body["status"], &broken.body["error"]["class"]),

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use pagurus_domain::document::{nearest, pointer_to};
 use pagurus_domain::order::registration;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::news;
@@ -33,6 +34,9 @@ pub(crate) struct NewCall {
     pub body: Value,
 }
 
+/// What a call may say; `id` names the order in a message.
+const FIELDS: [&str; 4] = ["id", "name", "body", "key"];
+
 impl NewCall {
     /// Reads `{"name": …, "body": …, "key": …}`; the key may stand beside it, and without any the
     /// call cannot be asked for again.
@@ -48,6 +52,11 @@ impl NewCall {
         let Some(map) = asked.as_object() else {
             return Err(invalid("", "the body of a call is a JSON object"));
         };
+        if let Some(key) = map.keys().find(|key| !FIELDS.contains(&key.as_str())) {
+            let meant =
+                nearest(key, FIELDS).map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+            return Err(invalid(&pointer_to("", key), &format!("is no field of a call{meant}")));
+        }
         let text = |name: &str| match map.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),

@@ -17,7 +17,7 @@ const LONGEST_NAME: usize = 64;
 
 /// The longest duration that a scenario may name: ten years. Far beyond any business process, far
 /// below where adding it to a time could overflow.
-pub(super) const LONGEST_DURATION: Duration = Duration::from_secs(3650 * 24 * 3600);
+pub(in super::super) const LONGEST_DURATION: Duration = Duration::from_secs(3650 * 24 * 3600);
 
 /// What is read with, and what was found wrong.
 pub(super) struct Reader<'a> {

@@ -7,6 +7,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::super::script::{Raised, RunError, Script};
+use super::super::source::reader::LONGEST_DURATION;
 use super::super::{Action, Branch, Event, HttpAction, SleepUntil, State};
 use super::call::asked_by_http;
 use super::need::{HttpCall, Publication};
@@ -274,6 +275,9 @@ impl Stage {
             SleepUntil::For(text) => {
                 let text = text.render_text(&self.context, scripting)?;
                 let duration = crate::document::parse_duration(&text).map_err(RunError::new)?;
+                if duration > LONGEST_DURATION {
+                    return Err(RunError::new(format!("`{text}` is longer than ten years")));
+                }
                 later(now, duration)
             }
             SleepUntil::Until(text) => {

@@ -132,12 +132,18 @@ fn scn_6_a_sleep_lasts_as_long_as_it_says_and_not_less_than_the_bound() {
 
 #[test]
 fn scn_6_a_sleep_without_a_readable_time_is_a_failure_of_the_scenario() {
-    let text = states(
-        "  a: {actions: [{sleep: {until: '${params.n}'}}], on: {sleep: c, fail: failed}}
-  c: {kind: sleeping, on: {timeout: done}}\n",
-    );
-    let played = play(&text, &[]);
-    assert_eq!((played.path().as_str(), played.class().as_str()), ("fail failed", "script.error"));
+    for how in ["until: '${params.n}'", "for: '${params.n}'", "for: '${params.n}6751991167d'"] {
+        let text = states(&format!(
+            "  a: {{actions: [{{sleep: {{{how}}}}}], on: {{sleep: c, fail: failed}}}}
+  c: {{kind: sleeping, on: {{timeout: done}}}}\n"
+        ));
+        let played = play(&text, &[]);
+        assert_eq!(
+            (played.path().as_str(), played.class().as_str()),
+            ("fail failed", "script.error"),
+            "{how}"
+        );
+    }
 }
 
 /// Two requests, one by each protocol, and a wait of ten minutes.

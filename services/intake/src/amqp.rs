@@ -24,8 +24,9 @@ use crate::Intake;
 use crate::answer::{self, new_answer};
 use crate::register::{self, Outcome, Registrar, Submission};
 
-/// Loops for each queue: one batch is prepared while another commits.
-const LANES: usize = 2;
+/// Loops for callbacks: one batch is prepared while another commits. Orders have one loop: what a
+/// client sends in a row, orders of one queue or an order and its cancellation, is taken in that row.
+const CALLBACK_LANES: usize = 2;
 
 /// How long a batch waits for more when the one before was not alone: a commit, a message of news
 /// and an acknowledgement are shared by all of a batch. An order that comes alone waits for nobody.
@@ -51,8 +52,8 @@ pub(crate) fn start(intake: &Intake) -> anyhow::Result<()> {
     };
     let orders = Arc::new(intake.host.broker.consume(spec(&names.orders_in))?);
     let callbacks = Arc::new(intake.host.broker.consume(spec(&names.callbacks_in))?);
-    for _ in 0..LANES {
-        intake.host.spawn("orders in", take_orders(intake.clone(), orders.clone()));
+    intake.host.spawn("orders in", take_orders(intake.clone(), orders));
+    for _ in 0..CALLBACK_LANES {
         intake.host.spawn("callbacks in", take_callbacks(intake.clone(), callbacks.clone()));
     }
     Ok(())

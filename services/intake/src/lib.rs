@@ -11,12 +11,15 @@ mod calls;
 mod http;
 mod register;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pagurus_domain::order::notification::AllowList;
 use pagurus_domain::order::registration::Rules;
 use pagurus_domain::scenario::script::Scripting;
+use pagurus_domain::scenario::value::Secrets as _;
+use pagurus_domain::scenario::{Concealed, Scenario};
 use pagurus_runtime::batch::Shape;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::secrets::DeploymentSecrets;
@@ -36,6 +39,18 @@ struct Intake {
     secrets: Arc<DeploymentSecrets>,
     registrations: Batcher<Submission, Outcome, pagurus_store::Error>,
     answers: Batcher<NewAnswer, pagurus_store::requests::Verdict, pagurus_store::Error>,
+}
+
+impl Intake {
+    /// The secrets that these scenarios use, as this node can read them.
+    fn secrets_of<'s>(&self, scenarios: impl IntoIterator<Item = &'s Scenario>) -> Concealed {
+        let names: BTreeSet<&String> = scenarios.into_iter().flat_map(Scenario::secrets).flatten().collect();
+        let mut concealed = Concealed::default();
+        for secret in names.into_iter().filter_map(|name| self.secrets.secret(name)) {
+            concealed.add(&secret);
+        }
+        concealed
+    }
 }
 
 /// How the HTTP door gathers: two lanes, so that one batch is prepared while the other commits.

@@ -14,7 +14,6 @@ use pagurus_runtime::scenarios::Known;
 use pagurus_store::stages::{self, Claimed, HandOut, Unclaimed};
 use pagurus_store::{Error, Tx, calls, requests};
 use pagurus_wire::message::{BreakOff, Ended, HandOuts, News, Refusal, Refused, news as key, work};
-
 use tokio_util::sync::CancellationToken;
 
 use crate::{Worker, drive};
@@ -198,7 +197,7 @@ async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> 
         if asked.is_empty() { Default::default() } else { requests::results(&client, &asked).await? };
     let mut all: Vec<Work> = Vec::with_capacity(claimed.len());
     for claimed in claimed {
-        let scenario = worker.catalogue.get(&client, claimed.scenario).await?;
+        let scenario = worker.catalogue.known(claimed.scenario);
         let callbacks = callbacks.remove(&claimed.no).unwrap_or_default();
         all.push(Work { claimed, scenario, callbacks, calls: Vec::new(), claimed_at });
     }

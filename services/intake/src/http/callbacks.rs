@@ -10,7 +10,6 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::id::ScenarioNo;
-use pagurus_domain::scenario::value::Secrets as _;
 use pagurus_domain::scenario::{Concealed, MASKED, Mask, Scenario};
 use pagurus_store::callbacks::{self, Place, Stored};
 use pagurus_store::requests::Verdict;
@@ -208,13 +207,8 @@ async fn hidden_in(
             vec![scenario]
         }
     };
-    let mut hidden = Hidden::default();
-    let mut names: Vec<&String> = scenarios.iter().flat_map(|one| one.secrets().flatten()).collect();
-    names.sort_unstable();
-    names.dedup();
-    for secret in names.into_iter().filter_map(|name| intake.secrets.secret(name)) {
-        hidden.secrets.add(&secret);
-    }
+    let secrets = intake.secrets_of(scenarios.iter().map(|scenario| &**scenario));
+    let mut hidden = Hidden { secrets, ..Hidden::default() };
     scenarios.iter().for_each(|scenario| hidden.mask.join(&scenario.mask));
     Ok(Some(hidden))
 }

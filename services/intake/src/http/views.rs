@@ -8,8 +8,7 @@ use axum::response::IntoResponse;
 use jiff::Timestamp;
 use pagurus_domain::order::Status;
 use pagurus_domain::scenario::stage::Snapshot;
-use pagurus_domain::scenario::value::Secrets as _;
-use pagurus_domain::scenario::{Concealed, MASKED, Mask, Scenario};
+use pagurus_domain::scenario::{MASKED, Mask, Scenario};
 use pagurus_store::dependencies::graph;
 use pagurus_store::history::Event;
 use pagurus_store::orders::OrderView as Row;
@@ -246,12 +245,7 @@ fn concealed(intake: &Intake, row: &Row, value: &Value) -> Value {
 }
 
 fn concealed_of(intake: &Intake, scenario: &Scenario, value: &Value) -> Value {
-    let mut secrets = Concealed::default();
-    for name in scenario.secrets().flatten() {
-        if let Some(secret) = intake.secrets.secret(name) {
-            secrets.add(&secret);
-        }
-    }
+    let secrets = intake.secrets_of([scenario]);
     if secrets.is_empty() { value.clone() } else { secrets.value(value) }
 }
 

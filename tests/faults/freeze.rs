@@ -1,6 +1,11 @@
 //! Processes that stop for a while and go on, unaware that they were given up for lost.
 //! Never kills: what is dangerous about a frozen process is that it comes back.
 
+use std::time::{Duration, Instant};
+
+use lapin::options::QueueDeclareOptions;
+use lapin::types::FieldTable;
+use pagurus_harness::client::items;
 use pagurus_harness::nodes::Role;
 use serde_json::{Value, json};
 
@@ -43,6 +48,44 @@ async fn rec_7_a_worker_frozen_for_too_long_changes_nothing_more_and_begins_a_ne
     load.publish(&amqp).await;
     load.check(&engine, &inbox, PATIENCE).await;
     assert_eq!(seen(&engine, &["s", "p"]).await, before);
+}
+
+#[tokio::test]
+async fn rec_7_an_intake_frozen_for_too_long_begins_a_new_life_and_nothing_of_the_old_one_goes_on() {
+    let engine = Installation::start("frozen_intake", &[]).await;
+    let amqp = engine.env.amqp().await.unwrap();
+    let inbox = engine.listen(&amqp).await;
+    let second = engine.env.start(Role::Intake, "intake-2").await.unwrap();
+    let beside = engine.env.api(&second);
+    let consumers = async || {
+        let queue = format!("{}.orders.in", engine.env.prefix());
+        let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
+        amqp.channel().queue_declare(queue.into(), passive, FieldTable::default()).await.unwrap().consumer_count()
+    };
+    until(async || consumers().await == 2).await;
+    let frozen = engine.node(Role::Intake);
+    let lives = async |status: &str| {
+        let nodes = items(beside.get("/v1/nodes").await.unwrap().success().unwrap());
+        nodes.iter().filter(|node| node["name"] == "intake-1" && node["status"] == status).count()
+    };
+    frozen.pause().unwrap();
+    until(async || lives("lost").await == 1).await;
+    frozen.resume().unwrap();
+    until(async || lives("active").await == 1).await;
+    // Two loops of one process would take the messages of one client in turns, and out of order.
+    until(async || consumers().await == 2).await;
+    let load = Load::new("after");
+    load.publish(&amqp).await;
+    load.check(&engine, &inbox, PATIENCE).await;
+    assert_eq!(consumers().await, 2);
+}
+
+async fn until(mut holds: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds().await {
+        assert!(Instant::now() < deadline, "it does not come");
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
 }
 
 /// Everything that the API tells of orders that have ended.

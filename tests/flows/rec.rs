@@ -44,6 +44,39 @@ async fn rec_2_the_first_order_of_a_scenario_is_bounded_by_its_work_time_out_too
 }
 
 #[tokio::test]
+async fn rec_2_a_claim_whose_answer_was_lost_is_found_by_its_worker_and_given_back() {
+    let all_but_dispatcher = [Role::Intake, Role::Worker, Role::Activator, Role::Notifier];
+    let mut engine = Installation::only("rec_2_unheld", &all_but_dispatcher, &[]).await;
+    engine.actions("calls", &call("/do")).await;
+    for id in ["a", "b", "c"] {
+        engine.accepted(json!({"id": id, "scenario": "calls"})).await;
+    }
+    // What the database looks like when the server commits a claim and its client never hears of it,
+    // however late: the connection was cut.
+    let (database, connection) =
+        tokio_postgres::connect(&engine.env().database_url(), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let claimed = database
+        .execute(
+            "WITH gone AS (DELETE FROM ready RETURNING *)
+             INSERT INTO running (order_no, pass, attempt, wake, restarts, queue, node, since, started_at, deadline_at)
+             SELECT order_no, pass, attempt, wake, restarts, queue, n.incarnation, since, now(), now() + interval '1 hour'
+               FROM gone, nodes n WHERE n.name = 'worker-1'",
+            &[],
+        )
+        .await
+        .unwrap();
+    assert_eq!(claimed, 3);
+    engine.add(Role::Dispatcher, "dispatcher-1").await;
+    for id in ["a", "b", "c"] {
+        engine.reach(id, "success").await;
+        let log = engine.part(id, "log").await.to_string();
+        assert!(log.contains("its node never learned that it had it"), "{log}");
+    }
+    assert_eq!(engine.world().calls("/do").len(), 3);
+}
+
+#[tokio::test]
 async fn rec_7_the_registry_tells_lives_apart_and_finds_the_lost() {
     let engine = Installation::with("rec_7", &[("PAGURUS__NODE__LOST_AFTER", "1200ms")]).await;
     let all = nodes(&engine).await;

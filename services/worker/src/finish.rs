@@ -194,8 +194,11 @@ pub(crate) async fn submit(worker: &Worker, end: End) {
             );
             let now = end.finished.started_at;
             let failed = End::new(end.claimed.clone(), end.scenario.clone(), Err(told), now, end.duration);
-            // What cannot be stored even so is found overdue, and ends as poison.
-            let _ = worker.ends.submit(Arc::new(failed)).await;
+            if let Err(Failed::Handler(_)) = worker.ends.submit(Arc::new(failed)).await {
+                // What cannot be stored even so stays held until it is found overdue, and is poison
+                // in the end; let go of, it would be begun again at once, and again.
+                std::future::pending::<()>().await;
+            }
         }
     }
 }

@@ -8,16 +8,17 @@ mod child;
 mod drain;
 mod drive;
 mod finish;
+mod held;
 mod publish;
+mod reconcile;
 mod take;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use pagurus_broker::{ConsumeSpec, QueueSource};
 use pagurus_domain::activation::AgeGroups;
-use pagurus_domain::id::{OrderNo, RequestId};
+use pagurus_domain::id::RequestId;
 use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::stage::Settings as StageSettings;
 use pagurus_runtime::batch::Shape;
@@ -26,16 +27,15 @@ use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_runtime::{Batcher, Host, news};
 use pagurus_store::requests::NewRequest;
-use pagurus_store::stages::HandOut;
 use pagurus_store::{Error, cluster, requests};
 use pagurus_wire::message::{News, news as key, work};
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use call::Calls;
 use child::Children;
 use finish::End;
+use held::Held;
 
 /// What every stage of this worker shares. Cheap to clone.
 #[derive(Clone)]
@@ -48,25 +48,9 @@ struct Worker {
     /// One for each stage this node may run.
     permits: Arc<Semaphore>,
     stages: TaskTracker,
-    /// Order and attempt of each stage that runs here, and how it is broken off.
-    running: Arc<Mutex<HashMap<(OrderNo, i32), CancellationToken>>>,
+    held: Held,
     registrations: Batcher<NewRequest, Option<RequestId>, Error>,
     ends: Batcher<Arc<End>, bool, Error>,
-}
-
-impl Worker {
-    /// Breaks these stages off, if they run here.
-    fn break_off(&self, stages: &[(i64, i32)]) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let ours = stages.iter().filter_map(|(no, attempt)| running.get(&(OrderNo(*no), *attempt)));
-        ours.for_each(CancellationToken::cancel);
-    }
-
-    /// Whether this very hand-out runs here already.
-    fn is_running(&self, hand_out: &HandOut) -> bool {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        running.contains_key(&(hand_out.no, hand_out.attempt))
-    }
 }
 
 /// How ends are gathered: two lanes, so that one batch is written while the other commits.
@@ -96,7 +80,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         children: Children::new(&host, catalogue.clone()),
         permits: Arc::new(Semaphore::new(settings.worker.concurrency)),
         stages: TaskTracker::new(),
-        running: Arc::default(),
+        held: Held::default(),
         registrations: registrations(&host),
         ends: ends(&host, groups),
         catalogue,
@@ -118,6 +102,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     for _ in 0..take::LANES {
         host.spawn("hand-outs", take::take(worker.clone(), consumer.clone()));
     }
+    host.spawn("reconcile", reconcile::watch(worker.clone()));
     // Hand-outs that are sent before the queue is there would be lost, and found again late.
     while !consumer.is_consuming() {
         if host.rest(Duration::from_millis(20)).await {

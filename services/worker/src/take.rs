@@ -1,8 +1,8 @@
 //! Hand-outs become claims: many in one transaction, and a task for each stage that is ours.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
 use pagurus_broker::Consumer;
 use pagurus_domain::id::{Epoch, OrderNo};
@@ -14,9 +14,9 @@ use pagurus_runtime::scenarios::Known;
 use pagurus_store::stages::{self, Claimed, HandOut, Unclaimed};
 use pagurus_store::{Error, Tx, calls, requests};
 use pagurus_wire::message::{BreakOff, Ended, HandOuts, News, Refusal, Refused, news as key, work};
-use tokio_util::sync::CancellationToken;
 
-use crate::{Worker, drive};
+use crate::held::Hold;
+use crate::{Worker, drive, reconcile};
 
 /// Loops that claim: one transaction is prepared while another commits.
 pub(crate) const LANES: usize = 2;
@@ -34,32 +34,33 @@ pub(crate) async fn take(worker: Worker, consumer: Arc<Consumer>) -> anyhow::Res
         // First of all: what is over holds room, and a queue that another order may own by now.
         for delivery in batch.iter().filter(|delivery| delivery.routing_key == work::BREAK_OFF) {
             if let Ok(over) = serde_json::from_slice::<BreakOff>(&delivery.body) {
-                worker.break_off(&over.stages);
+                worker.held.break_off(&over.stages);
             }
         }
         let mut seen = HashSet::new();
-        let orders: Vec<Order> = batch
-            .iter()
-            .filter_map(|delivery| serde_json::from_slice::<HandOuts>(&delivery.body).ok())
-            .flat_map(|message| {
-                let epoch = Epoch(message.epoch);
-                message.orders.into_iter().map(move |(no, attempt, serial)| Order {
-                    hand_out: HandOut { no: OrderNo(no), attempt, epoch },
-                    serial,
-                })
-            })
-            // A message that comes twice must not be answered: what it names may be running here.
-            .filter(|order| seen.insert(order.hand_out.no) && !worker.is_running(&order.hand_out))
-            .collect();
+        let mut orders = Vec::new();
+        for delivery in &batch {
+            let Ok(message) = serde_json::from_slice::<HandOuts>(&delivery.body) else { continue };
+            let epoch = Epoch(message.epoch);
+            for (no, attempt, serial) in message.orders {
+                let hand_out = HandOut { no: OrderNo(no), attempt, epoch };
+                // A message that comes twice must not be answered: what it names may be running here.
+                if let Some(hold) = worker.held.hold((hand_out.no, attempt))
+                    && seen.insert(hand_out.no)
+                {
+                    orders.push(Order { hand_out, serial, hold });
+                }
+            }
+        }
         claim_all(&worker, orders).await;
     }
 }
 
 /// A hand-out with the dispatcher's own number of it.
-#[derive(Clone, Copy)]
 struct Order {
     hand_out: HandOut,
     serial: u64,
+    hold: Hold,
 }
 
 async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
@@ -93,14 +94,15 @@ async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
                         )
                     })
                 }));
-                start(worker, claimed).await;
+                let holds = orders.into_iter().map(|order| (order.hand_out.no, order.hold)).collect();
+                start(worker, claimed, holds).await;
             }
             Err(error) => {
-                // Whether it was committed is not known: what was is found overdue or by its
-                // missing end; what was not is still ready and handed out again.
                 worker.host.metrics.count(Count::StoreErrors, "claim", 1);
                 tracing::warn!(error = chain(&error), hand_outs = hand_outs.len(), "the claim failed");
-                release_unknown(worker, &hand_outs).await;
+                // From here on nothing is held: what was committed all the same is found missing.
+                drop(orders);
+                reconcile::after_failed_claim(worker).await;
             }
         }
     }
@@ -111,39 +113,6 @@ async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
     if !refused.is_empty() {
         news::send(&worker.host, key::DISPATCH, &News { refused, ..News::default() }).await;
     }
-}
-
-/// A claim whose outcome is unknown may have been committed: such stages would stay with this node
-/// until their time-out. As soon as the database answers, they are given back.
-async fn release_unknown(worker: &Worker, hand_outs: &[HandOut]) {
-    let nos: HashSet<OrderNo> = hand_outs.iter().map(|h| h.no).collect();
-    let mut wait = Duration::from_millis(200);
-    loop {
-        if worker.host.rest(wait).await {
-            return;
-        }
-        match try_release(worker, &nos).await {
-            Ok(()) => return,
-            Err(error) if error.is_transient() => wait = (wait * 2).min(Duration::from_secs(5)),
-            Err(error) => {
-                tracing::error!(error = chain(&error), "stages of a failed claim could not be given back");
-                return;
-            }
-        }
-    }
-}
-
-async fn try_release(worker: &Worker, nos: &HashSet<OrderNo>) -> Result<(), Error> {
-    let host = &worker.host;
-    let mut client = host.store.recovery().await?;
-    let tx = client.transaction().await?;
-    let ours = pagurus_store::control::of_node(&tx, host.node).await?;
-    let again: Vec<_> =
-        ours.iter().filter(|stuck| nos.contains(&stuck.no)).map(|stuck| (stuck, stuck.restarts)).collect();
-    let ready = pagurus_store::control::reissue(&tx, &again, &host.name, "claim_unknown").await?;
-    tx.commit().await?;
-    news::ready(host, &ready).await;
-    Ok(())
 }
 
 /// A stage that is ours, with everything it needs.
@@ -241,25 +210,22 @@ fn may_have_asked(worker: &Worker, stage: &Claimed) -> bool {
         || snapshot.contains("\"requests\"")
 }
 
-async fn start(worker: &Worker, claimed: Vec<Work>) {
+async fn start(worker: &Worker, claimed: Vec<Work>, mut holds: HashMap<OrderNo, Hold>) {
     for work in claimed {
         // There is room: it was counted before the claim, and only this worker takes from it. Two
         // lanes may have counted the same room; then the later one waits a moment for an end.
         let Ok(permit) = worker.permits.clone().acquire_owned().await else { return };
+        let Some(hold) = holds.remove(&work.claimed.no) else { continue };
         let running = worker.clone();
         let ended = worker.host.ended.clone();
-        let key = (work.claimed.no, work.claimed.attempt);
-        let broken_off = CancellationToken::new();
-        worker.running.lock().unwrap_or_else(PoisonError::into_inner).insert(key, broken_off.clone());
         worker.stages.spawn(async move {
             let begun = Instant::now();
             tokio::select! {
                 () = drive::run(&running, work) => {}
-                () = broken_off.cancelled() => tell_broken_off(&running, key, begun).await,
+                () = hold.broken_off.cancelled() => tell_broken_off(&running, hold.key, begun).await,
                 () = ended.cancelled() => {}
             }
-            running.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
-            drop(permit);
+            drop((hold, permit));
         });
     }
     let in_use = worker.host.settings.worker.concurrency - worker.permits.available_permits();

@@ -11,9 +11,11 @@ pub enum Finding {
     NodeLost,
     /// Its worker gave it back on stopping.
     Released,
+    /// Its worker does not know of it: the answer to the claim was lost.
+    Unheld,
 }
 
-spelled!(Finding { Overdue => "overdue", NodeLost => "node_lost", Released => "released" });
+spelled!(Finding { Overdue => "overdue", NodeLost => "node_lost", Released => "released", Unheld => "unheld" });
 
 /// What is to be done with the stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +35,10 @@ pub enum Remedy {
 pub fn remedy(finding: Finding, restarts: u16, max_restarts: u16) -> Remedy {
     match finding {
         Finding::Released => Remedy::HandOutAgain { restarts },
-        Finding::Overdue | Finding::NodeLost if restarts >= max_restarts => Remedy::Poison,
-        Finding::Overdue | Finding::NodeLost => Remedy::HandOutAgain { restarts: restarts + 1 },
+        Finding::Overdue | Finding::NodeLost | Finding::Unheld if restarts >= max_restarts => Remedy::Poison,
+        Finding::Overdue | Finding::NodeLost | Finding::Unheld => {
+            Remedy::HandOutAgain { restarts: restarts + 1 }
+        }
     }
 }
 

@@ -24,7 +24,7 @@ use pagurus_domain::id::{Incarnation, Role};
 use pagurus_store::{Options, Store};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 pub use batch::Batcher;
 use config::Settings;
@@ -69,7 +69,7 @@ impl Host {
         self.tasks.spawn(async move {
             // A task of its own, so that a panic is seen here.
             let outcome = tokio::select! {
-                outcome = tokio::spawn(task) => outcome,
+                outcome = AbortOnDropHandle::new(tokio::spawn(task)) => outcome,
                 () = ended.cancelled() => return,
             };
             let error = match outcome {

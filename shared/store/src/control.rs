@@ -16,7 +16,7 @@ use crate::orders::word;
 use crate::outbox::{self, End, NewNotification};
 use crate::sql::statements;
 use crate::stages::ReadyStage;
-use crate::{Error, Result, Tx, calls, dependencies, history, queues, requests};
+use crate::{Connection, Error, Result, Tx, calls, dependencies, history, queues, requests};
 
 statements! {
     FIND = "SELECT no FROM orders WHERE id = $1";
@@ -52,6 +52,11 @@ statements! {
     OF_NODE = "
         SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
           FROM running WHERE node = $1
+         ORDER BY order_no FOR UPDATE SKIP LOCKED";
+    CLAIMS_OF_NODE = "SELECT order_no, attempt FROM running WHERE node = $1";
+    SOME_OF_NODE = "
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
+          FROM running WHERE node = $1 AND order_no = ANY($2)
          ORDER BY order_no FOR UPDATE SKIP LOCKED";
     REISSUE = "
         INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, restarts, reissued, since)
@@ -363,7 +368,24 @@ pub async fn abandoned(tx: &Tx<'_>, limit: i64) -> Result<Vec<Stuck>> {
     read_stuck(&tx.query(&tx.prepare_cached(ABANDONED).await?, &[&limit]).await?)
 }
 
-/// Stages that this node has.
+/// Order and attempt of each stage that is with this node, not locked.
+///
+/// # Errors
+/// The database fails.
+pub async fn claims_of_node(client: &impl Connection, node: Incarnation) -> Result<Vec<(OrderNo, i32)>> {
+    let rows = client.query(&client.prepare_cached(CLAIMS_OF_NODE).await?, &[&node.0]).await?;
+    Ok(rows.iter().map(|row| (OrderNo(row.get(0)), row.get(1))).collect())
+}
+
+/// Stages of these orders that are with this node; rows that others hold are passed over.
+///
+/// # Errors
+/// The database fails.
+pub async fn some_of_node(tx: &Tx<'_>, node: Incarnation, nos: &[i64]) -> Result<Vec<Stuck>> {
+    read_stuck(&tx.query(&tx.prepare_cached(SOME_OF_NODE).await?, &[&node.0, &nos]).await?)
+}
+
+/// Stages that this node has; rows that others hold are passed over.
 ///
 /// # Errors
 /// The database fails.

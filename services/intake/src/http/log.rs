@@ -163,6 +163,7 @@ fn finding(word: &str) -> &str {
         "overdue" => "its work time-out was over",
         "node_lost" => "its node was lost",
         "released" => "its node was stopping",
+        "unheld" => "its node never learned that it had it",
         other => other,
     }
 }

@@ -1,0 +1,85 @@
+//! The stages that this worker holds: each from before its claim until its end is written.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pagurus_domain::id::OrderNo;
+use tokio_util::sync::CancellationToken;
+
+/// An order and the number of its hand-out.
+pub(crate) type Key = (OrderNo, i32);
+
+/// What is held, and how each stage is broken off. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Held(Arc<Mutex<HashMap<Key, CancellationToken>>>);
+
+impl Held {
+    /// Takes hold of a stage, unless it is held already.
+    pub fn hold(&self, key: Key) -> Option<Hold> {
+        match self.lock().entry(key) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(free) => {
+                let broken_off = free.insert(CancellationToken::new()).clone();
+                Some(Hold { key, broken_off, of: self.clone() })
+            }
+        }
+    }
+
+    /// Whether the stage is held.
+    pub fn contains(&self, key: Key) -> bool {
+        self.lock().contains_key(&key)
+    }
+
+    /// Breaks these stages off, if they are held here.
+    pub fn break_off(&self, stages: &[(i64, i32)]) {
+        let held = self.lock();
+        let ours = stages.iter().filter_map(|(no, attempt)| held.get(&(OrderNo(*no), *attempt)));
+        ours.for_each(CancellationToken::cancel);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, CancellationToken>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One stage held; dropped, it is let go of.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    pub key: Key,
+    /// Tells that the stage is over: its order was ended, or given to another.
+    pub broken_off: CancellationToken,
+    of: Held,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.of.lock().remove(&self.key);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_is_held_once_until_its_hold_is_dropped() {
+        let held = Held::default();
+        let hold = held.hold((OrderNo(1), 1)).unwrap();
+        assert!(held.hold((OrderNo(1), 1)).is_none());
+        assert!(held.hold((OrderNo(1), 2)).is_some());
+        drop(hold);
+        assert!(!held.contains((OrderNo(1), 1)));
+    }
+
+    #[test]
+    fn a_stage_can_be_broken_off_before_it_runs() {
+        let held = Held::default();
+        let hold = held.hold((OrderNo(1), 1)).unwrap();
+        held.break_off(&[(1, 2), (2, 1)]);
+        assert!(!hold.broken_off.is_cancelled());
+        held.break_off(&[(1, 1)]);
+        assert!(hold.broken_off.is_cancelled());
+    }
+}

@@ -1,0 +1,88 @@
+//! What the database says is with this worker and the worker knows nothing of: claims that were
+//! committed though their answer was lost. They are given back.
+//!
+//! Looks again and again, not only after a failed claim: a server may still commit what its client
+//! has given up, and then nobody else would miss the stage until its work time-out.
+
+use std::time::Duration;
+
+use pagurus_domain::recovery::{Finding, Remedy, remedy};
+use pagurus_runtime::metrics::Count;
+use pagurus_runtime::news;
+use pagurus_runtime::node::chain;
+use pagurus_store::{Error, control};
+
+use crate::Worker;
+
+/// Compares for as long as the process takes new work.
+pub(crate) async fn watch(worker: Worker) -> anyhow::Result<()> {
+    while !worker.host.rest(worker.host.settings.recovery.interval).await {
+        if let Err(error) = give_back(&worker).await {
+            worker.host.metrics.count(Count::StoreErrors, "reconcile", 1);
+            tracing::warn!(error = chain(&error), "what is with this worker could not be compared");
+        }
+    }
+    Ok(())
+}
+
+/// A claim whose answer did not come may have been committed. Waits until the database answers
+/// again: claiming on would only use hand-outs up.
+pub(crate) async fn after_failed_claim(worker: &Worker) {
+    let mut wait = Duration::from_millis(200);
+    while !worker.host.rest(wait).await {
+        match give_back(worker).await {
+            Err(error) if error.is_transient() => wait = (wait * 2).min(Duration::from_secs(5)),
+            Ok(()) => return,
+            Err(error) => {
+                tracing::error!(error = chain(&error), "stages of a failed claim could not be given back yet");
+                return;
+            }
+        }
+    }
+}
+
+/// Hands the stages out again that are with this node in the database and not held here.
+///
+/// A stage is held from before its claim until its end is written, so whatever the database shows
+/// and is not held belongs to nobody.
+///
+/// # Errors
+/// The database fails; then nothing was given back, or it is not known.
+pub(crate) async fn give_back(worker: &Worker) -> Result<(), Error> {
+    let host = &worker.host;
+    let mut client = host.store.recovery().await?;
+    let unheld: Vec<i64> = control::claims_of_node(&client, host.node)
+        .await?
+        .into_iter()
+        .filter(|(no, attempt)| !worker.held.contains((*no, *attempt)))
+        .map(|(no, _)| no.0)
+        .collect();
+    if unheld.is_empty() {
+        return Ok(());
+    }
+    let tx = client.transaction().await?;
+    let max = u16::try_from(host.settings.recovery.max_restarts).unwrap_or(u16::MAX);
+    let stages = control::some_of_node(&tx, host.node, &unheld).await?;
+    let mut again = Vec::with_capacity(stages.len());
+    // Asked once more below the lock: between the two reads an order may have come back to us.
+    for stage in stages.iter().filter(|stage| !worker.held.contains((stage.no, stage.attempt))) {
+        // What is poison is left to recovery, which finds it overdue.
+        if let Remedy::HandOutAgain { restarts } =
+            remedy(Finding::Unheld, u16::try_from(stage.restarts).unwrap_or(0), max)
+        {
+            again.push((stage, i16::try_from(restarts).unwrap_or(i16::MAX)));
+        }
+    }
+    let ready = control::reissue(&tx, &again, &host.name, Finding::Unheld.as_str()).await?;
+    tx.commit().await?;
+    drop(client);
+    host.metrics.count(Count::Reissued, Finding::Unheld.as_str(), ready.len() as u64);
+    for (stage, restarts) in &again {
+        tracing::warn!(
+            order = %stage.no, attempt = stage.attempt, restarts,
+            "the stage is handed out again: its claim was committed, and its answer was lost"
+        );
+    }
+    news::ready(host, &ready).await;
+    Ok(())
+}

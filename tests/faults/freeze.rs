@@ -60,7 +60,11 @@ async fn rec_7_an_intake_frozen_for_too_long_begins_a_new_life_and_nothing_of_th
     let consumers = async || {
         let queue = format!("{}.orders.in", engine.env.prefix());
         let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
-        amqp.channel().queue_declare(queue.into(), passive, FieldTable::default()).await.unwrap().consumer_count()
+        amqp.channel()
+            .queue_declare(queue.into(), passive, FieldTable::default())
+            .await
+            .unwrap()
+            .consumer_count()
     };
     until(async || consumers().await == 2).await;
     let frozen = engine.node(Role::Intake);

@@ -210,12 +210,13 @@ async fn scn_11_without_restart_the_scenario_and_the_policies_see_the_time_out()
 
 #[tokio::test]
 async fn scn_11_the_task_time_out_ends_what_is_handed_out_again_and_again() {
-    let terms = "workTimeout: 600ms, taskTimeout: 1500ms";
+    // Far apart, so that a machine under load still hands out twice before the end.
+    let terms = "workTimeout: 600ms, taskTimeout: 4s";
     let (engine, actor) = scoring("scn_11_bound", terms).await;
     let order = engine.reach("a", "retry").await;
     assert_eq!(order["retry"]["class"], "actor.timeout", "{order}");
     let tasks = actor.tasks(2).await;
-    assert!((2..=3).contains(&tasks.len()), "at 0, 0.6 and, if the machine is quick, 1.2 s: {tasks:?}");
+    assert!((2..=7).contains(&tasks.len()), "every 0.6 s at most: {tasks:?}");
     actor.decide(&tasks[0], json!("too late")).await;
     until("the decision is stored", PATIENCE, async || !verdicts(&engine).await.is_empty()).await;
     assert_eq!(verdicts(&engine).await, ["late"]);

@@ -11,7 +11,7 @@ use pagurus_harness::world::{Call, World};
 use serde_json::{Value, json};
 
 /// Far more than anything here takes; a test that needs it is broken.
-pub const PATIENCE: Duration = Duration::from_secs(15);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Settings that make waiting short, for every test.
 const QUICK: &[(&str, &str)] = &[

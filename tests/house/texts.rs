@@ -7,13 +7,6 @@ const CODE_LINES: usize = 400;
 /// Lines of a file with its unit tests.
 const LINES: usize = 600;
 
-/// Files that may be longer, how long, and why. A file that needs no exception may not have one.
-const LONGER: [(&str, usize, &str); 1] = [(
-    "shared/store/src/control.rs",
-    550,
-    "one aggregate; a third are statements, read beside their functions",
-)];
-
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: [&str; 9] =
     ["util", "utils", "common", "helper", "helpers", "prelude", "types", "manager", "misc"];
@@ -45,24 +38,13 @@ fn house_every_file_says_what_it_is_for() {
 
 #[test]
 fn house_files_stay_short() {
-    let mut needed = Vec::new();
     let found = offenders(&rust(), |source| {
         let (code, all) = (source.code().lines().count(), source.text.lines().count());
         let of_tests = code == 0;
-        let ceiling =
-            LONGER.iter().find(|(path, ..)| *path == source.path).map_or(CODE_LINES, |(_, lines, _)| *lines);
-        let fits = if of_tests { all <= CODE_LINES } else { code <= ceiling && all <= LINES };
+        let fits = if of_tests { all <= CODE_LINES } else { code <= CODE_LINES && all <= LINES };
         (!fits).then(|| format!("{code} lines of code, {all} in all"))
     });
-    for source in rust() {
-        if source.code().lines().count() > CODE_LINES {
-            needed.push(source.path);
-        }
-    }
     none("files that should be split by duty", &found);
-    for (path, _, reason) in LONGER {
-        assert!(needed.iter().any(|one| one == path), "{path} needs no exception any more ({reason})");
-    }
 }
 
 #[test]

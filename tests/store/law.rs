@@ -8,7 +8,7 @@ use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::order::{Priority, Status};
 use pagurus_store::amend::{self, Reopening, Repairing, Starts, Updating};
 use pagurus_store::control::{self, Ending};
-use pagurus_store::orders;
+use pagurus_store::{orders, recovery};
 use serde_json::{Value, json};
 
 use crate::ground::{
@@ -194,9 +194,9 @@ async fn reissue(ground: &Ground, subject: &Subject) -> bool {
         .await;
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
-    let stuck = control::overdue(&tx, 10).await.unwrap();
+    let stuck = recovery::overdue(&tx, 10).await.unwrap();
     let again: Vec<_> = stuck.iter().map(|stage| (stage, stage.restarts + 1)).collect();
-    let ready = control::reissue(&tx, &again, "test", "overdue").await.unwrap();
+    let ready = recovery::reissue(&tx, &again, "test", "overdue").await.unwrap();
     tx.commit().await.unwrap();
     if ready.is_empty() {
         return false;

@@ -37,9 +37,10 @@ const TABLES: [&str; 17] = [
 /// Statements that read a whole table on purpose, each with the reason why it may.
 const WHOLE: &[(&str, &str)] = &[
     ("stages::RUNNING", "all that runs, once for each leader: as many rows as there is capacity"),
-    ("control::ABANDONED", "all that runs, held against the living nodes"),
-    ("control::OF_NODE", "the same, by a worker that gives its stages back"),
-    ("control::LIST_QUEUES", "for people, on the connections of people"),
+    ("recovery::ABANDONED", "all that runs, held against the living nodes"),
+    ("recovery::CLAIMS_OF_NODE", "all that runs, held against what a worker knows of"),
+    ("recovery::OF_NODE", "the same, by a worker that gives its stages back"),
+    ("queues::LIST_QUEUES", "for people, on the connections of people"),
     ("outbox::BACKLOG", "a number for people; the table holds what is not confirmed yet"),
 ];
 
@@ -138,8 +139,8 @@ async fn act_4_looking_for_what_is_due_does_not_read_what_is_not() {
         ("due::TAKE", "0::smallint, 1000"),
         ("due::LOCK_WAITS", "3::smallint, 1000"),
         ("due::REPEAT", "1000, 30"),
-        ("control::OVERDUE", "1000"),
-        ("control::PASSED", "1000"),
+        ("recovery::OVERDUE", "1000"),
+        ("recovery::PASSED", "1000"),
         ("outbox::TAKE", "1000"),
     ] {
         let statement = sql::all().find(|statement| statement.name.ends_with(name)).expect(name);

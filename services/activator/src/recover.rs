@@ -10,7 +10,8 @@ use pagurus_domain::recovery::{Finding, Remedy, remedy};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Host, news};
-use pagurus_store::control::{self, Ended, Ending, Locked, Stuck};
+use pagurus_store::control::{self, Ended, Ending, Locked};
+use pagurus_store::recovery::{self, Stuck};
 use pagurus_store::stages::ReadyStage;
 use pagurus_store::{Error, Tx, cluster, upkeep};
 use pagurus_wire::message::{Left, News, OutboxNews, news as key};
@@ -87,8 +88,8 @@ async fn stages(host: &Host, finding: Finding) -> Result<(), Error> {
         let mut client = host.store.recovery().await?;
         let tx = client.transaction().await?;
         let stuck = match finding {
-            Finding::NodeLost => control::abandoned(&tx, limit).await?,
-            _ => control::overdue(&tx, limit).await?,
+            Finding::NodeLost => recovery::abandoned(&tx, limit).await?,
+            _ => recovery::overdue(&tx, limit).await?,
         };
         if stuck.is_empty() {
             return Ok(());
@@ -105,7 +106,7 @@ async fn stages(host: &Host, finding: Finding) -> Result<(), Error> {
                 Remedy::Poison => poison.push(stage),
             }
         }
-        told.ready = control::reissue(&tx, &again, &host.name, finding.as_str()).await?;
+        told.ready = recovery::reissue(&tx, &again, &host.name, finding.as_str()).await?;
         told.over = again.iter().map(|(stage, _)| (stage.no, stage.attempt)).collect();
         for stage in poison {
             end_poisoned(host, &tx, stage, finding, &mut told).await?;
@@ -148,7 +149,7 @@ async fn end_poisoned(
 async fn deadlines(host: &Host) -> Result<(), Error> {
     let limit = i64::try_from(host.settings.recovery.batch).unwrap_or(i64::MAX);
     let client = host.store.recovery().await?;
-    let passed = control::passed_deadlines(&client, limit).await?;
+    let passed = recovery::passed_deadlines(&client, limit).await?;
     drop(client);
     for (no, kind, id) in passed {
         let mut client = host.store.recovery().await?;
@@ -166,7 +167,7 @@ async fn deadlines(host: &Host) -> Result<(), Error> {
         end(host, &tx, &id, cause, class, message.to_owned(), &mut told).await?;
         if told.left.is_empty() {
             // It has begun, or ended: the deadline has nothing more to say.
-            control::drop_deadline(&tx, no, &kind).await?;
+            recovery::drop_deadline(&tx, no, &kind).await?;
         }
         tx.commit().await?;
         drop(client);

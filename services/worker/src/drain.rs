@@ -6,8 +6,8 @@ use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::recovery::{Finding, Remedy, remedy};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Host, news};
-use pagurus_store::Error;
 use pagurus_store::control::{self, Ending};
+use pagurus_store::{Error, recovery};
 use pagurus_wire::message::{Left, News, OutboxNews, news as key};
 use serde_json::json;
 
@@ -42,7 +42,7 @@ pub(crate) async fn drain(worker: &Worker) {
 async fn release(host: &Host) -> Result<usize, Error> {
     let mut client = host.store.recovery().await?;
     let tx = client.transaction().await?;
-    let stages = control::of_node(&tx, host.node).await?;
+    let stages = recovery::of_node(&tx, host.node).await?;
     let max = u16::try_from(host.settings.recovery.max_restarts).unwrap_or(u16::MAX);
     let again: Vec<_> = stages
         .iter()
@@ -55,7 +55,7 @@ async fn release(host: &Host) -> Result<usize, Error> {
             (stuck, i16::try_from(count).unwrap_or(i16::MAX))
         })
         .collect();
-    let ready = control::reissue(&tx, &again, &host.name, Finding::Released.as_str()).await?;
+    let ready = recovery::reissue(&tx, &again, &host.name, Finding::Released.as_str()).await?;
     tx.commit().await?;
     news::ready(host, &ready).await;
     Ok(ready.len())
@@ -65,7 +65,7 @@ async fn cancel(host: &Host) -> Result<usize, Error> {
     let mut client = host.store.recovery().await?;
     let tx = client.transaction().await?;
     let (mut left, mut ended) = (Vec::new(), Vec::new());
-    for stage in control::of_node(&tx, host.node).await? {
+    for stage in recovery::of_node(&tx, host.node).await? {
         let id = control::id_of(&tx, stage.no).await?;
         let Some(order) = control::lock(&tx, &id).await? else { continue };
         // The law has the last word: the order may have been moved on meanwhile.

@@ -10,7 +10,7 @@ use pagurus_domain::recovery::{Finding, Remedy, remedy};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::news;
 use pagurus_runtime::node::chain;
-use pagurus_store::{Error, control};
+use pagurus_store::{Error, recovery};
 
 use crate::Worker;
 
@@ -34,7 +34,10 @@ pub(crate) async fn after_failed_claim(worker: &Worker) {
             Err(error) if error.is_transient() => wait = (wait * 2).min(Duration::from_secs(5)),
             Ok(()) => return,
             Err(error) => {
-                tracing::error!(error = chain(&error), "stages of a failed claim could not be given back yet");
+                tracing::error!(
+                    error = chain(&error),
+                    "stages of a failed claim could not be given back yet"
+                );
                 return;
             }
         }
@@ -51,7 +54,7 @@ pub(crate) async fn after_failed_claim(worker: &Worker) {
 pub(crate) async fn give_back(worker: &Worker) -> Result<(), Error> {
     let host = &worker.host;
     let mut client = host.store.recovery().await?;
-    let unheld: Vec<i64> = control::claims_of_node(&client, host.node)
+    let unheld: Vec<i64> = recovery::claims_of_node(&client, host.node)
         .await?
         .into_iter()
         .filter(|(no, attempt)| !worker.held.contains((*no, *attempt)))
@@ -62,7 +65,7 @@ pub(crate) async fn give_back(worker: &Worker) -> Result<(), Error> {
     }
     let tx = client.transaction().await?;
     let max = u16::try_from(host.settings.recovery.max_restarts).unwrap_or(u16::MAX);
-    let stages = control::some_of_node(&tx, host.node, &unheld).await?;
+    let stages = recovery::some_of_node(&tx, host.node, &unheld).await?;
     let mut again = Vec::with_capacity(stages.len());
     // Asked once more below the lock: between the two reads an order may have come back to us.
     for stage in stages.iter().filter(|stage| !worker.held.contains((stage.no, stage.attempt))) {
@@ -73,7 +76,7 @@ pub(crate) async fn give_back(worker: &Worker) -> Result<(), Error> {
             again.push((stage, i16::try_from(restarts).unwrap_or(i16::MAX)));
         }
     }
-    let ready = control::reissue(&tx, &again, &host.name, Finding::Unheld.as_str()).await?;
+    let ready = recovery::reissue(&tx, &again, &host.name, Finding::Unheld.as_str()).await?;
     tx.commit().await?;
     drop(client);
     host.metrics.count(Count::Reissued, Finding::Unheld.as_str(), ready.len() as u64);

@@ -48,11 +48,13 @@ mod tests {
 
     #[test]
     fn rec_3_a_stage_is_handed_out_again_five_times_and_then_is_poison() {
-        let mut restarts = 0;
-        while let Remedy::HandOutAgain { restarts: next } = remedy(Finding::Overdue, restarts, 5) {
-            restarts = next;
+        for finding in [Finding::Overdue, Finding::NodeLost, Finding::Unheld] {
+            let mut restarts = 0;
+            while let Remedy::HandOutAgain { restarts: next } = remedy(finding, restarts, 5) {
+                restarts = next;
+            }
+            assert_eq!(restarts, 5, "{finding}");
         }
-        assert_eq!(restarts, 5);
     }
 
     #[test]

@@ -4,14 +4,11 @@
 //! holds until the commit.
 
 use jiff::Timestamp;
-use pagurus_domain::id::{Incarnation, OrderNo, Pass, ScenarioNo};
+use pagurus_domain::id::{OrderNo, Pass, ScenarioNo};
 use pagurus_domain::order::notification::Content;
 use pagurus_domain::order::{Mode, OrderError, Priority, ScenarioStatus, Status};
-use pagurus_domain::scenario::stage::Wake;
 use serde_json::Value;
-use uuid::Uuid;
 
-use crate::due::read_ready;
 use crate::orders::word;
 use crate::outbox::{self, End, NewNotification};
 use crate::sql::statements;
@@ -40,40 +37,7 @@ statements! {
            SET status = $2, scenario_status = $3, attempt = greatest(attempt, $4), finished_at = now(), updated_at = now(),
                error_class = $5, error_message = $6, error_system = NULL
          WHERE no = $1";
-    OVERDUE = "
-        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
-          FROM running WHERE deadline_at < statement_timestamp()
-         ORDER BY deadline_at LIMIT $1 FOR UPDATE SKIP LOCKED";
-    ABANDONED = "
-        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
-          FROM running r
-         WHERE NOT EXISTS (SELECT FROM nodes n WHERE n.incarnation = r.node AND n.ended_at IS NULL)
-         ORDER BY order_no LIMIT $1 FOR UPDATE SKIP LOCKED";
-    OF_NODE = "
-        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
-          FROM running WHERE node = $1
-         ORDER BY order_no FOR UPDATE SKIP LOCKED";
-    CLAIMS_OF_NODE = "SELECT order_no, attempt FROM running WHERE node = $1";
-    SOME_OF_NODE = "
-        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
-          FROM running WHERE node = $1 AND order_no = ANY($2)
-         ORDER BY order_no FOR UPDATE SKIP LOCKED";
-    REISSUE = "
-        INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, restarts, reissued, since)
-        SELECT o.no, t.pass, t.attempt, t.wake, o.flow, o.priority, q.queue, q.position, t.restarts, true, clock_timestamp()
-          FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::text[], $5::smallint[]) AS t (no, pass, attempt, wake, restarts)
-          JOIN orders o ON o.no = ANY(ARRAY[t.no])
-          LEFT JOIN queued q ON q.order_no = ANY(ARRAY[t.no])
-        RETURNING order_no, attempt, flow, priority, queue, position";
-    PASSED = "
-        SELECT d.order_no, d.kind, o.id FROM deadlines d JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
-         WHERE d.at < statement_timestamp() ORDER BY d.at LIMIT $1";
     ID = "SELECT id FROM orders WHERE no = $1";
-    DROP_DEADLINE = "DELETE FROM deadlines WHERE order_no = $1 AND kind = $2";
-    HOLDER = "SELECT o.id, to_timestamp(q.position / 1000.0) FROM queued q JOIN orders o ON o.no = ANY(ARRAY[q.order_no]) WHERE q.queue = $1 ORDER BY q.position LIMIT 1";
-    LIST_QUEUES = "
-        SELECT q.queue, count(*), min(q.position), (array_agg(o.id ORDER BY q.position))[1]
-          FROM queued q JOIN orders o ON o.no = q.order_no GROUP BY q.queue ORDER BY count(*) DESC, q.queue LIMIT $1";
 }
 
 /// Where a non-final order stands.
@@ -329,187 +293,10 @@ pub async fn params(tx: &Tx<'_>, no: OrderNo) -> Result<String> {
     Ok(row.map_or_else(|| "{}".to_owned(), |row| row.get(0)))
 }
 
-/// A stage with a worker, locked, that recovery looks at.
-#[derive(Clone, Debug)]
-pub struct Stuck {
-    /// The order.
-    pub no: OrderNo,
-    /// Its present pass.
-    pub pass: Pass,
-    /// Number of the hand-out.
-    pub attempt: i32,
-    /// Why the stage runs.
-    pub wake: Wake,
-    /// How often it was handed out again.
-    pub restarts: i16,
-    /// The node that has it.
-    pub node: Incarnation,
-    /// The queue it owns.
-    pub queue: Option<String>,
-    /// Begin of the stage.
-    pub started_at: Timestamp,
-    /// The database's clock.
-    pub now: Timestamp,
-}
-
-/// Stages past their deadline, longest overdue first; rows that others hold are passed over.
-///
-/// # Errors
-/// The database fails.
-pub async fn overdue(tx: &Tx<'_>, limit: i64) -> Result<Vec<Stuck>> {
-    read_stuck(&tx.query(&tx.prepare_cached(OVERDUE).await?, &[&limit]).await?)
-}
-
-/// Stages whose node is over, or was never registered.
-///
-/// # Errors
-/// The database fails.
-pub async fn abandoned(tx: &Tx<'_>, limit: i64) -> Result<Vec<Stuck>> {
-    read_stuck(&tx.query(&tx.prepare_cached(ABANDONED).await?, &[&limit]).await?)
-}
-
-/// Order and attempt of each stage that is with this node, not locked.
-///
-/// # Errors
-/// The database fails.
-pub async fn claims_of_node(client: &impl Connection, node: Incarnation) -> Result<Vec<(OrderNo, i32)>> {
-    let rows = client.query(&client.prepare_cached(CLAIMS_OF_NODE).await?, &[&node.0]).await?;
-    Ok(rows.iter().map(|row| (OrderNo(row.get(0)), row.get(1))).collect())
-}
-
-/// Stages of these orders that are with this node; rows that others hold are passed over.
-///
-/// # Errors
-/// The database fails.
-pub async fn some_of_node(tx: &Tx<'_>, node: Incarnation, nos: &[i64]) -> Result<Vec<Stuck>> {
-    read_stuck(&tx.query(&tx.prepare_cached(SOME_OF_NODE).await?, &[&node.0, &nos]).await?)
-}
-
-/// Stages that this node has; rows that others hold are passed over.
-///
-/// # Errors
-/// The database fails.
-pub async fn of_node(tx: &Tx<'_>, node: Incarnation) -> Result<Vec<Stuck>> {
-    read_stuck(&tx.query(&tx.prepare_cached(OF_NODE).await?, &[&node.0]).await?)
-}
-
-fn read_stuck(rows: &[tokio_postgres::Row]) -> Result<Vec<Stuck>> {
-    rows.iter()
-        .map(|row| {
-            Ok(Stuck {
-                no: OrderNo(row.get(0)),
-                pass: Pass(row.get(1)),
-                attempt: row.get(2),
-                wake: word(row, 3, "running.wake")?,
-                restarts: row.get(4),
-                node: Incarnation(row.get(5)),
-                queue: row.get(6),
-                started_at: row.get(7),
-                now: row.get(8),
-            })
-        })
-        .collect()
-}
-
-/// Hands locked stages out again: new pass, next attempt, the place in the queue kept. `restarts`
-/// is the new count of each. The history says why.
-///
-/// # Errors
-/// The database fails.
-pub async fn reissue(
-    tx: &Tx<'_>,
-    stages: &[(&Stuck, i16)],
-    source: &str,
-    finding: &str,
-) -> Result<Vec<ReadyStage>> {
-    if stages.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut passes = Vec::with_capacity(stages.len());
-    for (stuck, _) in stages {
-        let deleted = tx.execute(&tx.prepare_cached(DROP_RUNNING).await?, &[&stuck.no.0]).await?;
-        if deleted != 1 {
-            return Err(Error::Contended);
-        }
-        let detail = serde_json::json!({
-            "finding": finding, "attempt": stuck.attempt, "node": stuck.node.0,
-            "startedAt": stuck.started_at.to_string(),
-        });
-        history::append(tx, stuck.no, "reissued", source, &detail.to_string()).await?;
-        passes.push(Uuid::new_v4());
-    }
-    let nos: Vec<i64> = stages.iter().map(|(stuck, _)| stuck.no.0).collect();
-    let attempts: Vec<i32> = stages.iter().map(|(stuck, _)| stuck.attempt + 1).collect();
-    let wakes: Vec<&str> = stages.iter().map(|(stuck, _)| stuck.wake.as_str()).collect();
-    let restarts: Vec<i16> = stages.iter().map(|(_, restarts)| *restarts).collect();
-    let statement = tx.prepare_cached(REISSUE).await?;
-    let rows = tx.query(&statement, &[&nos, &passes, &attempts, &wakes, &restarts]).await?;
-    rows.iter().map(|row| read_ready(row, true)).collect()
-}
-
-/// Orders with a deadline of their own that has passed: id and kind.
-///
-/// # Errors
-/// The database fails.
-pub async fn passed_deadlines(client: &crate::Client, limit: i64) -> Result<Vec<(OrderNo, String, String)>> {
-    let statement = client.prepare_cached(PASSED).await?;
-    let rows = client.query(&statement, &[&limit]).await?;
-    Ok(rows.iter().map(|row| (OrderNo(row.get(0)), row.get(1), row.get(2))).collect())
-}
-
-/// Removes one deadline of an order, which has nothing more to say.
-///
-/// # Errors
-/// The database fails.
-pub async fn drop_deadline(tx: &Tx<'_>, no: OrderNo, kind: &str) -> Result<()> {
-    tx.execute(&tx.prepare_cached(DROP_DEADLINE).await?, &[&no.0, &kind]).await?;
-    Ok(())
-}
-
 /// The client's id of an order.
 ///
 /// # Errors
 /// The database fails, or there is no such order.
 pub async fn id_of(tx: &Tx<'_>, no: OrderNo) -> Result<String> {
     Ok(tx.query_one(&tx.prepare_cached(ID).await?, &[&no.0]).await?.get(0))
-}
-
-/// The order that owns a queue, and since when it is a member of it.
-///
-/// # Errors
-/// The database fails.
-pub async fn holder(client: &crate::Client, queue: &str) -> Result<Option<(String, Timestamp)>> {
-    let statement = client.prepare_cached(HOLDER).await?;
-    Ok(client.query_opt(&statement, &[&queue]).await?.map(|row| (row.get(0), row.get(1))))
-}
-
-/// One queue, as people see it.
-#[derive(Clone, Debug)]
-pub struct QueueView {
-    /// Its name.
-    pub name: String,
-    /// Orders in it, the holder counted in.
-    pub members: i64,
-    /// Position of the holder, in milliseconds.
-    pub position: i64,
-    /// The order that owns it.
-    pub holder: String,
-}
-
-/// The longest queues.
-///
-/// # Errors
-/// The database fails.
-pub async fn list_queues(client: &crate::Client, limit: i64) -> Result<Vec<QueueView>> {
-    let statement = client.prepare_cached(LIST_QUEUES).await?;
-    let rows = client.query(&statement, &[&limit]).await?;
-    Ok(rows
-        .iter()
-        .map(|row| QueueView {
-            name: row.get(0),
-            members: row.get(1),
-            position: row.get(2),
-            holder: row.get(3),
-        })
-        .collect())
 }

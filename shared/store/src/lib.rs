@@ -24,6 +24,7 @@ pub mod orders;
 pub mod outbox;
 mod pool;
 pub mod queues;
+pub mod recovery;
 pub mod requests;
 pub mod scenarios;
 pub mod sql;

@@ -1,11 +1,12 @@
-//! Positions in the queues of sequential orders.
+//! Queues of sequential orders: positions, heads, and what people see of them.
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 
 use crate::sql::statements;
-use crate::{Result, Tx};
+use crate::{Client, Result, Tx};
 
 statements! {
     // A position is the present millisecond, or the one after the last given: it grows with every
@@ -29,6 +30,10 @@ statements! {
          CROSS JOIN LATERAL (
                SELECT q.position, q.order_no FROM queued q WHERE q.queue = wanted.queue ORDER BY q.position LIMIT 1) AS head
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[head.order_no])";
+    HOLDER = "SELECT o.id, to_timestamp(q.position / 1000.0) FROM queued q JOIN orders o ON o.no = ANY(ARRAY[q.order_no]) WHERE q.queue = $1 ORDER BY q.position LIMIT 1";
+    LIST_QUEUES = "
+        SELECT q.queue, count(*), min(q.position), (array_agg(o.id ORDER BY q.position))[1]
+          FROM queued q JOIN orders o ON o.no = q.order_no GROUP BY q.queue ORDER BY count(*) DESC, q.queue LIMIT $1";
 }
 
 /// Takes a position for each of these queue names, in the order given. Locks the queues until the
@@ -103,7 +108,7 @@ pub struct Member {
 ///
 /// # Errors
 /// The database fails.
-pub async fn before(client: &crate::Client, queue: &str, position: i64) -> Result<i64> {
+pub async fn before(client: &Client, queue: &str, position: i64) -> Result<i64> {
     let statement = client.prepare_cached(BEFORE).await?;
     Ok(client.query_one(&statement, &[&queue, &position]).await?.get(0))
 }
@@ -112,7 +117,7 @@ pub async fn before(client: &crate::Client, queue: &str, position: i64) -> Resul
 ///
 /// # Errors
 /// The database fails.
-pub async fn heads(client: &crate::Client, queues: &[String]) -> Result<Vec<Member>> {
+pub async fn heads(client: &Client, queues: &[String]) -> Result<Vec<Member>> {
     let statement = client.prepare_cached(HEADS).await?;
     read_members(&client.query(&statement, &[&queues]).await?)
 }
@@ -137,4 +142,44 @@ fn read_members(rows: &[tokio_postgres::Row]) -> Result<Vec<Member>> {
             Ok(Member { queue, position, no: OrderNo(no), ready })
         })
         .collect()
+}
+
+/// The order that owns a queue, and since when it is a member of it.
+///
+/// # Errors
+/// The database fails.
+pub async fn holder(client: &Client, queue: &str) -> Result<Option<(String, Timestamp)>> {
+    let statement = client.prepare_cached(HOLDER).await?;
+    Ok(client.query_opt(&statement, &[&queue]).await?.map(|row| (row.get(0), row.get(1))))
+}
+
+/// One queue, as people see it.
+#[derive(Clone, Debug)]
+pub struct QueueView {
+    /// Its name.
+    pub name: String,
+    /// Orders in it, the holder counted in.
+    pub members: i64,
+    /// Position of the holder, in milliseconds.
+    pub position: i64,
+    /// The order that owns it.
+    pub holder: String,
+}
+
+/// The longest queues.
+///
+/// # Errors
+/// The database fails.
+pub async fn list(client: &Client, limit: i64) -> Result<Vec<QueueView>> {
+    let statement = client.prepare_cached(LIST_QUEUES).await?;
+    let rows = client.query(&statement, &[&limit]).await?;
+    Ok(rows
+        .iter()
+        .map(|row| QueueView {
+            name: row.get(0),
+            members: row.get(1),
+            position: row.get(2),
+            holder: row.get(3),
+        })
+        .collect())
 }

@@ -42,6 +42,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::orders::VIEW_STATEMENTS,
         crate::outbox::STATEMENTS,
         crate::queues::STATEMENTS,
+        crate::recovery::STATEMENTS,
         crate::requests::STATEMENTS,
         crate::scenarios::STATEMENTS,
         crate::stages::STATEMENTS,

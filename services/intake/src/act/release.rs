@@ -2,7 +2,7 @@
 
 use pagurus_domain::order::Mode;
 use pagurus_runtime::metrics::Count;
-use pagurus_store::{Error, control, stages};
+use pagurus_store::{Error, control, queues, stages};
 use pagurus_wire::message::Left;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
@@ -40,7 +40,7 @@ async fn try_release(
     reason: &str,
 ) -> Result<Option<(String, i64)>, Error> {
     let mut client = intake.host.store.recovery().await?;
-    let Some((id, _)) = control::holder(&client, queue).await? else { return Ok(None) };
+    let Some((id, _)) = queues::holder(&client, queue).await? else { return Ok(None) };
     let tx = client.transaction().await?;
     let Some(order) = control::lock(&tx, &id).await? else { return Ok(None) };
     debug_assert!(order.mode == Mode::Sequential, "only sequential orders are in queues");

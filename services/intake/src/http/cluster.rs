@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use pagurus_store::{cluster, control};
+use pagurus_store::{cluster, queues};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
@@ -53,13 +53,13 @@ pub(super) async fn leases(State(intake): State<Intake>) -> Outcome<Json<Value>>
 
 /// `GET /v1/queues`
 pub(super) async fn queues(State(intake): State<Intake>) -> Outcome<Json<Value>> {
-    let queues = async {
+    let listed = async {
         let client = intake.host.store.api().await?;
-        control::list_queues(&client, MAX_QUEUES).await
+        queues::list(&client, MAX_QUEUES).await
     }
     .await
     .map_err(|error| store_problem(&intake.host, "queues", &error))?;
-    let items: Vec<Value> = queues
+    let items: Vec<Value> = listed
         .into_iter()
         .map(|queue| {
             let since = jiff::Timestamp::from_millisecond(queue.position).ok();

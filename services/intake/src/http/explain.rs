@@ -6,7 +6,7 @@ use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_store::dependencies::graph::{self, Edge, Node};
 use pagurus_store::orders::OrderView as Row;
-use pagurus_store::{Client, Error, control, queues, requests};
+use pagurus_store::{Client, Error, queues, requests};
 use pagurus_wire::order::Explanation;
 
 use super::retry::{self, Cycles};
@@ -74,7 +74,7 @@ fn ended(row: &Row) -> String {
 async fn ready(client: &Client, row: &Row, since: jiff::Timestamp) -> Result<String, Error> {
     if let (Some(queue), Some(position)) = (&row.queue, row.position) {
         let before = queues::before(client, queue, position).await?;
-        if let Some((holder, since)) = control::holder(client, queue).await?.filter(|_| before > 0) {
+        if let Some((holder, since)) = queues::holder(client, queue).await?.filter(|_| before > 0) {
             return Ok(format!(
                 "number {} in queue `{queue}`, which order `{holder}`, there since {since}, holds",
                 before + 1

@@ -1,0 +1,182 @@
+//! What recovery looks at: stages that need to be handed out again, and deadlines that have passed.
+
+use jiff::Timestamp;
+use pagurus_domain::id::{Incarnation, OrderNo, Pass};
+use pagurus_domain::scenario::stage::Wake;
+use uuid::Uuid;
+
+use crate::due::read_ready;
+use crate::orders::word;
+use crate::sql::statements;
+use crate::stages::ReadyStage;
+use crate::{Client, Connection, Error, Result, Tx, history};
+
+statements! {
+    OVERDUE = "
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
+          FROM running WHERE deadline_at < statement_timestamp()
+         ORDER BY deadline_at LIMIT $1 FOR UPDATE SKIP LOCKED";
+    ABANDONED = "
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
+          FROM running r
+         WHERE NOT EXISTS (SELECT FROM nodes n WHERE n.incarnation = r.node AND n.ended_at IS NULL)
+         ORDER BY order_no LIMIT $1 FOR UPDATE SKIP LOCKED";
+    OF_NODE = "
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
+          FROM running WHERE node = $1
+         ORDER BY order_no FOR UPDATE SKIP LOCKED";
+    CLAIMS_OF_NODE = "SELECT order_no, attempt FROM running WHERE node = $1";
+    SOME_OF_NODE = "
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
+          FROM running WHERE node = $1 AND order_no = ANY($2)
+         ORDER BY order_no FOR UPDATE SKIP LOCKED";
+    DROP_RUNNING = "DELETE FROM running WHERE order_no = $1";
+    REISSUE = "
+        INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, restarts, reissued, since)
+        SELECT o.no, t.pass, t.attempt, t.wake, o.flow, o.priority, q.queue, q.position, t.restarts, true, clock_timestamp()
+          FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::text[], $5::smallint[]) AS t (no, pass, attempt, wake, restarts)
+          JOIN orders o ON o.no = ANY(ARRAY[t.no])
+          LEFT JOIN queued q ON q.order_no = ANY(ARRAY[t.no])
+        RETURNING order_no, attempt, flow, priority, queue, position";
+    PASSED = "
+        SELECT d.order_no, d.kind, o.id FROM deadlines d JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
+         WHERE d.at < statement_timestamp() ORDER BY d.at LIMIT $1";
+    DROP_DEADLINE = "DELETE FROM deadlines WHERE order_no = $1 AND kind = $2";
+}
+
+/// A stage with a worker, locked, that recovery looks at.
+#[derive(Clone, Debug)]
+pub struct Stuck {
+    /// The order.
+    pub no: OrderNo,
+    /// Its present pass.
+    pub pass: Pass,
+    /// Number of the hand-out.
+    pub attempt: i32,
+    /// Why the stage runs.
+    pub wake: Wake,
+    /// How often it was handed out again.
+    pub restarts: i16,
+    /// The node that has it.
+    pub node: Incarnation,
+    /// The queue it owns.
+    pub queue: Option<String>,
+    /// Begin of the stage.
+    pub started_at: Timestamp,
+    /// The database's clock.
+    pub now: Timestamp,
+}
+
+/// Stages past their deadline, longest overdue first; rows that others hold are passed over.
+///
+/// # Errors
+/// The database fails.
+pub async fn overdue(tx: &Tx<'_>, limit: i64) -> Result<Vec<Stuck>> {
+    read_stuck(&tx.query(&tx.prepare_cached(OVERDUE).await?, &[&limit]).await?)
+}
+
+/// Stages whose node is over, or was never registered.
+///
+/// # Errors
+/// The database fails.
+pub async fn abandoned(tx: &Tx<'_>, limit: i64) -> Result<Vec<Stuck>> {
+    read_stuck(&tx.query(&tx.prepare_cached(ABANDONED).await?, &[&limit]).await?)
+}
+
+/// Order and attempt of each stage that is with this node, not locked.
+///
+/// # Errors
+/// The database fails.
+pub async fn claims_of_node(client: &impl Connection, node: Incarnation) -> Result<Vec<(OrderNo, i32)>> {
+    let rows = client.query(&client.prepare_cached(CLAIMS_OF_NODE).await?, &[&node.0]).await?;
+    Ok(rows.iter().map(|row| (OrderNo(row.get(0)), row.get(1))).collect())
+}
+
+/// Stages of these orders that are with this node; rows that others hold are passed over.
+///
+/// # Errors
+/// The database fails.
+pub async fn some_of_node(tx: &Tx<'_>, node: Incarnation, nos: &[i64]) -> Result<Vec<Stuck>> {
+    read_stuck(&tx.query(&tx.prepare_cached(SOME_OF_NODE).await?, &[&node.0, &nos]).await?)
+}
+
+/// Stages that this node has; rows that others hold are passed over.
+///
+/// # Errors
+/// The database fails.
+pub async fn of_node(tx: &Tx<'_>, node: Incarnation) -> Result<Vec<Stuck>> {
+    read_stuck(&tx.query(&tx.prepare_cached(OF_NODE).await?, &[&node.0]).await?)
+}
+
+fn read_stuck(rows: &[tokio_postgres::Row]) -> Result<Vec<Stuck>> {
+    rows.iter()
+        .map(|row| {
+            Ok(Stuck {
+                no: OrderNo(row.get(0)),
+                pass: Pass(row.get(1)),
+                attempt: row.get(2),
+                wake: word(row, 3, "running.wake")?,
+                restarts: row.get(4),
+                node: Incarnation(row.get(5)),
+                queue: row.get(6),
+                started_at: row.get(7),
+                now: row.get(8),
+            })
+        })
+        .collect()
+}
+
+/// Hands locked stages out again: new pass, next attempt, the place in the queue kept. `restarts`
+/// is the new count of each. The history says why.
+///
+/// # Errors
+/// The database fails.
+pub async fn reissue(
+    tx: &Tx<'_>,
+    stages: &[(&Stuck, i16)],
+    source: &str,
+    finding: &str,
+) -> Result<Vec<ReadyStage>> {
+    if stages.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut passes = Vec::with_capacity(stages.len());
+    for (stuck, _) in stages {
+        let deleted = tx.execute(&tx.prepare_cached(DROP_RUNNING).await?, &[&stuck.no.0]).await?;
+        if deleted != 1 {
+            return Err(Error::Contended);
+        }
+        let detail = serde_json::json!({
+            "finding": finding, "attempt": stuck.attempt, "node": stuck.node.0,
+            "startedAt": stuck.started_at.to_string(),
+        });
+        history::append(tx, stuck.no, "reissued", source, &detail.to_string()).await?;
+        passes.push(Uuid::new_v4());
+    }
+    let nos: Vec<i64> = stages.iter().map(|(stuck, _)| stuck.no.0).collect();
+    let attempts: Vec<i32> = stages.iter().map(|(stuck, _)| stuck.attempt + 1).collect();
+    let wakes: Vec<&str> = stages.iter().map(|(stuck, _)| stuck.wake.as_str()).collect();
+    let restarts: Vec<i16> = stages.iter().map(|(_, restarts)| *restarts).collect();
+    let statement = tx.prepare_cached(REISSUE).await?;
+    let rows = tx.query(&statement, &[&nos, &passes, &attempts, &wakes, &restarts]).await?;
+    rows.iter().map(|row| read_ready(row, true)).collect()
+}
+
+/// Orders with a deadline of their own that has passed: id and kind.
+///
+/// # Errors
+/// The database fails.
+pub async fn passed_deadlines(client: &Client, limit: i64) -> Result<Vec<(OrderNo, String, String)>> {
+    let statement = client.prepare_cached(PASSED).await?;
+    let rows = client.query(&statement, &[&limit]).await?;
+    Ok(rows.iter().map(|row| (OrderNo(row.get(0)), row.get(1), row.get(2))).collect())
+}
+
+/// Removes one deadline of an order, which has nothing more to say.
+///
+/// # Errors
+/// The database fails.
+pub async fn drop_deadline(tx: &Tx<'_>, no: OrderNo, kind: &str) -> Result<()> {
+    tx.execute(&tx.prepare_cached(DROP_DEADLINE).await?, &[&no.0, &kind]).await?;
+    Ok(())
+}

@@ -2,7 +2,7 @@
 
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::OrderNo;
-use pagurus_domain::order::transition::{self, Cause};
+use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{Priority, Status};
 use pagurus_store::Error;
 use pagurus_store::amend::{self, Starts, Updating};
@@ -23,10 +23,9 @@ async fn update(ground: &Ground, id: &str, starts: Starts) -> bool {
             Err(error) => panic!("{error}"),
         };
         let cause = if starts == Starts::AsBefore { Cause::Updated } else { Cause::Deferred };
-        let Ok(status) = transition::next(order.status, cause) else { return false };
+        let Ok(allowed) = order.may(cause) else { return false };
         let new = Updating {
             snapshot: None,
-            status: status.as_str(),
             params: Some(json!({"changed": true}).to_string()),
             priority: Priority::High,
             start_at: None,
@@ -35,7 +34,7 @@ async fn update(ground: &Ground, id: &str, starts: Starts) -> bool {
             source: "test",
             detail: "{}".to_owned(),
         };
-        amend::update(&tx, &order, &new).await.unwrap();
+        amend::update(&tx, allowed, &new).await.unwrap();
         tx.commit().await.unwrap();
         return true;
     }

@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{StartMode, Verdict};
-use pagurus_domain::order::transition::{self, Cause};
+use pagurus_domain::order::transition::Cause;
 use pagurus_store::control::{self, Ending};
 use pagurus_store::dependencies::{self, Cursor};
 use pagurus_store::orders::Registered;
@@ -184,23 +184,15 @@ async fn ord_15_every_way_in_which_an_order_ends_settles_what_waits_for_it() {
         let mut client = ground.work().await;
         let tx = client.transaction().await.unwrap();
         let order = control::lock(&tx, &format!("p-{cause}")).await.unwrap().unwrap();
-        let status = transition::next(order.status, cause).unwrap();
-        let ending = Ending { status, error: None, kind: "test", source: "test", detail: "{}".to_owned() };
-        let ended = control::end_life(&tx, &order, &ending).await.unwrap();
+        let ending = Ending { error: None, source: "test", detail: "{}".to_owned() };
+        let ended = control::end_life(&tx, order.may(cause).unwrap(), &ending).await.unwrap();
         tx.commit().await.unwrap();
         assert_eq!(ended.ready.iter().map(|stage| stage.no).collect::<Vec<_>>(), [d], "{cause}");
         // The one that waits for the dependant goes on waiting; canceled, it asks no more.
         assert_eq!(stand(&ground, e, &format!("d-{cause}")).await, "found");
         let tx = client.transaction().await.unwrap();
         let order = control::lock(&tx, &format!("e-{cause}")).await.unwrap().unwrap();
-        let ending = Ending {
-            status: Status::Canceled,
-            error: None,
-            kind: "test",
-            source: "test",
-            detail: "{}".to_owned(),
-        };
-        control::end(&tx, &order, &ending).await.unwrap();
+        control::end(&tx, order.may(Cause::Canceled).unwrap(), &ending).await.unwrap();
         tx.commit().await.unwrap();
         assert_eq!(stand(&ground, e, &format!("d-{cause}")).await, "closed");
     }

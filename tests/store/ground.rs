@@ -246,6 +246,10 @@ pub fn retry() -> Then {
     Then::Retry { at: in_an_hour(), error: error() }
 }
 
+pub fn poll() -> Then {
+    Then::Poll { at: in_an_hour() }
+}
+
 pub fn success() -> Then {
     Then::End { status: Status::Success, scenario_status: ScenarioStatus::Target, error: None }
 }

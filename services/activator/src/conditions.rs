@@ -14,13 +14,14 @@ use pagurus_domain::order::transition::Cause;
 use pagurus_domain::scenario::script::Scripting;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Count;
+use pagurus_runtime::news::Told;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_store::dependencies::{self, Condition, Cursor};
 use pagurus_store::{Client, Error, control};
 
 use crate::due::{Hints, rest};
-use crate::recover::{Told, end_locked, tell_all};
+use crate::recover::end_locked;
 
 /// Orders that are settled in one transaction.
 const BATCH: usize = 100;
@@ -139,7 +140,7 @@ impl Looker {
         tx.commit().await?;
         drop((client, others));
         self.host.metrics.count(Count::Activations, Stream::Dependent.as_str(), ready.len() as u64);
-        tell_all(&self.host, Told { ready, ..Told::default() }).await;
+        Told { ready, ..Told::default() }.send(&self.host).await;
         Ok(ends)
     }
 
@@ -163,7 +164,7 @@ impl Looker {
         }
         tx.commit().await?;
         drop((client, others));
-        tell_all(&self.host, told).await;
+        told.send(&self.host).await;
         Ok(())
     }
 

@@ -3,18 +3,17 @@
 
 use std::time::Duration;
 
-use pagurus_domain::id::OrderNo;
-use pagurus_domain::order::transition::{self, Cause};
+use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{DEADLINE_EXCEEDED, OrderError, POISON, PROCESS_TIMEOUT};
 use pagurus_domain::recovery::{Finding, Remedy, remedy};
+use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Count;
+use pagurus_runtime::news::{self, Told};
 use pagurus_runtime::node::chain;
-use pagurus_runtime::{Host, news};
-use pagurus_store::control::{self, Ended, Ending, Locked};
+use pagurus_store::control::{self, Ending, Locked};
 use pagurus_store::recovery::{self, Stuck};
-use pagurus_store::stages::ReadyStage;
 use pagurus_store::{Error, Tx, cluster, upkeep};
-use pagurus_wire::message::{Left, News, OutboxNews, news as key};
+use pagurus_wire::message::{News, news as key};
 use serde_json::json;
 
 /// How often the work lists are looked at.
@@ -66,16 +65,6 @@ async fn lose_nodes(host: &Host) -> Result<(), Error> {
     Ok(())
 }
 
-/// What one transaction did, to be told below its commit.
-#[derive(Default)]
-pub(crate) struct Told {
-    pub ready: Vec<ReadyStage>,
-    pub left: Vec<Left>,
-    pub ended: Vec<(i64, i32)>,
-    /// Stages that no worker is to go on with: order and attempt.
-    pub over: Vec<(OrderNo, i32)>,
-}
-
 /// Hands stages out again that are overdue or without a node, in bounded batches.
 async fn stages(host: &Host, finding: Finding) -> Result<(), Error> {
     let limit = match finding {
@@ -123,7 +112,7 @@ async fn stages(host: &Host, finding: Finding) -> Result<(), Error> {
                 finding = finding.as_str(), "FAILOVER: the stage is handed out again"
             );
         }
-        tell_all(host, told).await;
+        told.send(host).await;
     }
 }
 
@@ -171,7 +160,7 @@ async fn deadlines(host: &Host) -> Result<(), Error> {
         }
         tx.commit().await?;
         drop(client);
-        tell_all(host, told).await;
+        told.send(host).await;
     }
     Ok(())
 }
@@ -202,43 +191,17 @@ pub(crate) async fn end_locked(
     message: String,
     told: &mut Told,
 ) -> Result<(), Error> {
-    let Ok(status) = transition::next(order.status, cause) else {
+    let Ok(allowed) = order.may(cause) else {
         host.metrics.count(Count::GuardsRefused, cause.as_str(), 1);
         return Ok(());
     };
     let detail = json!({"class": class, "message": message, "from": order.status.as_str()}).to_string();
-    let ending = Ending {
-        status,
-        error: class.map(|class| OrderError::new(class, message)),
-        kind: cause.as_str(),
-        source: &host.name,
-        detail,
-    };
-    let Ended { notified, ready } = control::end_life(tx, &order, &ending).await?;
-    told.ready.extend(ready);
+    let ending =
+        Ending { error: class.map(|class| OrderError::new(class, message)), source: &host.name, detail };
+    let end = control::end_life(tx, allowed, &ending).await?;
     if cause == Cause::StartDeadlinePassed {
         host.metrics.count(Count::StartMissed, &order.scenario, 1);
     }
-    if notified {
-        told.ended.push((order.no.0, order.life));
-    }
-    let attempt = match order.place {
-        control::Place::Ready { attempt } => Some(attempt),
-        _ => None,
-    };
-    told.over.extend(order.running().map(|attempt| (order.no, attempt)));
-    told.left.push(Left { no: order.no.0, attempt, queue: order.queue });
+    told.end(&order, end);
     Ok(())
-}
-
-pub(crate) async fn tell_all(host: &Host, told: Told) {
-    // Before the others hear of it: what runs stops first.
-    news::break_off(host, told.over).await;
-    news::ready(host, &told.ready).await;
-    if !told.left.is_empty() {
-        news::send(host, key::DISPATCH, &News { left: told.left, ..News::default() }).await;
-    }
-    if !told.ended.is_empty() {
-        news::send(host, key::OUTBOX, &OutboxNews { ended: told.ended }).await;
-    }
 }

@@ -152,6 +152,16 @@ impl Leader<'_> {
             return;
         };
         let now = Timestamp::now();
+        // Before what is ready: it may be the same order, under its next number.
+        for left in told.left {
+            let no = OrderNo(left.no);
+            if let Some(attempt) = left.attempt {
+                self.dispatcher.handle(Event::LeftReady { no, attempt: number(attempt) }, now);
+            }
+            if let Some(queue) = left.queue {
+                self.dispatcher.handle(Event::LeftQueue { no, queue: queue.into() }, now);
+            }
+        }
         if !told.ready.is_empty() {
             self.dispatcher.handle(Event::Ready(told.ready.into_iter().map(ready_news).collect()), now);
         }
@@ -166,15 +176,6 @@ impl Leader<'_> {
         for refused in told.refused {
             if let Some(event) = self.refusal(&refused) {
                 self.dispatcher.handle(event, now);
-            }
-        }
-        for left in told.left {
-            let no = OrderNo(left.no);
-            if let Some(attempt) = left.attempt {
-                self.dispatcher.handle(Event::LeftReady { no, attempt: number(attempt) }, now);
-            }
-            if let Some(queue) = left.queue {
-                self.dispatcher.handle(Event::LeftQueue { no, queue: queue.into() }, now);
             }
         }
         self.workers_changed |= told.workers_changed;

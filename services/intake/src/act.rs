@@ -7,18 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::registration::params_faults;
-use pagurus_domain::order::transition::{self, Cause};
+use pagurus_domain::order::transition::{self, Cause, Refused};
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_domain::scenario::{Scenario, StateKind};
 use pagurus_runtime::metrics::Count;
-use pagurus_runtime::news;
+use pagurus_runtime::news::Told;
 use pagurus_store::amend::{self, Reopening};
-use pagurus_store::control::{self, Ended, Ending, Locked, Place};
+use pagurus_store::control::{self, Allowed, Ending, Locked};
+use pagurus_store::stages::ReadyStage;
 use pagurus_store::{Error, Tx, history};
-use pagurus_wire::message::{Left, News, OutboxNews, Ready, news as key};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Map, Value, json};
 
@@ -113,13 +112,8 @@ pub(crate) struct Acted {
 /// What was done, and what is to be told below the commit.
 struct Done {
     acted: Acted,
-    /// It was done before: there is nothing to tell.
-    repeated: bool,
-    ready: Vec<Ready>,
-    left: Option<Left>,
-    notify: Option<(i64, i32)>,
-    /// The stage that no worker is to go on with.
-    over: Option<(OrderNo, i32)>,
+    /// None where it was done before.
+    told: Option<Told>,
 }
 
 /// Carries an action out. The same request again, by its key, is answered as it was the first
@@ -140,13 +134,9 @@ pub(crate) async fn act(
             break done?;
         }
     };
-    if done.repeated {
-        return Ok(done.acted);
-    }
+    let Some(told) = done.told else { return Ok(done.acted) };
     intake.host.metrics.count(Count::Actions, action.cause().as_str(), 1);
-    // Before the next order of its queue hears of it.
-    news::break_off(&intake.host, done.over.into_iter().collect()).await;
-    tell(intake, done.ready, done.left, done.notify).await;
+    told.send(&intake.host).await;
     if matches!(action, Action::Cancel | Action::Interrupt | Action::Kill) {
         tell_conditions(&intake.host).await;
     }
@@ -204,41 +194,30 @@ async fn try_act(
         let told = format!("the order is `{}` and not `{wanted}` any more", order.status);
         return Ok(Err(Problem::new(Type::Refused, told).with_status(order.status)));
     }
-    let status = match transition::next(order.status, cause) {
-        Ok(status) => status,
-        Err(refused) => {
-            return Ok(Err(Problem::new(Type::Refused, refused.to_string()).with_status(refused.status)));
-        }
+    let allowed = match order.may(cause) {
+        Ok(allowed) => allowed,
+        Err(refusal) => return Ok(Err(refused(refusal))),
     };
-    let done = match action {
-        Action::Restart(restart) => match reopen(intake, &tx, &order, restart, terms).await? {
+    let mut told = Told::default();
+    let (life, note) = match action {
+        Action::Restart(restart) => match reopen(intake, &tx, allowed, restart, terms).await? {
             Ok((ready, note)) => {
-                let acted = Acted { status, life: order.life + 1, note };
-                Done { acted, repeated: false, ready: vec![ready], left: None, notify: None, over: None }
+                told.ready.push(ready);
+                (order.life + 1, note)
             }
             Err(problem) => return Ok(Err(problem)),
         },
         Action::Cancel | Action::Interrupt | Action::Kill => {
             let detail = json!({"reason": terms.reason, "from": order.status.as_str()});
-            let detail = terms.keyed(detail).to_string();
-            let ending = Ending { status, error: None, kind: cause.as_str(), source: terms.source, detail };
-            let Ended { notified, ready } = control::end_life(&tx, &order, &ending).await?;
-            Done {
-                acted: Acted { status, life: order.life, note: None },
-                repeated: false,
-                ready: ready.iter().map(news::of_stage).collect(),
-                left: Some(Left {
-                    no: order.no.0,
-                    attempt: ready_attempt(&order),
-                    queue: order.queue.clone(),
-                }),
-                notify: notified.then_some((order.no.0, order.life)),
-                over: order.running().map(|attempt| (order.no, attempt)),
-            }
+            let ending =
+                Ending { error: None, source: terms.source, detail: terms.keyed(detail).to_string() };
+            told.end(&order, control::end_life(&tx, allowed, &ending).await?);
+            (order.life, None)
         }
     };
     tx.commit().await?;
-    Ok(Ok(done))
+    let acted = Acted { status: allowed.to(), life, note };
+    Ok(Ok(Done { acted, told: Some(told) }))
 }
 
 /// What was answered the first time, read from the event of the action.
@@ -258,23 +237,22 @@ fn repeated(before: &history::Event, cause: Cause, key: &Key) -> Result<Done, Pr
         life: before.life,
         note: detail["note"].as_str().map(str::to_owned),
     };
-    Ok(Done { acted, repeated: true, ready: Vec::new(), left: None, notify: None, over: None })
+    Ok(Done { acted, told: None })
 }
 
-pub(crate) fn ready_attempt(order: &Locked) -> Option<i32> {
-    match order.place {
-        Place::Ready { attempt } => Some(attempt),
-        _ => None,
-    }
+/// The answer where the law refuses.
+pub(crate) fn refused(refused: Refused) -> Problem {
+    Problem::new(Type::Refused, refused.to_string()).with_status(refused.status)
 }
 
 async fn reopen(
     intake: &Intake,
     tx: &Tx<'_>,
-    order: &Locked,
+    allowed: Allowed<'_>,
     restart: &Restart,
     terms: Terms<'_>,
-) -> Result<Result<(Ready, Option<String>), Problem>, Error> {
+) -> Result<Result<(ReadyStage, Option<String>), Problem>, Error> {
+    let order = allowed.order();
     let scenario = match scenario_of(intake, order) {
         Ok(scenario) => scenario,
         Err(problem) => return Ok(Err(problem)),
@@ -328,11 +306,10 @@ async fn reopen(
         params: restart.params.as_ref().map(ToString::to_string),
         start_deadline,
         process_timeout: scenario.timeouts.process.or(intake.rules.process_timeout),
-        kind: Cause::Restarted.as_str(),
         source: terms.source,
         detail: detail.to_string(),
     };
-    Ok(Ok((news::of_stage(&amend::reopen(tx, order, &reopening).await?), note)))
+    Ok(Ok((amend::reopen(tx, allowed, &reopening).await?, note)))
 }
 
 async fn stored_vars(tx: &Tx<'_>, order: &Locked) -> Result<Map<String, Value>, Error> {
@@ -355,16 +332,6 @@ pub(crate) fn scenario_of(intake: &Intake, order: &Locked) -> Result<Arc<Scenari
         let told = format!("scenario `{}` version {} cannot be read", order.scenario, order.scenario_version);
         Problem::new(Type::UnknownScenario, told)
     })
-}
-
-async fn tell(intake: &Intake, ready: Vec<Ready>, left: Option<Left>, notify: Option<(i64, i32)>) {
-    let told = News { ready, left: left.into_iter().collect(), ..News::default() };
-    if told != News::default() {
-        news::send(&intake.host, key::DISPATCH, &told).await;
-    }
-    if let Some(ended) = notify {
-        news::send(&intake.host, key::OUTBOX, &OutboxNews { ended: vec![ended] }).await;
-    }
 }
 
 /// No such order.

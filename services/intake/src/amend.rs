@@ -5,22 +5,22 @@ use jiff::Timestamp;
 use pagurus_domain::activation::{AgeGroups, Stream};
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::amendment::{Repair, Update};
-use pagurus_domain::order::transition::{self, Cause};
+use pagurus_domain::order::transition::{Cause, Refused};
 use pagurus_domain::order::{ScenarioStatus, Status};
 use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::metrics::Count;
-use pagurus_runtime::news;
+use pagurus_runtime::news::Told;
 use pagurus_store::amend::{self, Reopening, Repairing, Starts, Updated, Updating};
-use pagurus_store::control::{self, Locked, Place};
+use pagurus_store::control::{self, Allowed, Locked, Place};
 use pagurus_store::stages::ReadyStage;
 use pagurus_store::{Error, Tx, dependencies};
-use pagurus_wire::message::{DueNews, Left, News, news as key};
+use pagurus_wire::message::Left;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
 use crate::Intake;
-use crate::act::{Tries, not_found, ready_attempt, scenario_of, stored_snapshot};
+use crate::act::{Tries, not_found, refused, scenario_of, stored_snapshot};
 
 /// Lets a stuck order go on from another state.
 ///
@@ -28,14 +28,14 @@ use crate::act::{Tries, not_found, ready_attempt, scenario_of, stored_snapshot};
 /// The problem to answer with: not found, refused by the law, or invalid.
 pub(crate) async fn repair(intake: &Intake, id: &str, asked: &Repair, source: &str) -> Result<(), Problem> {
     let mut tries = Tries::default();
-    let done = loop {
+    let told = loop {
         let outcome = try_repair(intake, id, asked, source).await;
         if let Some(done) = tries.judge(intake, "repair", outcome).await {
             break done?;
         }
     };
     intake.host.metrics.count(Count::Actions, Cause::Repaired.as_str(), 1);
-    tell(intake, done).await;
+    told.send(&intake.host).await;
     Ok(())
 }
 
@@ -45,39 +45,15 @@ pub(crate) async fn repair(intake: &Intake, id: &str, asked: &Repair, source: &s
 /// The problem to answer with: not found, refused by the law, or invalid.
 pub(crate) async fn update(intake: &Intake, id: &str, asked: &Update, source: &str) -> Result<(), Problem> {
     let mut tries = Tries::default();
-    let done = loop {
+    let told = loop {
         let outcome = try_update(intake, id, asked, source).await;
         if let Some(done) = tries.judge(intake, "update", outcome).await {
             break done?;
         }
     };
     intake.host.metrics.count(Count::Actions, Cause::Updated.as_str(), 1);
-    tell(intake, done).await;
+    told.send(&intake.host).await;
     Ok(())
-}
-
-/// What is to be told below the commit.
-#[derive(Default)]
-struct Done {
-    left: Option<Left>,
-    ready: Option<ReadyStage>,
-    due: Option<(Stream, Timestamp)>,
-}
-
-/// First that the old readiness is no more, then of the new one.
-async fn tell(intake: &Intake, done: Done) {
-    if let Some(left) = done.left {
-        news::send(&intake.host, key::DISPATCH, &News { left: vec![left], ..News::default() }).await;
-    }
-    news::ready(&intake.host, &done.ready).await;
-    if let Some((stream, at)) = done.due {
-        let due = vec![(stream.as_str().to_owned(), at.as_millisecond())];
-        news::send(&intake.host, key::DUE, &DueNews { due }).await;
-    }
-}
-
-fn refused(refused: transition::Refused) -> Problem {
-    Problem::new(Type::Refused, refused.to_string()).with_status(refused.status)
 }
 
 fn invalid(faults: &[Fault]) -> Problem {
@@ -89,37 +65,37 @@ async fn try_repair(
     id: &str,
     asked: &Repair,
     source: &str,
-) -> Result<Result<Done, Problem>, Error> {
+) -> Result<Result<Told, Problem>, Error> {
     let mut client = intake.host.store.recovery().await?;
     intake.catalogue.refresh(&client).await?;
     let tx = client.transaction().await?;
     let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(not_found(id))) };
     let bounds = &intake.host.settings.scenario;
-    let checked = transition::next(order.status, Cause::Repaired).map_err(refused).and_then(|_| {
+    let checked = order.may(Cause::Repaired).map_err(refused).and_then(|allowed| {
         let scenario = scenario_of(intake, &order)?;
         asked.check(&scenario, bounds.max_vars_bytes).map_err(|faults| invalid(&faults))?;
-        Ok(scenario)
+        Ok((allowed, scenario))
     });
-    let scenario = match checked {
-        Ok(scenario) => scenario,
+    let (allowed, scenario) = match checked {
+        Ok(checked) => checked,
         Err(problem) => return Ok(Err(problem)),
     };
-    let ready = go_on(intake, &tx, &order, asked, &scenario, source).await?;
+    let ready = go_on(intake, &tx, allowed, asked, &scenario, source).await?;
     tx.commit().await?;
-    let left =
-        ready_attempt(&order).map(|attempt| Left { no: order.no.0, attempt: Some(attempt), queue: None });
-    Ok(Ok(Done { left, ready: Some(ready), due: None }))
+    let left = order.ready_attempt().map(|gone| Left { no: order.no.0, attempt: Some(gone), queue: None });
+    Ok(Ok(Told { left: left.into_iter().collect(), ready: vec![ready], ..Told::default() }))
 }
 
 /// A failed order goes on in a new life: its end was told. A suspended one goes on in this one.
 async fn go_on(
     intake: &Intake,
     tx: &Tx<'_>,
-    order: &Locked,
+    allowed: Allowed<'_>,
     asked: &Repair,
     scenario: &Scenario,
     source: &str,
 ) -> Result<ReadyStage, Error> {
+    let order = allowed.order();
     let former = stored_snapshot(tx, order).await?;
     let vars = asked.vars.clone().unwrap_or_else(|| former.vars.clone());
     let detail = json!({
@@ -133,11 +109,10 @@ async fn go_on(
             params: None,
             start_deadline: None,
             process_timeout: scenario.timeouts.process.or(intake.rules.process_timeout),
-            kind: Cause::Repaired.as_str(),
             source,
             detail,
         };
-        return amend::reopen(tx, order, &reopening).await;
+        return amend::reopen(tx, allowed, &reopening).await;
     }
     let state = scenario.state_named(&asked.state);
     let distance = state.and_then(|state| scenario.distance_to_target(state));
@@ -154,7 +129,7 @@ async fn go_on(
     let status = if distance.is_some() { ScenarioStatus::OnTarget } else { ScenarioStatus::OffTarget };
     let repairing = Repairing {
         snapshot: snapshot.to_value().to_string(),
-        scenario_status: status.as_str(),
+        scenario_status: status,
         step: &asked.state,
         entry_point: entry_point.then_some(asked.state.as_str()),
         visited: i32::try_from(visit).unwrap_or(i32::MAX),
@@ -162,7 +137,7 @@ async fn go_on(
         source,
         detail,
     };
-    amend::repair(tx, order, &repairing).await
+    amend::repair(tx, allowed, &repairing).await
 }
 
 async fn try_update(
@@ -170,21 +145,21 @@ async fn try_update(
     id: &str,
     asked: &Update,
     source: &str,
-) -> Result<Result<Done, Problem>, Error> {
+) -> Result<Result<Told, Problem>, Error> {
     let mut client = intake.host.store.recovery().await?;
     intake.catalogue.refresh(&client).await?;
     let tx = client.transaction().await?;
     let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(not_found(id))) };
-    let checked = transition::next(order.status, Cause::Updated).map_err(refused).and_then(|status| {
+    let checked = order.may(Cause::Updated).map_err(refused).and_then(|allowed| {
         asked
             .check(&*scenario_of(intake, &order)?, &intake.rules.notify)
             .map_err(|faults| invalid(&faults))?;
-        Ok(status)
+        Ok(allowed)
     });
     let waits = dependencies::is_waiting(&tx, order.no).await?;
     let groups = &intake.host.settings.activation.groups;
-    let planned = checked.and_then(|status| starts(&order, asked, status, waits, groups).map_err(refused));
-    let (status, starts) = match planned {
+    let planned = checked.and_then(|allowed| starts(allowed, asked, waits, groups).map_err(refused));
+    let (allowed, starts) = match planned {
         Ok(planned) => planned,
         Err(problem) => return Ok(Err(problem)),
     };
@@ -195,7 +170,6 @@ async fn try_update(
         Some(notify) => notify.as_ref().map(|notify| notify.to_value().to_string()),
     };
     let updating = Updating {
-        status: status.as_str(),
         params: asked.params.as_ref().map(ToString::to_string),
         snapshot: resting_until(&tx, &order, starts).await?,
         priority: asked.priority.unwrap_or(order.priority),
@@ -205,11 +179,16 @@ async fn try_update(
         source,
         detail: changes(&order, asked, former_params.as_deref()).to_string(),
     };
-    let Updated { ready, gone, due } = amend::update(&tx, &order, &updating).await?;
+    let Updated { ready, gone, due } = amend::update(&tx, allowed, &updating).await?;
     tx.commit().await?;
-    let queue = order.queue.filter(|_| due.is_some() && gone.is_some());
+    let queue = order.queue.clone().filter(|_| due.is_some() && gone.is_some());
     let left = gone.map(|attempt| Left { no: order.no.0, attempt: Some(attempt), queue });
-    Ok(Ok(Done { left, ready, due }))
+    Ok(Ok(Told {
+        left: left.into_iter().collect(),
+        ready: ready.into_iter().collect(),
+        due,
+        ..Told::default()
+    }))
 }
 
 /// The position of a sleeping order whose time was moved: what interrupts its sleep lets it sleep on
@@ -228,14 +207,14 @@ async fn resting_until(tx: &Tx<'_>, order: &Locked, starts: Starts) -> Result<Op
 
 /// What another start time does: a later one postpones, one in the past starts what waits for its
 /// time. An order that waits for others goes on waiting for them, and one that sleeps goes on then.
-fn starts(
-    order: &Locked,
+fn starts<'a>(
+    updated: Allowed<'a>,
     asked: &Update,
-    status: Status,
     waits: bool,
     groups: &AgeGroups,
-) -> Result<(Status, Starts), transition::Refused> {
-    let Some(start_at) = asked.start_at else { return Ok((status, Starts::AsBefore)) };
+) -> Result<(Allowed<'a>, Starts), Refused> {
+    let order = updated.order();
+    let Some(start_at) = asked.start_at else { return Ok((updated, Starts::AsBefore)) };
     if order.status == Status::Sleep {
         // One that is awake goes on at once, and without a time the sleep lasts as the scenario said.
         let moved = start_at.filter(|_| order.place == Place::Due).map_or(Starts::AsBefore, |at| {
@@ -243,14 +222,14 @@ fn starts(
             let length = at.duration_since(order.now).unsigned_abs();
             Starts::At(at, Stream::of(Status::Sleep, length, groups))
         });
-        return Ok((status, moved));
+        return Ok((updated, moved));
     }
-    let deferred = transition::next(order.status, Cause::Deferred)?;
+    let deferred = order.may(Cause::Deferred)?;
     Ok(match start_at.filter(|at| *at > order.now) {
-        _ if waits => (status, Starts::AsBefore),
+        _ if waits => (updated, Starts::AsBefore),
         Some(at) => (deferred, Starts::At(at, Stream::Postponed)),
-        None if order.place == Place::Due => (status, Starts::At(order.now, Stream::Postponed)),
-        None => (status, Starts::AsBefore),
+        None if order.place == Place::Due => (updated, Starts::At(order.now, Stream::Postponed)),
+        None => (updated, Starts::AsBefore),
     })
 }
 

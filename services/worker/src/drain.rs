@@ -2,13 +2,13 @@
 //!
 //! Never gives up a stage before the grace is over: until then its result still counts.
 
-use pagurus_domain::order::transition::{self, Cause};
+use pagurus_domain::order::transition::Cause;
 use pagurus_domain::recovery::{Finding, Remedy, remedy};
+use pagurus_runtime::Host;
+use pagurus_runtime::news::{self, Told};
 use pagurus_runtime::node::chain;
-use pagurus_runtime::{Host, news};
 use pagurus_store::control::{self, Ending};
 use pagurus_store::{Error, recovery};
-use pagurus_wire::message::{Left, News, OutboxNews, news as key};
 use serde_json::json;
 
 use crate::{Worker, tell_workers_changed};
@@ -64,30 +64,23 @@ async fn release(host: &Host) -> Result<usize, Error> {
 async fn cancel(host: &Host) -> Result<usize, Error> {
     let mut client = host.store.recovery().await?;
     let tx = client.transaction().await?;
-    let (mut left, mut ended) = (Vec::new(), Vec::new());
+    let mut told = Told::default();
     for stage in recovery::of_node(&tx, host.node).await? {
         let id = control::id_of(&tx, stage.no).await?;
         let Some(order) = control::lock(&tx, &id).await? else { continue };
         // The law has the last word: the order may have been moved on meanwhile.
-        let Ok(status) = transition::next(order.status, Cause::Killed) else { continue };
+        let Ok(allowed) = order.may(Cause::Killed) else { continue };
         let reason = "its node was stopped and did not get it done in time; it can be rerun";
         let ending = Ending {
-            status,
             error: None,
-            kind: Cause::Killed.as_str(),
             source: &host.name,
             detail: json!({"reason": reason, "from": order.status.as_str()}).to_string(),
         };
-        if control::end(&tx, &order, &ending).await? {
-            ended.push((order.no.0, order.life));
-        }
-        left.push(Left { no: order.no.0, attempt: None, queue: order.queue.clone() });
+        let end = control::end_life(&tx, allowed, &ending).await?;
+        told.end(&order, end);
     }
     tx.commit().await?;
-    let count = left.len();
-    news::send(host, key::DISPATCH, &News { left, ..News::default() }).await;
-    if !ended.is_empty() {
-        news::send(host, key::OUTBOX, &OutboxNews { ended }).await;
-    }
+    let count = told.left.len();
+    told.send(host).await;
     Ok(count)
 }

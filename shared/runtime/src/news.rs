@@ -1,10 +1,13 @@
 //! News between services: hints about rows of the database, many items a message, transient.
 //! What is lost is found by those who re-read the tables, so no failure here fails anything.
 
+use jiff::Timestamp;
 use pagurus_broker::Message;
+use pagurus_domain::activation::Stream;
 use pagurus_domain::id::OrderNo;
+use pagurus_store::control::{Ended, Locked};
 use pagurus_store::stages::ReadyStage;
-use pagurus_wire::message::{BreakOff, News, Place, Ready, news, work};
+use pagurus_wire::message::{BreakOff, DueNews, Left, News, OutboxNews, Place, Ready, news, work};
 use serde::Serialize;
 
 use crate::Host;
@@ -59,6 +62,51 @@ pub fn of_stage(stage: &ReadyStage) -> Ready {
         priority: stage.priority.as_str().to_owned(),
         place: stage.place.clone().map(|(queue, position)| Place { queue, position }),
         woken: stage.woken,
+    }
+}
+
+/// What a change of orders is to be told of below its commit, and in which order.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// Stages that no worker is to go on with: order and attempt. Told first, before the next order
+    /// of a queue hears that it may run.
+    pub over: Vec<(OrderNo, i32)>,
+    /// Orders that are not where they were. Told before what is ready: it may be the same order anew.
+    pub left: Vec<Left>,
+    /// Stages that may run.
+    pub ready: Vec<ReadyStage>,
+    /// Ends that somebody is to be notified of: order and life.
+    pub ended: Vec<(i64, i32)>,
+    /// A timer that was set.
+    pub due: Option<(Stream, Timestamp)>,
+}
+
+impl Told {
+    /// Adds the end of an order that was locked for it.
+    pub fn end(&mut self, order: &Locked, end: Ended) {
+        self.over.extend(order.running().map(|attempt| (order.no, attempt)));
+        self.left.push(Left { no: order.no.0, attempt: order.ready_attempt(), queue: order.queue.clone() });
+        self.ready.extend(end.ready);
+        if end.notified {
+            self.ended.push((order.no.0, order.life));
+        }
+    }
+
+    /// Tells everybody whom it concerns.
+    pub async fn send(self, host: &Host) {
+        break_off(host, self.over).await;
+        let ready = self.ready.iter().map(of_stage).collect();
+        let told = News { left: self.left, ready, ..News::default() };
+        if told != News::default() {
+            send(host, news::DISPATCH, &told).await;
+        }
+        if !self.ended.is_empty() {
+            send(host, news::OUTBOX, &OutboxNews { ended: self.ended }).await;
+        }
+        if let Some((stream, at)) = self.due {
+            let due = [(stream.as_str().to_owned(), at.as_millisecond())].into_iter().collect();
+            send(host, news::DUE, &DueNews { due }).await;
+        }
     }
 }
 

@@ -9,12 +9,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::OrderNo;
-use pagurus_domain::order::Priority;
+use pagurus_domain::order::transition::Cause;
+use pagurus_domain::order::{Priority, ScenarioStatus};
 use pagurus_domain::scenario::stage::Wake;
 
-use crate::control::{Locked, Place};
-use crate::orders::word;
+use crate::control::{Allowed, Locked, Place};
 use crate::sql::statements;
 use crate::stages::ReadyStage;
 use crate::{Error, Result, Tx, due, history, queues, requests};
@@ -26,7 +25,7 @@ statements! {
     DROP_CONTEXT = "DELETE FROM contexts WHERE order_no = $1";
     REOPEN = "
         UPDATE orders
-           SET status = 'reopen', scenario_status = 'undefined', life = life + 1, visited = 0, distance = NULL,
+           SET status = $3, scenario_status = 'undefined', life = life + 1, visited = 0, distance = NULL,
                started_at = NULL, finished_at = NULL, updated_at = now(), result = NULL, message = NULL,
                error_class = NULL, error_message = NULL, error_system = NULL, start_deadline = $2, step = NULL
          WHERE no = $1";
@@ -37,7 +36,7 @@ statements! {
     DROP_READY = "DELETE FROM ready WHERE order_no = $1";
     REPAIR = "
         UPDATE orders
-           SET status = 'reopen', scenario_status = $2, step = $3, entry_point = coalesce($4, entry_point),
+           SET status = $8, scenario_status = $2, step = $3, entry_point = coalesce($4, entry_point),
                visited = $5, distance = $6, attempt = $7, updated_at = now(), error_class = NULL, error_message = NULL,
                error_system = NULL
          WHERE no = $1";
@@ -66,8 +65,6 @@ pub struct Reopening<'a> {
     pub start_deadline: Option<Timestamp>,
     /// Longest life.
     pub process_timeout: Option<Duration>,
-    /// Kind of the event in the history.
-    pub kind: &'a str,
     /// Who or what causes it.
     pub source: &'a str,
     /// More for the history, as JSON.
@@ -78,7 +75,8 @@ pub struct Reopening<'a> {
 ///
 /// # Errors
 /// The database fails.
-pub async fn reopen(tx: &Tx<'_>, order: &Locked, new: &Reopening<'_>) -> Result<ReadyStage> {
+pub async fn reopen(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Reopening<'_>) -> Result<ReadyStage> {
+    let order = allowed.order();
     let no = order.no.0;
     requests::cancel(tx, &[no]).await?;
     match &new.snapshot {
@@ -88,14 +86,15 @@ pub async fn reopen(tx: &Tx<'_>, order: &Locked, new: &Reopening<'_>) -> Result<
     if let Some(params) = &new.params {
         tx.execute(&tx.prepare_cached(REPLACE_PARAMS).await?, &[&no, params]).await?;
     }
-    tx.execute(&tx.prepare_cached(REOPEN).await?, &[&no, &new.start_deadline]).await?;
+    let reopen = tx.prepare_cached(REOPEN).await?;
+    tx.execute(&reopen, &[&no, &new.start_deadline, &allowed.to().as_str()]).await?;
     let process = new.process_timeout.and_then(|timeout| order.now.checked_add(timeout).ok());
     for (kind, at) in [("start", new.start_deadline), ("process", process)] {
         if let Some(at) = at {
             tx.execute(&tx.prepare_cached(SET_DEADLINE).await?, &[&no, &kind, &at]).await?;
         }
     }
-    history::append(tx, order.no, new.kind, new.source, &new.detail).await?;
+    history::append(tx, order.no, allowed.cause().as_str(), new.source, &new.detail).await?;
     if let Some(queue) = order.queue.as_deref() {
         let positions = queues::take_positions(tx, &[queue]).await?;
         queues::enqueue(tx, &[no], &[queue], &positions).await?;
@@ -112,7 +111,7 @@ pub struct Repairing<'a> {
     /// Position and variables, as JSON.
     pub snapshot: String,
     /// How the state stands to the target.
-    pub scenario_status: &'a str,
+    pub scenario_status: ScenarioStatus,
     /// The state that is entered.
     pub step: &'a str,
     /// The same, if a restart may resume there.
@@ -132,7 +131,8 @@ pub struct Repairing<'a> {
 ///
 /// # Errors
 /// The database fails.
-pub async fn repair(tx: &Tx<'_>, order: &Locked, new: &Repairing<'_>) -> Result<ReadyStage> {
+pub async fn repair(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Repairing<'_>) -> Result<ReadyStage> {
+    let order = allowed.order();
     let no = order.no.0;
     tx.execute(&tx.prepare_cached(DROP_READY).await?, &[&no]).await?;
     tx.execute(&tx.prepare_cached(DROP_DUE).await?, &[&no]).await?;
@@ -143,34 +143,30 @@ pub async fn repair(tx: &Tx<'_>, order: &Locked, new: &Repairing<'_>) -> Result<
         &repair,
         &[
             &no,
-            &new.scenario_status,
+            &new.scenario_status.as_str(),
             &new.step,
             &new.entry_point,
             &new.visited,
             &new.distance,
             &handed_out(order),
+            &allowed.to().as_str(),
         ],
     )
     .await?;
-    history::append(tx, order.no, "repaired", new.source, &new.detail).await?;
+    history::append(tx, order.no, allowed.cause().as_str(), new.source, &new.detail).await?;
     due::rejoin_queues(tx, &[no]).await?;
     let mut stages = due::make_ready(tx, &[(no, None)], Wake::Start.as_str(), None, None).await?;
     stages.pop().ok_or(Error::Contended)
 }
 
 /// The number of the last hand-out that was or might have been: the next is another one.
-const fn handed_out(order: &Locked) -> i32 {
-    match order.place {
-        Place::Ready { attempt } => attempt,
-        _ => order.attempt,
-    }
+fn handed_out(order: &Locked) -> i32 {
+    order.ready_attempt().unwrap_or(order.attempt)
 }
 
 /// What an order is to be like.
 #[derive(Clone, Debug)]
 pub struct Updating<'a> {
-    /// The status that follows.
-    pub status: &'a str,
     /// Other parameters, as JSON; none leaves them.
     pub params: Option<String>,
     /// Its position, as JSON, where that is to be another.
@@ -213,7 +209,8 @@ pub struct Updated {
 ///
 /// # Errors
 /// The database fails.
-pub async fn update(tx: &Tx<'_>, order: &Locked, new: &Updating<'_>) -> Result<Updated> {
+pub async fn update(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Updating<'_>) -> Result<Updated> {
+    let order = allowed.order();
     let no = order.no.0;
     if let Some(params) = &new.params {
         tx.execute(&tx.prepare_cached(REPLACE_PARAMS).await?, &[&no, params]).await?;
@@ -225,12 +222,11 @@ pub async fn update(tx: &Tx<'_>, order: &Locked, new: &Updating<'_>) -> Result<U
     let attempt = if defers { handed_out(order) } else { order.attempt };
     let update = tx.prepare_cached(UPDATE).await?;
     let priority = new.priority.as_str();
-    tx.execute(&update, &[&no, &new.status, &priority, &new.start_at, &new.notify, &attempt]).await?;
-    history::append(tx, order.no, "updated", new.source, &new.detail).await?;
-    let gone = match order.place {
-        Place::Ready { attempt } => Some(attempt),
-        _ => None,
-    };
+    tx.execute(&update, &[&no, &allowed.to().as_str(), &priority, &new.start_at, &new.notify, &attempt])
+        .await?;
+    // Moving the start is a part of an update, with a status of its own.
+    history::append(tx, order.no, Cause::Updated.as_str(), new.source, &new.detail).await?;
+    let gone = order.ready_attempt();
     if let Starts::At(at, stream) = new.starts {
         tx.execute(&tx.prepare_cached(DROP_READY).await?, &[&no]).await?;
         queues::leave(tx, &[no]).await?;
@@ -239,17 +235,6 @@ pub async fn update(tx: &Tx<'_>, order: &Locked, new: &Updating<'_>) -> Result<U
     }
     let renew = tx.prepare_cached(RENEW).await?;
     let row = tx.query_opt(&renew, &[&no, &priority]).await?;
-    let ready = row
-        .map(|row| {
-            Ok::<_, Error>(ReadyStage {
-                no: OrderNo(row.get(0)),
-                attempt: row.get(1),
-                flow: row.get(2),
-                priority: word(&row, 3, "ready.priority")?,
-                place: row.get::<_, Option<String>>(4).zip(row.get(5)),
-                woken: row.get(6),
-            })
-        })
-        .transpose()?;
+    let ready = row.map(|row| due::read_ready(&row, row.get(6))).transpose()?;
     Ok(Updated { ready, gone, due: None })
 }

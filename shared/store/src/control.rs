@@ -6,6 +6,7 @@
 use jiff::Timestamp;
 use pagurus_domain::id::{OrderNo, Pass, ScenarioNo};
 use pagurus_domain::order::notification::Content;
+use pagurus_domain::order::transition::{self, Cause, Refused};
 use pagurus_domain::order::{Mode, OrderError, Priority, ScenarioStatus, Status};
 use serde_json::Value;
 
@@ -123,10 +124,55 @@ impl Locked {
         matches!(self.place, Place::Running { .. }).then_some(self.attempt)
     }
 
+    /// The number under which it is ready, if it is.
+    #[must_use]
+    pub const fn ready_attempt(&self) -> Option<i32> {
+        match self.place {
+            Place::Ready { attempt } => Some(attempt),
+            _ => None,
+        }
+    }
+
+    /// Asks the law whether this may happen to the order as it stands.
+    ///
+    /// # Errors
+    /// The law refuses; the answer says in which statuses it may happen.
+    pub fn may(&self, cause: Cause) -> std::result::Result<Allowed<'_>, Refused> {
+        transition::next(self.status, cause).map(|to| Allowed { order: self, cause, to })
+    }
+
     /// The last hand-out, as it is told: the number that a change by hand took for itself is none.
     fn executed_attempt(&self) -> i32 {
         let waits_for_its_first = self.life == 1 && matches!(self.status, Status::New | Status::Postponed);
         if waits_for_its_first { 0 } else { self.attempt }
+    }
+}
+
+/// What the law allows to happen to a locked order. Nothing that changes one can be called without it.
+#[derive(Clone, Copy, Debug)]
+pub struct Allowed<'a> {
+    order: &'a Locked,
+    cause: Cause,
+    to: Status,
+}
+
+impl<'a> Allowed<'a> {
+    /// The order.
+    #[must_use]
+    pub const fn order(&self) -> &'a Locked {
+        self.order
+    }
+
+    /// What happens to it.
+    #[must_use]
+    pub const fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    /// The status that follows.
+    #[must_use]
+    pub const fn to(&self) -> Status {
+        self.to
     }
 }
 
@@ -185,12 +231,8 @@ pub async fn lock(tx: &Tx<'_>, id: &str) -> Result<Option<Locked>> {
 /// How a locked order ends.
 #[derive(Clone, Debug)]
 pub struct Ending<'a> {
-    /// The final status: the law allows it, the caller has asked.
-    pub status: Status,
     /// Why, for `fail`.
     pub error: Option<OrderError>,
-    /// Kind of the event in the history.
-    pub kind: &'a str,
     /// Who or what causes it.
     pub source: &'a str,
     /// More for the history, as JSON.
@@ -202,8 +244,8 @@ pub struct Ending<'a> {
 ///
 /// # Errors
 /// The database fails.
-pub async fn end(tx: &Tx<'_>, order: &Locked, ending: &Ending<'_>) -> Result<bool> {
-    Ok(end_life(tx, order, ending).await?.notified)
+pub async fn end(tx: &Tx<'_>, allowed: Allowed<'_>, ending: &Ending<'_>) -> Result<bool> {
+    Ok(end_life(tx, allowed, ending).await?.notified)
 }
 
 /// What the end of an order led to, to be told below the commit.
@@ -220,7 +262,8 @@ pub struct Ended {
 ///
 /// # Errors
 /// The database fails.
-pub async fn end_life(tx: &Tx<'_>, order: &Locked, ending: &Ending<'_>) -> Result<Ended> {
+pub async fn end_life(tx: &Tx<'_>, allowed: Allowed<'_>, ending: &Ending<'_>) -> Result<Ended> {
+    let Allowed { order, cause, to: status } = allowed;
     let no = order.no.0;
     for statement in [DROP_RUNNING, DROP_READY, DROP_DUE, DROP_DEADLINES] {
         tx.execute(&tx.prepare_cached(statement).await?, &[&no]).await?;
@@ -228,7 +271,7 @@ pub async fn end_life(tx: &Tx<'_>, order: &Locked, ending: &Ending<'_>) -> Resul
     queues::leave(tx, &[no]).await?;
     requests::cancel(tx, &[no]).await?;
     calls::close(tx, &[no]).await?;
-    let scenario_status = match ending.status {
+    let scenario_status = match status {
         Status::Fail => ScenarioStatus::Failed,
         _ => order.scenario_status,
     };
@@ -239,10 +282,10 @@ pub async fn end_life(tx: &Tx<'_>, order: &Locked, ending: &Ending<'_>) -> Resul
     let end_statement = tx.prepare_cached(END).await?;
     tx.execute(
         &end_statement,
-        &[&no, &ending.status.as_str(), &scenario_status.as_str(), &order.attempt, &class, &message],
+        &[&no, &status.as_str(), &scenario_status.as_str(), &order.attempt, &class, &message],
     )
     .await?;
-    history::append(tx, order.no, ending.kind, ending.source, &ending.detail).await?;
+    history::append(tx, order.no, cause.as_str(), ending.source, &ending.detail).await?;
     let result = order.result.as_deref().and_then(|result| serde_json::from_str::<Value>(result).ok());
     let content = Content {
         id: &order.id,
@@ -250,7 +293,7 @@ pub async fn end_life(tx: &Tx<'_>, order: &Locked, ending: &Ending<'_>) -> Resul
         transaction_id: order.transaction_id.as_deref(),
         scenario: &order.scenario,
         scenario_version: order.scenario_version,
-        status: ending.status,
+        status,
         scenario_status,
         step: order.step.as_deref(),
         result: result.as_ref(),

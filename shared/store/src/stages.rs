@@ -9,6 +9,7 @@ use pagurus_domain::scenario::stage::Wake;
 use tokio::try_join;
 use uuid::Uuid;
 
+use crate::due::read_ready;
 use crate::orders::word;
 use crate::sql::statements;
 use crate::{Client, Result, Tx, queues};
@@ -266,18 +267,7 @@ pub async fn give_queue_up(tx: &Tx<'_>, no: OrderNo, pass: Pass) -> Result<bool>
 pub async fn ready_page(client: &Client, after: OrderNo, limit: i64) -> Result<Vec<ReadyStage>> {
     let statement = client.prepare_cached(READY_PAGE).await?;
     let rows = client.query(&statement, &[&after.0, &limit]).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(ReadyStage {
-                no: OrderNo(row.get(0)),
-                attempt: row.get(1),
-                flow: row.get(2),
-                priority: word(row, 3, "ready.priority")?,
-                place: row.get::<_, Option<String>>(4).zip(row.get(5)),
-                woken: row.get(6),
-            })
-        })
-        .collect()
+    rows.iter().map(|row| read_ready(row, row.get(6))).collect()
 }
 
 /// A stage with a worker.

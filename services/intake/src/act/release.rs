@@ -2,12 +2,12 @@
 
 use pagurus_domain::order::Mode;
 use pagurus_runtime::metrics::Count;
-use pagurus_store::{Error, control, queues, stages};
+use pagurus_runtime::news::Told;
+use pagurus_store::{Error, control, history, queues, stages};
 use pagurus_wire::message::Left;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
 
-use super::tell;
 use crate::Intake;
 
 /// Releases a queue by hand: its owner goes on, but owns the queue no longer (ORD-13). The id of
@@ -24,8 +24,8 @@ pub(crate) async fn release_queue(
     match try_release(intake, queue, source, reason).await {
         Ok(Some((id, no))) => {
             intake.host.metrics.count(Count::Actions, "released", 1);
-            tell(intake, Vec::new(), Some(Left { no, attempt: None, queue: Some(queue.to_owned()) }), None)
-                .await;
+            let left = vec![Left { no, attempt: None, queue: Some(queue.to_owned()) }];
+            Told { left, ..Told::default() }.send(&intake.host).await;
             Ok(id)
         }
         Ok(None) => Err(Problem::new(Type::NotFound, format!("nobody is in queue `{queue}`"))),
@@ -45,9 +45,9 @@ async fn try_release(
     let Some(order) = control::lock(&tx, &id).await? else { return Ok(None) };
     debug_assert!(order.mode == Mode::Sequential, "only sequential orders are in queues");
     stages::disown(&tx, order.no).await?;
-    pagurus_store::queues::leave(&tx, &[order.no.0]).await?;
+    queues::leave(&tx, &[order.no.0]).await?;
     let detail = json!({"queue": queue, "reason": reason}).to_string();
-    pagurus_store::history::append(&tx, order.no, "queue_released", source, &detail).await?;
+    history::append(&tx, order.no, "queue_released", source, &detail).await?;
     tx.commit().await?;
     Ok(Some((id, order.no.0)))
 }

@@ -26,7 +26,7 @@ pub(super) fn cycles(settings: &Settings, row: &Row, now: Timestamp) -> Cycles {
         scenario: &row.scenario,
         status: row.status,
         due_at: row.due_at,
-        max_acquisition: (row.mode == Mode::Sequential)
+        max_acquisition: (row.mode == Mode::Sequential && row.position.is_some())
             .then_some(settings.resource_control.max_acquisition_duration),
     };
     read(&settings.errors, &order, &stored.unwrap_or_default(), now)
@@ -37,7 +37,7 @@ struct Order<'a> {
     scenario: &'a str,
     status: Status,
     due_at: Option<Timestamp>,
-    /// How long it may hold its queue; none for a parallel order.
+    /// How long it may hold its queue; none for an order that holds none.
     max_acquisition: Option<Duration>,
 }
 
@@ -49,9 +49,13 @@ fn read(errors: &ErrorPolicy, order: &Order<'_>, stored: &Value, now: Timestamp)
     let next_at = order.due_at.filter(|_| is_retry);
     let cycle = |key: &str| stored.get(key).and_then(Cycle::from_value);
     let around = cycle("asyncCycle");
-    let asynchronous = around
-        .as_ref()
-        .map(|cycle| view(cycle, "async", errors.async_standing(order.scenario, cycle), next_at, now));
+    let asynchronous = around.as_ref().map(|cycle| {
+        let mut standing = errors.async_standing(order.scenario, cycle);
+        if let Some(end) = acquisition_ends_at(order, stored) {
+            standing.ends_at = standing.ends_at.min(end);
+        }
+        view(cycle, "async", standing, next_at, now)
+    });
     let synchronous = cycle("cycle").filter(|_| is_retry).map(|cycle| {
         let mut standing = errors.standing(order.scenario, &cycle);
         let around = around.as_ref().map(|around| errors.async_cycle_ends_at(around));

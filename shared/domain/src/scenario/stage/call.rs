@@ -11,7 +11,7 @@ use super::super::{Action, HttpAction, ScenarioKind};
 use super::need::{HttpFailure, Response};
 use super::snapshot::Asked;
 use super::{Stage, Then};
-use crate::order::{Mode, OrderError};
+use crate::order::OrderError;
 use crate::retry::{self, Cycle, ErrorClass, Interaction, Outcome as Answered, Verdict};
 
 /// Bytes of an error body that a message for people quotes.
@@ -180,13 +180,12 @@ impl Stage {
         dice: f64,
     ) -> Verdict {
         let class = error.class.as_deref().map(ErrorClass::from);
-        let since = self.retrying_since().unwrap_or(now);
         let errors = &self.settings.errors;
         let failure = retry::Failure {
             scenario: &self.scenario.name,
             class: class.as_ref(),
             retry_after,
-            sequential_since: (self.facts.mode == Mode::Sequential).then_some(since),
+            sequential_since: self.holding_since(now),
             max_acquisition: self.settings.max_acquisition_duration,
             latest: self.cursor.async_cycle.as_ref().map(|cycle| errors.async_cycle_ends_at(cycle)),
         };
@@ -202,8 +201,8 @@ impl Stage {
             cycle.number
         );
         self.end.log(now, told);
-        let since = self.retrying_since().unwrap_or(now);
-        self.set_cycle(Some(cycle), Some(since));
+        self.set_cycle(Some(cycle));
+        self.note_retry(now, at);
         if self.scenario.kind == ScenarioKind::Operation && self.cursor.call.is_none() {
             // What the repeat does again before it comes here is no end of the cycle.
             self.cursor.failed_at = self.cursor.failed_at.max(Some((self.cursor.visit, self.cursor.action)));

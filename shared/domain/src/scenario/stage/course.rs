@@ -1,13 +1,14 @@
 //! The course of an order through its states: what it is woken for, what it enters, where it stands.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::super::{Action, Event, Outcome, Scenario, State, StateId, StateKind};
 use super::snapshot::{EntryPoint, Polling};
 use super::{Need, Stage, Then, Wake, later};
-use crate::order::{OrderError, ScenarioStatus, Status};
+use crate::order::{Mode, OrderError, ScenarioStatus, Status};
 use crate::retry::Cycle;
 
 impl Stage {
@@ -103,19 +104,46 @@ impl Stage {
         }
     }
 
-    pub(super) fn retrying_since(&self) -> Option<Timestamp> {
-        self.cursor.call.as_ref().map_or(self.cursor.retrying_since, |call| call.retrying_since)
-    }
-
-    pub(super) fn set_cycle(&mut self, cycle: Option<Cycle>, since: Option<Timestamp>) {
+    /// Goes on with this cycle, or ends the one that went on.
+    pub(super) fn set_cycle(&mut self, cycle: Option<Cycle>) {
         match &mut self.cursor.call {
-            Some(call) => (call.cycle, call.retrying_since) = (cycle, since),
+            Some(call) => call.cycle = cycle,
             None => {
                 if cycle.is_none() {
                     self.cursor.failed_at = None;
                 }
-                (self.cursor.cycle, self.cursor.retrying_since) = (cycle, since);
+                self.cursor.cycle = cycle;
             }
+        }
+        self.sum_up_retries();
+    }
+
+    /// The moment from which a sequential order has been holding its queue in retries, as if all of
+    /// them had been one piece (ORD-12); none where it holds no queue.
+    pub(super) fn holding_since(&self, now: Timestamp) -> Option<Timestamp> {
+        let holds = self.facts.mode == Mode::Sequential && self.facts.queue.is_some();
+        (holds && !self.end.is_released()).then(|| self.retrying_since(now))
+    }
+
+    fn retrying_since(&self, now: Timestamp) -> Timestamp {
+        let before = Duration::from_millis(self.cursor.retried_ms);
+        self.cursor.retrying_since.unwrap_or_else(|| now.checked_sub(before).unwrap_or(now))
+    }
+
+    /// A retry is due then.
+    pub(super) fn note_retry(&mut self, now: Timestamp, due: Timestamp) {
+        self.cursor.retrying_since = Some(self.retrying_since(now));
+        self.cursor.retrying_until = Some(due);
+    }
+
+    /// When the last of the cycles is over, the time that they took is kept as a sum.
+    fn sum_up_retries(&mut self) {
+        if self.cursor.is_retrying() {
+            return;
+        }
+        let span = (self.cursor.retrying_since.take(), self.cursor.retrying_until.take());
+        if let (Some(since), Some(until)) = span {
+            self.cursor.retried_ms = u64::try_from(until.duration_since(since).as_millis()).unwrap_or(0);
         }
     }
 
@@ -155,12 +183,15 @@ impl Stage {
     pub(super) fn go(&mut self, event: Cow<'static, str>, to: StateId, now: Timestamp) {
         let scenario = self.scenario.clone();
         let from = scenario.state(self.state);
-        if event != Event::Retry.as_str() && self.cursor.async_state.as_ref() == Some(&from.name) {
+        let passed = self.cursor.async_state.as_ref() == Some(&from.name);
+        // From another entry point on, what failed before it is not repeated any more.
+        if event != Event::Retry.as_str() && (passed || scenario.state(to).entry_point) {
             self.forget_async_cycle();
         }
         // The repeat of an operation passes states that had gone well before.
         if Some((self.cursor.visit + 1, 0)) > self.cursor.failed_at {
-            (self.cursor.cycle, self.cursor.retrying_since, self.cursor.failed_at) = (None, None, None);
+            (self.cursor.cycle, self.cursor.failed_at) = (None, None);
+            self.sum_up_retries();
         }
         let to_name = self.scenario.state(to).name.clone();
         self.end.transition(&from.name, event, &to_name, now);
@@ -192,8 +223,8 @@ impl Stage {
     /// The asynchronous cycle is over, and what it kept for its repeats.
     pub(super) fn forget_async_cycle(&mut self) {
         self.cursor.async_cycle = None;
-        self.cursor.async_since = None;
         self.cursor.async_state = None;
         self.cursor.answered.clear();
+        self.sum_up_retries();
     }
 }

@@ -71,7 +71,6 @@ impl Stage {
             body: call.body,
             action: 0,
             cycle: None,
-            retrying_since: None,
             response: self.context.response.take(),
             responses: std::mem::take(&mut self.context.responses),
             parallel_done: std::mem::take(&mut self.cursor.parallel_done),

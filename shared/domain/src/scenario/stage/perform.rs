@@ -242,7 +242,7 @@ impl Stage {
         let next = self.position() + 1;
         let here = Some((self.cursor.visit, self.cursor.action));
         if self.cursor.call.is_some() || here >= self.cursor.failed_at {
-            self.set_cycle(None, None);
+            self.set_cycle(None);
         }
         if self.cursor.call.is_none() {
             self.cursor.hand_out = 0;

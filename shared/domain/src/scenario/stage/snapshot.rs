@@ -138,9 +138,6 @@ pub struct HandledCall {
     /// The retry cycle of its handling.
     #[serde(default, with = "cycle", skip_serializing_if = "Option::is_none")]
     pub cycle: Option<Cycle>,
-    /// Since when its action has been repeated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retrying_since: Option<Timestamp>,
     /// The last answer of the order itself, put aside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Value>,
@@ -196,19 +193,23 @@ pub struct Snapshot {
     /// The retry cycle of a synchronous failure that goes on.
     #[serde(with = "cycle", skip_serializing_if = "Option::is_none")]
     pub cycle: Option<Cycle>,
-    /// Since when the action has been repeated, over all cycles that followed one another.
+    /// Since when the order has been retrying, while any cycle goes on. What it spent in retries that
+    /// are over is counted in, as if all had been one piece.
     #[serde(skip_serializing_if = "is_default")]
     pub retrying_since: Option<Timestamp>,
+    /// When the last attempt of the cycles that go on is due, or was.
+    #[serde(skip_serializing_if = "is_default")]
+    pub retrying_until: Option<Timestamp>,
+    /// The time spent in retries that are over, in milliseconds.
+    #[serde(skip_serializing_if = "is_default")]
+    pub retried_ms: u64,
     /// Visit and action whose success ends that cycle, where the repeat begins before them.
     #[serde(skip_serializing_if = "is_default")]
     pub failed_at: Option<(u32, usize)>,
     /// The retry cycle of an asynchronous failure that goes on, over the states that it repeats.
     #[serde(with = "cycle", skip_serializing_if = "Option::is_none")]
     pub async_cycle: Option<Cycle>,
-    /// Since when it has been failing so, over all cycles that followed one another.
-    #[serde(skip_serializing_if = "is_default")]
-    pub async_since: Option<Timestamp>,
-    /// The waiting or polling state of that cycle.
+    /// The waiting or polling state that is to be passed for that cycle to be over.
     #[serde(skip_serializing_if = "is_default")]
     pub async_state: Option<String>,
     /// The next attempt begins at the last entry point.
@@ -274,6 +275,12 @@ impl Snapshot {
     /// The calls that were taken up and are not answered yet: nobody may take them up again.
     pub fn calls_in_hand(&self) -> impl Iterator<Item = i64> {
         [self.call.as_ref().map(|call| call.no), self.moved_by].into_iter().flatten()
+    }
+
+    /// Whether any retry cycle goes on.
+    pub(super) fn is_retrying(&self) -> bool {
+        let of_call = self.call.as_ref().is_some_and(|call| call.cycle.is_some());
+        self.cycle.is_some() || self.async_cycle.is_some() || of_call
     }
 
     /// Every retry cycle that goes on.

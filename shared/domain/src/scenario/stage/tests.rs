@@ -172,7 +172,7 @@ impl Play {
     /// `|`. A wait takes `timeout`, or `callback {…}` with the callbacks by name. Any rest takes
     /// `call NAME BODY; NAME BODY`. `+5m` before an answer is how long it takes; `late 5m` before
     /// it lets the next stage begin so long after it was due.
-    fn go(self, answers: &[&str]) -> Played {
+    fn go(mut self, answers: &[&str]) -> Played {
         let settings = Arc::new(self.settings);
         let mut answers: VecDeque<&str> = answers.iter().copied().collect();
         let mut played = Played::default();
@@ -194,6 +194,9 @@ impl Play {
             let end = played.stage(stage.unwrap(), &mut answers, &mut now);
             if self.forgets {
                 callbacks.clear();
+            }
+            if end.released {
+                self.facts.queue = None;
             }
             snapshot = Snapshot::from_value(&end.snapshot.to_value()).unwrap();
             assert_eq!(snapshot, end.snapshot, "the stored form keeps everything");

@@ -8,7 +8,7 @@ use super::call::QUOTED_BYTES;
 use super::snapshot::{Asked, OpenRequest};
 use super::task::awaited;
 use super::{Stage, Then};
-use crate::order::{Mode, OrderError};
+use crate::order::OrderError;
 use crate::retry::{self, ASYNC_TIMEOUT, ErrorClass, Interaction, POLLING_TIMEOUT, Reply};
 
 impl Stage {
@@ -31,6 +31,8 @@ impl Stage {
                 self.keep_good_answers(&requests, &failed);
             }
             Err(error) => {
+                // Its cycle is over, whatever the scenario makes of it.
+                self.forget_async_cycle();
                 self.end.failed(error, now);
                 let state = self.scenario.state(self.state);
                 let told_apart = event == Event::Callback && state.target_of(Event::Fail).is_some();
@@ -91,17 +93,14 @@ impl Stage {
     /// Ends the stage with a retry from the last entry point, where each failure has a policy; the
     /// longest of the waits counts (ERR-13). Else the failure that has no retry left.
     fn repeat_later(&mut self, failures: &[OrderError], now: Timestamp) -> Result<(), OrderError> {
-        let here = self.scenario.state(self.state).name.clone();
-        let same = self.cursor.async_state.as_ref() == Some(&here);
-        let before = self.cursor.async_cycle.clone().filter(|_| same);
-        let since = self.cursor.async_since.filter(|_| same).unwrap_or(now);
+        let before = self.cursor.async_cycle.clone();
         let judged = |error: &OrderError| {
             let class = error.class.as_deref().map(ErrorClass::from);
             let failure = retry::Failure {
                 scenario: &self.scenario.name,
                 class: class.as_ref(),
                 retry_after: None,
-                sequential_since: (self.facts.mode == Mode::Sequential).then_some(since),
+                sequential_since: self.holding_since(now),
                 max_acquisition: self.settings.max_acquisition_duration,
                 latest: None,
             };
@@ -119,8 +118,12 @@ impl Stage {
         );
         self.end.log(now, told);
         self.cursor.async_cycle = Some(cycle);
-        self.cursor.async_since = Some(since);
-        self.cursor.async_state = Some(here);
+        self.note_retry(now, at);
+        // A repeat that fails before it comes to where the first failure was goes on with its cycle:
+        // two states that took turns would never come to an end otherwise.
+        if self.cursor.async_state.is_none() {
+            self.cursor.async_state = Some(self.scenario.state(self.state).name.clone());
+        }
         self.cursor.from_entry_point = true;
         self.end.over(Then::Retry { at, error });
         Ok(())
@@ -147,12 +150,13 @@ impl Stage {
             let at = super::later(now, poll.interval).min(polling.ends_at);
             polling.attempt += 1;
             self.cursor.action = 0;
-            self.set_cycle(None, None);
+            self.set_cycle(None);
             return self.end.over(Then::Poll { at });
         }
         let message = format!("`{}` has polled {} times without success", state.name, polling.attempt);
         let error = OrderError::new(POLLING_TIMEOUT, message).about(self.cursor.called.clone());
         if let Err(error) = self.repeat_later(&[error], now) {
+            self.forget_async_cycle();
             self.end.failed(error, now);
             self.raise(Event::Timeout, now);
         }

@@ -185,6 +185,39 @@ fn ord_12_a_sequential_order_is_not_held_longer_by_classes_that_take_turns() {
 }
 
 #[test]
+fn err_9_waits_that_fail_by_turns_are_one_cycle() {
+    let text = "  a:
+    entryPoint: true
+    actions: [{http: {url: 'http://h/1', request: r}}, {wait: {timeout: 5m}}]
+    on: {wait: w1, fail: late}
+  w1: {kind: waiting, on: {callback: b, timeout: late}}
+  b:
+    actions: [{http: {url: 'http://h/2', request: q}}, {wait: {timeout: 5m}}]
+    on: {wait: w2, fail: late}
+  w2: {kind: waiting, on: {callback: done, timeout: late}}
+  late: {kind: terminal, outcome: fail}
+  done: {kind: terminal}\n";
+    let first = r#"callback {"r": {"body": "yes"}}"#;
+    // The second wait fails, then the first, then the second again: two attempts are all there are.
+    let turns = ["200", first, "200", "timeout", "200", "timeout", "200", first, "200", "timeout"];
+    let played = with_rules(text).forgetting().go(&turns);
+    assert_eq!((played.delays(), played.class().as_str()), (vec![60, 120], "async.timeout"));
+    // What was passed is over: the second wait has two attempts of its own.
+    let on = [
+        "200", "timeout", "200", first, "200", "timeout", "200", first, "200", "timeout", "200", first, "200",
+    ];
+    let played = with_rules(text).forgetting().go(&[&on[..], &["timeout"]].concat());
+    assert_eq!(played.delays(), [60, 60, 120]);
+    // From another entry point on, what failed before it is not repeated any more.
+    let text = text.replace("on: {wait: w1, fail: late}", "on: {wait: w1, fail: b}");
+    let text = text.replace("  b:\n", "  b:\n    entryPoint: true\n");
+    let round = ["200", "timeout"];
+    let played =
+        with_rules(&text).forgetting().go(&[&["200", "timeout", "404"][..], &round, &round, &round].concat());
+    assert_eq!(played.delays(), [60, 60, 120]);
+}
+
+#[test]
 fn err_13_all_failed_requests_need_a_policy_and_the_longest_wait_counts() {
     let both =
         r#"callback {"r": {"body": 1, "stepStatus": "slow"}, "q": {"body": "no", "stepStatus": "k2"}}"#;

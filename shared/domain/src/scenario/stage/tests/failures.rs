@@ -150,10 +150,19 @@ fn ord_12_a_sequential_order_holds_its_queue_in_retries_for_so_long_in_all() {
     // Every change of class begins a new cycle, but no new hold of the queue.
     let mixed = ["503", "504", "503", "504", "503"];
     assert_eq!(held(Play::of(ONE).sequential(), &mixed), "retry, retry, retry, retry, fail");
-    // A success ends the repeats, and the time they took.
+    // Nor does a success in between: the second action has what the first one left, in another state, too.
     let two = actions("{http: {url: 'http://h/1'}}, {http: {url: 'http://h/2'}}");
-    let parts = ["503", "503", "200", "503", "503", "200"];
-    assert_eq!(held(Play::of(&two).sequential(), &parts), "retry, retry, retry, retry, success");
+    let parts = ["503", "503", "200", "503", "503"];
+    assert_eq!(held(Play::of(&two).sequential(), &parts), "retry, retry, retry, fail");
+    let states = "  a: {actions: [{http: {url: 'http://h/1'}}], on: {success: b, fail: bad}}
+  b: {actions: [{http: {url: 'http://h/2'}}], on: {success: done, fail: bad}}
+  done: {kind: terminal}
+  bad: {kind: terminal, outcome: fail}\n";
+    assert_eq!(held(Play::of(states).sequential(), &parts), "retry, retry, retry, fail");
+    // An order that gave its queue up holds nobody back.
+    let free = actions("release, {http: {url: 'http://h/1'}}");
+    let more = ["503", "503", "503", "200"];
+    assert_eq!(held(Play::of(&free).sequential(), &more), "retry, retry, retry, success");
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub struct Walk<'a> {
     open: Vec<(usize, usize, u32)>,
     answered: BTreeSet<(usize, usize)>,
     entry: usize,
-    /// State and cycles of asynchronous failures.
+    /// Where asynchronous failures began that were not passed yet, and their cycles.
     later: Option<(String, Cycles)>,
     called: usize,
 }
@@ -217,10 +217,13 @@ impl<'a> Walk<'a> {
     }
 
     fn repeats_later(&mut self, here: &str, failed: &[(&'static str, u32)]) -> bool {
-        let before = self.later.take().filter(|(state, _)| state == here);
-        let mut cycles = before.map(|(_, cycles)| cycles).unwrap_or_default();
+        let (first, mut cycles) = self.later.take().unwrap_or_else(|| (here.into(), Cycles::default()));
         let repeats = cycles.repeat(failed);
-        self.later = Some((here.into(), cycles));
+        if repeats {
+            self.later = Some((first, cycles));
+        } else {
+            self.answered.clear();
+        }
         repeats
     }
 
@@ -231,7 +234,8 @@ impl<'a> Walk<'a> {
     }
 
     fn leave(&mut self, here: &str, event: &str, to: usize) -> Result<usize, Left> {
-        if self.later.as_ref().is_some_and(|(state, _)| state == here) {
+        let enters = self.states.get(to).is_some_and(|state| state.entry);
+        if enters || self.later.as_ref().is_some_and(|(state, _)| state == here) {
             self.later = None;
             self.answered.clear();
         }

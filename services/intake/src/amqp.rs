@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_broker::{
-    ConsumeSpec, Consumer, Delivery, DeliveryTag, Message, Published, QueueSource, headers_to_json,
+    ConsumeSpec, Consumer, Delivery, DeliveryTag, HeaderValue, Message, Published, QueueSource,
+    headers_to_json,
 };
 use pagurus_domain::order::notification::Target;
 use pagurus_runtime::metrics::Count;
@@ -222,11 +223,14 @@ async fn handle_callbacks(intake: &Intake, batch: &[Delivery]) -> Result<Vec<Han
             handled.push(Handled { tag: delivery.tag, receipt: None, refused: None });
             continue;
         }
-        let step_status = properties.header("step-status").and_then(|value| value.as_text());
-        let headers =
-            (!properties.headers.is_empty()).then(|| headers_to_json(&properties.headers).to_string());
+        let step_status = properties.header("step-status").and_then(HeaderValue::to_text);
+        let mut headers = headers_to_json(&properties.headers);
+        if let (Some(kind), None) = (&properties.content_type, properties.header("content-type")) {
+            headers["content-type"] = kind.as_str().into();
+        }
         let named = properties.correlation_id.as_deref().unwrap_or_default();
-        answers.push(new_answer(named, step_status, headers, delivery.body.clone()));
+        let headers = Some(headers.to_string()).filter(|text| text != "{}");
+        answers.push(new_answer(named, step_status.as_deref(), headers, delivery.body.clone()));
         handled.push(Handled { tag: delivery.tag, receipt: None, refused: None });
     }
     if !answers.is_empty() {

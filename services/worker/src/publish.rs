@@ -110,8 +110,9 @@ impl Calls {
         properties.message_id = Some(publication.message_id.to_string());
         if let Some(request) = publication.request {
             properties.correlation_id = Some(request.to_string());
-            // The answer may come straight into the queue of callbacks.
-            properties.reply_to = Some(self.host.broker.names().callbacks_in.clone());
+            // The answer may come straight into the queue of callbacks, which only our own virtual host has.
+            let own = publication.vhost.as_deref().is_none_or(|vhost| vhost == self.host.broker.vhost());
+            properties.reply_to = own.then(|| self.host.broker.names().callbacks_in.clone());
         }
         properties.headers = publication
             .headers

@@ -3,6 +3,7 @@
 //! Nothing of lapin is visible outside. Every string that goes into an AMQP short string is checked
 //! here, because one byte too many would panic or break the connection.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use lapin::{
@@ -50,6 +51,19 @@ impl HeaderValue {
             Self::Text(text) => Some(text),
             _ => None,
         }
+    }
+
+    /// A single value as text; senders do not always write a status as one.
+    #[must_use]
+    pub fn to_text(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::Text(text) => text.into(),
+            Self::Bytes(bytes) => String::from_utf8_lossy(bytes),
+            Self::Integer(number) => number.to_string().into(),
+            Self::Float(number) => number.to_string().into(),
+            Self::Boolean(boolean) => boolean.to_string().into(),
+            Self::Timestamp(_) | Self::List(_) | Self::Table(_) | Self::Null => return None,
+        })
     }
 }
 
@@ -103,10 +117,10 @@ pub struct Properties {
 }
 
 impl Properties {
-    /// The value of the header with this name.
+    /// The value of the header with this name, in whatever case it is written.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&HeaderValue> {
-        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+        self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 }
 

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{OrderNo, Pass, RequestId};
 use pagurus_domain::scenario::stage::{Callback, TaskTerms};
+use pagurus_domain::scenario::value;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -328,11 +329,12 @@ pub async fn results(client: &Client, orders: &[i64]) -> Result<HashMap<OrderNo,
         let body: &[u8] = row.get(2);
         let name: String = row.get(1);
         of_order.retain(|earlier| earlier.name != name);
+        let headers = headers_value(row.get(3));
         of_order.push(Callback {
             name,
             value: json!({
-                "body": body_value(body),
-                "headers": headers_value(row.get(3)),
+                "body": body_value(body, &headers),
+                "headers": headers,
                 "stepStatus": row.get::<_, Option<&str>>(4),
                 "receivedAt": row.get::<_, Timestamp>(5).to_string(),
             }),
@@ -377,22 +379,22 @@ pub async fn callbacks_of_order(client: &Client, no: OrderNo) -> Result<Vec<Valu
     Ok(rows
         .iter()
         .map(|row| {
+            let headers = headers_value(row.get(3));
             json!({
                 "request": row.get::<_, &str>(6),
                 "life": row.get::<_, i32>(7),
                 "verdict": row.get::<_, &str>(1),
                 "stepStatus": row.get::<_, Option<&str>>(2),
-                "headers": headers_value(row.get(3)),
-                "body": body_value(row.get(4)),
+                "body": body_value(row.get(4), &headers),
+                "headers": headers,
                 "receivedAt": row.get::<_, Timestamp>(5),
             })
         })
         .collect())
 }
 
-/// A JSON body as its value, any other as text.
-fn body_value(body: &[u8]) -> Value {
-    serde_json::from_slice(body).unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()))
+fn body_value(body: &[u8], headers: &Value) -> Value {
+    value::body_value(&String::from_utf8_lossy(body), headers["content-type"].as_str())
 }
 
 fn headers_value(headers: Option<&str>) -> Value {

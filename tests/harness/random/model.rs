@@ -83,7 +83,7 @@ struct Walk<'a> {
     open: Vec<usize>,
     kept: BTreeSet<(usize, usize)>,
     entry: usize,
-    /// The waiting state whose answers are asked for again, and how often for each class.
+    /// The waiting state from which answers are asked for again, and how often for each class.
     again: Option<(usize, BTreeMap<&'static str, u32>)>,
     class: Option<&'static str>,
 }
@@ -308,8 +308,8 @@ impl Walk<'_> {
 
     /// Whether all that failed may be asked for once more; else the class that may not.
     fn asks_again(&mut self, at: usize, failed: &[(usize, &'static str)]) -> Result<(), &'static str> {
-        let before = self.again.as_ref().filter(|(state, _)| *state == at).map(|(_, counts)| counts.clone());
-        let before = before.unwrap_or_default();
+        // It goes on until the state in which it began is passed, whatever fails on the way there.
+        let (began, before) = self.again.take().unwrap_or((at, BTreeMap::new()));
         let mut counts = BTreeMap::new();
         for (_, class) in failed {
             let most = match *class {
@@ -319,15 +319,20 @@ impl Walk<'_> {
             };
             let count = before.get(class).copied().unwrap_or(0);
             if count >= most {
+                self.kept.clear();
                 return Err(class);
             }
             counts.insert(*class, count + 1);
         }
-        self.again = Some((at, counts));
+        self.again = Some((began, counts));
         Ok(())
     }
 
     fn moved(&mut self, from: &str, event: &str, to: usize) -> usize {
+        if self.story.states.get(to).is_some_and(|state| state.entry) {
+            self.again = None;
+            self.kept.clear();
+        }
         self.seen.path.push(format!("{from} {event} {}", self.story.name(to)));
         to
     }

@@ -158,7 +158,7 @@ impl Class {
             }),
             Outcome::Exception { chain, message } => self.exceptions.iter().any(|condition| {
                 condition.name_keyword.as_ref().is_none_or(|keyword| names::hold(chain, keyword))
-                    && condition.message_keywords.hold(message)
+                    && names::messages(chain, message).any(|text| condition.message_keywords.hold(text))
             }),
         }
     }

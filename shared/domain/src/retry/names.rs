@@ -8,6 +8,18 @@ pub(super) fn hold(chain: &[&str], keyword: &str) -> bool {
         || cause.is_some_and(|names| names.iter().any(|name| name.contains(keyword)))
 }
 
+/// What a failure says, and what engines of the JVM say where theirs do not fit ours: rules were
+/// written by their words.
+pub(super) fn messages<'a>(chain: &[&str], message: &'a str) -> impl Iterator<Item = &'a str> {
+    let of_java: &[&str] = match chain.last().copied() {
+        Some("ReadTimeout") => &["Read timed out", "request timed out"],
+        Some("ConnectTimeout") => &["connect timed out", "Connect timed out", "Connection timed out"],
+        Some("ConnectionClosed") => &["Unexpected end of file from server", "failed to respond"],
+        _ => &[],
+    };
+    std::iter::once(message).chain(of_java.iter().copied())
+}
+
 /// Java names that every failure without an answer goes by.
 const GENERAL_JAVA_NAMES: [&str; 3] = ["java.io.IOException", "java.lang.Exception", "java.lang.Throwable"];
 

@@ -260,6 +260,20 @@ fn scalar_text(value: Value) -> Result<String, RunError> {
     }
 }
 
+/// A body as scenarios see it: JSON as its value, any other as text. Where its content type says that
+/// it is something else, only an object or a list is taken for JSON: a text such as `1.10` is no
+/// number, while many a system does not say that it answers in JSON.
+#[must_use]
+pub fn body_value(body: &str, content_type: Option<&str>) -> Value {
+    let is_json =
+        content_type.is_none_or(|kind| kind.is_empty() || kind.to_ascii_lowercase().contains("json"));
+    match serde_json::from_str(body) {
+        Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
+        Ok(value) if is_json => value,
+        _ => Value::String(body.to_owned()),
+    }
+}
+
 /// Percent-encodes all but the unreserved characters of RFC 3986.
 #[must_use]
 pub fn percent_encode(text: &str) -> String {
@@ -324,6 +338,25 @@ mod tests {
 
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn scn_5_a_text_is_no_number_though_it_looks_like_one() {
+        for (body, kind, expected) in [
+            ("1.10", Some("text/plain"), json!("1.10")),
+            ("12345678901234567890123", Some("text/plain; charset=utf-8"), json!("12345678901234567890123")),
+            ("null", Some("text/html"), json!("null")),
+            ("1.10", Some("application/json"), json!(1.1)),
+            ("1.10", Some("application/problem+JSON"), json!(1.1)),
+            ("true", None, json!(true)),
+            ("7", Some(""), json!(7)),
+            // Many a system does not say that it answers in JSON.
+            (r#"{"id": 1}"#, Some("text/plain"), json!({"id": 1})),
+            ("[1, 2]", Some("application/octet-stream"), json!([1, 2])),
+            ("{", Some("application/json"), json!("{")),
+        ] {
+            assert_eq!(body_value(body, kind), expected, "{body} as {kind:?}");
+        }
+    }
 
     fn render(text: &str) -> Result<Value, RunError> {
         let scripting = Scripting::new(Limits::default());

@@ -170,6 +170,21 @@ fn err_3_message_keywords_are_alternatives() {
 }
 
 #[test]
+fn err_3_time_outs_go_by_the_words_of_the_jvm_too() {
+    let text = "sync: {classification: {rules: {all: {requests: [{path: '/**'}],
+        classes: {read: {exceptions: [{name_keyword: java.net.SocketTimeoutException, message_keywords: [['Read timed out']]}]},
+                  connect: {exceptions: [{message_keywords: [['connect timed out']]}]}}}}}}";
+    let errors = ErrorPolicy::read(&parse(text, &Limits::default()).unwrap()).unwrap();
+    let class = |chain: &[&str], message: &str| {
+        class_of(&errors, "/x", &Outcome::Exception { chain, message }).map(|class| class.to_string())
+    };
+    let (read, connect) = (["HttpError", "ReadTimeout"], ["HttpError", "ConnectError", "ConnectTimeout"]);
+    assert_eq!(class(&read, "no answer within 500ms").as_deref(), Some("read"));
+    assert_eq!(class(&connect, "no connection within 5s").as_deref(), Some("connect"));
+    assert_eq!(class(&["HttpError", "ConnectionReset"], "Connection reset by peer"), None);
+}
+
+#[test]
 fn err_3_any_http_exception_is_refused_with_its_replacement() {
     let text = |exceptions: &str| {
         format!(

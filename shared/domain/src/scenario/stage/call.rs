@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::super::value::Template;
+use super::super::value::{Template, body_value};
 use super::super::{Action, HttpAction, ScenarioKind};
 use super::need::{HttpFailure, Response};
 use super::snapshot::Asked;
@@ -273,11 +273,12 @@ fn called(http: &HttpAction, url: &str) -> String {
     format!("{} {host}{path}", http.method)
 }
 
-/// The answer as `response` shows it: a JSON body as its value, any other as text.
+/// The answer as `response` shows it.
 fn response_value(response: &Response) -> Value {
     let headers: Map<String, Value> =
         response.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
-    let body = serde_json::from_str(&response.body).unwrap_or_else(|_| Value::String(response.body.clone()));
+    let kind = response.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let body = body_value(&response.body, kind.map(|(_, kind)| kind.as_str()));
     json!({
         "status": response.status,
         "headers": headers,

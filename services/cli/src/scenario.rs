@@ -5,6 +5,7 @@
 
 mod compare;
 mod draw;
+mod files;
 mod migrate;
 mod trial;
 
@@ -15,6 +16,7 @@ use pagurus_domain::document::{self, Fault, Limits};
 use pagurus_domain::scenario::Bounds;
 use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::source::{explain_faults, read};
+use pagurus_domain::scenario::trial::Deployment;
 use pagurus_domain::scenario::value::percent_encode;
 use pagurus_runtime::{Arguments, load_settings};
 use pagurus_wire::problem::{Problem, Type};
@@ -128,12 +130,16 @@ async fn text_of(source: &str, client: &Client) -> Result<String, Failure> {
     Ok(client.get(&named.path(), &named.query()).await?.text)
 }
 
-/// The bounds of a configuration, or the default ones where there is none.
-fn bounds_of(config: Option<&Path>) -> Result<Bounds, Failure> {
+/// What a configuration sets, or the defaults where there is none.
+fn deployment_of(config: Option<&Path>) -> Result<Deployment, Failure> {
     match config {
-        None => Ok(Bounds::default()),
-        Some(path) => Ok(load_settings(&Arguments { config: Some(path.to_owned()) })?.scenario),
+        None => Ok(Deployment::default()),
+        Some(path) => Ok(load_settings(&Arguments { config: Some(path.to_owned()) })?.trial_deployment()),
     }
+}
+
+fn bounds_of(config: Option<&Path>) -> Result<Bounds, Failure> {
+    deployment_of(config).map(|deployment| deployment.bounds)
 }
 
 /// A line of a list, and what applying answers.
@@ -213,14 +219,14 @@ fn report_value(file: &str, read: &Result<Content, Vec<Fault>>) -> Value {
     }
 }
 
-/// Runs tests, by the bounds of a configuration.
+/// Runs tests, as a deployment of this configuration would.
 pub(crate) fn test(
     files: &[PathBuf],
     story: bool,
     config: Option<&Path>,
     screen: &Screen,
 ) -> Result<(), Failure> {
-    trial::run(files, story, &bounds_of(config)?, screen)
+    trial::run(files, story, &deployment_of(config)?, screen)
 }
 
 /// Runs a command that may need the server. `check` and `test` never do, and stand above.

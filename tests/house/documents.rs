@@ -12,8 +12,9 @@ use pagurus_domain::scenario::script::{ERROR_CLASS, LIMIT_CLASS, ROOTS, Scriptin
 use pagurus_domain::scenario::stage::{
     ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, CALL_REFUSED, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT,
 };
+use pagurus_domain::scenario::trial::{self, Deployment};
 use pagurus_domain::scenario::value::SECRET_MISSING;
-use pagurus_domain::scenario::{Bounds, Scenario, source, trial};
+use pagurus_domain::scenario::{Bounds, Scenario, source};
 
 use crate::tree::{none, read, rust};
 
@@ -114,29 +115,33 @@ fn house_every_class_of_the_engine_is_listed() {
     none("classes without an explanation in docs/scenarios.md", &missing);
 }
 
+fn compiled(text: &str) -> Result<Scenario, Vec<Fault>> {
+    source::read(text, &Scripting::new(Bounds::default().script), &Bounds::default())
+}
+
 /// Whether a snippet is a file of tests, a scenario, or a list of actions; all others are passed over.
 fn try_snippet(snippet: &str, before: &mut Option<Arc<Scenario>>) -> Result<bool, Vec<Fault>> {
-    let scripting = Scripting::new(Bounds::default().script);
     let has = |key: &str| snippet.lines().any(|line| line.starts_with(key));
     if has("tests:") {
         let file = trial::read(snippet)?;
-        // A file that names its scenario is beside it; else it is the one above on the page.
-        if let (None, Some(scenario)) = (&file.scenario, &*before) {
+        // A file that names its scenario is for one of the examples; else for the one above on the page.
+        let named = file.scenario.as_ref().map(|name| read(&format!("scenarios/{name}")));
+        let named = named.map(|text| compiled(&text)).transpose()?.map(Arc::new);
+        if let Some(scenario) = named.as_ref().or(before.as_ref()) {
             for one in &file.trials {
-                let outcome = trial::run(scenario, &Bounds::default(), one, &mut || true);
-                if !outcome.passed() {
-                    return Err(outcome.faults);
+                let outcome = trial::run(scenario, &Deployment::default(), one, &mut || true);
+                if !outcome.passed() || !outcome.notes.is_empty() {
+                    return Err([outcome.faults, outcome.notes].concat());
                 }
             }
         }
         return Ok(true);
     }
-    let read = |text: &str| source::read(text, &scripting, &Bounds::default());
     if has("scenario:") {
-        *before = Some(Arc::new(read(snippet)?));
+        *before = Some(Arc::new(compiled(snippet)?));
     } else if snippet.starts_with("- ") {
         let actions: String = snippet.lines().map(|line| format!("  {line}\n")).collect();
-        read(&format!("scenario: snippet\nkind: operation\nactions:\n{actions}"))?;
+        compiled(&format!("scenario: snippet\nkind: operation\nactions:\n{actions}"))?;
     } else {
         return Ok(false);
     }

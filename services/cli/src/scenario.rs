@@ -5,6 +5,7 @@
 
 mod compare;
 mod draw;
+mod files;
 mod migrate;
 mod trial;
 
@@ -15,6 +16,7 @@ use pagurus_domain::document::{self, Fault, Limits};
 use pagurus_domain::scenario::Bounds;
 use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::source::{explain_faults, read};
+use pagurus_domain::scenario::trial::Deployment;
 use pagurus_domain::scenario::value::percent_encode;
 use pagurus_runtime::{Arguments, load_settings};
 use pagurus_wire::problem::{Problem, Type};
@@ -32,7 +34,7 @@ use crate::screen::{Paint, Screen, harmless, time};
 pub(crate) enum Command {
     /// Find everything that is wrong with scenarios and their tests, without a server
     Check {
-        /// YAML or JSON; `-` is standard input
+        /// YAML or JSON, or folders with them; `-` is standard input
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
@@ -128,12 +130,16 @@ async fn text_of(source: &str, client: &Client) -> Result<String, Failure> {
     Ok(client.get(&named.path(), &named.query()).await?.text)
 }
 
-/// The bounds of a configuration, or the default ones where there is none.
-fn bounds_of(config: Option<&Path>) -> Result<Bounds, Failure> {
+/// What a configuration sets, or the defaults where there is none.
+fn deployment_of(config: Option<&Path>) -> Result<Deployment, Failure> {
     match config {
-        None => Ok(Bounds::default()),
-        Some(path) => Ok(load_settings(&Arguments { config: Some(path.to_owned()) })?.scenario),
+        None => Ok(Deployment::default()),
+        Some(path) => Ok(load_settings(&Arguments { config: Some(path.to_owned()) })?.trial_deployment()),
     }
+}
+
+fn bounds_of(config: Option<&Path>) -> Result<Bounds, Failure> {
+    deployment_of(config).map(|deployment| deployment.bounds)
 }
 
 /// A line of a list, and what applying answers.
@@ -155,9 +161,14 @@ struct Versions {
 pub(crate) fn check(files: &[PathBuf], config: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
     let bounds = bounds_of(config)?;
     let scripting = Scripting::new(bounds.script.clone());
+    let files = files::files_in(files, files::is_scenario_or_tests)?;
+    if files.is_empty() {
+        let told = "there are no scenarios: their names end in `.yaml`, `.yml` or `.json`";
+        return Err(Failure::Input(told.to_owned()));
+    }
     let mut reports = Vec::new();
     let mut good = true;
-    for path in files {
+    for path in &files {
         let (name, text) = (input::name_of(path), input::text_of(path)?);
         let read = read_file(path, &text, &scripting, &bounds);
         good &= read.is_ok();
@@ -213,14 +224,14 @@ fn report_value(file: &str, read: &Result<Content, Vec<Fault>>) -> Value {
     }
 }
 
-/// Runs tests, by the bounds of a configuration.
+/// Runs tests, as a deployment of this configuration would.
 pub(crate) fn test(
     files: &[PathBuf],
     story: bool,
     config: Option<&Path>,
     screen: &Screen,
 ) -> Result<(), Failure> {
-    trial::run(files, story, &bounds_of(config)?, screen)
+    trial::run(files, story, &deployment_of(config)?, screen)
 }
 
 /// Runs a command that may need the server. `check` and `test` never do, and stand above.
@@ -389,6 +400,29 @@ mod tests {
         assert!(shown.contains("s.yaml: faults: "), "{shown}");
         let value = report_value("s.yaml", &checked(&text));
         assert_eq!((&value["faults"][0]["line"], &value["faults"][0]["column"]), (&json!(3), &json!(15)));
+    }
+
+    #[test]
+    fn scn_13_a_folder_is_checked_as_a_whole() {
+        let folder = std::env::temp_dir().join(format!("pagurus-check-{}", std::process::id()));
+        let below = folder.join("below");
+        std::fs::create_dir_all(&below).unwrap();
+        let nothing = check(std::slice::from_ref(&folder), None, &Screen::plain());
+        assert!(
+            matches!(&nothing, Err(Failure::Input(told)) if told.contains("no scenarios")),
+            "{nothing:?}"
+        );
+        for (name, text) in [("s.yaml", GOOD), ("s.test.yaml", "tests: []"), ("notes.md", "no scenario")] {
+            std::fs::write(below.join(name), text).unwrap();
+        }
+        let found = files::files_in(std::slice::from_ref(&folder), files::is_scenario_or_tests).unwrap();
+        let good = check(std::slice::from_ref(&folder), None, &Screen::plain());
+        std::fs::write(below.join("t.json"), "{}").unwrap();
+        let bad = check(std::slice::from_ref(&folder), None, &Screen::plain());
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(found, [below.join("s.test.yaml"), below.join("s.yaml")]);
+        assert!(good.is_ok(), "{good:?}");
+        assert!(matches!(bad, Err(Failure::Told(FAILED))), "{bad:?}");
     }
 
     #[test]

@@ -23,6 +23,7 @@ use pagurus_domain::order::notification::AllowList;
 use pagurus_domain::order::registration::Rules;
 use pagurus_domain::retry::ErrorPolicy;
 use pagurus_domain::scenario::Bounds;
+use pagurus_domain::scenario::trial::Deployment;
 
 pub use calls::{CallRules, Destination};
 
@@ -315,6 +316,20 @@ impl Settings {
             notify: self.notify.allow.clone(),
             process_timeout: self.recovery.process_timeout,
             start_mode: self.start_control.conditional,
+        }
+    }
+
+    /// What a test of a scenario meets that is run by these settings.
+    #[must_use]
+    pub fn trial_deployment(&self) -> Deployment {
+        let control = &self.resource_control;
+        Deployment {
+            bounds: self.scenario.clone(),
+            max_sync_duration: control.max_sync_duration,
+            max_acquisition_duration: control.max_acquisition_duration,
+            max_wait_sequential: control.max_wait_sequential,
+            max_wait_parallel: control.max_wait_parallel,
+            process_timeout: self.recovery.process_timeout,
         }
     }
 

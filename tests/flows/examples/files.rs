@@ -47,7 +47,7 @@ fn read(folder: &Path, name: String) -> Example {
     let compiled =
         Arc::new(source::read(&scenario, &Scripting::new(bounds.script.clone()), &bounds).unwrap());
     let mut stories = trial::read(&tests).unwrap().trials.into_iter().map(|test| {
-        let outcome = trial::run(&compiled, &bounds, &test, &mut || true);
+        let outcome = trial::run(&compiled, &trial::Deployment::default(), &test, &mut || true);
         assert!(outcome.passed(), "{name}, {}: {:?}", test.name, outcome.faults);
         let ended = |moment: &trial::Moment| {
             let (state, _) = moment.text.strip_prefix('`')?.split_once("` timeout to ")?;

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use pagurus_domain::document::Fault;
+use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::source::{explain_faults, read};
-use pagurus_domain::scenario::trial::{self, Outcome, spelled_duration};
-use pagurus_domain::scenario::{Bounds, Scenario};
+use pagurus_domain::scenario::trial::{self, Deployment, Outcome, spelled_duration};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
+use super::files::files_in;
 use crate::failure::{FAILED, Failure};
 use crate::input;
 use crate::screen::{Paint, Screen, harmless};
@@ -28,16 +28,19 @@ enum Report {
 }
 
 /// Runs all tests of all files, whatever comes of the first ones.
-pub(super) fn run(paths: &[PathBuf], story: bool, bounds: &Bounds, screen: &Screen) -> Result<(), Failure> {
-    let mut files = Vec::new();
-    for path in paths {
-        find(path, &mut files)?;
-    }
+pub(super) fn run(
+    paths: &[PathBuf],
+    story: bool,
+    deployment: &Deployment,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let files = files_in(paths, holds_tests)?;
     if files.is_empty() {
         let told = "there are no files of tests: their names end in `.test.yaml`";
         return Err(Failure::Input(told.to_owned()));
     }
-    let reports: Vec<Report> = files.iter().map(|path| try_file(path, bounds)).collect::<Result<_, _>>()?;
+    let reports: Vec<Report> =
+        files.iter().map(|path| try_file(path, deployment)).collect::<Result<_, _>>()?;
     if screen.json {
         let values: Vec<Value> = reports.iter().map(value_of).collect();
         screen.value(&values)?;
@@ -57,28 +60,7 @@ pub(super) fn holds_tests(path: &Path) -> bool {
     ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// A file is taken as it is; of a folder, all files of tests in it and below, by name.
-fn find(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    if !path.is_dir() {
-        found.push(path.to_owned());
-        return Ok(());
-    }
-    let cannot = || format!("cannot read folder `{}`", path.display());
-    let mut inside = Vec::new();
-    for entry in std::fs::read_dir(path).with_context(cannot)? {
-        inside.push(entry.with_context(cannot)?.path());
-    }
-    inside.sort();
-    for path in inside {
-        let is_folder = path.is_dir() && !path.is_symlink();
-        if is_folder || holds_tests(&path) {
-            find(&path, found)?;
-        }
-    }
-    Ok(())
-}
-
-fn try_file(path: &Path, bounds: &Bounds) -> Result<Report, Failure> {
+fn try_file(path: &Path, deployment: &Deployment) -> Result<Report, Failure> {
     let (file, text) = (input::name_of(path), input::text_of(path)?);
     let tests = match trial::read(&text) {
         Ok(tests) => tests,
@@ -89,17 +71,18 @@ fn try_file(path: &Path, bounds: &Bounds) -> Result<Report, Failure> {
         None => scenario_beside(path),
     };
     let source = input::text_of(&beside)?;
+    let bounds = &deployment.bounds;
     let scenario = match read(&source, &Scripting::new(bounds.script.clone()), bounds) {
         Ok(scenario) => Arc::new(scenario),
         Err(faults) => {
             return Ok(Report::Refused { file: input::name_of(&beside), text: source, faults });
         }
     };
-    Ok(Report::Run { file, text, outcomes: try_all(&scenario, bounds, &tests.trials) })
+    Ok(Report::Run { file, text, outcomes: try_all(&scenario, deployment, &tests.trials) })
 }
 
-fn try_all(scenario: &Arc<Scenario>, bounds: &Bounds, trials: &[trial::Trial]) -> Vec<Outcome> {
-    trials.iter().map(|one| trial::run(scenario, bounds, one, &mut || true)).collect()
+fn try_all(scenario: &Arc<Scenario>, deployment: &Deployment, trials: &[trial::Trial]) -> Vec<Outcome> {
+    trials.iter().map(|one| trial::run(scenario, deployment, one, &mut || true)).collect()
 }
 
 /// `x.test.yaml` tests `x.yaml`, unless it says otherwise.
@@ -124,7 +107,7 @@ fn value_of(report: &Report) -> Value {
 
 fn told(reports: &[Report], story: bool, screen: &Screen) -> String {
     let mut rows = Vec::new();
-    let mut details = Vec::new();
+    let (mut notes, mut details) = (Vec::new(), Vec::new());
     let (mut passed, mut failed) = (0, 0);
     for report in reports {
         match report {
@@ -144,6 +127,7 @@ fn told(reports: &[Report], story: bool, screen: &Screen) -> String {
                     let word = if good { "success" } else { "fail" };
                     let lasted = spelled_duration(outcome.duration);
                     rows.push([word.to_owned(), file.clone(), outcome.name.clone(), lasted]);
+                    notes.extend(outcome.notes.iter().map(|note| noted(file, note)));
                     if !good || story {
                         details.push(detail(file, text, outcome));
                     }
@@ -152,10 +136,19 @@ fn told(reports: &[Report], story: bool, screen: &Screen) -> String {
         }
     }
     let mut parts = vec![screen.table(&["STATUS", "FILE", "TEST", "TIME"], &rows)];
+    if !notes.is_empty() {
+        parts.push(notes.join("\n"));
+    }
     parts.extend(details);
     let paint = if failed == 0 { Paint::Good } else { Paint::Bad };
     parts.push(screen.paint(paint, &format!("passed: {passed}, failed: {failed}")));
     parts.join("\n\n")
+}
+
+/// One line: what is no fault must not hide what is.
+fn noted(file: &str, note: &Fault) -> String {
+    let place = note.at.map_or_else(String::new, |at| format!(":{at}"));
+    harmless(&format!("note: {file}{place}: {}", note.message))
 }
 
 /// What was not as expected, and the story so far.
@@ -178,10 +171,11 @@ mod tests {
         "tests:\n  - {test: good, expect: {status: success}}\n  - {test: bad, expect: {path: [a]}}\n";
 
     fn reports(tests: &str) -> Vec<Report> {
-        let bounds = Bounds::default();
-        let scenario = read(SCENARIO, &Scripting::new(bounds.script.clone()), &bounds).unwrap();
+        let deployment = Deployment::default();
+        let scripting = Scripting::new(deployment.bounds.script.clone());
+        let scenario = read(SCENARIO, &scripting, &deployment.bounds).unwrap();
         let file = trial::read(tests).unwrap();
-        let outcomes = try_all(&Arc::new(scenario), &bounds, &file.trials);
+        let outcomes = try_all(&Arc::new(scenario), &deployment, &file.trials);
         vec![Report::Run { file: "s.test.yaml".to_owned(), text: tests.to_owned(), outcomes }]
     }
 
@@ -204,15 +198,23 @@ mod tests {
     }
 
     #[test]
+    fn scn_13_an_answer_that_nothing_asked_for_is_a_line_of_the_report() {
+        let tests =
+            "tests:\n  - test: good\n    answers: [{http: 'http://h/a'}]\n    expect: {status: success}\n";
+        let shown = told(&reports(tests), false, &Screen::plain());
+        assert!(shown.contains("\n\nnote: s.test.yaml:3:15: nothing asked for this answer\n\n"), "{shown}");
+        assert!(shown.ends_with("passed: 1, failed: 0"), "{shown}");
+    }
+
+    #[test]
     fn scn_13_every_example_passes_its_tests() {
         let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios"));
-        let mut files = Vec::new();
-        find(folder, &mut files).unwrap();
+        let files = files_in(&[folder.to_owned()], holds_tests).unwrap();
         assert!(files.len() >= 20, "{files:?}");
         let reports: Vec<Report> =
-            files.iter().map(|path| try_file(path, &Bounds::default()).unwrap()).collect();
+            files.iter().map(|path| try_file(path, &Deployment::default()).unwrap()).collect();
         let shown = told(&reports, false, &Screen::plain());
-        assert!(shown.contains("failed: 0"), "{shown}");
+        assert!(shown.contains("failed: 0") && !shown.contains("note: "), "{shown}");
         for (report, path) in reports.iter().zip(&files) {
             let Report::Run { outcomes, .. } = report else { panic!("{}", path.display()) };
             assert!(outcomes.len() >= 2, "{}: a good way and a failure", path.display());

@@ -5,6 +5,7 @@
 //! and retries only move the clock. A trial is the same in every run: chance is always one half, and
 //! nothing here reads a clock or a file.
 
+mod deployment;
 mod judge;
 mod mask;
 mod play;
@@ -19,10 +20,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{Bounds, Method, Scenario};
+use super::{Method, Scenario};
 use crate::document::{Fault, Position};
 use crate::order::{OrderError, ScenarioStatus, Status};
 use crate::retry::ErrorPolicy;
+pub use deployment::Deployment;
 use mask::Mask;
 
 /// The tests of one scenario, as a file holds them.
@@ -83,6 +85,7 @@ struct Ordered {
 /// A line of the table: to whom it answers, what, and how often.
 #[derive(Debug)]
 struct Rule {
+    at: Position,
     to: To,
     /// How often it may be used; none is any number.
     times: Option<u32>,
@@ -114,10 +117,22 @@ enum Reply {
     Unroutable,
     /// The engine would never take such a child order.
     Refused,
-    /// What the actor decides, or how the child order ends, some time later.
-    Later(Value),
+    /// What the actor decides, some time later.
+    Decides(Value),
+    /// How the child order ends, some time later.
+    Ends(Box<ChildEnd>),
     /// An actor that never decides, a child order that never ends.
     Never,
+}
+
+/// How a child order ends.
+#[derive(Debug)]
+struct ChildEnd {
+    status: Status,
+    step: Option<String>,
+    result: Option<Value>,
+    message: Option<String>,
+    error: Option<OrderError>,
 }
 
 /// What comes later to an asynchronous request.
@@ -172,6 +187,8 @@ pub struct Outcome {
     pub name: String,
     /// What was not as expected, each with its place in the file of the tests; empty if it passed.
     pub faults: Vec<Fault>,
+    /// What its author may have meant otherwise, each with its place: a test passes all the same.
+    pub notes: Vec<Fault>,
     /// What happened, in order.
     pub story: Vec<Moment>,
     /// Virtual time from the registration to the end.
@@ -202,6 +219,7 @@ impl Outcome {
             "passed": self.passed(),
             "duration": spelled_duration(self.duration),
             "faults": self.faults.iter().map(fault).collect::<Vec<_>>(),
+            "notes": self.notes.iter().map(fault).collect::<Vec<_>>(),
             "story": self.story.iter().map(story).collect::<Vec<_>>(),
         })
     }
@@ -237,18 +255,18 @@ pub fn read(text: &str) -> Result<TrialFile, Vec<Fault>> {
 #[must_use]
 pub fn run(
     scenario: &Arc<Scenario>,
-    bounds: &Bounds,
+    deployment: &Deployment,
     trial: &Trial,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Outcome {
-    let played = play::play(scenario, bounds, trial, go_on);
-    let faults = match played.broken {
+    let played = play::play(scenario, deployment, trial, go_on);
+    let (faults, notes) = match played.broken {
         // What the rest of the way would have been is unknown: only the reason helps.
-        Some(fault) => vec![fault],
-        None => judge::judge(&trial.expect, &played),
+        Some(fault) => (vec![fault], Vec::new()),
+        None => (judge::judge(&trial.expect, &played), judge::notes(&played)),
     };
     let duration = played.story.last().map_or(Duration::ZERO, |moment| moment.after);
-    Outcome { name: trial.name.clone(), faults, story: played.story, duration }
+    Outcome { name: trial.name.clone(), faults, notes, story: played.story, duration }
 }
 
 /// A duration as people write it in a scenario: `1d5s`, `250ms`, `0s`.
@@ -288,6 +306,8 @@ struct Played {
     log: Vec<String>,
     /// One for each call, in their order; none where the order ended before it.
     answers: Vec<Option<Result<Value, OrderError>>>,
+    /// Lines of the table that nothing asked for.
+    unused: Vec<Position>,
     end: Option<Ended>,
 }
 

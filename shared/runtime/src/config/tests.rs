@@ -51,6 +51,8 @@ fn every_default_is_read_by_the_kind_of_its_key() {
     assert_eq!(settings.scenario.script, usual.script);
     assert_eq!(settings.scenario.max_states, usual.max_states);
     assert_eq!(settings.activation.groups, AgeGroups::default());
+    // A test of a scenario without a configuration meets what an engine without one sets.
+    assert_eq!(format!("{:?}", settings.trial_deployment()), format!("{:?}", Deployment::default()));
     for setting in keys::SETTINGS {
         let optional = setting.default == "~";
         assert_eq!(

@@ -58,8 +58,8 @@ pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> O
 fn try_all(intake: &Intake, scenario: &Arc<Scenario>, file: &TrialFile) -> Vec<Tried> {
     let begun = Instant::now();
     let mut go_on = || begun.elapsed() < TIME;
-    let bounds = &intake.host.settings.scenario;
-    file.trials.iter().map(|one| trial::run(scenario, bounds, one, &mut go_on)).collect()
+    let deployment = intake.host.settings.trial_deployment();
+    file.trials.iter().map(|one| trial::run(scenario, &deployment, one, &mut go_on)).collect()
 }
 
 /// Lines and columns are those of the text; the pointer says of which one.

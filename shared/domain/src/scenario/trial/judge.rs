@@ -30,6 +30,15 @@ pub(super) fn judge(expect: &Expect, played: &Played) -> Vec<Fault> {
     faults
 }
 
+/// What is no fault, but may show that the test tries something else than it says.
+pub(super) fn notes(played: &Played) -> Vec<Fault> {
+    let unused = played.unused.iter().map(|at| {
+        let note = Fault::placed(Some(*at), "/answers", "nothing asked for this answer");
+        note.hint("remove it, or look whether it is written as the request is")
+    });
+    unused.collect()
+}
+
 fn judge_end(expect: &Expect, played: &Played, faults: &mut Vec<Fault>) {
     let Some(end) = &played.end else {
         return;

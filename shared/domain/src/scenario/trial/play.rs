@@ -2,26 +2,24 @@
 //! table in place of the world and a clock that jumps.
 
 mod asking;
+mod requests;
+mod rest;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use serde_json::Value;
-use uuid::Uuid;
-
 use super::world::World;
-use super::{Call, Ended, Moment, Played, Trial};
+use super::{Deployment, Ended, Moment, Played, Trial};
 use crate::document::Fault;
 use crate::id::RequestId;
 use crate::order::Mode;
 use crate::scenario::script::Scripting;
 use crate::scenario::stage::{
-    Answer, Callback, Facts, Input, LogLine, Need, OutsideCall, Settings, Snapshot, Stage, StageEnd, Then,
-    Wake,
+    Answer, Facts, Input, LogLine, Need, Settings, Snapshot, Stage, StageEnd, Then, Wake,
 };
-use crate::scenario::{Bounds, Scenario, StateKind};
+use crate::scenario::{Scenario, StateKind};
+use jiff::Timestamp;
+use requests::Requests;
 
 /// Stages after which an order is held to go round in a circle.
 const MAX_STAGES: u32 = 1000;
@@ -31,24 +29,24 @@ const MAX_TIME: Duration = Duration::from_secs(20 * 365 * 24 * 3600);
 const DICE: f64 = 0.5;
 /// What callback URLs begin with in tests.
 const CALLBACK_BASE: &str = "http://pagurus.test";
-const HOUR: Duration = Duration::from_secs(3600);
 
 /// Plays the test to the end of the order, or to where it cannot go on.
 pub(super) fn play(
     scenario: &Arc<Scenario>,
-    bounds: &Bounds,
+    deployment: &Deployment,
     trial: &Trial,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Played {
+    let process_timeout = scenario.timeouts.process.or(deployment.process_timeout);
     let mut play = Play {
         trial,
-        settings: Arc::new(settings(bounds, trial)),
+        settings: Arc::new(settings(deployment, trial)),
         scenario: scenario.clone(),
         world: World::of(trial),
         now: trial.now,
+        deadline: process_timeout.map(|timeout| later(trial.now, timeout)),
         registered: None,
-        coming: Vec::new(),
-        callbacks: BTreeMap::new(),
+        requests: Requests::default(),
         asked: Vec::new(),
         played: Played::default(),
     };
@@ -60,23 +58,24 @@ pub(super) fn play(
     // What a stage asked before it was broken off belongs to the story, too.
     play.played.story.extend(play.asked.into_iter().map(|(_, moment)| moment));
     play.played.broken = outcome.err();
+    play.played.unused = play.world.unused().collect();
     play.played
 }
 
-/// What a deployment with default settings would set.
-fn settings(bounds: &Bounds, trial: &Trial) -> Settings {
+/// What a worker of this deployment would be given.
+fn settings(deployment: &Deployment, trial: &Trial) -> Settings {
     Settings {
-        scripting: Scripting::new(bounds.script.clone()),
-        bounds: bounds.clone(),
+        scripting: Scripting::new(deployment.bounds.script.clone()),
+        bounds: deployment.bounds.clone(),
         errors: trial.errors.clone(),
         constants: Arc::new(trial.config.clone()),
         secrets: Arc::new(trial.secrets.clone()),
         vhost: "/".to_owned(),
         callback_base: CALLBACK_BASE.to_owned(),
-        max_sync_duration: HOUR / 12,
-        max_acquisition_duration: HOUR,
-        max_wait_sequential: HOUR,
-        max_wait_parallel: HOUR * 24 * 93,
+        max_sync_duration: deployment.max_sync_duration,
+        max_acquisition_duration: deployment.max_acquisition_duration,
+        max_wait_sequential: deployment.max_wait_sequential,
+        max_wait_parallel: deployment.max_wait_parallel,
     }
 }
 
@@ -86,23 +85,14 @@ struct Play<'t> {
     settings: Arc<Settings>,
     world: World<'t>,
     now: Timestamp,
+    /// When the time of the whole order is over.
+    deadline: Option<Timestamp>,
     /// The request that was registered last and is not sent yet.
-    registered: Option<(RequestId, String)>,
-    coming: Vec<Coming>,
-    callbacks: BTreeMap<String, Callback>,
+    registered: Option<RequestId>,
+    requests: Requests,
     /// What the present stage asked of the world, each with the state that asked.
     asked: Vec<(String, Moment)>,
     played: Played,
-}
-
-/// A callback on its way.
-struct Coming {
-    at: Timestamp,
-    id: RequestId,
-    name: String,
-    value: Value,
-    /// It has been handed to the scenario, or nobody waits for it any more.
-    over: bool,
 }
 
 type Going<T> = Result<T, Fault>;
@@ -128,14 +118,20 @@ impl Play<'_> {
             if !go_on() {
                 return Err(self.fault("the test takes too long and was broken off"));
             }
-            let end = self.stage(attempt, snapshot, wake, due)?;
+            let Some(end) = self.stage(attempt, snapshot.clone(), wake, due)? else {
+                self.played.end = Some(self.outlive(snapshot));
+                return Ok(());
+            };
             if let Some(ended) = self.ended(&end) {
                 self.played.end = Some(ended);
                 return Ok(());
             }
-            (wake, due) = self.rest(&end.then);
-            (wake, due) = self.call_before(wake, due, &end.snapshot);
-            self.now = due.max(self.now);
+            (wake, due) = self.next_wake(&end);
+            if self.deadline.is_some_and(|deadline| deadline <= due) {
+                self.played.end = Some(self.outlive(end.snapshot));
+                return Ok(());
+            }
+            self.advance(due, wake, &end.then);
             if self.elapsed() > MAX_TIME {
                 return Err(self.fault("the order has no end: twenty years of virtual time are over"));
             }
@@ -146,17 +142,17 @@ impl Play<'_> {
         Err(self.fault(format!("the order goes round in a circle: it is not over after {MAX_STAGES} stages")))
     }
 
+    /// None where the time of the order passes before the stage ends: its end is never written.
     fn stage(
         &mut self,
         attempt: u32,
         snapshot: Snapshot,
         wake: Wake,
         due: Timestamp,
-    ) -> Going<Box<StageEnd>> {
-        self.deliver();
+    ) -> Going<Option<Box<StageEnd>>> {
         let input = Input {
             params: Arc::new(self.trial.order.params.clone()),
-            callbacks: self.callbacks.values().cloned().collect(),
+            callbacks: self.requests.answers(),
             calls: self.waiting_calls(&snapshot),
             snapshot,
             wake,
@@ -168,17 +164,17 @@ impl Play<'_> {
         let mut stage = resumed.map_err(|error| self.fault(error.to_string()))?;
         let mut need = stage.next(self.now);
         loop {
+            if self.deadline.is_some_and(|deadline| deadline < self.now) {
+                return Ok(None);
+            }
             let answer = match need {
                 Need::Done(end) => {
                     self.note(&end);
-                    return Ok(end);
+                    return Ok(Some(end));
                 }
                 Need::Register { name, visit, action, task } => {
-                    // The same place gives the same request; each hand-out of a task has its own.
-                    let hand_out = task.map_or(0, |task| task.hand_out);
-                    let place = (u128::from(visit) << 64) | (u128::from(action) << 32) | u128::from(hand_out);
-                    let id = RequestId(Uuid::from_u128(place));
-                    self.registered = Some((id, name));
+                    let id = self.requests.register(&name, visit, action, task);
+                    self.registered = Some(id);
                     Answer::Registered(id)
                 }
                 Need::Http(call) => self.http(&call, stage.step())?,
@@ -206,91 +202,6 @@ impl Play<'_> {
             attempt: i32::try_from(attempt).unwrap_or(i32::MAX),
             created_at: self.trial.now,
         }
-    }
-
-    /// Hands over every callback that has come by now.
-    fn deliver(&mut self) {
-        self.coming.sort_by_key(|coming| coming.at);
-        for coming in self.coming.iter_mut().filter(|coming| !coming.over && coming.at <= self.now) {
-            coming.over = true;
-            let callback = Callback {
-                name: coming.name.clone(),
-                body: match &coming.value["body"] {
-                    Value::String(text) => text.clone(),
-                    other => other.to_string(),
-                },
-                step_status: coming.value["stepStatus"].as_str().map(str::to_owned),
-                value: coming.value.clone(),
-            };
-            self.callbacks.insert(coming.name.clone(), callback);
-            let after = between(self.trial.now, coming.at);
-            self.played.story.push(Moment { after, text: format!("callback `{}`", coming.name) });
-        }
-    }
-
-    /// What wakes the order, and when.
-    fn rest(&mut self, then: &Then) -> (Wake, Timestamp) {
-        match then {
-            Then::Sleep { until } => {
-                self.tell(format!("sleeps until {until}"));
-                (Wake::Timer, *until)
-            }
-            Then::Retry { at, error } => {
-                let class = error.class.as_deref().unwrap_or("unclassified");
-                self.tell(format!("retries at {at} ({class}: {})", error.message));
-                (Wake::Retry, *at)
-            }
-            Then::Poll { at } => {
-                self.tell(format!("polls again at {at}"));
-                (Wake::Poll, *at)
-            }
-            Then::Wait { until, requests } => {
-                self.tell(format!("waits until {until}"));
-                self.wait(*until, requests)
-            }
-            Then::End { .. } => (Wake::Start, self.now),
-        }
-    }
-
-    fn wait(&mut self, until: Timestamp, requests: &[RequestId]) -> (Wake, Timestamp) {
-        let arrival = |id: &RequestId| {
-            self.coming.iter().find(|coming| coming.id == *id).map(|coming| coming.at.max(self.now))
-        };
-        let arrivals: Option<Vec<Timestamp>> = requests.iter().map(arrival).collect();
-        let last = arrivals.map(|arrivals| arrivals.into_iter().max().unwrap_or(self.now));
-        if let Some(last) = last.filter(|last| *last <= until) {
-            return (Wake::Callback, last);
-        }
-        // What comes after the time-out comes too late: the engine keeps it, but shows it to nobody.
-        for coming in self.coming.iter_mut().filter(|coming| coming.at > until) {
-            coming.over |= requests.contains(&coming.id);
-        }
-        (Wake::Timer, until)
-    }
-
-    /// A call that comes before the rest is over wakes the order; calls come before timers.
-    fn call_before(&self, wake: Wake, due: Timestamp, snapshot: &Snapshot) -> (Wake, Timestamp) {
-        let next = self.open_calls(snapshot).map(|(_, at, _)| at).next();
-        match next.map(|at| at.max(self.now)) {
-            Some(at) if at <= due => (Wake::Call, at),
-            _ => (wake, due),
-        }
-    }
-
-    /// Calls that nobody has taken up yet: their numbers, times, and what they bring.
-    fn open_calls(&self, snapshot: &Snapshot) -> impl Iterator<Item = (i64, Timestamp, &Call)> {
-        let taken: Vec<i64> = snapshot.calls_in_hand().collect();
-        let calls = self.trial.calls.iter().zip(&self.played.answers).zip(0_i64..);
-        calls.filter_map(move |((call, answer), no)| {
-            let open = answer.is_none() && !taken.contains(&no);
-            open.then(|| (no, later(self.trial.now, call.after), call))
-        })
-    }
-
-    fn waiting_calls(&self, snapshot: &Snapshot) -> Vec<OutsideCall> {
-        let come = self.open_calls(snapshot).filter(|(_, at, _)| *at <= self.now);
-        come.map(|(no, _, call)| OutsideCall { no, name: call.name.clone(), body: call.body.clone() })
-            .collect()
     }
 
     /// Keeps what the stage did: each request behind the transition into the state that made it.
@@ -360,8 +271,11 @@ impl Play<'_> {
     }
 
     fn tell(&mut self, text: String) {
-        let after = self.elapsed();
-        self.played.story.push(Moment { after, text });
+        self.tell_at(self.now, text);
+    }
+
+    fn tell_at(&mut self, at: Timestamp, text: String) {
+        self.played.story.push(Moment { after: between(self.trial.now, at), text });
     }
 
     /// Tells what came of a request.

@@ -1,9 +1,11 @@
 //! Trials of trials: what a test of a scenario sees, what it refuses, and that it can fail.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+mod likeness;
+
 use super::*;
 use crate::scenario::script::Scripting;
-use crate::scenario::source;
+use crate::scenario::{Bounds, source};
 
 const SCENARIO: &str = r#"
 scenario: s
@@ -65,7 +67,7 @@ fn scenario(text: &str) -> Arc<Scenario> {
 
 fn outcome(scenario_text: &str, tests: &str) -> Outcome {
     let file = read(tests).unwrap_or_else(|faults| panic!("{faults:#?}"));
-    run(&scenario(scenario_text), &Bounds::default(), &file.trials[0], &mut || true)
+    run(&scenario(scenario_text), &Deployment::default(), &file.trials[0], &mut || true)
 }
 
 fn faults(scenario_text: &str, tests: &str) -> Vec<String> {
@@ -217,7 +219,7 @@ states:
     let told = faults(&long, "tests: [{test: t, expect: {status: success}}]");
     assert!(told[0].contains("twenty years"), "{told:?}");
     let file = read("tests: [{test: t, expect: {status: success}}]").unwrap();
-    let broken = run(&scenario(circle), &Bounds::default(), &file.trials[0], &mut || false);
+    let broken = run(&scenario(circle), &Deployment::default(), &file.trials[0], &mut || false);
     assert!(broken.faults[0].message.contains("broken off"), "{broken:?}");
 }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::judge::differences;
 use super::{Rule, To, Trial};
+use crate::document::Position;
 use crate::scenario::Method;
 
 /// The table, and how often each line was used.
@@ -53,6 +54,11 @@ impl<'t> World<'t> {
             To::Order { scenario, params: part } => scenario.fits(child) && contains(params, part),
             _ => false,
         })
+    }
+
+    /// The lines that nothing asked for.
+    pub(super) fn unused(&self) -> impl Iterator<Item = Position> {
+        self.rules.iter().zip(&self.used).filter(|(_, used)| **used == 0).map(|(rule, _)| rule.at)
     }
 
     fn take(&mut self, answers: impl Fn(&To) -> bool) -> Option<&'t Rule> {

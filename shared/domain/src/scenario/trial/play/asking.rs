@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::{Made, Reply, Rule};
-use super::{Coming, Going, Play, later};
+use super::super::{ChildEnd, Made, Reply, Rule};
+use super::{Going, Play, later};
 use crate::document::Fault;
 use crate::id::RequestId;
+use crate::order::notification::Content;
+use crate::order::{ScenarioStatus, Status};
 use crate::scenario::stage::{Answer, ChildOrder, HttpCall, HttpFailure, Publication, Response, Task};
 
 /// Requests of one order; beyond, it is a circle.
@@ -84,8 +86,9 @@ impl Play<'_> {
             self.ask(step, format!("{line}: unroutable"));
             return Ok(Answer::Unpublished("the broker has no queue for it".to_owned()));
         }
-        let request = self.registered.take();
-        self.expect_end(request, rule, json!({}));
+        if let (Some(id), Reply::Decides(decision)) = (self.registered.take(), &rule.reply) {
+            self.answer_later(id, rule.after, decision.clone());
+        }
         self.ask(step, format!("{line}: queued"));
         Ok(Answer::Published)
     }
@@ -99,27 +102,49 @@ impl Play<'_> {
         let Some(rule) = self.world.order(scenario, params) else {
             return Err(self.unanswered(&line, params, step));
         };
-        let request = self.registered.take().filter(|(id, _)| Some(*id) == child.request);
+        let request = self.registered.take().filter(|id| Some(*id) == child.request);
         if matches!(rule.reply, Reply::Refused) {
             self.ask(step, format!("{line}: refused"));
             return Ok(Answer::OrderRefused("the test refuses this child order".to_owned()));
         }
-        self.expect_end(request, rule, json!({"id": child.registration["id"], "scenario": scenario}));
+        if let (Some(id), Reply::Ends(end)) = (request, &rule.reply) {
+            let told = self.end_of_child(&child.registration, end, rule.after);
+            self.answer_later(id, rule.after, told);
+        }
         self.ask(step, format!("{line}: started"));
         Ok(Answer::OrderStarted)
     }
 
-    /// What comes later of a task or of a child order, beside what is known of it now.
-    fn expect_end(&mut self, request: Option<(RequestId, String)>, rule: &Rule, mut known: Value) {
-        let (Some((id, name)), Reply::Later(told)) = (request, &rule.reply) else {
-            return;
+    /// The end of a child order as its parent is told of it: a notification like any other.
+    fn end_of_child(&self, registration: &Value, end: &ChildEnd, after: Duration) -> Value {
+        let text = |key: &str| registration[key].as_str();
+        let good = end.status == Status::Success;
+        let content = Content {
+            id: text("id").unwrap_or_default(),
+            correlation_id: text("correlationId"),
+            transaction_id: text("transactionId"),
+            scenario: text("scenario").unwrap_or_default(),
+            scenario_version: 1,
+            status: end.status,
+            scenario_status: if good { ScenarioStatus::Target } else { ScenarioStatus::Failed },
+            step: end.step.as_deref(),
+            result: end.result.as_ref(),
+            message: end.message.as_deref(),
+            error: end.error.as_ref(),
+            created_at: self.now,
+            started_at: Some(self.now),
+            finished_at: later(self.now, after),
+            attempt: 1,
+            timezone: None,
         };
-        for (key, value) in told.as_object().into_iter().flatten() {
-            known[key] = value.clone();
-        }
-        let at = later(self.now, rule.after);
-        let value = json!({"body": known, "headers": {}, "stepStatus": null, "receivedAt": at.to_string()});
-        self.coming.push(Coming { at, id, name, value, over: false });
+        value_of(content.render().as_bytes())
+    }
+
+    /// What comes later of a task or of a child order.
+    fn answer_later(&mut self, id: RequestId, after: Duration, body: Value) {
+        let at = later(self.now, after);
+        let value = json!({"body": body, "headers": {}, "stepStatus": null, "receivedAt": at.to_string()});
+        self.requests.expect(id, at, value);
     }
 
     pub(super) fn publish(&mut self, message: &Publication, step: &str) -> Going<Answer> {
@@ -156,14 +181,11 @@ impl Play<'_> {
         fault.hint("add one under `answers`, or raise `times` of the one that is used up")
     }
 
-    /// The callback of the request that is just sent; the same request is answered once.
+    /// The callback of the request that is just sent.
     fn expect_callback(&mut self, rule: &Rule) {
-        let (Some((id, name)), Some(callback)) = (self.registered.take(), &rule.callback) else {
+        let (Some(id), Some(callback)) = (self.registered.take(), &rule.callback) else {
             return;
         };
-        if self.coming.iter().any(|coming| coming.id == id) {
-            return;
-        }
         let at = later(self.now, callback.after);
         let value = json!({
             "body": callback.body,
@@ -171,7 +193,7 @@ impl Play<'_> {
             "stepStatus": callback.step_status,
             "receivedAt": at.to_string(),
         });
-        self.coming.push(Coming { at, id, name, value, over: false });
+        self.requests.expect(id, at, value);
     }
 }
 

@@ -4,15 +4,19 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::{Callback, Mask, Reply, Rule, To};
+use super::super::{Callback, ChildEnd, Mask, Reply, Rule, To};
 use super::reader::{Field, Fields, Reader};
 use super::value;
+use crate::order::{OrderError, Status};
 use crate::scenario::Method;
 
 const KEYS: &[&str] = &[
     "http", "amqp", "actor", "order", "status", "headers", "body", "fails", "decision", "result", "error",
-    "message", "after", "times", "callback",
+    "message", "step", "after", "times", "callback",
 ];
+
+/// What servers call JSON.
+const JSON: &str = "application/json";
 
 /// The names of ERR-3, each with the names around it.
 const FAILURES: &[(&str, &[&str])] = &[
@@ -48,7 +52,7 @@ pub(super) fn read(reader: &mut Reader, item: &Field<'_>) -> Option<Rule> {
     let times = fields.get("times").and_then(|field| reader.number(field, 1, 1_000_000));
     let after = fields.get("after").and_then(|field| reader.duration(field));
     let callback = fields.get("callback").and_then(|field| callback(reader, field));
-    Some(Rule { to, times, reply, after: after.unwrap_or(Duration::ZERO), callback })
+    Some(Rule { at: item.node.at, to, times, reply, after: after.unwrap_or(Duration::ZERO), callback })
 }
 
 /// `http: URL`, `http: METHOD URL`, or a mapping.
@@ -101,12 +105,25 @@ fn http_reply(reader: &mut Reader, fields: &Fields<'_>) -> Option<Reply> {
     for (name, _) in &mut headers {
         name.make_ascii_lowercase();
     }
-    let body = fields.get("body").map_or_else(String::new, |field| match value(field.node) {
-        Value::String(text) => text,
-        Value::Null => String::new(),
-        other => other.to_string(),
-    });
+    let (kind, body) = match fields.get("body").map_or(Value::Null, |field| value(field.node)) {
+        Value::Null => (None, String::new()),
+        Value::String(text) => (Some(kind_of_text(&text)), text),
+        other => (Some(JSON), other.to_string()),
+    };
+    if let Some(kind) = kind.filter(|_| headers.iter().all(|(name, _)| name != "content-type")) {
+        headers.push(("content-type".to_owned(), kind.to_owned()));
+    }
     Some(Reply::Response { status, headers, body })
+}
+
+/// What a server says of a body that is written as text: people paste JSON so, too.
+fn kind_of_text(text: &str) -> &'static str {
+    let read: Result<Value, _> = serde_json::from_str(text);
+    if read.is_ok_and(|read| read.is_object() || read.is_array()) {
+        JSON
+    } else {
+        "text/plain; charset=utf-8"
+    }
 }
 
 /// A message is taken, unless the line says that it `fails: unroutable`.
@@ -153,7 +170,7 @@ fn decision(reader: &mut Reader, fields: &Fields<'_>) -> Option<Reply> {
         fields.get("decision").map_or(Some(Some("success")), |field| reader.word(field, &known))?;
     let json = |key| fields.get(key).map_or(Value::Null, |field| value(field.node));
     let Some(decision) = decision else { return Some(Reply::Never) };
-    Some(Reply::Later(json!({"decision": decision, "result": json("result"), "error": json("error")})))
+    Some(Reply::Decides(json!({"decision": decision, "result": json("result"), "error": json("error")})))
 }
 
 /// How the child order ends; `status: none` is one that never does.
@@ -161,14 +178,24 @@ fn end_of_order(reader: &mut Reader, fields: &Fields<'_>) -> Option<Reply> {
     if let Some(field) = fields.get("fails") {
         return reader.word(field, &[("refused", ())]).map(|()| Reply::Refused);
     }
-    const WORDS: [&str; 4] = ["success", "fail", "interrupted", "canceled"];
-    let mut known: Vec<(&str, Option<&str>)> = WORDS.iter().map(|word| (*word, Some(*word))).collect();
+    const ENDS: [Status; 4] = [Status::Success, Status::Fail, Status::Interrupted, Status::Canceled];
+    let mut known: Vec<(&str, Option<Status>)> = ENDS.iter().map(|end| (end.as_str(), Some(*end))).collect();
     known.push(("none", None));
-    let status = fields.get("status").map_or(Some(Some("success")), |field| reader.word(field, &known))?;
-    let json = |key| fields.get(key).map_or(Value::Null, |field| value(field.node));
+    let status = fields.get("status");
+    let status = status.map_or(Some(Some(Status::Success)), |field| reader.word(field, &known))?;
     let Some(status) = status else { return Some(Reply::Never) };
-    let (result, error, message) = (json("result"), json("error"), json("message"));
-    Some(Reply::Later(json!({"status": status, "result": result, "error": error, "message": message})))
+    let mut text = |key| fields.get(key).and_then(|field| reader.text(field)).map(str::to_owned);
+    let (step, message) = (text("step"), text("message"));
+    let result = fields.get("result").map(|field| value(field.node));
+    let error = fields.get("error").map(|field| error_of_child(reader, field));
+    Some(Reply::Ends(Box::new(ChildEnd { status, step, result, message, error })))
+}
+
+/// `error: {class, message}`.
+fn error_of_child(reader: &mut Reader, field: &Field<'_>) -> OrderError {
+    let fields = reader.fields(field, &["class", "message"]);
+    let mut text = |key| fields.get(key).and_then(|field| reader.text(field)).map(str::to_owned);
+    OrderError { class: text("class"), message: text("message").unwrap_or_default(), system: None }
 }
 
 fn callback(reader: &mut Reader, field: &Field<'_>) -> Option<Callback> {

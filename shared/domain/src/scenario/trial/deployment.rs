@@ -1,0 +1,37 @@
+//! What a test meets of the deployment: the bounds of the engine that would run the order. Data only.
+
+use std::time::Duration;
+
+use super::super::Bounds;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// The settings of an engine that orders notice; the default is an engine without a configuration.
+#[derive(Clone, Debug)]
+pub struct Deployment {
+    /// Bounds of scenarios.
+    pub bounds: Bounds,
+    /// Longest synchronous part of a sequential order's stage.
+    pub max_sync_duration: Duration,
+    /// Longest time a sequential order may hold its queue in retries.
+    pub max_acquisition_duration: Duration,
+    /// Longest wait of sequential orders.
+    pub max_wait_sequential: Duration,
+    /// Longest wait of parallel orders.
+    pub max_wait_parallel: Duration,
+    /// How long an order may take in all whose scenario says nothing of it; none is any time.
+    pub process_timeout: Option<Duration>,
+}
+
+impl Default for Deployment {
+    fn default() -> Self {
+        Self {
+            bounds: Bounds::default(),
+            max_sync_duration: HOUR / 12,
+            max_acquisition_duration: HOUR,
+            max_wait_sequential: HOUR,
+            max_wait_parallel: HOUR * 24 * 93,
+            process_timeout: None,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What ends the rest of an order: a timer, an answer, a call, or the time of the whole order.
+
+use jiff::Timestamp;
+
+use super::super::{Call, Ended};
+use super::{Play, between, later};
+use crate::id::RequestId;
+use crate::order::{OrderError, PROCESS_TIMEOUT, ScenarioStatus, Status};
+use crate::scenario::stage::{OutsideCall, Snapshot, StageEnd, Then, Wake};
+
+impl Play<'_> {
+    /// What wakes the order after this stage, and when.
+    pub(super) fn next_wake(&mut self, end: &StageEnd) -> (Wake, Timestamp) {
+        let (wake, due) = match &end.then {
+            Then::Sleep { until } => {
+                self.tell(format!("sleeps until {until}"));
+                (Wake::Timer, *until)
+            }
+            Then::Retry { at, error } => {
+                let class = error.class.as_deref().unwrap_or("unclassified");
+                self.tell(format!("retries at {at} ({class}: {})", error.message));
+                (Wake::Retry, *at)
+            }
+            Then::Poll { at } => {
+                self.tell(format!("polls again at {at}"));
+                (Wake::Poll, *at)
+            }
+            Then::Wait { until, requests } => {
+                self.tell(format!("waits until {until}"));
+                self.wait(*until, requests)
+            }
+            Then::End { .. } => (Wake::Start, self.now),
+        };
+        self.call_before(wake, due, &end.snapshot)
+    }
+
+    fn wait(&self, until: Timestamp, requests: &[RequestId]) -> (Wake, Timestamp) {
+        // A timer that was blocked while a call was handled fires late, and until then answers count.
+        let until = until.max(self.now);
+        match self.requests.all_answered_at(requests, self.now) {
+            Some(last) if last <= until => (Wake::Callback, last),
+            _ => (Wake::Timer, until),
+        }
+    }
+
+    /// A call that comes before the rest is over wakes the order; calls come before timers. While
+    /// another call is in hand, it waits its turn.
+    fn call_before(&self, wake: Wake, due: Timestamp, snapshot: &Snapshot) -> (Wake, Timestamp) {
+        if snapshot.call.is_some() {
+            return (wake, due);
+        }
+        let next = self.open_calls(snapshot).map(|(_, at, _)| at).next();
+        match next.map(|at| at.max(self.now)) {
+            Some(at) if at <= due => (Wake::Call, at),
+            _ => (wake, due),
+        }
+    }
+
+    /// Calls that nobody has taken up yet: their numbers, times, and what they bring.
+    fn open_calls(&self, snapshot: &Snapshot) -> impl Iterator<Item = (i64, Timestamp, &Call)> {
+        let taken: Vec<i64> = snapshot.calls_in_hand().collect();
+        let calls = self.trial.calls.iter().zip(&self.played.answers).zip(0_i64..);
+        calls.filter_map(move |((call, answer), no)| {
+            let open = answer.is_none() && !taken.contains(&no);
+            open.then(|| (no, later(self.trial.now, call.after), call))
+        })
+    }
+
+    pub(super) fn waiting_calls(&self, snapshot: &Snapshot) -> Vec<OutsideCall> {
+        let come = self.open_calls(snapshot).filter(|(_, at, _)| *at <= self.now);
+        come.map(|(no, _, call)| OutsideCall { no, name: call.name.clone(), body: call.body.clone() })
+            .collect()
+    }
+
+    /// Goes on to the time at which the order wakes; what comes by then is there.
+    pub(super) fn advance(&mut self, due: Timestamp, wake: Wake, then: &Then) {
+        self.now = due.max(self.now);
+        for came in self.requests.deliver(self.now) {
+            let late = if came.too_late { " comes too late" } else { "" };
+            self.tell_at(came.at, format!("callback `{}`{late}", came.name));
+        }
+        // What comes after the time-out comes too late: the engine keeps it, but shows it to nobody.
+        if let (Then::Wait { requests, .. }, Wake::Timer) = (then, wake) {
+            self.requests.time_out(requests, self.now);
+        }
+    }
+
+    /// The order outlived its time, at rest or in a stage whose end is never written.
+    pub(super) fn outlive(&mut self, last: Snapshot) -> Ended {
+        self.now = self.deadline.unwrap_or(self.now);
+        let over = self.elapsed();
+        for (_, mut moment) in std::mem::take(&mut self.asked) {
+            if moment.after > over {
+                // The answer to this request was nobody's any more.
+                let line = moment.text.rsplit_once(": ").map_or(moment.text.as_str(), |(line, _)| line);
+                moment.text = format!("{line}: broken off");
+                moment.after = over;
+            }
+            self.played.story.push(moment);
+        }
+        let step = last.state.unwrap_or_else(|| self.scenario.state(self.scenario.initial).name.clone());
+        let error = OrderError::new(PROCESS_TIMEOUT, "the order outlived its process time-out");
+        self.tell(format!("the order ends `fail` in `{step}`: {}", error.message));
+        Ended {
+            status: Status::Fail,
+            scenario_status: ScenarioStatus::Failed,
+            step,
+            error: Some(error),
+            result: last.result,
+            message: last.message,
+            vars: last.vars,
+            duration: between(self.trial.now, self.now),
+        }
+    }
+}

@@ -250,12 +250,6 @@ async fn scn_9_a_live_order_answers_calls_and_rests_on() {
     assert_eq!(ask("a", json!({"name": "where"})).await.status, 409, "an order that ended takes no calls");
     assert_eq!(engine.get("/v1/orders/a/calls/k1").await.unwrap().body["status"], "answered");
     assert_eq!(engine.part("a", "calls").await.as_array().unwrap().len(), 3);
-
-    // A call that comes while a stage runs waits its turn, and comes before the timer.
-    engine.accepted(json!({"id": "b", "scenario": "called"})).await;
-    let early = ask("b", json!({"name": "where", "body": {"who": "early"}})).await;
-    assert_eq!(early.body["status"], "answered", "{early:?}");
-    engine.reach("b", "success").await;
 }
 
 #[tokio::test]

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use pagurus_harness::world::program::Program;
+use pagurus_harness::world::program::{Program, Step};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use crate::installation::{Installation, at, call, most_at_once, until};
+use crate::language::path;
 
 /// Calls the world as it begins, then rests; takes call `say` beside it and call `go` out of it.
 fn resting() -> String {
@@ -70,4 +72,68 @@ async fn ord_11_a_call_to_a_sleeping_order_takes_its_turn_in_the_queue() {
         engine.get("/v1/orders/other").await.unwrap().body["status"] == "sleep"
     })
     .await;
+}
+
+/// Calls the world, naps, and calls it again; takes call `say`, which is told to the world.
+const NAPPING: &str = r#"initialState: work
+calls:
+  say:
+    actions: [{http: {method: POST, url: "${config.demo}/said", body: {n: "${event.body.n}"}, timeout: 2m}}]
+    answer: {heard: "${event.body.n}"}
+states:
+  work:
+    actions: [{http: {method: POST, url: "${config.demo}/held", timeout: 2m}}, {sleep: {for: 100ms}}]
+    on: {sleep: napping, fail: failed}
+  napping: {kind: sleeping, on: {timeout: after}}
+  after: {actions: [{http: {method: POST, url: "${config.demo}/after"}}], on: {success: done, fail: failed}}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+"#;
+
+#[tokio::test]
+async fn scn_9_calls_that_come_while_a_stage_runs_wait_and_are_handled_in_their_order_before_a_timer() {
+    let engine = Installation::start("scn_9_turn").await;
+    let (stage, first) = (watch::Sender::new(false), watch::Sender::new(false));
+    for (at, gate) in [("/held", &stage), ("/said", &first)] {
+        let held = Step { hold: Some(gate.subscribe()), ..Step::fine() };
+        engine.world().program(Program::at(at).first(1, &held));
+    }
+    engine.scenario("naps", NAPPING).await;
+    let short = "initialState: w\nstates:\n  w: {actions: [{sleep: {for: 100ms}}], on: {sleep: z}}\n  \
+                 z: {kind: sleeping, on: {timeout: done}}\n  done: {kind: terminal}\n";
+    engine.scenario("short", short).await;
+    engine.accepted(json!({"id": "a", "scenario": "naps"})).await;
+    engine.calls("/held", 1).await;
+    for n in [1, 2] {
+        let call = json!({"name": "say", "key": format!("k{n}"), "body": {"n": n}});
+        let said = engine.act("a", "calls?timeout=0s", &call).await;
+        assert_eq!((said.status, &said.body["status"]), (202, &json!("waiting")), "{said:?}");
+    }
+    let stood = async || -> Vec<Value> {
+        let calls = engine.part("a", "calls").await;
+        calls.as_array().unwrap().iter().map(|call| call["status"].clone()).collect()
+    };
+    // While the stage runs another order begins and ends: there was time enough to handle them.
+    engine.run(json!({"id": "other", "scenario": "short"}), "success").await;
+    assert_eq!(stood().await, ["waiting", "waiting"]);
+    assert!(engine.world().calls("/said").is_empty(), "handled while a stage runs");
+
+    stage.send_replace(true);
+    engine.calls("/said", 1).await;
+    // While the first is handled the nap of another order, begun later, ends: this one's own is over, too.
+    engine.run(json!({"id": "later", "scenario": "short"}), "success").await;
+    assert_eq!(stood().await, ["waiting", "waiting"], "the second waits for the first");
+    let paths = |calls: Vec<pagurus_harness::world::Call>| {
+        calls.into_iter().map(|call| format!("{} {}", call.path, call.body["n"])).collect::<Vec<_>>()
+    };
+    assert_eq!(paths(engine.world().calls("/**")), ["/held null", "/said 1"], "the timer is blocked");
+
+    first.send_replace(true);
+    for n in [1, 2] {
+        let said = engine.get(&format!("/v1/orders/a/calls/k{n}?timeout=30s")).await.unwrap();
+        assert_eq!((said.status, &said.body["answer"]), (200, &json!({"heard": n})), "{said:?}");
+    }
+    engine.reach("a", "success").await;
+    assert_eq!(paths(engine.world().calls("/**")), ["/held null", "/said 1", "/said 2", "/after null"]);
+    assert_eq!(path(&engine, "a").await, ["work", "napping", "after", "done"]);
 }

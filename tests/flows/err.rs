@@ -5,10 +5,11 @@ mod groups;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pagurus_harness::nodes::Role;
 use pagurus_harness::world::program::{Program, Step, Then};
 use serde_json::{Value, json};
 
-use crate::installation::{Installation, call};
+use crate::installation::{Installation, PATIENCE, call, until};
 
 /// Rules that class 502 and 503 as `all.unavailable` and lost connections as `all.connection`, and one policy for
 /// both with these parameters.
@@ -145,16 +146,50 @@ async fn err_1_2_3_4_the_most_specific_rule_classes_and_its_order_of_classes_cou
 }
 
 #[tokio::test]
-async fn err_10_the_cycle_ends_with_its_duration_in_all() {
+async fn err_9_the_cycle_ends_with_its_duration_in_all() {
     let policies = policy(
         "{initial_interval: 300ms, multiplier: 1, max_interval: 300ms, jitter: 0, max_attempts: 100, max_duration: 1s}",
     );
-    let engine = Installation::with("err_10", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &policies)]).await;
+    let engine = Installation::with("err_9", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &policies)]).await;
     engine.world().program(Program::at("/ever").fail(100, 503));
     engine.actions("ever", &call("/ever")).await;
     engine.run(json!({"id": "a", "scenario": "ever"}), "fail").await;
     let calls = engine.world().calls("/ever").len();
     assert!((2..=5).contains(&calls), "{calls}");
+}
+
+#[tokio::test]
+async fn err_10_the_time_between_due_and_begun_counts_or_does_not() {
+    let policies = policy(
+        "{initial_interval: 100ms, multiplier: 1, max_interval: 100ms, jitter: 0, max_attempts: 3, max_duration: 8s}",
+    );
+    // Nobody wakes what is due.
+    let roles = [Role::Intake, Role::Dispatcher, Role::Worker];
+    let engine = async |mode: &str| {
+        let settings = [
+            ("PAGURUS__EXECUTION__ERROR_HANDLING", policies.as_str()),
+            ("PAGURUS__RETRY_DURATION_CONTROL__MODE", mode),
+        ];
+        let engine = Installation::only("err_10", &roles, &settings).await;
+        engine.world().program(Program::at("/ever").fail(100, 503));
+        engine.actions("ever", &call("/ever")).await;
+        engine.run(json!({"id": "a", "scenario": "ever"}), "retry").await;
+        engine
+    };
+    let mut without = engine("run_and_suspending_durations").await;
+    // The later of the two: when its time is over, that of the other would be, too.
+    let mut total = engine("total").await;
+    until("the cycle has had its time", PATIENCE, async || {
+        total.order("a").await.unwrap()["retry"]["timeLeftMs"] == 0
+    })
+    .await;
+    for engine in [&mut total, &mut without] {
+        engine.add(Role::Activator, "activator-1").await;
+        engine.reach("a", "fail").await;
+    }
+    let calls = |engine: &Installation| engine.world().calls("/ever").len();
+    assert_eq!(calls(&total), 2, "the attempt that was due is made, and none after it");
+    assert_eq!(calls(&without), 4, "the first and all attempts of the policy");
 }
 
 #[tokio::test]

@@ -93,6 +93,14 @@ impl Installation {
         node
     }
 
+    /// Starts the first node of a role again, which has ended.
+    pub async fn restart(&mut self, role: Role) {
+        let again = self.env.restart(self.node(role)).await.unwrap();
+        if let Some(node) = self.nodes.iter_mut().find(|node| node.spec.role == role) {
+            *node = again;
+        }
+    }
+
     /// Applies a scenario, given by all that follows its name and kind.
     pub async fn scenario(&self, name: &str, rest: &str) {
         let text = format!("scenario: {name}\nkind: workflow\n{rest}");

@@ -1,6 +1,8 @@
 //! What the scenario language offers beyond plain states: polling, operations, branches, steps at once,
 //! child orders, calls from outside, secrets, and callbacks that are classified (02, 03).
 
+mod secrets;
+
 use std::time::Duration;
 
 use pagurus_harness::world::program::{CallBack, Program, Step};
@@ -98,7 +100,7 @@ async fn scn_10_an_operation_goes_on_at_its_last_savepoint() {
 }
 
 #[tokio::test]
-async fn scn_1_branches_and_steps_at_once() {
+async fn branches_and_steps_at_once() {
     let rules = crate::err::policy(
         "{initial_interval: 200ms, multiplier: 1, max_interval: 1s, jitter: 0, max_attempts: 3}",
     );
@@ -132,7 +134,7 @@ async fn scn_1_branches_and_steps_at_once() {
 }
 
 #[tokio::test]
-async fn scn_1_a_child_order_is_started_once_and_awaited() {
+async fn a_child_order_is_started_once_and_awaited() {
     let engine = Installation::start("scn_child").await;
     engine
         .actions("child", &format!("{}\n- script: 'result(#{{ twice: params.n * 2 }})'", call("/child")))
@@ -181,7 +183,7 @@ states:
 }
 
 #[tokio::test]
-async fn scn_1_two_parents_that_name_the_same_child_do_not_share_it() {
+async fn two_parents_that_name_the_same_child_do_not_share_it() {
     let engine = Installation::start("scn_child_id").await;
     engine.actions("child", &call("/child")).await;
     engine.actions("parent", "- order: {id: the-only-one, scenario: child, wait: true}").await;
@@ -250,45 +252,6 @@ async fn scn_9_a_live_order_answers_calls_and_rests_on() {
     assert_eq!(ask("a", json!({"name": "where"})).await.status, 409, "an order that ended takes no calls");
     assert_eq!(engine.get("/v1/orders/a/calls/k1").await.unwrap().body["status"], "answered");
     assert_eq!(engine.part("a", "calls").await.as_array().unwrap().len(), 3);
-
-    // A call that comes while a stage runs waits its turn, and comes before the timer.
-    engine.accepted(json!({"id": "b", "scenario": "called"})).await;
-    let early = ask("b", json!({"name": "where", "body": {"who": "early"}})).await;
-    assert_eq!(early.body["status"], "answered", "{early:?}");
-    engine.reach("b", "success").await;
-}
-
-#[tokio::test]
-async fn scn_15_secrets_reach_the_called_system_and_nobody_else() {
-    let engine = Installation::with("scn_15", &[("PAGURUS_SECRET_API_TOKEN", "s3cr3t-t0k3n")]).await;
-    for (path, status) in [("/deny", 400), ("/echo", 200)] {
-        engine.world().program(Program::at(path).decided_by(move |call| {
-            Step::answer(status, json!({"you sent": call.headers["authorization"]}))
-        }));
-    }
-    let text = "initialState: a\nmask: [params.card.number]\nstates:\n  a:\n    actions:\n      \
-                - http: {url: \"${config.demo}/echo\", auth: {bearer: \"${secret.api-token}\"}, save: {told: \"${response.body}\"}}\n      \
-                - http: {url: \"${config.demo}/deny\", auth: {bearer: \"${secret.api-token}\"}}\n    \
-                on: {success: done, fail: failed}\n  done: {kind: terminal}\n  failed: {kind: terminal, outcome: fail}\n";
-    engine.scenario("secret", text).await;
-    let params = json!({"card": {"number": "4111", "name": "n"}});
-    let order = engine.run(json!({"id": "a", "scenario": "secret", "params": params}), "fail").await;
-    assert_eq!(engine.world().calls("/deny")[0].headers["authorization"], "Bearer s3cr3t-t0k3n");
-    assert_eq!(order["vars"]["told"]["you sent"], "Bearer ***", "what it was told back stays, but unseen");
-    let seen = [
-        order.to_string(),
-        engine.part("a", "log").await.to_string(),
-        engine.part("a", "events").await.to_string(),
-    ];
-    assert!(seen.iter().all(|seen| !seen.contains("s3cr3t")), "{seen:?}");
-    assert!(order["error"]["message"].as_str().unwrap().contains("***"), "{order}");
-    assert_eq!(order["params"], json!({"card": {"number": "***", "name": "n"}}));
-    assert_eq!(engine.part("a", "params").await, order["params"]);
-    let log = std::fs::read_to_string(&engine.node(pagurus_harness::nodes::Role::Worker).spec.log).unwrap();
-    assert!(!log.contains("s3cr3t"));
-    engine.scenario("missing", &text.replace("api-token", "nothing")).await;
-    let order = engine.run(json!({"id": "b", "scenario": "missing", "params": params}), "fail").await;
-    assert_eq!(order["error"]["class"], "secret.missing", "{order}");
 }
 
 /// Rules for callbacks: a body with `busy` is `asked.busy`, silence `asked.silent`; both are retried.

@@ -3,6 +3,7 @@
 mod amend;
 mod dependencies;
 mod explain;
+mod log;
 mod notification;
 mod operator;
 mod repeat;

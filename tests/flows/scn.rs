@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
+use pagurus_harness::nodes::Role;
 use pagurus_harness::world::program::{CallBack, Program};
 
 use crate::err::policy;
-use crate::installation::{Installation, asking, call};
+use crate::installation::{Installation, asking, at, call};
 
 #[tokio::test]
 async fn scn_1_all_faults_are_told_at_once_with_their_places() {
@@ -46,13 +47,108 @@ async fn scn_1_all_faults_are_told_at_once_with_their_places() {
     )
     .await;
     assert_eq!(status, 422, "{body}");
-    assert!(body.to_string().contains("30"), "{body}");
+    assert!(
+        body["detail"].as_str().unwrap().contains("the scenario has 32 states, 30 are allowed"),
+        "{body}"
+    );
     let versions = engine.get("/v1/scenarios/fine/versions").await.unwrap().body;
     assert_eq!(versions["items"].as_array().unwrap().len(), 2);
 }
 
 #[tokio::test]
-async fn scn_2_3_4_transitions_are_kept_and_a_running_order_keeps_its_version() {
+async fn scn_2_ends_are_classed_by_the_scenario_or_else_by_the_configuration() {
+    let ends_in = |name: &str| {
+        format!(
+            "initialState: w\nstates:\n  w: {{actions: [{{log: x}}], on: {{success: {name}}}}}\n  {name}: {{kind: terminal}}\n"
+        )
+    };
+    let usual = Installation::start("scn_2").await;
+    let named = [("PAGURUS__EXECUTION__STATE_CLASSIFICATION__TARGET", "[{step: Finished}]")];
+    let own = Installation::with("scn_2_own", &named).await;
+    for (engine, end, expected) in [
+        (&usual, "done", "target"),
+        (&usual, "Rolled_Back", "target"),
+        (&usual, "finished", "failed"),
+        (&own, "finished", "target"),
+        (&own, "done", "failed"),
+    ] {
+        engine.scenario(end, &ends_in(end)).await;
+        let order = engine.run(json!({"id": end, "scenario": end}), "success").await;
+        assert_eq!((&order["step"], &order["scenarioStatus"]), (&json!(end), &json!(expected)), "{order}");
+        // What the scenario says itself counts alone.
+        for (target, expected) in [(end, "target"), ("other", "failed")] {
+            let id = format!("{end}-{target}");
+            let other = "  other: {kind: terminal}\n";
+            let text = ends_in(end)
+                .replace("success: ", "fail: other, success: ")
+                .replace("log: x", "script: 'if params.n == 1 { fail(\"no\") }'");
+            engine.scenario(&id, &format!("targetStates: [{target}]\n{text}{other}")).await;
+            let order = engine.run(json!({"id": id, "scenario": id, "params": {"n": 0}}), "success").await;
+            assert_eq!(order["scenarioStatus"], expected, "{order}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn scn_4_actions_run_in_order_until_one_of_them_decides_on_the_event() {
+    let engine = Installation::start("scn_4").await;
+    engine.world().program(Program::at("/refused").fail(1, 400));
+    let states = format!(
+        "initialState: all\nstates:\n  all:\n    actions:\n      {a}\n      - log: between\n      {b}\n    on: {{success: some, fail: failed}}\n  \
+         some:\n    actions:\n      {refused}\n      {never}\n    on: {{success: failed, fail: raised}}\n  \
+         raised:\n    actions:\n      {c}\n      - script: 'success()'\n      {never}\n    on: {{success: done, fail: failed}}\n  \
+         done: {{kind: terminal}}\n  failed: {{kind: terminal, outcome: fail}}\n",
+        a = call("/a"),
+        b = call("/b"),
+        c = call("/c"),
+        refused = call("/refused"),
+        never = call("/never"),
+    );
+    engine.scenario("acts", &states).await;
+    engine.run(json!({"id": "a", "scenario": "acts"}), "success").await;
+    let paths: Vec<String> = engine.world().calls("/**").into_iter().map(|call| call.path).collect();
+    assert_eq!(paths, ["/a", "/b", "/refused", "/c"]);
+    let moves: Vec<Value> =
+        engine.transitions("a").await.unwrap().iter().map(|one| json!([one["from"], one["event"]])).collect();
+    assert_eq!(moves, [json!(["all", "success"]), json!(["some", "fail"]), json!(["raised", "success"])]);
+}
+
+#[tokio::test]
+async fn scn_6_a_sleep_keeps_its_values_and_its_time_whoever_dies() {
+    let mut engine = Installation::only("scn_6", &[Role::Intake, Role::Dispatcher, Role::Worker], &[]).await;
+    let states = format!(
+        "initialState: falls\nstates:\n  falls:\n    actions:\n      - script: 'vars.seen = #{{ n: params.n + 1 }}'\n      \
+         - sleep: {{for: 700ms}}\n    on: {{sleep: asleep, fail: failed}}\n  asleep: {{kind: sleeping, on: {{timeout: wakes}}}}\n  \
+         wakes:\n    actions:\n      {}\n    on: {{success: done, fail: failed}}\n  \
+         done: {{kind: terminal}}\n  failed: {{kind: terminal, outcome: fail}}\n",
+        call("/awake").replace("body: {", "body: {seen: \"${vars.seen}\", ")
+    );
+    engine.scenario("sleeps", &states).await;
+    // Nobody is there to wake it.
+    let asleep = engine.run(json!({"id": "a", "scenario": "sleeps", "params": {"n": 1}}), "sleep").await;
+    assert_eq!(
+        (&asleep["step"], &asleep["vars"]),
+        (&json!("asleep"), &json!({"seen": {"n": 2}})),
+        "{asleep}"
+    );
+    for role in [Role::Worker, Role::Dispatcher, Role::Intake] {
+        engine.node(role).kill().await.unwrap();
+    }
+    for role in [Role::Intake, Role::Dispatcher, Role::Worker] {
+        engine.restart(role).await;
+    }
+    assert_eq!(engine.order("a").await.unwrap()["dueAt"], asleep["dueAt"]);
+    engine.add(Role::Activator, "activator-1").await;
+    engine.reach("a", "success").await;
+    let calls = engine.world().calls("/awake");
+    assert_eq!((calls.len(), &calls[0].body["seen"]), (1, &json!({"n": 2})));
+    assert!(calls[0].at >= at(&asleep, "dueAt"), "{calls:?} {asleep}");
+    let transitions = engine.transitions("a").await.unwrap();
+    assert_eq!((&transitions[1]["from"], &transitions[1]["event"]), (&json!("asleep"), &json!("timeout")));
+}
+
+#[tokio::test]
+async fn scn_3_transitions_are_kept_and_a_running_order_keeps_its_version() {
     let engine = Installation::start("scn_3").await;
     engine.scenario("asks", &asking("/silent", "10m")).await;
     engine.accepted(json!({"id": "a", "scenario": "asks"})).await;
@@ -115,12 +211,12 @@ async fn scn_5_values_keep_their_types_and_scripts_their_bounds() {
             assert_eq!(order["error"]["class"], class, "{order}");
         }
     }
-    let log = std::fs::read_to_string(&engine.node(pagurus_harness::nodes::Role::Worker).spec.log).unwrap();
+    let log = std::fs::read_to_string(&engine.node(Role::Worker).spec.log).unwrap();
     assert!(!log.contains("s3cr3t"), "secrets are never logged");
 }
 
 #[tokio::test]
-async fn scn_6_7_early_double_and_late_callbacks_are_told_apart() {
+async fn scn_7_early_double_and_late_callbacks_are_told_apart() {
     let engine = Installation::start("scn_7").await;
     engine.world().program(
         Program::at("/early")

@@ -10,5 +10,6 @@ pub mod postgres;
 pub mod process;
 pub mod proxy;
 pub mod rabbit;
+pub mod race;
 pub mod random;
 pub mod world;

@@ -117,10 +117,10 @@ impl World {
         programs.push(program);
     }
 
-    /// All calls so far whose path begins so, in order of arrival.
+    /// All calls of a path so far, in order of arrival; as for a program, `/**` at its end means all paths below.
     #[must_use]
     pub fn calls(&self, path: &str) -> Vec<Call> {
-        lock(&self.shared.calls).iter().filter(|call| call.path.starts_with(path)).cloned().collect()
+        lock(&self.shared.calls).iter().filter(|call| program::covers(path, &call.path)).cloned().collect()
     }
 
     /// Forgets the calls so far.
@@ -294,6 +294,19 @@ mod tests {
         let calls = world.wait_calls("/pay", 3, Duration::from_secs(1)).await.unwrap();
         assert_eq!(calls[0].body, json!({"a": 1}));
         assert!(calls.iter().all(|call| call.ended.is_some()));
+    }
+
+    #[tokio::test]
+    async fn calls_are_counted_by_their_whole_path() {
+        let world = World::start().await.unwrap();
+        let http = http().unwrap();
+        for path in ["/a", "/ab", "/a/b", "/a?b=1"] {
+            http.get(format!("{}{path}", world.url())).send().await.unwrap();
+        }
+        let paths = |of: &str| world.calls(of).into_iter().map(|call| call.path).collect::<Vec<_>>();
+        assert_eq!(paths("/a"), ["/a", "/a"]);
+        assert_eq!(paths("/a/**"), ["/a", "/a/b", "/a"]);
+        assert_eq!(paths("/**"), ["/a", "/ab", "/a/b", "/a"]);
     }
 
     #[tokio::test]

@@ -4,13 +4,14 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{Priority, Status};
+use pagurus_harness::race::Race;
 use pagurus_store::Error;
 use pagurus_store::amend::{self, Starts, Updating};
 use pagurus_store::control;
 use pagurus_store::orders::{Registered, view};
 use serde_json::json;
 
-use crate::ground::{FIRST_EPOCH, Ground, in_an_hour};
+use crate::ground::{FIRST_EPOCH, Ground, in_an_hour, later};
 
 /// Updates parameters and priority; whether the law let it.
 async fn update(ground: &Ground, id: &str, starts: Starts) -> bool {
@@ -43,14 +44,18 @@ async fn update(ground: &Ground, id: &str, starts: Starts) -> bool {
 #[tokio::test]
 async fn ord_27_an_update_that_was_confirmed_is_what_the_claim_runs() {
     let ground = Ground::new("race").await;
-    let mut updated = 0;
-    for round in 0..60 {
+    let mut race = Race::default();
+    while !race.is_over(60) {
+        let round = race.races();
         let id = format!("{round}");
         let no = ground.order(&id, &json!({})).await;
         let hand_out = [(no, 1)];
-        let ((claimed, _), done) =
-            tokio::join!(ground.claim_under(FIRST_EPOCH, &hand_out), update(&ground, &id, Starts::AsBefore));
-        updated += i32::from(done);
+        let [updates, claims] = race.delays();
+        let (done, (claimed, _)) = tokio::join!(
+            later(&ground, updates, update(&ground, &id, Starts::AsBefore)),
+            later(&ground, claims, ground.claim_under(FIRST_EPOCH, &hand_out))
+        );
+        race.won(done);
         match claimed.first() {
             // The claim was first: the update was refused.
             Some(stage) => assert!(!done && !stage.params.contains("changed"), "round {round}"),
@@ -62,7 +67,6 @@ async fn ord_27_an_update_that_was_confirmed_is_what_the_claim_runs() {
             }
         }
     }
-    eprintln!("{updated} of 60 updates came before the claim");
 }
 
 #[tokio::test]

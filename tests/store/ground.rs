@@ -230,6 +230,14 @@ pub fn finished(claimed: &Claimed, then: Then) -> Finished {
     }
 }
 
+/// Begins so many round trips later: with another number in each round, two that race cross each other at every step.
+pub async fn later<T>(ground: &Ground, round_trips: u32, what: impl Future<Output = T>) -> T {
+    for _ in 0..round_trips {
+        ground.count("SELECT 1::bigint").await;
+    }
+    what.await
+}
+
 pub fn in_an_hour() -> Timestamp {
     Timestamp::now() + Duration::from_secs(3600)
 }

@@ -5,6 +5,7 @@
 
 mod amend;
 mod callbacks;
+mod calls;
 mod cluster;
 mod dependencies;
 mod errors;

@@ -3,21 +3,14 @@
 
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::RequestId;
+use pagurus_harness::race::Race;
 use pagurus_store::requests::{self, NewCallback, Verdict};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::ground::{FIRST_EPOCH, Ground, callback, no_pass, success, wait_for};
+use crate::ground::{FIRST_EPOCH, Ground, callback, later, no_pass, success, wait_for};
 
 const RACES: u32 = 200;
-
-/// Begins some round trips later in every other race, so that the two cross each other at different steps.
-async fn later<T>(ground: &Ground, race: u32, what: impl Future<Output = T>) -> T {
-    for _ in 0..race % 4 {
-        ground.count("SELECT 1::bigint").await;
-    }
-    what.await
-}
 
 #[tokio::test]
 async fn scn_7_an_early_callback_is_kept_and_wakes_the_order_as_soon_as_it_waits() {
@@ -103,7 +96,7 @@ async fn rec_1_a_callback_that_races_the_end_of_its_stage_is_never_lost() {
         let request = ground.request(&claimed, 1).await.unwrap();
         let asked = [request];
         let (ready, (verdicts, woken)) = tokio::join!(
-            later(&ground, race, ground.finish(&claimed, wait_for(&asked))),
+            later(&ground, race % 4, ground.finish(&claimed, wait_for(&asked))),
             ground.answer(&asked)
         );
         assert_eq!(verdicts, [Verdict::Accepted]);
@@ -117,23 +110,26 @@ async fn rec_1_a_callback_that_races_the_end_of_its_stage_is_never_lost() {
 #[tokio::test]
 async fn rec_1_a_callback_that_races_the_time_out_of_its_wait_wakes_once() {
     let ground = Ground::new("race_timer").await;
-    let mut accepted = 0;
-    for race in 0..RACES {
+    let mut meet = Race::default();
+    while !meet.is_over(RACES) {
+        let race = meet.races();
         let no = ground.order(&format!("o{race}"), &json!({})).await;
         let claimed = ground.claim(no).await;
         let request = ground.request(&claimed, 1).await.unwrap();
         ground.finish(&claimed, wait_for(&[request])).await;
         ground.sql(&format!("UPDATE due SET due_at = now() WHERE order_no = {no}")).await;
         let asked = [request];
-        let (timed_out, (verdicts, woken)) =
-            tokio::join!(later(&ground, race, ground.wake(Stream::Wait)), ground.answer(&asked));
-        accepted += usize::from(verdicts == [Verdict::Accepted]);
+        let [wakes, answers] = meet.delays();
+        let (timed_out, (verdicts, woken)) = tokio::join!(
+            later(&ground, wakes, ground.wake(Stream::Wait)),
+            later(&ground, answers, ground.answer(&asked))
+        );
+        meet.won(!timed_out.is_empty());
         assert_eq!(timed_out.len() + woken.len(), 1, "race {race}: {timed_out:?} {verdicts:?} {woken:?}");
         assert_eq!(woken.len() == 1, verdicts == [Verdict::Accepted], "race {race}: {verdicts:?}");
         let (again, _) = ground.claim_under(FIRST_EPOCH, &[(no, 2)]).await;
         assert_eq!(again.len(), 1, "race {race}");
     }
-    eprintln!("{accepted} of {RACES} races were won by the callback");
 }
 
 #[tokio::test]

@@ -262,3 +262,6 @@ fn io_kind(error: &reqwest::Error) -> Option<std::io::ErrorKind> {
     }
     kind
 }
+
+#[cfg(test)]
+mod tests;

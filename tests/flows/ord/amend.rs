@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use pagurus_harness::env::STOP_TIMEOUT;
 use pagurus_harness::nodes::Role;
+use pagurus_harness::race::Race;
 use pagurus_harness::world::program::Program;
 use serde_json::{Value, json};
 
 use crate::err::policy;
-use crate::installation::{Installation, LOG, asking, call, callers, until};
+use crate::installation::{Installation, LOG, PATIENCE, asking, call, callers, until};
 use crate::ord::dependencies::callback_path;
 
 const SLEEPER: &str = "initialState: s\nstates:\n  s: {actions: [{sleep: {for: 1h}}], on: {sleep: z}}\n  \
@@ -247,11 +248,30 @@ async fn ord_27_an_update_that_races_with_a_claim_is_refused_or_what_runs() {
                  on: {success: done, fail: failed}\n  done: {kind: terminal}\n  failed: {kind: terminal, outcome: fail}\n";
     engine.scenario("tells", tells).await;
     let mut changed = Vec::new();
-    for round in 0..40 {
-        let id =
-            engine.accepted(json!({"id": format!("{round}"), "scenario": "tells", "params": {"n": 1}})).await;
-        let answer = patch(&engine, &id, json!({"params": {"n": 2}})).await;
+    let dispatcher = engine.node(Role::Dispatcher);
+    let later = async |steps: u32| {
+        for _ in 0..steps {
+            engine.get("/v1/orders/nobody").await.unwrap();
+        }
+    };
+    let mut race = Race::default();
+    while !race.is_over(40) {
+        // Nothing is handed out before both are set off.
+        dispatcher.pause().unwrap();
+        let order = json!({"id": format!("{}", race.races()), "scenario": "tells", "params": {"n": 1}});
+        let id = engine.accepted(order).await;
+        let [patches, runs] = race.delays();
+        let updating = async {
+            later(patches).await;
+            patch(&engine, &id, json!({"params": {"n": 2}})).await
+        };
+        let running = async {
+            later(runs).await;
+            dispatcher.resume().unwrap();
+        };
+        let (answer, ()) = tokio::join!(updating, running);
         assert!(matches!(answer.status, 200 | 409), "{answer:?}");
+        race.won(answer.status == 200);
         changed.push((id, answer.status == 200));
     }
     for (id, updated) in &changed {
@@ -261,6 +281,63 @@ async fn ord_27_an_update_that_races_with_a_claim_is_refused_or_what_runs() {
         assert_eq!(mine.len(), 1, "{id}: {:?}", callers(&calls));
         assert_eq!(mine[0].body["n"], if *updated { 2 } else { 1 }, "{id}");
     }
+}
+
+#[tokio::test]
+async fn ord_27_a_changed_notify_is_where_the_end_is_told_and_nowhere_else() {
+    let engine = Installation::start("ord_27_notify").await;
+    engine.actions("quick", LOG).await;
+    engine.scenario("sleep", SLEEPER).await;
+    let amqp = engine.env().amqp().await.unwrap();
+    let inbox = amqp.listen(&format!("{}.notifications", engine.env().prefix()), "#").await.unwrap();
+    let notify = |which: &str| json!({"url": format!("amqp://?key=ps.{which}"), "correlationId": which});
+    let far = json!({"startAt": "2099-01-01T00:00:00Z"});
+    for (id, scenario, status) in
+        [("later", "quick", "postponed"), ("asleep", "sleep", "sleep"), ("silent", "quick", "postponed")]
+    {
+        let mut order = json!({"id": id, "scenario": scenario, "params": {"n": 1}, "notify": notify("old")});
+        if status == "postponed" {
+            order["lifecycle"] = far.clone();
+        }
+        engine.run(order, status).await;
+        let new = if id == "silent" { Value::Null } else { notify("new") };
+        let answer = patch(&engine, id, json!({"notify": new})).await;
+        assert_eq!((answer.status, &answer.body["notify"]["correlationId"]), (200, &new["correlationId"]));
+    }
+    let now = json!({"lifecycle": {"startAt": "2020-01-01T00:00:00Z"}});
+    for (id, end) in [("silent", "success"), ("later", "success"), ("asleep", "fail")] {
+        assert_eq!(patch(&engine, id, now.clone()).await.status, 200, "{id}");
+        engine.reach(id, end).await;
+        until("all of it is sent", PATIENCE, async || {
+            engine.order(id).await.unwrap()["unsentNotifications"] == json!([])
+        })
+        .await;
+    }
+    // What comes last has come after everything else.
+    engine.run(json!({"id": "last", "scenario": "quick", "notify": notify("last")}), "success").await;
+    let told = inbox.wait(PATIENCE, |all| all.iter().any(|one| one.key == "ps.last")).await.unwrap();
+    let told: Vec<_> = told
+        .iter()
+        .map(|one| {
+            (
+                one.body["id"].as_str(),
+                one.key.as_str(),
+                one.correlation_id.as_deref(),
+                &one.body["correlationId"],
+            )
+        })
+        .collect();
+    let expected = |id, key, correlation| (Some(id), key, Some(correlation));
+    let flat: Vec<_> = told.iter().map(|(id, key, correlation, _)| (*id, *key, *correlation)).collect();
+    assert_eq!(
+        flat,
+        [
+            expected("later", "ps.new", "new"),
+            expected("asleep", "ps.new", "new"),
+            expected("last", "ps.last", "last")
+        ]
+    );
+    assert!(told.iter().all(|(_, _, outside, inside)| *outside == inside.as_str()), "{told:?}");
 }
 
 #[tokio::test]

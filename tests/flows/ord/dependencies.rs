@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use pagurus_harness::nodes::Role;
-use pagurus_harness::world::program::Program;
+use pagurus_harness::world::program::{Program, Step};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use crate::installation::{Installation, LOG, PATIENCE, asking, call, callers, until};
 
@@ -235,28 +236,38 @@ async fn ord_16_what_waits_for_what_is_shown_as_a_graph() {
 
 #[tokio::test]
 async fn ord_15_a_dependant_survives_the_crash_of_every_service() {
-    let mut engine = Installation::with("ord_15_crash", &[(INTERVAL, "500ms")]).await;
-    engine.actions("quick", LOG).await;
-    engine.scenario("asks", &asking("/silent", "10m")).await;
-    engine.accepted(json!({"id": "p", "scenario": "asks"})).await;
-    engine.reach("p", "wait").await;
-    engine.accepted(after("d", "quick", &[("p", "done")])).await;
-    // The end of `p` is written by a worker that dies with all others before anybody hears of it.
-    for role in [Role::Activator, Role::Dispatcher] {
-        engine.node(role).kill().await.unwrap();
+    for mode in ["reactive", "polling"] {
+        let settings = [(MODE, mode), (INTERVAL, "500ms")];
+        let mut engine = Installation::with(&format!("ord_15_crash_{mode}"), &settings).await;
+        let gate = watch::Sender::new(false);
+        let held = Step { hold: Some(gate.subscribe()), ..Step::fine() };
+        engine.world().program(Program::at("/held").first(1, &held));
+        engine.actions("quick", &call("/do")).await;
+        engine.actions("held", &call("/held").replace("timeout: 5s", "timeout: 2m")).await;
+        engine.accepted(json!({"id": "p", "scenario": "held"})).await;
+        engine.accepted(after("d", "quick", &[("p", "done")])).await;
+        engine.calls("/held", 1).await;
+        // The end of `p` is committed, and all die before anybody could do anything about it.
+        for role in [Role::Activator, Role::Dispatcher] {
+            engine.node(role).kill().await.unwrap();
+        }
+        gate.send_replace(true);
+        engine.reach("p", "success").await;
+        for role in [Role::Worker, Role::Notifier, Role::Intake] {
+            engine.node(role).kill().await.unwrap();
+        }
+        assert!(engine.world().calls("/do").is_empty(), "{mode}: it ran before the crash");
+        for role in Role::ALL {
+            engine.restart(role).await;
+        }
+        engine.reach("d", "success").await;
+        until("nothing is left waiting", PATIENCE, async || {
+            let list = engine.get("/v1/orders?status=postponed").await.unwrap();
+            list.body["items"].as_array().is_some_and(Vec::is_empty)
+        })
+        .await;
+        let ran = (engine.world().calls("/held").len(), engine.world().calls("/do").len());
+        assert_eq!(ran, (1, 1), "{mode}: each ran once");
+        assert_eq!(engine.order("d").await.unwrap()["attempt"], 1, "{mode}");
     }
-    assert_eq!(engine.post(&callback_path(&engine, "p"), &json!({})).await.unwrap().status, 200);
-    engine.node(Role::Worker).kill().await.unwrap();
-    for role in [Role::Dispatcher, Role::Activator, Role::Worker] {
-        let restarted = engine.env().restart(engine.node(role)).await.unwrap();
-        engine.nodes.retain(|node| node.spec.role != role);
-        engine.nodes.push(restarted);
-    }
-    engine.reach("p", "success").await;
-    engine.reach("d", "success").await;
-    until("nothing is left waiting", PATIENCE, async || {
-        let list = engine.get("/v1/orders?status=postponed").await.unwrap();
-        list.body["items"].as_array().is_some_and(Vec::is_empty)
-    })
-    .await;
 }

@@ -169,7 +169,7 @@ states:
         let answer = engine.act(id, "restart", &body).await;
         assert_eq!((answer.status, &answer.body["life"]), (200, &json!(index + 2)), "{body}: {answer:?}");
         engine.reach(id, "success").await;
-        let calls = engine.world().calls("/");
+        let calls = engine.world().calls("/**");
         let called: Vec<&str> = calls.iter().map(|call| call.path.as_str()).collect();
         assert_eq!(called, paths, "{body}");
         assert!(calls.iter().all(|call| call.body["n"] == json!(n)), "{body}: {calls:?}");

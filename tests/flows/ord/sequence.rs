@@ -30,7 +30,7 @@ async fn ord_10_forty_queues_keep_their_order_and_never_overlap() {
             "{answers:?}"
         );
     }
-    engine.calls("/q/", QUEUES * ORDERS).await;
+    engine.calls("/q/**", QUEUES * ORDERS).await;
     for queue in 0..QUEUES {
         engine.reach(&format!("{queue}.{}", ORDERS - 1), "success").await;
         let calls = engine.world().calls(&format!("/q/Q{queue}."));
@@ -73,7 +73,7 @@ states:
     for id in ["sleeper", "b", "c"] {
         engine.reach(id, "success").await;
     }
-    let paths: Vec<String> = engine.world().calls("/").into_iter().map(|call| call.path).collect();
+    let paths: Vec<String> = engine.world().calls("/**").into_iter().map(|call| call.path).collect();
     assert_eq!(paths, ["/a1", "/b", "/c", "/a2"]);
 }
 
@@ -97,7 +97,7 @@ async fn ord_12_wait_and_retry_keep_the_queue() {
     let told = engine.part("n2", "explain").await;
     assert!(told["explanation"].as_str().unwrap().contains("queue `Q`"), "{told}");
     engine.reach("n2", "success").await;
-    let paths: Vec<String> = engine.world().calls("/").into_iter().map(|call| call.path).collect();
+    let paths: Vec<String> = engine.world().calls("/**").into_iter().map(|call| call.path).collect();
     assert_eq!(paths, ["/ask", "/after", "/next", "/flaky", "/flaky", "/flaky", "/next"]);
 }
 

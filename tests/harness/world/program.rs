@@ -222,12 +222,7 @@ impl Program {
     }
 
     pub(super) fn matches(&self, path: &str) -> bool {
-        match self.path.strip_suffix("/**") {
-            Some(above) => {
-                path.strip_prefix(above).is_some_and(|below| below.is_empty() || below.starts_with('/'))
-            }
-            None => path == self.path,
-        }
+        covers(&self.path, path)
     }
 
     pub(super) fn next(&mut self, call: &Call) -> Step {
@@ -240,5 +235,15 @@ impl Program {
         };
         let fixed = steps.pop_front();
         fixed.unwrap_or_else(|| self.rule.as_ref().map_or_else(|| self.then.clone(), |rule| (rule.0)(call)))
+    }
+}
+
+/// Whether a path is the one that was named, or lies below it where the name ends with `/**`.
+pub(super) fn covers(named: &str, path: &str) -> bool {
+    match named.strip_suffix("/**") {
+        Some(above) => {
+            path.strip_prefix(above).is_some_and(|below| below.is_empty() || below.starts_with('/'))
+        }
+        None => path == named,
     }
 }

@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql (digest d3a8db132a6ad041)
+-- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__missed_conditions.sql (digest cebf5006f23fbe1c)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -421,7 +421,7 @@ CREATE INDEX deadlines_at ON deadlines USING btree (at);
 
 CREATE INDEX dependencies_before ON dependencies USING btree (before_id);
 
-CREATE INDEX dependencies_live ON dependencies USING btree (reactive, order_no, before_id) WHERE (stand = ANY (ARRAY['unknown'::text, 'found'::text, 'open'::text]));
+CREATE INDEX dependencies_live ON dependencies USING btree (reactive, order_no, before_id) WHERE ((stand = ANY (ARRAY['unknown'::text, 'found'::text, 'open'::text])) OR ((stand = 'missed'::text) AND (otherwise = 'wait'::text)));
 
 CREATE INDEX dependencies_urgent ON dependencies USING btree (order_no) WHERE ((stand = 'found'::text) OR ((stand = 'missed'::text) AND (otherwise <> 'wait'::text)));
 

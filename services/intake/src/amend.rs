@@ -158,6 +158,10 @@ async fn try_update(
     });
     let waits = dependencies::is_waiting(&tx, order.no).await?;
     let groups = &intake.host.settings.activation.groups;
+    if order.status == Status::Sleep && order.place != Place::Due && matches!(asked.start_at, Some(Some(_))) {
+        let told = "the order has slept out and waits for its turn: its time cannot be moved any more";
+        return Ok(Err(Problem::new(Type::Refused, told).with_status(order.status)));
+    }
     let planned = checked.and_then(|allowed| starts(allowed, asked, waits, groups).map_err(refused));
     let (allowed, starts) = match planned {
         Ok(planned) => planned,
@@ -216,8 +220,8 @@ fn starts<'a>(
     let order = updated.order();
     let Some(start_at) = asked.start_at else { return Ok((updated, Starts::AsBefore)) };
     if order.status == Status::Sleep {
-        // One that is awake goes on at once, and without a time the sleep lasts as the scenario said.
-        let moved = start_at.filter(|_| order.place == Place::Due).map_or(Starts::AsBefore, |at| {
+        // Without a time the sleep lasts as the scenario said.
+        let moved = start_at.map_or(Starts::AsBefore, |at| {
             let at = at.max(order.now);
             let length = at.duration_since(order.now).unsigned_abs();
             Starts::At(at, Stream::of(Status::Sleep, length, groups))

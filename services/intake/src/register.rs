@@ -146,6 +146,15 @@ impl Registrar {
             }
         }
         let registered = if new.is_empty() { Vec::new() } else { store(&mut client, &new).await? };
+        // The repeat of what was taken once is answered so, whatever would be refused by now (ORD-2).
+        let refused: Vec<&str> = checked
+            .iter()
+            .zip(batch)
+            .filter(|(order, _)| order.is_err())
+            .map(|(_, submission)| submission.request.id.as_str())
+            .collect();
+        let known =
+            if refused.is_empty() { HashMap::new() } else { orders::known(&client, &refused).await? };
         drop(client);
         self.tell(&registered).await;
         let mut taken = vec![false; new.len()];
@@ -153,7 +162,13 @@ impl Registrar {
             .iter()
             .zip(batch)
             .map(|(order, submission)| match order {
-                Err(problem) => Outcome::Rejected(problem.clone()),
+                Err(problem) => match known.get(&submission.request.id) {
+                    Some((digest, status)) if digest[..] == submission.request.digest[..] => {
+                        Outcome::Duplicate(*status)
+                    }
+                    Some((_, status)) => Outcome::Conflict(*status),
+                    None => Outcome::Rejected(problem.clone()),
+                },
                 Ok(order) => {
                     let index = first[order.request.id.as_str()];
                     let again = std::mem::replace(&mut taken[index], true);

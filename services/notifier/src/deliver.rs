@@ -151,7 +151,10 @@ async fn keep(host: &Host, client: &Client, failed: Vec<(&Notification, Trouble)
             match trouble {
                 Trouble::Parked(why, error) => {
                     host.metrics.count(Count::Notifications, why, 1);
-                    tracing::warn!(order = %notification.no, target = notification.target, why, error, "a notification was parked");
+                    tracing::warn!(
+                        order = %notification.no, address = notification.target, why, error,
+                        "a notification was parked"
+                    );
                     Failed { notification, error, delay, parked: Some(why) }
                 }
                 Trouble::Later(error) => {

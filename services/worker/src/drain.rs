@@ -18,6 +18,8 @@ use crate::{Worker, tell_workers_changed};
 pub(crate) async fn drain(worker: &Worker) {
     let host = &worker.host;
     host.readiness.not_ready("draining");
+    // In this order: who hears the news reads the status, and would hand out on by the old one.
+    host.stopping().await;
     tell_workers_changed(host).await;
     worker.stages.close();
     let grace = host.settings.shutdown.grace;

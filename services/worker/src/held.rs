@@ -1,7 +1,7 @@
 //! The stages that this worker holds: each from before its claim until its end is written.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pagurus_domain::id::OrderNo;
@@ -24,6 +24,11 @@ impl Held {
                 Some(Hold { key, broken_off, of: self.clone() })
             }
         }
+    }
+
+    /// Everything that is held.
+    pub fn keys(&self) -> HashSet<Key> {
+        self.lock().keys().copied().collect()
     }
 
     /// Whether the stage is held.

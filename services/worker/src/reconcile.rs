@@ -1,9 +1,13 @@
-//! What the database says is with this worker and the worker knows nothing of: claims that were
-//! committed though their answer was lost. They are given back.
+//! Holds what the database says is with this worker against what the worker knows of.
+//!
+//! What it knows nothing of are claims that were committed though their answer was lost: they are given
+//! back. What the database knows nothing of was ended, or given to another, and the message that said
+//! so was lost: it is broken off.
 //!
 //! Looks again and again, not only after a failed claim: a server may still commit what its client
 //! has given up, and then nobody else would miss the stage until its work time-out.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use pagurus_domain::recovery::{Finding, Remedy, remedy};
@@ -13,15 +17,41 @@ use pagurus_runtime::node::chain;
 use pagurus_store::{Error, recovery};
 
 use crate::Worker;
+use crate::held::Key;
 
 /// Compares for as long as the process takes new work.
 pub(crate) async fn watch(worker: Worker) -> anyhow::Result<()> {
+    let mut unknown = HashSet::new();
     while !worker.host.rest(worker.host.settings.recovery.interval).await {
-        if let Err(error) = give_back(&worker).await {
+        let looked = async {
+            give_back(&worker).await?;
+            break_off_unknown(&worker, &mut unknown).await
+        };
+        if let Err(error) = looked.await {
             worker.host.metrics.count(Count::StoreErrors, "reconcile", 1);
             tracing::warn!(error = chain(&error), "what is with this worker could not be compared");
         }
     }
+    Ok(())
+}
+
+/// Breaks off the stages that are held here and were with nobody at this look and the one before it. A
+/// stage is held for a moment before its claim is committed and after its end is written: one look says
+/// nothing.
+async fn break_off_unknown(worker: &Worker, before: &mut HashSet<Key>) -> Result<(), Error> {
+    // Read before the rows: what is claimed in between is not among them.
+    let held = worker.held.keys();
+    if held.is_empty() {
+        before.clear();
+        return Ok(());
+    }
+    let client = worker.host.store.recovery().await?;
+    let known: HashSet<Key> =
+        recovery::claims_of_node(&client, worker.host.node).await?.into_iter().collect();
+    let unknown: HashSet<Key> = held.difference(&known).copied().collect();
+    let over: Vec<(i64, i32)> = unknown.intersection(before).map(|(no, attempt)| (no.0, *attempt)).collect();
+    worker.held.break_off(&over);
+    *before = unknown;
     Ok(())
 }
 

@@ -76,6 +76,8 @@ async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
         why,
     };
     let mut refused: Vec<Refused> = busy.iter().map(|order| told(order, Refusal::Busy)).collect();
+    // By the rows' key, as everywhere: two claims never wait for each other.
+    orders.sort_by_key(|order| order.hand_out.no);
     let hand_outs: Vec<HandOut> = orders.iter().map(|order| order.hand_out).collect();
     if !hand_outs.is_empty() {
         match claim(worker, &hand_outs).await {

@@ -1,14 +1,16 @@
 //! Batching: many items in one call, without making the first one wait.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use tokio::sync::{mpsc, oneshot};
 
-/// The handler went away before it answered: the process is ending.
+/// The handler went away before it answered: the process is ending, or the handler panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the batch was not carried out, because the process is ending")]
+#[error("the batch was not carried out, because its handler is gone")]
 pub struct Gone;
 
 /// What the caller of [`Batcher::submit`] gets where its item failed.
@@ -17,7 +19,7 @@ pub enum Failed<E: std::error::Error> {
     /// The handler failed, for this item alone or for all of its batch.
     #[error(transparent)]
     Handler(E),
-    /// The process is ending.
+    /// Whether it was carried out is not known.
     #[error(transparent)]
     Gone(#[from] Gone),
 }
@@ -126,7 +128,13 @@ where
     let mut open = vec![waiting];
     while let Some(mut waiting) = open.pop() {
         let items: Arc<[T]> = waiting.iter().map(|(item, _)| item.clone()).collect();
-        match handle(items).await {
+        // A defect that one batch meets must not end the lane: all that came after would be lost.
+        let handled = AssertUnwindSafe(handle(items)).catch_unwind().await;
+        let Ok(handled) = handled else {
+            tracing::error!(items = waiting.len(), "the handler of a batch panicked");
+            continue;
+        };
+        match handled {
             Ok(answers) => {
                 for ((_, sender), answer) in waiting.into_iter().zip(answers) {
                     // Who no longer waits has gone away; the work is done all the same.
@@ -172,6 +180,20 @@ mod tests {
         let answers: Vec<u32> = answers.into_iter().map(Result::unwrap).collect();
         assert_eq!(answers, (0..50).map(|item| item * 2).collect::<Vec<_>>());
         assert!(calls.load(Ordering::SeqCst) < 50);
+    }
+
+    #[tokio::test]
+    async fn a_panic_costs_its_batch_and_not_those_that_come_after() {
+        let batcher: Batcher<u32, u32, std::io::Error> = Batcher::start(
+            SHAPE,
+            |_| true,
+            |items: Arc<[u32]>| async move {
+                assert_ne!(items[0], 13, "thirteen");
+                Ok(items.to_vec())
+            },
+        );
+        assert!(matches!(batcher.submit(13).await, Err(Failed::Gone(Gone))));
+        assert_eq!(batcher.submit(14).await.unwrap(), 14);
     }
 
     #[tokio::test]

@@ -105,7 +105,7 @@ pub(crate) async fn live(
     let grace = host.settings.shutdown.grace + LAST_WRITES;
     let overtime = async {
         host.draining.cancelled().await;
-        set_status(host, NodeStatus::Stopping).await;
+        host.stopping().await;
         tokio::time::sleep(grace).await;
     };
     let failed = async {
@@ -174,6 +174,12 @@ impl Host {
         let status = if standby { NodeStatus::Standby } else { NodeStatus::Active };
         set_status(self, status).await;
         self.readiness.ready(status.as_str());
+    }
+
+    /// Tells the registry that the service takes nothing new; every service is told so when it is to
+    /// stop, and one that tells others of it waits for this first.
+    pub async fn stopping(&self) {
+        set_status(self, NodeStatus::Stopping).await;
     }
 }
 

@@ -36,7 +36,9 @@ statements! {
     END = "
         UPDATE orders
            SET status = $2, scenario_status = $3, attempt = greatest(attempt, $4), finished_at = now(), updated_at = now(),
-               error_class = $5, error_message = $6, error_system = NULL
+               error_class = CASE WHEN $7 THEN error_class ELSE $5 END,
+               error_message = CASE WHEN $7 THEN error_message ELSE $6 END,
+               error_system = CASE WHEN $7 THEN error_system END
          WHERE no = $1";
     ID = "SELECT id FROM orders WHERE no = $1";
 }
@@ -193,6 +195,8 @@ pub async fn lock(tx: &Tx<'_>, id: &str) -> Result<Option<Locked>> {
     let reissued = ready.as_ref().is_some_and(|row| row.get(1));
     let (place, attempt) = match (&running, &ready, &due) {
         (Some(row), _, _) => (Place::Running { pass: Pass(row.get(0)) }, row.get(1)),
+        // What is handed out again ran under the number before.
+        (_, Some(row), _) if reissued => (Place::Ready { attempt: row.get(0) }, row.get::<_, i32>(0) - 1),
         (_, Some(row), _) => (Place::Ready { attempt: row.get(0) }, order.get(13)),
         (_, _, Some(_)) => (Place::Due, order.get(13)),
         _ if stored.is_final() => (Place::None, order.get(13)),
@@ -271,9 +275,10 @@ pub async fn end_life(tx: &Tx<'_>, allowed: Allowed<'_>, ending: &Ending<'_>) ->
     queues::leave(tx, &[no]).await?;
     requests::cancel(tx, &[no]).await?;
     calls::close(tx, &[no]).await?;
-    let scenario_status = match status {
-        Status::Fail => ScenarioStatus::Failed,
-        _ => order.scenario_status,
+    // What was begun has ended elsewhere than in a target state (ORD-8).
+    let scenario_status = match (status, order.scenario_status) {
+        (Status::Canceled | Status::Interrupted, ScenarioStatus::Undefined) => ScenarioStatus::Undefined,
+        _ => ScenarioStatus::Failed,
     };
     let (class, message) = ending
         .error
@@ -282,7 +287,16 @@ pub async fn end_life(tx: &Tx<'_>, allowed: Allowed<'_>, ending: &Ending<'_>) ->
     let end_statement = tx.prepare_cached(END).await?;
     tx.execute(
         &end_statement,
-        &[&no, &status.as_str(), &scenario_status.as_str(), &order.attempt, &class, &message],
+        &[
+            &no,
+            &status.as_str(),
+            &scenario_status.as_str(),
+            &order.attempt,
+            &class,
+            &message,
+            // Giving a failed order up does not make its failure another one.
+            &order.status.is_final(),
+        ],
     )
     .await?;
     history::append(tx, order.no, cause.as_str(), ending.source, &ending.detail).await?;

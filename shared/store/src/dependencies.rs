@@ -68,9 +68,13 @@ statements! {
          ORDER BY order_no LIMIT $2";
     PAGE = "
         SELECT d.order_no, d.before_id,
-               p.no IS NOT NULL AND (d.stand <> 'open' OR p.status IN ('success', 'fail', 'interrupted', 'canceled'))
-          FROM (SELECT order_no, before_id, stand FROM dependencies
-                 WHERE reactive = $1 AND (order_no, before_id) > ($2, $3) AND stand IN ('unknown', 'found', 'open')
+               p.no IS NOT NULL AND CASE d.stand
+                   WHEN 'open' THEN p.finished_at IS NOT NULL
+                   WHEN 'missed' THEN p.finished_at IS NULL OR p.finished_at > d.settled_at
+                   ELSE true END
+          FROM (SELECT order_no, before_id, stand, settled_at FROM dependencies
+                 WHERE reactive = $1 AND (order_no, before_id) > ($2, $3)
+                   AND (stand IN ('unknown', 'found', 'open') OR (stand = 'missed' AND otherwise = 'wait'))
                  ORDER BY order_no, before_id LIMIT $4) AS d
           LEFT JOIN orders p ON p.id = ANY(ARRAY[d.before_id])
          ORDER BY d.order_no, d.before_id";
@@ -240,9 +244,9 @@ pub struct Cursor {
     before: String,
 }
 
-/// A page of conditions that are neither met nor missed, of one way of activation: the orders of
-/// which something has changed that nobody settled, and where the next page begins; none after the
-/// last page.
+/// A page of conditions that may still be met, of one way of activation: the orders of which something
+/// has changed that nobody settled, and where the next page begins; none after the last page. One that
+/// was missed is among them: its order may be restarted, and end as it should.
 ///
 /// # Errors
 /// The database fails.

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::dependencies::admission::{self, Admission};
 use crate::sql::statements;
 use crate::stages::ReadyStage;
-use crate::{Error, Result, Tx, queues};
+use crate::{Connection, Error, Result, Tx, queues};
 
 pub(crate) use view::STATEMENTS as VIEW_STATEMENTS;
 pub use view::{OrderLine, OrderView, list, status, view};
@@ -324,9 +324,13 @@ async fn insert_deadlines(tx: &Tx<'_>, nos: &[i64], kinds: &[&str], at: &[Timest
     Ok(())
 }
 
-async fn known(tx: &Tx<'_>, ids: &[&str]) -> Result<HashMap<String, (Vec<u8>, Status)>> {
-    let statement = tx.prepare_cached(KNOWN).await?;
-    let rows = tx.query(&statement, &[&ids]).await?;
+/// Digest and status of those of these orders that are registered, by their ids.
+///
+/// # Errors
+/// The database fails.
+pub async fn known(client: &impl Connection, ids: &[&str]) -> Result<HashMap<String, (Vec<u8>, Status)>> {
+    let statement = client.prepare_cached(KNOWN).await?;
+    let rows = client.query(&statement, &[&ids]).await?;
     rows.iter().map(|row| Ok((row.get(0), (row.get(1), word(row, 2, "orders.status")?)))).collect()
 }
 

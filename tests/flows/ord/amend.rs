@@ -359,3 +359,20 @@ async fn ord_27_a_higher_priority_is_heard_by_the_dispatcher() {
     let place = callers(&calls).iter().position(|id| *id == "5").unwrap();
     assert!(place < 4, "{:?}", callers(&calls));
 }
+
+#[tokio::test]
+async fn ord_27_the_time_of_an_order_that_has_slept_out_cannot_be_moved_any_more() {
+    let engine = Installation::start("ord_27_awake").await;
+    engine.scenario("naps", &SLEEPER.replace("for: 1h", "for: 1s")).await;
+    engine.scenario("holds", &asking("/silent", "10m")).await;
+    let order = |id: &str, scenario: &str| json!({"id": id, "scenario": scenario, "mode": "sequential", "queue": "q"});
+    engine.accepted(order("naps", "naps")).await;
+    engine.reach("naps", "sleep").await;
+    engine.accepted(order("holds", "holds")).await;
+    engine.reach("holds", "wait").await;
+    // It is due, and waits at the end of its queue.
+    until("it is due", PATIENCE, async || !engine.order("naps").await.unwrap()["readySince"].is_null()).await;
+    let answer = patch(&engine, "naps", json!({"lifecycle": {"startAt": "2099-01-01T00:00:00Z"}})).await;
+    assert_eq!((answer.status, &answer.body["orderStatus"]), (409, &json!("sleep")), "{answer:?}");
+    assert_eq!(patch(&engine, "naps", json!({"priority": "high"})).await.status, 200);
+}

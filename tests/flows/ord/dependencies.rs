@@ -157,7 +157,7 @@ async fn ord_15_what_ends_otherwise_leaves_the_order_waiting_for_a_restart_or_do
 #[tokio::test]
 async fn ord_15_polling_looks_periodically_and_goes_on_after_its_activator_was_killed() {
     let engine = Installation::with("ord_15_polling", &[(MODE, "polling"), (INTERVAL, "300ms")]).await;
-    engine.world().program(Program::at("/bad").fail(1000, 400));
+    engine.world().program(Program::at("/bad").fail(1, 400));
     engine.scenario("asks", &asking("/silent", "10m")).await;
     engine.actions("bad", &call("/bad")).await;
     engine.actions("quick", LOG).await;
@@ -167,6 +167,9 @@ async fn ord_15_polling_looks_periodically_and_goes_on_after_its_activator_was_k
     let mut patient = after("patient", "quick", &[("q", "done")]);
     patient["lifecycle"]["after"][0]["otherwise"] = json!("wait");
     engine.accepted(patient).await;
+    let mut wrong = after("wrong", "quick", &[("q", "nowhere")]);
+    wrong["lifecycle"]["after"][0]["otherwise"] = json!("wait");
+    engine.accepted(wrong).await;
     engine.reach("p", "wait").await;
     let activator = engine.node(Role::Activator).clone();
     activator.kill().await.unwrap();
@@ -180,7 +183,13 @@ async fn ord_15_polling_looks_periodically_and_goes_on_after_its_activator_was_k
     engine.reach("d", "success").await;
     let failed = engine.reach("e", "fail").await;
     assert_eq!(failed["error"]["class"], "dependency.failed", "{failed}");
+    // It was over before anybody could hold the expected state against its scenario.
+    let wrong = engine.reach("wrong", "fail").await;
+    assert_eq!(wrong["error"]["class"], "dependency.invalid", "{wrong}");
     assert_eq!(engine.order("patient").await.unwrap()["status"], "postponed");
+    // A restart that ends well is found, too, by the look alone.
+    assert_eq!(engine.act("q", "restart", &json!({})).await.status, 200);
+    engine.reach("patient", "success").await;
 }
 
 #[tokio::test]

@@ -98,6 +98,19 @@ async fn ord_21_each_status_allows_what_the_law_says_and_a_refusal_names_the_sta
     }
     let killed = engine.order("running-kill").await.unwrap();
     assert_eq!(killed["status"], "canceled");
+    // ORD-8: what was begun has ended elsewhere than in a target state; what was not is as it was.
+    for (id, expected) in [
+        ("sleep-cancel", "failed"),
+        ("wait-kill", "failed"),
+        ("retry-kill", "failed"),
+        ("fail-cancel", "failed"),
+        ("new-cancel", "undefined"),
+        ("postponed-interrupt", "undefined"),
+    ] {
+        assert_eq!(engine.order(id).await.unwrap()["scenarioStatus"], expected, "{id}");
+    }
+    let given_up = engine.order("fail-cancel").await.unwrap();
+    assert!(given_up["error"]["message"].as_str().unwrap().contains("400"), "why it failed: {given_up}");
     assert_eq!(engine.act("no such order", "cancel", &json!({})).await.status, 404);
 }
 

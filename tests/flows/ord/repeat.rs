@@ -224,3 +224,27 @@ async fn ord_25_scn_15_the_log_reads_in_order_and_hides_what_is_masked() {
         }
     }
 }
+
+#[tokio::test]
+async fn ord_2_the_repeat_of_an_order_is_a_duplicate_though_it_would_be_refused_by_now() {
+    let engine = Installation::start("ord_2_stricter").await;
+    let params =
+        |rest: &str| format!("params: {{type: object{rest}}}\n{}", crate::installation::with_actions(LOG));
+    engine.scenario("grows", &params("")).await;
+    let order = json!({"id": "a", "scenario": "grows", "params": {"q": "text"}});
+    engine.run(order.clone(), "success").await;
+    engine.scenario("grows", &params(", properties: {q: {type: integer}}")).await;
+    let again = engine.submit(&order).await;
+    assert_eq!((again.status, &again.body["status"]), (200, &json!("duplicate")), "{again:?}");
+    let other = engine.submit(&json!({"id": "a", "scenario": "grows", "params": {"q": "other"}})).await;
+    assert_eq!(other.status, 409, "{other:?}");
+    let fresh = engine.submit(&json!({"id": "b", "scenario": "grows", "params": {"q": "text"}})).await;
+    assert_eq!((fresh.status, &fresh.body["errors"][0]["pointer"]), (422, &json!("/params/q")), "{fresh:?}");
+    // Over AMQP, too: nothing that was accepted once is put aside as refused.
+    let amqp = engine.env().amqp().await.unwrap();
+    let inbox = amqp.listen_directly().await.unwrap();
+    let properties = BasicProperties::default().with_reply_to(inbox.queue().into());
+    amqp.publish_orders("order.create", &[order], &properties).await.unwrap();
+    let receipts = inbox.wait(PATIENCE, |messages| !messages.is_empty()).await.unwrap();
+    assert_eq!(receipts[0].body["status"], "duplicate", "{:?}", receipts[0].body);
+}

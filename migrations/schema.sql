@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql (digest d3a8db132a6ad041)
+-- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_by_role.sql (digest be2dd261446751ab)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -429,7 +429,7 @@ CREATE INDEX due_stream ON due USING btree (stream, due_at);
 
 CREATE INDEX failures_at ON failures USING btree (at);
 
-CREATE UNIQUE INDEX nodes_live_name ON nodes USING btree (name) WHERE (ended_at IS NULL);
+CREATE UNIQUE INDEX nodes_live_name ON nodes USING btree (role, name) WHERE (ended_at IS NULL);
 
 CREATE UNIQUE INDEX orders_id ON orders USING btree (id);
 

@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_by_role.sql (digest be2dd261446751ab)
+-- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest a1574dac8574227a)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -432,6 +432,8 @@ CREATE INDEX failures_at ON failures USING btree (at);
 CREATE UNIQUE INDEX nodes_live_name ON nodes USING btree (role, name) WHERE (ended_at IS NULL);
 
 CREATE UNIQUE INDEX orders_id ON orders USING btree (id);
+
+CREATE INDEX orders_transaction ON orders USING btree (transaction_id, no) WHERE (transaction_id IS NOT NULL);
 
 CREATE INDEX outbox_next ON outbox USING btree (next_at) WHERE (parked_because IS NULL);
 

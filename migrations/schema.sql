@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__missed_conditions.sql (digest cebf5006f23fbe1c)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 5f78eb9a225710fc)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -429,9 +429,11 @@ CREATE INDEX due_stream ON due USING btree (stream, due_at);
 
 CREATE INDEX failures_at ON failures USING btree (at);
 
-CREATE UNIQUE INDEX nodes_live_name ON nodes USING btree (name) WHERE (ended_at IS NULL);
+CREATE UNIQUE INDEX nodes_live_name ON nodes USING btree (role, name) WHERE (ended_at IS NULL);
 
 CREATE UNIQUE INDEX orders_id ON orders USING btree (id);
+
+CREATE INDEX orders_transaction ON orders USING btree (transaction_id, no) WHERE (transaction_id IS NOT NULL);
 
 CREATE INDEX outbox_next ON outbox USING btree (next_at) WHERE (parked_because IS NULL);
 

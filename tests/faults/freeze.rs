@@ -84,6 +84,26 @@ async fn rec_7_an_intake_frozen_for_too_long_begins_a_new_life_and_nothing_of_th
     assert_eq!(consumers().await, 2);
 }
 
+#[tokio::test]
+async fn rec_7_a_process_whose_name_another_has_taken_ends_and_says_why() {
+    let engine = Installation::start("one_name", &[]).await;
+    let former = engine.node(Role::Worker);
+    let present = engine.env.start(Role::Worker, "worker-1").await.unwrap();
+    assert!(former.identity.ended(PATIENCE).await, "two processes have one name");
+    let amqp = engine.env.amqp().await.unwrap();
+    let inbox = engine.listen(&amqp).await;
+    let load = Load::new("after");
+    load.publish(&amqp).await;
+    load.check(&engine, &inbox, PATIENCE).await;
+    let nodes = items(engine.api.get("/v1/nodes").await.unwrap().success().unwrap());
+    let lives: Vec<_> =
+        nodes.iter().filter(|node| node["name"] == "worker-1").map(|node| &node["status"]).collect();
+    assert_eq!(lives, ["lost", "active"], "they displaced each other");
+    assert!(present.identity.alive());
+    let log = std::fs::read_to_string(&former.spec.log).unwrap();
+    assert!(log.contains("another process has registered as worker-1, role worker"), "{log}");
+}
+
 async fn until(mut holds: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !holds().await {

@@ -17,6 +17,8 @@ fn registrations() -> Vec<Case> {
         (Method::POST, "/v1/orders", b"{".to_vec(), 400),
         (Method::POST, "/v1/orders", b"\xff\xfe".to_vec(), 400),
         (Method::POST, "/v1/orders", b"".to_vec(), 400),
+        (Method::POST, "/v1/orders", order(", \"id\": \"c\""), 400),
+        (Method::POST, "/v1/orders", order(", \"params\": {\"x\": 1, \"x\": 2}"), 400),
         (Method::POST, "/v1/orders", b"null".to_vec(), 422),
         (Method::POST, "/v1/orders", deep, 400),
         (Method::POST, "/v1/orders", order(", \"params\": {\"x\": \"\\u0000\"}"), 422),
@@ -61,6 +63,14 @@ fn others() -> Vec<Case> {
         (Method::GET, "/v1/orders?limit=0", Vec::new(), 422),
         (Method::GET, "/v1/orders?limit=x", Vec::new(), 422),
         (Method::GET, "/v1/orders?status=odd", Vec::new(), 422),
+        (Method::GET, "/v1/orders?foo=1", Vec::new(), 422),
+        (Method::GET, "/v1/nodes?foo=1", Vec::new(), 422),
+        (Method::GET, "/v1/queues?nmae=q", Vec::new(), 422),
+        (Method::GET, "/v1/leases?foo", Vec::new(), 422),
+        (Method::GET, "/v1/scenarios?foo=1", Vec::new(), 422),
+        (Method::GET, "/v1/callbacks?verdikt=late", Vec::new(), 422),
+        (Method::GET, "/v1/errors?clas=x", Vec::new(), 422),
+        (Method::GET, "/v1/errors/orders?class=x", Vec::new(), 200),
         (Method::GET, "/v1/orders?cursor=x", Vec::new(), 422),
         (Method::GET, "/v1/orders?scenario=%00", Vec::new(), 422),
         (Method::GET, "/v1/orders/none", Vec::new(), 404),
@@ -190,6 +200,61 @@ async fn api_bad_input_is_never_the_engines_failure() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let order = engine.order("a").await.unwrap();
     assert_eq!((&order["status"], &order["life"]), (&json!("success"), &json!(1)), "nothing of it was done");
+}
+
+#[tokio::test]
+async fn ord_6_orders_of_one_business_transaction_are_found() {
+    let engine = Installation::start("api_transaction").await;
+    engine.actions("one", LOG).await;
+    for (id, transaction) in
+        [("a", json!("TX-77")), ("b", json!("TX-78")), ("c", json!("TX-77")), ("d", json!(null))]
+    {
+        engine.accepted(json!({"id": id, "scenario": "one", "transactionId": transaction})).await;
+    }
+    engine.reach("c", "success").await;
+    let found = async |query: &str| {
+        let page = engine.get(&format!("/v1/orders?{query}")).await.unwrap().success().unwrap();
+        let ids = page["items"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned());
+        (ids.collect::<Vec<_>>(), page["next"].as_str().map(str::to_owned))
+    };
+    assert_eq!(found("transactionId=TX-77").await.0, ["c", "a"]);
+    assert!(found("transactionId=TX-7").await.0.is_empty());
+    assert!(found("transactionId=TX-77&status=fail").await.0.is_empty());
+    let (first, next) = found("transactionId=TX-77&limit=1").await;
+    let (second, _) = found(&format!("transactionId=TX-77&limit=1&cursor={}", next.unwrap())).await;
+    assert_eq!((first, second), (vec!["c".to_owned()], vec!["a".to_owned()]));
+    let refused = engine.get("/v1/orders?transaction=TX-77").await.unwrap();
+    assert_eq!((refused.status, &refused.body["pointer"]), (422, &json!("/transaction")), "{refused:?}");
+    assert_eq!(refused.body["errors"][0]["hint"], "did you mean `transactionId`?", "{refused:?}");
+}
+
+#[tokio::test]
+async fn qlt_9_bodies_of_other_media_types_and_pages_of_other_sites_are_refused() {
+    let engine = Installation::start("api_media").await;
+    engine.actions("one", LOG).await;
+    let send = async |id: &str, headers: &[(&str, &str)]| {
+        let body = json!({"id": id, "scenario": "one"}).to_string();
+        let mut request = engine.env().http().post(format!("{}/v1/orders", engine.base())).body(body);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let answer = request.send().await.unwrap();
+        (answer.status().as_u16(), answer.json::<Value>().await.unwrap()["type"].clone())
+    };
+    let unsupported = json!("urn:pagurus:problem:unsupported-media-type");
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "application/yaml"] {
+        assert_eq!(send("a", &[("content-type", kind)]).await, (415, unsupported.clone()), "{kind}");
+    }
+    let forbidden = json!("urn:pagurus:problem:forbidden");
+    for header in [("sec-fetch-site", "cross-site"), ("origin", "http://evil.example")] {
+        assert_eq!(send("a", &[header]).await, (403, forbidden.clone()), "{header:?}");
+    }
+    assert_eq!(engine.get("/v1/orders/a").await.unwrap().status, 404, "it was registered all the same");
+    assert_eq!(send("a", &[("origin", engine.base())]).await.0, 201);
+    assert_eq!(send("b", &[("content-type", "application/json; charset=utf-8")]).await.0, 201);
+    let callback = engine.env().http().post(format!("{}/v1/callbacks/r-1", engine.base()));
+    let callback = callback.header("content-type", "text/xml").body("<a/>").send().await.unwrap();
+    assert_eq!(callback.status().as_u16(), 200, "called systems answer as they like");
 }
 
 #[tokio::test]

@@ -154,10 +154,24 @@ async fn rec_7_a_name_that_comes_back_is_another_life_and_the_former_one_is_over
     assert!(cluster::set_status(&client, present, NodeStatus::Active).await.unwrap());
     let workers = cluster::workers(&client).await.unwrap();
     assert!(workers.contains(&(present, 10, true)) && !workers.iter().any(|(node, ..)| *node == former));
+    assert!(cluster::superseded(&client, former).await.unwrap());
+    assert!(!cluster::superseded(&client, present).await.unwrap());
     let views = cluster::nodes(&client).await.unwrap();
     let statuses: Vec<_> =
         views.iter().filter(|view| view.name == "w-2").map(|view| view.status.as_str()).collect();
     assert_eq!(statuses, ["lost", "active"]);
+}
+
+#[tokio::test]
+async fn rec_7_one_name_stands_for_a_node_of_each_role() {
+    let ground = Ground::new("roles").await;
+    let worker = register(&ground, "prod-1", Role::Worker).await;
+    let notifier = register(&ground, "prod-1", Role::Notifier).await;
+    let client = ground.work().await;
+    for node in [worker, notifier] {
+        assert!(cluster::beat(&client, node).await.unwrap(), "{node} was displaced by another role");
+        assert!(!cluster::superseded(&client, node).await.unwrap());
+    }
 }
 
 #[tokio::test]
@@ -185,5 +199,6 @@ async fn rec_7_who_is_silent_too_long_is_lost_and_who_beats_is_not() {
     };
     assert_eq!(lost.iter().map(|(node, ..)| *node).collect::<Vec<_>>(), [silent]);
     assert!(!cluster::beat(&client, silent).await.unwrap(), "it may not come back to life by beating");
+    assert!(!cluster::superseded(&client, silent).await.unwrap(), "nobody has its name: it may begin anew");
     assert!(cluster::lose_silent(&client, after).await.unwrap().is_empty(), "lost twice");
 }

@@ -23,8 +23,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DURATION|TIME")]
     since: Option<String>,
     /// Callbacks to show
-    #[arg(long, default_value_t = 50)]
-    limit: usize,
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -72,7 +72,7 @@ async fn callbacks(asked: &Arguments, client: &Client) -> Result<(Vec<CallbackLi
     let mut items = Vec::new();
     let mut cursor = None;
     loop {
-        let wanted = asked.limit.saturating_sub(items.len()).min(PAGE);
+        let wanted = (asked.limit as usize).saturating_sub(items.len()).min(PAGE);
         if wanted == 0 {
             return Ok((items, true));
         }

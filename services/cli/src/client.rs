@@ -17,6 +17,10 @@ use crate::failure::Failure;
 
 /// A server that cannot be reached by then is away.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest answer to a question.
+const READ_TIMEOUT: Duration = Duration::from_secs(20);
+/// What an answer may take beyond the time until which it is wanted.
+const GRACE: Duration = Duration::from_secs(1);
 /// Longest answer, beyond the time that the request itself asks to wait; a large batch takes seconds.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// One long poll. Below the minute after which things in between like to cut connections.
@@ -81,7 +85,7 @@ impl Client {
 
     /// `GET`
     pub async fn get(&self, path: &str, query: &[(&str, String)]) -> Result<Reply, Failure> {
-        self.send(self.request(Method::GET, path).query(query), ANSWER_TIMEOUT).await
+        self.send(self.request(Method::GET, path).query(query), READ_TIMEOUT).await
     }
 
     /// `POST` of JSON.
@@ -109,10 +113,11 @@ impl Client {
     /// for good.
     pub async fn wait(&self, id: &str, timeout: Option<Duration>) -> Result<StatusView, Failure> {
         let begun = Instant::now();
+        let until = timeout.and_then(|timeout| begun.checked_add(timeout));
         loop {
             let poll =
                 timeout.map_or(LONG_POLL, |timeout| timeout.saturating_sub(begun.elapsed()).min(LONG_POLL));
-            let view = self.patiently(|| self.poll(id, poll)).await?;
+            let view = self.patiently(until, || self.poll(id, poll)).await?;
             if view.is_final || timeout.is_some_and(|timeout| begun.elapsed() >= timeout) {
                 return Ok(view);
             }
@@ -125,7 +130,7 @@ impl Client {
         let begun = Instant::now();
         let query = [("timeout", format!("{}ms", poll.as_millis()))];
         let request = self.request(Method::GET, &order_path(id, "wait")).query(&query);
-        let view: StatusView = self.send(request, ANSWER_TIMEOUT + poll).await?.read()?;
+        let view: StatusView = self.send(request, READ_TIMEOUT + poll).await?.read()?;
         if !view.is_final {
             let least = poll.min(Duration::from_millis(200));
             tokio::time::sleep(least.saturating_sub(begun.elapsed())).await;
@@ -133,13 +138,25 @@ impl Client {
         Ok(view)
     }
 
-    /// Asks again while the server is away, up to a limit.
-    pub async fn patiently<T>(&self, ask: impl AsyncFn() -> Result<T, Failure>) -> Result<T, Failure> {
-        let begun = Instant::now();
+    /// Asks again while the server is away, up to a limit, and no longer than `until`.
+    pub async fn patiently<T>(
+        &self,
+        until: Option<Instant>,
+        ask: impl AsyncFn() -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let most = Instant::now() + PATIENCE;
+        let last = until.map_or(most, |until| until.min(most));
         loop {
-            match ask().await {
-                Err(failure) if failure.is_away() && begun.elapsed() < PATIENCE => {
-                    tokio::time::sleep(RETRY).await
+            let asked = match until {
+                None => Ok(ask().await),
+                Some(until) => tokio::time::timeout_at((until + GRACE).into(), ask()).await,
+            };
+            let why = || "no answer in time".to_owned();
+            let outcome =
+                asked.unwrap_or_else(|_| Err(Failure::Away { server: self.base.clone(), why: why() }));
+            match outcome {
+                Err(failure) if failure.is_away() && Instant::now() + RETRY < last => {
+                    tokio::time::sleep(RETRY).await;
                 }
                 outcome => return outcome,
             }
@@ -162,6 +179,9 @@ impl Client {
     }
 
     fn failure(&self, error: &reqwest::Error) -> Failure {
+        if error.is_builder() && reqwest::Url::parse(&self.base).is_ok() {
+            return Failure::Usage("an id or a name is too long for the address of a request".to_owned());
+        }
         if error.is_builder() {
             return Failure::Usage(format!("`{}` is no address: {}", self.base, chain(error)));
         }
@@ -229,6 +249,27 @@ mod tests {
     fn a_server_is_an_http_address() {
         assert_eq!(Client::new("http://127.0.0.1:8080/").unwrap().base, "http://127.0.0.1:8080");
         assert_eq!(Client::new("127.0.0.1:8080").unwrap_err().code(), USAGE);
+    }
+
+    #[tokio::test]
+    async fn ord_1_an_id_that_fits_no_address_is_told() {
+        let client = Client::new("http://127.0.0.1:1").unwrap();
+        let told = client.get(&order_path(&"x".repeat(100_000), ""), &[]).await.unwrap_err();
+        assert!(told.code() == USAGE && told.to_string().contains("too long"), "{told}");
+    }
+
+    #[tokio::test]
+    async fn ui_a_server_that_never_answers_is_away_in_time() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        for server in [format!("http://{address}"), "http://127.0.0.1:0".to_owned()] {
+            let client = Client::new(&server).unwrap();
+            let waited = tokio::time::timeout(
+                Duration::from_secs(30),
+                client.wait("a", Some(Duration::from_millis(50))),
+            );
+            assert_eq!(waited.await.unwrap().unwrap_err().code(), AWAY, "{server}");
+        }
     }
 
     #[tokio::test]

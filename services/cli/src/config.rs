@@ -68,7 +68,11 @@ fn check(path: &Path, screen: &Screen) -> Result<(), Failure> {
 fn show(path: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
     let file =
         path.map(|path| Ok::<_, Failure>((input::name_of(path), input::text_of(path)?))).transpose()?;
-    if let Err(faults) = config::load(path, std::env::vars()) {
+    if let Err(mut faults) = config::load(path, std::env::vars()) {
+        // No line of a file can be shown for them.
+        for fault in faults.iter_mut().filter(|fault| fault.pointer.starts_with(PREFIX)) {
+            fault.message = format!("{}: {}", fault.pointer, fault.message);
+        }
         let (name, text) = file.as_ref().map_or(("(environment)", ""), |(name, text)| (name, text));
         if screen.json {
             return Err(Problem::of_faults(Type::Invalid, &faults).into());

@@ -58,10 +58,11 @@ where
     services.spawn(async move { (role, serve(role, settings, draining, run).await) });
 }
 
-/// The settings of one of the services: a name and a door of its own.
+/// The settings of one of the services: a name and a door of its own. The name has the host and the
+/// process in it, so that two installations on one database share the work and never displace each other.
 fn settings_of(role: Role, settings: &Settings) -> Settings {
     let mut settings = settings.clone();
-    settings.node.name = Some(format!("dev-{role}"));
+    settings.node.name = None;
     if role != Role::Intake {
         settings.node.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     }
@@ -83,9 +84,11 @@ async fn join(mut services: Services, draining: &CancellationToken) -> anyhow::R
 }
 
 /// The address with a port that is known before anything listens there, because callbacks name
-/// it. Without a wish it is the port at which the other commands look, if that is free.
+/// it. Without a wish it is the port at which the other commands look, if that is free. A port that
+/// is taken is told here, before a service has registered or taken any work.
 fn door(wanted: SocketAddr) -> anyhow::Result<SocketAddr> {
     if wanted.port() != 0 {
+        TcpListener::bind(wanted).with_context(|| format!("node.listen: {wanted}"))?;
         return Ok(wanted);
     }
     let usual = SocketAddr::new(wanted.ip(), USUAL_PORT);
@@ -133,8 +136,17 @@ mod tests {
 
     #[test]
     fn a_door_has_a_port_before_it_opens() {
-        assert_eq!(door("127.0.0.1:1234".parse().unwrap()).unwrap().port(), 1234);
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        assert_eq!(door(free).unwrap(), free);
         assert_ne!(door("127.0.0.1:0".parse().unwrap()).unwrap().port(), 0);
+    }
+
+    #[test]
+    fn rec_7_a_door_that_is_taken_is_told_before_anything_registers() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap();
+        let error = door(address).unwrap_err();
+        assert!(format!("{error:#}").starts_with(&format!("node.listen: {address}: ")), "{error:#}");
     }
 
     #[test]
@@ -145,13 +157,14 @@ mod tests {
     }
 
     #[test]
-    fn each_service_has_its_own_name_and_only_intake_the_door() {
-        let mut settings = pagurus_runtime::config::load(None, std::iter::empty()).unwrap();
+    fn rec_7_each_service_has_a_name_of_this_process_and_only_intake_the_door() {
+        let named = [("PAGURUS__NODE__NAME".to_owned(), "shared".to_owned())];
+        let mut settings = pagurus_runtime::config::load(None, named.into_iter()).unwrap();
         settings.node.listen = "127.0.0.1:1234".parse().unwrap();
         let worker = settings_of(Role::Worker, &settings);
-        assert_eq!((worker.node.name.as_deref(), worker.node.listen.port()), (Some("dev-worker"), 0));
+        assert_eq!((worker.node.name.as_deref(), worker.node.listen.port()), (None, 0));
         let intake = settings_of(Role::Intake, &settings);
-        assert_eq!((intake.node.name.as_deref(), intake.node.listen.port()), (Some("dev-intake"), 1234));
+        assert_eq!((intake.node.name.as_deref(), intake.node.listen.port()), (None, 1234));
     }
 
     #[tokio::test]

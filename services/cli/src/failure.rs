@@ -20,6 +20,9 @@ pub(crate) const NOT_FOUND: u8 = 4;
 /// The server does not answer, or asks to come again later.
 pub(crate) const AWAY: u8 = 5;
 
+/// The time of `--timeout` was over before the order, or the call, had come to its end.
+pub(crate) const NOT_YET: u8 = 6;
+
 /// Why a command did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -118,7 +121,13 @@ impl Failure {
             Self::Problem(problem) => (**problem).clone(),
             Self::Away { .. } => Problem::new(Type::Unavailable, self.to_string()),
             Self::Usage(_) | Self::Input(_) => Problem::new(Type::Invalid, self.to_string()),
-            Self::Told(_) | Self::Other(_) => Problem::new(Type::Internal, self.to_string()),
+            // Something of this machine: no engine has said it, and there is no status of HTTP for it.
+            Self::Told(_) | Self::Other(_) => Problem {
+                type_: "about:blank".to_owned(),
+                title: "The command failed".to_owned(),
+                status: 0,
+                ..Problem::new(Type::Invalid, self.to_string())
+            },
         }
     }
 }
@@ -198,6 +207,14 @@ mod tests {
         assert_eq!(Failure::Usage(String::new()).code(), USAGE);
         let gone = Failure::Away { server: "x".into(), why: "y".into() };
         assert!(gone.is_away() && gone.code() == AWAY);
+    }
+
+    #[test]
+    fn ui_a_fault_of_this_machine_is_not_told_as_one_of_the_engine() {
+        let input = crate::input::text_of(std::path::Path::new("/nope")).unwrap_err();
+        assert_eq!((input.code(), input.to_problem().status), (FAILED, 422));
+        let other = Failure::from(anyhow::anyhow!("no thread")).to_problem();
+        assert_eq!((&*other.type_, other.status), ("about:blank", 0));
     }
 
     #[test]

@@ -6,20 +6,25 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use pagurus_domain::document;
+use pagurus_wire::json;
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
 
-/// The text of a file; `-` is standard input.
+/// The text of a file; `-` is standard input. The mark with which some editors begin a file is no part of it.
 pub(crate) fn text_of(path: &Path) -> Result<String, Failure> {
-    if path.as_os_str() != "-" {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()));
-        return Ok(text?);
-    }
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
+    let (read, name) = if path.as_os_str() == "-" {
+        (std::io::stdin().read_to_string(&mut text), "standard input".to_owned())
+    } else {
+        let read = std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text));
+        (read, format!("`{}`", path.display()))
+    };
+    read.map_err(|error| Failure::Input(format!("cannot read {name}: {error}")))?;
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
     Ok(text)
 }
 
@@ -65,6 +70,20 @@ pub(crate) fn parse_condition(argument: &str) -> Result<Value, String> {
     Ok(condition)
 }
 
+/// Pairs as an object.
+///
+/// # Errors
+/// A name stands twice: only one of its values could be kept.
+pub(crate) fn object_of_pairs(flag: &str, pairs: &[(String, Value)]) -> Result<Map<String, Value>, Failure> {
+    let mut object = Map::new();
+    for (name, value) in pairs {
+        if object.insert(name.clone(), value.clone()).is_some() {
+            return Err(Failure::Usage(format!("{flag} {name} stands twice")));
+        }
+    }
+    Ok(object)
+}
+
 /// A duration, as an argument.
 pub(crate) fn parse_duration(argument: &str) -> Result<Duration, String> {
     document::parse_duration(argument)
@@ -81,7 +100,7 @@ pub(crate) fn object_of(flag: &str, argument: &str) -> Result<Map<String, Value>
         Some(path) => text_of(Path::new(path))?,
         None => argument.to_owned(),
     };
-    match serde_json::from_str(&text) {
+    match json::parse(text.as_bytes()) {
         Ok(Value::Object(params)) => Ok(params),
         Ok(_) => Err(Failure::Usage(format!("{flag} must be a JSON object, or @ and a file with one"))),
         Err(error) => Err(Failure::Usage(format!("{flag} is not JSON: {error}"))),
@@ -112,6 +131,16 @@ mod tests {
         for bad in ["a", "=done", "a=", "a=b,,c"] {
             assert!(parse_condition(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn qlt_8_what_stands_twice_is_told() {
+        let pair = |text: &str| parse_pair(text).unwrap();
+        let error = object_of_pairs("--param", &[pair("a=1"), pair("b=1"), pair("a=2")]).unwrap_err();
+        assert_eq!(error.to_string(), "--param a stands twice");
+        assert!(
+            params_of(r#"{"a": 1, "a": 2}"#).unwrap_err().to_string().contains("the key `a` stands twice")
+        );
     }
 
     #[test]

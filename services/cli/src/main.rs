@@ -39,7 +39,8 @@ Exit codes:
   2  the command line cannot be understood
   3  refused: the present status does not allow it, or another order bears the id
   4  what was named does not exist
-  5  the server does not answer, or is too busy: the same command may succeed later";
+  5  the server does not answer, or is too busy: the same command may succeed later
+  6  the time of --timeout is over; the order, or the call, goes on";
 
 /// Talks to a Pagurus, and runs one for development
 #[derive(Debug, Parser)]
@@ -196,7 +197,7 @@ mod tests {
             "pagurus order submit --id a --scenario s --param k=v -p n:=1 --queue q --priority high --wait --json",
             "pagurus order submit --scenario s --params {} --notify-url amqp://?key=k --timeout 5s --wait",
             "pagurus order submit --file - --wait --timeout 1h30m",
-            "pagurus --server http://x:1 order list --status running --limit 10 --all",
+            "pagurus --server http://x:1 order list --status running --transaction-id t --limit 10 --all",
             "pagurus order restart a --from initial --params {} --reason because",
             "pagurus order clone a --new-id b --params {} --with {}",
             "pagurus order repair a --state s --vars {} --reason stuck",
@@ -253,6 +254,7 @@ mod tests {
             "pagurus errors --class c restart --reason r",
             "pagurus errors --limit 501",
             "pagurus callbacks --verdict early",
+            "pagurus callbacks --limit 0",
             "pagurus classify --status 503",
             "pagurus classify --path /a --amqp /a --timeout",
             "pagurus classify --path /a --status 503 --timeout",
@@ -269,7 +271,14 @@ mod tests {
     #[test]
     fn help_lists_the_exit_codes() {
         let help = CommandLine::command().render_help().to_string();
-        for code in [failure::FAILED, failure::USAGE, failure::REFUSED, failure::NOT_FOUND, failure::AWAY] {
+        for code in [
+            failure::FAILED,
+            failure::USAGE,
+            failure::REFUSED,
+            failure::NOT_FOUND,
+            failure::AWAY,
+            failure::NOT_YET,
+        ] {
             assert!(help.contains(&format!("\n  {code}  ")), "{code} in\n{help}");
         }
     }

@@ -8,7 +8,7 @@ mod show;
 mod submit;
 mod watch;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use pagurus_domain::order::Status;
@@ -35,7 +35,7 @@ pub(crate) enum Command {
     },
     /// List orders, the newest first
     List(ListArguments),
-    /// Follow an order until it ends; the exit code is 0 if it ends in `success`, 1 otherwise
+    /// Follow an order until it ends; the exit code is 0 if it ends in `success`, 6 if --timeout was over before, 1 otherwise
     Watch {
         /// Id of the order
         id: String,
@@ -107,6 +107,9 @@ pub(crate) struct ListArguments {
     /// Only orders in this status
     #[arg(long)]
     status: Option<Status>,
+    /// Only orders of this business transaction
+    #[arg(long, value_name = "ID")]
+    transaction_id: Option<String>,
     /// Orders of one page
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
@@ -174,6 +177,7 @@ async fn list(arguments: ListArguments, client: &Client, screen: &Screen) -> Res
     let mut query = vec![("limit", arguments.limit.to_string())];
     query.extend(arguments.scenario.map(|scenario| ("scenario", scenario)));
     query.extend(arguments.status.map(|status| ("status", status.to_string())));
+    query.extend(arguments.transaction_id.map(|id| ("transactionId", id)));
     let mut cursor = arguments.cursor;
     let mut lines: Vec<OrderLine> = Vec::new();
     loop {
@@ -264,9 +268,9 @@ async fn events(id: &str, after: i32, client: &Client, screen: &Screen) -> Resul
     Ok(())
 }
 
-/// The order, read for showing while it is followed.
-async fn view_of(id: &str, client: &Client) -> Result<OrderView, Failure> {
-    client.patiently(|| async { client.get(&order_path(id, ""), &[]).await?.read() }).await
+/// The order, read for showing while it is followed, until this time at most.
+async fn view_of(id: &str, until: Option<Instant>, client: &Client) -> Result<OrderView, Failure> {
+    client.patiently(until, || async { client.get(&order_path(id, ""), &[]).await?.read() }).await
 }
 
 /// What the exit code says about an order that was followed.

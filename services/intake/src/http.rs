@@ -7,6 +7,7 @@ mod cluster;
 mod dependencies;
 mod errors;
 mod explain;
+mod guard;
 mod log;
 mod orders;
 mod query;
@@ -18,9 +19,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
-use axum::middleware::{self, Next};
+use axum::middleware;
 use axum::response::IntoResponse;
 use axum::routing::{get, post, put};
 use bytes::Bytes;
@@ -76,19 +76,7 @@ pub(crate) fn router(intake: Intake) -> Router {
             Answer(Problem::new(Type::MethodNotAllowed, "this path does not know the method"))
         })
         .with_state(intake)
-        .layer(middleware::from_fn(without_nul))
-}
-
-/// Keeps from the handlers what no name here can hold.
-async fn without_nul(request: Request, next: Next) -> Response<Body> {
-    // The character NUL, which the database cannot hold: nothing has such a name.
-    if request.uri().path().contains("%00") {
-        return Answer(Problem::new(Type::NotFound, "no name contains the character NUL")).into_response();
-    }
-    if request.uri().query().is_some_and(|query| query.contains("%00")) {
-        return Answer(Problem::new(Type::Invalid, "the query contains the character NUL")).into_response();
-    }
-    next.run(request).await
+        .layer(middleware::from_fn(guard::guard))
 }
 
 /// A problem as an answer.

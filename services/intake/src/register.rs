@@ -15,6 +15,7 @@ use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Host, news};
 use pagurus_store::orders::{self, Registered};
 use pagurus_store::{Client, Error};
+use pagurus_wire::json;
 use pagurus_wire::message::{DueNews, news as key};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
@@ -112,8 +113,10 @@ pub(crate) fn read_value(value: &Value) -> Result<Request, Problem> {
 /// # Errors
 /// The problem to answer with.
 pub(crate) fn parse(body: &[u8]) -> Result<Value, Problem> {
-    serde_json::from_slice(body)
-        .map_err(|error| Problem::new(Type::Malformed, format!("the body is not JSON: {error}")))
+    json::parse(body).map_err(|error| {
+        let told = if error.is_data() { "the body cannot be taken" } else { "the body is not JSON" };
+        Problem::new(Type::Malformed, format!("{told}: {error}"))
+    })
 }
 
 /// Registers batches.

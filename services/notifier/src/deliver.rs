@@ -152,7 +152,11 @@ async fn keep(host: &Host, client: &Client, failed: Vec<(&Notification, Trouble)
                 Trouble::Parked(why, error) => {
                     host.metrics.count(Count::Notifications, why, 1);
                     tracing::warn!(
-                        order = %notification.no, address = notification.target, why, error,
+                        order = order_of(notification),
+                        transaction = notification.transaction_id,
+                        address = notification.target,
+                        why,
+                        error,
                         "a notification was parked"
                     );
                     Failed { notification, error, delay, parked: Some(why) }
@@ -165,6 +169,13 @@ async fn keep(host: &Host, client: &Client, failed: Vec<(&Notification, Trouble)
         })
         .collect();
     outbox::failed(client, &rows).await
+}
+
+/// The id of the order, as its own message tells it.
+fn order_of(notification: &Notification) -> String {
+    let body = serde_json::from_str::<serde_json::Value>(&notification.body).ok();
+    let id = body.and_then(|body| Some(body.get("id")?.as_str()?.to_owned()));
+    id.unwrap_or_else(|| notification.no.to_string())
 }
 
 /// Exponential back-off: doubles with each attempt, up to the longest.

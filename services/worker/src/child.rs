@@ -64,7 +64,12 @@ impl Children {
                 Ok(Err(why)) => return Answer::OrderRefused(why),
                 Err(why) => {
                     host.metrics.count(Count::StoreErrors, "child", 1);
-                    tracing::warn!(order = parent.id, why, "a child order could not be stored yet");
+                    tracing::warn!(
+                        order = parent.id,
+                        transaction = parent.transaction_id,
+                        why,
+                        "a child order could not be stored yet"
+                    );
                     tokio::time::sleep(wait).await;
                     wait = (wait * 2).min(Duration::from_secs(2));
                 }

@@ -56,7 +56,11 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
                 .catch_unwind()
                 .await
                 .unwrap_or_else(|_| {
-                    tracing::error!(order = claimed.id, "the stage panicked");
+                    tracing::error!(
+                        order = claimed.id,
+                        transaction = claimed.transaction_id,
+                        "the stage panicked"
+                    );
                     Ok(Err(broken(PANIC, "a defect of the engine ended the stage; its log says more")))
                 }),
         }
@@ -158,7 +162,7 @@ async fn drive(
                     name,
                     task,
                 };
-                register(worker, request).await?
+                register(worker, claimed, request).await?
             }
             Need::Http(call) => worker.calls.http(&call, claimed.trace.as_deref()).await,
             Need::Parallel(calls) => {
@@ -186,7 +190,7 @@ fn read_snapshot(text: &str) -> Result<Snapshot, OrderError> {
 }
 
 /// Stores a request before it is sent; waits for the database as long as the stage may.
-async fn register(worker: &Worker, request: NewRequest) -> Result<Answer, Stale> {
+async fn register(worker: &Worker, claimed: &Claimed, request: NewRequest) -> Result<Answer, Stale> {
     let mut wait = Duration::from_millis(50);
     loop {
         match worker.registrations.submit(request.clone()).await {
@@ -194,7 +198,12 @@ async fn register(worker: &Worker, request: NewRequest) -> Result<Answer, Stale>
             Ok(None) | Err(Failed::Gone(_)) => return Err(Stale),
             Err(Failed::Handler(error)) => {
                 worker.host.metrics.count(Count::StoreErrors, "request", 1);
-                tracing::warn!(order = %request.no, error = chain(&*error), "a request could not be stored yet");
+                tracing::warn!(
+                    order = claimed.id,
+                    transaction = claimed.transaction_id,
+                    error = chain(&*error),
+                    "a request could not be stored yet"
+                );
                 tokio::time::sleep(wait).await;
                 wait = (wait * 2).min(Duration::from_secs(2));
             }
@@ -214,6 +223,7 @@ async fn release(worker: &Worker, claimed: &Claimed) -> Result<Answer, Stale> {
                 worker.host.metrics.count(Count::StoreErrors, "release", 1);
                 tracing::warn!(
                     order = claimed.id,
+                    transaction = claimed.transaction_id,
                     error = chain(&error),
                     "a queue could not be given up yet"
                 );

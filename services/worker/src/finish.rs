@@ -179,12 +179,14 @@ pub(crate) async fn submit(worker: &Worker, end: End) {
         Ok(true) | Err(Failed::Gone(_)) => {}
         Ok(false) => tracing::info!(
             order = end.claimed.id,
+            transaction = end.claimed.transaction_id,
             attempt = end.claimed.attempt,
             "the end of a stage came too late: it is somebody else's by now"
         ),
         Err(Failed::Handler(error)) => {
             tracing::error!(
                 order = end.claimed.id,
+                transaction = end.claimed.transaction_id,
                 error = chain(&*error),
                 "the end of a stage cannot be stored"
             );

@@ -187,8 +187,18 @@ async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> 
 }
 
 /// Its end is written by now; the dispatcher counts on.
-async fn tell_broken_off(worker: &Worker, (no, attempt): (OrderNo, i32), begun: Instant) {
-    tracing::info!(order = %no, attempt, "the stage is broken off: the order was ended, or given to another");
+async fn tell_broken_off(
+    worker: &Worker,
+    (no, attempt): (OrderNo, i32),
+    (order, transaction): (String, Option<String>),
+    begun: Instant,
+) {
+    tracing::info!(
+        order,
+        transaction,
+        attempt,
+        "the stage is broken off: the order was ended, or given to another"
+    );
     worker.host.metrics.count(Count::Stages, "broken_off", 1);
     let ended = Ended {
         no: no.0,
@@ -219,12 +229,13 @@ async fn start(worker: &Worker, claimed: Vec<Work>, mut holds: HashMap<OrderNo, 
         let Ok(permit) = worker.permits.clone().acquire_owned().await else { return };
         let Some(hold) = holds.remove(&work.claimed.no) else { continue };
         let running = worker.clone();
+        let told = (work.claimed.id.clone(), work.claimed.transaction_id.clone());
         let ended = worker.host.ended.clone();
         worker.stages.spawn(async move {
             let begun = Instant::now();
             tokio::select! {
                 () = drive::run(&running, work) => {}
-                () = hold.broken_off.cancelled() => tell_broken_off(&running, hold.key, begun).await,
+                () = hold.broken_off.cancelled() => tell_broken_off(&running, hold.key, told, begun).await,
                 () = ended.cancelled() => {}
             }
             drop((hold, permit));

@@ -164,7 +164,8 @@ pub fn load_settings(arguments: &Arguments) -> anyhow::Result<Settings> {
 }
 
 /// Runs a service in this process until it is told to drain. A node that was declared lost while
-/// it could not answer starts a new life: what it held has been given to others.
+/// it could not answer starts a new life: what it held has been given to others. One whose name and
+/// role another process has taken ends.
 ///
 /// # Errors
 /// What made it end, other than the wish to stop.
@@ -207,9 +208,19 @@ where
         .await
         .with_context(|| format!("node.listen: {}", settings.node.listen))?;
     tracing::info!(role = role.as_str(), name = &*name, address = %http.address(), "started");
+    let registering = node::Registering {
+        role,
+        name: &name,
+        settings: &settings,
+        store: &store,
+        http: &http,
+        readiness: &readiness,
+        draining: &draining,
+    };
+    let mut former = None;
     loop {
-        let registered = node::register(role, &name, &settings, &store, &http, &readiness, &draining).await?;
-        let Some(node) = registered else { return Ok(()) };
+        let Some(node) = node::register(&registering, former).await? else { return Ok(()) };
+        former = Some(node);
         let host = Host {
             role,
             name: name.clone(),
@@ -227,7 +238,7 @@ where
         match node::live(&host, run(host.clone())).await? {
             node::End::Stopped => break,
             node::End::Lost => tracing::warn!(
-                node = %node, "declared lost while this process did not answer; starting a new life"
+                node = %node, "this life was declared over; starting a new one, if nobody else has the name"
             ),
         }
     }

@@ -26,17 +26,28 @@ pub(crate) enum End {
     Lost,
 }
 
+/// What a process registers with.
+pub(crate) struct Registering<'a> {
+    pub role: Role,
+    pub name: &'a str,
+    pub settings: &'a Settings,
+    pub store: &'a Store,
+    pub http: &'a HttpDoor,
+    pub readiness: &'a Readiness,
+    pub draining: &'a CancellationToken,
+}
+
 /// Migrates if asked to, and registers; waits for the database as long as it takes. `None` when
-/// the process is told to stop before.
+/// the process is told to stop before. A process whose `former` life ended because another one has
+/// its name now does not take it back.
+///
+/// # Errors
+/// The name is another's, or the database refuses.
 pub(crate) async fn register(
-    role: Role,
-    name: &str,
-    settings: &Settings,
-    store: &Store,
-    http: &HttpDoor,
-    readiness: &Readiness,
-    draining: &CancellationToken,
+    with: &Registering<'_>,
+    former: Option<Incarnation>,
 ) -> anyhow::Result<Option<Incarnation>> {
+    let Registering { role, name, settings, store, http, readiness, draining } = *with;
     let concurrency = if role == Role::Worker { settings.worker.concurrency } else { 0 };
     let node = NewNode {
         name: name.to_owned(),
@@ -47,8 +58,12 @@ pub(crate) async fn register(
     };
     let mut told: Option<Instant> = None;
     loop {
-        match try_register(&node, settings, store).await {
-            Ok(incarnation) => return Ok(Some(incarnation)),
+        match try_register(&node, former, settings, store).await {
+            Ok(Some(incarnation)) => return Ok(Some(incarnation)),
+            Ok(None) => anyhow::bail!(
+                "another process has registered as {name}, role {role}, and does the work of this one; \
+                 give each its own node.name, or leave it out"
+            ),
             Err(error) if !error.is_transient() => return Err(error.into()),
             Err(error) => {
                 readiness.not_ready("waiting for the database");
@@ -65,11 +80,13 @@ pub(crate) async fn register(
     }
 }
 
+/// `None` where another process has the name of a former life.
 async fn try_register(
     node: &NewNode,
+    former: Option<Incarnation>,
     settings: &Settings,
     store: &Store,
-) -> Result<Incarnation, pagurus_store::Error> {
+) -> Result<Option<Incarnation>, pagurus_store::Error> {
     let mut client = store.lease().await?;
     if !migrate::is_current(&client).await? {
         if !settings.database.migrate {
@@ -84,10 +101,15 @@ async fn try_register(
         drop(deadpool_take(client));
         client = store.lease().await?;
     }
+    if let Some(former) = former
+        && cluster::superseded(&client, former).await?
+    {
+        return Ok(None);
+    }
     let tx = client.transaction().await?;
     let incarnation = cluster::register(&tx, node).await?;
     tx.commit().await?;
-    Ok(incarnation)
+    Ok(Some(incarnation))
 }
 
 /// Takes a connection out of its pool for good.

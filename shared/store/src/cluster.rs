@@ -12,8 +12,12 @@ use crate::{Client, Result, Tx};
 statements! {
     // A process that comes back under its name ends its former life; its work is failed over.
     SUPERSEDE = "
-        UPDATE nodes SET status = 'lost', ended_at = clock_timestamp() WHERE name = $1 AND ended_at IS NULL
+        UPDATE nodes SET status = 'lost', ended_at = clock_timestamp()
+         WHERE role = $1 AND name = $2 AND ended_at IS NULL
         RETURNING incarnation";
+    SUPERSEDED = "
+        SELECT EXISTS (SELECT FROM nodes former JOIN nodes other USING (role, name)
+                        WHERE former.incarnation = $1 AND other.incarnation > former.incarnation)";
     INTAKE = "
         SELECT address FROM nodes WHERE role = 'intake' ORDER BY ended_at IS NULL DESC, incarnation DESC LIMIT 1";
     REGISTER = "
@@ -67,7 +71,7 @@ statements! {
 /// A process that registers.
 #[derive(Clone, Debug)]
 pub struct NewNode {
-    /// Its name, unique among the living.
+    /// Its name, unique among the living of its role.
     pub name: String,
     /// Its service.
     pub role: Role,
@@ -79,13 +83,13 @@ pub struct NewNode {
     pub concurrency: i32,
 }
 
-/// Registers a process; a living one of the same name is over with that.
+/// Registers a process; a living one of the same role and name is over with that.
 ///
 /// # Errors
 /// The database fails.
 pub async fn register(tx: &Tx<'_>, node: &NewNode) -> Result<Incarnation> {
-    tx.query(SUPERSEDE, &[&node.name]).await?;
     let role = node.role.as_str();
+    tx.query(SUPERSEDE, &[&role, &node.name]).await?;
     let row =
         tx.query_one(REGISTER, &[&node.name, &role, &node.address, &node.version, &node.concurrency]).await?;
     let incarnation: i64 = row.get(0);
@@ -94,8 +98,17 @@ pub async fn register(tx: &Tx<'_>, node: &NewNode) -> Result<Incarnation> {
     Ok(Incarnation(incarnation))
 }
 
+/// Whether another process has registered under the role and name of this life since it began. Who
+/// has lost its name so must not take it back: the two would displace each other for ever.
+///
+/// # Errors
+/// The database fails.
+pub async fn superseded(client: &Client, former: Incarnation) -> Result<bool> {
+    Ok(client.query_one(SUPERSEDED, &[&former.0]).await?.get(0))
+}
+
 /// Tells that the process lives; false where it has been declared over, so that it must stop what
-/// it does and register anew.
+/// it does, and register anew unless it was [`superseded`].
 ///
 /// # Errors
 /// The database fails.

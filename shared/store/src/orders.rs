@@ -20,7 +20,7 @@ use crate::stages::ReadyStage;
 use crate::{Connection, Error, Result, Tx, queues};
 
 pub(crate) use view::STATEMENTS as VIEW_STATEMENTS;
-pub use view::{OrderLine, OrderView, list, status, view};
+pub use view::{OrderLine, OrderView, Wanted, list, status, view};
 
 statements! {
     // A sequential order with a start time takes its place when that has come, even if it has.

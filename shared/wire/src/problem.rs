@@ -20,6 +20,8 @@ pub enum Type {
     NotFound,
     /// The body is larger than allowed.
     TooLarge,
+    /// A page of another site asked for a change.
+    Forbidden,
     /// The media type is not understood.
     UnsupportedMediaType,
     /// The method is not offered here.
@@ -44,6 +46,7 @@ impl Type {
         Self::Refused,
         Self::NotFound,
         Self::TooLarge,
+        Self::Forbidden,
         Self::UnsupportedMediaType,
         Self::MethodNotAllowed,
         Self::UnknownKey,
@@ -63,6 +66,7 @@ impl Type {
             Self::Refused => "refused",
             Self::NotFound => "not-found",
             Self::TooLarge => "too-large",
+            Self::Forbidden => "forbidden",
             Self::UnsupportedMediaType => "unsupported-media-type",
             Self::MethodNotAllowed => "method-not-allowed",
             Self::UnknownKey => "unknown-key",
@@ -81,6 +85,7 @@ impl Type {
             Self::Conflict | Self::Refused => 409,
             Self::NotFound | Self::UnknownKey => 404,
             Self::TooLarge => 413,
+            Self::Forbidden => 403,
             Self::UnsupportedMediaType => 415,
             Self::MethodNotAllowed => 405,
             Self::Busy => 429,
@@ -98,6 +103,7 @@ impl Type {
             Self::Refused => "The present status does not allow this",
             Self::NotFound => "There is nothing here",
             Self::TooLarge => "The body is too large",
+            Self::Forbidden => "A page of another site may not do this",
             Self::UnsupportedMediaType => "The media type is not supported",
             Self::MethodNotAllowed => "The method is not allowed here",
             Self::UnknownKey => "The routing key is not known",

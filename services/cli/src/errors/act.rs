@@ -120,7 +120,7 @@ pub(crate) async fn run(
     let mut outcomes = futures_util::stream::iter(&selected)
         .map(|order| async {
             let path = order_path(&order.id, action.word());
-            client.patiently(|| client.post(&path, &body)).await.map(|_| ())
+            client.patiently(None, || client.post(&path, &body)).await.map(|_| ())
         })
         .buffer_unordered(AT_ONCE);
     while let Some(outcome) = outcomes.next().await {

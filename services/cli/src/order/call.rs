@@ -7,7 +7,7 @@ use pagurus_wire::message::CallView;
 use serde_json::{Map, Value, json};
 
 use crate::client::{Client, order_path};
-use crate::failure::{FAILED, Failure};
+use crate::failure::{FAILED, Failure, NOT_YET};
 use crate::input;
 use crate::screen::{Screen, harmless};
 
@@ -40,17 +40,27 @@ pub(super) async fn run(arguments: &CallArguments, client: &Client, screen: &Scr
     }
     let path = format!("{}?timeout={}ms", order_path(&arguments.id, "calls"), arguments.timeout.as_millis());
     let reply = client.post(&path, &Value::Object(asked)).await?;
-    if screen.json {
-        return screen.line(&reply.text);
-    }
     let call: CallView = reply.read()?;
+    if screen.json {
+        screen.line(&reply.text)?;
+        return end_of(&call);
+    }
     match (&call.answer, &call.error) {
-        (Some(answer), _) => screen.line(&harmless(&answer.to_string())),
+        (Some(answer), _) => screen.line(&harmless(&answer.to_string()))?,
         (None, Some(error)) => {
             let class = error.class.as_deref().unwrap_or("unclassified");
             screen.line(&format!("failed ({}): {}", harmless(class), harmless(&error.message)))?;
-            Err(Failure::Told(FAILED))
         }
-        (None, None) => screen.line(&format!("no answer yet; ask again with --key {}", harmless(&call.key))),
+        (None, None) => screen.note(&format!("no answer yet; ask again with --key {}", harmless(&call.key))),
+    }
+    end_of(&call)
+}
+
+/// What the exit code says about a call.
+fn end_of(call: &CallView) -> Result<(), Failure> {
+    match (&call.answer, &call.error) {
+        (Some(_), _) => Ok(()),
+        (None, Some(_)) => Err(Failure::Told(FAILED)),
+        (None, None) => Err(Failure::Told(NOT_YET)),
     }
 }

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{outcome, show, view_of};
 use crate::client::{Client, Reply};
-use crate::failure::{FAILED, Failure, REFUSED, told_problem};
+use crate::failure::{FAILED, Failure, NOT_YET, REFUSED, told_problem};
 use crate::input;
 use crate::screen::{Screen, harmless};
 
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     file: Option<PathBuf>,
     #[command(flatten)]
     order: OrderArguments,
-    /// Wait for the end; the exit code is 0 if it is `success`, 1 otherwise
+    /// Wait for the end; the exit code is 0 if it is `success`, 6 if the time was over before, 1 otherwise
     #[arg(long)]
     wait: bool,
     /// Wait no longer than this, like `30s` or `1h30m`
@@ -141,11 +141,14 @@ async fn follow(
     if !view.is_final {
         screen.note(&format!("{id}: the time is over; the order goes on in status {}", view.status));
     }
-    let order = view_of(id, client).await?;
+    let order = view_of(id, None, client).await?;
     if screen.json {
         screen.value(&order)?;
     } else {
         screen.line(&format!("\n{}", show::order(&order, screen)))?;
+    }
+    if !view.is_final {
+        return Err(Failure::Told(NOT_YET));
     }
     outcome(&view.status)
 }
@@ -153,7 +156,7 @@ async fn follow(
 /// The body of one order.
 fn body_of(order: &OrderArguments, new_id: &str) -> Result<Value, Failure> {
     let mut params = order.params.as_deref().map_or_else(|| Ok(Map::new()), input::params_of)?;
-    params.extend(order.param.iter().cloned());
+    params.extend(input::object_of_pairs("--param", &order.param)?);
     let mut body = Map::new();
     let mut put = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -168,7 +171,10 @@ fn body_of(order: &OrderArguments, new_id: &str) -> Result<Value, Failure> {
     put("mode", text(&order.mode).or_else(|| order.queue.as_ref().map(|_| "sequential".into())));
     put("queue", text(&order.queue));
     put("priority", text(&order.priority));
-    put("flow", (!order.flow.is_empty()).then(|| Value::Object(order.flow.iter().cloned().collect())));
+    put(
+        "flow",
+        (!order.flow.is_empty()).then_some(Value::Object(input::object_of_pairs("--flow", &order.flow)?)),
+    );
     put("transactionId", text(&order.transaction_id));
     put(
         "notify",
@@ -182,10 +188,12 @@ fn body_of(order: &OrderArguments, new_id: &str) -> Result<Value, Failure> {
         lifecycle.insert("startAt".to_owned(), json!(at));
     }
     if let Some(period) = order.period_to_start {
-        if period.is_zero() || period.subsec_nanos() != 0 {
-            return Err(Failure::Usage(
-                "--period-to-start must be a whole number of seconds from 1 up".to_owned(),
-            ));
+        let whole = u32::try_from(period.as_secs()).is_ok() && period.subsec_nanos() == 0;
+        if period.is_zero() || !whole {
+            return Err(Failure::Usage(format!(
+                "--period-to-start must be a whole number of seconds from 1 to {}",
+                u32::MAX
+            )));
         }
         lifecycle.insert("periodToStart".to_owned(), json!(period.as_secs()));
     }
@@ -220,6 +228,17 @@ fn form_of(text: &str) -> Result<Form, String> {
             let mut several = lines.clone().skip(1).peekable();
             if first == Some('{') && several.peek().is_some() && lines.all(is_json) {
                 return Ok(Form::Lines);
+            }
+            // Where a line is an object of its own, it is the other lines that are wrong.
+            let line_by_line = text.lines().find(|line| !line.trim().is_empty()).is_some_and(is_json);
+            let bad = text.lines().enumerate().find_map(|(index, line)| {
+                let error = serde_json::from_str::<IgnoredAny>(line).err()?;
+                (!line.trim().is_empty()).then_some((index + 1, error))
+            });
+            if let (true, Some((line, error))) = (line_by_line, bad) {
+                let told = error.to_string();
+                let told = told.split_once(" at line ").map_or(&*told, |(told, _)| told);
+                return Err(format!("line {line} is no JSON object: {told} at column {}", error.column()));
             }
             Err(format!("neither JSON nor one JSON object a line: {error}"))
         }
@@ -294,7 +313,7 @@ mod tests {
 
     #[test]
     fn ord_17_a_period_is_whole_seconds() {
-        for period in [Duration::ZERO, Duration::from_millis(1500)] {
+        for period in [Duration::ZERO, Duration::from_millis(1500), Duration::from_secs(1 << 32)] {
             let order = OrderArguments { period_to_start: Some(period), ..OrderArguments::default() };
             assert_eq!(body_of(&order, "a").unwrap_err().code(), crate::failure::USAGE);
         }
@@ -309,6 +328,12 @@ mod tests {
         for bad in ["", "  \n", "7", "\"text\"", "{\"a\": 1}\n{\"a\": ", "{\n\"a\": 1\n}\n{\n}", "nonsense"] {
             assert!(form_of(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn ord_1_of_a_file_with_one_order_a_line_the_wrong_line_is_named() {
+        let told = form_of("{\"a\": 1}\n\n{\"a\": 2}\n{\"a\": 3\n{\"a\": 4}\n").unwrap_err();
+        assert!(told.starts_with("line 4 is no JSON object: EOF while parsing"), "{told}");
     }
 
     #[test]

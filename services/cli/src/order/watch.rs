@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{outcome, show, view_of};
 use crate::client::Client;
-use crate::failure::{FAILED, Failure};
+use crate::failure::{Failure, NOT_YET};
 use crate::screen::{Paint, Screen, exact_time, harmless};
 
 /// Between two readings; the end of the order is seen at once.
@@ -25,9 +25,10 @@ pub(super) async fn run(
     screen: &Screen,
 ) -> Result<(), Failure> {
     let begun = Instant::now();
+    let until = timeout.and_then(|timeout| begun.checked_add(timeout));
     let mut before: Option<OrderView> = None;
     loop {
-        let now = view_of(id, client).await?;
+        let now = view_of(id, until, client).await?;
         for change in changes(before.as_ref(), &now) {
             if screen.json {
                 screen.value(&change.to_value(&now))?;
@@ -40,11 +41,11 @@ pub(super) async fn run(
         }
         if timeout.is_some_and(|timeout| begun.elapsed() >= timeout) {
             screen.note("the time is over; the order goes on");
-            return Err(Failure::Told(FAILED));
+            return Err(Failure::Told(NOT_YET));
         }
         before = Some(now);
         let left = timeout.map_or(INTERVAL, |timeout| timeout.saturating_sub(begun.elapsed()).min(INTERVAL));
-        client.patiently(|| client.poll(id, left)).await?;
+        client.patiently(until, || client.poll(id, left)).await?;
     }
 }
 

@@ -7,7 +7,7 @@ use pagurus_store::{cluster, queues};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
-use super::query::Path;
+use super::query::{Nothing, Path, Query};
 use super::{Answer, Outcome, body_of, store_problem};
 use crate::{Intake, act, register};
 
@@ -15,7 +15,7 @@ use crate::{Intake, act, register};
 const MAX_QUEUES: i64 = 500;
 
 /// `GET /v1/nodes`
-pub(super) async fn nodes(State(intake): State<Intake>) -> Outcome<Json<Value>> {
+pub(super) async fn nodes(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Value>> {
     let nodes = async {
         let client = intake.host.store.api().await?;
         cluster::nodes(&client).await
@@ -37,7 +37,7 @@ pub(super) async fn nodes(State(intake): State<Intake>) -> Outcome<Json<Value>> 
 }
 
 /// `GET /v1/leases`
-pub(super) async fn leases(State(intake): State<Intake>) -> Outcome<Json<Value>> {
+pub(super) async fn leases(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Value>> {
     let leases = async {
         let client = intake.host.store.api().await?;
         cluster::leases(&client).await
@@ -52,7 +52,7 @@ pub(super) async fn leases(State(intake): State<Intake>) -> Outcome<Json<Value>>
 }
 
 /// `GET /v1/queues`
-pub(super) async fn queues(State(intake): State<Intake>) -> Outcome<Json<Value>> {
+pub(super) async fn queues(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Value>> {
     let listed = async {
         let client = intake.host.store.api().await?;
         queues::list(&client, MAX_QUEUES).await

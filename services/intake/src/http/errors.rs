@@ -30,27 +30,13 @@ const MAX_LIMIT: usize = 500;
 #[derive(Debug, Deserialize)]
 pub(super) struct GroupsQuery {
     by: Option<String>,
-    #[serde(flatten)]
-    filter: FilterQuery,
-    since: Option<String>,
-    // Text, because a flattened query has nothing else.
-    limit: Option<String>,
-    cursor: Option<String>,
-}
-
-/// Which orders; left out is any, empty is those that have none.
-#[derive(Debug, Default, Deserialize)]
-struct FilterQuery {
     class: Option<String>,
     scenario: Option<String>,
     state: Option<String>,
     system: Option<String>,
-}
-
-impl From<FilterQuery> for Filter {
-    fn from(FilterQuery { class, scenario, state, system }: FilterQuery) -> Self {
-        Self { class, scenario, state, system }
-    }
+    since: Option<String>,
+    limit: Option<String>,
+    cursor: Option<String>,
 }
 
 /// `POST /v1/classify`
@@ -104,7 +90,18 @@ impl Asked {
         let limit = limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?;
         let from = query.cursor.as_deref().unwrap_or("0").parse();
         let from = from.map_err(|_| invalid("/cursor", "cursor is not one of ours"))?;
-        Ok(Self { by, filter: query.filter.into(), since, limit, from })
+        Ok(Self {
+            by,
+            filter: Filter {
+                class: query.class,
+                scenario: query.scenario,
+                state: query.state,
+                system: query.system,
+            },
+            since,
+            limit,
+            from,
+        })
     }
 }
 
@@ -136,7 +133,10 @@ mod tests {
         let read = |since: Option<&str>, by: Option<&str>| {
             let query = GroupsQuery {
                 by: by.map(str::to_owned),
-                filter: FilterQuery::default(),
+                class: None,
+                scenario: None,
+                state: None,
+                system: None,
                 since: since.map(str::to_owned),
                 limit: None,
                 cursor: None,

@@ -160,6 +160,8 @@ async fn create_item(intake: &Intake, headers: &HeaderMap, item: Result<Value, P
 pub(super) struct ListQuery {
     scenario: Option<String>,
     status: Option<String>,
+    #[serde(rename = "transactionId")]
+    transaction_id: Option<String>,
     limit: Option<i64>,
     cursor: Option<String>,
 }
@@ -183,7 +185,12 @@ pub(super) async fn list(
     };
     let lines = async {
         let client = intake.host.store.api().await?;
-        orders::list(&client, OrderNo(below), query.scenario.as_deref(), status, limit).await
+        let wanted = orders::Wanted {
+            scenario: query.scenario.as_deref(),
+            status,
+            transaction_id: query.transaction_id.as_deref(),
+        };
+        orders::list(&client, OrderNo(below), &wanted, limit).await
     }
     .await
     .map_err(|error| store_problem(&intake.host, "list", &error))?;

@@ -8,16 +8,21 @@ use std::time::Duration;
 use axum::extract::FromRequestParts;
 use axum::extract::path::ErrorKind;
 use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::http::Uri;
 use axum::http::request::Parts;
 use jiff::{SignedDuration, Timestamp};
-use pagurus_domain::document::parse_duration;
+use pagurus_domain::document::{Fault, nearest, parse_duration, pointer_to};
 use pagurus_wire::problem::{Problem, Type};
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Visitor};
 
 use super::{Answer, Outcome};
 
 /// The query of a request.
 pub(super) struct Query<T>(pub(super) T);
+
+/// The query of a request that has none.
+#[derive(Debug, serde::Deserialize)]
+pub(super) struct Nothing {}
 
 /// What stands in the path of a request.
 pub(super) struct Path<T>(pub(super) T);
@@ -26,6 +31,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     type Rejection = Answer;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Outcome<Self> {
+        refuse_unknown(&parts.uri, names_of::<T>())?;
         let read = axum::extract::Query::<T>::from_request_parts(parts, state).await;
         read.map(|axum::extract::Query(query)| Self(query)).map_err(|refused| unread_query(&refused))
     }
@@ -37,6 +43,62 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Outcome<Self> {
         let read = axum::extract::Path::<T>::from_request_parts(parts, state).await;
         read.map(|axum::extract::Path(path)| Self(path)).map_err(unread_path)
+    }
+}
+
+/// A parameter that nobody knows would be left out silently, and whoever filters by it would get everything.
+fn refuse_unknown(uri: &Uri, known: &[&str]) -> Outcome<()> {
+    // What cannot be read at all is told by the reader itself.
+    let Ok(axum::extract::Query(pairs)) = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri)
+    else {
+        return Ok(());
+    };
+    let faults: Vec<Fault> = pairs
+        .iter()
+        .filter(|(name, _)| !known.contains(&&**name))
+        .map(|(name, _)| {
+            let fault = Fault::placed(None, pointer_to("", name), "is no parameter of this query");
+            match (nearest(name, known.iter().copied()), known) {
+                (Some(name), _) => fault.hint(format!("did you mean `{name}`?")),
+                (None, []) => fault.hint("it has none"),
+                (None, known) => fault.hint(format!("there are: {}", known.join(", "))),
+            }
+        })
+        .collect();
+    if faults.is_empty() { Ok(()) } else { Err(Answer(Problem::of_faults(Type::Invalid, &faults))) }
+}
+
+/// The fields of a struct, asked of its own reader, so that they stand at one place only. None for a
+/// struct with flattened fields, which therefore has no place in a query.
+fn names_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
+    let mut names = Names(&[]);
+    // It reads nothing: the names are all that is wanted.
+    let _ = T::deserialize(&mut names);
+    names.0
+}
+
+struct Names(&'static [&'static str]);
+
+impl<'de> Deserializer<'de> for &mut Names {
+    type Error = serde::de::value::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+        Err(serde::de::Error::custom("there is nothing here"))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        self.0 = fields;
+        self.deserialize_any(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit
+        unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
     }
 }
 
@@ -101,11 +163,10 @@ pub(super) fn moment(text: &str, now: Timestamp) -> Option<Timestamp> {
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use axum::http::Request;
-    use serde::Deserialize;
 
     use super::*;
 
-    #[derive(Debug, Deserialize)]
+    #[derive(Debug, serde::Deserialize)]
     struct Asked {
         #[serde(rename = "fromLine")]
         from_line: Option<usize>,
@@ -120,7 +181,7 @@ mod tests {
 
     #[tokio::test]
     async fn api_a_query_that_cannot_be_read_names_its_field() {
-        let asked = read("fromLine=3&name=%C3%A9&other=1").await.unwrap();
+        let asked = read("fromLine=3&name=%C3%A9").await.unwrap();
         assert_eq!((asked.from_line, asked.name.as_deref()), (Some(3), Some("é")));
         for (query, field) in [
             ("fromLine=x", "fromLine"),
@@ -133,6 +194,15 @@ mod tests {
             let detail = problem.detail;
             assert!(detail.starts_with(&format!("{field} cannot be read: ")), "{detail}");
         }
+    }
+
+    #[tokio::test]
+    async fn qlt_8_a_query_with_a_parameter_that_nobody_knows_is_refused() {
+        let problem = read("fromline=3&name=a&elephant=1").await.unwrap_err();
+        assert_eq!((problem.status, problem.pointer.as_deref()), (422, Some("/fromline")));
+        let hints: Vec<_> = problem.errors.iter().filter_map(|error| error.hint.as_deref()).collect();
+        assert_eq!(hints, ["did you mean `fromLine`?", "there are: fromLine, name"]);
+        assert_eq!(names_of::<Nothing>(), [""; 0]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use pagurus_store::scenarios::{self, Applied};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
-use super::query::{Path, Query};
+use super::query::{Nothing, Path, Query};
 use super::{Answer, Outcome, body_of, store_problem};
 use crate::Intake;
 
@@ -70,7 +70,7 @@ async fn store(intake: &Intake, name: &str, text: &str) -> Result<Applied, pagur
 }
 
 /// `GET /v1/scenarios`
-pub(super) async fn list(State(intake): State<Intake>) -> Outcome<Json<Value>> {
+pub(super) async fn list(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Value>> {
     let rows = async {
         let client = intake.host.store.api().await?;
         scenarios::list(&client).await

@@ -75,7 +75,7 @@ const CONNECTIONS: Kind = Count { least: 1, most: 1000 };
 // One line for each key, so that the table can be read as one.
 #[rustfmt::skip]
 pub(super) static SETTINGS: &[Setting] = &[
-    key("node.name", OptionalText, "~", Restart, "Name of the node in the registry and in logs; left out: `<role>-<host>-<pid>`."),
+    key("node.name", OptionalText, "~", Restart, "Name of the node in the registry and in logs, of one process a role: one that starts under a name takes the work of the one before it, which ends. Left out: `<role>-<host>-<pid>`."),
     key("node.listen", Address, "127.0.0.1:0", Restart, "Address of health, readiness and metrics, and of the API on intake; port 0 takes a free one."),
     key("node.heartbeat", Duration, "3s", Live, "How often a node reports that it lives."),
     key("node.lost_after", Duration, "12s", Live, "A node that has been silent for so long is lost, and its work is taken over."),

@@ -174,6 +174,18 @@ pub(super) fn default_of(setting: &Setting) -> Typed {
 
 fn unknown(key: &Key, pointer: &str, names: &[&str]) -> Fault {
     let fault = Fault::unknown_key(key, pointer, names.iter().copied());
+    // Keys of CRAB, whose names ours are, with its prefix; or several in one with dots.
+    let bare = key.name.strip_prefix("crab.").unwrap_or(&key.name);
+    if pointer.is_empty() && key.name == "crab" {
+        return fault.hint("leave `crab` out: what stands under it stands at the top here");
+    }
+    if pointer.is_empty()
+        && bare.contains('.')
+        && (keys::find(bare).is_some() || keys::find_tree(bare).is_some())
+    {
+        let parts: Vec<&str> = bare.split('.').collect();
+        return fault.hint(format!("write it nested, one name a level: {{{}: …}}", parts.join(": {")));
+    }
     if fault.hint.is_some() {
         return fault;
     }

@@ -304,3 +304,18 @@ fn the_reference_page_is_fresh() {
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(written == fresh, "docs/configuration.md is stale; run this test with UPDATE_GENERATED=1");
 }
+
+#[test]
+fn err_1_keys_of_crab_are_told_how_they_are_written_here() {
+    let told = faults("crab: {execution: {}}\n").join("\n");
+    assert!(told.contains("unknown key `crab`; leave `crab` out"), "{told}");
+    for key in ["execution.error_handling.sync.mode", "crab.execution.error_handling.sync.mode"] {
+        let told = faults(&format!("{key}: retry\n")).join("\n");
+        assert!(
+            told.ends_with(
+                "write it nested, one name a level: {execution: {error_handling: {sync: {mode: …}"
+            ),
+            "{told}"
+        );
+    }
+}

@@ -46,6 +46,20 @@ statements! {
            AND ($3::text IS NULL OR CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END = $3)
          ORDER BY o.no DESC
          LIMIT $4";
+    // Apart, because no plan serves both: this one reads an index of its own.
+    LIST_OF_TRANSACTION = "
+        SELECT o.no, o.id, s.name, s.version,
+               CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END,
+               o.scenario_status, o.step, o.created_at, o.updated_at, o.error_class
+          FROM orders o
+          JOIN scenarios s ON s.no = o.scenario
+          LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
+          LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
+         WHERE o.transaction_id = $5 AND o.no < $1
+           AND ($2::text IS NULL OR s.name = $2)
+           AND ($3::text IS NULL OR CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END = $3)
+         ORDER BY o.no DESC
+         LIMIT $4";
 }
 
 /// An order with everything a reader may want of its own rows.
@@ -215,19 +229,38 @@ pub struct OrderLine {
     pub error_class: Option<String>,
 }
 
-/// Orders, newest first, below a number, of one scenario and status where given.
+/// Which orders to list; what is left out is any.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted<'a> {
+    /// Name of the scenario.
+    pub scenario: Option<&'a str>,
+    /// Present status.
+    pub status: Option<Status>,
+    /// Business transaction.
+    pub transaction_id: Option<&'a str>,
+}
+
+/// Orders, newest first, below a number.
 ///
 /// # Errors
 /// The database fails.
 pub async fn list(
     client: &Client,
     below: OrderNo,
-    scenario: Option<&str>,
-    status: Option<Status>,
+    wanted: &Wanted<'_>,
     limit: i64,
 ) -> Result<Vec<OrderLine>> {
-    let statement = client.prepare_cached(LIST).await?;
-    let rows = client.query(&statement, &[&below.0, &scenario, &status.map(Status::as_str), &limit]).await?;
+    let (scenario, status) = (wanted.scenario, wanted.status.map(Status::as_str));
+    let rows = match wanted.transaction_id {
+        None => {
+            let statement = client.prepare_cached(LIST).await?;
+            client.query(&statement, &[&below.0, &scenario, &status, &limit]).await?
+        }
+        Some(transaction) => {
+            let statement = client.prepare_cached(LIST_OF_TRANSACTION).await?;
+            client.query(&statement, &[&below.0, &scenario, &status, &limit, &transaction]).await?
+        }
+    };
     rows.iter()
         .map(|row| {
             Ok(OrderLine {

@@ -10,7 +10,7 @@ use pagurus_wire::errors::{ErrorOrder, ErrorOrders};
 use serde::Deserialize;
 
 use super::super::query::{Query, invalid, limit};
-use super::{FilterQuery, Outcome, store_problem, window};
+use super::{Outcome, store_problem, window};
 use crate::Intake;
 
 /// Orders on a page, where nothing else is asked for, and at most.
@@ -25,8 +25,10 @@ const ROWS: i64 = 2000;
 #[derive(Debug, Deserialize)]
 pub(in super::super) struct OrdersQuery {
     status: Option<String>,
-    #[serde(flatten)]
-    filter: FilterQuery,
+    class: Option<String>,
+    scenario: Option<String>,
+    state: Option<String>,
+    system: Option<String>,
     since: Option<String>,
     limit: Option<String>,
     cursor: Option<String>,
@@ -61,7 +63,12 @@ impl Asked {
         };
         Ok(Self {
             status,
-            filter: query.filter.into(),
+            filter: Filter {
+                class: query.class,
+                scenario: query.scenario,
+                state: query.state,
+                system: query.system,
+            },
             since: window(query.since.as_deref(), now)?,
             limit: limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?,
             behind: match query.cursor.as_deref() {

@@ -58,7 +58,8 @@ impl Reader<'_> {
             lifecycle.get("periodToStart").filter(|value| !value.is_null()).and_then(|value| {
                 let seconds = value.as_u64().filter(|seconds| (1..=u64::from(u32::MAX)).contains(seconds));
                 if seconds.is_none() {
-                    self.fault("/lifecycle/periodToStart", "must be a whole number of seconds from 1 up");
+                    let told = format!("must be a whole number of seconds from 1 to {}", u32::MAX);
+                    self.fault("/lifecycle/periodToStart", told);
                 }
                 seconds.map(Duration::from_secs)
             });

@@ -1,0 +1,181 @@
+//! What is refused before any handler sees it: names that cannot be, requests that a web page of another
+//! site sent, and bodies of media types that the path does not read. Knows paths by their first parts only.
+
+use axum::body::{Body, HttpBody as _};
+use axum::extract::Request;
+use axum::http::{HeaderMap, Method, Response, header};
+use axum::middleware::Next;
+use axum::response::IntoResponse as _;
+use pagurus_wire::problem::{Problem, Type};
+
+use super::Answer;
+
+/// Lets through what the handlers may see.
+pub(super) async fn guard(request: Request, next: Next) -> Response<Body> {
+    let refused = without_nul(&request).or_else(|| of_this_site(&request)).or_else(|| readable(&request));
+    match refused {
+        Some(problem) => Answer(problem).into_response(),
+        None => next.run(request).await,
+    }
+}
+
+/// The character NUL, which the database cannot hold: nothing has such a name.
+fn without_nul(request: &Request) -> Option<Problem> {
+    if request.uri().path().contains("%00") {
+        return Some(Problem::new(Type::NotFound, "no name contains the character NUL"));
+    }
+    let query = request.uri().query().is_some_and(|query| query.contains("%00"));
+    query.then(|| Problem::new(Type::Invalid, "the query contains the character NUL"))
+}
+
+/// The API asks for no login on a loopback address, so any page that an operator opens could act
+/// on it by the browser. Browsers tell who asks; programs send neither header.
+fn of_this_site(request: &Request) -> Option<Problem> {
+    if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
+        return None;
+    }
+    let headers = request.headers();
+    if text(headers, "sec-fetch-site").is_some_and(|site| site.eq_ignore_ascii_case("cross-site")) {
+        return Some(Problem::new(Type::Forbidden, "a web page of another site asks for this"));
+    }
+    // One that cannot be read is one of another site.
+    let origin = headers.get(header::ORIGIN)?.to_str().unwrap_or_default();
+    let asked = text(headers, "host").or_else(|| request.uri().authority().map(|host| host.as_str()));
+    let of_page = origin.split_once("://").map(|(scheme, host)| with_port(scheme, host));
+    let same = origin
+        .split_once("://")
+        .zip(asked)
+        .is_some_and(|((scheme, _), asked)| of_page == Some(with_port(scheme, asked)));
+    let told = || {
+        Problem::new(Type::Forbidden, "a web page of another host asks for this: its Origin is not this Host")
+    };
+    (!same).then(told)
+}
+
+/// Host and port, with the usual port of the scheme where none is written.
+fn with_port(scheme: &str, host: &str) -> String {
+    let usual = if scheme.eq_ignore_ascii_case("https") { "443" } else { "80" };
+    let written =
+        host.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    let host = host.to_ascii_lowercase();
+    if written { host } else { format!("{host}:{usual}") }
+}
+
+/// A body of another form than the path reads would be taken for JSON, and called broken or, worse, taken.
+fn readable(request: &Request) -> Option<Problem> {
+    let path = request.uri().path();
+    let changes = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH);
+    if !changes || path.starts_with("/v1/callbacks/") || request.body().is_end_stream() {
+        return None;
+    }
+    let sent = request.headers().get(header::CONTENT_TYPE)?.to_str().unwrap_or("(not ASCII)");
+    let kind = sent.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is = |known: &[&str]| known.contains(&&*kind);
+    let scenario =
+        path.starts_with("/v1/scenarios/") && (*request.method() == Method::PUT || path.ends_with("/check"));
+    let batch = path == "/v1/orders/batch";
+    let read = is(&["application/json", "text/json"])
+        || kind.ends_with("+json")
+        || (scenario
+            && (is(&["application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"])
+                || kind.ends_with("+yaml")))
+        || (batch && is(&["application/x-ndjson", "application/jsonl"]));
+    if read {
+        return None;
+    }
+    let reads = match (scenario, batch) {
+        (true, _) => "application/yaml or application/json",
+        (_, true) => "application/json or application/x-ndjson",
+        _ => "application/json",
+    };
+    let shown: String = sent.chars().take(100).collect();
+    let mut told = format!("this path reads {reads}, not {shown}");
+    if kind == "application/x-www-form-urlencoded" {
+        let header = reads.split(' ').next().unwrap_or(reads);
+        told.push_str(&format!("; with curl: -H 'Content-Type: {header}'"));
+    }
+    Some(Problem::new(Type::UnsupportedMediaType, told))
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    fn asked(method: &str, path: &str, headers: &[(&str, &str)], body: &'static str) -> Request {
+        let mut request = Request::builder().method(method).uri(path).header("host", "127.0.0.1:8080");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(Body::from(body)).unwrap()
+    }
+
+    #[test]
+    fn qlt_9_a_page_of_another_site_changes_nothing() {
+        let refused = |method: &str, headers: &[(&str, &str)]| {
+            of_this_site(&asked(method, "/v1/orders", headers, "{}")).map(|problem| problem.status)
+        };
+        for headers in [
+            [("sec-fetch-site", "cross-site")],
+            [("origin", "http://evil.example")],
+            [("origin", "http://127.0.0.1:3000")],
+            [("origin", "http://127.0.0.1")],
+            [("origin", "null")],
+            [("origin", "")],
+        ] {
+            assert_eq!(refused("POST", &headers), Some(403), "{headers:?}");
+            assert_eq!(refused("GET", &headers), None, "{headers:?}");
+        }
+        for headers in [
+            &[][..],
+            &[("origin", "http://127.0.0.1:8080"), ("sec-fetch-site", "same-origin")],
+            &[("sec-fetch-site", "none")],
+        ] {
+            assert_eq!(refused("POST", headers), None, "{headers:?}");
+        }
+        let proxied = Request::post("/v1/orders")
+            .header("host", "Pagurus.example")
+            .header("origin", "https://pagurus.example:443");
+        assert!(of_this_site(&proxied.body(Body::empty()).unwrap()).is_none());
+        let v6 = Request::post("/v1/orders").header("host", "[::1]").header("origin", "http://[::1]:80");
+        assert!(of_this_site(&v6.body(Body::empty()).unwrap()).is_none());
+    }
+
+    #[test]
+    fn qlt_8_a_body_of_another_media_type_is_told() {
+        let refused = |method: &str, path: &str, kind: &str| {
+            readable(&asked(method, path, &[("content-type", kind)], "x")).map(|problem| problem.detail)
+        };
+        for (method, path, kind) in [
+            ("POST", "/v1/orders", "application/json; charset=utf-8"),
+            ("POST", "/v1/orders", "application/vnd.shop+json"),
+            ("POST", "/v1/orders/batch", "application/x-ndjson"),
+            ("PUT", "/v1/scenarios/a", "application/yaml"),
+            ("POST", "/v1/scenarios/check", "text/yaml"),
+            ("POST", "/v1/callbacks/r-1", "text/xml"),
+            ("POST", "/v1/callbacks/r-1", "application/x-www-form-urlencoded"),
+            ("GET", "/v1/orders", "text/plain"),
+        ] {
+            assert_eq!(refused(method, path, kind), None, "{method} {path} {kind}");
+        }
+        let told = "this path reads application/json, not text/xml";
+        assert_eq!(refused("POST", "/v1/orders/a/cancel", "text/xml").as_deref(), Some(told));
+        for (path, kind) in [
+            ("/v1/orders", "application/x-ndjson"),
+            ("/v1/orders", "application/yaml"),
+            ("/v1/orders", "text/plain"),
+            ("/v1/scenarios/test", "application/yaml"),
+        ] {
+            assert!(refused("POST", path, kind).is_some(), "{path} {kind}");
+        }
+        let form = refused("POST", "/v1/orders", "application/x-www-form-urlencoded").unwrap();
+        assert!(form.ends_with("; with curl: -H 'Content-Type: application/json'"), "{form}");
+        let empty = asked("POST", "/v1/orders/a/cancel", &[("content-type", "text/plain")], "");
+        assert!(readable(&empty).is_none(), "there is nothing to read");
+        assert!(readable(&asked("POST", "/v1/orders", &[], "{}")).is_none(), "without a type it is JSON");
+    }
+}

@@ -1,0 +1,106 @@
+//! JSON as clients send it, read so that nothing of it is lost silently: a key that stands twice in one
+//! object is refused, because only one of its values could be kept. Knows no key by name.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// Reads a text.
+///
+/// # Errors
+/// It is no JSON, or a key stands twice; with the place.
+pub fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice::<Strict>(text).map(|Strict(value)| value)
+}
+
+struct Strict(Value);
+
+impl<'de> Deserialize<'de> for Strict {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Reader).map(Self)
+    }
+}
+
+struct Reader;
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Value, E> {
+        Ok(flag.into())
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(text.into())
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Value, E> {
+        Ok(text.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Strict(item)) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if map.contains_key(&key) {
+                let shown: String = key.chars().take(100).collect();
+                return Err(A::Error::custom(format!("the key `{shown}` stands twice")));
+            }
+            let Strict(value) = entries.next_value()?;
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ord_1_a_text_is_read_as_it_stands() {
+        let text = r#"{"a": [null, true, -1, 18446744073709551615, 0.5, "é\u0041"], "b": {"a": {}}}"#;
+        assert_eq!(parse(text.as_bytes()).unwrap(), serde_json::from_str::<Value>(text).unwrap());
+        for bad in ["", "{", "{} {}", "[1,]", "1e999", r#""\ud800""#, &"[".repeat(4000)] {
+            let (ours, theirs) = (parse(bad.as_bytes()), serde_json::from_str::<Value>(bad));
+            assert_eq!(ours.unwrap_err().to_string(), theirs.unwrap_err().to_string(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn qlt_8_a_key_that_stands_twice_is_refused() {
+        for (text, key) in [(r#"{"id": "x", "id": "y"}"#, "id"), (r#"[{"params": {"a": 1, "a": 1}}]"#, "a")] {
+            let told = parse(text.as_bytes()).unwrap_err().to_string();
+            assert!(told.starts_with(&format!("the key `{key}` stands twice at line 1 column ")), "{told}");
+        }
+    }
+}

@@ -1,8 +1,8 @@
 //! Callbacks as people look at them (SCN-7): the newest first, and what came in vain without reading what did not.
 
 use pagurus_domain::id::RequestId;
+use pagurus_store::answers::{self, NewCallback, Verdict};
 use pagurus_store::callbacks::{self, VERDICTS};
-use pagurus_store::requests::{self, NewCallback, Verdict};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -27,7 +27,7 @@ async fn scn_7_what_came_for_nobody_is_found_beside_the_rest() {
         body: b"0123456789".to_vec(),
         headers: None,
     };
-    requests::answer(&tx, &[callback(stranger), nonsense]).await.unwrap();
+    answers::answer(&tx, &[callback(stranger), nonsense]).await.unwrap();
     tx.commit().await.unwrap();
 
     let all = callbacks::places(&client, None, i64::MAX, 10).await.unwrap();

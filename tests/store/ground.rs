@@ -11,9 +11,10 @@ use pagurus_domain::order::registration::{NewOrder, Request};
 use pagurus_domain::order::{OrderError, ScenarioStatus, Status};
 use pagurus_domain::scenario::stage::Then;
 use pagurus_harness::env::Env;
+use pagurus_store::answers::{self, NewCallback, Verdict};
 use pagurus_store::cluster::{self, NewNode};
 use pagurus_store::orders::{self, Registered};
-use pagurus_store::requests::{self, NewCallback, NewRequest, Verdict};
+use pagurus_store::requests::{self, NewRequest};
 use pagurus_store::stages::{self, Claimed, Finished, HandOut, ReadyStage, Unclaimed};
 use pagurus_store::{Client, Options, Store, due, migrate, scenarios};
 use serde_json::{Value, json};
@@ -167,7 +168,7 @@ impl Ground {
         let callbacks: Vec<NewCallback> = requests.iter().map(|id| callback(*id)).collect();
         let mut client = self.work().await;
         let tx = client.transaction().await.unwrap();
-        let answered = requests::answer(&tx, &callbacks).await.unwrap();
+        let answered = answers::answer(&tx, &callbacks).await.unwrap();
         tx.commit().await.unwrap();
         answered
     }

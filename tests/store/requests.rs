@@ -4,7 +4,7 @@
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::RequestId;
 use pagurus_harness::race::Race;
-use pagurus_store::requests::{self, NewCallback, Verdict};
+use pagurus_store::answers::{self, NewCallback, Verdict};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ async fn scn_7_an_early_callback_is_kept_and_wakes_the_order_as_soon_as_it_waits
     assert_eq!((verdicts, woken.len()), (vec![Verdict::Accepted], 1));
     let claimed = ground.claim(no).await;
     let client = ground.work().await;
-    let results = requests::results(&client, &[no.0]).await.unwrap();
+    let results = answers::results(&client, &[no.0]).await.unwrap();
     assert_eq!(results[&no][0].value["body"], json!({"code": 0}));
     assert_eq!(results[&no].len(), 2);
     drop(client);
@@ -64,7 +64,7 @@ async fn scn_7_doubles_late_ones_and_strangers_are_kept_and_change_nothing() {
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
     let nonsense = NewCallback { named: "no id".to_owned(), request: None, ..callback(stranger) };
-    assert_eq!(requests::answer(&tx, &[nonsense]).await.unwrap().0, [Verdict::Orphan]);
+    assert_eq!(answers::answer(&tx, &[nonsense]).await.unwrap().0, [Verdict::Orphan]);
     tx.commit().await.unwrap();
     drop(client);
     assert_eq!(

@@ -6,7 +6,7 @@ use pagurus_domain::id::RequestId;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::{Host, news};
 use pagurus_store::Error;
-use pagurus_store::requests::{self, NewCallback, Verdict};
+use pagurus_store::answers::{self, NewCallback, Verdict};
 use uuid::Uuid;
 
 /// Longest text kept of the name by which a callback calls its request.
@@ -45,7 +45,7 @@ pub(crate) fn new_answer(
 pub(crate) async fn heartbeat(host: &Host, pass: &str) -> Result<Option<jiff::Timestamp>, Error> {
     let Ok(pass) = Uuid::try_parse(pass) else { return Ok(None) };
     let client = host.store.work().await?;
-    let until = requests::prolong(&client, RequestId(pass)).await?;
+    let until = answers::prolong(&client, RequestId(pass)).await?;
     host.metrics.count(Count::Callbacks, if until.is_some() { "heartbeat" } else { "late" }, 1);
     Ok(until)
 }
@@ -58,7 +58,7 @@ pub(crate) async fn answer(host: &Host, batch: &[NewAnswer]) -> Result<Vec<Verdi
     let begun = Instant::now();
     let mut client = host.store.work().await?;
     let tx = client.transaction().await?;
-    let (verdicts, woken) = requests::answer(&tx, batch).await?;
+    let (verdicts, woken) = answers::answer(&tx, batch).await?;
     tx.commit().await?;
     drop(client);
     news::ready(host, &woken).await;

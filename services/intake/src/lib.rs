@@ -38,7 +38,7 @@ struct Intake {
     /// The secrets that nothing that is shown may hold.
     secrets: Arc<DeploymentSecrets>,
     registrations: Batcher<Submission, Outcome, pagurus_store::Error>,
-    answers: Batcher<NewAnswer, pagurus_store::requests::Verdict, pagurus_store::Error>,
+    answers: Batcher<NewAnswer, pagurus_store::answers::Verdict, pagurus_store::Error>,
 }
 
 impl Intake {

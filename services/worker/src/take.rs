@@ -12,7 +12,7 @@ use pagurus_runtime::news;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::stages::{self, Claimed, HandOut, Unclaimed};
-use pagurus_store::{Error, Tx, calls, requests};
+use pagurus_store::{Error, Tx, answers, calls};
 use pagurus_wire::message::{BreakOff, Ended, HandOuts, News, Refusal, Refused, news as key, work};
 
 use crate::held::Hold;
@@ -165,7 +165,7 @@ async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> 
     let asked: Vec<i64> =
         claimed.iter().filter(|stage| may_have_asked(worker, stage)).map(|stage| stage.no.0).collect();
     let mut callbacks =
-        if asked.is_empty() { Default::default() } else { requests::results(&client, &asked).await? };
+        if asked.is_empty() { Default::default() } else { answers::results(&client, &asked).await? };
     let mut all: Vec<Work> = Vec::with_capacity(claimed.len());
     for claimed in claimed {
         let scenario = worker.catalogue.known(claimed.scenario);

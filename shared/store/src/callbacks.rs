@@ -1,10 +1,10 @@
 //! Callbacks as people look at them: whatever came, for somebody or for nobody, the newest first
-//! (SCN-7). Never changes one; they are stored in [`crate::requests`].
+//! (SCN-7). Never changes one; they are stored in [`crate::answers`].
 
 use jiff::Timestamp;
 use pagurus_domain::id::{RequestId, ScenarioNo};
 
-use crate::requests::Verdict;
+use crate::answers::Verdict;
 use crate::sql::statements;
 use crate::{Client, Result};
 

@@ -9,6 +9,7 @@
 //! `requests`, `dependencies`, and inside a table by ascending key.
 
 pub mod amend;
+pub mod answers;
 pub mod callbacks;
 pub mod calls;
 pub mod children;

@@ -1,18 +1,16 @@
-//! Asynchronous requests, and the callbacks that answer them.
+//! Requests: registered before they are sent, awaited, timed out and canceled. What answers them is in
+//! [`crate::answers`].
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use jiff::Timestamp;
-use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{OrderNo, Pass, RequestId};
-use pagurus_domain::scenario::stage::{Callback, TaskTerms};
-use pagurus_domain::scenario::value;
+use pagurus_domain::scenario::stage::TaskTerms;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::sql::statements;
-use crate::stages::ReadyStage;
-use crate::{Client, Result, Tx, due};
+use crate::{Client, Result, Tx};
 
 statements! {
     // Only who holds the pass may register, and the same action of the same visit gets the same id.
@@ -53,52 +51,6 @@ statements! {
     CANCEL = "
         UPDATE requests SET status = 'canceled', closed_at = now()
          WHERE order_no = ANY($1::bigint[]) AND status = 'open'";
-    FIND = "SELECT id, order_no FROM requests WHERE id = ANY($1::uuid[])";
-    LOCK_ORDERS = "SELECT no FROM orders WHERE no = ANY($1::bigint[]) ORDER BY no FOR UPDATE";
-    // A request that no wait was for stays open at the end of its life, and is closed by that.
-    ANSWER = "
-        UPDATE requests r SET status = 'answered', closed_at = now()
-          FROM orders o
-         WHERE r.id = ANY($1::uuid[]) AND r.status = 'open'
-           AND o.no = ANY(ARRAY[r.order_no]) AND o.life = r.life AND o.finished_at IS NULL
-        RETURNING r.id, r.hand_out > 0";
-    // One decision ends a task, whichever of its hand-outs it answers.
-    CANCEL_SIBLINGS = "
-        UPDATE requests r SET status = 'canceled', closed_at = now()
-          FROM unnest($1::uuid[]) AS t (id)
-         CROSS JOIN LATERAL (SELECT id, order_no, life, visit, action FROM requests WHERE id = t.id OFFSET 0) AS a
-         WHERE r.order_no = ANY(ARRAY[a.order_no]) AND r.life = a.life AND r.visit = a.visit
-           AND r.action = a.action AND r.id <> a.id AND r.status = 'open'";
-    // Least passes over a bound that is not there.
-    PROLONG = "
-        UPDATE due d
-           SET due_at = greatest(d.due_at, least(clock_timestamp() + make_interval(secs => r.work_seconds), r.ends_at))
-          FROM (SELECT order_no, work_seconds, CASE WHEN force_finish THEN task_ends_at END AS ends_at FROM requests
-                 WHERE id = $1 AND status = 'open' AND awaited AND work_seconds IS NOT NULL OFFSET 0) AS r
-         WHERE d.order_no = ANY(ARRAY[r.order_no]) AND d.stream = $2
-        RETURNING d.due_at";
-    STATUSES = "SELECT id, status FROM requests WHERE id = ANY($1::uuid[])";
-    STORE = "
-        INSERT INTO callbacks (request_id, named, order_no, verdict, step_status, headers, body)
-        SELECT * FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bytea[])";
-    // The last answer to the last request of each name: an answer to an earlier one would look
-    // like one to the present. What a stage registered that died before its end is not counted, or
-    // its repeat would judge the wait that it begins with by requests that came after it.
-    // OFFSET 0 keeps the steps apart: order, its requests, their answers, each by its key. Joined
-    // freely, the plan made for empty tables reads every callback there is.
-    RESULTS = "
-        SELECT t.no, r.name, c.body, c.headers, c.step_status, c.received_at
-          FROM unnest($1::bigint[]) AS t (no)
-         CROSS JOIN LATERAL (SELECT life, visited FROM orders WHERE no = t.no OFFSET 0) AS o
-         CROSS JOIN LATERAL (
-               SELECT id, name,
-                      rank() OVER (PARTITION BY name ORDER BY visit DESC, action DESC) AS age
-                 FROM requests WHERE order_no = t.no AND life = o.life AND visit <= o.visited OFFSET 0) AS r
-         CROSS JOIN LATERAL (
-               SELECT no, body, headers, step_status, received_at FROM callbacks
-                WHERE request_id = r.id AND verdict = 'accepted' OFFSET 0) AS c
-         WHERE r.age = 1
-         ORDER BY c.no";
     OF_ORDER = "
         SELECT r.id, r.name,
                CASE WHEN r.status = 'open' AND (o.finished_at IS NOT NULL OR o.life <> r.life)
@@ -107,11 +59,6 @@ statements! {
                coalesce(r.closed_at, CASE WHEN o.life = r.life THEN o.finished_at END)
           FROM requests r JOIN orders o ON o.no = r.order_no
          WHERE r.order_no = $1 ORDER BY r.registered_at, r.id";
-    CALLBACKS_OF_ORDER = "
-        SELECT c.request_id, c.verdict, c.step_status, c.headers, c.body, c.received_at, r.name, r.life
-          FROM requests r
-         CROSS JOIN LATERAL (SELECT * FROM callbacks WHERE request_id = r.id OFFSET 0) AS c
-         WHERE r.order_no = $1 ORDER BY c.no";
 }
 
 /// A request to be stored before it is sent.
@@ -197,154 +144,6 @@ pub async fn cancel(tx: &Tx<'_>, orders: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// An answer from outside.
-#[derive(Clone, Debug)]
-pub struct NewCallback {
-    /// The request that it names, as text: it may be no id at all.
-    pub named: String,
-    /// The same, where it is an id.
-    pub request: Option<RequestId>,
-    /// Status of the called system's step, from a header.
-    pub step_status: Option<String>,
-    /// Header fields, as JSON.
-    pub headers: Option<String>,
-    /// The body, whatever it is.
-    pub body: Vec<u8>,
-}
-
-/// What became of a callback.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    /// The first answer to an open request.
-    Accepted,
-    /// The request was answered before.
-    Duplicate,
-    /// The wait is over, or the life of the order is.
-    Late,
-    /// Nobody asked.
-    Orphan,
-}
-
-impl Verdict {
-    /// Its one spelling.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Duplicate => "duplicate",
-            Self::Late => "late",
-            Self::Orphan => "orphan",
-        }
-    }
-}
-
-/// Stores callbacks, whatever becomes of them, and wakes the orders whose last open one came.
-/// One verdict for each callback, in order.
-///
-/// # Errors
-/// The database fails; nothing is stored then.
-pub async fn answer(tx: &Tx<'_>, callbacks: &[NewCallback]) -> Result<(Vec<Verdict>, Vec<ReadyStage>)> {
-    let asked: Vec<Uuid> = callbacks.iter().filter_map(|c| c.request.map(|id| id.0)).collect();
-    let find = tx.prepare_cached(FIND).await?;
-    let order_of: HashMap<Uuid, i64> =
-        tx.query(&find, &[&asked]).await?.iter().map(|row| (row.get(0), row.get(1))).collect();
-    let mut orders: Vec<i64> = order_of.values().copied().collect();
-    orders.sort_unstable();
-    orders.dedup();
-    let lock = tx.prepare_cached(LOCK_ORDERS).await?;
-    tx.execute(&lock, &[&orders]).await?;
-    let answer = tx.prepare_cached(ANSWER).await?;
-    let rows = tx.query(&answer, &[&asked]).await?;
-    let mut fresh: HashSet<Uuid> = rows.iter().map(|row| row.get(0)).collect();
-    let tasks: Vec<Uuid> = rows.iter().filter(|row| row.get(1)).map(|row| row.get(0)).collect();
-    if !tasks.is_empty() {
-        let statement = tx.prepare_cached(CANCEL_SIBLINGS).await?;
-        tx.execute(&statement, &[&tasks]).await?;
-    }
-    let accepted = fresh.len();
-    let statuses: HashMap<Uuid, String> = if accepted == callbacks.len() {
-        HashMap::new()
-    } else {
-        let statuses = tx.prepare_cached(STATUSES).await?;
-        tx.query(&statuses, &[&asked]).await?.iter().map(|row| (row.get(0), row.get(1))).collect()
-    };
-    let verdicts: Vec<Verdict> = callbacks
-        .iter()
-        .map(|callback| match callback.request.map(|id| id.0) {
-            // The first of the batch takes the place; the next of the same request is a double.
-            Some(id) if fresh.remove(&id) => Verdict::Accepted,
-            Some(id) if !order_of.contains_key(&id) => Verdict::Orphan,
-            Some(id) if statuses.get(&id).is_some_and(|status| status == "answered") => Verdict::Duplicate,
-            Some(_) => Verdict::Late,
-            None => Verdict::Orphan,
-        })
-        .collect();
-    store(tx, callbacks, &verdicts, &order_of).await?;
-    let woken = if accepted == 0 { Vec::new() } else { due::wake_answered(tx, &orders).await? };
-    Ok((verdicts, woken))
-}
-
-async fn store(
-    tx: &Tx<'_>,
-    callbacks: &[NewCallback],
-    verdicts: &[Verdict],
-    order_of: &HashMap<Uuid, i64>,
-) -> Result<()> {
-    // An id that was never given out is kept as text only: nothing must look like a real request.
-    let request: Vec<Option<Uuid>> =
-        callbacks.iter().map(|c| c.request.map(|id| id.0).filter(|id| order_of.contains_key(id))).collect();
-    let named: Vec<&str> = callbacks.iter().map(|c| c.named.as_str()).collect();
-    let order: Vec<Option<i64>> =
-        request.iter().map(|id| id.and_then(|id| order_of.get(&id).copied())).collect();
-    let verdict: Vec<&str> = verdicts.iter().map(|verdict| verdict.as_str()).collect();
-    let step_status: Vec<Option<&str>> = callbacks.iter().map(|c| c.step_status.as_deref()).collect();
-    let headers: Vec<Option<&str>> = callbacks.iter().map(|c| c.headers.as_deref()).collect();
-    let body: Vec<&[u8]> = callbacks.iter().map(|c| c.body.as_slice()).collect();
-    let statement = tx.prepare_cached(STORE).await?;
-    tx.execute(&statement, &[&request, &named, &order, &verdict, &step_status, &headers, &body]).await?;
-    Ok(())
-}
-
-/// A heartbeat of an actor: its hand-out goes on for another work time-out. Until when, or `None`
-/// where this hand-out is over.
-///
-/// # Errors
-/// The database fails.
-pub async fn prolong(client: &Client, pass: RequestId) -> Result<Option<Timestamp>> {
-    let statement = client.prepare_cached(PROLONG).await?;
-    let row = client.query_opt(&statement, &[&pass.0, &Stream::Wait.number()]).await?;
-    Ok(row.map(|row| row.get(0)))
-}
-
-/// The accepted callbacks of these orders in their present life, the last of each name.
-///
-/// # Errors
-/// The database fails.
-pub async fn results(client: &Client, orders: &[i64]) -> Result<HashMap<OrderNo, Vec<Callback>>> {
-    let statement = client.prepare_cached(RESULTS).await?;
-    let rows = client.query(&statement, &[&orders]).await?;
-    let mut results: HashMap<OrderNo, Vec<Callback>> = HashMap::new();
-    for row in &rows {
-        let of_order = results.entry(OrderNo(row.get(0))).or_default();
-        let body: &[u8] = row.get(2);
-        let name: String = row.get(1);
-        of_order.retain(|earlier| earlier.name != name);
-        let headers = headers_value(row.get(3));
-        of_order.push(Callback {
-            name,
-            value: json!({
-                "body": body_value(body, &headers),
-                "headers": headers,
-                "stepStatus": row.get::<_, Option<&str>>(4),
-                "receivedAt": row.get::<_, Timestamp>(5).to_string(),
-            }),
-            body: String::from_utf8_lossy(body).into_owned(),
-            step_status: row.get(4),
-        });
-    }
-    Ok(results)
-}
-
 /// The requests of an order, as the API shows them. The ids are not shown: who knows one may
 /// answer it.
 ///
@@ -367,36 +166,4 @@ pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<Value>> {
             })
         })
         .collect())
-}
-
-/// The callbacks of an order, as the API shows them.
-///
-/// # Errors
-/// The database fails.
-pub async fn callbacks_of_order(client: &Client, no: OrderNo) -> Result<Vec<Value>> {
-    let statement = client.prepare_cached(CALLBACKS_OF_ORDER).await?;
-    let rows = client.query(&statement, &[&no.0]).await?;
-    Ok(rows
-        .iter()
-        .map(|row| {
-            let headers = headers_value(row.get(3));
-            json!({
-                "request": row.get::<_, &str>(6),
-                "life": row.get::<_, i32>(7),
-                "verdict": row.get::<_, &str>(1),
-                "stepStatus": row.get::<_, Option<&str>>(2),
-                "body": body_value(row.get(4), &headers),
-                "headers": headers,
-                "receivedAt": row.get::<_, Timestamp>(5),
-            })
-        })
-        .collect())
-}
-
-fn body_value(body: &[u8], headers: &Value) -> Value {
-    value::body_value(&String::from_utf8_lossy(body), headers["content-type"].as_str())
-}
-
-fn headers_value(headers: Option<&str>) -> Value {
-    headers.and_then(|headers| serde_json::from_str(headers).ok()).unwrap_or_else(|| json!({}))
 }

@@ -27,6 +27,7 @@ pub(crate) use statements;
 pub fn all() -> impl Iterator<Item = &'static Statement> {
     [
         crate::amend::STATEMENTS,
+        crate::answers::STATEMENTS,
         crate::callbacks::STATEMENTS,
         crate::calls::STATEMENTS,
         crate::children::STATEMENTS,

@@ -12,7 +12,7 @@ use pagurus_domain::scenario::{MASKED, Mask, Scenario};
 use pagurus_store::dependencies::graph;
 use pagurus_store::history::Event;
 use pagurus_store::orders::OrderView as Row;
-use pagurus_store::{Client, children, history, orders as order_rows, outbox, requests};
+use pagurus_store::{Client, answers, children, history, orders as order_rows, outbox, requests};
 use pagurus_wire::order::{
     ChildView, ErrorView, EventView, OrderLine, OrderView, TransitionView, UnsentView,
 };
@@ -76,7 +76,7 @@ async fn read_part(
         "params" => params(intake, &row),
         "progress" => json!({"progress": progress(&row)}),
         "requests" => Value::Array(requests::of_order(&client, row.no).await?),
-        "callbacks" => callbacks(intake, &row, requests::callbacks_of_order(&client, row.no).await?),
+        "callbacks" => callbacks(intake, &row, answers::callbacks_of_order(&client, row.no).await?),
         "explain" => {
             let cycles = retry::cycles(&intake.host.settings, &row, Timestamp::now());
             return Ok(Part::Value(json!(explain::explain(&client, &row, &cycles).await?)));

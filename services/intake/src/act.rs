@@ -316,13 +316,14 @@ async fn stored_vars(tx: &Tx<'_>, order: &Locked) -> Result<Map<String, Value>, 
     Ok(stored_snapshot(tx, order).await?.vars)
 }
 
-/// Position and variables of an order; blank where it has none that could be read.
+/// Position and variables of an order; blank where it has none. One that cannot be read is an error:
+/// taken for blank, it would cost the order its variables.
 pub(crate) async fn stored_snapshot(tx: &Tx<'_>, order: &Locked) -> Result<Snapshot, Error> {
-    let stored = control::snapshot(tx, order.no).await?;
-    let snapshot = stored
-        .and_then(|text| serde_json::from_str::<Value>(&text).ok())
-        .and_then(|value| Snapshot::from_value(&value).ok());
-    Ok(snapshot.unwrap_or_default())
+    let Some(text) = control::snapshot(tx, order.no).await? else { return Ok(Snapshot::default()) };
+    let read = serde_json::from_str::<Value>(&text)
+        .map_err(|error| error.to_string())
+        .and_then(|value| Snapshot::from_value(&value).map_err(|error| error.to_string()));
+    read.map_err(|found| Error::Broken { what: "contexts.snapshot", found })
 }
 
 /// The version of the scenario that an order runs.

@@ -247,16 +247,6 @@ impl Stage {
         None
     }
 
-    /// Ends the stage from outside: the driver found that it cannot go on.
-    pub fn break_off(&mut self, error: OrderError) -> Need {
-        self.end.over(Then::End {
-            status: Status::Fail,
-            scenario_status: ScenarioStatus::Failed,
-            error: Some(error),
-        });
-        Need::Done(Box::new(self.finished()))
-    }
-
     /// The name of the present state.
     #[must_use]
     pub fn step(&self) -> &str {

@@ -131,10 +131,10 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("recovery.batch", POSITIVE, "500", Live, "Orders that are recovered in one transaction at most."),
     key("recovery.max_restarts", Count { least: 0, most: 1000 }, "5", Live, "Restarts of one stage before its order is taken for poison and fails."),
     key("recovery.timeouts.work", Duration, "5m", Live, "How long a stage may run before it is taken for lost."),
-    key("recovery.timeouts.idle", Duration, "6h", Live, "How long an order may stay unchanged before somebody looks why."),
+    key("recovery.timeouts.idle", Duration, "6h", Live, "How long an order may stay unchanged before somebody looks why; nobody does yet."),
     key("recovery.timeouts.process", OptionalDuration, "~", Live, "How long an order may take in all; left out: any time."),
 
-    key("failover.interval", DurationOrZero, "7d", Live, "Only work handed out within this time is taken over from lost nodes; `0` sets no limit."),
+    key("failover.interval", DurationOrZero, "7d", Live, "Only work handed out within this time is to be taken over from lost nodes, `0` sets no limit; any is taken over yet."),
     key("failover.batch", POSITIVE, "10", Live, "Stages taken over for one node in one pass, so that the load spreads."),
 
     key("shutdown.grace", DurationOrZero, "30s", Live, "How long running work may go on after the signal to stop."),

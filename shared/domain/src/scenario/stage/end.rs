@@ -11,7 +11,7 @@ use super::super::script::Said;
 use super::outside::CallAnswer;
 use super::snapshot::{Rest, Snapshot};
 use crate::id::RequestId;
-use crate::order::{OrderError, ScenarioStatus, Status, storable};
+use crate::order::{OrderError, PANIC, ScenarioStatus, Status, storable};
 
 /// One move from state to state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -315,8 +315,13 @@ impl Builder {
         snapshot.error.clone_from(&self.error);
         snapshot.result.clone_from(&self.result);
         snapshot.message.clone_from(&self.message);
-        // A stage that is over has its `then`; the fallback can only be met by a defect above.
-        let then = self.then.clone().unwrap_or(Then::Sleep { until: started_at });
+        // A stage that is over has its `then`; without one there is a defect above, and going on would
+        // be a circle.
+        let then = self.then.clone().unwrap_or_else(|| Then::End {
+            status: Status::Fail,
+            scenario_status: ScenarioStatus::Failed,
+            error: Some(OrderError::new(PANIC, "a defect of the engine left the stage without an end")),
+        });
         let last = self.transitions.last().map_or(started_at, |transition| transition.at);
         let last = self.log.last().map_or(last, |line| line.at.max(last));
         let milliseconds = last.as_millisecond().saturating_sub(started_at.as_millisecond());

@@ -94,17 +94,6 @@ fn scn_7_a_request_is_registered_again_under_its_id_when_the_stage_is_done_again
 }
 
 #[test]
-fn a_stage_that_is_broken_off_fails_with_the_reason_that_is_given() {
-    let mut stage = fresh(CALL);
-    stage.next(now());
-    let reason = OrderError::new("work.timeout", "too long");
-    let ended = end(stage.break_off(reason.clone()));
-    let failed = (Status::Fail, ScenarioStatus::Failed);
-    assert_eq!(ended.then, Then::End { status: failed.0, scenario_status: failed.1, error: Some(reason) });
-    assert_eq!((ended.step.as_str(), ended.snapshot.action), ("a", 0));
-}
-
-#[test]
 fn a_position_that_this_version_does_not_have_is_refused() {
     let snapshot = Snapshot { state: Some("gone".into()), visit: 3, ..Snapshot::default() };
     let error = resumed(CALL, snapshot).unwrap_err();

@@ -19,15 +19,16 @@ statements! {
         SELECT no, life, kind, message_id, target, correlation_id, transaction_id, trace, body, now() + interval '5 seconds'
           FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
                AS t (no, life, kind, message_id, target, correlation_id, transaction_id, trace, body)";
-    // OFFSET 0 keeps the look-up by key apart from the conditions: freely joined, the plan made for
-    // the empty table walks the index of what is due once for every row. Of two ends of a life the
-    // first one comes first: the second is left to the slow pass.
+    // OFFSET 0 keeps the look-up by key apart from all conditions: beside `parked_because IS NULL` the
+    // plan made for the empty table walks the index of what is due, dead rows and all, once for every
+    // row. Of two ends of a life the first one comes first: the second is left to the slow pass.
     READ = "
         SELECT o.order_no, o.life, o.kind, o.message_id, o.target, o.correlation_id, o.transaction_id, o.trace, o.body, o.attempts
           FROM unnest($1::bigint[], $2::integer[]) AS t (no, life)
          CROSS JOIN LATERAL (
-               SELECT * FROM outbox
-                WHERE order_no = t.no AND life = t.life AND kind IN ('final', 'final-2') AND parked_because IS NULL
+               SELECT *
+                 FROM (SELECT * FROM outbox WHERE order_no = t.no AND life = t.life OFFSET 0) AS ends
+                WHERE kind IN ('final', 'final-2') AND parked_because IS NULL
                 ORDER BY kind LIMIT 1) AS o
          WHERE o.attempts = 0";
     // A second end is put off as long as the first one is on its way; one that is parked holds up

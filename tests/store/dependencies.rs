@@ -194,7 +194,7 @@ async fn ord_15_every_way_in_which_an_order_ends_settles_what_waits_for_it() {
         assert_eq!(stand(&ground, e, &format!("d-{cause}")).await, "found");
         let tx = client.transaction().await.unwrap();
         let order = control::lock(&tx, &format!("e-{cause}")).await.unwrap().unwrap();
-        control::end(&tx, order.may(Cause::Canceled).unwrap(), &ending).await.unwrap();
+        control::end_life(&tx, order.may(Cause::Canceled).unwrap(), &ending).await.unwrap();
         tx.commit().await.unwrap();
         assert_eq!(stand(&ground, e, &format!("d-{cause}")).await, "closed");
     }

@@ -285,7 +285,7 @@ async fn lock_and(ground: &Ground, subject: &Subject, cause: Cause) -> Option<bo
         return if order.status.is_final() { None } else { Some(false) };
     };
     let ending = Ending { error: None, source: "test", detail: "{}".to_owned() };
-    control::end(&tx, allowed, &ending).await.unwrap();
+    control::end_life(&tx, allowed, &ending).await.unwrap();
     tx.commit().await.unwrap();
     let late = ground.finish_under(subject.no, subject.pass, &blank_end(success())).await;
     assert!(late.is_none(), "a stage can still be ended after {cause}");

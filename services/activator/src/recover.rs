@@ -78,7 +78,7 @@ async fn stages(host: &Host, finding: Finding) -> Result<(), Error> {
         let tx = client.transaction().await?;
         let stuck = match finding {
             Finding::NodeLost => recovery::abandoned(&tx, limit).await?,
-            _ => recovery::overdue(&tx, limit).await?,
+            Finding::Overdue | Finding::Released | Finding::Unheld => recovery::overdue(&tx, limit).await?,
         };
         if stuck.is_empty() {
             return Ok(());

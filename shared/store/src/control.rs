@@ -243,15 +243,6 @@ pub struct Ending<'a> {
     pub detail: String,
 }
 
-/// Ends this life of a locked order; whether there is a notification of it. For those who have no
-/// news to tell: what may run by this end is found by the dispatcher's re-reading.
-///
-/// # Errors
-/// The database fails.
-pub async fn end(tx: &Tx<'_>, allowed: Allowed<'_>, ending: &Ending<'_>) -> Result<bool> {
-    Ok(end_life(tx, allowed, ending).await?.notified)
-}
-
 /// What the end of an order led to, to be told below the commit.
 #[derive(Clone, Debug)]
 pub struct Ended {

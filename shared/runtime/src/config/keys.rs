@@ -134,7 +134,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("recovery.timeouts.idle", Duration, "6h", Live, "How long an order may stay unchanged before somebody looks why; nobody does yet."),
     key("recovery.timeouts.process", OptionalDuration, "~", Live, "How long an order may take in all; left out: any time."),
 
-    key("failover.interval", DurationOrZero, "7d", Live, "Only work handed out within this time is to be taken over from lost nodes, `0` sets no limit; any is taken over yet."),
+    key("failover.interval", DurationOrZero, "7d", Live, "Only work handed out within this time is to be taken over from lost nodes, `0` sets no limit; so far all of it is."),
     key("failover.batch", POSITIVE, "10", Live, "Stages taken over for one node in one pass, so that the load spreads."),
 
     key("shutdown.grace", DurationOrZero, "30s", Live, "How long running work may go on after the signal to stop."),

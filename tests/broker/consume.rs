@@ -146,6 +146,7 @@ async fn amqp_1_news_reach_a_private_queue_also_after_a_cut() {
         },
         prefetch: 100,
         ack_on_take: true,
+        own_connection: false,
     };
     let consumer = broker.consume(spec).unwrap();
     let news =
@@ -197,6 +198,7 @@ async fn amqp_1_a_refused_message_keeps_its_body_and_its_properties_as_data() {
         queue: QueueSource::Named(world.names.refused_queue.clone()),
         prefetch: 10,
         ack_on_take: false,
+        own_connection: false,
     };
     let kept = take(&broker.consume(spec).unwrap(), 1).await;
     assert_eq!(kept[0].body, poison.body);

@@ -115,6 +115,7 @@ fn consume_orders(broker: &Broker, prefetch: u16) -> Consumer {
         queue: QueueSource::Named(broker.names().orders_in.clone()),
         prefetch,
         ack_on_take: false,
+        own_connection: false,
     };
     broker.consume(spec).unwrap()
 }

@@ -63,6 +63,7 @@ pub(crate) fn listen(
         },
         prefetch: 200,
         ack_on_take: true,
+        own_connection: false,
     })?;
     Ok(async move {
         loop {

@@ -44,6 +44,7 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
         },
         prefetch: 1000,
         ack_on_take: true,
+        own_connection: false,
     })?;
     let mut leader = Leader {
         host,

@@ -17,7 +17,7 @@ use pagurus_runtime::news::Told;
 use pagurus_store::amend::{self, Reopening};
 use pagurus_store::control::{self, Allowed, Ending, Locked};
 use pagurus_store::stages::ReadyStage;
-use pagurus_store::{Error, Tx, history};
+use pagurus_store::{Error, Tx, history, patience};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Map, Value, json};
 
@@ -129,18 +129,48 @@ pub(crate) async fn act(
 ) -> Result<Acted, Problem> {
     let mut tries = Tries::default();
     let done = loop {
-        let outcome = try_act(intake, id, action, terms).await;
+        let outcome = try_act(intake, id, action, terms, Patience::Usual).await;
         if let Some(done) = tries.judge(intake, "act", outcome).await {
             break done?;
         }
     };
-    let Some(told) = done.told else { return Ok(done.acted) };
+    Ok(tell(intake, action, done).await)
+}
+
+/// The same in one try that hardly waits for a lock, for a door at which others stand behind.
+///
+/// # Errors
+/// The database failed, or the order is locked: nothing was done, or it is not known.
+pub(crate) async fn act_at_once(
+    intake: &Intake,
+    id: &str,
+    action: &Action,
+    terms: Terms<'_>,
+) -> Result<Result<Acted, Problem>, Error> {
+    Ok(match try_act(intake, id, action, terms, Patience::Brief).await? {
+        Ok(done) => Ok(tell(intake, action, done).await),
+        Err(problem) => Err(problem),
+    })
+}
+
+/// How long locks are waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// As long as any statement may.
+    Usual,
+    /// See [`patience::wait_briefly`].
+    Brief,
+}
+
+/// Tells the others, below the commit.
+async fn tell(intake: &Intake, action: &Action, done: Done) -> Acted {
+    let Some(told) = done.told else { return done.acted };
     intake.host.metrics.count(Count::Actions, action.cause().as_str(), 1);
     told.send(&intake.host).await;
     if matches!(action, Action::Cancel | Action::Interrupt | Action::Kill) {
         tell_conditions(&intake.host).await;
     }
-    Ok(done.acted)
+    done.acted
 }
 
 /// Tries of something that is done to one order, while the order moves under the hand.
@@ -177,10 +207,14 @@ async fn try_act(
     id: &str,
     action: &Action,
     terms: Terms<'_>,
+    patience: Patience,
 ) -> Result<Result<Done, Problem>, Error> {
     let mut client = intake.host.store.recovery().await?;
     intake.catalogue.refresh(&client).await?;
     let tx = client.transaction().await?;
+    if patience == Patience::Brief {
+        patience::wait_briefly(&tx).await?;
+    }
     let Some(order) = control::lock(&tx, id).await? else {
         return Ok(Err(not_found(id)));
     };

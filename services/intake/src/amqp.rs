@@ -2,9 +2,14 @@
 //!
 //! A delivery is acknowledged when what it caused is durable: an order or a callback committed, a
 //! hopeless message confirmed in the queue of refused ones. While the database is away nothing is
-//! taken: the messages wait where they are.
+//! taken: the messages wait where they are. What concerns one message (a value that the database
+//! does not take, an order that somebody has locked) holds up no other.
 
+mod aside;
+mod callbacks;
 mod command;
+mod halves;
+mod orders;
 mod trouble;
 
 use std::sync::Arc;
@@ -12,18 +17,18 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_broker::{
-    ConsumeSpec, Consumer, Delivery, DeliveryTag, HeaderValue, Message, Published, QueueSource,
-    headers_to_json,
+    ConsumeSpec, Consumer, Delivery, DeliveryTag, Message, Published, QueueSource, is_broken,
 };
 use pagurus_domain::order::notification::Target;
 use pagurus_runtime::metrics::Count;
+use pagurus_runtime::node::chain;
 use pagurus_store::Error;
-use pagurus_wire::message::{Receipt, key};
+use pagurus_wire::message::Receipt;
 use pagurus_wire::problem::{Problem, Type};
 
 use crate::Intake;
-use crate::answer::{self, new_answer};
-use crate::register::{self, Outcome, Registrar, Submission};
+use orders::Orders;
+use trouble::Trouble;
 
 /// Loops for callbacks: one batch is prepared while another commits. Orders have one loop: what a
 /// client sends in a row, orders of one queue or an order and its cancellation, is taken in that row.
@@ -42,7 +47,14 @@ struct Handled {
     refused: Option<Message>,
 }
 
-/// Starts the consumers.
+/// What became of a batch.
+struct Outcome {
+    handled: Vec<Handled>,
+    /// What could not be handled now, and the failure of the database that is the cause.
+    left: Option<(Vec<DeliveryTag>, Error)>,
+}
+
+/// Starts the consumers, each over a connection of its own.
 pub(crate) fn start(intake: &Intake) -> anyhow::Result<()> {
     let names = intake.host.broker.names().clone();
     let prefetch = intake.host.settings.broker.prefetch;
@@ -50,36 +62,36 @@ pub(crate) fn start(intake: &Intake) -> anyhow::Result<()> {
         queue: QueueSource::Named(queue.to_owned()),
         prefetch,
         ack_on_take: false,
+        own_connection: true,
     };
     let orders = Arc::new(intake.host.broker.consume(spec(&names.orders_in))?);
     let callbacks = Arc::new(intake.host.broker.consume(spec(&names.callbacks_in))?);
-    intake.host.spawn("orders in", take_orders(intake.clone(), orders));
+    let door = Orders::start(intake, &orders);
+    intake.host.spawn("orders in", take_orders(intake.clone(), orders, door));
     for _ in 0..CALLBACK_LANES {
         intake.host.spawn("callbacks in", take_callbacks(intake.clone(), callbacks.clone()));
     }
     Ok(())
 }
 
-async fn take_orders(intake: Intake, consumer: Arc<Consumer>) -> anyhow::Result<()> {
-    let mut busy = false;
+async fn take_orders(intake: Intake, consumer: Arc<Consumer>, door: Orders) -> anyhow::Result<()> {
+    let (mut busy, mut trouble) = (false, Trouble::new("register"));
     while let Some(batch) = next(&intake, &consumer, busy).await {
         busy = batch.len() > 1;
-        match handle_orders(&intake, &batch).await {
-            Ok(handled) => settle(&intake, &consumer, handled).await,
-            Err(error) => trouble::wait_for_store(&intake, &consumer, &batch, "register", &error).await,
-        }
+        let Outcome { handled, left } = door.handle(&batch).await;
+        settle(&intake, &consumer, handled).await;
+        trouble.wait_out(&intake, &consumer, left).await;
     }
     Ok(())
 }
 
 async fn take_callbacks(intake: Intake, consumer: Arc<Consumer>) -> anyhow::Result<()> {
-    let mut busy = false;
+    let (mut busy, mut trouble) = (false, Trouble::new("answer"));
     while let Some(batch) = next(&intake, &consumer, busy).await {
         busy = batch.len() > 1;
-        match handle_callbacks(&intake, &batch).await {
-            Ok(handled) => settle(&intake, &consumer, handled).await,
-            Err(error) => trouble::wait_for_store(&intake, &consumer, &batch, "answer", &error).await,
-        }
+        let Outcome { handled, left } = callbacks::handle(&intake, &batch).await;
+        settle(&intake, &consumer, handled).await;
+        trouble.wait_out(&intake, &consumer, left).await;
     }
     Ok(())
 }
@@ -97,146 +109,22 @@ async fn next(intake: &Intake, consumer: &Consumer, busy: bool) -> Option<Vec<De
     }
 }
 
-/// Registrations that stand side by side go into one transaction; an action between them waits
-/// for those before it, and those after wait for it.
-async fn handle_orders(intake: &Intake, batch: &[Delivery]) -> Result<Vec<Handled>, Error> {
-    let mut handled = Vec::with_capacity(batch.len());
-    let mut run: Vec<(&Delivery, Submission)> = Vec::new();
-    for delivery in batch {
-        let known = delivery.routing_key.as_str();
-        if delivery.body.len() > intake.host.settings.intake.max_body_bytes {
-            let max = intake.host.settings.intake.max_body_bytes;
-            let problem = Problem::new(
-                Type::TooLarge,
-                format!("the body has {} bytes, more than {max}", delivery.body.len()),
-            );
-            handled.push(reject(intake, delivery, None, problem));
-        } else if known == key::CREATE {
-            match submission(delivery) {
-                Ok(submission) => run.push((delivery, submission)),
-                Err((id, problem)) => handled.push(reject(intake, delivery, id, problem)),
-            }
-        } else {
-            register_run(intake, &mut run, &mut handled).await?;
-            handled.push(command::carry_out(intake, delivery).await?);
-        }
-    }
-    register_run(intake, &mut run, &mut handled).await?;
-    Ok(handled)
-}
-
-async fn register_run(
-    intake: &Intake,
-    run: &mut Vec<(&Delivery, Submission)>,
-    handled: &mut Vec<Handled>,
-) -> Result<(), Error> {
-    if run.is_empty() {
-        return Ok(());
-    }
-    let (deliveries, submissions): (Vec<&Delivery>, Vec<Submission>) =
-        std::mem::take(run).into_iter().unzip();
-    let registrar = Registrar {
-        host: intake.host.clone(),
-        catalogue: intake.catalogue.clone(),
-        rules: intake.rules.clone(),
-    };
-    let outcomes = registrar.register(&submissions).await?;
-    for ((delivery, submission), outcome) in deliveries.into_iter().zip(submissions).zip(outcomes) {
-        let id = Some(submission.request.id);
-        if let Outcome::Rejected(problem) = outcome {
-            handled.push(reject(intake, delivery, id, problem));
-            continue;
-        }
-        let receipt = Receipt {
-            id,
-            status: outcome.word().to_owned(),
-            order_status: outcome.status().map(|status| status.to_string()),
-            note: outcome.note(),
-            error: outcome.problem(),
-            call: None,
-        };
-        // A conflict can never succeed: the sender is told, and the message is kept for people.
-        let refused = match &outcome {
-            Outcome::Conflict(_) => Some(refused(intake, delivery, "conflict")),
-            _ => None,
-        };
-        handled.push(Handled { tag: delivery.tag, receipt: addressed(delivery, receipt), refused });
-    }
-    Ok(())
-}
-
-fn submission(delivery: &Delivery) -> Result<Submission, (Option<String>, Problem)> {
-    let value = register::parse(&delivery.body).map_err(|problem| (None, problem))?;
-    let named = value.get("id").and_then(|id| id.as_str()).map(str::to_owned);
-    let request = register::read_value(&value).map_err(|problem| (named, problem))?;
-    Ok(Submission {
-        request,
-        sent_at: sent_at(delivery),
-        received_at: Timestamp::now(),
-        trace: trace(delivery),
-    })
-}
-
-/// When the client says it sent the message: a header, or the property of AMQP.
-fn sent_at(delivery: &Delivery) -> Option<Timestamp> {
-    let header = ["request-sent-time", "Crab-Request-Sent-Time"]
-        .iter()
-        .find_map(|name| delivery.properties.header(name))
-        .and_then(|value| match value {
-            pagurus_broker::HeaderValue::Integer(milliseconds) => {
-                Timestamp::from_millisecond(*milliseconds).ok()
-            }
-            other => other.as_text().and_then(crate::http::read_sent_time),
-        });
-    let property = || {
-        let seconds = i64::try_from(delivery.properties.timestamp?).ok()?;
-        Timestamp::from_second(seconds).ok().filter(|_| seconds > 0)
-    };
-    header.or_else(property)
-}
-
-fn trace(delivery: &Delivery) -> Option<String> {
-    let parent = delivery.properties.header("traceparent")?.as_text()?;
-    crate::http::read_trace(parent)
-}
-
-/// The `type` of a message by which an actor says that it is still at work.
-const HEARTBEAT: &str = "heartbeat";
-
-async fn handle_callbacks(intake: &Intake, batch: &[Delivery]) -> Result<Vec<Handled>, Error> {
+/// Why a message is refused before anybody looks into it: it is too long, or was not legible.
+fn unacceptable(intake: &Intake, delivery: &Delivery) -> Option<Problem> {
     let max = intake.host.settings.intake.max_body_bytes;
-    let mut handled = Vec::with_capacity(batch.len());
-    let mut answers = Vec::with_capacity(batch.len());
-    for delivery in batch {
-        if delivery.body.len() > max {
-            let problem = Problem::new(
-                Type::TooLarge,
-                format!("the body has {} bytes, more than {max}", delivery.body.len()),
-            );
-            handled.push(reject(intake, delivery, None, problem));
-            continue;
-        }
-        let properties = &delivery.properties;
-        if properties.type_.as_deref() == Some(HEARTBEAT) {
-            // One that is late, or of nobody, means nothing: the next answer says so.
-            answer::heartbeat(&intake.host, properties.correlation_id.as_deref().unwrap_or_default()).await?;
-            handled.push(Handled { tag: delivery.tag, receipt: None, refused: None });
-            continue;
-        }
-        let step_status = properties.header("step-status").and_then(HeaderValue::to_text);
-        let mut headers = headers_to_json(&properties.headers);
-        if let (Some(kind), None) = (&properties.content_type, properties.header("content-type")) {
-            headers["content-type"] = kind.as_str().into();
-        }
-        let named = properties.correlation_id.as_deref().unwrap_or_default();
-        let headers = Some(headers.to_string()).filter(|text| text != "{}");
-        answers.push(new_answer(named, step_status.as_deref(), headers, delivery.body.clone()));
-        handled.push(Handled { tag: delivery.tag, receipt: None, refused: None });
+    if delivery.body.len() > max {
+        let told = format!("the body has {} bytes, more than {max}", delivery.body.len());
+        return Some(Problem::new(Type::TooLarge, told));
     }
-    if !answers.is_empty() {
-        answer::answer(&intake.host, &answers).await?;
-    }
-    Ok(handled)
+    delivery.illegible().map(|why| Problem::new(Type::Malformed, why))
+}
+
+/// A message that the database does not take, for a reason that lies in its values.
+fn reject_unstorable(intake: &Intake, delivery: &Delivery, id: Option<String>, error: &Error) -> Handled {
+    intake.host.metrics.count(Count::StoreErrors, "refuse", 1);
+    tracing::error!(order = id, error = chain(error), "the database takes no such message; it is put aside");
+    let told = "the engine cannot store this message; it is kept, and the log of the engine says more";
+    reject(intake, delivery, id, Problem::new(Type::Internal, told))
 }
 
 /// A message that can never be handled: answered, put aside, done.
@@ -268,8 +156,14 @@ fn refused(intake: &Intake, delivery: &Delivery, reason: &str) -> Message {
 }
 
 fn addressed(delivery: &Delivery, receipt: Receipt) -> Option<(String, Option<String>, Receipt)> {
-    let to = delivery.properties.reply_to.clone()?;
-    Some((to, delivery.properties.correlation_id.clone(), receipt))
+    let (to, correlation) = address(delivery)?;
+    Some((to, correlation, receipt))
+}
+
+/// Where the sender of a message wants its receipt, and under which correlation id.
+fn address(delivery: &Delivery) -> Option<(String, Option<String>)> {
+    let legible = |text: &Option<String>| text.clone().filter(|text| !is_broken(text));
+    Some((legible(&delivery.properties.reply_to)?, legible(&delivery.properties.correlation_id)))
 }
 
 /// Puts refused messages aside, acknowledges, and sends receipts. What could not be put aside goes

@@ -7,6 +7,7 @@ use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::{Host, news};
 use pagurus_store::Error;
 use pagurus_store::answers::{self, NewCallback, Verdict};
+use pagurus_store::stages::ReadyStage;
 use uuid::Uuid;
 
 /// Longest text kept of the name by which a callback calls its request.
@@ -56,15 +57,21 @@ pub(crate) async fn heartbeat(host: &Host, pass: &str) -> Result<Option<jiff::Ti
 /// The database failed: the same call may be repeated, doubles are told apart.
 pub(crate) async fn answer(host: &Host, batch: &[NewAnswer]) -> Result<Vec<Verdict>, Error> {
     let begun = Instant::now();
-    let mut client = host.store.work().await?;
-    let tx = client.transaction().await?;
-    let (verdicts, woken) = answers::answer(&tx, batch).await?;
-    tx.commit().await?;
-    drop(client);
+    let patience = host.store.patience();
+    let (verdicts, woken) = store(host, batch).await.inspect_err(|error| patience.note(error))?;
     news::ready(host, &woken).await;
     for verdict in &verdicts {
         host.metrics.count(Count::Callbacks, verdict.as_str(), 1);
     }
     host.metrics.span(Span::Batch, "answer", begun.elapsed());
     Ok(verdicts)
+}
+
+async fn store(host: &Host, batch: &[NewAnswer]) -> Result<(Vec<Verdict>, Vec<ReadyStage>), Error> {
+    let mut client = host.store.work().await?;
+    let tx = client.transaction().await?;
+    host.store.patience().bound(&tx).await?;
+    let answered = answers::answer(&tx, batch).await?;
+    tx.commit().await?;
+    Ok(answered)
 }

@@ -56,9 +56,9 @@ impl Intake {
 /// How the HTTP door gathers: two lanes, so that one batch is prepared while the other commits.
 const GATHER: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(2) };
 
-/// The database's absence concerns all of a batch; its complaint about a value concerns one.
+/// The database's absence concerns all of a batch; a lock, or a complaint about a value, concerns one.
 fn concerns_one(error: &pagurus_store::Error) -> bool {
-    !error.is_transient()
+    error.is_contention() || !error.is_transient()
 }
 
 /// Runs until the process is to stop.

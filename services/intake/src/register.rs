@@ -14,7 +14,7 @@ use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Host, news};
 use pagurus_store::orders::{self, Registered};
-use pagurus_store::{Client, Error};
+use pagurus_store::{Client, Error, Patience};
 use pagurus_wire::json;
 use pagurus_wire::message::{DueNews, news as key};
 use pagurus_wire::problem::{Problem, Type};
@@ -148,7 +148,12 @@ impl Registrar {
                 new.push(order.clone());
             }
         }
-        let registered = if new.is_empty() { Vec::new() } else { store(&mut client, &new).await? };
+        let registered = if new.is_empty() {
+            Vec::new()
+        } else {
+            let patience = self.host.store.patience();
+            store(&mut client, &new, patience).await.inspect_err(|error| patience.note(error))?
+        };
         // The repeat of what was taken once is answered so, whatever would be refused by now (ORD-2).
         let refused: Vec<&str> = checked
             .iter()
@@ -235,8 +240,9 @@ pub(crate) async fn tell_conditions(host: &Host) {
     news::send(host, key::DUE, &DueNews { due }).await;
 }
 
-async fn store(client: &mut Client, new: &[NewOrder]) -> Result<Vec<Registered>, Error> {
+async fn store(client: &mut Client, new: &[NewOrder], patience: &Patience) -> Result<Vec<Registered>, Error> {
     let tx = client.transaction().await?;
+    patience.bound(&tx).await?;
     let registered = orders::register(&tx, new).await?;
     tx.commit().await?;
     Ok(registered)

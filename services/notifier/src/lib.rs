@@ -17,6 +17,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         queue: QueueSource::Named(host.broker.names().outbox.clone()),
         prefetch: 200,
         ack_on_take: true,
+        own_connection: false,
     })?;
     let consumer = std::sync::Arc::new(consumer);
     for _ in 0..deliver::LANES {

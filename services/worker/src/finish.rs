@@ -14,9 +14,9 @@ use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Host, news};
-use pagurus_store::Error;
 use pagurus_store::outbox::{self, NewNotification};
 use pagurus_store::stages::{self, Claimed, Finished, ReadyStage};
+use pagurus_store::{Error, beside};
 use pagurus_wire::message::{DueNews, Ended, News, OutboxNews, news as key};
 use serde_json::{Value, json};
 
@@ -175,7 +175,7 @@ fn put_frame(history: &mut Value, claimed: &Claimed, status: &str, now: Timestam
 /// Hands an end in and waits until it is written, or found stale.
 pub(crate) async fn submit(worker: &Worker, end: End) {
     let end = Arc::new(end);
-    match worker.ends.submit(end.clone()).await {
+    match hand_in(worker, &end).await {
         Ok(true) | Err(Failed::Gone(_)) => {}
         Ok(false) => tracing::info!(
             order = end.claimed.id,
@@ -196,7 +196,7 @@ pub(crate) async fn submit(worker: &Worker, end: End) {
             );
             let now = end.finished.started_at;
             let failed = End::new(end.claimed.clone(), end.scenario.clone(), Err(told), now, end.duration);
-            if let Err(Failed::Handler(_)) = worker.ends.submit(Arc::new(failed)).await {
+            if let Err(Failed::Handler(_)) = hand_in(worker, &Arc::new(failed)).await {
                 // What cannot be stored even so stays held until it is found overdue, and is poison
                 // in the end; let go of, it would be begun again at once, and again.
                 std::future::pending::<()>().await;
@@ -205,19 +205,43 @@ pub(crate) async fn submit(worker: &Worker, end: End) {
     }
 }
 
+/// Hands an end in, again and again while somebody has locked its order: others go on meanwhile.
+async fn hand_in(worker: &Worker, end: &Arc<End>) -> Result<bool, Failed<Arc<Error>>> {
+    let mut wait = FIRST_WAIT;
+    loop {
+        match worker.ends.submit(end.clone()).await {
+            Err(Failed::Handler(error)) if error.is_contention() => {
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(LONGEST_WAIT);
+            }
+            other => return other,
+        }
+    }
+}
+
+/// First wait before the end of a stage is written again.
+const FIRST_WAIT: Duration = Duration::from_millis(20);
+/// Longest of these waits.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
 /// Writes a batch of ends; whether each was still ours to write. Waits out what passes: a result
-/// that was worked for is not dropped because the database is away.
+/// that was worked for is not dropped because the database is away. A lock is told instead, so that
+/// it holds up one end and not the batch.
 pub(crate) async fn write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -> Result<Vec<bool>, Error> {
     let begun = Instant::now();
-    let mut wait = Duration::from_millis(20);
+    let mut wait = FIRST_WAIT;
     let written = loop {
         match try_write(host, batch, groups).await {
             Ok(written) => break written,
+            Err(error) if error.is_contention() => {
+                host.store.patience().note(&error);
+                return Err(error);
+            }
             Err(error) if error.is_transient() => {
                 host.metrics.count(Count::StoreErrors, "finish", 1);
                 tracing::warn!(error = chain(&error), ends = batch.len(), "ends could not be written yet");
                 tokio::time::sleep(wait).await;
-                wait = (wait * 2).min(Duration::from_secs(2));
+                wait = (wait * 2).min(LONGEST_WAIT);
             }
             Err(error) => return Err(error),
         }
@@ -243,14 +267,15 @@ async fn try_write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -> Resul
         sorted.iter().map(|end| (end.finished.no, end.finished.pass)).collect();
     let mut client = host.store.work().await?;
     let tx = client.transaction().await?;
+    host.store.patience().bound(&tx).await?;
     let ours = stages::release(&tx, &stages).await?;
     let applied: Vec<&End> = sorted.into_iter().filter(|end| ours.contains_key(&end.finished.no)).collect();
     let notifications: Vec<NewNotification> =
         applied.iter().filter_map(|end| end.notification(ours[&end.finished.no])).collect();
     let finished: Vec<&Finished> = applied.iter().map(|end| &end.finished).collect();
     let (ready, ()) = tokio::try_join!(
-        stages::finish(&tx, &host.name, &finished, groups),
-        outbox::put(&tx, &notifications),
+        beside(stages::finish(&tx, &host.name, &finished, groups)),
+        beside(outbox::put(&tx, &notifications)),
     )?;
     tx.commit().await?;
     Ok(Written {

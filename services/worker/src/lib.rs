@@ -98,6 +98,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         },
         prefetch: 200,
         ack_on_take: true,
+        own_connection: false,
     })?);
     for _ in 0..take::LANES {
         host.spawn("hand-outs", take::take(worker.clone(), consumer.clone()));
@@ -162,9 +163,9 @@ fn stage_settings(host: &Host, callback_base: &str) -> StageSettings {
     }
 }
 
-/// The database's absence concerns all of a batch; its complaint about a value concerns one.
+/// The database's absence concerns all of a batch; a lock, or a complaint about a value, concerns one.
 fn concerns_one(error: &Error) -> bool {
-    !error.is_transient()
+    error.is_contention() || !error.is_transient()
 }
 
 fn registrations(host: &Host) -> Batcher<NewRequest, Option<RequestId>, Error> {

@@ -5,13 +5,7 @@
 //! recovery stays off, because it does not bring a channel back and gives up after some attempts.
 //! Nothing here publishes or consumes.
 
-use std::{
-    fmt,
-    net::{Shutdown, TcpStream},
-    os::fd::AsFd,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::StreamExt;
 use lapin::{
@@ -33,6 +27,7 @@ use crate::{
     message::short,
     reconnect::Delays,
     service::Service,
+    socket::{Socket, Sockets},
     topology::{self, Names},
 };
 
@@ -227,13 +222,13 @@ impl Supervisor {
         let socket = Arc::downgrade(socket);
         let connection = Connection::connector(
             self.settings.uri.clone(),
-            lapin::runtime::default_runtime()?,
+            Sockets::runtime(),
             async move |uri, runtime| {
                 let security = OwnedTLSConfig::default();
                 let stream = uri.connect_with_config_async(security.as_ref(), &runtime).await?;
                 if let AsyncTcpStream::Plain(plain) = &stream {
                     let socket = socket.upgrade().ok_or(std::io::ErrorKind::TimedOut);
-                    socket.map_err(std::io::Error::from)?.hold(plain.get_ref())?;
+                    socket.map_err(std::io::Error::from)?.hold(plain.get_ref().get_ref())?;
                 }
                 Ok(stream)
             },
@@ -277,34 +272,6 @@ impl Supervisor {
             if !connection.status().connected() {
                 return last_error.unwrap_or_else(|| "the connection ended".to_owned());
             }
-        }
-    }
-}
-
-/// A second handle on the socket of a connection. lapin's I/O thread sits on the socket and cannot
-/// be told to leave when a handshake hangs; closing the socket under it ends it.
-#[derive(Default)]
-struct Socket(Mutex<Option<TcpStream>>);
-
-impl Socket {
-    fn hold(&self, stream: &tokio::net::TcpStream) -> std::io::Result<()> {
-        // A client that redials a closed local port can be given that same port as its own and
-        // then talks to itself, and keeps the broker from coming back.
-        if stream.local_addr()? == stream.peer_addr()? {
-            return Err(std::io::Error::other("connected to itself"));
-        }
-        let copy = TcpStream::from(stream.as_fd().try_clone_to_owned()?);
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(copy);
-        Ok(())
-    }
-}
-
-impl Drop for Socket {
-    fn drop(&mut self) {
-        let held = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(stream) = held.take() {
-            // Fails if the other side was faster, which is as good.
-            let _ = stream.shutdown(Shutdown::Both);
         }
     }
 }

@@ -8,7 +8,10 @@
 mod ledger;
 mod session;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use lapin::options::{BasicAckOptions, BasicNackOptions};
 use tokio::{
@@ -43,6 +46,8 @@ pub struct ConsumeSpec {
     /// Acknowledge deliveries when [`Consumer::next_batch`] hands them out: for hints, whose loss
     /// is made good from Postgres.
     pub ack_on_take: bool,
+    /// Consume over a connection of its own: what breaks it, or fills it, is nobody else's.
+    pub own_connection: bool,
 }
 
 /// The queue of a consumer.
@@ -109,7 +114,27 @@ pub struct Consumer {
     shared: Arc<Shared>,
     deliveries: Mutex<mpsc::Receiver<Delivery>>,
     ack_on_take: bool,
+    queue: String,
     _stop_at_drop: DropGuard,
+}
+
+/// A look at a consumer that does not keep it.
+pub(crate) struct Watch {
+    queue: String,
+    shared: Weak<Shared>,
+}
+
+impl Watch {
+    /// Whether the consumer is still held.
+    pub(crate) fn is_live(&self) -> bool {
+        self.shared.strong_count() > 0
+    }
+
+    /// The queue, if nothing came from it for at least `time` though deliveries are wanted.
+    pub(crate) fn starved_for(&self, time: Duration) -> Option<String> {
+        let shared = self.shared.upgrade()?;
+        (shared.starved()? >= time).then(|| self.queue.clone())
+    }
 }
 
 impl Consumer {
@@ -125,6 +150,10 @@ impl Consumer {
         // The broker sends no more than the prefetch before something is acknowledged.
         let (sender, receiver) = mpsc::channel(usize::from(prefetch));
         let shared = Arc::new(Shared::new());
+        let queue = match &spec.queue {
+            QueueSource::Named(name) => name.clone(),
+            QueueSource::Exclusive { name_hint, .. } => name_hint.clone(),
+        };
         let source = Source { queue: spec.queue, prefetch, names: names.clone(), service };
         let run = session::run(link, source, Arc::clone(&shared), sender, stop.clone());
         tokio::spawn(run);
@@ -132,6 +161,7 @@ impl Consumer {
             shared,
             deliveries: Mutex::new(receiver),
             ack_on_take: spec.ack_on_take,
+            queue,
             _stop_at_drop: stop.drop_guard(),
         })
     }
@@ -190,6 +220,17 @@ impl Consumer {
     /// Consumes again after [`Consumer::pause`].
     pub fn resume(&self) {
         self.shared.request(false);
+    }
+
+    /// What the broker's handle keeps of this consumer, to tell whether it consumes.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch { queue: self.queue.clone(), shared: Arc::downgrade(&self.shared) }
+    }
+
+    /// Whether a delivery can still be acknowledged: else the broker has taken it back.
+    #[must_use]
+    pub fn is_current(&self, tag: DeliveryTag) -> bool {
+        self.shared.generation() == Some(tag.generation)
     }
 
     /// Whether deliveries can arrive now.

@@ -108,6 +108,11 @@ pub(crate) fn reply_code(error: &lapin::Error) -> Option<u16> {
     }
 }
 
+/// Whether the broker says that something does not exist.
+pub(crate) fn is_missing(error: &lapin::Error) -> bool {
+    reply_code(error) == Some(NOT_FOUND)
+}
+
 /// The broker says which exchange it misses in the text of its answer only.
 fn exchange_in(text: &str) -> Option<String> {
     let (_, rest) = text.split_once("no exchange '")?;

@@ -4,37 +4,48 @@
 //! |---|---|
 //! | [`topology`] | every exchange, queue, binding and right, in one table |
 //! | `connection` | a supervised connection, one generation after another |
+//! | `socket`, `frames` | what comes in is mended where the client library could not read it |
 //! | [`publisher`] | batches of messages to results, one for each, none forgotten |
 //! | [`consumer`] | batches of deliveries, acknowledged by the caller |
 //! | `foreign` | messages into other virtual hosts |
 //! | [`refused`] | what is kept of a message that can never be handled |
 //!
-//! Two rules hold everywhere. A process has two connections, one to publish and one to consume,
-//! because the broker blocks connections that publish when it is short of memory. And nothing waits
+//! Two rules hold everywhere. A process publishes and consumes over different connections, because
+//! the broker blocks connections that publish when it is short of memory, and what clients send
+//! comes over connections of its own. And nothing waits
 //! for the broker without a limit. This crate knows nothing of orders and never touches Postgres.
 
 mod connection;
 pub mod consumer;
 mod error;
 mod foreign;
+mod frames;
+mod illegible;
 mod in_flight;
 mod message;
 pub mod publisher;
 mod reconnect;
 pub mod refused;
 mod service;
+mod socket;
 pub mod topology;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use lapin::uri::{AMQPScheme, AMQPUri};
-use tokio::{sync::Mutex, task::JoinHandle};
+use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use connection::{Link, Purpose, Settings};
+use consumer::Watch;
 pub use consumer::{Acknowledged, ConsumeSpec, Consumer, Delivery, DeliveryTag, QueueSource};
 pub use error::Error;
 use foreign::Foreign;
+pub use illegible::is_broken;
 pub use message::{HeaderValue, Message, Properties, headers_to_json};
 pub use publisher::Published;
 use publisher::Publisher;
@@ -113,20 +124,25 @@ impl fmt::Display for LinkState {
     }
 }
 
-/// State of both connections, for readiness.
+/// A consumer that has been without its queue for so long is told of; before, it is only restored.
+pub const STARVED: Duration = Duration::from_secs(5);
+
+/// State of both connections and of the consumers, for readiness.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokerState {
     /// The connection that publishes.
     pub publish: LinkState,
     /// The connection that consumes and acknowledges.
     pub consume: LinkState,
+    /// Queues that were to be consumed and could not be for [`STARVED`] at least.
+    pub starved: Vec<String>,
 }
 
 impl BrokerState {
-    /// Whether both are up.
+    /// Whether both are up, and every queue is consumed that is to be.
     #[must_use]
     pub fn is_up(&self) -> bool {
-        self.publish.is_up() && self.consume.is_up()
+        self.publish.is_up() && self.consume.is_up() && self.starved.is_empty()
     }
 }
 
@@ -138,15 +154,14 @@ pub struct Broker {
 }
 
 struct Inner {
-    names: Names,
-    service: Service,
+    settings: Arc<Settings>,
     publish: Link,
     consume: Link,
     publisher: Publisher,
     foreign: Foreign,
-    vhost: String,
     stop: CancellationToken,
     supervisors: Mutex<Vec<JoinHandle<()>>>,
+    consumers: Mutex<Vec<Watch>>,
     _stop_at_drop: DropGuard,
 }
 
@@ -160,7 +175,7 @@ impl Broker {
         let names = Names::new(usable_prefix(&config.prefix)?);
         let settings = Arc::new(Settings {
             uri,
-            names: names.clone(),
+            names,
             service: config.service,
             connection_name: format!("{} {} {}", config.prefix, config.service, config.node),
             connect_timeout: config.connect_timeout,
@@ -169,15 +184,14 @@ impl Broker {
         let (publish, first) = Link::start(Arc::clone(&settings), Purpose::Publish, stop.clone());
         let (consume, second) = Link::start(Arc::clone(&settings), Purpose::Consume, stop.clone());
         let inner = Inner {
-            names,
-            service: config.service,
             publisher: Publisher::new(publish.clone(), config.confirm_timeout),
-            vhost: settings.uri.vhost.clone(),
-            foreign: Foreign::new(settings, config.confirm_timeout, stop.child_token()),
+            foreign: Foreign::new(Arc::clone(&settings), config.confirm_timeout, stop.child_token()),
+            settings,
             publish,
             consume,
             stop: stop.clone(),
             supervisors: Mutex::new(vec![first, second]),
+            consumers: Mutex::default(),
             _stop_at_drop: stop.drop_guard(),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -186,13 +200,18 @@ impl Broker {
     /// The names of the engine's exchanges and queues.
     #[must_use]
     pub fn names(&self) -> &Names {
-        &self.inner.names
+        &self.inner.settings.names
     }
 
-    /// State of both connections.
+    /// State of both connections and of the consumers.
     #[must_use]
     pub fn state(&self) -> BrokerState {
-        BrokerState { publish: self.inner.publish.state(), consume: self.inner.consume.state() }
+        let starved = |watch: &Watch| watch.starved_for(STARVED);
+        BrokerState {
+            publish: self.inner.publish.state(),
+            consume: self.inner.consume.state(),
+            starved: locked(&self.inner.consumers).iter().filter_map(starved).collect(),
+        }
     }
 
     /// Waits until both connections are up, for at most `patience`.
@@ -224,7 +243,7 @@ impl Broker {
     /// The same in another virtual host, over a connection of its own that is opened when it is first
     /// needed.
     pub async fn publish_many_in_vhost(&self, vhost: &str, messages: Vec<Message>) -> Vec<Published> {
-        if vhost == self.inner.vhost {
+        if vhost == self.vhost() {
             return self.publish_many_foreign(messages).await;
         }
         self.inner.foreign.publish(vhost, messages).await
@@ -233,7 +252,7 @@ impl Broker {
     /// The engine's own virtual host.
     #[must_use]
     pub fn vhost(&self) -> &str {
-        &self.inner.vhost
+        &self.inner.settings.uri.vhost
     }
 
     /// Makes sure that the tasks of an actor have a queue to wait in.
@@ -242,7 +261,7 @@ impl Broker {
     /// There is no connection within `patience`, or the broker refuses.
     pub async fn ensure_actor_queue(&self, actor: &str, patience: Duration) -> Result<(), Error> {
         let generation = self.inner.publish.usable_within(patience).await?;
-        topology::declare_actor(&generation.connection, &self.inner.names, actor).await
+        topology::declare_actor(&generation.connection, self.names(), actor).await
     }
 
     /// Publishes without confirms: for news and hand-outs, which are hints about what Postgres
@@ -259,20 +278,36 @@ impl Broker {
     /// # Errors
     /// [`Error::InvalidName`] if the name of the queue is too long.
     pub fn consume(&self, spec: ConsumeSpec) -> Result<Consumer, Error> {
-        let Inner { names, service, consume, stop, .. } = &*self.inner;
-        Consumer::start(spec, names, *service, consume.clone(), stop.child_token())
+        let Inner { settings, consume, stop, .. } = &*self.inner;
+        let stop = stop.child_token();
+        let link = if spec.own_connection {
+            let (link, supervisor) = Link::start(Arc::clone(settings), Purpose::Consume, stop.clone());
+            locked(&self.inner.supervisors).push(supervisor);
+            link
+        } else {
+            consume.clone()
+        };
+        let consumer = Consumer::start(spec, &settings.names, settings.service, link, stop)?;
+        let mut consumers = locked(&self.inner.consumers);
+        consumers.retain(Watch::is_live);
+        consumers.push(consumer.watch());
+        Ok(consumer)
     }
 
     /// Ends consumers and connections in order. Unacknowledged deliveries go back to their queues.
     pub async fn close(&self) {
         self.inner.stop.cancel();
-        let mut supervisors = self.inner.supervisors.lock().await;
-        for supervisor in supervisors.drain(..) {
+        let supervisors = std::mem::take(&mut *locked(&self.inner.supervisors));
+        for supervisor in supervisors {
             if let Err(error) = supervisor.await {
                 tracing::error!(%error, "a connection supervisor broke down");
             }
         }
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The messages of these faults never contain the address, because of the password in it.

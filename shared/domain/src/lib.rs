@@ -13,3 +13,4 @@ pub mod order;
 pub mod recovery;
 pub mod retry;
 pub mod scenario;
+pub mod time;

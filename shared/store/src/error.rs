@@ -36,20 +36,93 @@ impl Error {
         Self::Broken { what, found: found.to_string() }
     }
 
-    /// Whether the cause lies with the connection, a lock or the server's state, so that the same
-    /// guarded call may be repeated. The outcome of the first may be unknown: guards decide.
+    /// Whether the same guarded call may be repeated as it is: the cause lies with the connection, a
+    /// lock or the server's state, and not with a value. The outcome of the first may be unknown:
+    /// guards decide.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Pool(_) | Self::Contended => true,
             Self::Broken { .. } | Self::Schema(_) => false,
-            Self::Database(error) => error.code().is_none_or(|code| {
-                let class = &code.code()[..2];
-                matches!(class, "08" | "40" | "53" | "57" | "58" | "XX")
-                    || *code == SqlState::LOCK_NOT_AVAILABLE
-                    // After a migration under our feet: the statement is prepared anew.
-                    || *code == SqlState::FEATURE_NOT_SUPPORTED
-            }),
+            Self::Database(error) => match error.code() {
+                Some(code) => !concerns_a_value(code),
+                None => !was_never_sent(error),
+            },
+        }
+    }
+
+    /// Whether somebody else holds a lock, or held one across ours: it passes by itself, and concerns
+    /// no more than the rows that are locked.
+    #[must_use]
+    pub fn is_contention(&self) -> bool {
+        match self {
+            Self::Contended => true,
+            Self::Database(error) => error
+                .code()
+                .is_some_and(|code| code.code().starts_with("40") || *code == SqlState::LOCK_NOT_AVAILABLE),
+            _ => false,
+        }
+    }
+}
+
+/// How long the cause of an abort is waited for; it is on its way already.
+const CAUSE: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// A statement that is sent beside others of its transaction. When one of them fails, the server
+/// answers the others that the transaction is aborted (25P02): those leave the word to the one that
+/// tells the cause, because what is done about it depends on that.
+///
+/// # Errors
+/// Those of the statement.
+pub async fn beside<T>(statement: impl Future<Output = Result<T>>) -> Result<T> {
+    let outcome = statement.await;
+    if let Err(Error::Database(error)) = &outcome
+        && error.code() == Some(&SqlState::IN_FAILED_SQL_TRANSACTION)
+    {
+        tokio::time::sleep(CAUSE).await;
+    }
+    outcome
+}
+
+/// The classes of SQLSTATE that complain of what a statement was given: a value that a type cannot
+/// hold, one row or two where the statement needs the other, a constraint, a limit of the server such
+/// as the length of an index row, and what a function of ours raises. All others tell of a state of
+/// the server that passes, be it that a primary became read-only (25006), that a statement before
+/// failed in this transaction (25P02), or that a right or a table is missing (42).
+fn concerns_a_value(code: &SqlState) -> bool {
+    matches!(&code.code()[..2], "21" | "22" | "23" | "54" | "P0")
+}
+
+/// Whether the client library refused a value by itself. It gives no code, and only the cause tells
+/// such an error from one of the connection.
+fn was_never_sent(error: &tokio_postgres::Error) -> bool {
+    use std::error::Error as _;
+    error.source().is_some_and(|cause| !cause.is::<std::io::Error>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn qlt_8_only_errors_about_values_are_final() {
+        for (code, value) in [
+            ("22008", true),  // a time out of range
+            ("22021", true),  // a character that the encoding lacks
+            ("23505", true),  // a key that exists
+            ("54000", true),  // an index row that is too long
+            ("25006", false), // a primary that became read-only
+            ("25P02", false), // a statement before it failed
+            ("26000", false), // a prepared statement that is gone
+            ("40P01", false), // a deadlock
+            ("42501", false), // a right that was taken away
+            ("42P01", false), // a table that is not there yet
+            ("53100", false), // a full disk
+            ("55P03", false), // a lock
+            ("57P01", false), // a server that stops
+            ("XX000", false),
+        ] {
+            assert_eq!(concerns_a_value(&SqlState::from_code(code)), value, "{code}");
         }
     }
 }

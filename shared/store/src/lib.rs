@@ -23,6 +23,7 @@ pub mod history;
 pub mod migrate;
 pub mod orders;
 pub mod outbox;
+pub mod patience;
 mod pool;
 pub mod queues;
 pub mod recovery;
@@ -32,5 +33,6 @@ pub mod sql;
 pub mod stages;
 pub mod upkeep;
 
-pub use error::{Error, Result};
+pub use error::{Error, Result, beside};
+pub use patience::Patience;
 pub use pool::{Client, Connection, Options, Store, Tx};

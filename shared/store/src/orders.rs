@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::dependencies::admission::{self, Admission};
 use crate::sql::statements;
 use crate::stages::ReadyStage;
-use crate::{Connection, Error, Result, Tx, queues};
+use crate::{Connection, Error, Result, Tx, beside, queues};
 
 pub(crate) use view::STATEMENTS as VIEW_STATEMENTS;
 pub use view::{OrderLine, OrderView, Wanted, list, status, view};
@@ -292,18 +292,18 @@ async fn insert_places(
     let payload_statement = tx.prepare_cached(INSERT_PAYLOADS).await?;
     let ready_statement = tx.prepare_cached(INSERT_READY).await?;
     try_join!(
-        async { Ok(tx.execute(&payload_statement, &[&payloads.0, &payloads.1]).await?) },
-        async {
+        beside(async { Ok(tx.execute(&payload_statement, &[&payloads.0, &payloads.1]).await?) }),
+        beside(async {
             Ok(tx
                 .execute(
                     &ready_statement,
                     &[&ready.no, &ready.pass, &ready.flow, &ready.priority, &ready.queue, &ready.position],
                 )
                 .await?)
-        },
-        queues::enqueue(tx, &queued.0, &queued.1, &queued.2),
-        insert_due(tx, &due.0, &due.1, &due.2),
-        insert_deadlines(tx, &deadlines.0, &deadlines.1, &deadlines.2),
+        }),
+        beside(queues::enqueue(tx, &queued.0, &queued.1, &queued.2)),
+        beside(insert_due(tx, &due.0, &due.1, &due.2)),
+        beside(insert_deadlines(tx, &deadlines.0, &deadlines.1, &deadlines.2)),
     )
     .map(|_| ())
 }

@@ -7,7 +7,7 @@ use deadpool_postgres::{
 };
 use tokio_postgres::NoTls;
 
-use crate::{Error, Result};
+use crate::{Error, Patience, Result};
 
 /// A pooled connection.
 pub type Client = Object;
@@ -40,6 +40,7 @@ pub struct Store {
     api: Pool,
     lease: Pool,
     recovery: Pool,
+    patience: Patience,
 }
 
 /// Session settings of the hot path. Its tables are empty when they are analyzed and full a moment
@@ -57,6 +58,13 @@ const WORK_PLANS: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqsca
 /// epoch, which a take-over waits for. Ours are never idle there for longer than a computation.
 const IDLE_IN_TRANSACTION_MS: u32 = 5000;
 
+/// How long the batches of the hot path wait for a lock. Rows are locked for the length of a
+/// transaction of ours, some milliseconds: who waits longer waits behind a stranger, and gives up
+/// what it has locked itself.
+const WORK_LOCK_MS: u32 = 1000;
+/// How long everything else waits for a lock.
+const LOCK_MS: u32 = 5000;
+
 impl Store {
     /// Makes the pools; connects when the first connection is asked for.
     ///
@@ -64,11 +72,18 @@ impl Store {
     /// The URL cannot be read.
     pub fn new(options: &Options) -> Result<Self> {
         Ok(Self {
-            work: pool(options, "work", options.work_connections, WORK_PLANS)?,
-            api: pool(options, "api", options.api_connections, WORK_PLANS)?,
-            lease: pool(options, "lease", 1, "-c jit=off")?,
-            recovery: pool(options, "recovery", 2, WORK_PLANS)?,
+            work: pool(options, "work", options.work_connections, WORK_PLANS, WORK_LOCK_MS)?,
+            api: pool(options, "api", options.api_connections, WORK_PLANS, LOCK_MS)?,
+            lease: pool(options, "lease", 1, "-c jit=off", LOCK_MS)?,
+            recovery: pool(options, "recovery", 2, WORK_PLANS, LOCK_MS)?,
+            patience: Patience::default(),
         })
+    }
+
+    /// How long batches of this process wait for locks.
+    #[must_use]
+    pub const fn patience(&self) -> &Patience {
+        &self.patience
     }
 
     /// A connection for batches of work.
@@ -112,7 +127,7 @@ impl Store {
     }
 }
 
-fn pool(options: &Options, lane: &str, size: usize, plans: &str) -> Result<Pool> {
+fn pool(options: &Options, lane: &str, size: usize, plans: &str, lock_timeout: u32) -> Result<Pool> {
     let mut config: tokio_postgres::Config = options.url.parse()?;
     let statement_timeout = options.statement_timeout.as_millis();
     config
@@ -123,7 +138,7 @@ fn pool(options: &Options, lane: &str, size: usize, plans: &str) -> Result<Pool>
         .keepalives_retries(3)
         .tcp_user_timeout(Duration::from_secs(15))
         .options(format!(
-            "{plans} -c statement_timeout={statement_timeout} -c lock_timeout=5000 \
+            "{plans} -c statement_timeout={statement_timeout} -c lock_timeout={lock_timeout} \
              -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_MS} -c timezone=UTC"
         ));
     let manager =

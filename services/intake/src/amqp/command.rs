@@ -1,4 +1,4 @@
-//! Actions that come as messages: `order.cancel`, `order.restart` and their like.
+//! Commands that come as messages: `order.cancel`, `order.restart`, `order.call` and their like.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use pagurus_wire::message::{Receipt, key};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
-use super::{Handled, addressed, reject, send_receipts, sent_at};
+use super::orders::sent_at;
+use super::{Handled, addressed, reject, send_receipts};
 use crate::Intake;
 use crate::act::{self, Acted, Action, Asked, Key, OF_OTHERS, OF_RESTART, Restart, Terms};
 use crate::calls::{self, NewCall};
@@ -16,58 +17,88 @@ use crate::calls::{self, NewCall};
 /// How long the answer to a call is waited for, if somebody wants it.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
 
-/// Carries one action out.
+/// What is asked of one order.
+pub(super) struct Command {
+    /// The order.
+    pub id: String,
+    asked: What,
+}
+
+enum What {
+    Action { action: Action, asked: Asked, key: Option<Key> },
+    Call(NewCall),
+}
+
+/// The order, if it was named, and the problem to answer with.
+type Unreadable = (Option<String>, Problem);
+
+impl Command {
+    /// Reads a message that is no registration.
+    ///
+    /// # Errors
+    /// The problem to answer with.
+    pub fn read(delivery: &Delivery) -> Result<Self, Unreadable> {
+        if delivery.routing_key == key::CALL {
+            let (id, call) = read_call(delivery)?;
+            return Ok(Self { id, asked: What::Call(call) });
+        }
+        read(delivery)
+    }
+}
+
+/// Carries a command out, in one try that hardly waits for a lock.
 ///
 /// # Errors
-/// The database is away: the message must be tried again. Every other problem is an answer.
-pub(super) async fn carry_out(intake: &Intake, delivery: &Delivery) -> Result<Handled, Error> {
-    if delivery.routing_key == key::CALL {
-        return call(intake, delivery).await;
-    }
-    let (id, action, asked, key) = match read(delivery) {
-        Ok(read) => read,
-        Err((id, problem)) => return Ok(reject(intake, delivery, id, problem)),
-    };
-    let terms = Terms {
-        source: "client",
-        reason: asked.reason.as_deref(),
-        if_status: asked.if_status,
-        key: key.as_ref(),
-    };
-    match act::act(intake, &id, &action, terms).await {
-        Ok(Acted { status, note, .. }) => {
-            let receipt = Receipt {
-                id: Some(id),
-                status: "done".into(),
-                order_status: Some(status.to_string()),
-                note,
-                error: None,
-                call: None,
+/// The database failed, or the order is locked: the command must be tried again. Every other problem
+/// is an answer.
+pub(super) async fn carry_out(
+    intake: &Intake,
+    delivery: &Delivery,
+    command: &Command,
+) -> Result<Handled, Error> {
+    match &command.asked {
+        What::Call(new) => call(intake, delivery, &command.id, new).await,
+        What::Action { action, asked, key } => {
+            let terms = Terms {
+                source: "client",
+                reason: asked.reason.as_deref(),
+                if_status: asked.if_status,
+                key: key.as_ref(),
             };
-            Ok(Handled { tag: delivery.tag, receipt: addressed(delivery, receipt), refused: None })
+            Ok(match act::act_at_once(intake, &command.id, action, terms).await? {
+                Ok(acted) => Handled {
+                    tag: delivery.tag,
+                    receipt: addressed(delivery, done(&command.id, acted)),
+                    refused: None,
+                },
+                Err(problem) => reject(intake, delivery, Some(command.id.clone()), problem),
+            })
         }
-        Err(problem) if matches!(problem.status, 429 | 503) => Err(Error::Contended),
-        Err(problem) => Ok(reject(intake, delivery, Some(id), problem)),
+    }
+}
+
+fn done(id: &str, acted: Acted) -> Receipt {
+    Receipt {
+        id: Some(id.to_owned()),
+        status: "done".into(),
+        order_status: Some(acted.status.to_string()),
+        note: acted.note,
+        error: None,
+        call: None,
     }
 }
 
 /// Stores a call; its answer follows as the receipt, as soon as there is one.
-async fn call(intake: &Intake, delivery: &Delivery) -> Result<Handled, Error> {
-    let (id, new) = match read_call(delivery) {
-        Ok(read) => read,
-        Err((id, problem)) => return Ok(reject(intake, delivery, id, problem)),
-    };
-    match calls::submit(intake, &id, &new).await {
-        Ok(()) => {}
-        Err(problem) if matches!(problem.status, 429 | 503) => return Err(Error::Contended),
-        Err(problem) => return Ok(reject(intake, delivery, Some(id), problem)),
+async fn call(intake: &Intake, delivery: &Delivery, id: &str, new: &NewCall) -> Result<Handled, Error> {
+    if let Err(problem) = calls::submit_at_once(intake, id, new).await? {
+        return Ok(reject(intake, delivery, Some(id.to_owned()), problem));
     }
-    if let Some(to) = delivery.properties.reply_to.clone() {
-        let (intake, correlation) = (intake.clone(), delivery.properties.correlation_id.clone());
+    if let Some((to, correlation)) = super::address(delivery) {
+        let (intake, id, key) = (intake.clone(), id.to_owned(), new.key.clone());
         // Beside the consumer: an order may take its time, and others do not wait for it. Who gets no
         // answer, because this node ends first, asks again with the same key.
         tokio::spawn(async move {
-            if let Ok(call) = calls::answered(&intake, &id, &new.key, PATIENCE).await {
+            if let Ok(call) = calls::answered(&intake, &id, &key, PATIENCE).await {
                 let receipt = Receipt {
                     id: Some(id),
                     status: call.status.clone(),
@@ -83,7 +114,7 @@ async fn call(intake: &Intake, delivery: &Delivery) -> Result<Handled, Error> {
     Ok(Handled { tag: delivery.tag, receipt: None, refused: None })
 }
 
-fn read_call(delivery: &Delivery) -> Result<(String, NewCall), (Option<String>, Problem)> {
+fn read_call(delivery: &Delivery) -> Result<(String, NewCall), Unreadable> {
     let value = crate::register::parse(&delivery.body).map_err(|problem| (None, problem))?;
     let id = value.get("id").and_then(Value::as_str).map(str::to_owned);
     let new = NewCall::read(&value, delivery.properties.message_id.as_deref());
@@ -96,18 +127,17 @@ fn read_call(delivery: &Delivery) -> Result<(String, NewCall), (Option<String>, 
     Ok((id, new))
 }
 
-/// The order, the action, what else was asked, and the key of the request; or the order, if it was
-/// named, and the problem.
-type Read = Result<(String, Action, Asked, Option<Key>), (Option<String>, Problem)>;
-
-fn read(delivery: &Delivery) -> Read {
+fn read(delivery: &Delivery) -> Result<Command, Unreadable> {
     let value = crate::register::parse(&delivery.body).map_err(|problem| (None, problem))?;
     let named = value.get("id").and_then(Value::as_str).map(str::to_owned);
     let action = match delivery.routing_key.as_str() {
         key::CANCEL => Action::Cancel,
         key::INTERRUPT => Action::Interrupt,
         key::KILL => Action::Kill,
-        key::RESTART => Action::Restart(Restart { sent_at: sent_at(delivery), ..Restart::default() }),
+        key::RESTART => {
+            let sent_at = sent_at(delivery).map_err(|problem| (named.clone(), problem))?;
+            Action::Restart(Restart { sent_at, ..Restart::default() })
+        }
         other => {
             let told = format!(
                 "routing key `{}` means nothing here; there are: {}, {}, {}, {}, {}, {}",
@@ -132,5 +162,5 @@ fn read(delivery: &Delivery) -> Read {
         problem.pointer = Some("/id".into());
         return Err((None, problem));
     };
-    Ok((id, action.with(&asked), asked, key))
+    Ok(Command { id, asked: What::Action { action: action.with(&asked), asked, key } })
 }

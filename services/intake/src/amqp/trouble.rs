@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pagurus_broker::{Consumer, Delivery, DeliveryTag};
+use pagurus_broker::{Consumer, DeliveryTag};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_store::Error;
@@ -14,42 +14,54 @@ const FIRST: Duration = Duration::from_millis(100);
 /// Longest wait between two looks at the database.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Gives the batch back, stops consuming, and waits until the database answers. Handing messages
-/// back and taking them again at once would count towards their delivery limit.
-pub(super) async fn wait_for_store(
-    intake: &Intake,
-    consumer: &Consumer,
-    batch: &[Delivery],
-    operation: &str,
-    error: &Error,
-) {
-    intake.host.metrics.count(Count::StoreErrors, operation, 1);
-    let tags: Vec<DeliveryTag> = batch.iter().map(|delivery| delivery.tag).collect();
-    if is_passing(error) {
-        // A deadlock or a lock time-out passes by itself.
-        tokio::time::sleep(FIRST).await;
-        consumer.put_back(&tags).await;
-        return;
-    }
-    tracing::warn!(operation, error = chain(error), "the database failed; messages stay in their queue");
-    consumer.pause().await;
-    consumer.put_back(&tags).await;
-    let mut wait = FIRST;
-    while !intake.host.rest(wait).await {
-        if answers(intake).await {
-            tracing::info!(operation, "the database is back; taking messages again");
-            consumer.resume();
-            return;
-        }
-        wait = (wait * 2).min(LONGEST);
-    }
+/// The failures of one consumer in a row.
+pub(super) struct Trouble {
+    operation: &'static str,
+    wait: Duration,
 }
 
-fn is_passing(error: &Error) -> bool {
-    match error {
-        Error::Contended => true,
-        Error::Database(error) => error.code().is_some_and(|code| code.code().starts_with("40")),
-        _ => false,
+impl Trouble {
+    pub const fn new(operation: &'static str) -> Self {
+        Self { operation, wait: FIRST }
+    }
+
+    /// Gives back what a batch left, and waits until another try makes sense. Where the database is
+    /// away, consuming stops until it answers: handing messages back and taking them again at once
+    /// would count towards their delivery limit.
+    pub async fn wait_out(
+        &mut self,
+        intake: &Intake,
+        consumer: &Consumer,
+        left: Option<(Vec<DeliveryTag>, Error)>,
+    ) {
+        let Some((tags, error)) = left else {
+            self.wait = FIRST;
+            return;
+        };
+        let operation = self.operation;
+        intake.host.metrics.count(Count::StoreErrors, operation, 1);
+        if error.is_contention() {
+            // A lock passes by itself, and concerns nothing else.
+            consumer.put_back(&tags).await;
+            intake.host.rest(FIRST).await;
+            return;
+        }
+        tracing::warn!(operation, error = chain(&error), "the database failed; messages stay in their queue");
+        consumer.pause().await;
+        // A database that answers and fails all the same is asked less and less often.
+        while !intake.host.rest(self.next_wait()).await {
+            if answers(intake).await {
+                tracing::info!(operation, "the database is back; taking messages again");
+                consumer.resume();
+                return;
+            }
+        }
+    }
+
+    fn next_wait(&mut self) -> Duration {
+        let wait = self.wait;
+        self.wait = (wait * 2).min(LONGEST);
+        wait
     }
 }
 

@@ -65,7 +65,7 @@ pub(super) async fn register_one(
 async fn submit(intake: &Intake, request: Request, headers: &HeaderMap) -> Outcome<Registration> {
     let submission = Submission {
         request,
-        sent_at: sent_time_of(headers),
+        sent_at: sent_time_of(headers)?,
         received_at: Timestamp::now(),
         trace: headers.get("traceparent").and_then(|value| value.to_str().ok()).and_then(read_trace),
     };
@@ -275,7 +275,7 @@ pub(super) async fn action(
         "cancel" => Action::Cancel,
         "interrupt" => Action::Interrupt,
         "kill" => Action::Kill,
-        "restart" => Action::Restart(Restart { sent_at: sent_time_of(&headers), ..Restart::default() }),
+        "restart" => Action::Restart(Restart { sent_at: sent_time_of(&headers)?, ..Restart::default() }),
         "resend" => return resend(&intake, &id, &asked?).await,
         _ => {
             let told = "actions are: cancel, interrupt, kill, restart, clone, repair, resend";

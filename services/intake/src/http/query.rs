@@ -12,6 +12,7 @@ use axum::http::Uri;
 use axum::http::request::Parts;
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::document::{Fault, nearest, parse_duration, pointer_to};
+use pagurus_domain::time;
 use pagurus_wire::problem::{Problem, Type};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Visitor};
 
@@ -154,9 +155,8 @@ pub(super) fn duration(field: &str, text: &str) -> Outcome<Duration> {
 
 /// A time, or a duration back from now.
 pub(super) fn moment(text: &str, now: Timestamp) -> Option<Timestamp> {
-    text.parse()
-        .ok()
-        .or_else(|| now.checked_sub(SignedDuration::try_from(parse_duration(text).ok()?).ok()?).ok())
+    let back = || now.checked_sub(SignedDuration::try_from(parse_duration(text).ok()?).ok()?).ok();
+    time::read(text).or_else(|| back().and_then(time::within_range))
 }
 
 #[cfg(test)]

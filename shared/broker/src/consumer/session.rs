@@ -22,18 +22,18 @@ use lapin::{
 };
 use tokio::{
     sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard, mpsc, watch},
-    time::timeout,
+    time::{Instant, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{Delivery, DeliveryTag, QueueSource, ledger::Ledger};
 use crate::{
     connection::Link,
-    error::Error,
+    error::{Error, is_missing},
     message::{from_amqp, short},
     reconnect::Delays,
     service::Service,
-    topology::{Names, bind},
+    topology::{self, Names, bind},
 };
 
 /// Limit for opening a session on a connection that is up, and for ending one.
@@ -82,6 +82,8 @@ pub(super) struct Shared {
     wanted: watch::Sender<Wanted>,
     reached: watch::Sender<u64>,
     stale: AtomicU64,
+    /// Since when nothing can arrive; none while it can.
+    silent_since: Mutex<Option<Instant>>,
 }
 
 impl Shared {
@@ -92,7 +94,20 @@ impl Shared {
             wanted: watch::Sender::default(),
             reached: watch::Sender::default(),
             stale: AtomicU64::default(),
+            silent_since: Mutex::new(Some(Instant::now())),
         }
+    }
+
+    /// How long deliveries have been wanted and could not arrive; none while they can, or during a
+    /// pause.
+    pub(super) fn starved(&self) -> Option<Duration> {
+        let since = *self.silent_since.lock().unwrap_or_else(PoisonError::into_inner);
+        since.filter(|_| !self.wanted.borrow().paused).map(|since| since.elapsed())
+    }
+
+    fn set_silent(&self, silent: bool) {
+        let mut since = self.silent_since.lock().unwrap_or_else(PoisonError::into_inner);
+        *since = silent.then(|| since.unwrap_or_else(Instant::now));
     }
 
     pub(super) fn current(&self) -> Option<Arc<Session>> {
@@ -101,6 +116,7 @@ impl Shared {
     }
 
     fn set_current(&self, session: Option<Arc<Session>>) {
+        self.set_silent(session.is_none());
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = session;
     }
 
@@ -118,6 +134,9 @@ impl Shared {
         self.wanted.send_if_modified(|wanted| {
             let change = wanted.paused != paused;
             if change {
+                // A pause is nobody's fault: what follows it is counted from its end.
+                self.set_silent(false);
+                self.set_silent(!paused && self.current().is_none());
                 wanted.paused = paused;
                 wanted.request += 1;
             }
@@ -223,14 +242,14 @@ async fn open(link: &Link, source: &Source, generation: u64) -> Result<(Session,
             QueueSource::Named(name) => short("queue", name)?,
             QueueSource::Exclusive { .. } => declare_exclusive(&channel, source).await?,
         };
-        let stream = channel
-            .basic_consume(
-                queue,
-                ShortString::default(),
-                BasicConsumeOptions::default(),
-                FieldTable::default(),
-            )
-            .await?;
+        let (tag, options) = (ShortString::default(), BasicConsumeOptions::default());
+        let consumed = channel.basic_consume(queue, tag, options, FieldTable::default()).await;
+        if consumed.as_ref().is_err_and(is_missing) {
+            // Somebody deleted the queue: what is published meanwhile is lost to it.
+            tracing::warn!(queue = ?source.queue, "the queue is gone; declaring it anew");
+            topology::declare(&connection.connection, &source.names, source.service).await?;
+        }
+        let stream = consumed?;
         let session = Session {
             generation,
             channel,

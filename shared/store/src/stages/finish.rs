@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::ReadyStage;
 use crate::orders::insert_due;
 use crate::sql::statements;
-use crate::{Result, Tx, calls, dependencies, due, history, queues, requests};
+use crate::{Result, Tx, beside, calls, dependencies, due, history, queues, requests};
 
 statements! {
     // The deleted row is the right to write the end of the stage: a stale pass deletes nothing.
@@ -149,11 +149,11 @@ pub async fn finish(
     }
     let leaving: Vec<i64> = finished.iter().filter(|f| f.leaves_queue()).map(|f| f.no.0).collect();
     let (awaited, ..) = try_join!(
-        update_orders(tx, finished),
-        save_contexts(tx, finished),
-        suspend(tx, finished, groups),
-        queues::leave(tx, &leaving),
-        drop_deadlines(tx, finished),
+        beside(update_orders(tx, finished)),
+        beside(save_contexts(tx, finished)),
+        beside(suspend(tx, finished, groups)),
+        beside(queues::leave(tx, &leaving)),
+        beside(drop_deadlines(tx, finished)),
     )?;
     history::append_stages(tx, node, finished).await?;
     let mut ready = await_callbacks(tx, finished).await?;

@@ -5,6 +5,7 @@ use axum::extract::State;
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
+use pagurus_domain::time;
 use pagurus_store::errors::{self, Filter, Member};
 use pagurus_wire::errors::{ErrorOrder, ErrorOrders};
 use serde::Deserialize;
@@ -84,7 +85,8 @@ impl Asked {
 /// A cursor is a place in the list: microseconds and number.
 fn place(cursor: &str) -> Option<(Timestamp, OrderNo)> {
     let (at, no) = cursor.split_once('-')?;
-    Some((Timestamp::from_microsecond(at.parse().ok()?).ok()?, OrderNo(no.parse().ok()?)))
+    let at = Timestamp::from_microsecond(at.parse().ok()?).ok().and_then(time::within_range)?;
+    Some((at, OrderNo(no.parse().ok()?)))
 }
 
 async fn read(intake: &Intake, asked: &Asked) -> pagurus_store::Result<ErrorOrders> {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{Reader, after, escape, fault};
 use crate::document::Fault;
 use crate::order::dependency::Precondition;
+use crate::time;
 
 const KEYS: &[&str] = &["startAt", "periodToStart", "after"];
 
@@ -27,10 +28,8 @@ pub(in crate::order) fn start_at(value: &Value) -> Result<Option<Timestamp>, Fau
     if value.is_null() {
         return Ok(None);
     }
-    let parsed = value.as_str().and_then(|text| text.parse::<Timestamp>().ok());
-    parsed.map(Some).ok_or_else(|| {
-        fault("/lifecycle/startAt", "must be a time with offset, like 2026-12-01T00:00:00+03:00")
-    })
+    let read = value.as_str().and_then(time::read);
+    read.map(Some).ok_or_else(|| fault("/lifecycle/startAt", format!("must be {}", time::RANGE)))
 }
 
 impl Reader<'_> {

@@ -1,0 +1,78 @@
+//! Callbacks, decisions and heartbeats of actors as they come in.
+
+use pagurus_broker::{Delivery, DeliveryTag, HeaderValue, headers_to_json};
+use pagurus_store::Error;
+
+use super::halves::by_halves;
+use super::{Handled, Outcome, reject, reject_unstorable, unacceptable};
+use crate::Intake;
+use crate::answer::{self, NewAnswer, new_answer};
+
+/// The `type` of a message by which an actor says that it is still at work.
+const HEARTBEAT: &str = "heartbeat";
+
+/// Stores what came in, and wakes the orders that waited for it.
+pub(super) async fn handle(intake: &Intake, batch: &[Delivery]) -> Outcome {
+    let mut handled = Vec::with_capacity(batch.len());
+    let (mut senders, mut answers) = (Vec::new(), Vec::new());
+    let mut left: Option<(Vec<DeliveryTag>, Error)> = None;
+    for delivery in batch {
+        if let Some(problem) = unacceptable(intake, delivery) {
+            handled.push(reject(intake, delivery, None, problem));
+        } else if delivery.properties.type_.as_deref() == Some(HEARTBEAT) {
+            match heartbeat(intake, delivery).await {
+                Ok(()) => handled.push(done(delivery)),
+                Err(error) => leave(&mut left, delivery, error),
+            }
+        } else {
+            answers.push(answer_of(delivery));
+            senders.push(delivery);
+        }
+    }
+    let (outcomes, failure) = by_halves(&answers, |part| answer::answer(&intake.host, part)).await;
+    let mut senders = senders.into_iter();
+    for (delivery, outcome) in senders.by_ref().zip(outcomes) {
+        match outcome {
+            Ok(_) => handled.push(done(delivery)),
+            // Its order is locked; it comes again with what else waits.
+            Err(error) if error.is_contention() => leave(&mut left, delivery, error),
+            Err(error) => handled.push(reject_unstorable(intake, delivery, None, &error)),
+        }
+    }
+    if let Some(error) = failure {
+        let rest: Vec<DeliveryTag> = senders.map(|delivery| delivery.tag).collect();
+        let (mut tags, _) = left.take().unwrap_or((Vec::new(), Error::Contended));
+        tags.extend(rest);
+        left = Some((tags, error));
+    }
+    Outcome { handled, left }
+}
+
+fn leave(left: &mut Option<(Vec<DeliveryTag>, Error)>, delivery: &Delivery, error: Error) {
+    match left {
+        Some((tags, _)) => tags.push(delivery.tag),
+        None => *left = Some((vec![delivery.tag], error)),
+    }
+}
+
+fn done(delivery: &Delivery) -> Handled {
+    Handled { tag: delivery.tag, receipt: None, refused: None }
+}
+
+async fn heartbeat(intake: &Intake, delivery: &Delivery) -> Result<(), Error> {
+    let pass = delivery.properties.correlation_id.as_deref().unwrap_or_default();
+    // One that is late, or of nobody, means nothing: the next answer says so.
+    answer::heartbeat(&intake.host, pass).await.map(drop)
+}
+
+fn answer_of(delivery: &Delivery) -> NewAnswer {
+    let properties = &delivery.properties;
+    let step_status = properties.header("step-status").and_then(HeaderValue::to_text);
+    let mut headers = headers_to_json(&properties.headers);
+    if let (Some(kind), None) = (&properties.content_type, properties.header("content-type")) {
+        headers["content-type"] = kind.as_str().into();
+    }
+    let named = properties.correlation_id.as_deref().unwrap_or_default();
+    let headers = Some(headers.to_string()).filter(|text| text != "{}");
+    new_answer(named, step_status.as_deref(), headers, delivery.body.clone())
+}

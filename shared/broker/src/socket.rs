@@ -1,0 +1,184 @@
+//! The socket under a connection: what comes in passes the [`Mender`] before the client library sees
+//! it, and the socket can be closed under the library.
+//!
+//! lapin takes its sockets from a runtime, so [`Sockets`] is tokio's with another way to connect.
+
+use std::{
+    future::Future,
+    io::{self, Read, Write},
+    net::{Shutdown, SocketAddr, TcpStream},
+    os::fd::AsFd,
+    pin::Pin,
+    sync::{Mutex, PoisonError},
+    task::{Context, Poll, ready},
+    time::{Duration, Instant},
+};
+
+use async_rs::{Runtime, Tokio, traits::Reactor, util::RuntimeParts};
+use futures_io::{AsyncRead, AsyncWrite};
+use futures_util::Stream;
+
+use crate::frames::Mender;
+
+/// Bytes that are read at a time: some hundred small messages.
+const READ: usize = 64 * 1024;
+/// A buffer that a large frame has stretched is let go of when it is empty.
+const KEPT: usize = 256 * 1024;
+
+type Plain = <Tokio as Reactor>::TcpStream;
+
+/// The runtime that lapin gets: tokio's, but for its sockets.
+#[derive(Clone, Debug)]
+pub(crate) struct Sockets(Tokio);
+
+impl Sockets {
+    /// Bound to the present runtime.
+    pub(crate) fn runtime() -> Runtime<RuntimeParts<Tokio, Self>> {
+        Runtime::new(RuntimeParts::new(Tokio::current(), Self(Tokio::current())))
+    }
+}
+
+impl Reactor for Sockets {
+    type TcpStream = Legible<Plain>;
+    type Sleep = <Tokio as Reactor>::Sleep;
+
+    /// lapin connects by address and brings no sockets of its own.
+    fn register<H: Read + Write + Send + 'static>(
+        &self,
+        _: H,
+    ) -> io::Result<impl AsyncRead + AsyncWrite + Send + Unpin + 'static> {
+        Err::<Self::TcpStream, _>(io::ErrorKind::Unsupported.into())
+    }
+
+    fn sleep(&self, duration: Duration) -> Self::Sleep {
+        self.0.sleep(duration)
+    }
+
+    fn interval(&self, duration: Duration) -> impl Stream<Item = Instant> + Send + 'static {
+        self.0.interval(duration)
+    }
+
+    fn tcp_connect_addr(
+        &self,
+        address: SocketAddr,
+    ) -> impl Future<Output = io::Result<Self::TcpStream>> + Send + 'static {
+        let connect = self.0.tcp_connect_addr(address);
+        async move { Ok(Legible::new(connect.await?)) }
+    }
+}
+
+/// A stream whose reader gets only frames that the client library can read.
+#[derive(Debug)]
+pub(crate) struct Legible<S> {
+    stream: S,
+    mender: Mender,
+    /// Bytes up to `filled`, and room behind them.
+    buffer: Vec<u8>,
+    /// The reader has had what lies before.
+    read: usize,
+    /// The mender has passed what lies before.
+    passed: usize,
+    filled: usize,
+}
+
+impl<S> Legible<S> {
+    fn new(stream: S) -> Self {
+        Self { stream, mender: Mender::default(), buffer: Vec::new(), read: 0, passed: 0, filled: 0 }
+    }
+
+    /// The stream below.
+    pub(crate) fn get_ref(&self) -> &S {
+        &self.stream
+    }
+
+    /// Hands out what has passed.
+    fn hand_out(&mut self, into: &mut [u8]) -> usize {
+        let count = into.len().min(self.passed - self.read);
+        into[..count].copy_from_slice(&self.buffer[self.read..self.read + count]);
+        self.read += count;
+        count
+    }
+
+    /// Moves an unfinished frame to the front, so that the buffer is little longer than the longest
+    /// frame, and makes room behind it.
+    fn make_room(&mut self) {
+        self.buffer.copy_within(self.read..self.filled, 0);
+        self.filled -= self.read;
+        self.passed -= self.read;
+        self.read = 0;
+        if self.filled == 0 && self.buffer.len() > KEPT {
+            self.buffer = Vec::new();
+        }
+        if self.buffer.len() < self.filled + READ {
+            self.buffer.resize(self.filled + READ, 0);
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Legible<S> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        while this.read == this.passed && !into.is_empty() {
+            this.make_room();
+            let room = &mut this.buffer[this.filled..];
+            let count = ready!(Pin::new(&mut this.stream).poll_read(cx, room))?;
+            if count == 0 {
+                return Poll::Ready(Ok(0));
+            }
+            this.filled += count;
+            let mended = this.mender.mend(&mut this.buffer[this.passed..this.filled]);
+            this.passed += mended.map_err(io::Error::other)?;
+        }
+        Poll::Ready(Ok(this.hand_out(into)))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Legible<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_close(cx)
+    }
+}
+
+/// A second handle on the socket of a connection. lapin's I/O thread sits on the socket and cannot
+/// be told to leave when a handshake hangs; closing the socket under it ends it.
+#[derive(Default)]
+pub(crate) struct Socket(Mutex<Option<TcpStream>>);
+
+impl Socket {
+    pub(crate) fn hold(&self, stream: &tokio::net::TcpStream) -> io::Result<()> {
+        // A client that redials a closed local port can be given that same port as its own and
+        // then talks to itself, and keeps the broker from coming back.
+        if stream.local_addr()? == stream.peer_addr()? {
+            return Err(io::Error::other("connected to itself"));
+        }
+        let copy = TcpStream::from(stream.as_fd().try_clone_to_owned()?);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(copy);
+        Ok(())
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let held = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stream) = held.take() {
+            // Fails if the other side was faster, which is as good.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}

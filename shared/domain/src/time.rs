@@ -1,0 +1,63 @@
+//! Times that come from outside: read in the forms of the contract, and only where every part of the
+//! engine can hold them. PostgreSQL begins at 4713 BC and other programs at 1970; what is said to be
+//! before 1970 is a mistake of its sender, and refused where it comes in.
+
+use jiff::Timestamp;
+
+/// Which times are taken, for the texts of faults.
+pub const RANGE: &str = "a time with offset from 1970 to 9999, like 2026-12-01T00:00:00+03:00";
+
+/// The same time, if it lies in the range.
+#[must_use]
+pub fn within_range(at: Timestamp) -> Option<Timestamp> {
+    // The type ends with the year 9999 by itself.
+    (at >= Timestamp::UNIX_EPOCH).then_some(at)
+}
+
+/// A time in RFC 3339.
+#[must_use]
+pub fn read(text: &str) -> Option<Timestamp> {
+    text.parse().ok().and_then(within_range)
+}
+
+/// Milliseconds since 1970.
+#[must_use]
+pub fn of_milliseconds(milliseconds: i64) -> Option<Timestamp> {
+    Timestamp::from_millisecond(milliseconds).ok().and_then(within_range)
+}
+
+/// A sending time (ORD-17): RFC 3339, or milliseconds since 1970.
+#[must_use]
+pub fn read_sending_time(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    read(text).or_else(|| of_milliseconds(text.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn qlt_8_times_that_some_part_cannot_hold_are_not_taken() {
+        for bad in [
+            "-004713-01-01T00:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "9999-12-31T23:59:59Z",
+            "+012026-01-01T00:00:00Z",
+        ] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+        for bad in [-1, -377_705_023_201_000, i64::MIN, i64::MAX] {
+            assert_eq!(of_milliseconds(bad), None, "{bad}");
+            assert_eq!(read_sending_time(&bad.to_string()), None, "{bad}");
+        }
+        assert!(read("1970-01-01T00:00:00Z").is_some() && read("9999-12-30T00:00:00Z").is_some());
+    }
+
+    #[test]
+    fn ord_17_a_sending_time_is_a_date_or_milliseconds() {
+        let date = read_sending_time(" 2026-01-01T03:00:00+03:00");
+        assert_eq!(date, read_sending_time("1767225600000"));
+        assert!(date.is_some() && read_sending_time("yesterday").is_none());
+    }
+}

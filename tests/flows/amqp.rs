@@ -83,7 +83,7 @@ async fn amqp_1_what_can_never_be_handled_is_answered_kept_and_acknowledged() {
 }
 
 /// The next message of the queue of refused ones: its body and its text headers.
-async fn refused(
+pub async fn refused(
     engine: &Installation,
     client: &Amqp,
 ) -> (Vec<u8>, std::collections::BTreeMap<String, String>) {
@@ -109,7 +109,7 @@ async fn refused(
 }
 
 /// How many messages wait in a queue of the engine.
-async fn waiting(engine: &Installation, client: &Amqp, queue: &str) -> u32 {
+pub async fn waiting(engine: &Installation, client: &Amqp, queue: &str) -> u32 {
     let queue = format!("{}.{queue}", engine.env().prefix());
     let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
     client

@@ -2,6 +2,7 @@
 //! Never knows more than the contract: answers are plain JSON, read by the names that the contract gives.
 
 pub mod amqp;
+pub mod raw;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

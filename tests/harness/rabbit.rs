@@ -194,7 +194,11 @@ impl Rabbit {
     }
 
     fn configuration(&self) -> String {
-        let mut text = format!("listeners.tcp.1 = 127.0.0.1:{}\nlog.file.level = info\n", self.first_port);
+        let mut text = format!(
+            "listeners.tcp.1 = 127.0.0.1:{}\nlog.file.level = info\n\
+             max_message_size = 4194304\n",
+            self.first_port
+        );
         if self.management {
             text.push_str(&format!(
                 "management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = {}\n",

@@ -90,7 +90,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("broker.url", Secret, "amqp://127.0.0.1:5672/%2f", Restart, "Where RabbitMQ is, with the virtual host."),
     key("broker.prefix", Name, "pagurus", Restart, "First part of the names of exchanges and queues, so that installations can share a broker."),
     key("broker.confirm_timeout", Duration, "10s", Restart, "How long the broker may take to confirm a message."),
-    key("broker.prefetch", Count { least: 1, most: 65_535 }, "2000", Restart, "Messages that a consumer may hold unacknowledged."),
+    key("broker.prefetch", Count { least: 1, most: 65_535 }, "200", Restart, "Messages that each consumer of intake may hold unacknowledged; times the longest message that the broker takes (`max_message_size`), this bounds their memory."),
 
     key("log.format", Choice(&["text", "json"]), "text", Restart, "Form of log lines."),
     key("log.level", Text, "info", Live, "Least level that is logged, or a filter such as `info,pagurus_worker=debug`."),

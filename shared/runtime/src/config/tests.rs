@@ -39,7 +39,7 @@ impl Drop for File {
 fn every_default_is_read_by_the_kind_of_its_key() {
     let settings = load(None, std::iter::empty()).unwrap();
     assert_eq!(settings.node.heartbeat, Duration::from_secs(3));
-    assert_eq!(settings.broker.prefetch, 2000);
+    assert_eq!(settings.broker.prefetch, 200);
     assert_eq!(settings.intake.max_body_bytes, 1 << 20);
     assert_eq!(settings.failover.interval, Some(Duration::from_secs(7 * 24 * 3600)));
     assert_eq!(settings.recovery.process_timeout, None);

@@ -11,6 +11,8 @@ mod check;
 mod demo;
 #[path = "dev/down.rs"]
 mod down;
+#[path = "dev/fuzz.rs"]
+mod fuzz;
 #[path = "dev/node.rs"]
 mod node;
 #[path = "dev/place.rs"]
@@ -51,6 +53,8 @@ enum Command {
     Node(node::Command),
     /// Run all tests with private servers; arguments go to the test runner
     Test(test::Options),
+    /// Send thousands of strange inputs over every door, with orders of others between them
+    Fuzz(fuzz::Options),
     /// Format, lints, documentation, house rules, dependencies
     Check,
     /// Run the benchmarks
@@ -71,6 +75,7 @@ async fn main() -> ExitCode {
         Command::Down => down::command().await,
         Command::Node(command) => node::command(command).await,
         Command::Test(options) => test::command(options).await,
+        Command::Fuzz(options) => fuzz::command(options).await,
         Command::Check => check::command(),
         Command::Bench(options) => bench::command(options).await,
         Command::Limit(options) => bench::limit::serve(options).await,

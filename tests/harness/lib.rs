@@ -3,6 +3,7 @@
 
 pub mod client;
 pub mod env;
+pub mod fuzz;
 pub mod nodes;
 pub mod packages;
 pub mod ports;

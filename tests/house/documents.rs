@@ -167,3 +167,13 @@ fn house_snippets_of_the_documents_are_sound() {
     none("snippets that are not true", &wrong);
     assert!(tried >= 15, "only {tried} snippets were found");
 }
+
+/// A route that the fuzzer does not know would be the one that breaks.
+#[test]
+fn house_every_route_is_fuzzed() {
+    let source = read("services/intake/src/http.rs");
+    let quoted = source.split(".route(").skip(1).filter_map(|rest| rest.split('"').nth(1));
+    let routes: BTreeSet<&str> = quoted.collect();
+    let fuzzed = pagurus_harness::fuzz::http::ROUTES.iter().map(|(route, _)| *route).collect();
+    assert_eq!(routes, fuzzed);
+}

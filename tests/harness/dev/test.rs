@@ -25,6 +25,17 @@ pub struct Options {
     /// Passed on to the test runner, such as the name of a test
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
+    /// Environment of the tests, besides what the run sets.
+    #[arg(skip)]
+    environment: Vec<(&'static str, String)>,
+}
+
+impl Options {
+    /// Runs these tests, and tells what they print.
+    pub fn told(filter: &str, environment: Vec<(&'static str, String)>) -> Self {
+        let arguments = ["--no-capture", "-E", filter].map(str::to_owned).to_vec();
+        Self { arguments, environment }
+    }
 }
 
 /// The time in which the test runner ends its tests after Ctrl-C.
@@ -50,7 +61,7 @@ pub async fn command(options: Options) -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let runner = Mutex::new(None);
-    let work = test(&root, &folder, &postgres, &rabbit, &options.arguments, &runner);
+    let work = test(&root, &folder, &postgres, &rabbit, &options, &runner);
     tokio::pin!(work);
     let outcome = tokio::select! {
         outcome = &mut work => outcome,
@@ -103,7 +114,7 @@ async fn test(
     folder: &Path,
     postgres: &Postgres,
     rabbit: &Rabbit,
-    arguments: &[String],
+    options: &Options,
     running: &Mutex<Option<Identity>>,
 ) -> Result<()> {
     eprintln!("==> private servers and a build");
@@ -115,7 +126,8 @@ async fn test(
     postgres.create_database("pagurus").await?;
     let mut command = runner(root);
     command
-        .args(arguments)
+        .args(&options.arguments)
+        .envs(options.environment.iter().cloned())
         .env("DATABASE_URL", postgres.url("pagurus"))
         .env("AMQP_URL", rabbit.url())
         .env("RABBITMQCTL", rabbit.control_script())

@@ -96,14 +96,24 @@ impl Installation {
     }
 
     async fn on(env: Env, settings: &[(&str, &str)]) -> Self {
-        for (name, value) in QUICK {
-            env.set(name, *value);
-        }
-        program(env.world());
+        Self::prepare(&env);
         let mut nodes = Vec::new();
         for role in Role::ALL {
             nodes.push(env.start_with(role, &format!("{role}-1"), settings).await.unwrap());
         }
+        Self::of(env, nodes).await
+    }
+
+    /// The settings and the world of every test here.
+    pub fn prepare(env: &Env) {
+        for (name, value) in QUICK {
+            env.set(name, *value);
+        }
+        program(env.world());
+    }
+
+    /// An engine of these nodes, an intake first, with the scenarios of every test here.
+    pub async fn of(env: Env, nodes: Vec<Node>) -> Self {
         let api = env.api(&nodes[0]);
         for (name, yaml) in SCENARIOS {
             api.put_scenario(name, yaml).await.unwrap();

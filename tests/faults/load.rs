@@ -94,7 +94,7 @@ impl Load {
     }
 }
 
-fn body(id: &str, scenario: &str, more: Value) -> Value {
+pub fn body(id: &str, scenario: &str, more: Value) -> Value {
     let mut body = json!({
         "id": id, "scenario": scenario, "params": {"queue": ""}, "notify": {"url": "amqp://?key=done"},
     });

@@ -10,3 +10,4 @@ mod load;
 mod network;
 mod random;
 mod restart;
+mod storm;

@@ -60,7 +60,7 @@ async fn parted(server: Server, mode: Mode, test: &str) {
 }
 
 /// `host:port` of a URL.
-fn host_of(url: &str) -> String {
+pub fn host_of(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split('/').next().unwrap_or(rest);
     authority.rsplit('@').next().unwrap_or(authority).to_owned()

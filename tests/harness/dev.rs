@@ -11,12 +11,12 @@ mod check;
 mod demo;
 #[path = "dev/down.rs"]
 mod down;
-#[path = "dev/fuzz.rs"]
-mod fuzz;
 #[path = "dev/node.rs"]
 mod node;
 #[path = "dev/place.rs"]
 mod place;
+#[path = "dev/random.rs"]
+mod random;
 #[path = "dev/run.rs"]
 mod run;
 #[path = "dev/servers.rs"]
@@ -54,7 +54,9 @@ enum Command {
     /// Run all tests with private servers; arguments go to the test runner
     Test(test::Options),
     /// Send thousands of strange inputs over every door, with orders of others between them
-    Fuzz(fuzz::Options),
+    Fuzz(random::Fuzz),
+    /// Break servers, networks and processes at random under load, and check what is promised
+    Storm(random::Storm),
     /// Format, lints, documentation, house rules, dependencies
     Check,
     /// Run the benchmarks
@@ -75,7 +77,8 @@ async fn main() -> ExitCode {
         Command::Down => down::command().await,
         Command::Node(command) => node::command(command).await,
         Command::Test(options) => test::command(options).await,
-        Command::Fuzz(options) => fuzz::command(options).await,
+        Command::Fuzz(options) => random::fuzz(options).await,
+        Command::Storm(options) => random::storm(options).await,
         Command::Check => check::command(),
         Command::Bench(options) => bench::command(options).await,
         Command::Limit(options) => bench::limit::serve(options).await,

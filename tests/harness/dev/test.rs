@@ -27,12 +27,12 @@ pub struct Options {
     arguments: Vec<String>,
     /// Environment of the tests, besides what the run sets.
     #[arg(skip)]
-    environment: Vec<(&'static str, String)>,
+    environment: Vec<(String, String)>,
 }
 
 impl Options {
     /// Runs these tests, and tells what they print.
-    pub fn told(filter: &str, environment: Vec<(&'static str, String)>) -> Self {
+    pub fn told(filter: &str, environment: Vec<(String, String)>) -> Self {
         let arguments = ["--no-capture", "-E", filter].map(str::to_owned).to_vec();
         Self { arguments, environment }
     }

@@ -27,7 +27,7 @@ async fn scn_7_what_came_for_nobody_is_found_beside_the_rest() {
         body: b"0123456789".to_vec(),
         headers: None,
     };
-    answers::answer(&tx, &[callback(stranger), nonsense]).await.unwrap();
+    answers::answer(&tx, &[callback(stranger), nonsense], 10).await.unwrap();
     tx.commit().await.unwrap();
 
     let all = callbacks::places(&client, None, i64::MAX, 10).await.unwrap();

@@ -128,8 +128,11 @@ pub(crate) async fn act(
     terms: Terms<'_>,
 ) -> Result<Acted, Problem> {
     let mut tries = Tries::default();
+    let own = Key::of_our_own();
+    let keyed = Terms { key: terms.key.or(Some(&own)), ..terms };
     let done = loop {
-        let outcome = try_act(intake, id, action, terms).await;
+        let may_be_done = terms.key.is_some() || tries.is_again();
+        let outcome = try_act(intake, id, action, keyed, may_be_done).await;
         if let Some(done) = tries.judge(intake, "act", outcome).await {
             break done?;
         }
@@ -148,6 +151,12 @@ pub(crate) async fn act(
 pub(crate) struct Tries(u32);
 
 impl Tries {
+    /// Whether there was a try before, which may have been carried out: the answer to its commit may be
+    /// what was lost.
+    pub const fn is_again(&self) -> bool {
+        self.0 > 0
+    }
+
     /// What a try came to; none where there is to be another, after a pause.
     pub async fn judge<T>(
         &mut self,
@@ -177,6 +186,7 @@ async fn try_act(
     id: &str,
     action: &Action,
     terms: Terms<'_>,
+    may_be_done: bool,
 ) -> Result<Result<Done, Problem>, Error> {
     let mut client = intake.host.store.recovery().await?;
     intake.catalogue.refresh(&client).await?;
@@ -185,7 +195,7 @@ async fn try_act(
         return Ok(Err(not_found(id)));
     };
     let cause = action.cause();
-    if let Some(key) = terms.key
+    if let Some(key) = terms.key.filter(|_| may_be_done)
         && let Some(before) = history::of_key(&tx, order.no, cause.as_str(), &key.name).await?
     {
         return Ok(repeated(&before, cause, key));

@@ -6,7 +6,7 @@ use pagurus_domain::id::RequestId;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::{Host, news};
 use pagurus_store::Error;
-use pagurus_store::answers::{self, NewCallback, Verdict};
+use pagurus_store::answers::{self, Answered, NewCallback, Verdict};
 use uuid::Uuid;
 
 /// Longest text kept of the name by which a callback calls its request.
@@ -58,13 +58,15 @@ pub(crate) async fn answer(host: &Host, batch: &[NewAnswer]) -> Result<Vec<Verdi
     let begun = Instant::now();
     let mut client = host.store.work().await?;
     let tx = client.transaction().await?;
-    let (verdicts, woken) = answers::answer(&tx, batch).await?;
+    let max_orphans = host.settings.callbacks.max_orphans;
+    let Answered { verdicts, woken, unkept } = answers::answer(&tx, batch, max_orphans).await?;
     tx.commit().await?;
     drop(client);
     news::ready(host, &woken).await;
     for verdict in &verdicts {
         host.metrics.count(Count::Callbacks, verdict.as_str(), 1);
     }
+    host.metrics.count(Count::OrphansUnkept, "", unkept as u64);
     host.metrics.span(Span::Batch, "answer", begun.elapsed());
     Ok(verdicts)
 }

@@ -15,6 +15,8 @@ mod err;
 mod examples;
 mod installation;
 mod language;
+mod limits;
+mod lost;
 mod ord;
 mod outside;
 mod random;

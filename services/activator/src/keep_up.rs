@@ -12,7 +12,7 @@ use crate::recover::note;
 const WORK_LISTS_EVERY: Duration = Duration::from_secs(5);
 /// How often callbacks for nobody are looked at; what has been removed once in full measure is looked at
 /// again with the work lists.
-const ORPHANS_EVERY: Duration = Duration::from_secs(60);
+const ORPHANS_EVERY: Duration = Duration::from_secs(10);
 /// Callbacks that one statement removes.
 const ORPHANS: i64 = 1000;
 

@@ -33,8 +33,6 @@ use super::answer_time::AnswerTime;
 const OTHER_FILES: usize = 128;
 /// How long a closed connection may take to go, before a new one is sent to the reserve.
 const ROOM_WITHIN: Duration = Duration::from_millis(200);
-/// How long a connection that asks nothing may take to close in order.
-const GOODBYE: Duration = Duration::from_millis(100);
 
 /// How many connections there may be, and how long each may take.
 #[derive(Clone, Copy, Debug)]
@@ -130,9 +128,10 @@ async fn talk(stream: TcpStream, router: Router, place: Place, limits: Limits, o
         _ = connection.as_mut() => return,
         () = place.closed.cancelled() => connection.as_mut().graceful_shutdown(),
     }
-    // A request that began at the same moment is answered.
-    let patience = if place.is_at_work() { limits.answer } else { GOODBYE };
-    let _ = tokio::time::timeout(patience, connection).await;
+    // A request that began at the same moment is answered. One that has not come whole is not waited for.
+    if place.is_at_work() {
+        let _ = tokio::time::timeout(limits.answer, connection).await;
+    }
 }
 
 /// The places for connections, and who of those that have one asks nothing.

@@ -52,8 +52,17 @@ pub(super) async fn create(
     let mut rest = &items[..];
     while !rest.is_empty() {
         let (window, weight) = window(rest);
+        let _room = match intake.bodies.values(weight).await {
+            Ok(room) => room,
+            Err(refused) if answers.is_empty() => return Err(refused),
+            // What was registered is told; the rest may be sent again.
+            Err(Answer(problem)) => {
+                let outcome = Registration::Unavailable(problem);
+                answers.extend(rest.iter().map(|_| registered(None, &outcome)));
+                break;
+            }
+        };
         rest = &rest[window.len()..];
-        let _room = intake.bodies.values(weight).await?;
         let bytes = window.iter().map(Bytes::len).sum();
         let read: Vec<Item> = off_runtime(bytes, || {
             window.iter().map(|item| Item::read(item, settings.max_body_bytes)).collect()

@@ -70,18 +70,25 @@ impl Readiness {
 #[derive(Clone)]
 pub(crate) struct Probes {
     pub role: Role,
-    pub metrics: Metrics,
-    pub readiness: Readiness,
-    pub store: Store,
-    pub broker: Broker,
+    metrics: Metrics,
+    readiness: Readiness,
+    store: Store,
+    broker: Broker,
     /// When the database was asked last, and what came of it.
-    pub database: Arc<tokio::sync::Mutex<Option<(Instant, Found)>>>,
+    database: Arc<tokio::sync::Mutex<Option<(Instant, Found)>>>,
 }
 
 /// What a check found: nothing wrong, or what is.
 pub(crate) type Found = Result<(), String>;
 
 impl Probes {
+    /// The probes of a process.
+    pub fn new(role: Role, metrics: &Metrics, readiness: &Readiness, store: &Store, broker: &Broker) -> Self {
+        let (metrics, readiness) = (metrics.clone(), readiness.clone());
+        let (store, broker) = (store.clone(), broker.clone());
+        Self { role, metrics, readiness, store, broker, database: Arc::default() }
+    }
+
     /// The three paths that every process answers.
     pub fn router(self) -> Router {
         Router::new()

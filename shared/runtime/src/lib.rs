@@ -206,14 +206,7 @@ where
     let broker = Broker::connect(broker_config).context("broker.url")?;
     let metrics = Metrics::new(role);
     let readiness = Readiness::default();
-    let probes = health::Probes {
-        role,
-        metrics: metrics.clone(),
-        readiness: readiness.clone(),
-        store: store.clone(),
-        broker: broker.clone(),
-        database: Arc::default(),
-    };
+    let probes = health::Probes::new(role, &metrics, &readiness, &store, &broker);
     let http = HttpDoor::open(settings.node.listen, settings.node.max_connections, probes)
         .await
         .with_context(|| format!("node.listen: {}", settings.node.listen))?;

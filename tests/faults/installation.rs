@@ -143,14 +143,19 @@ impl Installation {
         }
     }
 
-    /// Waits until `/readyz` of a node says so; how long it took.
+    /// Waits until `/readyz` of a node says so; how long it took. A node with a door that is shut is not
+    /// ready here, whatever the other door does.
     pub async fn wait_readiness(&self, node: &Node, ready: bool, within: Duration) -> Duration {
         let begun = Instant::now();
         let url = format!("{}/readyz", node.url());
         loop {
             let asked = self.env.http().get(&url).timeout(Duration::from_secs(4)).send().await;
             let (good, told) = match asked {
-                Ok(answer) => (answer.status().as_u16() == 200, answer.text().await.unwrap_or_default()),
+                Ok(answer) => {
+                    let status = answer.status().as_u16();
+                    let told: Value = answer.json().await.unwrap_or_default();
+                    (status == 200 && told["degraded"] != true, told.to_string())
+                }
                 Err(error) => (false, error.to_string()),
             };
             if good == ready {

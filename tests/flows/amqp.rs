@@ -139,10 +139,17 @@ async fn amqp_2_without_the_broker_http_goes_on_and_without_the_database_message
     let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let intake = engine.env().start_with(Role::Intake, "intake-2", &settings).await.unwrap();
     let api = engine.env().api(&intake);
-    let ready = async || api.get("/readyz").await.unwrap().status == 200;
+    let probe = async || api.get("/readyz").await.unwrap();
+    let ready = async || {
+        let told = probe().await;
+        told.status == 200 && told.body["degraded"] == false
+    };
 
     broker.set(Mode::Cut);
-    until("not ready without the broker", PATIENCE, async || !ready().await).await;
+    until("degraded without the broker", PATIENCE, async || !ready().await).await;
+    let told = probe().await;
+    assert_eq!((told.status, &told.body["doors"]["http"]), (200, &json!("up")), "{told:?}");
+    assert_ne!(told.body["doors"]["amqp"], "up", "{told:?}");
     let answer = api.post("/v1/orders", &json!({"id": "http", "scenario": "one"})).await.unwrap();
     assert_eq!(answer.status, 201, "{answer:?}");
     api.wait_status("http", "success", PATIENCE).await.unwrap();
@@ -153,7 +160,7 @@ async fn amqp_2_without_the_broker_http_goes_on_and_without_the_database_message
     let client = engine.env().amqp().await.unwrap();
     let orders: Vec<Value> = (0..20).map(|n| json!({"id": n.to_string(), "scenario": "one"})).collect();
     client.publish_orders("order.create", &orders, &BasicProperties::default()).await.unwrap();
-    until("not ready without the database", PATIENCE, async || !ready().await).await;
+    until("not ready without the database", PATIENCE, async || probe().await.status == 503).await;
     let answer = api.post("/v1/orders", &json!({"id": "no", "scenario": "one"})).await.unwrap();
     assert_eq!(answer.status, 503, "{answer:?}");
     database.set(Mode::Pass);

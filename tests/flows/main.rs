@@ -16,6 +16,8 @@ mod examples;
 mod fuzz;
 mod installation;
 mod language;
+mod limits;
+mod lost;
 mod neighbours;
 mod ord;
 mod outside;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::process::{self, Identity, Signal};
 
@@ -126,7 +127,7 @@ impl Node {
         format!("http://{}", self.address())
     }
 
-    /// Waits until `/readyz` answers 200.
+    /// Waits until `/readyz` answers 200, and says nothing of a door that is shut.
     ///
     /// # Errors
     /// The process ended, or was not ready in time; what it said last is in the message.
@@ -136,8 +137,14 @@ impl Node {
         loop {
             // A frozen or swamped node must not hold up the clock of this loop.
             let last = match http.get(&url).timeout(Duration::from_secs(2)).send().await {
-                Ok(answer) if answer.status().as_u16() == 200 => return Ok(()),
-                Ok(answer) => format!("{}: {}", answer.status(), answer.text().await.unwrap_or_default()),
+                Ok(answer) => {
+                    let status = answer.status();
+                    let told: Value = answer.json().await.unwrap_or_default();
+                    if status.as_u16() == 200 && told["degraded"] != true {
+                        return Ok(());
+                    }
+                    format!("{status}: {told}")
+                }
                 Err(error) => format!("{:#}", anyhow::Error::from(error)),
             };
             if !self.identity.alive() {

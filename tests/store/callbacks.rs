@@ -3,6 +3,7 @@
 use pagurus_domain::id::RequestId;
 use pagurus_store::answers::{self, NewCallback, Verdict};
 use pagurus_store::callbacks::{self, VERDICTS};
+use pagurus_store::upkeep;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -27,7 +28,7 @@ async fn scn_7_what_came_for_nobody_is_found_beside_the_rest() {
         body: b"0123456789".to_vec(),
         headers: None,
     };
-    answers::answer(&tx, &[callback(stranger), nonsense]).await.unwrap();
+    answers::answer(&tx, &[callback(stranger), nonsense], 10).await.unwrap();
     tx.commit().await.unwrap();
 
     let all = callbacks::places(&client, None, i64::MAX, 10).await.unwrap();
@@ -79,4 +80,50 @@ async fn scn_7_what_was_accepted_burdens_neither_the_index_nor_the_search_of_the
     client.query("SELECT 1", &[]).await.unwrap();
     let rows = ground.count(read).await - before;
     assert!((3..=10).contains(&rows), "{rows} rows read to find 3");
+}
+
+/// A callback for nobody.
+fn orphan(named: &str, body: Vec<u8>, headers: Option<String>) -> NewCallback {
+    NewCallback { named: named.to_owned(), request: None, step_status: None, headers, body }
+}
+
+#[tokio::test]
+async fn qlt_8_of_callbacks_for_nobody_so_many_are_kept_each_so_long_and_for_a_time() {
+    let ground = Ground::new("orphans").await;
+    let no = ground.order("a", &json!({})).await;
+    let claimed = ground.claim(no).await;
+    let asked = ground.request(&claimed, 1).await.unwrap();
+    ground.finish(&claimed, wait_for(&[asked])).await;
+    let mut client = ground.work().await;
+    let tx = client.transaction().await.unwrap();
+    let large =
+        orphan("large", vec![b'x'; 1024 * 1024], Some(format!("{{\"a\": \"{}\"}}", "x".repeat(60_000))));
+    let mut batch = vec![large];
+    batch.extend((0..5).map(|n| orphan(&n.to_string(), b"{}".to_vec(), Some("{}".to_owned()))));
+    let answered = answers::answer(&tx, &batch, 4).await.unwrap();
+    assert_eq!(answered.verdicts, [Verdict::Orphan; 6], "each is answered alike");
+    assert_eq!(answered.unkept, 2);
+    // Somebody's is kept and wakes its order, whatever came for nobody.
+    let mixed = [orphan("more", Vec::new(), None), callback(asked)];
+    let answered = answers::answer(&tx, &mixed, 4).await.unwrap();
+    assert_eq!(answered.verdicts, [Verdict::Orphan, Verdict::Accepted]);
+    assert_eq!((answered.unkept, answered.woken.len()), (1, 1));
+    tx.commit().await.unwrap();
+    let kept = "SELECT count(*) FROM callbacks WHERE verdict = 'orphan'";
+    assert_eq!(ground.count(kept).await, 4);
+    assert_eq!(ground.count("SELECT max(length(body))::bigint FROM callbacks").await, 16 * 1024);
+    assert_eq!(
+        ground.count("SELECT count(*) FROM callbacks WHERE headers IS NULL AND named = 'large'").await,
+        1
+    );
+
+    let day = std::time::Duration::from_secs(24 * 60 * 60);
+    ground.sql("UPDATE callbacks SET received_at = now() - interval '2 days' WHERE named <> '2'").await;
+    assert_eq!(upkeep::forget_orphans(&client, day, 2).await.unwrap(), 2, "in bounded batches");
+    assert_eq!(upkeep::forget_orphans(&client, day, 2).await.unwrap(), 1);
+    assert_eq!(upkeep::forget_orphans(&client, day, 2).await.unwrap(), 0, "what is younger stays");
+    assert_eq!(ground.count("SELECT count(*) FROM callbacks").await, 2, "and what somebody waited for");
+    let tx = client.transaction().await.unwrap();
+    let answered = answers::answer(&tx, &batch, 4).await.unwrap();
+    assert_eq!(answered.unkept, 3, "there is room again");
 }

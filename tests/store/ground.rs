@@ -168,9 +168,9 @@ impl Ground {
         let callbacks: Vec<NewCallback> = requests.iter().map(|id| callback(*id)).collect();
         let mut client = self.work().await;
         let tx = client.transaction().await.unwrap();
-        let answered = answers::answer(&tx, &callbacks).await.unwrap();
+        let answered = answers::answer(&tx, &callbacks, 10_000).await.unwrap();
         tx.commit().await.unwrap();
-        answered
+        (answered.verdicts, answered.woken)
     }
 
     /// Wakes what is due in one stream.

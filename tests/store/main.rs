@@ -16,4 +16,5 @@ mod plans;
 mod queues;
 mod requests;
 mod scenarios;
+mod search;
 mod stages;

@@ -64,7 +64,7 @@ async fn scn_7_doubles_late_ones_and_strangers_are_kept_and_change_nothing() {
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
     let nonsense = NewCallback { named: "no id".to_owned(), request: None, ..callback(stranger) };
-    assert_eq!(answers::answer(&tx, &[nonsense]).await.unwrap().0, [Verdict::Orphan]);
+    assert_eq!(answers::answer(&tx, &[nonsense], 10).await.unwrap().verdicts, [Verdict::Orphan]);
     tx.commit().await.unwrap();
     drop(client);
     assert_eq!(

@@ -4,6 +4,7 @@
 
 mod conditions;
 mod due;
+mod keep_up;
 mod recover;
 
 use pagurus_domain::activation::Stream;
@@ -23,7 +24,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     }
     host.spawn("repeats", due::repeat(host.clone()));
     host.spawn("recovery", recover::recover(host.clone()));
-    host.spawn("upkeep", recover::keep_up(host.clone()));
+    host.spawn("upkeep", keep_up::keep_up(host.clone()));
     host.at_work(false).await;
     host.draining.cancelled().await;
     host.readiness.not_ready("draining");

@@ -1,8 +1,6 @@
 //! Recovery: silent nodes, stages past their deadline or without a living node, orders past their
 //! own deadlines. Evidence is gathered here, the remedy is the domain's.
 
-use std::time::Duration;
-
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{DEADLINE_EXCEEDED, OrderError, POISON, PROCESS_TIMEOUT};
 use pagurus_domain::recovery::{Finding, Remedy, remedy};
@@ -12,12 +10,9 @@ use pagurus_runtime::news::{self, Told};
 use pagurus_runtime::node::chain;
 use pagurus_store::control::{self, Ending, Locked};
 use pagurus_store::recovery::{self, Stuck};
-use pagurus_store::{Error, Tx, cluster, upkeep};
+use pagurus_store::{Error, Tx, cluster};
 use pagurus_wire::message::{News, news as key};
 use serde_json::json;
-
-/// How often the work lists are looked at.
-const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// Looks after everything, until the process is to stop. One look that fails does not keep the
 /// others from looking.
@@ -31,19 +26,7 @@ pub(crate) async fn recover(host: Host) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Keeps the work lists short, until the process is to stop.
-pub(crate) async fn keep_up(host: Host) -> anyhow::Result<()> {
-    while !host.rest(UPKEEP_EVERY).await {
-        let done = async {
-            let client = host.store.api().await?;
-            upkeep::vacuum_work_lists(&client).await
-        };
-        note(&host, "upkeep", done.await.map(|_| ()));
-    }
-    Ok(())
-}
-
-fn note(host: &Host, what: &str, outcome: Result<(), Error>) {
+pub(crate) fn note(host: &Host, what: &str, outcome: Result<(), Error>) {
     if let Err(error) = outcome {
         host.metrics.count(Count::StoreErrors, what, 1);
         tracing::warn!(what, error = chain(&error), "recovery could not look");

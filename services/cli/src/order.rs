@@ -174,35 +174,34 @@ async fn get(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> 
 }
 
 async fn list(arguments: ListArguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let mut query = vec![("limit", arguments.limit.to_string())];
+    let mut query = Vec::new();
     query.extend(arguments.scenario.map(|scenario| ("scenario", scenario)));
     query.extend(arguments.status.map(|status| ("status", status.to_string())));
     query.extend(arguments.transaction_id.map(|id| ("transactionId", id)));
-    let mut cursor = arguments.cursor;
-    let mut lines: Vec<OrderLine> = Vec::new();
+    let limit = usize::from(arguments.limit);
+    let mut page = Page { items: Vec::<OrderLine>::new(), next: arguments.cursor };
     loop {
+        // Where few of the orders fit, a page of the server is short, and there are more all the same.
+        let wanted = if arguments.all { limit } else { limit - page.items.len() };
         let mut asked = query.clone();
-        asked.extend(cursor.clone().map(|cursor| ("cursor", cursor)));
-        let reply = client.get("/v1/orders", &asked).await?;
-        if screen.json && !arguments.all {
-            return screen.line(&reply.text);
-        }
-        let page: Page<OrderLine> = reply.read()?;
-        lines.extend(page.items);
-        cursor = page.next;
-        if !arguments.all || cursor.is_none() {
+        asked.push(("limit", wanted.to_string()));
+        asked.extend(page.next.map(|cursor| ("cursor", cursor)));
+        let found: Page<OrderLine> = client.get("/v1/orders", &asked).await?.read()?;
+        page.items.extend(found.items);
+        page.next = found.next;
+        if page.next.is_none() || (!arguments.all && page.items.len() >= limit) {
             break;
         }
     }
     if screen.json {
-        return screen.value(&Page { items: lines, next: None });
+        return screen.value(&page);
     }
-    if lines.is_empty() {
+    if page.items.is_empty() {
         screen.note("no orders");
         return Ok(());
     }
-    screen.line(&show::list(&lines, screen))?;
-    if let Some(cursor) = cursor {
+    screen.line(&show::list(&page.items, screen))?;
+    if let Some(cursor) = page.next {
         screen.note(&format!("there are more: --cursor {cursor}, or --all"));
     }
     Ok(())

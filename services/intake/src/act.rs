@@ -128,8 +128,12 @@ pub(crate) async fn act(
     terms: Terms<'_>,
 ) -> Result<Acted, Problem> {
     let mut tries = Tries::default();
+    let own = Key::of_our_own();
+    let keyed = Terms { key: terms.key.or(Some(&own)), ..terms };
     let done = loop {
-        let outcome = try_act(intake, id, action, terms, Patience::Usual).await;
+        let may_be_done = terms.key.is_some() || tries.is_again();
+        let outcome =
+            try_act(intake, id, action, keyed, Try { patience: Patience::Usual, may_be_done }).await;
         if let Some(done) = tries.judge(intake, "act", outcome).await {
             break done?;
         }
@@ -147,7 +151,8 @@ pub(crate) async fn act_at_once(
     action: &Action,
     terms: Terms<'_>,
 ) -> Result<Result<Acted, Problem>, Error> {
-    Ok(match try_act(intake, id, action, terms, Patience::Brief).await? {
+    let once = Try { patience: Patience::Brief, may_be_done: terms.key.is_some() };
+    Ok(match try_act(intake, id, action, terms, once).await? {
         Ok(done) => Ok(tell(intake, action, done).await),
         Err(problem) => Err(problem),
     })
@@ -160,6 +165,14 @@ pub(crate) enum Patience {
     Usual,
     /// See [`patience::wait_briefly`].
     Brief,
+}
+
+/// How an action is tried.
+#[derive(Clone, Copy)]
+struct Try {
+    patience: Patience,
+    /// Whether a try before may have been committed, so that its event is looked for first.
+    may_be_done: bool,
 }
 
 /// Tells the others, below the commit.
@@ -178,6 +191,12 @@ async fn tell(intake: &Intake, action: &Action, done: Done) -> Acted {
 pub(crate) struct Tries(u32);
 
 impl Tries {
+    /// Whether there was a try before, which may have been carried out: the answer to its commit may be
+    /// what was lost.
+    pub const fn is_again(&self) -> bool {
+        self.0 > 0
+    }
+
     /// What a try came to; none where there is to be another, after a pause.
     pub async fn judge<T>(
         &mut self,
@@ -207,7 +226,7 @@ async fn try_act(
     id: &str,
     action: &Action,
     terms: Terms<'_>,
-    patience: Patience,
+    Try { patience, may_be_done }: Try,
 ) -> Result<Result<Done, Problem>, Error> {
     let mut client = intake.host.store.recovery().await?;
     intake.catalogue.refresh(&client).await?;
@@ -219,7 +238,7 @@ async fn try_act(
         return Ok(Err(not_found(id)));
     };
     let cause = action.cause();
-    if let Some(key) = terms.key
+    if let Some(key) = terms.key.filter(|_| may_be_done)
         && let Some(before) = history::of_key(&tx, order.no, cause.as_str(), &key.name).await?
     {
         return Ok(repeated(&before, cause, key));

@@ -14,13 +14,13 @@ use pagurus_runtime::news::Told;
 use pagurus_store::amend::{self, Reopening, Repairing, Starts, Updated, Updating};
 use pagurus_store::control::{self, Allowed, Locked, Place};
 use pagurus_store::stages::ReadyStage;
-use pagurus_store::{Error, Tx, dependencies};
+use pagurus_store::{Error, Tx, dependencies, history};
 use pagurus_wire::message::Left;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
 use crate::Intake;
-use crate::act::{Tries, not_found, refused, scenario_of, stored_snapshot};
+use crate::act::{Key, Tries, not_found, refused, scenario_of, stored_snapshot};
 
 /// Lets a stuck order go on from another state.
 ///
@@ -28,8 +28,10 @@ use crate::act::{Tries, not_found, refused, scenario_of, stored_snapshot};
 /// The problem to answer with: not found, refused by the law, or invalid.
 pub(crate) async fn repair(intake: &Intake, id: &str, asked: &Repair, source: &str) -> Result<(), Problem> {
     let mut tries = Tries::default();
+    let mut by = By { source, key: Key::of_our_own(), may_be_done: false };
     let told = loop {
-        let outcome = try_repair(intake, id, asked, source).await;
+        let outcome = try_repair(intake, id, asked, &by).await;
+        by.may_be_done = true;
         if let Some(done) = tries.judge(intake, "repair", outcome).await {
             break done?;
         }
@@ -45,8 +47,10 @@ pub(crate) async fn repair(intake: &Intake, id: &str, asked: &Repair, source: &s
 /// The problem to answer with: not found, refused by the law, or invalid.
 pub(crate) async fn update(intake: &Intake, id: &str, asked: &Update, source: &str) -> Result<(), Problem> {
     let mut tries = Tries::default();
+    let mut by = By { source, key: Key::of_our_own(), may_be_done: false };
     let told = loop {
-        let outcome = try_update(intake, id, asked, source).await;
+        let outcome = try_update(intake, id, asked, &by).await;
+        by.may_be_done = true;
         if let Some(done) = tries.judge(intake, "update", outcome).await {
             break done?;
         }
@@ -54,6 +58,20 @@ pub(crate) async fn update(intake: &Intake, id: &str, asked: &Update, source: &s
     intake.host.metrics.count(Count::Actions, Cause::Updated.as_str(), 1);
     told.send(&intake.host).await;
     Ok(())
+}
+
+/// Who asks, and by what a try is known that was carried out though its answer was lost.
+struct By<'a> {
+    source: &'a str,
+    key: Key,
+    may_be_done: bool,
+}
+
+impl By<'_> {
+    async fn has_done(&self, tx: &Tx<'_>, order: &Locked, cause: Cause) -> Result<bool, Error> {
+        let key = &self.key.name;
+        Ok(self.may_be_done && history::of_key(tx, order.no, cause.as_str(), key).await?.is_some())
+    }
 }
 
 fn invalid(faults: &[Fault]) -> Problem {
@@ -64,12 +82,15 @@ async fn try_repair(
     intake: &Intake,
     id: &str,
     asked: &Repair,
-    source: &str,
+    by: &By<'_>,
 ) -> Result<Result<Told, Problem>, Error> {
     let mut client = intake.host.store.recovery().await?;
     intake.catalogue.refresh(&client).await?;
     let tx = client.transaction().await?;
     let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(not_found(id))) };
+    if by.has_done(&tx, &order, Cause::Repaired).await? {
+        return Ok(Ok(Told::default()));
+    }
     let bounds = &intake.host.settings.scenario;
     let checked = order.may(Cause::Repaired).map_err(refused).and_then(|allowed| {
         let scenario = scenario_of(intake, &order)?;
@@ -80,7 +101,7 @@ async fn try_repair(
         Ok(checked) => checked,
         Err(problem) => return Ok(Err(problem)),
     };
-    let ready = go_on(intake, &tx, allowed, asked, &scenario, source).await?;
+    let ready = go_on(intake, &tx, allowed, asked, &scenario, by).await?;
     tx.commit().await?;
     let left = order.ready_attempt().map(|gone| Left { no: order.no.0, attempt: Some(gone), queue: None });
     Ok(Ok(Told { left: left.into_iter().collect(), ready: vec![ready], ..Told::default() }))
@@ -93,14 +114,14 @@ async fn go_on(
     allowed: Allowed<'_>,
     asked: &Repair,
     scenario: &Scenario,
-    source: &str,
+    by: &By<'_>,
 ) -> Result<ReadyStage, Error> {
     let order = allowed.order();
     let former = stored_snapshot(tx, order).await?;
     let vars = asked.vars.clone().unwrap_or_else(|| former.vars.clone());
     let detail = json!({
         "reason": asked.reason, "from": order.status.as_str(), "formerState": order.step, "state": asked.state,
-        "formerVars": asked.vars.as_ref().map(|_| &former.vars),
+        "formerVars": asked.vars.as_ref().map(|_| &former.vars), "key": by.key.name,
     })
     .to_string();
     if order.status.is_final() {
@@ -109,7 +130,7 @@ async fn go_on(
             params: None,
             start_deadline: None,
             process_timeout: scenario.timeouts.process.or(intake.rules.process_timeout),
-            source,
+            source: by.source,
             detail,
         };
         return amend::reopen(tx, allowed, &reopening).await;
@@ -134,7 +155,7 @@ async fn go_on(
         entry_point: entry_point.then_some(asked.state.as_str()),
         visited: i32::try_from(visit).unwrap_or(i32::MAX),
         distance: distance.and_then(|distance| i32::try_from(distance).ok()),
-        source,
+        source: by.source,
         detail,
     };
     amend::repair(tx, allowed, &repairing).await
@@ -144,12 +165,15 @@ async fn try_update(
     intake: &Intake,
     id: &str,
     asked: &Update,
-    source: &str,
+    by: &By<'_>,
 ) -> Result<Result<Told, Problem>, Error> {
     let mut client = intake.host.store.recovery().await?;
     intake.catalogue.refresh(&client).await?;
     let tx = client.transaction().await?;
     let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(not_found(id))) };
+    if by.has_done(&tx, &order, Cause::Updated).await? {
+        return Ok(Ok(Told::default()));
+    }
     let checked = order.may(Cause::Updated).map_err(refused).and_then(|allowed| {
         asked
             .check(&*scenario_of(intake, &order)?, &intake.rules.notify)
@@ -180,8 +204,8 @@ async fn try_update(
         start_at: asked.start_at.unwrap_or(order.start_at),
         notify,
         starts,
-        source,
-        detail: changes(&order, asked, former_params.as_deref()).to_string(),
+        source: by.source,
+        detail: changes(&order, asked, former_params.as_deref(), &by.key).to_string(),
     };
     let Updated { ready, gone, due } = amend::update(&tx, allowed, &updating).await?;
     tx.commit().await?;
@@ -238,7 +262,7 @@ fn starts<'a>(
 }
 
 /// What the history says of an update: everything that changed, as it was and as it is.
-fn changes(order: &Locked, asked: &Update, former_params: Option<&str>) -> Value {
+fn changes(order: &Locked, asked: &Update, former_params: Option<&str>, key: &Key) -> Value {
     let parsed = |text: Option<&str>| {
         text.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or(Value::Null)
     };
@@ -257,5 +281,5 @@ fn changes(order: &Locked, asked: &Update, former_params: Option<&str>) -> Value
         let is = notify.as_ref().map(|notify| notify.to_value());
         changed.insert("notify".into(), json!({"was": parsed(order.notify.as_deref()), "is": is}));
     }
-    json!({"reason": asked.reason, "status": order.status.as_str(), "changed": changed})
+    json!({"reason": asked.reason, "status": order.status.as_str(), "changed": changed, "key": key.name})
 }

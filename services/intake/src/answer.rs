@@ -6,8 +6,7 @@ use pagurus_domain::id::RequestId;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::{Host, news};
 use pagurus_store::Error;
-use pagurus_store::answers::{self, NewCallback, Verdict};
-use pagurus_store::stages::ReadyStage;
+use pagurus_store::answers::{self, Answered, NewCallback, Verdict};
 use uuid::Uuid;
 
 /// Longest text kept of the name by which a callback calls its request.
@@ -58,20 +57,22 @@ pub(crate) async fn heartbeat(host: &Host, pass: &str) -> Result<Option<jiff::Ti
 pub(crate) async fn answer(host: &Host, batch: &[NewAnswer]) -> Result<Vec<Verdict>, Error> {
     let begun = Instant::now();
     let patience = host.store.patience();
-    let (verdicts, woken) = store(host, batch).await.inspect_err(|error| patience.note(error))?;
+    let stored = store(host, batch).await.inspect_err(|error| patience.note(error));
+    let Answered { verdicts, woken, unkept } = stored?;
     news::ready(host, &woken).await;
     for verdict in &verdicts {
         host.metrics.count(Count::Callbacks, verdict.as_str(), 1);
     }
+    host.metrics.count(Count::OrphansUnkept, "", unkept as u64);
     host.metrics.span(Span::Batch, "answer", begun.elapsed());
     Ok(verdicts)
 }
 
-async fn store(host: &Host, batch: &[NewAnswer]) -> Result<(Vec<Verdict>, Vec<ReadyStage>), Error> {
+async fn store(host: &Host, batch: &[NewAnswer]) -> Result<Answered, Error> {
     let mut client = host.store.work().await?;
     let tx = client.transaction().await?;
     host.store.patience().bound(&tx).await?;
-    let answered = answers::answer(&tx, batch).await?;
+    let answered = answers::answer(&tx, batch, host.settings.callbacks.max_orphans).await?;
     tx.commit().await?;
     Ok(answered)
 }

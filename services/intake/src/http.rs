@@ -1,6 +1,8 @@
 //! The HTTP door: routes, limits, and how problems are answered.
 
 mod amendments;
+mod batch;
+mod body;
 mod callbacks;
 mod calls;
 mod cluster;
@@ -13,17 +15,15 @@ mod orders;
 mod query;
 mod retry;
 mod scenarios;
+mod search;
 mod views;
 
-use std::time::Duration;
-
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::middleware;
 use axum::response::IntoResponse;
 use axum::routing::{get, post, put};
-use bytes::Bytes;
 use jiff::Timestamp;
 use pagurus_domain::time;
 use pagurus_runtime::Host;
@@ -31,10 +31,8 @@ use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_wire::problem::{Problem, Type};
 
+pub(crate) use self::body::Bodies;
 use crate::Intake;
-
-/// A body that has not arrived by then is given up.
-const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Media type of problems (RFC 9457).
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
@@ -42,10 +40,10 @@ const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json"
 /// All routes of the API.
 pub(crate) fn router(intake: Intake) -> Router {
     Router::new()
-        .route("/v1/orders", post(orders::create).get(orders::list))
+        .route("/v1/orders", post(orders::create).get(search::list))
         .route(
             "/v1/orders/batch",
-            post(orders::create_batch).get(orders::view_named_batch).patch(amendments::update_named_batch),
+            post(batch::create).get(orders::view_named_batch).patch(amendments::update_named_batch),
         )
         .route("/v1/orders/{id}", get(orders::view).patch(amendments::update))
         .route("/v1/orders/{id}/dependencies", get(dependencies::graph))
@@ -107,32 +105,6 @@ impl IntoResponse for Answer {
 
 /// What handlers return.
 pub(crate) type Outcome<T> = Result<T, Answer>;
-
-/// Reads a body under its limit.
-pub(crate) async fn body_of(body: Body, max: usize) -> Outcome<Bytes> {
-    match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, max)).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if is_length_limit(&error) => {
-            Err(Problem::new(Type::TooLarge, format!("the body has more than {max} bytes")).into())
-        }
-        Ok(Err(_)) => Err(Problem::new(Type::Malformed, "the body ended before its length").into()),
-        Err(_) => {
-            Err(Problem::new(Type::Malformed, format!("the body did not arrive within {BODY_TIMEOUT:?}"))
-                .into())
-        }
-    }
-}
-
-fn is_length_limit(error: &axum::Error) -> bool {
-    let mut cause: Option<&dyn std::error::Error> = Some(error);
-    while let Some(inner) = cause {
-        if inner.is::<http_body_util::LengthLimitError>() {
-            return true;
-        }
-        cause = inner.source();
-    }
-    false
-}
 
 /// A failure of the database as a problem: it may be repeated, or it is a defect of ours.
 pub(crate) fn store_problem(host: &Host, operation: &str, error: &pagurus_store::Error) -> Problem {

@@ -24,6 +24,7 @@ use pagurus_runtime::batch::Shape;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_runtime::{Batcher, Host};
+use tokio::sync::Semaphore;
 
 use answer::NewAnswer;
 use register::{Outcome, Submission};
@@ -39,6 +40,10 @@ struct Intake {
     secrets: Arc<DeploymentSecrets>,
     registrations: Batcher<Submission, Outcome, pagurus_store::Error>,
     answers: Batcher<NewAnswer, pagurus_store::answers::Verdict, pagurus_store::Error>,
+    /// The room for the bodies of requests.
+    bodies: http::Bodies,
+    /// Lists that look through many rows at a time, so that reads by key find a connection.
+    searches: Arc<Semaphore>,
 }
 
 impl Intake {
@@ -55,6 +60,9 @@ impl Intake {
 
 /// How the HTTP door gathers: two lanes, so that one batch is prepared while the other commits.
 const GATHER: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(2) };
+
+/// How long requests that are being answered have when the process is to stop.
+const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
 /// The database's absence concerns all of a batch; a lock, or a complaint about a value, concerns one.
 fn concerns_one(error: &pagurus_store::Error) -> bool {
@@ -85,6 +93,8 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         }),
         reply: Arc::new(settings.reply.clone()),
         secrets: Arc::new(DeploymentSecrets::new(settings.secrets_folder.clone())),
+        bodies: http::Bodies::new(settings.intake.max_bodies_bytes),
+        searches: Arc::new(Semaphore::new((settings.database.api_connections / 2).max(1))),
         host: host.clone(),
         catalogue,
         rules,
@@ -95,7 +105,6 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.draining.cancelled().await;
     host.readiness.not_ready("draining");
     // The consumers end by themselves; requests that are being answered get a moment.
-    host.join().await;
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    tokio::join!(host.join(), host.http.unhang_and_wait(LAST_REQUESTS));
     Ok(())
 }

@@ -52,6 +52,8 @@ pub(crate) enum Outcome {
     Conflict(Status),
     /// It was refused.
     Rejected(Problem),
+    /// Whether it was registered is not known; the same may be sent again.
+    Unavailable(Problem),
 }
 
 impl Outcome {
@@ -62,6 +64,7 @@ impl Outcome {
             Self::Duplicate(_) => "duplicate",
             Self::Conflict(_) => "conflict",
             Self::Rejected(_) => "rejected",
+            Self::Unavailable(_) => "unavailable",
         }
     }
 
@@ -69,7 +72,7 @@ impl Outcome {
     pub const fn status(&self) -> Option<Status> {
         match self {
             Self::Accepted { status, .. } | Self::Duplicate(status) | Self::Conflict(status) => Some(*status),
-            Self::Rejected(_) => None,
+            Self::Rejected(_) | Self::Unavailable(_) => None,
         }
     }
 
@@ -86,18 +89,9 @@ impl Outcome {
                 Problem::new(Type::Conflict, "an order with this id and other content is registered")
                     .with_status(status),
             ),
-            Self::Rejected(problem) => Some(problem.clone()),
+            Self::Rejected(problem) | Self::Unavailable(problem) => Some(problem.clone()),
         }
     }
-}
-
-/// Reads a body as a registration.
-///
-/// # Errors
-/// The problem to answer with.
-pub(crate) fn read(body: &[u8]) -> Result<Request, Problem> {
-    let value = parse(body)?;
-    read_value(&value)
 }
 
 /// Reads a JSON value as a registration.

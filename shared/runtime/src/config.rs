@@ -73,6 +73,8 @@ pub struct Settings {
     pub log: LogSettings,
     /// `intake`
     pub intake: IntakeSettings,
+    /// `callbacks`
+    pub callbacks: CallbackSettings,
     /// `distribution`
     pub distribution: DistributionSettings,
     /// `dispatcher`
@@ -112,6 +114,8 @@ pub struct NodeSettings {
     pub name: Option<String>,
     /// Health, metrics, and the API on intake.
     pub listen: SocketAddr,
+    /// Connections of HTTP clients.
+    pub max_connections: usize,
     /// Between two signs of life.
     pub heartbeat: Duration,
     /// Silence after which a node is lost.
@@ -177,10 +181,21 @@ pub struct IntakeSettings {
     pub max_batch_body_bytes: usize,
     /// Orders of a batch.
     pub max_batch_orders: usize,
+    /// Bytes of all large bodies in progress.
+    pub max_bodies_bytes: usize,
     /// Whether the API may be open to other hosts; see [`Settings::check_public_access`].
     pub public_confirmed: bool,
     /// Base of callback URLs, without a slash at its end.
     pub public_url: Option<String>,
+}
+
+/// `callbacks`
+#[derive(Clone, Copy, Debug)]
+pub struct CallbackSettings {
+    /// Callbacks for nobody that are kept.
+    pub max_orphans: u32,
+    /// How long they are kept.
+    pub orphan_retention: Duration,
 }
 
 /// `distribution`; the mode is always `simple` today.

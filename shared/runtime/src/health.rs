@@ -1,33 +1,22 @@
-//! The HTTP door of a process: `/healthz`, `/readyz`, `/metrics`, and what the service hangs in it.
-//!
-//! The server is built by hand because the convenient one has no time-out for slow headers.
+//! What a process says of itself: alive, ready, and its metrics. Never changes anything; how it is
+//! asked is the business of [`crate::door`].
 
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwapOption;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Request, Response, StatusCode, header};
+use axum::http::{Response, StatusCode, header};
 use axum::response::IntoResponse as _;
 use axum::routing::get;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::service::TowerToHyperService;
-use pagurus_broker::Broker;
+use pagurus_broker::{Broker, LinkState};
+use pagurus_domain::id::Role;
 use pagurus_store::Store;
-use serde_json::json;
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use serde_json::{Map, Value, json};
 
 use crate::Metrics;
 
-/// A client that has not sent its headers by then is disconnected.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Connections at a time; more wait in the kernel's queue.
-const MAX_CONNECTIONS: usize = 4096;
 /// How long an answer of the database to a probe may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// For how long a probe's answer is taken for true.
@@ -77,155 +66,39 @@ impl Readiness {
     }
 }
 
-/// The listening socket of the process.
+/// What the probes ask.
 #[derive(Clone)]
-pub struct HttpDoor {
-    address: SocketAddr,
-    service: Arc<ArcSwapOption<Router>>,
-}
-
-#[derive(Clone)]
-struct Probes {
+pub(crate) struct Probes {
+    pub role: Role,
     metrics: Metrics,
     readiness: Readiness,
     store: Store,
     broker: Broker,
-    database: Arc<tokio::sync::Mutex<Option<Probed>>>,
+    /// When the database was asked last, and what came of it.
+    database: Arc<tokio::sync::Mutex<Option<(Instant, Found)>>>,
 }
 
-/// When the database was asked last, and what came of it.
-type Probed = (Instant, Result<(), String>);
+/// What a check found: nothing wrong, or what is.
+pub(crate) type Found = Result<(), String>;
 
-impl HttpDoor {
-    pub(crate) async fn open(
-        listen: SocketAddr,
-        metrics: &Metrics,
-        readiness: &Readiness,
-        store: &Store,
-        broker: &Broker,
-    ) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(listen).await?;
-        let address = listener.local_addr()?;
-        let service: Arc<ArcSwapOption<Router>> = Arc::default();
-        let probes = Probes {
-            metrics: metrics.clone(),
-            readiness: readiness.clone(),
-            store: store.clone(),
-            broker: broker.clone(),
-            database: Arc::default(),
-        };
-        let hung = service.clone();
-        let router = Router::new()
+impl Probes {
+    /// The probes of a process.
+    pub fn new(role: Role, metrics: &Metrics, readiness: &Readiness, store: &Store, broker: &Broker) -> Self {
+        let (metrics, readiness) = (metrics.clone(), readiness.clone());
+        let (store, broker) = (store.clone(), broker.clone());
+        Self { role, metrics, readiness, store, broker, database: Arc::default() }
+    }
+
+    /// The three paths that every process answers.
+    pub fn router(self) -> Router {
+        Router::new()
             .route("/healthz", get(healthz))
             .route("/readyz", get(readyz))
             .route("/metrics", get(metrics_page))
-            .with_state(probes)
-            .fallback(move |request: Request<Body>| {
-                let service = hung.load_full();
-                async move {
-                    match service {
-                        Some(router) => call(&router, request).await,
-                        None => StatusCode::NOT_FOUND.into_response(),
-                    }
-                }
-            });
-        tokio::spawn(accept(listener, router));
-        Ok(Self { address, service })
+            .with_state(self)
     }
 
-    /// Where it listens.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Hangs the API of the service into the door.
-    pub fn hang(&self, router: Router) {
-        self.service.store(Some(Arc::new(router)));
-    }
-
-    /// Takes the API away: the probes stay.
-    pub fn unhang(&self) {
-        self.service.store(None);
-    }
-}
-
-async fn call(router: &Router, request: Request<Body>) -> Response<Body> {
-    let mut router = router.clone();
-    // A router has no error of its own: every path ends in an answer.
-    match tower_call(&mut router, request).await {
-        Ok(response) => response,
-        Err(never) => match never {},
-    }
-}
-
-fn tower_call(
-    router: &mut Router,
-    request: Request<Body>,
-) -> impl Future<Output = Result<Response<Body>, std::convert::Infallible>> + use<> {
-    tower_service::Service::call(router, request)
-}
-
-async fn accept(listener: TcpListener, router: Router) {
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    loop {
-        let Ok(permit) = room.clone().acquire_owned().await else { return };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                // Out of file descriptors, most likely: nothing to do but wait for some.
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        // Small answers must not wait for more bytes.
-        let _ = stream.set_nodelay(true);
-        let router = router.clone();
-        tokio::spawn(async move {
-            let mut server = auto::Builder::new(TokioExecutor::new());
-            server
-                .http1()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEADER_TIMEOUT)
-                .max_buf_size(64 * 1024);
-            // An error is the client's going away or its nonsense; both end the connection.
-            let _ = server.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).await;
-            drop(permit);
-        });
-    }
-}
-
-async fn healthz(State(probes): State<Probes>) -> Response<Body> {
-    match probes.readiness.failure() {
-        None => (StatusCode::OK, "ok\n").into_response(),
-        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, why).into_response(),
-    }
-}
-
-async fn readyz(State(probes): State<Probes>) -> Response<Body> {
-    let (ready, saying) = probes.readiness.state();
-    let database = probes.database().await;
-    let broker = probes.broker.state();
-    let told = |state: &Result<(), String>| state.as_ref().map_or_else(Clone::clone, |()| "up".to_owned());
-    let good = ready && database.is_ok() && broker.is_up();
-    let body = json!({
-        "ready": good,
-        "service": saying,
-        "database": told(&database),
-        "broker": {"publish": broker.publish.to_string(), "consume": broker.consume.to_string()},
-    });
-    let status = if good { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, axum::Json(body)).into_response()
-}
-
-async fn metrics_page(State(probes): State<Probes>) -> Response<Body> {
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], probes.metrics.page()).into_response()
-}
-
-impl Probes {
-    async fn database(&self) -> Result<(), String> {
+    async fn database(&self) -> Found {
         let mut cached = self.database.lock().await;
         if let Some((at, state)) = &*cached
             && at.elapsed() < PROBE_CACHE
@@ -244,5 +117,110 @@ impl Probes {
         };
         *cached = Some((Instant::now(), state.clone()));
         state
+    }
+
+    /// Everything that the broker is needed for, by name. One that fails makes an intake degraded
+    /// and any other service not ready.
+    fn broker(&self) -> Vec<(&'static str, Found)> {
+        let found = |link: &LinkState| if link.is_up() { Ok(()) } else { Err(link.to_string()) };
+        let state = self.broker.state();
+        let starved = |queues: &[String]| match queues {
+            [] => Ok(()),
+            queues => Err(format!("nothing comes from {}", queues.join(", "))),
+        };
+        vec![
+            ("publish", found(&state.publish)),
+            ("consume", found(&state.consume)),
+            ("queues", starved(&state.starved)),
+        ]
+    }
+}
+
+async fn healthz(State(probes): State<Probes>) -> Response<Body> {
+    match probes.readiness.failure() {
+        None => (StatusCode::OK, "ok\n").into_response(),
+        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, why).into_response(),
+    }
+}
+
+async fn readyz(State(probes): State<Probes>) -> Response<Body> {
+    let (ready, saying) = probes.readiness.state();
+    let (status, body) = judge(probes.role, ready, &saying, &probes.database().await, &probes.broker());
+    (status, axum::Json(body)).into_response()
+}
+
+/// Readiness goes by door: an intake that only the broker is away from takes orders and callbacks
+/// over HTTP as ever (AMQP-2), so a load balancer must not take that door away. It is ready then, and
+/// says `degraded`. Every other service does nothing without the broker.
+fn judge(
+    role: Role,
+    ready: bool,
+    saying: &str,
+    database: &Found,
+    broker: &[(&'static str, Found)],
+) -> (StatusCode, Value) {
+    let told = |found: &Found| found.clone().map_or_else(Value::from, |()| "up".into());
+    let serves = ready && database.is_ok();
+    let first = broker.iter().find_map(|(name, found)| Some((name, found.as_ref().err()?)));
+    let is_ready = serves && (role == Role::Intake || first.is_none());
+    let broker: Map<String, Value> =
+        broker.iter().map(|(name, found)| ((*name).to_owned(), told(found))).collect();
+    let mut body =
+        json!({"ready": is_ready, "service": saying, "database": told(database), "broker": broker});
+    if role == Role::Intake {
+        let http = match (ready, database) {
+            (false, _) => Err(saying.to_owned()),
+            (true, Err(why)) => Err(format!("the database is {why}")),
+            (true, Ok(())) => Ok(()),
+        };
+        let amqp = first.map_or_else(|| http.clone(), |(name, why)| Err(format!("{name} is {why}")));
+        body["degraded"] = (serves && first.is_some()).into();
+        body["doors"] = json!({"http": told(&http), "amqp": told(&amqp)});
+    }
+    (if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, body)
+}
+
+async fn metrics_page(State(probes): State<Probes>) -> Response<Body> {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], probes.metrics.page()).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amqp_2_an_intake_without_the_broker_keeps_the_door_that_needs_none() {
+        let broker = |publish: &str| {
+            let publish = if publish == "up" { Ok(()) } else { Err(publish.to_owned()) };
+            [("publish", publish), ("consume", Ok(()))]
+        };
+        let (status, body) = judge(Role::Intake, true, "active", &Ok(()), &broker("up"));
+        assert_eq!(
+            (status, &body["degraded"], &body["ready"]),
+            (StatusCode::OK, &false.into(), &true.into())
+        );
+        assert_eq!(body["doors"], json!({"http": "up", "amqp": "up"}));
+
+        let alarm = broker("blocked: low on memory");
+        let (status, body) = judge(Role::Intake, true, "active", &Ok(()), &alarm);
+        assert_eq!((status, &body["degraded"], &body["ready"]), (StatusCode::OK, &true.into(), &true.into()));
+        assert_eq!(
+            body["doors"],
+            json!({"http": "up", "amqp": "publish is blocked: low on memory"}),
+            "the body tells which"
+        );
+        let (status, body) = judge(Role::Worker, true, "active", &Ok(()), &alarm);
+        assert_eq!((status, body.get("doors")), (StatusCode::SERVICE_UNAVAILABLE, None));
+    }
+
+    #[test]
+    fn amqp_2_without_the_database_or_a_life_no_door_is_open() {
+        let up = [("publish", Ok(())), ("consume", Ok(()))];
+        let (status, body) = judge(Role::Intake, true, "active", &Err("down: gone".into()), &up);
+        assert_eq!((status, &body["degraded"]), (StatusCode::SERVICE_UNAVAILABLE, &false.into()));
+        assert_eq!(body["doors"]["amqp"], "the database is down: gone");
+        let (status, body) = judge(Role::Intake, false, "draining", &Ok(()), &up);
+        assert_eq!((status, &body["doors"]["http"]), (StatusCode::SERVICE_UNAVAILABLE, &"draining".into()));
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod batch;
 pub mod config;
+mod door;
 mod health;
 pub mod metrics;
 pub mod news;
@@ -28,7 +29,8 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 pub use batch::Batcher;
 use config::Settings;
-pub use health::{HttpDoor, Readiness};
+pub use door::HttpDoor;
+pub use health::Readiness;
 pub use metrics::Metrics;
 pub use telemetry::start_logging;
 
@@ -204,7 +206,8 @@ where
     let broker = Broker::connect(broker_config).context("broker.url")?;
     let metrics = Metrics::new(role);
     let readiness = Readiness::default();
-    let http = HttpDoor::open(settings.node.listen, &metrics, &readiness, &store, &broker)
+    let probes = health::Probes::new(role, &metrics, &readiness, &store, &broker);
+    let http = HttpDoor::open(settings.node.listen, settings.node.max_connections, probes)
         .await
         .with_context(|| format!("node.listen: {}", settings.node.listen))?;
     tracing::info!(role = role.as_str(), name = &*name, address = %http.address(), "started");

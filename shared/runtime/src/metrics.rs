@@ -26,6 +26,8 @@ pub enum Count {
     ReceiptsLost,
     /// Callbacks, by verdict.
     Callbacks,
+    /// Callbacks for nobody that were not kept.
+    OrphansUnkept,
     /// Actions of clients and operators, by action.
     Actions,
     /// Hand-outs sent by the dispatcher.
@@ -103,6 +105,7 @@ const COUNTERS: &[Row] = &[
     ("refused", "Messages put aside by reason", "reason"),
     ("receipts_lost", "Receipts that could not be delivered", ""),
     ("callbacks", "Callbacks by verdict", "verdict"),
+    ("orphans_unkept", "Callbacks for nobody that were not kept, because there are too many", ""),
     ("actions", "Actions of clients and operators", "action"),
     ("hand_outs", "Hand-outs sent by the dispatcher", ""),
     ("unclaimed", "Hand-outs that were not claimed, by reason", "reason"),

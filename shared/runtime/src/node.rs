@@ -147,6 +147,7 @@ pub(crate) async fn live(
     host.ended.cancel();
     heart.abort();
     host.http.unhang();
+    host.readiness.not_ready("its life is over");
     if matches!(outcome, Ok(End::Stopped)) {
         set_status(host, NodeStatus::Stopped).await;
         tracing::info!("stopped");

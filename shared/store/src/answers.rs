@@ -40,6 +40,9 @@ statements! {
                  WHERE id = $1 AND status = 'open' AND awaited AND work_seconds IS NOT NULL OFFSET 0) AS r
          WHERE d.order_no = ANY(ARRAY[r.order_no]) AND d.stream = $2
         RETURNING d.due_at";
+    // Counted no further than the bound: an index has what was not accepted.
+    ORPHANS = "
+        SELECT count(*) FROM (SELECT FROM callbacks WHERE verdict = 'orphan' AND verdict <> 'accepted' LIMIT $1) AS kept";
     STATUSES = "SELECT id, status FROM requests WHERE id = ANY($1::uuid[])";
     STORE = "
         INSERT INTO callbacks (request_id, named, order_no, verdict, step_status, headers, body)
@@ -110,16 +113,36 @@ impl Verdict {
     }
 }
 
-/// Stores callbacks, whatever becomes of them, and wakes the orders whose last open one came.
-/// One verdict for each callback, in order.
+/// Bytes that are kept of the body of a callback for nobody.
+const ORPHAN_BODY_BYTES: usize = 16 * 1024;
+/// Header fields of a callback for nobody are kept up to here, and left out beyond.
+const ORPHAN_HEADER_BYTES: usize = 4 * 1024;
+
+/// What became of a batch of callbacks.
+#[derive(Clone, Debug, Default)]
+pub struct Answered {
+    /// One for each callback, in order.
+    pub verdicts: Vec<Verdict>,
+    /// The orders that go on now.
+    pub woken: Vec<ReadyStage>,
+    /// How many of those for nobody were not kept, because there are so many already.
+    pub unkept: usize,
+}
+
+/// Stores callbacks, whatever becomes of them, and wakes the orders whose last open one came. Anybody
+/// may send one for nobody: of those no more than `max_orphans` are kept.
 ///
 /// # Errors
 /// The database fails; nothing is stored then.
-pub async fn answer(tx: &Tx<'_>, callbacks: &[NewCallback]) -> Result<(Vec<Verdict>, Vec<ReadyStage>)> {
+pub async fn answer(tx: &Tx<'_>, callbacks: &[NewCallback], max_orphans: u32) -> Result<Answered> {
     let asked: Vec<Uuid> = callbacks.iter().filter_map(|c| c.request.map(|id| id.0)).collect();
     let find = tx.prepare_cached(FIND).await?;
     let order_of: HashMap<Uuid, i64> =
         tx.query(&find, &[&asked]).await?.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let known = |callback: &NewCallback| callback.request.is_some_and(|id| order_of.contains_key(&id.0));
+    let orphans = callbacks.iter().filter(|callback| !known(callback)).count();
+    // Before anything is locked.
+    let room = if orphans == 0 { 0 } else { room_for_orphans(tx, max_orphans).await? };
     let mut orders: Vec<i64> = order_of.values().copied().collect();
     orders.sort_unstable();
     orders.dedup();
@@ -151,17 +174,33 @@ pub async fn answer(tx: &Tx<'_>, callbacks: &[NewCallback]) -> Result<(Vec<Verdi
             None => Verdict::Orphan,
         })
         .collect();
-    store(tx, callbacks, &verdicts, &order_of).await?;
+    let mut left = room;
+    let kept = callbacks.iter().zip(&verdicts).filter(|(_, verdict)| {
+        let keeps = **verdict != Verdict::Orphan || left > 0;
+        left = if **verdict == Verdict::Orphan { left.saturating_sub(1) } else { left };
+        keeps
+    });
+    store(tx, &kept.collect::<Vec<_>>(), &order_of).await?;
     let woken = if accepted == 0 { Vec::new() } else { due::wake_answered(tx, &orders).await? };
-    Ok((verdicts, woken))
+    Ok(Answered { verdicts, woken, unkept: orphans.saturating_sub(room) })
+}
+
+/// How many callbacks for nobody may be kept yet.
+async fn room_for_orphans(tx: &Tx<'_>, max: u32) -> Result<usize> {
+    let statement = tx.prepare_cached(ORPHANS).await?;
+    let kept: i64 = tx.query_one(&statement, &[&i64::from(max)]).await?.get(0);
+    Ok(usize::try_from(i64::from(max) - kept).unwrap_or(0))
 }
 
 async fn store(
     tx: &Tx<'_>,
-    callbacks: &[NewCallback],
-    verdicts: &[Verdict],
+    callbacks: &[(&NewCallback, &Verdict)],
     order_of: &HashMap<Uuid, i64>,
 ) -> Result<()> {
+    if callbacks.is_empty() {
+        return Ok(());
+    }
+    let (callbacks, verdicts): (Vec<&NewCallback>, Vec<&Verdict>) = callbacks.iter().copied().unzip();
     // An id that was never given out is kept as text only: nothing must look like a real request.
     let request: Vec<Option<Uuid>> =
         callbacks.iter().map(|c| c.request.map(|id| id.0).filter(|id| order_of.contains_key(id))).collect();
@@ -170,11 +209,21 @@ async fn store(
         request.iter().map(|id| id.and_then(|id| order_of.get(&id).copied())).collect();
     let verdict: Vec<&str> = verdicts.iter().map(|verdict| verdict.as_str()).collect();
     let step_status: Vec<Option<&str>> = callbacks.iter().map(|c| c.step_status.as_deref()).collect();
-    let headers: Vec<Option<&str>> = callbacks.iter().map(|c| c.headers.as_deref()).collect();
-    let body: Vec<&[u8]> = callbacks.iter().map(|c| c.body.as_slice()).collect();
+    let (headers, body): (Vec<Option<&str>>, Vec<&[u8]>) =
+        callbacks.iter().zip(verdicts).map(|(callback, verdict)| kept_of(callback, *verdict)).unzip();
     let statement = tx.prepare_cached(STORE).await?;
     tx.execute(&statement, &[&request, &named, &order, &verdict, &step_status, &headers, &body]).await?;
     Ok(())
+}
+
+/// Headers and body as they are kept.
+fn kept_of(callback: &NewCallback, verdict: Verdict) -> (Option<&str>, &[u8]) {
+    let (headers, body) = (callback.headers.as_deref(), callback.body.as_slice());
+    if verdict != Verdict::Orphan {
+        return (headers, body);
+    }
+    let short = headers.filter(|headers| headers.len() <= ORPHAN_HEADER_BYTES);
+    (short, &body[..body.len().min(ORPHAN_BODY_BYTES)])
 }
 
 /// A heartbeat of an actor: its hand-out goes on for another work time-out. Until when, or `None`

@@ -22,6 +22,9 @@ pub enum Error {
     /// The schema is not the one this program was made for.
     #[error("the schema of the database does not fit: {0}")]
     Schema(String),
+    /// The database answers, and takes no writes: it was demoted, or its disk is full.
+    #[error("the database takes no writes at present")]
+    ReadOnly,
     /// The order moved while it was looked at, several times over.
     #[error("the order changes too fast to be acted on; try again")]
     Contended,
@@ -42,7 +45,7 @@ impl Error {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Pool(_) | Self::Contended => true,
+            Self::Pool(_) | Self::ReadOnly | Self::Contended => true,
             Self::Broken { .. } | Self::Schema(_) => false,
             Self::Database(error) => match error.code() {
                 Some(code) => !concerns_a_value(code),

@@ -1,5 +1,6 @@
-//! Orders: registering many. How they are read stands in [`view`].
+//! Orders: registering many. How one is read stands in [`view`], how many are found in [`search`].
 
+mod search;
 mod view;
 
 use std::collections::HashMap;
@@ -19,8 +20,10 @@ use crate::sql::statements;
 use crate::stages::ReadyStage;
 use crate::{Connection, Error, Result, Tx, beside, queues};
 
+pub(crate) use search::STATEMENTS as SEARCH_STATEMENTS;
+pub use search::{OrderLine, Place, Source, lines, places, scenario_numbers};
 pub(crate) use view::STATEMENTS as VIEW_STATEMENTS;
-pub use view::{OrderLine, OrderView, Wanted, list, status, view};
+pub use view::{OrderView, status, view};
 
 statements! {
     // A sequential order with a start time takes its place when that has come, even if it has.

@@ -102,7 +102,7 @@ impl Store {
         Ok(self.api.get().await?)
     }
 
-    /// The connection for leases and heartbeats.
+    /// The connection for leases, heartbeats and probes.
     ///
     /// # Errors
     /// None could be had in time.
@@ -118,12 +118,14 @@ impl Store {
         Ok(self.recovery.get().await?)
     }
 
-    /// Asks the server for nothing but an answer, on the connections of people and programs.
+    /// Asks the server for nothing but an answer, on the connection of leases and heartbeats: neither
+    /// the reads of people nor work may make a process that is well look ill.
     ///
     /// # Errors
     /// No connection could be had in time, or the server failed.
     pub async fn ping(&self) -> Result<()> {
-        Ok(self.api().await?.batch_execute("SELECT 1").await?)
+        let row = self.lease().await?.query_one("SHOW transaction_read_only", &[]).await?;
+        if row.get::<_, &str>(0) == "off" { Ok(()) } else { Err(Error::ReadOnly) }
     }
 }
 

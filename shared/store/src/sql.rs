@@ -40,6 +40,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::errors::STATEMENTS,
         crate::history::STATEMENTS,
         crate::orders::STATEMENTS,
+        crate::orders::SEARCH_STATEMENTS,
         crate::orders::VIEW_STATEMENTS,
         crate::outbox::STATEMENTS,
         crate::queues::STATEMENTS,

@@ -1,4 +1,7 @@
-//! Upkeep of the work lists: tables whose every row is deleted within seconds.
+//! Upkeep: of the work lists, tables whose every row is deleted within seconds, and of what is kept for
+//! some time only.
+
+use std::time::Duration;
 
 use crate::sql::statements;
 use crate::{Client, Result};
@@ -7,6 +10,13 @@ statements! {
     DEAD = "
         SELECT coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables
          WHERE relname IN ('ready', 'running', 'due', 'outbox', 'queued', 'deadlines')";
+    // Of the oldest only: whatever there is, no more rows are read than may be deleted.
+    FORGET_ORPHANS = "
+        DELETE FROM callbacks
+         WHERE no = ANY(ARRAY(
+               SELECT no FROM (SELECT no, received_at FROM callbacks
+                                WHERE verdict = 'orphan' AND verdict <> 'accepted' ORDER BY no LIMIT $2) AS oldest
+                WHERE received_at < now() - make_interval(secs => $1)))";
 }
 
 /// Dead rows from which a vacuum pays.
@@ -28,4 +38,13 @@ pub async fn vacuum_work_lists(client: &Client) -> Result<bool> {
         .batch_execute("VACUUM (SKIP_LOCKED, TRUNCATE false) ready, running, due, outbox, queued, deadlines")
         .await?;
     Ok(true)
+}
+
+/// Deletes callbacks for nobody that are older than this, so many at most; how many it were.
+///
+/// # Errors
+/// The database fails.
+pub async fn forget_orphans(client: &Client, older_than: Duration, limit: i64) -> Result<u64> {
+    let statement = client.prepare_cached(FORGET_ORPHANS).await?;
+    Ok(client.execute(&statement, &[&older_than.as_secs_f64(), &limit]).await?)
 }

@@ -30,6 +30,6 @@ pub struct CallbackLine {
     pub step_status: Option<String>,
     /// The body as text, what is masked replaced, cut where it is long.
     pub body: String,
-    /// Length of the body as it came.
+    /// Length of the body as it is kept: as it came, or the first 16 KiB of one for nobody.
     pub body_bytes: i32,
 }

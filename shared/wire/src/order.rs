@@ -12,7 +12,8 @@ use crate::Problem;
 pub struct Registered {
     /// The client's id; none where the item had none that could be read.
     pub id: Option<String>,
-    /// `accepted`, `duplicate`, `conflict` or `rejected`.
+    /// `accepted`, `duplicate`, `conflict`, `rejected`, or, of a batch, `unavailable`: whether the item was
+    /// registered is not known, and the same one may be sent again.
     pub status: String,
     /// Present status of the order, where it exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -315,7 +316,8 @@ pub struct OrderLine {
 pub struct Page<T> {
     /// The items.
     pub items: Vec<T>,
-    /// Give it as `cursor` to get the next page; none on the last.
+    /// Give it as `cursor` to get the next page; none on the last. A page may be short, or empty, and
+    /// have a next one: only so many rows are looked at for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }

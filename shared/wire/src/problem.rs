@@ -114,6 +114,11 @@ impl Type {
     }
 }
 
+/// Faults that one problem lists at most: an answer must not be many times as long as what was sent.
+pub const MAX_ERRORS: usize = 100;
+/// Longest text of one fault, in bytes: a pointer holds names that a client chose.
+const MAX_TEXT_BYTES: usize = 1000;
+
 /// One thing that is wrong, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Detail {
@@ -147,7 +152,7 @@ pub struct Problem {
     /// Pointer to the first field at fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
-    /// Everything that is wrong.
+    /// Everything that is wrong, the first [`MAX_ERRORS`] of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Detail>,
     /// Present status of the order, where that is the reason.
@@ -170,27 +175,31 @@ impl Problem {
         }
     }
 
-    /// A problem that lists faults.
+    /// A problem that lists faults: the first [`MAX_ERRORS`], and how many there are.
     #[must_use]
     pub fn of_faults(kind: Type, faults: &[Fault]) -> Self {
         let first = faults.first();
         let detail = first.map_or_else(String::new, |fault| {
-            let more =
-                if faults.len() > 1 { format!(" (and {} more)", faults.len() - 1) } else { String::new() };
+            let more = match faults.len() - 1 {
+                0 => String::new(),
+                more if more < MAX_ERRORS => format!(" (and {more} more)"),
+                more => format!(" (and {more} more; the first {MAX_ERRORS} are listed)"),
+            };
             let place = if fault.pointer.is_empty() { "the body" } else { &fault.pointer };
-            format!("{place} {}{more}", fault.message)
+            format!("{} {}{more}", cut(place), cut(&fault.message))
         });
         let errors = faults
             .iter()
+            .take(MAX_ERRORS)
             .map(|fault| Detail {
-                pointer: fault.pointer.clone(),
-                message: fault.message.clone(),
-                hint: fault.hint.clone(),
+                pointer: cut(&fault.pointer).to_owned(),
+                message: cut(&fault.message).to_owned(),
+                hint: fault.hint.as_deref().map(|hint| cut(hint).to_owned()),
                 line: fault.at.map(|at| at.line),
                 column: fault.at.map(|at| at.column),
             })
             .collect();
-        Self { pointer: first.map(|fault| fault.pointer.clone()), errors, ..Self::new(kind, detail) }
+        Self { pointer: first.map(|fault| cut(&fault.pointer).to_owned()), errors, ..Self::new(kind, detail) }
     }
 
     /// The same with the order's present status.
@@ -198,5 +207,34 @@ impl Problem {
     pub fn with_status(mut self, status: impl ToString) -> Self {
         self.order_status = Some(status.to_string());
         self
+    }
+}
+
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_TEXT_BYTES)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn qlt_8_of_many_faults_a_hundred_are_listed_and_all_are_counted() {
+        let faults: Vec<Fault> =
+            (0..8_400).map(|n| Fault::placed(None, format!("/{n}"), "is not known")).collect();
+        let problem = Problem::of_faults(Type::Invalid, &faults);
+        assert_eq!(problem.errors.len(), MAX_ERRORS);
+        assert_eq!(problem.detail, "/0 is not known (and 8399 more; the first 100 are listed)");
+        let problem = Problem::of_faults(Type::Invalid, &faults[..MAX_ERRORS]);
+        assert_eq!(problem.detail, "/0 is not known (and 99 more)");
+        assert_eq!(problem.errors.len(), MAX_ERRORS);
+    }
+
+    #[test]
+    fn qlt_8_a_name_without_measure_is_cut_in_what_is_said_of_it() {
+        let fault = Fault::placed(None, format!("/{}", "é".repeat(1_000_000)), "is not known");
+        let problem = Problem::of_faults(Type::Invalid, &[fault]);
+        let told = serde_json::to_string(&problem).map(|text| text.len());
+        assert!(told.is_ok_and(|bytes| bytes < 4_000), "{}", problem.detail);
     }
 }

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{outcome, show, view_of};
 use crate::client::{Client, Reply};
-use crate::failure::{FAILED, Failure, NOT_YET, REFUSED, told_problem};
+use crate::failure::{AWAY, FAILED, Failure, NOT_YET, REFUSED, told_problem};
 use crate::input;
 use crate::screen::{Screen, harmless};
 
@@ -265,14 +265,11 @@ fn told(registered: &Registered, screen: &Screen) -> String {
     told
 }
 
-/// The worst that became of any: rejected, then conflict.
+/// The worst that became of any: rejected, then conflict, then what the same command may register yet.
 fn verdict(registered: &[Registered]) -> Result<(), Failure> {
-    let any = |status: &str| registered.iter().any(|one| one.status == status);
-    match (any("rejected"), any("conflict")) {
-        (true, _) => Err(Failure::Told(FAILED)),
-        (false, true) => Err(Failure::Told(REFUSED)),
-        (false, false) => Ok(()),
-    }
+    let worst = [("rejected", FAILED), ("conflict", REFUSED), ("unavailable", AWAY)];
+    let found = worst.iter().find(|(status, _)| registered.iter().any(|one| one.status == *status));
+    found.map_or(Ok(()), |(_, code)| Err(Failure::Told(*code)))
 }
 
 #[cfg(test)]
@@ -352,5 +349,7 @@ mod tests {
         assert_eq!(code(&["accepted", "duplicate"]), Ok(()));
         assert_eq!(code(&["accepted", "conflict"]), Err(REFUSED));
         assert_eq!(code(&["conflict", "rejected"]), Err(FAILED));
+        assert_eq!(code(&["unavailable", "accepted"]), Err(AWAY), "the same file may be sent again");
+        assert_eq!(code(&["unavailable", "conflict"]), Err(REFUSED));
     }
 }

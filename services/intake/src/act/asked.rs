@@ -5,6 +5,7 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::registration::{digest, unstorable};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 /// Longest key of a client, in bytes.
 const MAX_KEY_BYTES: usize = 255;
@@ -122,6 +123,12 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// A key for the tries of one request that came without: a commit whose answer was lost is known by
+    /// it, so that a client is not refused because of its own action.
+    pub fn of_our_own() -> Self {
+        Self { name: format!("intake:{}", Uuid::new_v4()), digest: String::new() }
+    }
+
     /// The key of a request with this body; none where the client gave none.
     ///
     /// # Errors

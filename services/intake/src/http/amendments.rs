@@ -14,9 +14,10 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+use super::body::read_json_if_any;
 use super::orders::{register_one, status_view};
 use super::query::Path;
-use super::{Answer, Outcome, body_of, store_problem, views};
+use super::{Answer, Outcome, store_problem, views};
 use crate::Intake;
 use crate::act::not_found;
 use crate::{amend, register};
@@ -25,11 +26,6 @@ use crate::{amend, register};
 const SOURCE: &str = "api";
 /// Bytes that are left of an id for the part that makes a clone's its own.
 const MAX_STEM_BYTES: usize = 255 - 37;
-
-async fn read(intake: &Intake, body: Body) -> Outcome<Value> {
-    let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
-    Ok(if bytes.trim_ascii().is_empty() { json!({}) } else { register::parse(&bytes)? })
-}
 
 fn invalid(faults: Vec<Fault>) -> Answer {
     Answer(Problem::of_faults(Type::Invalid, &faults))
@@ -41,7 +37,7 @@ pub(super) async fn update(
     Path(id): Path<String>,
     body: Body,
 ) -> Outcome<Json<OrderView>> {
-    let asked = Update::read(&read(&intake, body).await?).map_err(invalid)?;
+    let asked = Update::read(&*read_json_if_any(&intake, body).await?).map_err(invalid)?;
     amend::update(&intake, &id, &asked, SOURCE).await?;
     Ok(Json(views::order(&intake, &id).await?))
 }
@@ -57,7 +53,7 @@ pub(super) async fn repair(
     Path(id): Path<String>,
     body: Body,
 ) -> Outcome<Json<StatusView>> {
-    let asked = Repair::read(&read(&intake, body).await?).map_err(invalid)?;
+    let asked = Repair::read(&*read_json_if_any(&intake, body).await?).map_err(invalid)?;
     amend::repair(&intake, &id, &asked, SOURCE).await?;
     Ok(Json(status_view(&intake, &id).await?))
 }
@@ -69,7 +65,8 @@ pub(super) async fn clone(
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Response<Body>> {
-    let Value::Object(mut changes) = read(&intake, body).await? else {
+    let asked = read_json_if_any(&intake, body).await?;
+    let Some(mut changes) = asked.as_object().cloned() else {
         return Err(Answer(Problem::new(Type::Invalid, "the body of a clone is a JSON object")));
     };
     let row = async {

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use super::orders::failed_problem;
 use super::query::{Path, Query, invalid, limit, moment};
-use super::{Answer, Outcome, body_of, store_problem};
+use super::{Answer, Outcome, body, store_problem};
 use crate::Intake;
 use crate::answer::new_answer;
 
@@ -49,7 +49,7 @@ pub(super) async fn take(
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Json<CallbackTaken>> {
-    let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
+    let bytes = body::read(&intake, body).await?;
     let step_status = headers.get("step-status").and_then(|value| value.to_str().ok());
     let kept: serde_json::Map<String, Value> = headers
         .iter()

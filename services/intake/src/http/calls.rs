@@ -10,10 +10,11 @@ use axum::response::IntoResponse;
 use pagurus_wire::message::CallView;
 use serde::Deserialize;
 
+use super::Outcome;
+use super::body::read_json;
 use super::query::{Path, Query, duration};
-use super::{Outcome, body_of};
+use crate::Intake;
 use crate::calls::{self, NewCall};
-use crate::{Intake, register};
 
 /// How long a caller waits that says nothing of it.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -42,9 +43,9 @@ pub(super) async fn call(
     body: Body,
 ) -> Outcome<Response<Body>> {
     let patience = query.patience()?;
-    let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
+    let asked = read_json(&intake, body).await?;
     let beside = headers.get("idempotency-key").and_then(|value| value.to_str().ok());
-    let new = NewCall::read(&register::parse(&bytes)?, beside)?;
+    let new = NewCall::read(&asked, beside)?;
     calls::submit(&intake, &id, &new).await?;
     Ok(told(calls::answered(&intake, &id, &new.key, patience).await?))
 }

@@ -7,9 +7,10 @@ use pagurus_store::{cluster, queues};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
+use super::body::read_json;
 use super::query::{Nothing, Path, Query};
-use super::{Answer, Outcome, body_of, store_problem};
-use crate::{Intake, act, register};
+use super::{Answer, Outcome, store_problem};
+use crate::{Intake, act};
 
 /// Queues listed at most.
 const MAX_QUEUES: i64 = 500;
@@ -75,8 +76,7 @@ pub(super) async fn release(
     Path(name): Path<String>,
     body: Body,
 ) -> Outcome<Json<Value>> {
-    let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
-    let asked = register::parse(&bytes)?;
+    let asked = read_json(&intake, body).await?;
     let Some(reason) = asked.get("reason").and_then(Value::as_str).filter(|reason| !reason.is_empty()) else {
         let mut problem = Problem::new(Type::Invalid, "/reason is missing: say why the queue is released");
         problem.pointer = Some("/reason".into());

@@ -14,9 +14,10 @@ use pagurus_wire::errors::{ErrorGroups, Explained, Question};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 
+use super::body::read_json;
 use super::query::{Query, invalid, limit, moment};
-use super::{Outcome, body_of, store_problem};
-use crate::{Intake, register};
+use super::{Outcome, store_problem};
+use crate::Intake;
 pub(super) use orders::orders;
 
 /// Window where none is asked for.
@@ -41,9 +42,9 @@ pub(super) struct GroupsQuery {
 
 /// `POST /v1/classify`
 pub(super) async fn classify(State(intake): State<Intake>, body: Body) -> Outcome<Json<Explained>> {
-    let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
-    let question: Question = serde_json::from_value(register::parse(&bytes)?)
-        .map_err(|error| Problem::new(Type::Invalid, error.to_string()))?;
+    let asked = read_json(&intake, body).await?;
+    let question =
+        Question::deserialize(&*asked).map_err(|error| Problem::new(Type::Invalid, error.to_string()))?;
     let told = retry::explain(&intake.host.settings.errors, &question.as_asked())
         .map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))?;
     Ok(Json(told.into()))

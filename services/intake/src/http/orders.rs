@@ -7,30 +7,24 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse;
-use bytes::Bytes;
 use jiff::Timestamp;
-use pagurus_domain::id::OrderNo;
-use pagurus_domain::order::Status;
 use pagurus_domain::order::registration::Request;
 use pagurus_runtime::batch::Failed;
 use pagurus_store::orders;
-use pagurus_wire::order::{OrderLine, OrderView, Page, Registered, StatusView};
+use pagurus_wire::order::{OrderView, Registered, StatusView};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::query::{Path, Query, duration, invalid};
-use super::{Answer, Outcome, body_of, read_trace, sent_time_of, store_problem, views};
+use super::body::{read_json, read_json_if_any};
+use super::query::{Path, Query, duration};
+use super::{Answer, Outcome, read_trace, sent_time_of, store_problem, views};
 use crate::Intake;
 use crate::act::{self, Acted, Action, Asked, Key, OF_OTHERS, OF_RESTART, Restart, Terms, not_found};
 use crate::register::{self, Outcome as Registration, Submission};
 
-/// Registrations of one batch request that wait for the database at a time.
-const BATCH_WINDOW: usize = 1000;
 /// Longest long poll.
 const MAX_WAIT: Duration = Duration::from_secs(120);
-/// Longest list.
-const MAX_LIMIT: i64 = 500;
 
 /// `POST /v1/orders`
 pub(super) async fn create(
@@ -38,8 +32,9 @@ pub(super) async fn create(
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Response<Body>> {
-    let body = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
-    register_one(&intake, register::read(&body)?, &headers).await
+    let value = read_json(&intake, body).await?;
+    let request = register::read_value(&value)?;
+    register_one(&intake, request, &headers).await
 }
 
 /// Registers an order and answers with what became of it.
@@ -62,7 +57,7 @@ pub(super) async fn register_one(
     Ok((status, [(header::LOCATION, location)], Json(answer)).into_response())
 }
 
-async fn submit(intake: &Intake, request: Request, headers: &HeaderMap) -> Outcome<Registration> {
+pub(super) async fn submit(intake: &Intake, request: Request, headers: &HeaderMap) -> Outcome<Registration> {
     let submission = Submission {
         request,
         sent_at: sent_time_of(headers)?,
@@ -86,7 +81,7 @@ where
     })
 }
 
-fn registered(id: Option<String>, outcome: &Registration) -> Registered {
+pub(super) fn registered(id: Option<String>, outcome: &Registration) -> Registered {
     Registered {
         id,
         status: outcome.word().to_owned(),
@@ -94,109 +89,6 @@ fn registered(id: Option<String>, outcome: &Registration) -> Registered {
         note: outcome.note(),
         error: outcome.problem(),
     }
-}
-
-/// `POST /v1/orders/batch`: a JSON array, or one order a line.
-pub(super) async fn create_batch(
-    State(intake): State<Intake>,
-    headers: HeaderMap,
-    body: Body,
-) -> Outcome<Json<Vec<Registered>>> {
-    let settings = &intake.host.settings.intake;
-    let body = body_of(body, settings.max_batch_body_bytes).await?;
-    let items = read_items(&headers, &body)?;
-    if items.len() > settings.max_batch_orders {
-        let told = format!("{} orders in one batch, more than {}", items.len(), settings.max_batch_orders);
-        return Err(Answer(Problem::new(Type::TooLarge, told)));
-    }
-    let mut answers = Vec::with_capacity(items.len());
-    let mut items = items.into_iter();
-    loop {
-        let window: Vec<_> = items.by_ref().take(BATCH_WINDOW).collect();
-        if window.is_empty() {
-            return Ok(Json(answers));
-        }
-        answers.extend(
-            futures_util::future::join_all(
-                window.into_iter().map(|item| create_item(&intake, &headers, item)),
-            )
-            .await,
-        );
-    }
-}
-
-fn read_items(headers: &HeaderMap, body: &Bytes) -> Outcome<Vec<Result<Value, Problem>>> {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if kind.starts_with("application/x-ndjson") || kind.starts_with("application/jsonl") {
-        return Ok(body
-            .split(|byte| *byte == b'\n')
-            .filter(|line| !line.trim_ascii().is_empty())
-            .map(register::parse)
-            .collect());
-    }
-    match register::parse(body)? {
-        Value::Array(items) => Ok(items.into_iter().map(Ok).collect()),
-        _ => {
-            Err(Answer(Problem::new(Type::Invalid, "a batch is a JSON array, or NDJSON with its media type")))
-        }
-    }
-}
-
-async fn create_item(intake: &Intake, headers: &HeaderMap, item: Result<Value, Problem>) -> Registered {
-    let named =
-        item.as_ref().ok().and_then(|value| value.get("id")).and_then(Value::as_str).map(str::to_owned);
-    let outcome = match item.and_then(|value| register::read_value(&value)) {
-        Err(problem) => Registration::Rejected(problem),
-        Ok(request) => match submit(intake, request, headers).await {
-            Ok(outcome) => outcome,
-            Err(Answer(problem)) => Registration::Rejected(problem),
-        },
-    };
-    registered(named, &outcome)
-}
-
-/// Query of a list.
-#[derive(Debug, Deserialize)]
-pub(super) struct ListQuery {
-    scenario: Option<String>,
-    status: Option<String>,
-    #[serde(rename = "transactionId")]
-    transaction_id: Option<String>,
-    limit: Option<i64>,
-    cursor: Option<String>,
-}
-
-/// `GET /v1/orders`
-pub(super) async fn list(
-    State(intake): State<Intake>,
-    Query(query): Query<ListQuery>,
-) -> Outcome<Json<Page<OrderLine>>> {
-    let status = match query.status.as_deref() {
-        None => None,
-        Some(word) => Some(word.parse::<Status>().map_err(|error| invalid("/status", &error.to_string()))?),
-    };
-    let limit = query.limit.unwrap_or(50);
-    if !(1..=MAX_LIMIT).contains(&limit) {
-        return Err(invalid("/limit", &format!("limit must be 1 to {MAX_LIMIT}")));
-    }
-    let below = match query.cursor.as_deref() {
-        None => i64::MAX,
-        Some(cursor) => cursor.parse().map_err(|_| invalid("/cursor", "cursor is not one of ours"))?,
-    };
-    let lines = async {
-        let client = intake.host.store.api().await?;
-        let wanted = orders::Wanted {
-            scenario: query.scenario.as_deref(),
-            status,
-            transaction_id: query.transaction_id.as_deref(),
-        };
-        orders::list(&client, OrderNo(below), &wanted, limit).await
-    }
-    .await
-    .map_err(|error| store_problem(&intake.host, "list", &error))?;
-    let full = i64::try_from(lines.len()).is_ok_and(|count| count == limit);
-    let next = lines.last().filter(|_| full).map(|line| line.no.to_string());
-    Ok(Json(Page { items: lines.into_iter().map(views::line).collect(), next }))
 }
 
 /// `GET /v1/orders/{id}`
@@ -266,8 +158,7 @@ pub(super) async fn action(
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Json<StatusView>> {
-    let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
-    let asked = if bytes.trim_ascii().is_empty() { json!({}) } else { register::parse(&bytes)? };
+    let asked = read_json_if_any(&intake, body).await?;
     let key = Key::read(key_of(&headers)?, &asked)?;
     let fields = if word == "restart" { OF_RESTART } else { OF_OTHERS };
     let asked = Asked::read(&asked, fields).and_then(|asked| asked.of_path(&id));

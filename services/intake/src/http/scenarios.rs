@@ -14,7 +14,7 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
 use super::query::{Nothing, Path, Query};
-use super::{Answer, Outcome, body_of, store_problem};
+use super::{Answer, Outcome, body, store_problem};
 use crate::Intake;
 
 /// Longest name in a path.
@@ -22,7 +22,7 @@ const MAX_NAME_BYTES: usize = 64;
 
 /// Reads the text of a scenario from a body, and the scenario from it.
 async fn read(intake: &Intake, body: Body) -> Outcome<(String, pagurus_domain::scenario::Scenario)> {
-    let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
+    let bytes = body::read(intake, body).await?;
     let text = String::from_utf8(bytes.to_vec())
         .map_err(|_| Problem::new(Type::Malformed, "the text of a scenario is UTF-8"))?;
     let scenario = source::read(&text, intake.catalogue.scripting(), &intake.host.settings.scenario)

@@ -15,9 +15,10 @@ use pagurus_domain::scenario::{Bounds, script};
 use super::calls::CallRules;
 use super::load::Values;
 use super::{
-    ActivationSettings, BrokerSettings, DatabaseSettings, DispatcherSettings, DistributionSettings,
-    FailoverSettings, IntakeSettings, LogFormat, LogSettings, NodeSettings, NotifySettings, RecoverySettings,
-    ResourceControlSettings, Settings, ShutdownSettings, StartControlSettings, WorkerSettings,
+    ActivationSettings, BrokerSettings, CallbackSettings, DatabaseSettings, DispatcherSettings,
+    DistributionSettings, FailoverSettings, IntakeSettings, LogFormat, LogSettings, NodeSettings,
+    NotifySettings, RecoverySettings, ResourceControlSettings, Settings, ShutdownSettings,
+    StartControlSettings, WorkerSettings,
 };
 
 /// The settings, or all faults in the order of the file.
@@ -47,6 +48,10 @@ impl Builder {
             database: self.database(),
             log: self.log(),
             intake: self.intake(),
+            callbacks: CallbackSettings {
+                max_orphans: self.number("callbacks.orphans.max"),
+                orphan_retention: self.duration("callbacks.orphans.retention"),
+            },
             distribution: self.distribution(),
             dispatcher: DispatcherSettings {
                 lease_ttl: self.duration("dispatcher.lease.ttl"),
@@ -79,6 +84,7 @@ impl Builder {
         NodeSettings {
             name: self.optional_text("node.name"),
             listen: self.address("node.listen"),
+            max_connections: self.size("node.max_connections"),
             heartbeat: self.duration("node.heartbeat"),
             lost_after: self.duration("node.lost_after"),
         }
@@ -119,6 +125,7 @@ impl Builder {
             max_body_bytes: self.size("intake.max_body_bytes"),
             max_batch_body_bytes: self.size("intake.max_batch_body_bytes"),
             max_batch_orders: self.size("intake.max_batch_orders"),
+            max_bodies_bytes: self.size("intake.max_bodies_bytes"),
             public_confirmed: self.flag("intake.public_confirmed"),
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
         }
@@ -229,6 +236,10 @@ impl Builder {
         if settings.intake.max_batch_body_bytes < settings.intake.max_body_bytes {
             let message = "must not be less than `intake.max_body_bytes`";
             self.values.fault("intake.max_batch_body_bytes", message);
+        }
+        if settings.intake.max_bodies_bytes < settings.intake.max_batch_body_bytes {
+            let message = "must not be less than `intake.max_batch_body_bytes`";
+            self.values.fault("intake.max_bodies_bytes", message);
         }
         if settings.activation.groups.middle < settings.activation.groups.youngest {
             let message = "must not be less than `activation.groups.sleep.youngest.age_in_days`";

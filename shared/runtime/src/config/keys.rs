@@ -77,6 +77,7 @@ const CONNECTIONS: Kind = Count { least: 1, most: 1000 };
 pub(super) static SETTINGS: &[Setting] = &[
     key("node.name", OptionalText, "~", Restart, "Name of the node in the registry and in logs, of one process a role: one that starts under a name takes the work of the one before it, which ends. Left out: `<role>-<host>-<pid>`."),
     key("node.listen", Address, "127.0.0.1:0", Restart, "Address of health, readiness and metrics, and of the API on intake; port 0 takes a free one."),
+    key("node.max_connections", Count { least: 16, most: 1_000_000 }, "4096", Restart, "Connections of HTTP clients at most; when there are more, the one that has asked nothing for the longest time is closed. A few more are kept for probes."),
     key("node.heartbeat", Duration, "3s", Live, "How often a node reports that it lives."),
     key("node.lost_after", Duration, "12s", Live, "A node that has been silent for so long is lost, and its work is taken over."),
 
@@ -99,8 +100,12 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("intake.max_body_bytes", Bytes, "1MiB", Live, "Longest body of one order."),
     key("intake.max_batch_body_bytes", Bytes, "16MiB", Live, "Longest body of a batch of orders."),
     key("intake.max_batch_orders", POSITIVE, "10000", Live, "Orders in one batch at most."),
+    key("intake.max_bodies_bytes", Bytes, "64MiB", Restart, "Bodies longer than 64 KiB that are in progress at a time, in all; what is read from them may take four times as much memory. A request that finds no room within five seconds is answered with 429."),
     key("intake.public_confirmed", Flag, "false", Restart, "Confirms that the API may be reached without login from beyond this host."),
     key("intake.public_url", OptionalText, "~", Live, "Base of the callback URLs that called systems get; left out: `http://` and the address of an intake that lives."),
+
+    key("callbacks.orphans.max", Count { least: 0, most: 1_000_000 }, "10000", Live, "Callbacks for nobody that are kept at most, each with 16 KiB of its body; more are answered alike, counted, and not kept."),
+    key("callbacks.orphans.retention", Duration, "7d", Live, "How long a callback for nobody is kept."),
 
     key("distribution.mode", Later { now: &["simple"], later: &["rated_flows", "stopped_flows", "limited_flows"] }, "simple", Live, "How capacity is shared among flows."),
     key("distribution.capacity.parallel_count", POSITIVE, "2000", Live, "Stages of parallel orders in progress at most."),

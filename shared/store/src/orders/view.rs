@@ -1,4 +1,4 @@
-//! Orders as they are read: one with everything, its status alone, and lists of many.
+//! One order as it is read: with everything, or its status alone.
 
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
@@ -33,33 +33,6 @@ statements! {
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
          WHERE o.id = $1";
-    LIST = "
-        SELECT o.no, o.id, s.name, s.version,
-               CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END,
-               o.scenario_status, o.step, o.created_at, o.updated_at, o.error_class
-          FROM orders o
-          JOIN scenarios s ON s.no = o.scenario
-          LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
-          LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
-         WHERE o.no < $1
-           AND ($2::text IS NULL OR s.name = $2)
-           AND ($3::text IS NULL OR CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END = $3)
-         ORDER BY o.no DESC
-         LIMIT $4";
-    // Apart, because no plan serves both: this one reads an index of its own.
-    LIST_OF_TRANSACTION = "
-        SELECT o.no, o.id, s.name, s.version,
-               CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END,
-               o.scenario_status, o.step, o.created_at, o.updated_at, o.error_class
-          FROM orders o
-          JOIN scenarios s ON s.no = o.scenario
-          LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
-          LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
-         WHERE o.transaction_id = $5 AND o.no < $1
-           AND ($2::text IS NULL OR s.name = $2)
-           AND ($3::text IS NULL OR CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END = $3)
-         ORDER BY o.no DESC
-         LIMIT $4";
 }
 
 /// An order with everything a reader may want of its own rows.
@@ -202,79 +175,4 @@ pub async fn status(client: &Client, id: &str) -> Result<Option<(Status, i32)>> 
     let statement = client.prepare_cached(STATUS).await?;
     let row = client.query_opt(&statement, &[&id]).await?;
     row.map(|row| Ok((word(&row, 0, "orders.status")?, row.get(1)))).transpose()
-}
-
-/// One line of a list of orders.
-#[derive(Clone, Debug)]
-pub struct OrderLine {
-    /// Our number: the cursor of the list.
-    pub no: OrderNo,
-    /// The client's id.
-    pub id: String,
-    /// Name of the scenario.
-    pub scenario: String,
-    /// Its version.
-    pub scenario_version: i32,
-    /// Present status.
-    pub status: Status,
-    /// How it stands to its target.
-    pub scenario_status: ScenarioStatus,
-    /// Present state.
-    pub step: Option<String>,
-    /// Registered at.
-    pub created_at: Timestamp,
-    /// Last change.
-    pub updated_at: Timestamp,
-    /// Class of the error.
-    pub error_class: Option<String>,
-}
-
-/// Which orders to list; what is left out is any.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Wanted<'a> {
-    /// Name of the scenario.
-    pub scenario: Option<&'a str>,
-    /// Present status.
-    pub status: Option<Status>,
-    /// Business transaction.
-    pub transaction_id: Option<&'a str>,
-}
-
-/// Orders, newest first, below a number.
-///
-/// # Errors
-/// The database fails.
-pub async fn list(
-    client: &Client,
-    below: OrderNo,
-    wanted: &Wanted<'_>,
-    limit: i64,
-) -> Result<Vec<OrderLine>> {
-    let (scenario, status) = (wanted.scenario, wanted.status.map(Status::as_str));
-    let rows = match wanted.transaction_id {
-        None => {
-            let statement = client.prepare_cached(LIST).await?;
-            client.query(&statement, &[&below.0, &scenario, &status, &limit]).await?
-        }
-        Some(transaction) => {
-            let statement = client.prepare_cached(LIST_OF_TRANSACTION).await?;
-            client.query(&statement, &[&below.0, &scenario, &status, &limit, &transaction]).await?
-        }
-    };
-    rows.iter()
-        .map(|row| {
-            Ok(OrderLine {
-                no: OrderNo(row.get(0)),
-                id: row.get(1),
-                scenario: row.get(2),
-                scenario_version: row.get(3),
-                status: word(row, 4, "orders.status")?,
-                scenario_status: word(row, 5, "orders.scenario_status")?,
-                step: row.get(6),
-                created_at: row.get(7),
-                updated_at: row.get(8),
-                error_class: row.get(9),
-            })
-        })
-        .collect()
 }

@@ -21,10 +21,11 @@ use pagurus_store::{Client, Error};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
+use super::super::body::read_json;
 use super::super::query::Path;
-use super::super::{Answer, Outcome, body_of, store_problem};
+use super::super::{Answer, Outcome, store_problem};
 use super::cut;
-use crate::{Intake, register};
+use crate::Intake;
 
 /// Orders of one transaction: few enough that nobody waits long for their locks.
 const BATCH: i64 = 100;
@@ -76,8 +77,7 @@ pub(in crate::http) async fn migrate(
     Path(name): Path<String>,
     body: Body,
 ) -> Outcome<Json<Value>> {
-    let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
-    let asked = read(&register::parse(&bytes)?)?;
+    let asked = read(&*read_json(&intake, body).await?)?;
     let failed = |error: Error| Answer(store_problem(&intake.host, "migrate", &error));
     let store = &intake.host.store;
     let client = if asked.apply { store.recovery().await } else { store.api().await };

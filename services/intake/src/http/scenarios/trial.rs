@@ -13,8 +13,9 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use super::super::{Answer, Outcome, body_of};
-use crate::{Intake, register};
+use super::super::body::read_json;
+use super::super::{Answer, Outcome};
+use crate::Intake;
 
 /// Longest time for all tests of one request. Then the rest are broken off, and say so.
 const TIME: Duration = Duration::from_secs(10);
@@ -24,8 +25,7 @@ static TRIED: Semaphore = Semaphore::const_new(2);
 
 /// `POST /v1/scenarios/test`
 pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> Outcome<Json<Value>> {
-    let bytes = body_of(body, intake.host.settings.intake.max_body_bytes).await?;
-    let asked = register::parse(&bytes)?;
+    let asked = read_json(&intake, body).await?;
     let text = |key: &str| match asked.get(key).and_then(Value::as_str) {
         Some(text) => Ok(text.to_owned()),
         None => {

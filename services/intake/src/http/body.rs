@@ -1,0 +1,253 @@
+//! Bodies of requests: read within a bound of bytes and of time, and all together within a bound of
+//! memory. Never knows what a body is for.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody as _};
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::Outcome;
+use crate::{Intake, register};
+
+/// A body that has not arrived by then is given up.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a large body waits until there is room for it.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A body up to here takes no room: connections are bounded, too.
+const SMALL_BYTES: usize = 64 * 1024;
+/// The same for what is read from it, by estimate.
+const SMALL_WEIGHT: usize = 128 * 1024;
+/// What is read from bodies may take so many times the memory of the bodies.
+const VALUES_TO_BODIES: usize = 4;
+
+/// The room for the bodies of all requests in progress. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Bodies {
+    bytes: Room,
+    values: Room,
+}
+
+/// Room that is taken and given back, in KiB.
+#[derive(Clone, Debug)]
+struct Room {
+    free: Arc<Semaphore>,
+    kib: u32,
+    patience: Duration,
+}
+
+/// Room that was taken; none where little was wanted.
+pub(super) type Taken = Option<OwnedSemaphorePermit>;
+
+impl Room {
+    fn new(bytes: usize, patience: Duration) -> Self {
+        let kib = u32::try_from(bytes / 1024).unwrap_or(u32::MAX).max(1);
+        Self { free: Arc::new(Semaphore::new(kib as usize)), kib, patience }
+    }
+
+    async fn take(&self, bytes: usize) -> Outcome<OwnedSemaphorePermit> {
+        // What is larger than all of the room gets all of it, and is alone then.
+        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(self.kib);
+        let taken = tokio::time::timeout(self.patience, self.free.clone().acquire_many_owned(kib)).await;
+        let told = "too many large bodies are in progress; send the same request again, or less at a time";
+        taken.ok().and_then(Result::ok).ok_or_else(|| Problem::new(Type::Busy, told).into())
+    }
+}
+
+impl Bodies {
+    pub fn new(max_bytes: usize) -> Self {
+        Self::with_patience(max_bytes, PATIENCE)
+    }
+
+    fn with_patience(max_bytes: usize, patience: Duration) -> Self {
+        let values = max_bytes.saturating_mul(VALUES_TO_BODIES);
+        Self { bytes: Room::new(max_bytes, patience), values: Room::new(values, patience) }
+    }
+
+    /// Room for a body of this length.
+    pub(super) async fn bytes(&self, length: usize) -> Outcome<Taken> {
+        if length <= SMALL_BYTES { Ok(None) } else { self.bytes.take(length).await.map(Some) }
+    }
+
+    /// Room for what is read from texts of this weight.
+    pub(super) async fn values(&self, weight: usize) -> Outcome<Taken> {
+        if weight <= SMALL_WEIGHT { Ok(None) } else { self.values.take(weight).await.map(Some) }
+    }
+}
+
+/// Memory that a JSON text may take once it is read, until it is registered: a map with one entry takes
+/// 640 bytes however short its text is, a value 32 and the same again while its list grows, and
+/// registration has up to four copies. An estimate from above, made in one pass.
+pub(super) fn weight(text: &[u8]) -> usize {
+    let of = |byte: u8| match byte {
+        b'{' => 700,
+        b',' | b'[' => 65,
+        _ => 1,
+    };
+    4 * text.iter().map(|byte| of(*byte)).sum::<usize>()
+}
+
+/// Does what takes long for a long text; the threads that answer other requests are not kept by it.
+pub(super) fn off_runtime<T>(length: usize, work: impl FnOnce() -> T) -> T {
+    if length <= SMALL_BYTES { work() } else { tokio::task::block_in_place(work) }
+}
+
+/// A body, with the room that it takes.
+pub(super) struct Held {
+    bytes: Bytes,
+    _room: Taken,
+}
+
+impl Deref for Held {
+    type Target = Bytes;
+
+    fn deref(&self) -> &Bytes {
+        &self.bytes
+    }
+}
+
+/// A JSON value that came as a body, with the room that it takes.
+pub(super) struct HeldValue {
+    value: Value,
+    _room: Taken,
+}
+
+impl Deref for HeldValue {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.value
+    }
+}
+
+/// Reads a body of at most `intake.max_body_bytes`.
+pub(super) async fn read(intake: &Intake, body: Body) -> Outcome<Held> {
+    read_within(intake, body, intake.host.settings.intake.max_body_bytes, |_| Ok(())).await
+}
+
+/// Reads a body that is JSON.
+pub(super) async fn read_json(intake: &Intake, body: Body) -> Outcome<HeldValue> {
+    let body = read(intake, body).await?;
+    let room = intake.bodies.values(weight(&body)).await?;
+    let value = off_runtime(body.len(), || register::parse(&body))?;
+    Ok(HeldValue { value, _room: room })
+}
+
+/// Reads a body that is JSON, or nothing: then it is an empty object.
+pub(super) async fn read_json_if_any(intake: &Intake, body: Body) -> Outcome<HeldValue> {
+    if body.is_end_stream() {
+        return Ok(HeldValue { value: json!({}), _room: None });
+    }
+    let body = read(intake, body).await?;
+    if body.trim_ascii().is_empty() {
+        return Ok(HeldValue { value: json!({}), _room: None });
+    }
+    let room = intake.bodies.values(weight(&body)).await?;
+    let value = off_runtime(body.len(), || register::parse(&body))?;
+    Ok(HeldValue { value, _room: room })
+}
+
+/// Reads a body piece by piece and shows each to `look`, which may refuse the whole. The rest of what was
+/// refused is taken and forgotten, so that the client is still there to read why.
+pub(super) async fn read_within(
+    intake: &Intake,
+    body: Body,
+    max: usize,
+    look: impl FnMut(&[u8]) -> Result<(), Problem>,
+) -> Outcome<Held> {
+    let hint = body.size_hint();
+    let declared = hint.exact().map_or(max, |length| usize::try_from(length).unwrap_or(usize::MAX));
+    let too_large = || Problem::new(Type::TooLarge, format!("the body has more than {max} bytes"));
+    if declared > max {
+        return Err(too_large().into());
+    }
+    let room = intake.bodies.bytes(declared).await?;
+    match tokio::time::timeout(TIMEOUT, pieces(body, max, declared, look)).await {
+        Ok(read) => Ok(Held { bytes: read?, _room: room }),
+        Err(_) => {
+            let told = format!("the body did not arrive within {TIMEOUT:?}");
+            Err(Problem::new(Type::Malformed, told).into())
+        }
+    }
+}
+
+async fn pieces(
+    mut body: Body,
+    max: usize,
+    declared: usize,
+    mut look: impl FnMut(&[u8]) -> Result<(), Problem>,
+) -> Result<Bytes, Problem> {
+    let mut bytes = Vec::with_capacity(declared.min(SMALL_BYTES));
+    let mut refused = None;
+    let mut length = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Problem::new(Type::Malformed, "the body ended before its length"))?;
+        let Ok(piece) = frame.into_data() else { continue };
+        length += piece.len();
+        if length > max {
+            let told = format!("the body has more than {max} bytes");
+            return Err(refused.unwrap_or_else(|| Problem::new(Type::TooLarge, told)));
+        }
+        if refused.is_some() {
+            continue;
+        }
+        match look(&piece) {
+            Ok(()) => bytes.extend_from_slice(&piece),
+            Err(problem) => {
+                bytes = Vec::new();
+                refused = Some(problem);
+            }
+        }
+    }
+    refused.map_or_else(|| Ok(bytes.into()), Err)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+    use crate::http::Answer;
+
+    #[test]
+    fn qlt_8_the_weight_of_a_text_is_more_than_what_is_read_from_it() {
+        let dense = format!("[{}]", vec!["{\"\":1}"; 1000].join(","));
+        assert!(weight(dense.as_bytes()) > 4 * 1000 * 672, "a map of one entry has room for eleven");
+        let numbers = format!("[{}]", vec!["1"; 1000].join(","));
+        assert!(weight(numbers.as_bytes()) > 4 * 1000 * 64);
+        let order = br#"{"id": "a", "scenario": "s", "params": {"tariff": "new", "msisdn": "79110000001"}}"#;
+        assert!(weight(order) < SMALL_WEIGHT / 10, "an ordinary order waits for nobody");
+    }
+
+    #[tokio::test]
+    async fn qlt_8_who_finds_no_room_is_told_to_come_again_and_small_bodies_need_none() {
+        let bodies = Bodies::with_patience(1024 * 1024, Duration::from_millis(10));
+        let first = bodies.bytes(700 * 1024).await.unwrap();
+        let Err(Answer(problem)) = bodies.bytes(700 * 1024).await else { panic!("there was room") };
+        assert_eq!(problem.status, 429);
+        assert!(bodies.bytes(SMALL_BYTES).await.unwrap().is_none());
+        drop(first);
+        assert!(bodies.bytes(usize::MAX).await.unwrap().is_some(), "what is larger than all gets all");
+    }
+
+    #[tokio::test]
+    async fn qlt_8_what_was_refused_is_not_kept_and_what_is_too_long_not_read() {
+        let body = |pieces: usize| {
+            let stream = (0..pieces).map(|_| Ok::<_, std::io::Error>(Bytes::from_static(b"0123456789")));
+            Body::from_stream(futures_util::stream::iter(stream))
+        };
+        let mut looked = 0;
+        let refusing = |piece: &[u8]| {
+            looked += piece.len();
+            if looked > 15 { Err(Problem::new(Type::Invalid, "enough")) } else { Ok(()) }
+        };
+        assert_eq!(pieces(body(5), 100, 100, refusing).await.unwrap_err().detail, "enough");
+        assert_eq!(looked, 20, "nothing is looked at behind the refusal");
+        assert_eq!(pieces(body(5), 49, 49, |_| Ok(())).await.unwrap_err().status, 413);
+        assert_eq!(pieces(body(5), 50, 50, |_| Ok(())).await.unwrap().len(), 50);
+    }
+}

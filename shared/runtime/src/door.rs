@@ -1,0 +1,137 @@
+//! The HTTP door of a process: the probes always, and the API while the service hangs it in. Knows no
+//! path of an API.
+
+mod answer_time;
+mod connections;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderValue, Request, Response, StatusCode, header};
+use axum::middleware::map_response;
+use axum::response::IntoResponse as _;
+use pagurus_domain::id::Role;
+use pagurus_wire::problem::{Problem, Type};
+use tokio::net::TcpListener;
+use tokio_util::task::TaskTracker;
+
+use self::connections::Limits;
+use crate::health::Probes;
+
+/// The listening socket of the process.
+#[derive(Clone)]
+pub struct HttpDoor {
+    address: SocketAddr,
+    api: Arc<ArcSwapOption<Api>>,
+}
+
+/// What a service has hung in.
+struct Api {
+    router: Router,
+    /// The requests that it is at.
+    requests: TaskTracker,
+}
+
+impl HttpDoor {
+    /// Listens, with so many connections at most.
+    pub(crate) async fn open(
+        listen: SocketAddr,
+        max_connections: usize,
+        probes: Probes,
+    ) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(listen).await?;
+        let address = listener.local_addr()?;
+        let api: Arc<ArcSwapOption<Api>> = Arc::default();
+        let (role, hung) = (probes.role, api.clone());
+        let all = probes.clone().router().fallback(move |request: Request<Body>| {
+            let api = hung.load_full();
+            async move {
+                match api {
+                    Some(api) => api.answer(request).await,
+                    None => without_api(role),
+                }
+            }
+        });
+        let told = "too many connections are at work; this one answers probes only";
+        let only_probes =
+            probes.router().fallback(async move || problem(&Problem::new(Type::Unavailable, told)));
+        let (all, only_probes) = (all.layer(map_response(harden)), only_probes.layer(map_response(harden)));
+        tokio::spawn(connections::serve(listener, Limits::new(max_connections), all, only_probes));
+        Ok(Self { address, api })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Hangs the API of the service into the door.
+    pub fn hang(&self, router: Router) {
+        self.api.store(Some(Arc::new(Api { router, requests: TaskTracker::new() })));
+    }
+
+    /// Takes the API away: the probes stay, and everything else is answered with 503.
+    pub fn unhang(&self) {
+        self.api.store(None);
+    }
+
+    /// The same, and waits until the requests that the API is at have been answered, so long at most.
+    pub async fn unhang_and_wait(&self, patience: Duration) {
+        let Some(api) = self.api.swap(None) else { return };
+        api.requests.close();
+        if tokio::time::timeout(patience, api.requests.wait()).await.is_err() {
+            tracing::warn!(requests = api.requests.len(), "requests are left without an answer");
+        }
+    }
+}
+
+impl Api {
+    async fn answer(&self, request: Request<Body>) -> Response<Body> {
+        let _at_work = self.requests.token();
+        let mut router = self.router.clone();
+        // A router has no error of its own: every path ends in an answer.
+        match tower_service::Service::call(&mut router, request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+}
+
+/// An intake without its API starts, ends or begins a new life. A client takes 404 for final and would
+/// drop what it sent; the other services have no API at all.
+fn without_api(role: Role) -> Response<Body> {
+    problem(&match role {
+        Role::Intake => {
+            let told = "this node starts or stops; repeat the same request, here or at another node";
+            Problem::new(Type::Unavailable, told)
+        }
+        _ => {
+            Problem::new(Type::NotFound, "this service has no API; there are /healthz, /readyz and /metrics")
+        }
+    })
+}
+
+/// A problem as an answer.
+fn problem(problem: &Problem) -> Response<Body> {
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    // Plain data always serializes.
+    let body = serde_json::to_vec(problem).unwrap_or_default();
+    let mut response = (status, body).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+/// What every answer says to browsers: text of clients and scenarios is never taken for a page.
+async fn harden(mut response: Response<Body>) -> Response<Body> {
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}

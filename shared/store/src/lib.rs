@@ -33,4 +33,4 @@ pub mod stages;
 pub mod upkeep;
 
 pub use error::{Error, Result};
-pub use pool::{Client, Connection, Options, Store, Tx};
+pub use pool::{Client, Connection, Options, Store, Tx, server_of};

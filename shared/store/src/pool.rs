@@ -112,6 +112,19 @@ impl Store {
     }
 }
 
+/// Host and port of the server that a URL names first; none where it is reached by a socket of this
+/// host, or the URL cannot be read.
+#[must_use]
+pub fn server_of(url: &str) -> Option<(String, u16)> {
+    let config: tokio_postgres::Config = url.parse().ok()?;
+    match config.get_hosts().first()? {
+        tokio_postgres::config::Host::Tcp(host) => {
+            Some((host.clone(), config.get_ports().first().copied().unwrap_or(5432)))
+        }
+        tokio_postgres::config::Host::Unix(_) => None,
+    }
+}
+
 fn pool(options: &Options, lane: &str, size: usize, plans: &str) -> Result<Pool> {
     let mut config: tokio_postgres::Config = options.url.parse()?;
     let statement_timeout = options.statement_timeout.as_millis();

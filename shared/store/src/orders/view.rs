@@ -46,7 +46,8 @@ statements! {
            AND ($3::text IS NULL OR CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END = $3)
          ORDER BY o.no DESC
          LIMIT $4";
-    // Apart, because no plan serves both: this one reads an index of its own.
+    // Apart, because no plan serves both: this one reads an index of its own. That holds a hash, because
+    // a transaction may be longer than an entry of an index; the comparison of the text decides.
     LIST_OF_TRANSACTION = "
         SELECT o.no, o.id, s.name, s.version,
                CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END,
@@ -55,7 +56,7 @@ statements! {
           JOIN scenarios s ON s.no = o.scenario
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
-         WHERE o.transaction_id = $5 AND o.no < $1
+         WHERE hashtextextended(o.transaction_id, 0) = hashtextextended($5, 0) AND o.transaction_id = $5 AND o.no < $1
            AND ($2::text IS NULL OR s.name = $2)
            AND ($3::text IS NULL OR CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END = $3)
          ORDER BY o.no DESC

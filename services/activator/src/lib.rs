@@ -4,6 +4,7 @@
 
 mod conditions;
 mod due;
+mod failover;
 mod recover;
 
 use pagurus_domain::activation::Stream;

@@ -3,7 +3,12 @@
 
 use std::time::Duration;
 
-use pagurus_harness::proxy::{Mode, Proxy};
+use pagurus_harness::client::items;
+use pagurus_harness::nodes::Role;
+use pagurus_harness::proxy::{Mode, Proxy, host_of};
+use pagurus_harness::world::program::{Program, Step};
+use serde_json::json;
+use tokio::sync::watch;
 
 use crate::installation::{Installation, PATIENCE};
 use crate::load::{Load, notified};
@@ -59,13 +64,6 @@ async fn parted(server: Server, mode: Mode, test: &str) {
     during.check(&engine, &inbox, PATIENCE).await;
 }
 
-/// `host:port` of a URL.
-pub fn host_of(url: &str) -> String {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split('/').next().unwrap_or(rest);
-    authority.rsplit('@').next().unwrap_or(authority).to_owned()
-}
-
 #[tokio::test]
 async fn rec_1_connections_to_postgres_cut_under_load_come_back() {
     parted(Server::Database, Mode::Cut, "cut_database").await;
@@ -84,4 +82,44 @@ async fn rec_1_connections_to_rabbitmq_cut_under_load_come_back() {
 #[tokio::test]
 async fn rec_1_connections_to_rabbitmq_parted_under_load_come_back() {
     parted(Server::Broker, Mode::BlackHole, "parted_broker").await;
+}
+
+// REC-7: when nobody can reach the database, nobody is lost by that, and no stage begins again.
+#[tokio::test]
+async fn rec_7_a_partition_of_all_nodes_from_postgres_costs_no_node_its_life_and_no_stage_a_restart() {
+    let upstream = std::env::var("DATABASE_URL").expect("./dev test sets it");
+    let proxy = Proxy::start(&host_of(&upstream)).await.unwrap();
+    let engine =
+        Installation::behind("parted_all", |env| ("PAGURUS__DATABASE__URL", proxy.url(&env.database_url())))
+            .await;
+    let gate = watch::Sender::new(false);
+    let held = Step { hold: Some(gate.subscribe()), ..Step::fine() };
+    engine.env.world().program(Program::at("/do").first(10, &held));
+    let long = "scenario: long\ninitialState: call\nstates:\n  call:\n    actions: [{http: {method: POST, url: \"${config.demo}/do\", timeout: 4m}}]\n    \
+                on: {success: done, fail: failed}\n  done: {kind: terminal}\n  failed: {kind: terminal, outcome: fail}\n";
+    engine.api.put_scenario("long", long).await.unwrap();
+    let orders: Vec<_> = (0..10).map(|n| json!({"id": format!("{n}"), "scenario": "long"})).collect();
+    engine.api.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
+    engine.env.world().wait_calls("/do", 10, PATIENCE).await.unwrap();
+    // Again and again, because it takes some luck to look before the others are back.
+    for mode in [Mode::BlackHole, Mode::Cut, Mode::Cut, Mode::Cut] {
+        proxy.set(mode);
+        // Twice as long as it takes to be lost.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        proxy.set(Mode::Pass);
+        for node in &engine.nodes {
+            engine.wait_readiness(node, true, PATIENCE).await;
+        }
+    }
+    gate.send_replace(true);
+    for n in 0..10 {
+        engine.api.wait_status(&n.to_string(), "success", PATIENCE).await.unwrap();
+    }
+    assert_eq!(engine.env.world().calls("/do").len(), 10, "a stage began again");
+    let nodes = items(engine.api.get("/v1/nodes").await.unwrap().success().unwrap());
+    let lost: Vec<_> = nodes.iter().filter(|node| node["status"] == "lost").collect();
+    assert!(lost.is_empty() && nodes.len() == Role::ALL.len(), "{nodes:#?}");
+    // A node that really is dead is found after that as ever.
+    engine.node(Role::Worker).kill().await.unwrap();
+    engine.wait_item("/v1/nodes", |node| node["name"] == "worker-1" && node["status"] == "lost").await;
 }

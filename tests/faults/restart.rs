@@ -1,7 +1,7 @@
 //! The servers themselves stopped and started, each test with servers of its own.
 //! Never touches the servers of the run.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lapin::options::{BasicGetOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::FieldTable;
@@ -10,6 +10,9 @@ use pagurus_harness::ports::{Owner, Ports};
 use pagurus_harness::postgres::{Postgres, Stop};
 use pagurus_harness::process::Signal;
 use pagurus_harness::rabbit::{PORTS, Rabbit};
+use pagurus_harness::world::program::{Program, Step};
+use serde_json::json;
+use tokio::sync::watch;
 
 use crate::installation::{Installation, PATIENCE};
 use crate::load::{Load, notified};
@@ -121,6 +124,63 @@ async fn rec_1_postgres_stopped_at_once_and_started_under_load_loses_and_doubles
     server.stop(Stop::Immediate).await.unwrap();
     // A folder that stays costs only space.
     let _ = std::fs::remove_dir_all(server.data());
+}
+
+// AMQP-2, REC-14: what a memory alarm of the broker stops, and what it does not.
+#[tokio::test]
+async fn amqp_2_under_a_memory_alarm_what_runs_ends_and_the_rest_waits_and_is_done_when_it_is_over() {
+    let folder = tempfolder("alarm");
+    let ports = Ports::reserve(PORTS, &Owner::this_process().unwrap()).unwrap();
+    let broker = Rabbit::prepare(&folder, ports.first(), false).unwrap();
+    broker.start().await.unwrap();
+    let url = broker.url();
+    let engine = Installation::behind("broker_alarm", |_| ("PAGURUS__BROKER__URL", url.clone())).await;
+    let gate = watch::Sender::new(false);
+    let held = Step { hold: Some(gate.subscribe()), ..Step::fine() };
+    let world = engine.env.world();
+    world.program(Program::at("/do").first(1, &held));
+    let order = |id: &str| json!({"id": id, "scenario": "call", "params": {"queue": ""}});
+    engine.api.post("/v1/orders", &order("runs")).await.unwrap().success().unwrap();
+    world.wait_calls("/do", 1, PATIENCE).await.unwrap();
+    broker.control(&["set_vm_memory_high_watermark", "absolute", "1000000"]).await.unwrap();
+    let alarmed = Instant::now();
+    while !broker.control(&["status"]).await.unwrap().contains("Memory alarm on node") {
+        assert!(alarmed.elapsed() < PATIENCE, "no alarm");
+    }
+    // Some may be told before the broker has told its clients.
+    let mut waiting = Vec::new();
+    let mut taken_in = Vec::new();
+    for number in 0..50 {
+        let id = format!("waits-{number}");
+        let begun = Instant::now();
+        engine.api.post("/v1/orders", &order(&id)).await.unwrap().success().unwrap();
+        taken_in.push(begun.elapsed());
+        waiting.push(id);
+    }
+    gate.send_replace(true);
+    engine.api.wait_status("runs", "success", PATIENCE).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let called = world.calls("/do").len() - 1;
+    assert!(
+        called < waiting.len(),
+        "hand-outs do not go by the broker any more: the guide on faults is outdated"
+    );
+    broker.control(&["set_vm_memory_high_watermark", "0.6"]).await.unwrap();
+    let lifted = Instant::now();
+    for id in &waiting {
+        engine.api.wait_status(id, "success", PATIENCE).await.unwrap();
+    }
+    taken_in.sort_unstable();
+    eprintln!(
+        "registered in {:?} at most during the alarm, {called} of {} handed out; all had ended {:?} after it",
+        taken_in.last(),
+        waiting.len(),
+        lifted.elapsed()
+    );
+    drop(engine);
+    broker.stop().await.unwrap();
+    // A folder that stays costs only space.
+    let _ = std::fs::remove_dir_all(&folder);
 }
 
 fn tempfolder(name: &str) -> std::path::PathBuf {

@@ -14,7 +14,7 @@ use pagurus_harness::client::raw::RawAmqp;
 use pagurus_harness::env::Env;
 use pagurus_harness::fuzz::{Input, Inputs};
 use pagurus_harness::nodes::{Node, Role};
-use pagurus_harness::proxy::{Mode, Proxy};
+use pagurus_harness::proxy::{Mode, Proxy, host_of};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -23,7 +23,6 @@ use tokio_postgres::{Client, NoTls};
 
 use crate::installation::Installation;
 use crate::load::{self, Load};
-use crate::network::host_of;
 
 /// Windows of a usual run of the tests.
 const USUAL: usize = 6;

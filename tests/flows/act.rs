@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use pagurus_harness::nodes::Role;
+use pagurus_harness::proxy::{Mode, Proxy, host_of};
 use serde_json::{Value, json};
 
 use crate::installation::{Installation, PATIENCE, callers, until};
@@ -44,7 +45,7 @@ async fn act_1_sleepers_wake_on_time_and_once_with_two_activators() {
 }
 
 #[tokio::test]
-async fn act_3_4_a_wake_up_that_nobody_took_is_repeated_and_runs_the_order_once() {
+async fn act_3_4_a_wake_up_that_nobody_took_is_repeated_and_is_no_lost_one_while_it_only_waits() {
     let mut engine = Installation::with(
         "act_3",
         &[("PAGURUS__ACTIVATION__MIN_SHIFT", "300ms"), ("PAGURUS__NODE__LOST_AFTER", "1500ms")],
@@ -59,13 +60,13 @@ async fn act_3_4_a_wake_up_that_nobody_took_is_repeated_and_runs_the_order_once(
     for n in 0..5 {
         engine.wait_status(&n.to_string(), "sleep", PATIENCE).await.unwrap();
     }
-    // Nobody can take the orders when they are due.
+    // Nobody can take the orders when they are due: they wait for a worker, and nothing is lost by that.
     engine.node(Role::Worker).kill().await.unwrap();
-    let metrics = format!("{}/metrics", engine.node(Role::Activator).url());
-    until("wake-ups are repeated and counted", PATIENCE, async || {
-        let page = engine.env().http().get(&metrics).send().await.unwrap().text().await.unwrap();
-        let repeats = page.lines().filter(|line| line.contains("repeat") && !line.starts_with('#'));
-        repeats.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum::<f64>() >= 5.0
+    let database = engine.database().await;
+    until("the commands were repeated", PATIENCE, async || {
+        let repeated =
+            "SELECT count(*) FROM ready WHERE stream IS NOT NULL AND repeat_at > since + interval '1 second'";
+        database.query_one(repeated, &[]).await.unwrap().get::<_, i64>(0) == 5
     })
     .await;
     assert_eq!(
@@ -81,6 +82,31 @@ async fn act_3_4_a_wake_up_that_nobody_took_is_repeated_and_runs_the_order_once(
     let mut woken = callers(&calls);
     woken.sort_unstable();
     assert_eq!(woken, ["0", "1", "2", "3", "4"]);
+    for role in [Role::Activator, Role::Dispatcher] {
+        let counted = engine.metric(engine.node(role), "pagurus_activation_repeats").await;
+        assert_eq!(counted, 0.0, "the {role} took a backlog for lost commands");
+    }
+}
+
+#[tokio::test]
+async fn act_3_a_wake_up_whose_command_was_lost_runs_all_the_same_and_is_counted() {
+    let roles = [Role::Intake, Role::Dispatcher, Role::Worker, Role::Notifier];
+    let mut engine = Installation::only("act_3_lost", &roles, &[]).await;
+    let proxy = Proxy::start(&host_of(engine.env().amqp_url())).await.unwrap();
+    let behind = proxy.url(engine.env().amqp_url());
+    engine.add_with(Role::Activator, "activator-1", &[("PAGURUS__BROKER__URL", &behind)]).await;
+    engine.scenario("sleeper", SLEEPER).await;
+    engine.accepted(json!({"id": "a", "scenario": "sleeper", "params": {"for": "1500ms"}})).await;
+    engine.wait_status("a", "sleep", PATIENCE).await.unwrap();
+    // It wakes the order in the tables, and cannot tell anybody.
+    proxy.set(Mode::Cut);
+    engine.reach("a", "success").await;
+    let dispatcher = engine.node(Role::Dispatcher).clone();
+    until("the lost command is counted", PATIENCE, async || {
+        engine.metric(&dispatcher, "pagurus_activation_repeats_total").await == 1.0
+    })
+    .await;
+    assert_eq!(engine.world().calls("/woken").len(), 1);
 }
 
 #[tokio::test]

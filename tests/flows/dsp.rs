@@ -50,6 +50,35 @@ async fn dsp_2_priorities_share_by_weight_and_the_low_ones_never_starve() {
     );
 }
 
+// QLT-8, DSP-4: a scenario whose system hangs leaves room for the others.
+#[tokio::test]
+async fn qlt_8_a_scenario_whose_system_hangs_leaves_room_for_the_others() {
+    let engine = Installation::start("hanging_flow").await;
+    engine.world().program(Program::at("/hang").hang(5000));
+    engine.actions("hangs", "- http: {method: POST, url: \"${config.demo}/hang\", timeout: 2m}").await;
+    engine.actions("fine", &call("/do")).await;
+    let hanging: Vec<Value> =
+        (0..2500).map(|n| json!({"id": format!("h{n}"), "scenario": "hangs"})).collect();
+    engine.post("/v1/orders/batch", &json!(hanging)).await.unwrap().success().unwrap();
+    // Four fifths of the 2 000 places of the one worker, and no more.
+    engine.calls("/hang", 1600).await;
+    let begun = Instant::now();
+    engine.run(json!({"id": "neighbour", "scenario": "fine"}), "success").await;
+    assert!(begun.elapsed() < Duration::from_secs(2), "the neighbour took {:?}", begun.elapsed());
+    assert_eq!(engine.world().calls("/hang").len(), 1600, "more than the flow may have");
+    let mut explained = None;
+    for n in (0..2500).rev() {
+        let told = engine.part(&format!("h{n}"), "explain").await;
+        let told = told["explanation"].as_str().unwrap().to_owned();
+        if told.contains("waits for the dispatcher") {
+            explained = Some(told);
+            break;
+        }
+    }
+    let told = explained.expect("some of them wait");
+    assert!(told.contains("its flow `hangs` has 1600 stages in progress"), "{told}");
+}
+
 #[tokio::test]
 async fn dsp_12_a_standby_takes_over_within_the_lease_and_at_once_after_a_normal_stop() {
     let mut engine = Installation::with("dsp_12", &[("PAGURUS__DISPATCHER__LEASE__TTL", "1s")]).await;

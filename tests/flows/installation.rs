@@ -86,6 +86,29 @@ impl Installation {
         self.nodes.iter().find(|node| node.spec.role == role).expect("a node of this role")
     }
 
+    /// A session of the database, to seed what no way of the engine leads to.
+    pub async fn database(&self) -> tokio_postgres::Client {
+        let (database, connection) =
+            tokio_postgres::connect(&self.env.database_url(), tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        database
+    }
+
+    /// The sum of a metric of a node over all its labels; 0 while it has none.
+    pub async fn metric(&self, node: &Node, name: &str) -> f64 {
+        let page = self.env.http().get(format!("{}/metrics", node.url())).send().await.unwrap();
+        let page = page.text().await.unwrap();
+        let lines = page.lines().filter(|line| line.starts_with(name));
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    }
+
+    /// Starts one more node, with settings of its own.
+    pub async fn add_with(&mut self, role: Role, name: &str, settings: &[(&str, &str)]) -> Node {
+        let node = self.env.start_with(role, name, settings).await.unwrap();
+        self.nodes.push(node.clone());
+        node
+    }
+
     /// Starts one more node.
     pub async fn add(&mut self, role: Role, name: &str) -> Node {
         let node = self.env.start(role, name).await.unwrap();

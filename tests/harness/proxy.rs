@@ -76,6 +76,14 @@ impl Proxy {
     }
 }
 
+/// `host:port` of a URL, to put a proxy before it.
+#[must_use]
+pub fn host_of(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split('/').next().unwrap_or(rest);
+    authority.rsplit('@').next().unwrap_or(authority).to_owned()
+}
+
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.task.abort();

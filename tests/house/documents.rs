@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::dependency::{DEPENDENCY_FAILED, DEPENDENCY_INVALID};
-use pagurus_domain::order::{DEADLINE_EXCEEDED, PANIC, POISON, PROCESS_TIMEOUT};
+use pagurus_domain::order::{DEADLINE_EXCEEDED, INCONSISTENT, NODE_STOPPED, PANIC, POISON, PROCESS_TIMEOUT};
 use pagurus_domain::retry::{ASYNC_TIMEOUT, POLLING_TIMEOUT};
 use pagurus_domain::scenario::script::{ERROR_CLASS, LIMIT_CLASS, ROOTS, Scripting};
 use pagurus_domain::scenario::stage::{
@@ -107,6 +107,8 @@ fn house_every_class_of_the_engine_is_listed() {
         DEPENDENCY_FAILED,
         DEPENDENCY_INVALID,
         POISON,
+        INCONSISTENT,
+        NODE_STOPPED,
         PANIC,
     ];
     classes.extend(named.map(str::to_owned));

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use pagurus_domain::id::{Epoch, Incarnation, Role};
 use pagurus_store::cluster::{self, NodeStatus};
 use pagurus_store::stages::{self, HandOut, Unclaimed};
+use pagurus_store::{Client, Error};
 use serde_json::json;
 
 use crate::ground::{FIRST_EPOCH, Ground, new_node};
@@ -13,6 +14,7 @@ use crate::ground::{FIRST_EPOCH, Ground, new_node};
 const NAME: &str = "dispatcher";
 const LONG: Duration = Duration::from_secs(600);
 const SHORT: Duration = Duration::from_millis(1);
+const HOUR: Duration = Duration::from_secs(3600);
 
 async fn acquire(ground: &Ground, node: Incarnation, ttl: Duration) -> Option<Epoch> {
     let mut client = ground.work().await;
@@ -28,6 +30,11 @@ async fn register(ground: &Ground, name: &str, role: Role) -> Incarnation {
     let node = cluster::register(&tx, &new_node(name, role)).await.unwrap();
     tx.commit().await.unwrap();
     node
+}
+
+/// A sign of life of a node that is at work; two of them belong to one row if less than an hour lies between.
+async fn beat(client: &Client, node: Incarnation) -> Result<bool, Error> {
+    cluster::beat(client, node, NodeStatus::Active, 2 * HOUR).await
 }
 
 /// Waits until some session waits for a lock.
@@ -146,10 +153,10 @@ async fn rec_7_a_name_that_comes_back_is_another_life_and_the_former_one_is_over
     let ground = Ground::new("registry").await;
     let former = register(&ground, "w-2", Role::Worker).await;
     let client = ground.work().await;
-    assert!(cluster::beat(&client, former).await.unwrap());
+    assert!(beat(&client, former).await.unwrap());
     let present = register(&ground, "w-2", Role::Worker).await;
     assert!(present > former);
-    assert!(!cluster::beat(&client, former).await.unwrap(), "the former life beats on");
+    assert!(!beat(&client, former).await.unwrap(), "the former life beats on");
     assert!(!cluster::set_status(&client, former, NodeStatus::Active).await.unwrap());
     assert!(cluster::set_status(&client, present, NodeStatus::Active).await.unwrap());
     let workers = cluster::workers(&client).await.unwrap();
@@ -169,7 +176,7 @@ async fn rec_7_one_name_stands_for_a_node_of_each_role() {
     let notifier = register(&ground, "prod-1", Role::Notifier).await;
     let client = ground.work().await;
     for node in [worker, notifier] {
-        assert!(cluster::beat(&client, node).await.unwrap(), "{node} was displaced by another role");
+        assert!(beat(&client, node).await.unwrap(), "{node} was displaced by another role");
         assert!(!cluster::superseded(&client, node).await.unwrap());
     }
 }
@@ -183,22 +190,99 @@ async fn rec_7_who_is_silent_too_long_is_lost_and_who_beats_is_not() {
     ground.sql(&format!("UPDATE heartbeats SET at = {ago}")).await;
     ground.sql(&format!("UPDATE nodes SET started_at = {ago}")).await;
     let client = ground.work().await;
-    assert!(
-        cluster::beat(&client, loud).await.unwrap() && cluster::beat(&client, ground.node).await.unwrap()
-    );
+    assert!(beat(&client, loud).await.unwrap() && beat(&client, ground.node).await.unwrap());
     // The server of the run has been up for longer than this.
     let after = Duration::from_millis(500);
+    let judge = ground.node;
+    ground.sql(&format!("UPDATE heartbeats SET steady_since = {ago}")).await;
     let lost: Vec<_> = loop {
-        assert!(
-            cluster::beat(&client, loud).await.unwrap() && cluster::beat(&client, ground.node).await.unwrap()
-        );
-        let lost = cluster::lose_silent(&client, after).await.unwrap();
+        assert!(beat(&client, loud).await.unwrap() && beat(&client, judge).await.unwrap());
+        let lost = cluster::lose_silent(&client, judge, after).await.unwrap();
         if !lost.is_empty() {
             break lost;
         }
     };
     assert_eq!(lost.iter().map(|(node, ..)| *node).collect::<Vec<_>>(), [silent]);
-    assert!(!cluster::beat(&client, silent).await.unwrap(), "it may not come back to life by beating");
+    assert!(!beat(&client, silent).await.unwrap(), "it may not come back to life by beating");
     assert!(!cluster::superseded(&client, silent).await.unwrap(), "nobody has its name: it may begin anew");
-    assert!(cluster::lose_silent(&client, after).await.unwrap().is_empty(), "lost twice");
+    assert!(cluster::lose_silent(&client, judge, after).await.unwrap().is_empty(), "lost twice");
+}
+
+// REC-7: after a partition of all from the database nobody is lost by the silence of all.
+#[tokio::test]
+async fn rec_7_who_was_silent_itself_declares_nobody_lost() {
+    let ground = Ground::new("judge").await;
+    let other = register(&ground, "w-2", Role::Worker).await;
+    let client = ground.work().await;
+    let judge = ground.node;
+    let lost_after = Duration::from_secs(8);
+    let lose = || cluster::lose_silent(&client, judge, lost_after);
+    let signal = async || {
+        assert!(cluster::beat(&client, judge, NodeStatus::Active, lost_after).await.unwrap());
+    };
+    // Nobody is lost before the server itself has been up for so long.
+    while ground
+        .count("SELECT count(*) WHERE pg_postmaster_start_time() > now() - interval '9 seconds'")
+        .await
+        > 0
+    {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    // All have been steady for long, then nobody is heard for two minutes.
+    let hour_ago = "now() - interval '1 hour'";
+    ground.sql(&format!("UPDATE nodes SET started_at = {hour_ago}")).await;
+    let silent_for = async |seconds: u32, of: &str| {
+        let at = format!("now() - interval '{seconds} seconds'");
+        ground.sql(&format!("UPDATE heartbeats SET at = {at}, steady_since = {hour_ago} {of}")).await;
+    };
+    silent_for(120, "").await;
+    assert!(lose().await.unwrap().is_empty(), "judged before it was heard itself");
+    signal().await;
+    assert!(lose().await.unwrap().is_empty(), "judged by its first beat after the silence");
+    // A gap that is too short to be silence may have kept the others from beating, too.
+    silent_for(9, "").await;
+    silent_for(5, &format!("WHERE incarnation = {judge}")).await;
+    signal().await;
+    assert!(lose().await.unwrap().is_empty(), "judged after a gap of its own");
+    // Who beats all the while does judge.
+    silent_for(9, "").await;
+    silent_for(1, &format!("WHERE incarnation = {judge}")).await;
+    signal().await;
+    let lost: Vec<_> = lose().await.unwrap().into_iter().map(|(node, ..)| node).collect();
+    assert_eq!(lost, [other]);
+}
+
+// REC-7: one statement of a life may be lost; the next sign of life says the same again.
+#[tokio::test]
+async fn rec_7_each_sign_of_life_mends_what_the_registry_says_of_the_node() {
+    let ground = Ground::new("status").await;
+    let client = ground.work().await;
+    let status = async || {
+        let views = cluster::nodes(&client).await.unwrap();
+        views.into_iter().find(|view| view.incarnation == ground.node).unwrap().status
+    };
+    assert_eq!(status().await, "starting");
+    for word in [NodeStatus::Active, NodeStatus::Standby, NodeStatus::Stopping] {
+        assert!(cluster::beat(&client, ground.node, word, HOUR).await.unwrap());
+        assert_eq!(status().await, word.as_str());
+    }
+    assert!(cluster::set_status(&client, ground.node, NodeStatus::Stopped).await.unwrap());
+    assert!(!cluster::beat(&client, ground.node, NodeStatus::Active, HOUR).await.unwrap());
+    assert_eq!(status().await, "stopped", "who has ended does not come back by beating");
+}
+
+// DSP-12: whatever a dispatcher that lost its lease still says of itself, one is shown as active.
+#[tokio::test]
+async fn dsp_12_of_two_dispatchers_that_say_they_lead_the_holder_of_the_lease_is_active() {
+    let ground = Ground::new("two_active").await;
+    let former = register(&ground, "d-1", Role::Dispatcher).await;
+    let present = register(&ground, "d-2", Role::Dispatcher).await;
+    let client = ground.work().await;
+    for node in [former, present] {
+        assert!(beat(&client, node).await.unwrap());
+    }
+    acquire(&ground, present, LONG).await.expect("it is free");
+    let views = cluster::nodes(&client).await.unwrap();
+    let status = |node| views.iter().find(|view| view.incarnation == node).unwrap().status.as_str();
+    assert_eq!([status(former), status(present)], ["standby", "active"]);
 }

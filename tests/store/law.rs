@@ -106,7 +106,7 @@ async fn attempt(ground: &Ground, subject: &Subject, cause: Cause) -> bool {
         Cause::Succeeded => end_stage(ground, subject, success()).await,
         Cause::Failed => end_stage(ground, subject, fail()).await,
         Cause::Reissued => reissue(ground, subject).await,
-        Cause::Restarted => reopen(ground, subject).await,
+        Cause::Restarted | Cause::Rerun => reopen_as(ground, subject, cause).await,
         Cause::Repaired => repair(ground, subject).await,
         Cause::Updated | Cause::Deferred => update(ground, subject, cause).await,
         Cause::Poisoned
@@ -115,6 +115,7 @@ async fn attempt(ground: &Ground, subject: &Subject, cause: Cause) -> bool {
         | Cause::Canceled
         | Cause::Interrupted
         | Cause::Killed
+        | Cause::Abandoned
         | Cause::DependencyFailed => lock_and(ground, subject, cause).await == Some(true),
     }
 }
@@ -174,7 +175,7 @@ fn blank_end(then: pagurus_domain::scenario::stage::Then) -> pagurus_store::stag
         created_at: Timestamp::now(),
         life: 1,
         started_at: None,
-        params: String::new(),
+        params: None,
         snapshot: None,
         now: Timestamp::now(),
         flow: String::new(),

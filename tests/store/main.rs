@@ -9,6 +9,7 @@ mod calls;
 mod cluster;
 mod dependencies;
 mod errors;
+mod failover;
 mod ground;
 mod law;
 mod orders;

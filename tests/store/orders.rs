@@ -2,8 +2,9 @@
 //! Never goes through a door of the engine.
 
 use futures_util::future::join_all;
+use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
-use pagurus_store::orders::{self, Registered};
+use pagurus_store::orders::{self, Registered, Source};
 use serde_json::json;
 
 use crate::ground::{Ground, in_an_hour, success};
@@ -98,4 +99,23 @@ async fn ord_10_the_time_of_creation_is_the_position_in_the_queue() {
         client.query("SELECT o.id FROM orders o JOIN queued q ON q.order_no = o.no ORDER BY position", &[]);
     let ids: Vec<String> = rows.await.unwrap().iter().map(|row| row.get(0)).collect();
     assert!(ids.is_sorted(), "{ids:?}");
+}
+
+// ORD-6: what does not fit into an entry of an index is found all the same, and told from its like.
+#[tokio::test]
+async fn ord_6_the_longest_transaction_is_stored_and_found_by_its_whole_text() {
+    let ground = Ground::new("transaction").await;
+    // No two alike in a row, so that nothing of it can be compressed: 4 096 bytes.
+    let long: String = (0..1024_u32).filter_map(|n| char::from_u32(0x1_0000 + n * 7919 % 0x1_0000)).collect();
+    let mut other = long.clone();
+    other.pop();
+    for (id, transaction) in [("a", &long), ("b", &other), ("c", &long)] {
+        ground.order(id, &json!({"transactionId": transaction})).await;
+    }
+    let client = ground.work().await;
+    let source = Source::Transaction(&long);
+    let places = orders::places(&client, &source, OrderNo(i64::MAX), 10).await.unwrap();
+    let numbers: Vec<i64> = places.iter().map(|place| place.no.0).collect();
+    let found = orders::lines(&client, &numbers).await.unwrap();
+    assert_eq!(found.iter().map(|line| line.id.as_str()).collect::<Vec<_>>(), ["c", "a"]);
 }

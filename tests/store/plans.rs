@@ -37,9 +37,11 @@ const TABLES: [&str; 17] = [
 /// Statements that read a whole table on purpose, each with the reason why it may.
 const WHOLE: &[(&str, &str)] = &[
     ("stages::RUNNING", "all that runs, once for each leader: as many rows as there is capacity"),
+    ("stages::RUNNING_OF_FLOW", "all that runs, for people who ask why an order does not"),
+    ("stages::LAST_READY", "the last entry of an index, and no other"),
     ("recovery::ABANDONED", "all that runs, held against the living nodes"),
     ("recovery::CLAIMS_OF_NODE", "all that runs, held against what a worker knows of"),
-    ("recovery::OF_NODE", "the same, by a worker that gives its stages back"),
+    ("recovery::OF_NODE", "the same, of one node that is stopping or lost"),
     ("queues::LIST_QUEUES", "for people, on the connections of people"),
     ("outbox::BACKLOG", "a number for people; the table holds what is not confirmed yet"),
 ];

@@ -7,7 +7,7 @@ use pagurus_store::stages::Unclaimed;
 use serde_json::json;
 use tokio_postgres::error::SqlState;
 
-use crate::ground::{FIRST_EPOCH, Ground, finished, retry, sleep, success};
+use crate::ground::{FIRST_EPOCH, Ground, fail, finished, retry, sleep, success};
 
 #[tokio::test]
 async fn rec_1_of_many_claims_of_one_stage_exactly_one_wins() {
@@ -59,6 +59,24 @@ async fn rec_15_one_task_of_an_order_and_of_a_queue_runs_by_key_and_not_by_hope(
         let error = refused.as_db_error().expect("refused by the database");
         assert_eq!((error.code(), error.constraint()), (&SqlState::UNIQUE_VIOLATION, Some(index)));
     }
+}
+
+// REC-6: whatever the claim takes it gives to somebody, or the order stands nowhere from then on.
+#[tokio::test]
+async fn rec_6_a_stage_whose_payload_is_missing_is_claimed_and_can_be_ended() {
+    let ground = Ground::new("no_payload").await;
+    let broken = ground.order("a", &json!({"mode": "sequential", "queue": "q"})).await;
+    let other = ground.order("b", &json!({"mode": "sequential", "queue": "q"})).await;
+    ground.sql(&format!("DELETE FROM payloads WHERE order_no = {broken}")).await;
+    let claimed = ground.claim(broken).await;
+    assert_eq!(claimed.params, None);
+    ground.finish(&claimed, fail()).await;
+    let places = format!(
+        "SELECT (SELECT count(*) FROM ready WHERE order_no = {broken}) + (SELECT count(*) FROM running WHERE order_no = {broken})
+              + (SELECT count(*) FROM queued WHERE order_no = {broken})"
+    );
+    assert_eq!(ground.count(&places).await, 0);
+    assert_eq!(ground.claim(other).await.no, other, "its queue goes on");
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use pagurus_runtime::metrics::{Count, Level, Span};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Host, news};
 use pagurus_store::{Error, due};
-use pagurus_wire::message::{DueNews, news as key};
+use pagurus_wire::message::{DueNews, News, Ready, news as key};
 use tokio::sync::Notify;
 
 /// Longest time without a look at the table: what news did not tell is found then.
@@ -154,7 +154,7 @@ async fn turn(host: &Host, stream: Stream) -> Result<Duration, Error> {
     Ok(if full { Duration::ZERO } else { settings.precision / 10 })
 }
 
-/// Repeats commands that nobody followed (ACT-3).
+/// Repeats commands that nobody followed (ACT-3). The dispatcher counts those that it did not know.
 pub(crate) async fn repeat(host: Host) -> anyhow::Result<()> {
     while !host.rest(REPEATS_EVERY).await {
         if let Err(error) = repeat_turn(&host).await {
@@ -175,11 +175,14 @@ async fn repeat_turn(host: &Host) -> Result<(), Error> {
         tx.commit().await?;
         drop(client);
         let count = repeated.len();
-        for (number, _) in &repeated {
-            let stream = Stream::ALL.iter().find(|stream| Some(stream.number()) == *number);
-            host.metrics.count(Count::ActivationRepeats, stream.map_or("", |stream| stream.as_str()), 1);
+        // Whether a command was lost the dispatcher knows: a stage may as well wait for capacity.
+        let ready = repeated.iter().map(|(number, stage)| Ready {
+            repeat_of: number.and_then(Stream::of_number).map(|stream| stream.to_string()),
+            ..news::of_stage(stage)
+        });
+        if count > 0 {
+            news::send(host, key::DISPATCH, &News { ready: ready.collect(), ..News::default() }).await;
         }
-        news::ready(host, repeated.iter().map(|(_, stage)| stage)).await;
         if count < settings.batch {
             return Ok(());
         }

@@ -4,6 +4,7 @@
 
 mod conditions;
 mod due;
+mod failover;
 mod keep_up;
 mod recover;
 

@@ -14,13 +14,16 @@ use pagurus_store::{Error, Tx, cluster};
 use pagurus_wire::message::{News, news as key};
 use serde_json::json;
 
+use crate::failover::Failover;
+
 /// Looks after everything, until the process is to stop. One look that fails does not keep the
 /// others from looking.
 pub(crate) async fn recover(host: Host) -> anyhow::Result<()> {
+    let mut failover = Failover::default();
     while !host.rest(host.settings.recovery.interval).await {
         note(&host, "nodes", lose_nodes(&host).await);
-        note(&host, "overdue", stages(&host, Finding::Overdue).await);
-        note(&host, "abandoned", stages(&host, Finding::NodeLost).await);
+        note(&host, "overdue", overdue(&host).await);
+        note(&host, "abandoned", failover.pass(&host).await);
         note(&host, "deadlines", deadlines(&host).await);
     }
     Ok(())
@@ -36,7 +39,7 @@ pub(crate) fn note(host: &Host, what: &str, outcome: Result<(), Error>) {
 /// Declares nodes lost that gave no sign of life.
 async fn lose_nodes(host: &Host) -> Result<(), Error> {
     let client = host.store.recovery().await?;
-    let lost = cluster::lose_silent(&client, host.settings.node.lost_after).await?;
+    let lost = cluster::lose_silent(&client, host.node, host.settings.node.lost_after).await?;
     drop(client);
     for (node, name, role) in &lost {
         host.metrics.count(Count::NodesLost, role.as_str(), 1);
@@ -48,55 +51,62 @@ async fn lose_nodes(host: &Host) -> Result<(), Error> {
     Ok(())
 }
 
-/// Hands stages out again that are overdue or without a node, in bounded batches.
-async fn stages(host: &Host, finding: Finding) -> Result<(), Error> {
-    let limit = match finding {
-        // So few of one pass that the load of a lost node spreads over time and nodes.
-        Finding::NodeLost => host.settings.failover.batch * 10,
-        _ => host.settings.recovery.batch,
-    };
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+/// Hands stages out again that are overdue, in bounded batches.
+async fn overdue(host: &Host) -> Result<(), Error> {
+    let limit = i64::try_from(host.settings.recovery.batch).unwrap_or(i64::MAX);
     loop {
         let mut client = host.store.recovery().await?;
         let tx = client.transaction().await?;
-        let stuck = match finding {
-            Finding::NodeLost => recovery::abandoned(&tx, limit).await?,
-            Finding::Overdue | Finding::Released | Finding::Unheld => recovery::overdue(&tx, limit).await?,
-        };
+        let stuck = recovery::overdue(&tx, limit).await?;
         if stuck.is_empty() {
             return Ok(());
         }
         let mut told = Told::default();
-        let mut again = Vec::new();
-        let mut poison = Vec::new();
-        let max = u16::try_from(host.settings.recovery.max_restarts).unwrap_or(u16::MAX);
-        for stage in &stuck {
-            match remedy(finding, u16::try_from(stage.restarts).unwrap_or(0), max) {
-                Remedy::HandOutAgain { restarts } => {
-                    again.push((stage, i16::try_from(restarts).unwrap_or(i16::MAX)));
-                }
-                Remedy::Poison => poison.push(stage),
-            }
-        }
-        told.ready = recovery::reissue(&tx, &again, &host.name, finding.as_str()).await?;
-        told.over = again.iter().map(|(stage, _)| (stage.no, stage.attempt)).collect();
-        for stage in poison {
-            end_poisoned(host, &tx, stage, finding, &mut told).await?;
-        }
+        let again = hand_out_again(host, &tx, &stuck, Finding::Overdue, &mut told).await?;
         tx.commit().await?;
         drop(client);
-        host.metrics.count(Count::Reissued, finding.as_str(), again.len() as u64);
-        if finding == Finding::Overdue {
-            host.metrics.count(Count::WorkTimeouts, "", stuck.len() as u64);
-        }
-        for (stage, restarts) in &again {
+        host.metrics.count(Count::Reissued, Finding::Overdue.as_str(), again.len() as u64);
+        host.metrics.count(Count::WorkTimeouts, "", stuck.len() as u64);
+        for stage in &again {
             tracing::warn!(
-                order = %stage.no, node = %stage.node, attempt = stage.attempt, restarts,
-                finding = finding.as_str(), "FAILOVER: the stage is handed out again"
+                order = %stage.no, node = %told_node(stage), attempt = stage.attempt, restarts = stage.restarts + 1,
+                "the stage is overdue and is handed out again"
             );
         }
         told.send(host).await;
     }
+}
+
+/// A node by name and life, as logs tell it.
+pub(crate) fn told_node(stage: &Stuck) -> String {
+    format!("{} (life {})", stage.node_name.as_deref().unwrap_or("a node that is not registered"), stage.node)
+}
+
+/// Hands stages out again, or ends their orders as poison; those that were handed out again.
+pub(crate) async fn hand_out_again<'a>(
+    host: &Host,
+    tx: &Tx<'_>,
+    stuck: &'a [Stuck],
+    finding: Finding,
+    told: &mut Told,
+) -> Result<Vec<&'a Stuck>, Error> {
+    let max = u16::try_from(host.settings.recovery.max_restarts).unwrap_or(u16::MAX);
+    let mut again = Vec::new();
+    let mut poison = Vec::new();
+    for stage in stuck {
+        match remedy(finding, u16::try_from(stage.restarts).unwrap_or(0), max) {
+            Remedy::HandOutAgain { restarts } => {
+                again.push((stage, i16::try_from(restarts).unwrap_or(i16::MAX)));
+            }
+            Remedy::Poison => poison.push(stage),
+        }
+    }
+    told.ready.extend(recovery::reissue(tx, &again, &host.name, finding.as_str()).await?);
+    told.over.extend(again.iter().map(|(stage, _)| (stage.no, stage.attempt)));
+    for stage in poison {
+        end_poisoned(host, tx, stage, finding, told).await?;
+    }
+    Ok(again.into_iter().map(|(stage, _)| stage).collect())
 }
 
 async fn end_poisoned(
@@ -109,7 +119,7 @@ async fn end_poisoned(
     let message = format!(
         "the stage was handed out {} times and never ended; last on node {}, attempt {}, {}",
         stage.restarts + 1,
-        stage.node,
+        told_node(stage),
         stage.attempt,
         finding
     );

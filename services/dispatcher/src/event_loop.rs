@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use jiff::Timestamp;
 use pagurus_broker::{ConsumeSpec, Consumer, Delivery, QueueSource};
+use pagurus_domain::activation::Stream;
 use pagurus_domain::dispatch::{
-    Capacity, Dispatcher, Event, HandOut, Refusal, Settings as PolicySettings, Weights,
+    Capacity, Dispatcher, Event, FlowShare, HandOut, Refusal, Settings as PolicySettings, Weights,
 };
 use pagurus_domain::id::{Incarnation, OrderNo};
 use pagurus_domain::order::{Mode, Priority};
@@ -18,6 +19,7 @@ use pagurus_wire::message::{self, HandOuts, News, news};
 
 use crate::lease::Lease;
 use crate::reading::{Reader, number, queue_heads, ready_news};
+use crate::unheard::Unheard;
 
 /// Hand-outs of one turn: more wait for the next, so that news is heard in between.
 const MAX_HAND_OUTS: usize = 2000;
@@ -51,6 +53,7 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
         lease,
         dispatcher: Dispatcher::new(policy(host)),
         reader: Reader::default(),
+        unheard: Unheard::default(),
         workers_changed: false,
     };
     let begun = Instant::now();
@@ -67,6 +70,7 @@ fn policy(host: &Host) -> PolicySettings {
             parallel: count(distribution.parallel_count),
             sequential: count(distribution.sequential_count),
         },
+        flow_share: FlowShare { percentage: distribution.flow_share },
         weights: Weights { high: distribution.high, normal: distribution.normal, low: distribution.low },
         grace: GRACE,
         queue_period: GRACE,
@@ -82,6 +86,7 @@ struct Leader<'a> {
     lease: &'a Lease,
     dispatcher: Dispatcher,
     reader: Reader,
+    unheard: Unheard,
     workers_changed: bool,
 }
 
@@ -164,6 +169,7 @@ impl Leader<'_> {
             }
         }
         if !told.ready.is_empty() {
+            told.ready.iter().for_each(|ready| self.note_command(ready));
             self.dispatcher.handle(Event::Ready(told.ready.into_iter().map(ready_news).collect()), now);
         }
         for ended in told.ended {
@@ -180,6 +186,20 @@ impl Leader<'_> {
             }
         }
         self.workers_changed |= told.workers_changed;
+    }
+
+    /// A command to wake came. One that is repeated was lost before, if nothing is known of its stage;
+    /// one that comes for the first time was not, even where the tables were read before it came.
+    fn note_command(&mut self, ready: &message::Ready) {
+        let (no, attempt) = (OrderNo(ready.no), number(ready.attempt));
+        match &ready.repeat_of {
+            Some(stream) => {
+                if let (false, Ok(stream)) = (self.dispatcher.knows(no, attempt), stream.parse::<Stream>()) {
+                    self.host.metrics.count(Count::ActivationRepeats, stream.as_str(), 1);
+                }
+            }
+            None => self.unheard.heard(no, attempt),
+        }
     }
 
     /// A refusal of what another dispatcher handed out means nothing here.
@@ -202,8 +222,11 @@ impl Leader<'_> {
     }
 
     async fn reread(&mut self) {
-        if let Err(error) = self.reader.turn(self.host, &mut self.dispatcher).await {
+        if let Err(error) = self.reader.turn(self.host, &mut self.dispatcher, &mut self.unheard).await {
             self.trouble("re-reading", &error);
+        }
+        for (stream, count) in self.unheard.lost(Instant::now()) {
+            self.host.metrics.count(Count::ActivationRepeats, stream.as_str(), count);
         }
         self.show();
     }

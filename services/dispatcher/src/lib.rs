@@ -8,6 +8,8 @@
 mod event_loop;
 mod lease;
 mod reading;
+mod round;
+mod unheard;
 
 use std::time::Duration;
 

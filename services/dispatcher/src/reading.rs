@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
 use pagurus_domain::dispatch::{Dispatcher, Event, Lane, Member, Place, QueueHead, Ready, Running, Snapshot};
 use pagurus_domain::id::{Incarnation, OrderNo};
 use pagurus_domain::order::Priority;
@@ -13,22 +15,22 @@ use pagurus_store::stages::{self, ReadyStage};
 use pagurus_store::{Client, Error, cluster, queues};
 use pagurus_wire::message;
 
+use crate::round::Round;
+use crate::unheard::Unheard;
+
 /// Rows of one page: a few milliseconds each.
-const PAGE: i64 = 5000;
+const PAGE: usize = 5000;
 /// Queues looked up in one turn.
 const QUEUES: usize = 500;
 
 /// Reads on where the last call ended.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    /// Pages of what is ready come after this number; from the start when all were read.
-    after: OrderNoOrStart,
+    /// The round of what is ready that is under way.
+    round: Option<Round>,
     /// The workers as they were told last.
     workers: BTreeMap<Incarnation, (u32, bool)>,
 }
-
-#[derive(Clone, Copy, Debug, Default)]
-struct OrderNoOrStart(i64);
 
 impl Reader {
     /// Reads everything, page by page; how many stages may run.
@@ -39,11 +41,13 @@ impl Reader {
         let client = host.store.recovery().await?;
         let mut count = 0;
         loop {
-            let page = self.page(&client, dispatcher).await?;
-            count += page;
+            let page = self.page(&client).await?;
+            count += page.len();
+            let rows = page.into_iter().map(|(stage, _)| ready(stage)).collect();
+            dispatcher.handle(Event::Ready(rows), Timestamp::now());
             // Between two pages the lease is renewed and signals are seen.
             tokio::task::yield_now().await;
-            if page == 0 {
+            if self.round.is_none() {
                 break;
             }
         }
@@ -52,24 +56,48 @@ impl Reader {
         Ok(count)
     }
 
-    /// One turn of the slow pass: a page of what is ready, what is in progress, the workers.
+    /// One turn of the slow pass: a page of what is ready, what is in progress, the workers. Woken
+    /// stages that nothing was known of are noted.
     ///
     /// # Errors
     /// The database fails.
-    pub async fn turn(&mut self, host: &Host, dispatcher: &mut Dispatcher) -> Result<(), Error> {
+    pub async fn turn(
+        &mut self,
+        host: &Host,
+        dispatcher: &mut Dispatcher,
+        unheard: &mut Unheard,
+    ) -> Result<(), Error> {
         let client = host.store.recovery().await?;
-        self.page(&client, dispatcher).await?;
+        let page = self.page(&client).await?;
+        for (stage, stream) in &page {
+            let (no, attempt) = (stage.no, number(stage.attempt));
+            if let Some(stream) = stream
+                && !dispatcher.knows(no, attempt)
+            {
+                unheard.read(no, attempt, *stream, Instant::now());
+            }
+        }
+        let rows = page.into_iter().map(|(stage, _)| ready(stage)).collect();
+        dispatcher.handle(Event::Ready(rows), Timestamp::now());
         self.workers(&client, dispatcher).await?;
         self.in_progress(&client, dispatcher).await
     }
 
-    async fn page(&mut self, client: &Client, dispatcher: &mut Dispatcher) -> Result<usize, Error> {
-        let page = stages::ready_page(client, OrderNo(self.after.0), PAGE).await?;
-        // After the last page comes the first again.
-        self.after = OrderNoOrStart(page.last().map_or(0, |stage| stage.no.0));
-        let count = page.len();
-        dispatcher.handle(Event::Ready(page.into_iter().map(ready).collect()), Timestamp::now());
-        Ok(count)
+    /// The next page of the present round, or the first of a new one; with each stage the stream that
+    /// woke it, if one did.
+    async fn page(&mut self, client: &Client) -> Result<Vec<(ReadyStage, Option<Stream>)>, Error> {
+        let round = match self.round {
+            Some(round) => round,
+            None => match stages::last_ready(client).await? {
+                Some(last) => Round::begin(last),
+                None => return Ok(Vec::new()),
+            },
+        };
+        let limit = i64::try_from(PAGE).unwrap_or(i64::MAX);
+        let page = stages::ready_page(client, round.after, round.until, limit).await?;
+        let numbers: Vec<OrderNo> = page.iter().map(|(stage, _)| stage.no).collect();
+        self.round = round.after_page(&numbers, PAGE);
+        Ok(page.into_iter().map(|(stage, number)| (stage, number.and_then(Stream::of_number))).collect())
     }
 
     /// Tells the dispatcher which workers came, changed and went.

@@ -72,6 +72,16 @@ impl Action {
             Self::Restart(_) => Cause::Restarted,
         }
     }
+
+    /// All that the action may have been before the law, for one who looks for it in the history.
+    const fn causes(&self) -> &'static [Cause] {
+        match self {
+            Self::Cancel => &[Cause::Canceled],
+            Self::Interrupt => &[Cause::Interrupted],
+            Self::Kill => &[Cause::Killed],
+            Self::Restart(_) => &[Cause::Restarted, Cause::Rerun],
+        }
+    }
 }
 
 /// Who acts, why, and on what condition.
@@ -238,16 +248,22 @@ async fn try_act(
         return Ok(Err(not_found(id)));
     };
     let cause = action.cause();
-    if let Some(key) = terms.key.filter(|_| may_be_done)
-        && let Some(before) = history::of_key(&tx, order.no, cause.as_str(), &key.name).await?
-    {
-        return Ok(repeated(&before, cause, key));
+    if let Some(key) = terms.key.filter(|_| may_be_done) {
+        for cause in action.causes() {
+            if let Some(before) = history::of_key(&tx, order.no, cause.as_str(), &key.name).await? {
+                return Ok(repeated(&before, *cause, key));
+            }
+        }
     }
     if let Some(wanted) = terms.if_status.filter(|wanted| *wanted != order.status) {
         let told = format!("the order is `{}` and not `{wanted}` any more", order.status);
         return Ok(Err(Problem::new(Type::Refused, told).with_status(order.status)));
     }
-    let allowed = match order.may(cause) {
+    let asked = match cause {
+        Cause::Restarted => transition::restart_of(order.status, order.error_class.as_deref()),
+        cause => cause,
+    };
+    let allowed = match order.may(asked) {
         Ok(allowed) => allowed,
         Err(refusal) => return Ok(Err(refused(refusal))),
     };

@@ -3,6 +3,7 @@
 //! Never gives up a stage before the grace is over: until then its result still counts.
 
 use pagurus_domain::order::transition::Cause;
+use pagurus_domain::order::{NODE_STOPPED, OrderError};
 use pagurus_domain::recovery::{Finding, Remedy, remedy};
 use pagurus_runtime::Host;
 use pagurus_runtime::news::{self, Told};
@@ -44,7 +45,7 @@ pub(crate) async fn drain(worker: &Worker) {
 async fn release(host: &Host) -> Result<usize, Error> {
     let mut client = host.store.recovery().await?;
     let tx = client.transaction().await?;
-    let stages = recovery::of_node(&tx, host.node).await?;
+    let stages = recovery::of_node(&tx, host.node, None, None).await?;
     let max = u16::try_from(host.settings.recovery.max_restarts).unwrap_or(u16::MAX);
     let again: Vec<_> = stages
         .iter()
@@ -67,16 +68,17 @@ async fn cancel(host: &Host) -> Result<usize, Error> {
     let mut client = host.store.recovery().await?;
     let tx = client.transaction().await?;
     let mut told = Told::default();
-    for stage in recovery::of_node(&tx, host.node).await? {
+    for stage in recovery::of_node(&tx, host.node, None, None).await? {
         let id = control::id_of(&tx, stage.no).await?;
         let Some(order) = control::lock(&tx, &id).await? else { continue };
         // The law has the last word: the order may have been moved on meanwhile.
-        let Ok(allowed) = order.may(Cause::Killed) else { continue };
-        let reason = "its node was stopped and did not get it done in time; it can be rerun";
+        let Ok(allowed) = order.may(Cause::Abandoned) else { continue };
+        let message = "its node was stopped before it was done; it may be restarted";
         let ending = Ending {
-            error: None,
+            error: Some(OrderError::new(NODE_STOPPED, message)),
             source: &host.name,
-            detail: json!({"reason": reason, "from": order.status.as_str()}).to_string(),
+            detail: json!({"class": NODE_STOPPED, "message": message, "from": order.status.as_str()})
+                .to_string(),
         };
         let end = control::end_life(&tx, allowed, &ending).await?;
         told.end(&order, end);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
-use pagurus_domain::order::{DEADLINE_EXCEEDED, OrderError, PANIC, ScenarioStatus, Status};
+use pagurus_domain::order::{DEADLINE_EXCEEDED, INCONSISTENT, OrderError, PANIC, ScenarioStatus, Status};
 use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::stage::{
     Answer, Callback, Facts, Input, Need, OutsideCall, Snapshot, Stage, StageEnd, Then,
@@ -19,6 +19,7 @@ use pagurus_store::Error;
 use pagurus_store::requests::NewRequest;
 use pagurus_store::stages::{self, Claimed};
 use pagurus_wire::message::{Left, News, news as key};
+use serde_json::Value;
 
 use crate::Worker;
 use crate::finish::{self, End};
@@ -129,9 +130,9 @@ async fn drive(
         Ok(snapshot) => snapshot.unwrap_or_default(),
         Err(error) => return Ok(Err(error)),
     };
-    let params = match serde_json::from_str(&claimed.params) {
+    let params = match read_params(claimed.params.as_deref()) {
         Ok(params) => Arc::new(params),
-        Err(error) => return Ok(Err(broken(PANIC, &format!("the stored parameters are broken: {error}")))),
+        Err(error) => return Ok(Err(error)),
     };
     let settings = worker.settings.clone();
     let now = clock.now();
@@ -187,6 +188,14 @@ fn read_snapshot(text: &str) -> Result<Snapshot, OrderError> {
         .map_err(|error| error.to_string())
         .and_then(|value| Snapshot::from_value(&value).map_err(|error| error.to_string()))
         .map_err(|why| broken("scenario.unreadable", &why))
+}
+
+/// The parameters of an order; without them nothing of it can be executed, and nobody else can help.
+fn read_params(stored: Option<&str>) -> Result<Value, OrderError> {
+    let stored =
+        stored.ok_or_else(|| broken(INCONSISTENT, "the stored parameters of the order are missing"))?;
+    serde_json::from_str(stored)
+        .map_err(|error| broken(INCONSISTENT, &format!("the stored parameters cannot be read: {error}")))
 }
 
 /// Stores a request before it is sent; waits for the database as long as the stage may.

@@ -21,6 +21,7 @@ use pagurus_domain::activation::AgeGroups;
 use pagurus_domain::id::RequestId;
 use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::stage::Settings as StageSettings;
+use pagurus_runtime::address::base_of;
 use pagurus_runtime::batch::Shape;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Catalogue;
@@ -130,7 +131,7 @@ async fn callback_base(host: &Host) -> Option<String> {
         };
         match found.await {
             Ok(Some(address)) => {
-                let there = format!("http://{address}");
+                let there = base_of(&address);
                 tracing::warn!(
                     callbacks = there,
                     "intake.public_url is not set: called systems will be told to answer there"

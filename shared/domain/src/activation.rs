@@ -56,6 +56,12 @@ impl Stream {
         }
     }
 
+    /// The stream that is stored under this number.
+    #[must_use]
+    pub fn of_number(number: i16) -> Option<Self> {
+        Self::ALL.iter().copied().find(|stream| stream.number() == number)
+    }
+
     /// The stream of a suspension of this status and length.
     #[must_use]
     pub fn of(status: Status, length: Duration, groups: &AgeGroups) -> Self {

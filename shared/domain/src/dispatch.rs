@@ -23,9 +23,10 @@
 //! # How it decides
 //!
 //! A ready stage is held once, in `ready`, found by the number of its order. What may go stands
-//! in one of twelve lines: by mode, because each mode has its own capacity (`limit`); by
-//! priority, which get turns by weight, and by lane, fresh or woken, which alternate (`share`).
-//! Within a line the first come goes first. A sequential stage stands in line only while it is
+//! in one of twelve lines of its flow (`line`): by mode, because each mode has its own capacity
+//! (`limit`); by priority, which get turns by weight, and by lane, fresh or woken, which alternate
+//! (`share`). Of these the flows take turns, and one that has its part of the places (`limit`) stands
+//! aside. Within a line the first come goes first. A sequential stage stands in line only while it is
 //! its queue's first and nothing speaks against it (`queue`). The node is the least loaded one
 //! that has a permit left (`node`). No step looks at more than one order, one queue and one
 //! node, whatever the backlog is.
@@ -37,6 +38,7 @@
 mod event;
 mod flow;
 mod limit;
+mod line;
 mod node;
 mod outcome;
 mod progress;
@@ -54,14 +56,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use event::{Event, HandOut, Lane, Member, Place, QueueHead, Ready, Refusal, Running, Snapshot};
-pub use limit::Capacity;
+pub use limit::{Capacity, FlowShare};
 pub use node::NodeState;
 pub use share::Weights;
 pub use stats::{FlowStats, NodeStats, Stats};
 
 use crate::id::{Incarnation, OrderNo};
 use crate::order::Mode;
-use flow::Flows;
+use flow::{FlowIndex, Flows};
 use node::Nodes;
 use progress::{Progress, Record, Sent, Standing};
 use queue::{QueueIndex, Queues};
@@ -78,6 +80,8 @@ pub struct Settings {
     pub capacity: Capacity,
     /// How the priorities share it.
     pub weights: Weights,
+    /// What one flow may have of it.
+    pub flow_share: FlowShare,
     /// After this time a hand-out that nothing was heard of is looked up in the tables.
     pub grace: Duration,
     /// How often the head of a queue is read anew that has ready members and lets none go.
@@ -89,6 +93,7 @@ impl Default for Settings {
         Self {
             capacity: Capacity { parallel: 1000, sequential: 1000 },
             weights: Weights { high: 70, normal: 25, low: 5 },
+            flow_share: FlowShare { percentage: 80 },
             grace: Duration::from_secs(5),
             queue_period: Duration::from_secs(5),
         }
@@ -135,6 +140,7 @@ impl Dispatcher {
         for share in &mut self.shares {
             share.set_weights(settings.weights);
         }
+        self.judge_all();
     }
 
     /// Takes in what happened, or what was read.
@@ -153,9 +159,18 @@ impl Dispatcher {
                     self.refused(hand_out, Refusal::Busy, now);
                 }
             }
-            Event::NodeUp { node, concurrency } => self.nodes.up(node, concurrency),
-            Event::NodeDraining { node } => self.nodes.leave(node, NodeState::Draining),
-            Event::NodeDown { node } => self.nodes.leave(node, NodeState::Down),
+            Event::NodeUp { node, concurrency } => {
+                self.nodes.up(node, concurrency);
+                self.judge_all();
+            }
+            Event::NodeDraining { node } => {
+                self.nodes.leave(node, NodeState::Draining);
+                self.judge_all();
+            }
+            Event::NodeDown { node } => {
+                self.nodes.leave(node, NodeState::Down);
+                self.judge_all();
+            }
             Event::InProgress(snapshot) => self.in_progress(snapshot),
             Event::QueueHeads(heads) => {
                 heads.into_iter().for_each(|head| self.queue_head(head));
@@ -196,6 +211,15 @@ impl Dispatcher {
         doubtful
     }
 
+    /// Whether this readiness of an order waits, is in progress, or is known to be over: to be told of
+    /// it changes nothing.
+    #[must_use]
+    pub fn knows(&self, no: OrderNo, attempt: u32) -> bool {
+        let waits = self.waiting.find(no).map(|slot| self.waiting.stage(slot).attempt);
+        let runs = self.progress.get(no).map(|record| record.stage.attempt);
+        self.progress.has_ended(no, attempt) || waits.max(runs).is_some_and(|known| known >= attempt)
+    }
+
     /// The queues whose head should be read, at most `max`.
     pub fn wanted_queues(&mut self, now: Timestamp, max: usize) -> Vec<Arc<str>> {
         self.queues.wanted(now, self.settings.queue_period, max)
@@ -211,10 +235,10 @@ impl Dispatcher {
     /// A view for metrics and operators.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let flows = self.flows.iter().map(|flow| FlowStats {
+        let flows = self.flows.iter().map(|(_, flow)| FlowStats {
             flow: Arc::clone(&flow.name),
             waiting: flow.waiting,
-            in_progress: flow.in_progress,
+            in_progress: flow.in_progress.iter().sum(),
         });
         let nodes = self.nodes.iter().map(|(node, state, allowance, in_progress)| NodeStats {
             node,
@@ -252,8 +276,10 @@ impl Dispatcher {
             // Before the slot goes, or the queue would put the next one in line.
             self.queues.start(queue);
         }
-        self.flows.start(stage.flow);
+        self.flows.start(stage.flow, stage.mode());
         self.remove_waiting(slot);
+        self.waiting.pass(&stage);
+        self.judge(stage.flow);
         self.progress.insert(Record {
             stage,
             mode: stage.mode(),
@@ -280,10 +306,27 @@ impl Dispatcher {
             if self.settings.capacity.admits(mode, self.progress.of_mode(mode))
                 && let Some((priority, lane)) = self.shares[index].next(self.waiting.waits(mode))
             {
-                return self.waiting.first(mode, priority, lane);
+                return self.waiting.next(mode, priority, lane);
             }
         }
         None
+    }
+
+    /// Lets a flow stand aside where it has its part of the places, and come back where it has not.
+    fn judge(&mut self, flow: FlowIndex) {
+        let Settings { capacity, flow_share, .. } = self.settings;
+        let in_progress = self.flows.in_progress(flow);
+        for mode in MODES {
+            let admits = flow_share.admits(capacity, self.nodes.places(), mode, in_progress);
+            // The number of a flow that has nothing in progress may be another's soon.
+            self.waiting.shut(flow, mode, !admits && in_progress != [0; 2]);
+        }
+    }
+
+    /// The places have changed, for every flow.
+    fn judge_all(&mut self) {
+        let flows: Vec<FlowIndex> = self.flows.iter().map(|(flow, _)| flow).collect();
+        flows.into_iter().for_each(|flow| self.judge(flow));
     }
 
     /// Holds a ready stage, in line if it may go.

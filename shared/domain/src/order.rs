@@ -158,5 +158,9 @@ pub const DEADLINE_EXCEEDED: &str = "deadline.exceeded";
 pub const PROCESS_TIMEOUT: &str = "process.timeout";
 /// One stage was handed out too often without ever ending (REC-3).
 pub const POISON: &str = "recovery.poison";
+/// Rows of the order are missing or unreadable, so that none of it can be executed (REC-6).
+pub const INCONSISTENT: &str = "recovery.inconsistent";
+/// A node that stopped, or was lost, gave the order up (REC-9); it may be restarted.
+pub const NODE_STOPPED: &str = "node.stopped";
 /// A defect of the engine ended the stage.
 pub const PANIC: &str = "internal.panic";

@@ -116,6 +116,8 @@ pub struct NodeSettings {
     pub listen: SocketAddr,
     /// Connections of HTTP clients.
     pub max_connections: usize,
+    /// Where others reach it; none: it follows from where it listens.
+    pub advertise: Option<String>,
     /// Between two signs of life.
     pub heartbeat: Duration,
     /// Silence after which a node is lost.
@@ -213,6 +215,8 @@ pub struct DistributionSettings {
     pub low: u32,
     /// Attributes that make the flow of an order.
     pub flow_attributes: Vec<String>,
+    /// Part of the places that one flow may have, in percent.
+    pub flow_share: u32,
 }
 
 /// `dispatcher`
@@ -287,6 +291,17 @@ pub struct FailoverSettings {
     pub interval: Option<Duration>,
     /// Stages of one node in one pass.
     pub batch: usize,
+    /// What becomes of it.
+    pub running: WhenLost,
+}
+
+/// What becomes of the work of a lost node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenLost {
+    /// Others go on with it.
+    Resume,
+    /// Its orders are ended as canceled.
+    Cancel,
 }
 
 /// `shutdown`

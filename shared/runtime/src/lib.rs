@@ -3,6 +3,7 @@
 //! A service is a function `run(host)`; [`main`] makes the host. Only this crate knows signals.
 //! Nothing here holds a rule about orders.
 
+pub mod address;
 pub mod batch;
 pub mod config;
 mod door;
@@ -22,8 +23,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use pagurus_broker::{Broker, Service};
 use pagurus_domain::id::{Incarnation, Role};
+use pagurus_store::cluster::NodeStatus;
 use pagurus_store::{Options, Store};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
@@ -59,6 +62,8 @@ pub struct Host {
     pub draining: CancellationToken,
     /// Set when this life is over, whatever is left: stop at once.
     pub ended: CancellationToken,
+    /// What the registry is to say of this life; each sign of life repeats it.
+    wanted: Arc<watch::Sender<NodeStatus>>,
     tasks: TaskTracker,
 }
 
@@ -236,6 +241,7 @@ where
             readiness: readiness.clone(),
             draining: draining.clone(),
             ended: CancellationToken::new(),
+            wanted: Arc::new(watch::Sender::new(NodeStatus::Starting)),
             tasks: TaskTracker::new(),
         };
         match node::live(&host, run(host.clone())).await? {

@@ -48,7 +48,7 @@ pub enum Count {
     StartMissed,
     /// Orders woken, by stream.
     Activations,
-    /// Activation commands repeated, by stream.
+    /// Activation commands that were lost and had to be repeated, by stream.
     ActivationRepeats,
     /// Stages handed out again, by finding.
     Reissued,
@@ -87,6 +87,8 @@ pub enum Level {
     Outbox,
     /// Age of the oldest unconfirmed notification, in seconds.
     OutboxAge,
+    /// Stages of lost nodes that are too old to be taken over.
+    FailoverLeft,
 }
 
 /// A histogram: index into the table of histograms.
@@ -116,7 +118,11 @@ const COUNTERS: &[Row] = &[
     ("start_delay_milliseconds", "Total time between registration and start", "scenario"),
     ("start_missed", "Orders whose deadline to start passed", "scenario"),
     ("activations", "Orders woken", "stream"),
-    ("activation_repeats", "Activation commands repeated", "stream"),
+    (
+        "activation_repeats",
+        "Activation commands that the dispatcher did not get and was told again",
+        "stream",
+    ),
     ("reissued", "Stages handed out again", "finding"),
     ("work_timeout", "Stages that passed their work time-out", ""),
     ("poisoned", "Orders ended because a stage was handed out too often", ""),
@@ -136,6 +142,7 @@ const GAUGES: &[Row] = &[
     ("activation_lag_milliseconds", "How late activation is", "stream"),
     ("outbox", "Notifications that are not confirmed", "state"),
     ("outbox_age_seconds", "Age of the oldest unconfirmed notification", ""),
+    ("failover_left", "Stages of lost nodes that are older than failover.interval", ""),
 ];
 
 const HISTOGRAMS: &[Row] = &[
@@ -240,7 +247,7 @@ mod tests {
     #[test]
     fn the_tables_are_as_long_as_their_enums() {
         assert_eq!(COUNTERS.len(), Count::StaleAcknowledgements as usize + 1);
-        assert_eq!(GAUGES.len(), Level::OutboxAge as usize + 1);
+        assert_eq!(GAUGES.len(), Level::FailoverLeft as usize + 1);
         assert_eq!(HISTOGRAMS.len(), Span::Stage as usize + 1);
     }
 

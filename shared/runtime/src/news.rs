@@ -62,6 +62,7 @@ pub fn of_stage(stage: &ReadyStage) -> Ready {
         priority: stage.priority.as_str().to_owned(),
         place: stage.place.clone().map(|(queue, position)| Place { queue, position }),
         woken: stage.woken,
+        repeat_of: None,
     }
 }
 

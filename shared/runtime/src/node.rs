@@ -9,7 +9,7 @@ use pagurus_store::{Store, migrate};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Settings;
-use crate::{Host, HttpDoor, Readiness};
+use crate::{Host, HttpDoor, Readiness, address};
 
 /// Between two tries to reach the database at start.
 const RETRY: Duration = Duration::from_millis(500);
@@ -49,17 +49,22 @@ pub(crate) async fn register(
 ) -> anyhow::Result<Option<Incarnation>> {
     let Registering { role, name, settings, store, http, readiness, draining } = *with;
     let concurrency = if role == Role::Worker { settings.worker.concurrency } else { 0 };
-    let node = NewNode {
+    let mut node = NewNode {
         name: name.to_owned(),
         role,
-        address: http.address().to_string(),
+        address: String::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         concurrency: i32::try_from(concurrency).unwrap_or(i32::MAX),
     };
     let mut told: Option<Instant> = None;
     loop {
+        // Anew each time: it may follow from where the database is, which is not known at once.
+        node.address = address::advertised(settings, http.address()).await;
         match try_register(&node, former, settings, store).await {
-            Ok(Some(incarnation)) => return Ok(Some(incarnation)),
+            Ok(Some(incarnation)) => {
+                readiness.not_ready(NodeStatus::Starting.as_str());
+                return Ok(Some(incarnation));
+            }
             Ok(None) => anyhow::bail!(
                 "another process has registered as {name}, role {role}, and does the work of this one; \
                  give each its own node.name, or leave it out"
@@ -149,7 +154,7 @@ pub(crate) async fn live(
     host.http.unhang();
     host.readiness.not_ready("its life is over");
     if matches!(outcome, Ok(End::Stopped)) {
-        set_status(host, NodeStatus::Stopped).await;
+        set_stopped(host).await;
         tracing::info!("stopped");
     }
     outcome
@@ -159,50 +164,70 @@ async fn heart_lost(ended: &CancellationToken) {
     ended.cancelled().await;
 }
 
-/// Signs of life, on a connection of their own.
+/// Signs of life, on a connection of their own, until the life is over.
 async fn beat(host: Host) {
-    loop {
+    while !host.ended.is_cancelled() {
         tokio::time::sleep(host.settings.node.heartbeat).await;
-        let store = host.store.clone();
-        let node = host.node;
-        let beaten = tokio::spawn(async move {
-            let client = store.lease().await?;
-            cluster::beat(&client, node).await
-        });
-        match beaten.await {
-            Ok(Ok(true)) => {}
-            Ok(Ok(false)) => {
-                host.ended.cancel();
-                return;
-            }
-            Ok(Err(error)) => tracing::warn!(error = chain(&error), "no sign of life could be given"),
-            Err(_) => return,
-        }
+        sign(&host).await;
     }
 }
 
-async fn set_status(host: &Host, status: NodeStatus) {
+/// One sign of life. It says what the node is to be, so that what the registry missed is mended by the
+/// next sign; only what the registry has is told as ready.
+async fn sign(host: &Host) {
+    let status = *host.wanted.borrow();
+    let (store, node, lost_after) = (host.store.clone(), host.node, host.settings.node.lost_after);
+    // Owned by a task: no statement is dropped half-way when nobody waits for it any more.
+    let beaten = tokio::spawn(async move {
+        let client = store.lease().await?;
+        cluster::beat(&client, node, status, lost_after).await
+    });
+    match beaten.await {
+        Ok(Ok(true)) => {
+            let at_work = matches!(status, NodeStatus::Active | NodeStatus::Standby);
+            if at_work && *host.wanted.borrow() == status && !host.draining.is_cancelled() {
+                host.readiness.ready(status.as_str());
+            }
+        }
+        Ok(Ok(false)) => host.ended.cancel(),
+        Ok(Err(error)) => {
+            tracing::warn!(error = chain(&error), status = status.as_str(), "no sign of life could be given")
+        }
+        Err(panic) => tracing::error!(%panic, "no sign of life could be given"),
+    }
+}
+
+async fn set_stopped(host: &Host) {
     let (store, node) = (host.store.clone(), host.node);
     let set = tokio::spawn(async move {
         let client = store.lease().await?;
-        cluster::set_status(&client, node, status).await
+        cluster::set_status(&client, node, NodeStatus::Stopped).await
     });
     // Without the database others find out by our silence.
     let _ = tokio::time::timeout(LAST_WRITES, set).await;
 }
 
 impl Host {
-    /// Tells the registry and `/readyz` that the service is at work, or stands by.
+    /// Tells the registry that the service is at work, or stands by, and `/readyz` as soon as the
+    /// registry has it. What cannot be told now is told with the next sign of life.
     pub async fn at_work(&self, standby: bool) {
         let status = if standby { NodeStatus::Standby } else { NodeStatus::Active };
-        set_status(self, status).await;
-        self.readiness.ready(status.as_str());
+        let before = self.wanted.send_replace(status);
+        let word = if before == NodeStatus::Starting { before } else { status };
+        self.readiness.not_ready(word.as_str());
+        self.tell_status().await;
     }
 
     /// Tells the registry that the service takes nothing new; every service is told so when it is to
     /// stop, and one that tells others of it waits for this first.
     pub async fn stopping(&self) {
-        set_status(self, NodeStatus::Stopping).await;
+        self.wanted.send_replace(NodeStatus::Stopping);
+        self.tell_status().await;
+    }
+
+    async fn tell_status(&self) {
+        // Without the database the signs of life go on trying.
+        let _ = tokio::time::timeout(LAST_WRITES, sign(self)).await;
     }
 }
 

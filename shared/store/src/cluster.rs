@@ -23,14 +23,23 @@ statements! {
     REGISTER = "
         INSERT INTO nodes (name, role, address, version, concurrency, status)
         VALUES ($1, $2, $3, $4, $5, 'starting') RETURNING incarnation";
+    FIRST_BEAT = "
+        INSERT INTO heartbeats (incarnation, at, steady_since) VALUES ($1, clock_timestamp(), clock_timestamp())";
+    // Each beat says what the node is to be: where that was lost before, it is mended by the next.
     BEAT = "
-        INSERT INTO heartbeats (incarnation, at)
-        SELECT incarnation, clock_timestamp() FROM nodes WHERE incarnation = $1 AND ended_at IS NULL
-        ON CONFLICT (incarnation) DO UPDATE SET at = excluded.at";
+        WITH mended AS (
+            UPDATE nodes SET status = $2 WHERE incarnation = $1 AND ended_at IS NULL AND status <> $2)
+        INSERT INTO heartbeats AS h (incarnation, at, steady_since)
+        SELECT incarnation, clock_timestamp(), clock_timestamp() FROM nodes WHERE incarnation = $1 AND ended_at IS NULL
+        ON CONFLICT (incarnation) DO UPDATE
+           SET at = excluded.at,
+               steady_since = CASE WHEN h.at < excluded.at - make_interval(secs => $3)
+                                   THEN excluded.at ELSE h.steady_since END";
     STATUS = "
         UPDATE nodes SET status = $2, ended_at = CASE WHEN $2 IN ('stopped', 'lost') THEN clock_timestamp() END
          WHERE incarnation = $1 AND ended_at IS NULL";
-    // While the database itself was away nobody could give a sign of life.
+    // Who judges has beaten all the while: otherwise it may have been the way to the database that was
+    // shut, for everybody. After a restart of the database the others get as long to come back.
     LOSE = "
         UPDATE nodes n SET status = 'lost', ended_at = clock_timestamp()
          WHERE n.ended_at IS NULL
@@ -38,12 +47,20 @@ statements! {
                               AND h.at > clock_timestamp() - make_interval(secs => $1))
            AND n.started_at < clock_timestamp() - make_interval(secs => $1)
            AND pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => $1)
+           AND EXISTS (SELECT FROM heartbeats judge WHERE judge.incarnation = $2
+                          AND judge.at > clock_timestamp() - make_interval(secs => $3)
+                          AND judge.steady_since < clock_timestamp() - make_interval(secs => $1))
         RETURNING n.incarnation, n.name, n.role";
     WORKERS = "
         SELECT incarnation, concurrency, status FROM nodes
          WHERE role = 'worker' AND ended_at IS NULL";
+    // Of the dispatchers that one is active who holds the lease, whatever another may still say of itself.
     LIST = "
-        SELECT n.incarnation, n.name, n.role, n.address, n.version, n.status, n.started_at, n.ended_at, h.at, n.concurrency
+        SELECT n.incarnation, n.name, n.role, n.address, n.version,
+               CASE WHEN n.role = 'dispatcher' AND n.status = 'active' AND NOT EXISTS (
+                         SELECT FROM leases l WHERE l.name = n.role AND l.holder = n.incarnation AND l.until > clock_timestamp())
+                    THEN 'standby' ELSE n.status END,
+               n.started_at, n.ended_at, h.at, n.concurrency
           FROM nodes n LEFT JOIN heartbeats h ON h.incarnation = n.incarnation
          WHERE n.ended_at IS NULL OR n.ended_at > clock_timestamp() - interval '1 hour'
          ORDER BY n.role, n.name, n.incarnation";
@@ -93,8 +110,7 @@ pub async fn register(tx: &Tx<'_>, node: &NewNode) -> Result<Incarnation> {
     let row =
         tx.query_one(REGISTER, &[&node.name, &role, &node.address, &node.version, &node.concurrency]).await?;
     let incarnation: i64 = row.get(0);
-    let beat = tx.prepare_cached(BEAT).await?;
-    tx.execute(&beat, &[&incarnation]).await?;
+    tx.execute(FIRST_BEAT, &[&incarnation]).await?;
     Ok(Incarnation(incarnation))
 }
 
@@ -107,14 +123,27 @@ pub async fn superseded(client: &Client, former: Incarnation) -> Result<bool> {
     Ok(client.query_one(SUPERSEDED, &[&former.0]).await?.get(0))
 }
 
-/// Tells that the process lives; false where it has been declared over, so that it must stop what
-/// it does, and register anew unless it was [`superseded`].
+/// Tells that the process lives, and what it is now; false where it has been declared over, so that
+/// it must stop what it does, and register anew unless it was [`superseded`]. A beat that comes later
+/// than [`steady`] allows begins a new unbroken row of beats.
 ///
 /// # Errors
 /// The database fails.
-pub async fn beat(client: &Client, node: Incarnation) -> Result<bool> {
+pub async fn beat(
+    client: &Client,
+    node: Incarnation,
+    status: NodeStatus,
+    lost_after: Duration,
+) -> Result<bool> {
     let statement = client.prepare_cached(BEAT).await?;
-    Ok(client.execute(&statement, &[&node.0]).await? == 1)
+    let gap = steady(lost_after).as_secs_f64();
+    Ok(client.execute(&statement, &[&node.0, &status.as_str(), &gap]).await? == 1)
+}
+
+/// The longest time between two beats that is no gap: half of what makes a node lost. A pause of all
+/// nodes that is no gap for the judge leaves the others the other half to be heard again.
+fn steady(lost_after: Duration) -> Duration {
+    lost_after / 2
 }
 
 /// Where a node is in its life.
@@ -164,13 +193,19 @@ pub async fn intake_address(client: &Client) -> Result<Option<String>> {
     Ok(client.query_opt(&statement, &[]).await?.map(|row| row.get(0)))
 }
 
-/// Declares nodes lost that were silent for so long; who they were.
+/// Declares nodes lost that were silent for so long; who they were. The judge must have been heard
+/// itself all that time: else nobody is lost.
 ///
 /// # Errors
 /// The database fails.
-pub async fn lose_silent(client: &Client, after: Duration) -> Result<Vec<(Incarnation, String, Role)>> {
+pub async fn lose_silent(
+    client: &Client,
+    judge: Incarnation,
+    after: Duration,
+) -> Result<Vec<(Incarnation, String, Role)>> {
     let statement = client.prepare_cached(LOSE).await?;
-    let rows = client.query(&statement, &[&after.as_secs_f64()]).await?;
+    let (silent, gap) = (after.as_secs_f64(), steady(after).as_secs_f64());
+    let rows = client.query(&statement, &[&silent, &judge.0, &gap]).await?;
     rows.iter().map(|row| Ok((Incarnation(row.get(0)), row.get(1), word(row, 2, "nodes.role")?))).collect()
 }
 

@@ -23,7 +23,7 @@ statements! {
     LOCK_ORDER = "
         SELECT o.no, o.id, o.scenario, o.mode, o.queue, o.transaction_id, o.notify, o.trace, o.status, o.scenario_status,
                o.step, o.entry_point, o.life, o.attempt, o.created_at, o.started_at, o.result, o.message, now(),
-               s.name, s.version, o.start_period, o.awaited, o.start_at, o.priority
+               s.name, s.version, o.start_period, o.awaited, o.start_at, o.priority, o.error_class
           FROM orders o JOIN scenarios s ON s.no = o.scenario
          WHERE o.no = $1 FOR UPDATE OF o";
     LOCK_DUE = "SELECT 1 FROM due WHERE order_no = $1 FOR UPDATE";
@@ -113,6 +113,8 @@ pub struct Locked {
     pub start_at: Option<Timestamp>,
     /// Urgency.
     pub priority: Priority,
+    /// Class of the error, of this life's last stage or its end.
+    pub error_class: Option<String>,
     /// Time of the transaction.
     pub now: Timestamp,
     /// Where it stands.
@@ -227,6 +229,7 @@ pub async fn lock(tx: &Tx<'_>, id: &str) -> Result<Option<Locked>> {
         awaited: order.get(22),
         start_at: order.get(23),
         priority: word(&order, 24, "orders.priority")?,
+        error_class: order.get(25),
         now: order.get(18),
         place,
     }))

@@ -35,4 +35,4 @@ pub mod upkeep;
 
 pub use error::{Error, Result, beside};
 pub use patience::Patience;
-pub use pool::{Client, Connection, Options, Store, Tx};
+pub use pool::{Client, Connection, Options, Store, Tx, server_of};

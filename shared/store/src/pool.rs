@@ -118,7 +118,7 @@ impl Store {
         Ok(self.recovery.get().await?)
     }
 
-    /// Asks the server for nothing but an answer, on the connection of leases and heartbeats: neither
+    /// Asks the server whether it takes writes, on the connection of leases and heartbeats: neither
     /// the reads of people nor work may make a process that is well look ill.
     ///
     /// # Errors
@@ -126,6 +126,19 @@ impl Store {
     pub async fn ping(&self) -> Result<()> {
         let row = self.lease().await?.query_one("SHOW transaction_read_only", &[]).await?;
         if row.get::<_, &str>(0) == "off" { Ok(()) } else { Err(Error::ReadOnly) }
+    }
+}
+
+/// Host and port of the server that a URL names first; none where it is reached by a socket of this
+/// host, or the URL cannot be read.
+#[must_use]
+pub fn server_of(url: &str) -> Option<(String, u16)> {
+    let config: tokio_postgres::Config = url.parse().ok()?;
+    match config.get_hosts().first()? {
+        tokio_postgres::config::Host::Tcp(host) => {
+            Some((host.clone(), config.get_ports().first().copied().unwrap_or(5432)))
+        }
+        tokio_postgres::config::Host::Unix(_) => None,
     }
 }
 

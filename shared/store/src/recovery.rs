@@ -1,5 +1,7 @@
 //! What recovery looks at: stages that need to be handed out again, and deadlines that have passed.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use pagurus_domain::id::{Incarnation, OrderNo, Pass};
 use pagurus_domain::scenario::stage::Wake;
@@ -13,21 +15,29 @@ use crate::{Client, Connection, Error, Result, Tx, history};
 
 statements! {
     OVERDUE = "
-        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp(),
+               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node)
           FROM running WHERE deadline_at < statement_timestamp()
          ORDER BY deadline_at LIMIT $1 FOR UPDATE SKIP LOCKED";
+    // One activator at a time takes over from lost nodes.
+    LOCK_FAILOVER = "SELECT pg_try_advisory_xact_lock($1)";
     ABANDONED = "
-        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
+        SELECT r.node, count(*) FILTER (WHERE w.recent), count(*) FILTER (WHERE NOT w.recent)
           FROM running r
+         CROSS JOIN LATERAL (
+               SELECT $1::double precision IS NULL OR r.started_at > clock_timestamp() - make_interval(secs => $1)) AS w (recent)
          WHERE NOT EXISTS (SELECT FROM nodes n WHERE n.incarnation = r.node AND n.ended_at IS NULL)
-         ORDER BY order_no LIMIT $1 FOR UPDATE SKIP LOCKED";
+         GROUP BY r.node ORDER BY r.node";
     OF_NODE = "
-        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
-          FROM running WHERE node = $1
-         ORDER BY order_no FOR UPDATE SKIP LOCKED";
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp(),
+               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node)
+          FROM running
+         WHERE node = $1 AND ($2::double precision IS NULL OR started_at > clock_timestamp() - make_interval(secs => $2))
+         ORDER BY order_no LIMIT $3 FOR UPDATE SKIP LOCKED";
     CLAIMS_OF_NODE = "SELECT order_no, attempt FROM running WHERE node = $1";
     SOME_OF_NODE = "
-        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp()
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp(),
+               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node)
           FROM running WHERE node = $1 AND order_no = ANY($2)
          ORDER BY order_no FOR UPDATE SKIP LOCKED";
     DROP_RUNNING = "DELETE FROM running WHERE order_no = $1";
@@ -59,6 +69,8 @@ pub struct Stuck {
     pub restarts: i16,
     /// The node that has it.
     pub node: Incarnation,
+    /// The name of that node, if it was ever registered.
+    pub node_name: Option<String>,
     /// The queue it owns.
     pub queue: Option<String>,
     /// Begin of the stage.
@@ -75,12 +87,42 @@ pub async fn overdue(tx: &Tx<'_>, limit: i64) -> Result<Vec<Stuck>> {
     read_stuck(&tx.query(&tx.prepare_cached(OVERDUE).await?, &[&limit]).await?)
 }
 
-/// Stages whose node is over, or was never registered.
+/// Any number that no other job locks in the same database.
+const FAILOVER_JOB: i64 = 0x7061_6775_7275_7302;
+
+/// The right to take over from lost nodes, until the end of the transaction; false while another has it.
 ///
 /// # Errors
 /// The database fails.
-pub async fn abandoned(tx: &Tx<'_>, limit: i64) -> Result<Vec<Stuck>> {
-    read_stuck(&tx.query(&tx.prepare_cached(ABANDONED).await?, &[&limit]).await?)
+pub async fn lock_failover(tx: &Tx<'_>) -> Result<bool> {
+    Ok(tx.query_one(&tx.prepare_cached(LOCK_FAILOVER).await?, &[&FAILOVER_JOB]).await?.get(0))
+}
+
+/// A node that is over, or was never registered, and how many stages are with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abandoned {
+    /// The node.
+    pub node: Incarnation,
+    /// Stages that began within the time that was asked for.
+    pub recent: i64,
+    /// Stages that began before.
+    pub older: i64,
+}
+
+/// The lost nodes that stages are still with; `within` is the age up to which a stage is a recent one,
+/// none makes all of them so.
+///
+/// # Errors
+/// The database fails.
+pub async fn abandoned(tx: &Tx<'_>, within: Option<Duration>) -> Result<Vec<Abandoned>> {
+    let rows =
+        tx.query(&tx.prepare_cached(ABANDONED).await?, &[&within.map(|age| age.as_secs_f64())]).await?;
+    let read = |row: &tokio_postgres::Row| Abandoned {
+        node: Incarnation(row.get(0)),
+        recent: row.get(1),
+        older: row.get(2),
+    };
+    Ok(rows.iter().map(read).collect())
 }
 
 /// Order and attempt of each stage that is with this node, not locked.
@@ -100,12 +142,19 @@ pub async fn some_of_node(tx: &Tx<'_>, node: Incarnation, nos: &[i64]) -> Result
     read_stuck(&tx.query(&tx.prepare_cached(SOME_OF_NODE).await?, &[&node.0, &nos]).await?)
 }
 
-/// Stages that this node has; rows that others hold are passed over.
+/// Stages that this node has, no older than `within` and at most `limit`, if these are given; rows that
+/// others hold are passed over.
 ///
 /// # Errors
 /// The database fails.
-pub async fn of_node(tx: &Tx<'_>, node: Incarnation) -> Result<Vec<Stuck>> {
-    read_stuck(&tx.query(&tx.prepare_cached(OF_NODE).await?, &[&node.0]).await?)
+pub async fn of_node(
+    tx: &Tx<'_>,
+    node: Incarnation,
+    within: Option<Duration>,
+    limit: Option<i64>,
+) -> Result<Vec<Stuck>> {
+    let within = within.map(|age| age.as_secs_f64());
+    read_stuck(&tx.query(&tx.prepare_cached(OF_NODE).await?, &[&node.0, &within, &limit]).await?)
 }
 
 fn read_stuck(rows: &[tokio_postgres::Row]) -> Result<Vec<Stuck>> {
@@ -121,6 +170,7 @@ fn read_stuck(rows: &[tokio_postgres::Row]) -> Result<Vec<Stuck>> {
                 queue: row.get(6),
                 started_at: row.get(7),
                 now: row.get(8),
+                node_name: row.get(9),
             })
         })
         .collect()
@@ -147,7 +197,7 @@ pub async fn reissue(
             return Err(Error::Contended);
         }
         let detail = serde_json::json!({
-            "finding": finding, "attempt": stuck.attempt, "node": stuck.node.0,
+            "finding": finding, "attempt": stuck.attempt, "node": stuck.node.0, "nodeName": stuck.node_name,
             "startedAt": stuck.started_at.to_string(),
         });
         history::append(tx, stuck.no, "reissued", source, &detail.to_string()).await?;

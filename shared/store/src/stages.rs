@@ -21,7 +21,8 @@ pub use finish::{Finished, finish, release};
 statements! {
     // Waits for a take-over in progress, and makes a take-over wait for us.
     EPOCH = "SELECT epoch FROM epochs WHERE name = 'dispatcher' FOR SHARE";
-    // The deleted row is the right to run the stage. What is not the head of its queue stays.
+    // The deleted row is the right to run the stage. What is not the head of its queue stays. An order
+    // without a payload is claimed, too, so that it ends: whatever is deleted must be given to somebody.
     CLAIM = "
         WITH taken AS (
             DELETE FROM ready r
@@ -35,7 +36,7 @@ statements! {
                o.life, o.started_at, p.params, c.snapshot, clock_timestamp(), o.flow, o.status
           FROM taken t
           JOIN orders o ON o.no = ANY(ARRAY[t.order_no])
-          JOIN payloads p ON p.order_no = ANY(ARRAY[t.order_no])
+          LEFT JOIN payloads p ON p.order_no = ANY(ARRAY[t.order_no])
           LEFT JOIN contexts c ON c.order_no = ANY(ARRAY[t.order_no])";
     RUN = "
         INSERT INTO running (order_no, pass, attempt, wake, restarts, queue, node, since, started_at, deadline_at)
@@ -47,9 +48,14 @@ statements! {
     GIVE_UP = "UPDATE running SET queue = NULL WHERE order_no = $1 AND pass = $2";
     UNOWN = "UPDATE running SET queue = NULL WHERE order_no = ANY($1::bigint[])";
     UNOWN_READY = "UPDATE ready SET queue = NULL, position = NULL WHERE order_no = ANY($1::bigint[])";
+    LAST_READY = "SELECT order_no FROM ready ORDER BY order_no DESC LIMIT 1";
     READY_PAGE = "
-        SELECT order_no, attempt, flow, priority, queue, position, stream IS NOT NULL
-          FROM ready WHERE order_no > $1 ORDER BY order_no LIMIT $2";
+        SELECT order_no, attempt, flow, priority, queue, position, stream
+          FROM ready WHERE order_no > $1 AND order_no <= $2 ORDER BY order_no LIMIT $3";
+    RUNNING_OF_FLOW = "
+        SELECT count(*) FILTER (WHERE o.mode = 'parallel'), count(*) FILTER (WHERE o.mode = 'sequential')
+          FROM running r JOIN orders o ON o.no = ANY(ARRAY[r.order_no])
+         WHERE o.flow = $1";
     RUNNING = "
         SELECT r.order_no, r.attempt, r.node, o.flow, r.queue
           FROM running r JOIN orders o ON o.no = ANY(ARRAY[r.order_no])";
@@ -131,8 +137,8 @@ pub struct Claimed {
     pub life: i32,
     /// First stage of this life, if it is not this one.
     pub started_at: Option<Timestamp>,
-    /// Parameters, as JSON.
-    pub params: String,
+    /// Parameters, as JSON; every order has them, unless its rows are broken.
+    pub params: Option<String>,
     /// Position and variables, as JSON; none for a fresh order.
     pub snapshot: Option<String>,
     /// The database's clock.
@@ -260,14 +266,34 @@ pub async fn give_queue_up(tx: &Tx<'_>, no: OrderNo, pass: Pass) -> Result<bool>
     Ok(ours)
 }
 
-/// A page of everything that may run, by ascending number.
+/// The highest number among all that may run.
 ///
 /// # Errors
 /// The database fails.
-pub async fn ready_page(client: &Client, after: OrderNo, limit: i64) -> Result<Vec<ReadyStage>> {
+pub async fn last_ready(client: &Client) -> Result<Option<OrderNo>> {
+    let statement = client.prepare_cached(LAST_READY).await?;
+    Ok(client.query_opt(&statement, &[]).await?.map(|row| OrderNo(row.get(0))))
+}
+
+/// A page of what may run, by ascending number, after one and up to another; with each stage the
+/// number of the stream that woke it, if one did.
+///
+/// # Errors
+/// The database fails.
+pub async fn ready_page(
+    client: &Client,
+    after: OrderNo,
+    until: OrderNo,
+    limit: i64,
+) -> Result<Vec<(ReadyStage, Option<i16>)>> {
     let statement = client.prepare_cached(READY_PAGE).await?;
-    let rows = client.query(&statement, &[&after.0, &limit]).await?;
-    rows.iter().map(|row| read_ready(row, row.get(6))).collect()
+    let rows = client.query(&statement, &[&after.0, &until.0, &limit]).await?;
+    rows.iter()
+        .map(|row| {
+            let stream: Option<i16> = row.get(6);
+            Ok((read_ready(row, stream.is_some())?, stream))
+        })
+        .collect()
 }
 
 /// A stage with a worker.
@@ -302,6 +328,16 @@ pub async fn running(client: &Client) -> Result<Vec<RunningStage>> {
             queue: row.get(4),
         })
         .collect())
+}
+
+/// How many stages of a flow run, parallel and sequential ones.
+///
+/// # Errors
+/// The database fails.
+pub async fn running_of_flow(client: &Client, flow: &str) -> Result<[u32; 2]> {
+    let statement = client.prepare_cached(RUNNING_OF_FLOW).await?;
+    let row = client.query_one(&statement, &[&flow]).await?;
+    Ok([0, 1].map(|column| u32::try_from(row.get::<_, i64>(column)).unwrap_or(u32::MAX)))
 }
 
 /// Which of these orders are still ready, with the number that their hand-out will bear.

@@ -123,6 +123,9 @@ pub struct Ready {
     /// Whether it was woken from a suspension.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub woken: bool,
+    /// The stream whose command to wake it is repeated by this, if it is a repeat (ACT-3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat_of: Option<String>,
 }
 
 /// A stage that ended, whatever way.

@@ -1,12 +1,14 @@
 //! "Why is it not running?", in one plain sentence (ORD-28).
 
+use pagurus_domain::dispatch::{Capacity, FlowShare};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{Otherwise, Stand};
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::scenario::stage::Snapshot;
+use pagurus_runtime::config::DistributionSettings;
 use pagurus_store::dependencies::graph::{self, Edge, Node};
 use pagurus_store::orders::OrderView as Row;
-use pagurus_store::{Client, Error, queues, requests};
+use pagurus_store::{Client, Error, cluster, queues, requests, stages};
 use pagurus_wire::order::Explanation;
 
 use super::retry::{self, Cycles};
@@ -20,12 +22,17 @@ const MAX_REASONS: usize = 5;
 ///
 /// # Errors
 /// The database fails.
-pub(super) async fn explain(client: &Client, row: &Row, cycles: &Cycles) -> Result<Explanation, Error> {
+pub(super) async fn explain(
+    client: &Client,
+    row: &Row,
+    cycles: &Cycles,
+    distribution: &DistributionSettings,
+) -> Result<Explanation, Error> {
     let explanation = match row.status {
         Status::Running => running(row),
         status if status.is_final() => ended(row),
         _ => match (row.ready_since, row.due_at) {
-            (Some(since), _) => ready(client, row, since).await?,
+            (Some(since), _) => ready(client, row, since, distribution).await?,
             (None, Some(due)) => suspended(client, row, due, cycles).await?,
             (None, None) if row.status == Status::Postponed => {
                 let later = row.start_at.filter(|at| *at > jiff::Timestamp::now());
@@ -71,7 +78,12 @@ fn ended(row: &Row) -> String {
     }
 }
 
-async fn ready(client: &Client, row: &Row, since: jiff::Timestamp) -> Result<String, Error> {
+async fn ready(
+    client: &Client,
+    row: &Row,
+    since: jiff::Timestamp,
+    distribution: &DistributionSettings,
+) -> Result<String, Error> {
     if let (Some(queue), Some(position)) = (&row.queue, row.position) {
         let before = queues::before(client, queue, position).await?;
         if let Some((holder, since)) = queues::holder(client, queue).await?.filter(|_| before > 0) {
@@ -81,7 +93,40 @@ async fn ready(client: &Client, row: &Row, since: jiff::Timestamp) -> Result<Str
             ));
         }
     }
-    Ok(format!("it may run since {since} and waits for the dispatcher to hand it to a worker"))
+    let waits = format!("it may run since {since} and waits for the dispatcher to hand it to a worker");
+    Ok(match full_flow(client, row, distribution).await? {
+        Some(running) => format!(
+            "{waits}; its flow `{}` has {running} stages in progress, which is as much as one flow may have \
+             (`distribution.flows.max_share_percentage`: {})",
+            row.flow, distribution.flow_share
+        ),
+        None => waits,
+    })
+}
+
+/// How many stages of the order's flow run, where these are as many as one flow may have.
+async fn full_flow(
+    client: &Client,
+    row: &Row,
+    distribution: &DistributionSettings,
+) -> Result<Option<u32>, Error> {
+    let in_progress = stages::running_of_flow(client, &row.flow).await?;
+    let rooms: Vec<u32> = cluster::workers(client)
+        .await?
+        .into_iter()
+        .filter(|(.., takes)| *takes)
+        .map(|(_, room, _)| room)
+        .collect();
+    let count = |setting: usize| u32::try_from(setting).unwrap_or(u32::MAX);
+    let capacity = Capacity {
+        parallel: count(distribution.parallel_count),
+        sequential: count(distribution.sequential_count),
+    };
+    let live = count(rooms.len());
+    let places = rooms.iter().map(|room| capacity.allowance(live, *room)).fold(0, u32::saturating_add);
+    let share = FlowShare { percentage: distribution.flow_share };
+    let full = !share.admits(capacity, places, row.mode, in_progress) && places > 0;
+    Ok(full.then(|| in_progress.iter().sum()))
 }
 
 /// What stands in no line and has no timer waits for other orders.

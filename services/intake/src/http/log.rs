@@ -15,7 +15,7 @@ const FAILED: &str = "failed (";
 /// All lines of an order, numbered from 1.
 pub(super) fn lines(row: &Row, events: &[Event]) -> Vec<LogLineView> {
     let mut lines = vec![(row.created_at.to_string(), "registered".to_owned())];
-    for event in events {
+    for (index, event) in events.iter().enumerate() {
         let detail = parsed(Some(&event.detail));
         let at = event.at.to_string();
         if event.kind == "stage" {
@@ -24,6 +24,8 @@ pub(super) fn lines(row: &Row, events: &[Event]) -> Vec<LogLineView> {
             lines.push((text(&detail, "startedAt"), begun));
             lines.extend(of_stage(&detail));
             lines.push((at, format!("stage ended: {}", text(&detail, "status"))));
+        } else if event.kind == "reissued" && text(&detail, "finding") == "node_lost" {
+            lines.push((at, failover(&detail, taken_over_by(&events[index + 1..], row))));
         } else {
             lines.push((at, told(&event.kind, &event.source, &detail)));
         }
@@ -96,11 +98,11 @@ fn told(kind: &str, source: &str, detail: &Value) -> String {
         reason => format!("{line}: {reason}"),
     };
     match kind {
-        "canceled" | "interrupted" | "killed" => match detail.get("class").is_some() {
+        "canceled" | "interrupted" | "killed" | "abandoned" => match detail.get("class").is_some() {
             true => because_of_error(kind, source, detail),
             false => because(format!("{kind} by {source} in `{}`", of("from"))),
         },
-        "restarted" => {
+        "restarted" | "rerun" => {
             let params = if detail.get("formerParams").is_some_and(Value::is_object) {
                 ", with other parameters"
             } else {
@@ -124,9 +126,10 @@ fn told(kind: &str, source: &str, detail: &Value) -> String {
         }
         "updated" => because(format!("updated by {source}: {}", changes(detail))),
         "reissued" => format!(
-            "handed out again by {source}, because {}: attempt {} was with node {} since {}",
+            "handed out again by {source}, because {}: attempt {} was with {} (life {}) since {}",
             finding(&of("finding")),
             scalar(detail.get("attempt")),
+            detail.get("nodeName").and_then(Value::as_str).unwrap_or("an unknown node"),
             scalar(detail.get("node")),
             of("startedAt")
         ),
@@ -142,6 +145,27 @@ fn told(kind: &str, source: &str, detail: &Value) -> String {
         )),
         _ if detail.get("message").is_some() => because_of_error(kind, source, detail),
         _ => because(format!("{} by {source}", kind.replace('_', " "))),
+    }
+}
+
+/// The line of a stage whose node was lost; `to` is the node that went on with it.
+fn failover(detail: &Value, to: Option<String>) -> String {
+    format!(
+        "FAILOVER from {} (life {}) to {}: attempt {} was there since {}",
+        detail.get("nodeName").and_then(Value::as_str).unwrap_or("an unknown node"),
+        scalar(detail.get("node")),
+        to.as_deref().unwrap_or("the next worker that is free"),
+        scalar(detail.get("attempt")),
+        text(detail, "startedAt")
+    )
+}
+
+/// Which node had the stage next, by what happened later, or by where it is now.
+fn taken_over_by(later: &[Event], row: &Row) -> Option<String> {
+    match later.iter().find(|event| matches!(event.kind.as_str(), "stage" | "reissued")) {
+        Some(event) if event.kind == "stage" => Some(event.source.clone()),
+        Some(event) => parsed(Some(&event.detail)).get("nodeName").and_then(Value::as_str).map(str::to_owned),
+        None => row.node.clone(),
     }
 }
 
@@ -161,7 +185,6 @@ fn place(from: &str) -> String {
 fn finding(word: &str) -> &str {
     match word {
         "overdue" => "its work time-out was over",
-        "node_lost" => "its node was lost",
         "released" => "its node was stopping",
         "unheld" => "its node never learned that it had it",
         other => other,
@@ -234,11 +257,20 @@ mod tests {
     }
 
     #[test]
+    fn rec_10_the_line_of_a_failover_says_from_where_to_where() {
+        let lost = json!({"attempt": 1, "finding": "node_lost", "node": 7, "nodeName": "worker-1", "startedAt": "T"});
+        let line = "FAILOVER from worker-1 (life 7) to worker-2: attempt 1 was there since T";
+        assert_eq!(failover(&lost, Some("worker-2".into())), line);
+        assert!(failover(&lost, None).contains("to the next worker that is free"));
+    }
+
+    #[test]
     fn ord_25_what_happened_outside_of_stages_is_said_in_words() {
-        let started = json!({"attempt": 1, "finding": "node_lost", "node": 7, "startedAt": "T"});
+        let started =
+            json!({"attempt": 1, "finding": "overdue", "node": 7, "nodeName": "worker-1", "startedAt": "T"});
         assert_eq!(
             told("reissued", "activator-1", &started),
-            "handed out again by activator-1, because its node was lost: attempt 1 was with node 7 since T"
+            "handed out again by activator-1, because its work time-out was over: attempt 1 was with worker-1 (life 7) since T"
         );
         assert_eq!(
             told("canceled", "api", &json!({"reason": null, "from": "fail"})),

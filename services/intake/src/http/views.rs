@@ -79,7 +79,9 @@ async fn read_part(
         "callbacks" => callbacks(intake, &row, answers::callbacks_of_order(&client, row.no).await?),
         "explain" => {
             let cycles = retry::cycles(&intake.host.settings, &row, Timestamp::now());
-            return Ok(Part::Value(json!(explain::explain(&client, &row, &cycles).await?)));
+            return Ok(Part::Value(json!(
+                explain::explain(&client, &row, &cycles, &intake.host.settings.distribution).await?
+            )));
         }
         "transitions" => json!(transitions(&events(&client, &row, 0).await?)),
         "events" => {

@@ -1,5 +1,4 @@
-//! How many stages may be in progress: of each mode, and on each node. Limits by flow will be
-//! asked for here too, with the flow's own count, and are the reason why flows are counted.
+//! How many stages may be in progress: of each mode, on each node, and of one flow.
 //! Must never count by itself: the counts come in.
 
 use crate::order::Mode;
@@ -55,9 +54,68 @@ impl Capacity {
     }
 }
 
+/// The part of all places that one flow may have in progress, so that a flow whose system hangs leaves
+/// room for the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowShare {
+    /// In percent; 100 sets no bound.
+    pub percentage: u32,
+}
+
+impl FlowShare {
+    /// How many of so many places one flow may have: rounded up, so that less than five places are
+    /// never shared out.
+    #[must_use]
+    pub const fn of(self, places: u32) -> u32 {
+        if self.percentage >= 100 {
+            return places;
+        }
+        let part = (places as u64 * self.percentage as u64).div_ceil(100);
+        // A part of a number that fits is smaller than it.
+        part as u32
+    }
+
+    /// Whether one more of this mode may go of a flow that has so many in progress, by mode, where the
+    /// living nodes have so many `places` in all. The places of the mode bound it, and those of the
+    /// nodes, which both modes share.
+    #[must_use]
+    pub const fn admits(self, capacity: Capacity, places: u32, mode: Mode, in_progress: [u32; 2]) -> bool {
+        if self.percentage >= 100 {
+            return true;
+        }
+        let [parallel, sequential] = in_progress;
+        in_progress[mode as usize] < self.of(capacity.of(mode))
+            && parallel.saturating_add(sequential) < self.of(places)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dsp_4_one_flow_has_its_part_of_the_mode_and_of_the_nodes() {
+        let share = FlowShare { percentage: 80 };
+        let parts = [0, 1, 2, 4, 5, 10, 2000, u32::MAX].map(|places| share.of(places));
+        assert_eq!(parts, [0, 1, 2, 4, 4, 8, 1600, 3_435_973_836]);
+        let capacity = Capacity { parallel: 2000, sequential: 100 };
+        let cases = [
+            // (places, mode, in progress) -> one more may go
+            ((4000, Mode::Parallel, [1599, 0]), true),
+            ((4000, Mode::Parallel, [1600, 0]), false),
+            ((4000, Mode::Sequential, [1600, 79]), true),
+            ((4000, Mode::Sequential, [1600, 80]), false),
+            ((100, Mode::Parallel, [79, 0]), true),
+            ((100, Mode::Parallel, [40, 40]), false),
+            ((100, Mode::Sequential, [80, 0]), false),
+            ((0, Mode::Parallel, [0, 0]), false),
+        ];
+        for ((places, mode, in_progress), expected) in cases {
+            let admits = share.admits(capacity, places, mode, in_progress);
+            assert_eq!(admits, expected, "{places} {mode} {in_progress:?}");
+        }
+        assert!(FlowShare { percentage: 100 }.admits(capacity, 4, Mode::Parallel, [9, 9]));
+    }
 
     #[test]
     fn dsp_1_allowance_is_the_rounded_part_of_each_live_node() {

@@ -46,12 +46,21 @@ pub(super) struct Nodes {
     open: BTreeSet<(u32, u64, Incarnation)>,
     paused: BTreeSet<(Timestamp, Incarnation)>,
     turns: u64,
+    /// What all nodes together may have in progress.
+    places: u32,
 }
 
 impl Nodes {
     /// None yet.
     pub(super) const fn new(capacity: Capacity) -> Self {
-        Self { capacity, nodes: BTreeMap::new(), open: BTreeSet::new(), paused: BTreeSet::new(), turns: 0 }
+        Self {
+            capacity,
+            nodes: BTreeMap::new(),
+            open: BTreeSet::new(),
+            paused: BTreeSet::new(),
+            turns: 0,
+            places: 0,
+        }
     }
 
     /// Shares out another capacity from now on.
@@ -100,6 +109,11 @@ impl Nodes {
     /// When the next rest ends.
     pub(super) fn next_resume(&self) -> Option<Timestamp> {
         self.paused.first().map(|(until, _)| *until)
+    }
+
+    /// What all nodes together may have in progress.
+    pub(super) const fn places(&self) -> u32 {
+        self.places
     }
 
     /// Whether any node may take one more.
@@ -166,11 +180,13 @@ impl Nodes {
         let live = self.nodes.values().filter(|node| node.state == NodeState::Up).count();
         let live = u32::try_from(live).unwrap_or(u32::MAX);
         self.open.clear();
+        self.places = 0;
         for (id, node) in &mut self.nodes {
             node.allowance = match node.state {
                 NodeState::Up => self.capacity.allowance(live, node.concurrency),
                 NodeState::Draining | NodeState::Down => 0,
             };
+            self.places = self.places.saturating_add(node.allowance);
             if node.is_open() {
                 self.open.insert((node.load, node.turn, *id));
             }

@@ -206,17 +206,19 @@ impl Dispatcher {
 
     /// Counts a stage that runs without this dispatcher having sent it: a former one did.
     fn start_unforeseen(&mut self, row: &Running, reading: u64) {
-        let flow = self.flows.start_named(&row.flow);
+        let mode = if row.queue.is_some() { Mode::Sequential } else { Mode::Parallel };
+        let flow = self.flows.start_named(&row.flow, mode);
         let queue = row.queue.as_ref().map(|name| self.queues.enter(name));
         // Neither priority nor lane matters for what will not be put back in line.
         let stage = Stage::new(row.no, row.attempt, flow, crate::order::Priority::Normal, super::Lane::Woken);
         self.nodes.hold(row.node);
         self.progress.insert(Record {
             stage: stage.in_queue(queue.map(|queue| (queue, 0))),
-            mode: if queue.is_some() { Mode::Sequential } else { Mode::Parallel },
+            mode,
             node: Some(row.node),
             standing: Standing::Running(reading),
         });
+        self.judge(flow);
         if let Some(queue) = queue {
             self.queues.start(queue);
             self.settle(queue, End::Back);
@@ -277,7 +279,8 @@ impl Dispatcher {
         if let Some(node) = record.node {
             self.nodes.release(node);
         }
-        self.flows.finish(record.stage.flow);
+        self.flows.finish(record.stage.flow, record.mode);
+        self.judge(record.stage.flow);
         Some(record)
     }
 

@@ -1,5 +1,5 @@
 //! The ready stages: each held once, in some forty bytes and an index entry, and those that may
-//! go stand in line by mode, priority and lane. Must never decide who goes: it keeps the lines.
+//! go stand in line by flow, mode, priority and lane. Must never decide who goes: it keeps the lines.
 //!
 //! A line is a list through the entries themselves, so that joining, leaving from the middle and
 //! taking the first cost the same whatever waits. A sequential order stands in a line only while
@@ -10,6 +10,7 @@ use std::hash::Hash;
 
 use super::event::Lane;
 use super::flow::FlowIndex;
+use super::line::{LineKey, Lines, NONE};
 use super::queue::QueueIndex;
 use super::share::Waits;
 use super::slab::Slab;
@@ -19,8 +20,6 @@ use crate::order::{Mode, Priority};
 /// The number of a ready stage; valid until it is removed.
 pub(super) type Slot = u32;
 
-/// Stands for the end of a line, and for no queue.
-const NONE: u32 = u32::MAX;
 /// Stands for being in no line.
 const UNLINKED: u32 = u32::MAX - 1;
 
@@ -72,6 +71,11 @@ impl Stage {
     pub(super) const fn mode(&self) -> Mode {
         if self.queue_or_none == NONE { Mode::Parallel } else { Mode::Sequential }
     }
+
+    /// The line in which it stands when it may go.
+    pub(super) const fn line(&self) -> LineKey {
+        LineKey { flow: self.flow, mode: self.mode(), priority: self.priority, lane: self.lane }
+    }
 }
 
 /// Which end of a line to join.
@@ -83,17 +87,11 @@ pub(super) enum End {
     Front,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Entry {
     stage: Stage,
     before: u32,
     after: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Line {
-    first: u32,
-    last: u32,
 }
 
 /// All ready stages.
@@ -101,19 +99,14 @@ struct Line {
 pub(super) struct Waiting {
     entries: Slab<Entry>,
     by_order: HashMap<OrderNo, Slot>,
-    lines: [[[Line; 2]; 3]; 2],
+    lines: Lines,
     by_priority: [usize; 3],
 }
 
 impl Waiting {
     /// None yet.
     pub(super) fn new() -> Self {
-        Self {
-            entries: Slab::new(),
-            by_order: HashMap::new(),
-            lines: [[[Line { first: NONE, last: NONE }; 2]; 3]; 2],
-            by_priority: [0; 3],
-        }
+        Self { entries: Slab::new(), by_order: HashMap::new(), lines: Lines::new(), by_priority: [0; 3] }
     }
 
     /// Where the ready stage of this order is held.
@@ -147,28 +140,30 @@ impl Waiting {
 
     /// Puts a stage in line.
     pub(super) fn offer(&mut self, slot: Slot, end: End) {
-        let line = *self.line(slot);
+        let line = self.entries[slot].stage.line();
+        let (first, last) = self.lines.ends(line);
         let (before, after) = match end {
-            End::Back => (line.last, NONE),
-            End::Front => (NONE, line.first),
+            End::Back => (last, NONE),
+            End::Front => (NONE, first),
         };
-        self.join(slot, before, after);
+        if before != NONE {
+            self.entries[before].after = slot;
+        }
+        if after != NONE {
+            self.entries[after].before = slot;
+        }
         let entry = &mut self.entries[slot];
         (entry.before, entry.after) = (before, after);
+        let first = if before == NONE { slot } else { first };
+        let last = if after == NONE { slot } else { last };
+        self.lines.set_ends(line, (first, last));
     }
 
     /// Takes a stage out of line, if it stands in one.
     pub(super) fn withdraw(&mut self, slot: Slot) {
-        let Entry { before, after, .. } = self.entries[slot];
+        let Entry { stage, before, after } = self.entries[slot];
         if before == UNLINKED {
             return;
-        }
-        let line = self.line(slot);
-        if before == NONE {
-            line.first = after;
-        }
-        if after == NONE {
-            line.last = before;
         }
         if before != NONE {
             self.entries[before].after = after;
@@ -178,17 +173,37 @@ impl Waiting {
         }
         let entry = &mut self.entries[slot];
         (entry.before, entry.after) = (UNLINKED, UNLINKED);
+        let line = stage.line();
+        let (first, last) = self.lines.ends(line);
+        let first = if before == NONE { after } else { first };
+        let last = if after == NONE { before } else { last };
+        self.lines.set_ends(line, (first, last));
     }
 
-    /// Who stands first in this line.
-    pub(super) fn first(&self, mode: Mode, priority: Priority, lane: Lane) -> Option<Slot> {
-        let first = self.lines[mode as usize][priority as usize][lane as usize].first;
-        (first != NONE).then_some(first)
+    /// Who goes next of this mode, priority and lane.
+    pub(super) fn next(&self, mode: Mode, priority: Priority, lane: Lane) -> Option<Slot> {
+        self.lines.next(mode, priority, lane)
     }
 
-    /// In which lines of this mode anybody stands.
+    /// The flow of this stage had its turn.
+    pub(super) fn pass(&mut self, stage: &Stage) {
+        self.lines.pass(stage.line());
+    }
+
+    /// Whether a flow stands aside with its stages of this mode.
+    pub(super) fn shut(&mut self, flow: FlowIndex, mode: Mode, shut: bool) {
+        self.lines.shut(flow, mode, shut);
+    }
+
+    /// Whether it does.
+    #[cfg(test)]
+    pub(super) fn is_shut(&self, flow: FlowIndex, mode: Mode) -> bool {
+        self.lines.is_shut(flow, mode)
+    }
+
+    /// In which lines of this mode somebody stands who may go.
     pub(super) fn waits(&self, mode: Mode) -> Waits {
-        self.lines[mode as usize].map(|lanes| lanes.map(|line| line.first != NONE))
+        self.lines.waits(mode)
     }
 
     /// How many stages are held, by priority.
@@ -198,29 +213,7 @@ impl Waiting {
 
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
-        self.entries.bytes() + table_bytes(&self.by_order)
-    }
-
-    fn line(&mut self, slot: Slot) -> &mut Line {
-        let stage = self.entries[slot].stage;
-        let mode = stage.mode() as usize;
-        &mut self.lines[mode][stage.priority as usize][stage.lane as usize]
-    }
-
-    fn join(&mut self, slot: Slot, before: u32, after: u32) {
-        if before != NONE {
-            self.entries[before].after = slot;
-        }
-        if after != NONE {
-            self.entries[after].before = slot;
-        }
-        let line = self.line(slot);
-        if before == NONE {
-            line.first = slot;
-        }
-        if after == NONE {
-            line.last = slot;
-        }
+        self.entries.bytes() + table_bytes(&self.by_order) + self.lines.bytes()
     }
 }
 
@@ -244,7 +237,7 @@ mod tests {
 
     fn drain(waiting: &mut Waiting) -> Vec<i64> {
         let mut order = Vec::new();
-        while let Some(slot) = waiting.first(Mode::Parallel, Priority::Normal, Lane::Fresh) {
+        while let Some(slot) = waiting.next(Mode::Parallel, Priority::Normal, Lane::Fresh) {
             order.push(waiting.remove(slot).no.0);
         }
         order

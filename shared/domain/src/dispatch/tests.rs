@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod model;
+mod parts;
 mod property;
 mod step;
 
@@ -18,7 +19,8 @@ fn second(second: i64) -> Timestamp {
 }
 
 fn settings(parallel: u32, sequential: u32) -> Settings {
-    Settings { capacity: Capacity { parallel, sequential }, ..Settings::default() }
+    let capacity = Capacity { parallel, sequential };
+    Settings { capacity, flow_share: FlowShare { percentage: 100 }, ..Settings::default() }
 }
 
 fn parallel(no: i64) -> Ready {
@@ -300,6 +302,70 @@ fn ord_13_a_release_frees_the_queue_while_the_stage_runs_on() {
     assert_eq!(dispatcher.stats().sequential, 2, "it still takes capacity");
     dispatcher.handle(ended(1, 1, None), second(2));
     assert_eq!(dispatcher.stats().sequential, 1);
+}
+
+fn of_flow(flow: &str, row: Ready) -> Ready {
+    Ready { flow: Arc::from(flow), ..row }
+}
+
+#[test]
+fn dsp_4_a_flow_whose_system_hangs_leaves_a_part_of_the_places_to_the_others() {
+    let mut dispatcher =
+        dispatcher(Settings { flow_share: FlowShare { percentage: 80 }, ..settings(10, 10) });
+    let hanging = (1..=50).map(|no| of_flow("hangs", parallel(no)));
+    dispatcher.handle(Event::Ready(hanging.collect()), second(0));
+    assert_eq!(polled(&mut dispatcher, 0), [1, 2, 3, 4, 5, 6, 7, 8]);
+    let others = (101..=103).map(|no| of_flow("other", parallel(no)));
+    dispatcher.handle(Event::Ready(others.collect()), second(1));
+    assert_eq!(polled(&mut dispatcher, 1), [101, 102], "nobody stands behind those that hang");
+    dispatcher.handle(ended(101, 1, None), second(2));
+    assert_eq!(polled(&mut dispatcher, 2), [103]);
+    dispatcher.handle(ended(1, 1, None), second(3));
+    assert_eq!(polled(&mut dispatcher, 3), [9], "its place is its own again");
+    // The other mode has its own part; what both modes share are the nodes.
+    let sequential = (201..=220).map(|no| of_flow("hangs", member(no, &format!("q{no}"), no)));
+    dispatcher.handle(Event::Ready(sequential.collect()), second(4));
+    assert_eq!(polled(&mut dispatcher, 4).len(), 8);
+}
+
+#[test]
+fn dsp_4_a_flow_may_have_its_part_of_the_nodes_that_are_there() {
+    let mut dispatcher = Dispatcher::new(Settings::default());
+    dispatcher.handle(Event::InProgress(nothing()), second(0));
+    dispatcher.handle(Event::Ready((1..=50).map(parallel).collect()), second(0));
+    dispatcher.handle(Event::NodeUp { node: NODE, concurrency: 10 }, second(0));
+    assert_eq!(polled(&mut dispatcher, 0).len(), 8);
+    dispatcher.handle(Event::NodeUp { node: OTHER, concurrency: 10 }, second(1));
+    assert_eq!(polled(&mut dispatcher, 1).len(), 8);
+    dispatcher.handle(Event::NodeDraining { node: OTHER }, second(2));
+    dispatcher.handle(ended(1, 1, None), second(2));
+    assert_eq!(polled(&mut dispatcher, 2), NOBODY, "it has more than its part by now");
+    dispatcher.reconfigure(Settings { flow_share: FlowShare { percentage: 100 }, ..Settings::default() });
+    dispatcher.handle(ended(2, 1, None), second(3));
+    assert_eq!(polled(&mut dispatcher, 3).len(), 4, "without a bound all free places are its own");
+}
+
+#[test]
+fn dsp_4_flows_of_one_priority_take_turns() {
+    let mut dispatcher = dispatcher(settings(6, 0));
+    let many = (1..=1000).map(|no| of_flow("many", parallel(no)));
+    dispatcher.handle(Event::Ready(many.collect()), second(0));
+    let few = (2001..=2002).map(|no| of_flow("few", parallel(no)));
+    dispatcher.handle(Event::Ready(few.collect()), second(0));
+    assert_eq!(polled(&mut dispatcher, 0), [1, 2001, 2, 2002, 3, 4]);
+}
+
+#[test]
+fn act_3_what_waits_runs_or_has_ended_is_known() {
+    let mut dispatcher = dispatcher(settings(1, 0));
+    let knows = |dispatcher: &Dispatcher, attempt| dispatcher.knows(OrderNo(1), attempt);
+    assert!(!knows(&dispatcher, 1));
+    dispatcher.handle(Event::Ready(vec![parallel(1)]), second(0));
+    assert!(knows(&dispatcher, 1) && !knows(&dispatcher, 2));
+    assert_eq!(polled(&mut dispatcher, 0), [1]);
+    assert!(knows(&dispatcher, 1) && !knows(&dispatcher, 2));
+    dispatcher.handle(ended(1, 1, None), second(1));
+    assert!(knows(&dispatcher, 1) && !knows(&dispatcher, 2));
 }
 
 #[test]

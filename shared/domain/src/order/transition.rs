@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::Status;
+use super::{NODE_STOPPED, Status};
 use crate::id::spelled;
 
 /// Everything that can happen to an order.
@@ -39,8 +39,12 @@ pub enum Cause {
     Interrupted,
     /// Asked to stop while it runs or waits.
     Killed,
+    /// Given up by its node, which stopped or was lost, where no other node may go on with it.
+    Abandoned,
     /// Begins a new life.
     Restarted,
+    /// Begins a new life after its node gave it up: see [`restart_of`].
+    Rerun,
     /// An order that it waits for ended otherwise than expected.
     DependencyFailed,
     /// Set into a state by hand, to go on from there.
@@ -66,7 +70,9 @@ spelled!(Cause {
     Canceled => "canceled",
     Interrupted => "interrupted",
     Killed => "killed",
+    Abandoned => "abandoned",
     Restarted => "restarted",
+    Rerun => "rerun",
     DependencyFailed => "dependency_failed",
     Repaired => "repaired",
     Updated => "updated",
@@ -111,7 +117,9 @@ pub const TABLE: &[(Cause, &[Status], Status)] = &[
     (Cause::Canceled, &[Fail, Interrupted, Postponed, Sleep, New, Reopen], Canceled),
     (Cause::Interrupted, &[New, Reopen, Postponed], Interrupted),
     (Cause::Killed, &[Running, Wait, Polling, Retry], Canceled),
+    (Cause::Abandoned, &[Running], Canceled),
     (Cause::Restarted, &[Success, Fail], Reopen),
+    (Cause::Rerun, &[Canceled], Reopen),
     (Cause::DependencyFailed, &[Postponed], Fail),
     (Cause::Repaired, &[Sleep, Wait, Polling, Retry, Fail], Reopen),
     (Cause::Updated, &[New], New),
@@ -131,6 +139,16 @@ pub fn next(from: Status, cause: Cause) -> Result<Status, Refused> {
         .find(|(known, sources, _)| *known == cause && sources.contains(&from))
         .map(|(_, _, to)| *to)
         .ok_or(Refused { status: from, cause })
+}
+
+/// What a restart is of an order that stands so. Who was canceled by a client or an operator stays so;
+/// what a node gave up nobody wanted to end, and it may be run again (REC-9).
+#[must_use]
+pub fn restart_of(status: Status, error_class: Option<&str>) -> Cause {
+    match (status, error_class) {
+        (Canceled, Some(NODE_STOPPED)) => Cause::Rerun,
+        _ => Cause::Restarted,
+    }
 }
 
 /// The statuses in which this may happen.
@@ -168,11 +186,12 @@ mod tests {
     }
 
     #[test]
-    fn ord_21_nothing_leaves_canceled_and_final_ones_move_only_by_operators() {
+    fn ord_21_nothing_leaves_canceled_but_a_rerun_and_final_ones_move_only_by_operators() {
         for cause in Cause::ALL {
-            assert!(next(Status::Canceled, *cause).is_err());
+            assert_eq!(next(Status::Canceled, *cause).is_ok(), *cause == Cause::Rerun);
             for status in Status::ALL.iter().filter(|status| status.is_final()) {
-                let by_operator = matches!(cause, Cause::Canceled | Cause::Restarted | Cause::Repaired);
+                let by_operator =
+                    matches!(cause, Cause::Canceled | Cause::Restarted | Cause::Rerun | Cause::Repaired);
                 assert!(by_operator || next(*status, *cause).is_err(), "{status} {cause}");
             }
         }
@@ -182,6 +201,15 @@ mod tests {
     fn ord_22_restart_goes_from_success_and_fail_only() {
         let from: Vec<_> = sources(Cause::Restarted).collect();
         assert_eq!(from, [Status::Success, Status::Fail]);
+    }
+
+    #[test]
+    fn rec_9_only_what_a_node_gave_up_is_run_again_after_a_cancel() {
+        let may = |status, class| next(status, restart_of(status, class)).is_ok();
+        assert!(may(Status::Canceled, Some(NODE_STOPPED)));
+        assert!(!may(Status::Canceled, None) && !may(Status::Canceled, Some("crm.rejected")));
+        assert!(may(Status::Fail, Some(NODE_STOPPED)) && may(Status::Success, None));
+        assert!(!may(Status::Interrupted, Some(NODE_STOPPED)) && !may(Status::Running, None));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::{
     ActivationSettings, BrokerSettings, CallbackSettings, DatabaseSettings, DispatcherSettings,
     DistributionSettings, FailoverSettings, IntakeSettings, LogFormat, LogSettings, NodeSettings,
     NotifySettings, RecoverySettings, ResourceControlSettings, Settings, ShutdownSettings,
-    StartControlSettings, WorkerSettings,
+    StartControlSettings, WhenLost, WorkerSettings,
 };
 
 /// The settings, or all faults in the order of the file.
@@ -64,6 +64,10 @@ impl Builder {
             failover: FailoverSettings {
                 interval: Some(self.duration("failover.interval")).filter(|age| !age.is_zero()),
                 batch: self.size("failover.batch"),
+                running: match self.text("failover.running").as_str() {
+                    "cancel" => WhenLost::Cancel,
+                    _ => WhenLost::Resume,
+                },
             },
             shutdown: ShutdownSettings {
                 grace: self.duration("shutdown.grace"),
@@ -85,6 +89,7 @@ impl Builder {
             name: self.optional_text("node.name"),
             listen: self.address("node.listen"),
             max_connections: self.size("node.max_connections"),
+            advertise: self.optional_text("node.advertise"),
             heartbeat: self.duration("node.heartbeat"),
             lost_after: self.duration("node.lost_after"),
         }
@@ -139,6 +144,7 @@ impl Builder {
             normal: self.number("distribution.priorities.normal"),
             low: self.number("distribution.priorities.low"),
             flow_attributes: self.texts("distribution.flows.attributes"),
+            flow_share: self.number("distribution.flows.max_share_percentage"),
         }
     }
 
@@ -232,6 +238,10 @@ impl Builder {
         if settings.node.lost_after < 3 * settings.node.heartbeat {
             let message = "must be at least three times `node.heartbeat`";
             self.values.fault("node.lost_after", message);
+        }
+        if settings.node.advertise.as_deref().is_some_and(|told| !crate::address::is_one(told)) {
+            let message = "must be `HOST:PORT`, or begin with `http://` or `https://`";
+            self.values.fault("node.advertise", message);
         }
         if settings.intake.max_batch_body_bytes < settings.intake.max_body_bytes {
             let message = "must not be less than `intake.max_body_bytes`";

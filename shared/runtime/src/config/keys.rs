@@ -78,6 +78,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("node.name", OptionalText, "~", Restart, "Name of the node in the registry and in logs, of one process a role: one that starts under a name takes the work of the one before it, which ends. Left out: `<role>-<host>-<pid>`."),
     key("node.listen", Address, "127.0.0.1:0", Restart, "Address of health, readiness and metrics, and of the API on intake; port 0 takes a free one."),
     key("node.max_connections", Count { least: 16, most: 1_000_000 }, "4096", Restart, "Connections of HTTP clients at most; when there are more, the one that has asked nothing for the longest time is closed. A few more are kept for probes."),
+    key("node.advertise", OptionalText, "~", Restart, "Where others reach the node: `HOST:PORT`, or the base of a URL. Left out: `node.listen`; where that is every address of the host, the one by which the host reaches Postgres, or its name."),
     key("node.heartbeat", Duration, "3s", Live, "How often a node reports that it lives."),
     key("node.lost_after", Duration, "12s", Live, "A node that has been silent for so long is lost, and its work is taken over."),
 
@@ -114,6 +115,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("distribution.priorities.normal", POSITIVE, "25", Live, "Weight of orders of normal priority."),
     key("distribution.priorities.low", POSITIVE, "5", Live, "Weight of orders of low priority."),
     key("distribution.flows.attributes", Texts, "[scenario]", Restart, "Attributes of an order whose values make its flow."),
+    key("distribution.flows.max_share_percentage", Count { least: 1, most: 100 }, "80", Live, "Part of the places that one flow may have in progress, of those of a mode and of those of all workers, so that a flow whose system hangs leaves room for the others; `100` sets no bound."),
 
     key("dispatcher.lease.ttl", Duration, "3s", Restart, "How long the active dispatcher may be silent before a standby takes over."),
     key("dispatcher.reread", Duration, "2s", Live, "How often the tables are searched for ready orders whose news was lost."),
@@ -139,11 +141,12 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("recovery.timeouts.idle", Duration, "6h", Live, "How long an order may stay unchanged before somebody looks why; nobody does yet."),
     key("recovery.timeouts.process", OptionalDuration, "~", Live, "How long an order may take in all; left out: any time."),
 
-    key("failover.interval", DurationOrZero, "7d", Live, "Only work handed out within this time is to be taken over from lost nodes, `0` sets no limit; so far all of it is."),
-    key("failover.batch", POSITIVE, "10", Live, "Stages taken over for one node in one pass, so that the load spreads."),
+    key("failover.interval", DurationOrZero, "7d", Live, "Only work handed out within this time is taken over from lost nodes, `0` sets no limit; older work is counted and logged, and found when its work time-out is over."),
+    key("failover.batch", POSITIVE, "10", Live, "Stages taken over from one lost node in one pass, so that the load spreads; passes are `recovery.interval` apart."),
+    key("failover.running", Choice(&["resume", "cancel"]), "resume", Live, "Whether the work of a lost node is handed to others; otherwise its orders are ended as canceled, and may be restarted."),
 
     key("shutdown.grace", DurationOrZero, "30s", Live, "How long running work may go on after the signal to stop."),
-    key("shutdown.release", Flag, "true", Live, "Whether work still running then is handed to others; otherwise it is ended as canceled."),
+    key("shutdown.release", Flag, "true", Live, "Whether work still running then is handed to others; otherwise its orders are ended as canceled, and may be restarted."),
 
     key("scenario.max_states", POSITIVE, "30", Live, "States of one scenario at most."),
     key("scenario.max_vars_bytes", Bytes, "256KiB", Live, "Longest `vars` of one order, as JSON."),

@@ -33,12 +33,14 @@ statements! {
           JOIN orders o ON o.no = ANY(ARRAY[p.order_no])
          ORDER BY p.order_no DESC";
     // Apart, because no plan serves both: this one reads an index of its own.
+    // The index holds a hash, because a transaction may be longer than an entry of an index; the
+    // comparison of the text decides.
     OF_TRANSACTION = "
         SELECT o.no, CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END, o.scenario
           FROM orders o
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
-         WHERE o.transaction_id = $3 AND o.no < $1
+         WHERE hashtextextended(o.transaction_id, 0) = hashtextextended($3, 0) AND o.transaction_id = $3 AND o.no < $1
          ORDER BY o.no DESC
          LIMIT $2";
     LINES = "

@@ -12,7 +12,7 @@ use proptest::sample::Index;
 use super::super::progress::Standing;
 use super::super::*;
 use super::model::{End, Life, Message, Model, State};
-use super::settings;
+use super::parts;
 use super::step::{Step, step};
 use crate::order::Priority;
 
@@ -48,7 +48,7 @@ impl World {
     fn new() -> Self {
         let mut world = Self {
             model: Model::default(),
-            dispatcher: Dispatcher::new(settings(PARALLEL, SEQUENTIAL)),
+            dispatcher: Dispatcher::new(parts::settings(PARALLEL, SEQUENTIAL)),
             now: Timestamp::UNIX_EPOCH,
             news: Vec::new(),
             messages: Vec::new(),
@@ -225,6 +225,7 @@ impl World {
         assert!(hand_outs.len() <= max);
         assert!(after.parallel <= PARALLEL.max(before.parallel), "{after:?}");
         assert!(after.sequential <= SEQUENTIAL.max(before.sequential), "{after:?}");
+        parts::verify(&self.dispatcher, &before, &after, hand_outs.len() < max);
         for hand_out in &hand_outs {
             let node = after.nodes.iter().find(|node| node.node == hand_out.node).unwrap();
             assert_eq!(node.state, NodeState::Up);
@@ -234,15 +235,14 @@ impl World {
             if sent.again {
                 self.sent_again.insert((hand_out.no, hand_out.attempt));
             }
-            let epoch = self.model.epoch;
-            self.messages.push(Message { hand_out: *hand_out, epoch, mode });
+            self.messages.push(Message { hand_out: *hand_out, epoch: self.model.epoch, mode });
         }
         self.done.push(Done::Polled(self.now, max, hand_outs));
     }
 
     fn failover(&mut self) {
         self.model.epoch += 1;
-        self.dispatcher = Dispatcher::new(settings(PARALLEL, SEQUENTIAL));
+        self.dispatcher = Dispatcher::new(parts::settings(PARALLEL, SEQUENTIAL));
         self.reading = None;
         self.news.retain(|event| !matches!(event, Event::Refused { .. } | Event::Returned(_)));
         self.done.clear();
@@ -327,7 +327,7 @@ impl World {
     }
 
     fn replay(&self) {
-        let mut dispatcher = Dispatcher::new(settings(PARALLEL, SEQUENTIAL));
+        let mut dispatcher = Dispatcher::new(parts::settings(PARALLEL, SEQUENTIAL));
         for done in &self.done {
             match done.clone() {
                 Done::Handled(event, now) => dispatcher.handle(event, now),

@@ -1,0 +1,87 @@
+//! Failover: the work of lost nodes goes to others (REC-10).
+//!
+//! One activator at a time does it, under a lock of its transaction. A pass takes a few stages of each
+//! lost node, so that the load spreads over time and over the nodes that are left, and the next pass
+//! comes with the next look of recovery.
+
+use pagurus_domain::order::NODE_STOPPED;
+use pagurus_domain::order::transition::Cause;
+use pagurus_domain::recovery::Finding;
+use pagurus_runtime::Host;
+use pagurus_runtime::config::WhenLost;
+use pagurus_runtime::metrics::{Count, Level};
+use pagurus_runtime::news::Told;
+use pagurus_store::recovery::{self, Stuck};
+use pagurus_store::{Error, Tx, control};
+
+use crate::recover::{end, hand_out_again, told_node};
+
+/// Takes over from lost nodes, pass by pass.
+#[derive(Debug, Default)]
+pub(crate) struct Failover {
+    /// Stages that were left where they are at the last pass, because they began too long ago.
+    left: i64,
+}
+
+impl Failover {
+    /// One pass over all lost nodes, unless another activator is at it.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn pass(&mut self, host: &Host) -> Result<(), Error> {
+        let settings = &host.settings.failover;
+        let mut client = host.store.recovery().await?;
+        let tx = client.transaction().await?;
+        if !recovery::lock_failover(&tx).await? {
+            return Ok(());
+        }
+        let abandoned = recovery::abandoned(&tx, settings.interval).await?;
+        self.tell_left(host, abandoned.iter().map(|node| node.older).sum());
+        let batch = i64::try_from(settings.batch).unwrap_or(i64::MAX);
+        let mut told = Told::default();
+        let mut taken = Vec::new();
+        for lost in abandoned.iter().filter(|lost| lost.recent > 0) {
+            taken.extend(recovery::of_node(&tx, lost.node, settings.interval, Some(batch)).await?);
+        }
+        // Whoever holds one of these rows was passed over; all that follows goes by ascending number.
+        taken.sort_by_key(|stage| stage.no);
+        let again = match settings.running {
+            WhenLost::Resume => hand_out_again(host, &tx, &taken, Finding::NodeLost, &mut told).await?,
+            WhenLost::Cancel => {
+                for stage in &taken {
+                    cancel(host, &tx, stage, &mut told).await?;
+                }
+                Vec::new()
+            }
+        };
+        tx.commit().await?;
+        drop(client);
+        host.metrics.count(Count::Reissued, Finding::NodeLost.as_str(), again.len() as u64);
+        for stage in &again {
+            tracing::warn!(
+                order = %stage.no, attempt = stage.attempt, restarts = stage.restarts + 1,
+                "FAILOVER from {}: the stage is handed out again", told_node(stage)
+            );
+        }
+        told.send(host).await;
+        Ok(())
+    }
+
+    /// What is left where it is stays seen: as a number, and in the log whenever that changes.
+    fn tell_left(&mut self, host: &Host, left: i64) {
+        host.metrics.level(Level::FailoverLeft, "", left as f64);
+        if left != std::mem::replace(&mut self.left, left) {
+            tracing::warn!(
+                stages = left,
+                "stages of lost nodes began before `failover.interval`; they stay until their work time-out is over"
+            );
+        }
+    }
+}
+
+/// Ends the order of a stage whose node is lost, where no other node may go on with it.
+async fn cancel(host: &Host, tx: &Tx<'_>, stage: &Stuck, told: &mut Told) -> Result<(), Error> {
+    let message = format!("its node {} was lost before it was done; it may be restarted", told_node(stage));
+    let id = control::id_of(tx, stage.no).await?;
+    end(host, tx, &id, Cause::Abandoned, NODE_STOPPED, message, told).await
+}

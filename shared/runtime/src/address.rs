@@ -1,0 +1,92 @@
+//! The address under which others reach a process. Where it listens on every address of its host, that
+//! says nothing to anybody else.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use tokio::net::{UdpSocket, lookup_host};
+
+use crate::config::Settings;
+use crate::host_name;
+
+/// The address that the registry gets: `HOST:PORT`, or the base of a URL.
+pub(crate) async fn advertised(settings: &Settings, listen: SocketAddr) -> String {
+    if let Some(told) = &settings.node.advertise {
+        return told.trim_end_matches('/').to_owned();
+    }
+    if !listen.ip().is_unspecified() {
+        return listen.to_string();
+    }
+    let server = pagurus_store::server_of(&settings.database.url);
+    match towards(server).await {
+        Some(ip) => SocketAddr::new(ip, listen.port()).to_string(),
+        None => format!("{}:{}", host_name(), listen.port()),
+    }
+}
+
+/// The base of URLs at an address of the registry.
+#[must_use]
+pub fn base_of(address: &str) -> String {
+    if is_url(address) { address.to_owned() } else { format!("http://{address}") }
+}
+
+/// Whether a text can be such an address.
+pub(crate) fn is_one(text: &str) -> bool {
+    let host_and_port = text.rsplit_once(':').is_some_and(|(host, port)| {
+        !host.is_empty() && !host.contains(['/', ' ']) && port.parse::<u16>().is_ok_and(|port| port > 0)
+    });
+    is_url(text) || host_and_port
+}
+
+fn is_url(text: &str) -> bool {
+    text.starts_with("http://") || text.starts_with("https://")
+}
+
+/// Our own address on the way to a server; none where that is on this host.
+async fn towards(server: Option<(String, u16)>) -> Option<IpAddr> {
+    let server = lookup_host(server?).await.ok()?.next()?;
+    let any: IpAddr =
+        if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0)).await.ok()?;
+    // Sends nothing: the system only chooses the way.
+    socket.connect(server).await.ok()?;
+    let ip = socket.local_addr().ok()?.ip();
+    (!ip.is_loopback() && !ip.is_unspecified()).then_some(ip)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::config::load;
+
+    async fn told(listen: &str, advertise: Option<&str>) -> String {
+        let variables = [("PAGURUS__NODE__LISTEN", Some(listen)), ("PAGURUS__NODE__ADVERTISE", advertise)];
+        let variables = variables.into_iter().filter_map(|(name, value)| Some((name.into(), value?.into())));
+        let settings = load(None, variables).unwrap();
+        advertised(&settings, settings.node.listen).await
+    }
+
+    #[tokio::test]
+    async fn rec_7_a_node_registers_under_an_address_that_others_can_reach() {
+        assert_eq!(told("127.0.0.1:8080", None).await, "127.0.0.1:8080");
+        assert_eq!(told("10.1.2.3:8080", None).await, "10.1.2.3:8080");
+        assert_eq!(told("0.0.0.0:8080", Some("intake.example:80")).await, "intake.example:80");
+        assert_eq!(told("0.0.0.0:8080", Some("https://api.example/")).await, "https://api.example");
+        // The database of the defaults is on this host: the way to it says nothing, the name does.
+        for listen in ["0.0.0.0:8080", "[::]:8080"] {
+            assert_eq!(told(listen, None).await, format!("{}:8080", host_name()));
+        }
+        assert_eq!(base_of("a:1"), "http://a:1");
+        assert_eq!(base_of("https://api.example"), "https://api.example");
+    }
+
+    #[test]
+    fn rec_7_an_address_has_a_port_or_is_a_url() {
+        for good in ["a:1", "10.0.0.1:80", "[::1]:80", "http://a", "https://a/b"] {
+            assert!(is_one(good), "{good}");
+        }
+        for bad in ["a", ":80", "a:0", "a:b", "a b:1", "ftp://a:1", "a:70000"] {
+            assert!(!is_one(bad), "{bad}");
+        }
+    }
+}

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use pagurus_domain::order::{DEADLINE_EXCEEDED, OrderError, PANIC, ScenarioStatus, Status};
-use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::stage::{
     Answer, Callback, Facts, Input, Need, OutsideCall, Snapshot, Stage, StageEnd, Then,
 };
+use pagurus_domain::scenario::{Folded, Scenario};
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::news;
@@ -129,8 +129,8 @@ async fn drive(
         Ok(snapshot) => snapshot.unwrap_or_default(),
         Err(error) => return Ok(Err(error)),
     };
-    let params = match serde_json::from_str(&claimed.params) {
-        Ok(params) => Arc::new(params),
+    let params = match Folded::read(&claimed.params) {
+        Ok(params) => params,
         Err(error) => return Ok(Err(broken(PANIC, &format!("the stored parameters are broken: {error}")))),
     };
     let settings = worker.settings.clone();
@@ -148,8 +148,12 @@ async fn drive(
         Ok(stage) => stage,
         Err(error) => return Ok(Err(broken("scenario.unreadable", &error.to_string()))),
     };
+    let share = worker.room.share();
     let mut need = stage.next(clock.now());
     loop {
+        // What can be made again is not held while the world is asked.
+        stage.fold();
+        share.settle(stage.held_bytes()).await;
         let answer = match need {
             Need::Done(end) => return Ok(Ok(end)),
             Need::Register { name, visit, action, task } => {
@@ -164,10 +168,10 @@ async fn drive(
                 };
                 register(worker, claimed, request).await?
             }
-            Need::Http(call) => worker.calls.http(&call, claimed.trace.as_deref()).await,
+            Need::Http(call) => worker.calls.http(call, claimed.trace.as_deref(), &share).await,
             Need::Parallel(calls) => {
                 let trace = claimed.trace.as_deref();
-                let made = calls.iter().map(|call| worker.calls.request(call, trace));
+                let made = calls.into_iter().map(|call| worker.calls.request(call, trace, &share));
                 Answer::Parallel(futures_util::future::join_all(made).await)
             }
             Need::Publish(message) => worker.calls.publish(&message, claimed.trace.as_deref()).await,
@@ -183,10 +187,7 @@ async fn drive(
 }
 
 fn read_snapshot(text: &str) -> Result<Snapshot, OrderError> {
-    serde_json::from_str(text)
-        .map_err(|error| error.to_string())
-        .and_then(|value| Snapshot::from_value(&value).map_err(|error| error.to_string()))
-        .map_err(|why| broken("scenario.unreadable", &why))
+    Snapshot::from_text(text).map_err(|error| broken("scenario.unreadable", &error.to_string()))
 }
 
 /// Stores a request before it is sent; waits for the database as long as the stage may.

@@ -11,6 +11,7 @@ mod finish;
 mod held;
 mod publish;
 mod reconcile;
+mod room;
 mod take;
 
 use std::sync::Arc;
@@ -36,6 +37,7 @@ use call::Calls;
 use child::Children;
 use finish::End;
 use held::Held;
+use room::Room;
 
 /// What every stage of this worker shares. Cheap to clone.
 #[derive(Clone)]
@@ -49,6 +51,8 @@ struct Worker {
     permits: Arc<Semaphore>,
     stages: TaskTracker,
     held: Held,
+    /// For what stages hold while they run.
+    room: Room,
     registrations: Batcher<NewRequest, Option<RequestId>, Error>,
     ends: Batcher<Arc<End>, bool, Error>,
 }
@@ -81,6 +85,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         permits: Arc::new(Semaphore::new(settings.worker.concurrency)),
         stages: TaskTracker::new(),
         held: Held::default(),
+        room: Room::new(settings.worker.max_held_bytes, settings.worker.max_response_bytes),
         registrations: registrations(&host),
         ends: ends(&host, groups),
         catalogue,

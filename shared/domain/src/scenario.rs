@@ -8,6 +8,7 @@ pub mod check;
 mod conceal;
 mod context;
 pub mod diff;
+mod folded;
 pub mod graph;
 mod mask;
 pub mod script;
@@ -29,6 +30,7 @@ pub use action::{
     StatusRange,
 };
 pub use conceal::Concealed;
+pub use folded::Folded;
 pub use mask::{MASKED, Mask};
 use value::Template;
 

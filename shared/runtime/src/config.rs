@@ -220,6 +220,8 @@ pub struct WorkerSettings {
     pub timeout: Duration,
     /// Bytes of an answer.
     pub max_response_bytes: usize,
+    /// Bytes of answers and bodies that all stages hold, beyond the reserve of each.
+    pub max_held_bytes: usize,
     /// What may be called.
     pub calls: CallRules,
 }

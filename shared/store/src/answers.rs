@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{OrderNo, RequestId};
 use pagurus_domain::scenario::stage::Callback;
-use pagurus_domain::scenario::value;
+use pagurus_domain::scenario::{Folded, value};
 use serde_json::{Value, json};
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::sql::statements;
@@ -204,17 +205,28 @@ pub async fn results(client: &Client, orders: &[i64]) -> Result<HashMap<OrderNo,
         let headers = headers_value(row.get(3));
         of_order.push(Callback {
             name,
-            value: json!({
-                "body": body_value(body, &headers),
-                "headers": headers,
-                "stepStatus": row.get::<_, Option<&str>>(4),
-                "receivedAt": row.get::<_, Timestamp>(5).to_string(),
-            }),
+            value: shown(row, body, headers),
             body: String::from_utf8_lossy(body).into_owned(),
             step_status: row.get(4),
         });
     }
     Ok(results)
+}
+
+/// A callback as scenarios see it, its tree already let go of: many are read at once, and the stages
+/// that they are for begin later.
+fn shown(row: &Row, body: &[u8], headers: Value) -> Folded {
+    let body = body_value(body, &headers);
+    let mut value = json!({
+        "headers": headers,
+        "stepStatus": row.get::<_, Option<&str>>(4),
+        "receivedAt": row.get::<_, Timestamp>(5).to_string(),
+    });
+    // Moved, not copied: the tree of a long answer is large.
+    if let Value::Object(map) = &mut value {
+        map.insert("body".into(), body);
+    }
+    Folded::from(value).folded()
 }
 
 /// The callbacks of an order, as the API shows them.

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::{OrderError, Status};
+use pagurus_domain::scenario::Folded;
 use pagurus_domain::scenario::stage::{CallAnswer, OutsideCall, Then, Wake};
 use serde_json::Value;
 
@@ -179,7 +180,7 @@ pub async fn pending(
         calls.entry(OrderNo(row.get(0))).or_default().push(OutsideCall {
             no: row.get(1),
             name: row.get(2),
-            body: serde_json::from_str(row.get(3)).unwrap_or_default(),
+            body: Folded::read(row.get(3)).unwrap_or_else(|_| Value::Null.into()),
         });
     }
     Ok(calls)

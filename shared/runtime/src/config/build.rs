@@ -141,6 +141,7 @@ impl Builder {
             connect_timeout: self.duration("worker.http.connect_timeout"),
             timeout: self.duration("worker.http.timeout"),
             max_response_bytes: self.size("worker.http.max_response_bytes"),
+            max_held_bytes: self.size("worker.max_held_bytes"),
             calls: CallRules { allow: self.calls("worker.http.allow"), deny: self.calls("worker.http.deny") },
         }
     }

@@ -114,6 +114,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("dispatcher.reread", Duration, "2s", Live, "How often the tables are searched for ready orders whose news was lost."),
 
     key("worker.concurrency", POSITIVE, "2000", Live, "Stages that one worker runs at a time."),
+    key("worker.max_held_bytes", Bytes, "64MiB", Restart, "Answers of called systems and bodies sent to them that the stages of one worker hold at a time, beyond 16 KiB for each stage; a call that finds no room waits as long as its time-out lets it. One stage may hold a quarter of it."),
     key("worker.http.connect_timeout", Duration, "5s", Live, "Limit for connecting to a called system."),
     key("worker.http.timeout", Duration, "30s", Live, "Limit for a call whose action sets none."),
     key("worker.http.max_response_bytes", Bytes, "1MiB", Live, "Longest answer that is read."),

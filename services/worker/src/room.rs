@@ -1,9 +1,10 @@
 //! Room for what the stages of this worker hold: bodies that they send, answers that they get.
 //!
 //! Bytes are taken before they are read, and given back as the stage lets go of them; a stage that
-//! finds no room waits, which the called system feels as a slow reader. Who holds some and waits for
-//! more could wait for others that do the same: so one stage at a time, the first that has to wait,
-//! may go beyond the room. It comes to its end whatever the others do, and the next one after it.
+//! finds no room waits, which the called system feels as a slow reader. Stages that hold some and
+//! wait for more could wait for each other. So half of the room is for those who begin to hold, and
+//! half for those who hold some already; and where that is full, too, one stage at a time goes beyond
+//! it. It comes to its end whatever the others do, and the next one after it.
 
 use std::sync::Arc;
 
@@ -18,7 +19,10 @@ const PARTS: usize = 4;
 /// The room. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
-    free: Arc<Semaphore>,
+    /// For stages that hold nothing yet: who waits here keeps nobody waiting.
+    begin: Arc<Semaphore>,
+    /// For stages that hold some.
+    more: Arc<Semaphore>,
     /// One permit: for the stage that goes beyond the room.
     beyond: Arc<Semaphore>,
     per_stage: usize,
@@ -29,7 +33,8 @@ impl Room {
     pub fn new(bytes: usize, longest_answer: usize) -> Self {
         let bytes = bytes.min(Semaphore::MAX_PERMITS);
         Self {
-            free: Arc::new(Semaphore::new(bytes)),
+            begin: Arc::new(Semaphore::new((bytes / 2).max(longest_answer))),
+            more: Arc::new(Semaphore::new(bytes / 2)),
             beyond: Arc::new(Semaphore::new(1)),
             per_stage: (bytes / PARTS).max(longest_answer).saturating_add(RESERVE),
         }
@@ -52,7 +57,8 @@ pub(crate) struct Share {
 #[derive(Debug, Default)]
 struct Taken {
     bytes: usize,
-    permits: Option<OwnedSemaphorePermit>,
+    begun: Option<OwnedSemaphorePermit>,
+    more: Option<OwnedSemaphorePermit>,
     beyond: Option<OwnedSemaphorePermit>,
 }
 
@@ -81,11 +87,16 @@ impl Share {
         }
         let lacking = taken.lacking(wanted);
         if lacking > 0 && taken.beyond.is_none() {
-            // Neither semaphore is ever closed.
-            tokio::select! {
-                biased;
-                Ok(permits) = self.room.free.clone().acquire_many_owned(lacking) => taken.add(permits),
-                Ok(beyond) = self.room.beyond.clone().acquire_owned() => taken.beyond = Some(beyond),
+            let room = &self.room;
+            // No semaphore is ever closed.
+            if taken.begun.is_none() {
+                taken.begun = room.begin.clone().acquire_many_owned(lacking).await.ok();
+            } else {
+                tokio::select! {
+                    biased;
+                    Ok(permits) = room.more.clone().acquire_many_owned(lacking) => taken.add(permits),
+                    Ok(beyond) = room.beyond.clone().acquire_owned() => taken.beyond = Some(beyond),
+                }
             }
         }
         taken.bytes = wanted;
@@ -98,13 +109,13 @@ impl Share {
         let mut taken = self.taken.lock().await;
         taken.bytes = bytes;
         let surplus = taken.permitted().saturating_sub(bytes.saturating_sub(RESERVE));
-        if surplus > 0 {
-            drop(taken.permits.as_mut().and_then(|permits| permits.split(surplus)));
-        }
+        taken.give_back(surplus);
         let lacking = taken.lacking(bytes);
         if lacking == 0 {
             taken.beyond = None;
-        } else if let Ok(permits) = self.room.free.clone().try_acquire_many_owned(lacking) {
+        } else if taken.begun.is_none() {
+            taken.begun = self.room.begin.clone().try_acquire_many_owned(lacking).ok();
+        } else if let Ok(permits) = self.room.more.clone().try_acquire_many_owned(lacking) {
             taken.add(permits);
             taken.beyond = None;
         }
@@ -113,7 +124,21 @@ impl Share {
 
 impl Taken {
     fn permitted(&self) -> usize {
-        self.permits.as_ref().map_or(0, OwnedSemaphorePermit::num_permits)
+        let permits = self.begun.iter().chain(&self.more);
+        permits.map(OwnedSemaphorePermit::num_permits).sum()
+    }
+
+    /// What was taken last first, so that it goes on to hold what it began with.
+    fn give_back(&mut self, mut surplus: usize) {
+        for part in [&mut self.more, &mut self.begun] {
+            let Some(permits) = part else { continue };
+            let bytes = surplus.min(permits.num_permits());
+            drop(permits.split(bytes));
+            surplus -= bytes;
+            if permits.num_permits() == 0 {
+                *part = None;
+            }
+        }
     }
 
     fn lacking(&self, wanted: usize) -> u32 {
@@ -122,7 +147,7 @@ impl Taken {
     }
 
     fn add(&mut self, permits: OwnedSemaphorePermit) {
-        match &mut self.permits {
+        match &mut self.more {
             Some(ours) => ours.merge(permits),
             none => *none = Some(permits),
         }

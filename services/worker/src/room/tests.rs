@@ -18,35 +18,41 @@ async fn takes(share: &Share, bytes: usize) -> bool {
     timeout(A_WHILE, share.more(bytes)).await.is_ok_and(|taken| taken.is_ok())
 }
 
-/// All of the room is taken, and the one that goes beyond it is there.
-async fn full(room: &Room) -> Vec<Share> {
-    let mut shares = Vec::new();
-    for _ in 0..5 {
-        let share = room.share();
+/// All of a room of 4 MiB is taken by two stages.
+async fn full(room: &Room) -> [Share; 2] {
+    let shares = [room.share(), room.share()];
+    for share in &shares {
         share.more(MIB + RESERVE).await.unwrap();
-        shares.push(share);
+    }
+    for share in &shares {
+        share.more(MIB).await.unwrap();
     }
     shares
 }
 
+fn room() -> Room {
+    Room { per_stage: 4 * MIB, ..Room::new(4 * MIB, MIB) }
+}
+
 #[tokio::test]
 async fn qlt_3_who_finds_no_room_waits_until_another_lets_go() {
-    let room = Room::new(4 * MIB, MIB);
-    let mut shares = full(&room).await;
+    let room = room();
+    let [one, other] = full(&room).await;
     let late = room.share();
     assert!(!takes(&late, MIB + RESERVE).await);
-    // The one that went beyond the room gives nothing back to it, and its place to the next.
-    shares.pop();
+    // What was taken last is given back first: that is for those who hold some.
+    one.settle(MIB + RESERVE).await;
+    assert!(!takes(&late, MIB + RESERVE).await);
+    assert!(takes(&other, MIB).await);
+    one.settle(100).await;
     assert!(takes(&late, MIB + RESERVE).await);
-    let later = room.share();
-    assert!(!takes(&later, MIB).await);
-    shares[0].settle(100).await;
-    assert!(takes(&later, MIB).await);
+    drop((one, other, late));
+    assert_eq!((room.begin.available_permits(), room.more.available_permits()), (2 * MIB, 2 * MIB));
 }
 
 #[tokio::test]
 async fn qlt_8_who_holds_little_does_not_wait_for_those_who_hold_much() {
-    let room = Room::new(4 * MIB, MIB);
+    let room = room();
     let _full = full(&room).await;
     let waiting = room.share();
     let small = room.share();
@@ -57,38 +63,37 @@ async fn qlt_8_who_holds_little_does_not_wait_for_those_who_hold_much() {
 }
 
 #[tokio::test]
+async fn qlt_8_one_stage_at_a_time_goes_beyond_the_room() {
+    let room = room();
+    let [one, other] = full(&room).await;
+    assert!(takes(&one, MIB).await);
+    assert!(!takes(&other, MIB).await);
+    // The one that is there goes on, all of its calls together.
+    let both = futures_util::future::join(one.more(MIB / 4), one.more(MIB / 4));
+    assert_eq!(timeout(AT_ONCE, both).await.unwrap(), (Ok(()), Ok(())));
+    drop(one);
+    assert!(takes(&other, MIB).await);
+}
+
+#[tokio::test]
 async fn qlt_8_stages_that_hold_some_and_want_more_all_come_to_their_end() {
-    let room = Room::new(8 * MIB, MIB);
-    let stages: Vec<_> = (0..40)
+    let room = room();
+    let stages: Vec<_> = (0..60)
         .map(|_| {
             let share = room.share();
             tokio::spawn(async move {
-                share.more(MIB).await.unwrap();
-                tokio::task::yield_now().await;
-                share.more(MIB).await.unwrap();
+                for _ in 0..3 {
+                    share.more(MIB).await.unwrap();
+                    tokio::task::yield_now().await;
+                }
             })
         })
         .collect();
     for stage in stages {
         timeout(AT_ONCE, stage).await.unwrap().unwrap();
     }
-    assert_eq!(room.free.available_permits(), 8 * MIB);
+    assert_eq!((room.begin.available_permits(), room.more.available_permits()), (2 * MIB, 2 * MIB));
     assert_eq!(room.beyond.available_permits(), 1);
-}
-
-#[tokio::test]
-async fn qlt_3_calls_side_by_side_share_what_their_stage_may_have() {
-    let room = Room::new(4 * MIB, MIB);
-    let _full = {
-        let mut full = full(&room).await;
-        full.pop();
-        full
-    };
-    // The room is full, and nobody is beyond it: all calls of one stage go there together.
-    let stage = room.share();
-    let both = futures_util::future::join(stage.more(MIB / 2), stage.more(MIB / 2));
-    let (one, other) = timeout(AT_ONCE, both).await.unwrap();
-    assert_eq!((one, other), (Ok(()), Ok(())));
 }
 
 #[tokio::test]

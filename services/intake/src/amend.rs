@@ -71,8 +71,9 @@ async fn try_repair(
     let tx = client.transaction().await?;
     let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(not_found(id))) };
     let bounds = &intake.host.settings.scenario;
+    let scenario = scenario_of(intake, &tx, &order).await?;
     let checked = order.may(Cause::Repaired).map_err(refused).and_then(|allowed| {
-        let scenario = scenario_of(intake, &order)?;
+        let scenario = scenario?;
         asked.check(&scenario, bounds.max_vars_bytes).map_err(|faults| invalid(&faults))?;
         Ok((allowed, scenario))
     });
@@ -150,10 +151,9 @@ async fn try_update(
     intake.catalogue.refresh(&client).await?;
     let tx = client.transaction().await?;
     let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(not_found(id))) };
+    let scenario = scenario_of(intake, &tx, &order).await?;
     let checked = order.may(Cause::Updated).map_err(refused).and_then(|allowed| {
-        asked
-            .check(&*scenario_of(intake, &order)?, &intake.rules.notify)
-            .map_err(|faults| invalid(&faults))?;
+        asked.check(&*scenario?, &intake.rules.notify).map_err(|faults| invalid(&faults))?;
         Ok(allowed)
     });
     let waits = dependencies::is_waiting(&tx, order.no).await?;

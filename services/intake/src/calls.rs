@@ -9,6 +9,7 @@ use pagurus_domain::document::{nearest, pointer_to};
 use pagurus_domain::order::registration;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::news;
+use pagurus_runtime::scenarios::Known;
 use pagurus_store::calls::{self, Call, Submitted};
 use pagurus_store::{Error, control};
 use pagurus_wire::message::{CallError, CallView};
@@ -102,7 +103,7 @@ async fn try_submit(intake: &Intake, id: &str, call: &NewCall) -> Result<Result<
     let Some(order) = control::lock(&tx, id).await? else {
         return Ok(Err(not_found(id)));
     };
-    let known = intake.catalogue.known(order.scenario_no).and_then(|known| known.scenario.ok());
+    let known = intake.catalogue.get(&tx, order.scenario_no).await?.and_then(Known::readable);
     if !known.is_some_and(|scenario| scenario.takes_call(&call.name)) {
         let told = format!("scenario `{}` takes no call `{}`", order.scenario, call.name);
         let mut problem = Problem::new(Type::Invalid, told);

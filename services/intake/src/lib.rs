@@ -45,6 +45,10 @@ impl Intake {
     /// The secrets that these scenarios use, as this node can read them.
     fn secrets_of<'s>(&self, scenarios: impl IntoIterator<Item = &'s Scenario>) -> Concealed {
         let names: BTreeSet<&String> = scenarios.into_iter().flat_map(Scenario::secrets).flatten().collect();
+        self.secrets_named(names)
+    }
+
+    fn secrets_named<'s>(&self, names: impl IntoIterator<Item = &'s String>) -> Concealed {
         let mut concealed = Concealed::default();
         for secret in names.into_iter().filter_map(|name| self.secrets.secret(name)) {
             concealed.add(&secret);
@@ -69,7 +73,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.settings.check_public_access().map_err(|fault| anyhow::anyhow!("{fault}"))?;
     let settings = host.settings.clone();
     let scripting = Arc::new(Scripting::new(settings.scenario.script.clone()));
-    let catalogue = Catalogue::new(scripting, settings.scenario.clone());
+    let catalogue = Catalogue::new(scripting, settings.scenario.clone(), settings.max_cached_scenarios);
     let rules = Arc::new(settings.registration_rules());
     let registering =
         register::Registrar { host: host.clone(), catalogue: catalogue.clone(), rules: rules.clone() };

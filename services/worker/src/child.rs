@@ -15,7 +15,7 @@ use pagurus_domain::scenario::stage::{Answer, ChildOrder};
 use pagurus_runtime::batch::{Failed, Shape};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
-use pagurus_runtime::scenarios::Catalogue;
+use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::{Batcher, Host, news};
 use pagurus_store::Error;
 use pagurus_store::children::{self, NewChild};
@@ -95,11 +95,10 @@ impl Children {
 }
 
 /// The order of a child, checked against its scenario.
-fn check(catalogue: &Catalogue, rules: &Rules, wanted: &Wanted) -> Result<NewOrder, String> {
+fn check(known: Option<Known>, rules: &Rules, wanted: &Wanted) -> Result<NewOrder, String> {
     let request = &wanted.request;
-    let known = catalogue
-        .find(&request.scenario, request.scenario_version)
-        .ok_or_else(|| format!("there is no scenario `{}` in that version", request.scenario))?;
+    let known =
+        known.ok_or_else(|| format!("there is no scenario `{}` in that version", request.scenario))?;
     let scenario =
         known.scenario.map_err(|why| format!("scenario `{}` cannot be read: {why}", request.scenario))?;
     let checked = request.clone().check(known.no, &scenario, rules, Timestamp::now());
@@ -142,7 +141,9 @@ async fn register(
     let (mut new, mut of, mut places) = (Vec::new(), Vec::new(), Vec::new());
     for (place, wanted) in batch.iter().enumerate() {
         let depth = depths.get(&wanted.parent).copied().unwrap_or(0) + 1;
-        let checked = match check(catalogue, rules, wanted) {
+        let Request { scenario, scenario_version, .. } = &wanted.request;
+        let known = catalogue.find(&client, scenario, *scenario_version).await?;
+        let checked = match check(known, rules, wanted) {
             Ok(_) if depth > MAX_DEPTH => Err(format!(
                 "more than {MAX_DEPTH} orders started one another: does a scenario start itself?"
             )),

@@ -74,8 +74,11 @@ const INTAKE_PAUSE: Duration = Duration::from_millis(200);
 /// What keeps the service from working at all.
 pub async fn run(host: Host) -> anyhow::Result<()> {
     let settings = host.settings.clone();
-    let catalogue =
-        Catalogue::new(Arc::new(Scripting::new(settings.scenario.script.clone())), settings.scenario.clone());
+    let catalogue = Catalogue::new(
+        Arc::new(Scripting::new(settings.scenario.script.clone())),
+        settings.scenario.clone(),
+        settings.max_cached_scenarios,
+    );
     let groups = settings.activation.groups;
     let Some(callback_base) = callback_base(&host).await else { return Ok(()) };
     let worker = Worker {

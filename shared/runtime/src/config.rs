@@ -91,6 +91,8 @@ pub struct Settings {
     pub shutdown: ShutdownSettings,
     /// `scenario`, with `execution.state_classification.target`
     pub scenario: Bounds,
+    /// `scenario.max_cached_bytes`
+    pub max_cached_scenarios: usize,
     /// `execution.error_handling`, with `retry_duration_control.mode`
     pub errors: ErrorPolicy,
     /// `resource_control`

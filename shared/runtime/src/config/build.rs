@@ -65,6 +65,7 @@ impl Builder {
                 release: self.flag("shutdown.release"),
             },
             scenario: self.scenario(),
+            max_cached_scenarios: self.size("scenario.max_cached_bytes"),
             errors: self.errors(),
             resource_control: self.resource_control(),
             notify: self.notify(&broker.prefix),

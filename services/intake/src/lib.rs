@@ -10,6 +10,7 @@ mod answer;
 mod calls;
 mod http;
 mod register;
+mod waiters;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,12 +28,14 @@ use pagurus_runtime::{Batcher, Host};
 
 use answer::NewAnswer;
 use register::{Outcome, Submission};
+use waiters::Waiters;
 
 /// What both doors share. Cheap to clone.
 #[derive(Clone)]
 struct Intake {
     host: Host,
     catalogue: Catalogue,
+    waiters: Waiters,
     rules: Arc<Rules>,
     reply: Arc<AllowList>,
     /// The secrets that nothing that is shown may hold.
@@ -78,6 +81,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     let registering =
         register::Registrar { host: host.clone(), catalogue: catalogue.clone(), rules: rules.clone() };
     let answering = host.clone();
+    let waiters = Waiters::default();
     let intake = Intake {
         registrations: Batcher::start(GATHER, concerns_one, move |batch: Arc<[Submission]>| {
             let registering = registering.clone();
@@ -91,8 +95,10 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         secrets: Arc::new(DeploymentSecrets::new(settings.secrets_folder.clone())),
         host: host.clone(),
         catalogue,
+        waiters: waiters.clone(),
         rules,
     };
+    host.spawn("waiters", waiters.watch(host.clone()));
     amqp::start(&intake)?;
     host.http.hang(http::router(intake));
     host.at_work(false).await;

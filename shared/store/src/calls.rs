@@ -25,6 +25,9 @@ statements! {
     BY_KEY = "
         SELECT no, name, body, status, answer, error_class, error_message, received_at, answered_at, key
           FROM calls WHERE order_no = $1 AND key = $2";
+    ANSWERED = "
+        SELECT no, name, body, status, answer, error_class, error_message, received_at, answered_at, key
+          FROM calls WHERE no = ANY($1::bigint[]) AND answered_at IS NOT NULL";
     OF_ORDER = "
         SELECT no, name, body, status, answer, error_class, error_message, received_at, answered_at, key
           FROM calls WHERE order_no = $1 ORDER BY received_at, no LIMIT 1000";
@@ -153,6 +156,15 @@ pub async fn by_key(client: &Client, order: &str, key: &str) -> Result<Option<Ca
     let by_key = client.prepare_cached(BY_KEY).await?;
     let row = client.query_opt(&by_key, &[&row.get::<_, i64>(0), &key]).await?;
     Ok(row.as_ref().map(read))
+}
+
+/// Those of these calls that are answered.
+///
+/// # Errors
+/// The database fails.
+pub async fn answered(client: &Client, nos: &[i64]) -> Result<Vec<Call>> {
+    let statement = client.prepare_cached(ANSWERED).await?;
+    Ok(client.query(&statement, &[&nos]).await?.iter().map(read).collect())
 }
 
 /// The calls of an order, in the order of their arrival; the first thousand.

@@ -15,6 +15,7 @@ mod err;
 mod examples;
 mod installation;
 mod language;
+mod memory;
 mod ord;
 mod outside;
 mod random;

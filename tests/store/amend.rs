@@ -58,12 +58,17 @@ async fn ord_27_an_update_that_was_confirmed_is_what_the_claim_runs() {
         race.won(done);
         match claimed.first() {
             // The claim was first: the update was refused.
-            Some(stage) => assert!(!done && !stage.params.contains("changed"), "round {round}"),
+            Some(stage) => {
+                assert!(!done && !stage.params.as_deref().unwrap().contains("changed"), "round {round}")
+            }
             // The update was first: the hand-out is void, the next brings what was changed.
             None => {
                 assert!(done, "round {round}");
                 let stage = ground.claim(no).await;
-                assert!(stage.params.contains("changed") && stage.attempt == 2, "round {round}");
+                assert!(
+                    stage.params.as_deref().unwrap().contains("changed") && stage.attempt == 2,
+                    "round {round}"
+                );
             }
         }
     }

@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use pagurus_domain::order::{DEADLINE_EXCEEDED, OrderError, PANIC, ScenarioStatus, Status};
 use pagurus_domain::scenario::stage::{
-    Answer, Callback, Facts, Input, Need, OutsideCall, Snapshot, Stage, StageEnd, Then,
+    Answer, Facts, Input, Need, OutsideCall, Snapshot, Stage, StageEnd, Then,
 };
 use pagurus_domain::scenario::{Folded, Scenario};
 use pagurus_runtime::batch::Failed;
@@ -16,21 +16,32 @@ use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::news;
 use pagurus_runtime::node::chain;
 use pagurus_store::Error;
+use pagurus_store::answers::Accepted;
 use pagurus_store::requests::NewRequest;
 use pagurus_store::stages::{self, Claimed};
 use pagurus_wire::message::{Left, News, news as key};
 
-use crate::Worker;
 use crate::finish::{self, End};
 use crate::take::Work;
+use crate::{Worker, brought};
 
 /// The pass no longer holds: whatever this stage would do is somebody else's to do.
 struct Stale;
 
+/// What an order brings along.
+struct Brought {
+    /// None where they are long.
+    params: Option<String>,
+    callbacks: Vec<Accepted>,
+    calls: Vec<OutsideCall>,
+}
+
 /// Runs a stage to its end and has the end written.
 pub(crate) async fn run(worker: &Worker, work: Work) {
     let begun = work.claimed_at;
-    let claimed = Arc::new(work.claimed);
+    let mut claimed = work.claimed;
+    let brought = Brought { params: claimed.params.take(), callbacks: work.callbacks, calls: work.calls };
+    let claimed = Arc::new(claimed);
     let clock = Clock { at_claim: claimed.now, claimed_at: work.claimed_at };
     let scenario = match &work.scenario {
         Some(known) => known.scenario.clone().map_err(|why| why.to_string()),
@@ -42,7 +53,6 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
         || worker.host.settings.recovery.process_timeout.is_some()
         || scenario.as_ref().is_ok_and(|scenario| scenario.timeouts.process.is_some());
     let takes_calls = scenario.as_ref().is_ok_and(|scenario| scenario.takes_calls());
-    let brought = (work.callbacks, work.calls);
     let outcome = if missed_deadline(&claimed) {
         worker.host.metrics.count(Count::StartMissed, name.as_ref().map_or("", |name| &name.name), 1);
         Ok(Err(broken(DEADLINE_EXCEEDED, "the deadline to start had passed before anything was executed")))
@@ -113,7 +123,7 @@ async fn drive(
     worker: &Worker,
     claimed: &Claimed,
     scenario: Arc<Scenario>,
-    (callbacks, calls): (Vec<Callback>, Vec<OutsideCall>),
+    brought: Brought,
     clock: &Clock,
 ) -> Result<Result<Box<StageEnd>, OrderError>, Stale> {
     let facts = Facts {
@@ -129,7 +139,10 @@ async fn drive(
         Ok(snapshot) => snapshot.unwrap_or_default(),
         Err(error) => return Ok(Err(error)),
     };
-    let params = match Folded::read(&claimed.params) {
+    let share = worker.room.share();
+    let Brought { params, callbacks, calls } = brought;
+    let (params, callbacks) = brought::read(worker, claimed, params, callbacks, &share).await;
+    let params = match Folded::read(&params) {
         Ok(params) => params,
         Err(error) => return Ok(Err(broken(PANIC, &format!("the stored parameters are broken: {error}")))),
     };
@@ -148,7 +161,6 @@ async fn drive(
         Ok(stage) => stage,
         Err(error) => return Ok(Err(broken("scenario.unreadable", &error.to_string()))),
     };
-    let share = worker.room.share();
     let mut need = stage.next(clock.now());
     loop {
         // What can be made again is not held while the world is asked.

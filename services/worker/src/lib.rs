@@ -3,6 +3,7 @@
 //! The hand-out is a hint; the row that the claim deletes is the right to run. A result is written
 //! only under the pass of its claim, so that a worker that was given up for lost changes nothing.
 
+mod brought;
 mod call;
 mod child;
 mod drain;

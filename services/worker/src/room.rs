@@ -103,6 +103,13 @@ impl Share {
         Ok(())
     }
 
+    /// Takes what the order brings along, whatever it is, and waits until there is room: it counts no
+    /// further than one stage may hold.
+    pub async fn bring(&self, bytes: usize) {
+        // That much is never too much.
+        let _ = self.more(bytes.min(self.room.per_stage)).await;
+    }
+
     /// The stage holds so much now. It does not wait for what is there already: what it has grown by
     /// itself is counted as far as there is room.
     pub async fn settle(&self, bytes: usize) {

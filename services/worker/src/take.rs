@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use pagurus_broker::Consumer;
 use pagurus_domain::id::{Epoch, OrderNo};
-use pagurus_domain::scenario::stage::{Callback, OutsideCall};
+use pagurus_domain::scenario::stage::OutsideCall;
 use pagurus_runtime::metrics::{Count, Level, Span};
 use pagurus_runtime::news;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Known;
+use pagurus_store::answers::Accepted;
 use pagurus_store::stages::{self, Claimed, HandOut, Unclaimed};
 use pagurus_store::{Error, Tx, answers, calls};
 use pagurus_wire::message::{BreakOff, Ended, HandOuts, News, Refusal, Refused, news as key, work};
@@ -121,7 +122,7 @@ async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
 pub(crate) struct Work {
     pub claimed: Claimed,
     pub scenario: Option<Known>,
-    pub callbacks: Vec<Callback>,
+    pub callbacks: Vec<Accepted>,
     pub calls: Vec<OutsideCall>,
     /// When the claim read the database's clock.
     pub claimed_at: Instant,

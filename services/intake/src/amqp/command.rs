@@ -95,7 +95,11 @@ fn read_call(delivery: &Delivery) -> Result<(String, NewCall), (Option<String>, 
 
 /// The order that a message names.
 fn id_of(value: &Value) -> Result<String, Problem> {
-    registration::named_id(value).map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))
+    registration::named_id(value).map_err(|fault| {
+        let mut problem = Problem::new(Type::Invalid, format!("{} {}", fault.pointer, fault.message));
+        problem.pointer = Some(fault.pointer);
+        problem
+    })
 }
 
 /// The order, the action, what else was asked, and the key of the request; or the order, if it was

@@ -146,7 +146,6 @@ async fn drive(
         Ok(params) => params,
         Err(error) => return Ok(Err(broken(PANIC, &format!("the stored parameters are broken: {error}")))),
     };
-    let settings = worker.settings.clone();
     let now = clock.now();
     let input = Input {
         params,
@@ -157,7 +156,7 @@ async fn drive(
         due_at: claimed.since,
         dice: rand_fraction(),
     };
-    let mut stage = match Stage::resume(scenario, settings, facts, input, now) {
+    let mut stage = match Stage::resume(scenario, worker.settings.clone(), facts, input, now) {
         Ok(stage) => stage,
         Err(error) => return Ok(Err(broken("scenario.unreadable", &error.to_string()))),
     };

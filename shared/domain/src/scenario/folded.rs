@@ -41,6 +41,14 @@ impl Folded {
         Self { bytes, text, tree: OnceLock::from(Arc::new(value)) }
     }
 
+    /// A value of about so many bytes of text: what is small is not counted.
+    pub(super) fn about(value: Value, bytes: usize) -> Self {
+        if bytes <= SMALL_BYTES {
+            return Self { bytes, text: None, tree: OnceLock::from(Arc::new(value)) };
+        }
+        Self::from(value)
+    }
+
     /// The value; its tree is made if it is not there.
     #[must_use]
     pub fn value(&self) -> &Value {

@@ -178,8 +178,10 @@ impl Stage {
     /// Lets go of what can be made again: to be called before the world is asked, which takes its time.
     pub fn fold(&mut self) {
         self.context.fold();
-        let folded = || Folded::from(Value::Object(std::mem::take(&mut self.context.vars)));
-        self.vars.get_or_insert_with(folded).fold();
+        if !self.context.vars.is_empty() {
+            let vars = Value::Object(std::mem::take(&mut self.context.vars));
+            self.vars.get_or_insert_with(|| Folded::from(vars)).fold();
+        }
         let call = self.cursor.call.iter_mut();
         call.for_each(|call| call.fold());
         self.cursor

@@ -290,7 +290,8 @@ fn response_value(response: &Response) -> Folded {
     if let Value::Object(map) = &mut value {
         map.insert("body".into(), body);
     }
-    value.into()
+    let of_headers: usize = response.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    Folded::about(value, response.body.len() + of_headers)
 }
 
 /// How long the called system asks to be left alone: seconds, or a date (RFC 9110, 10.2.3).

@@ -176,6 +176,7 @@ fn blank_end(then: pagurus_domain::scenario::stage::Then) -> pagurus_store::stag
         life: 1,
         started_at: None,
         params: None,
+        params_bytes: None,
         snapshot: None,
         now: Timestamp::now(),
         flow: String::new(),

@@ -27,7 +27,8 @@ async fn scn_7_an_early_callback_is_kept_and_wakes_the_order_as_soon_as_it_waits
     let claimed = ground.claim(no).await;
     let client = ground.work().await;
     let results = answers::results(&client, &[no.0]).await.unwrap();
-    assert_eq!(results[&no][0].value["body"], json!({"code": 0}));
+    let callback = results[&no][0].clone().callback(None);
+    assert_eq!(callback.value.value()["body"], json!({"code": 0}));
     assert_eq!(results[&no].len(), 2);
     drop(client);
     let third = ground.request(&claimed, 3).await.unwrap();

@@ -29,7 +29,8 @@ const BATCH: usize = 100;
 /// Looks at conditions, until the process is to stop.
 pub(crate) async fn look(host: Host, hints: Hints) -> anyhow::Result<()> {
     let scripting = Arc::new(Scripting::new(host.settings.scenario.script.clone()));
-    let catalogue = Catalogue::new(scripting, host.settings.scenario.clone());
+    let catalogue =
+        Catalogue::new(scripting, host.settings.scenario.clone(), host.settings.max_cached_scenarios);
     let mut looker = Looker { host, catalogue, cursor: Cursor::default() };
     loop {
         hints.take(Stream::Dependent);

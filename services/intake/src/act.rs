@@ -14,6 +14,7 @@ use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_domain::scenario::{Scenario, StateKind};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::news::Told;
+use pagurus_runtime::scenarios::Known;
 use pagurus_store::amend::{self, Reopening};
 use pagurus_store::control::{self, Allowed, Ending, Locked};
 use pagurus_store::stages::ReadyStage;
@@ -322,7 +323,7 @@ async fn reopen(
     terms: Terms<'_>,
 ) -> Result<Result<(ReadyStage, Option<String>), Problem>, Error> {
     let order = allowed.order();
-    let scenario = match scenario_of(intake, order) {
+    let scenario = match scenario_of(intake, tx, order).await? {
         Ok(scenario) => scenario,
         Err(problem) => return Ok(Err(problem)),
     };
@@ -396,12 +397,19 @@ pub(crate) async fn stored_snapshot(tx: &Tx<'_>, order: &Locked) -> Result<Snaps
 }
 
 /// The version of the scenario that an order runs.
-pub(crate) fn scenario_of(intake: &Intake, order: &Locked) -> Result<Arc<Scenario>, Problem> {
-    let known = intake.catalogue.known(order.scenario_no);
-    known.and_then(|known| known.scenario.ok()).ok_or_else(|| {
+///
+/// # Errors
+/// The database fails.
+pub(crate) async fn scenario_of(
+    intake: &Intake,
+    tx: &Tx<'_>,
+    order: &Locked,
+) -> Result<Result<Arc<Scenario>, Problem>, Error> {
+    let known = intake.catalogue.get(tx, order.scenario_no).await?;
+    Ok(known.and_then(Known::readable).ok_or_else(|| {
         let told = format!("scenario `{}` version {} cannot be read", order.scenario, order.scenario_version);
         Problem::new(Type::UnknownScenario, told)
-    })
+    }))
 }
 
 /// No such order.

@@ -92,8 +92,9 @@ async fn try_repair(
         return Ok(Ok(Told::default()));
     }
     let bounds = &intake.host.settings.scenario;
+    let scenario = scenario_of(intake, &tx, &order).await?;
     let checked = order.may(Cause::Repaired).map_err(refused).and_then(|allowed| {
-        let scenario = scenario_of(intake, &order)?;
+        let scenario = scenario?;
         asked.check(&scenario, bounds.max_vars_bytes).map_err(|faults| invalid(&faults))?;
         Ok((allowed, scenario))
     });
@@ -174,10 +175,9 @@ async fn try_update(
     if by.has_done(&tx, &order, Cause::Updated).await? {
         return Ok(Ok(Told::default()));
     }
+    let scenario = scenario_of(intake, &tx, &order).await?;
     let checked = order.may(Cause::Updated).map_err(refused).and_then(|allowed| {
-        asked
-            .check(&*scenario_of(intake, &order)?, &intake.rules.notify)
-            .map_err(|faults| invalid(&faults))?;
+        asked.check(&*scenario?, &intake.rules.notify).map_err(|faults| invalid(&faults))?;
         Ok(allowed)
     });
     let waits = dependencies::is_waiting(&tx, order.no).await?;

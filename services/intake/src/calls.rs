@@ -3,12 +3,13 @@
 //! A call is stored before anybody waits for its answer: a caller that is cut off asks again with
 //! the same key, and gets the answer that was given meanwhile.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pagurus_domain::document::{nearest, pointer_to};
 use pagurus_domain::order::registration;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::news;
+use pagurus_runtime::scenarios::Known;
 use pagurus_store::calls::{self, Call, Submitted};
 use pagurus_store::{Error, control, patience};
 use pagurus_wire::message::{CallError, CallView};
@@ -131,7 +132,7 @@ async fn try_submit(
     let Some(order) = control::lock(&tx, id).await? else {
         return Ok(Err(not_found(id)));
     };
-    let known = intake.catalogue.known(order.scenario_no).and_then(|known| known.scenario.ok());
+    let known = intake.catalogue.get(&tx, order.scenario_no).await?.and_then(Known::readable);
     if !known.is_some_and(|scenario| scenario.takes_call(&call.name)) {
         let told = format!("scenario `{}` takes no call `{}`", order.scenario, call.name);
         let mut problem = Problem::new(Type::Invalid, told);
@@ -161,7 +162,8 @@ fn same(stored: &Call, call: &NewCall) -> Result<(), Problem> {
     Err(Problem::new(Type::Conflict, "another call with this key was made to this order"))
 }
 
-/// Waits until the call is answered, or the patience is over, or the node stops.
+/// Waits until the call is answered, or the patience is over, or the node stops; not at all where
+/// [`MAX_WAITERS`](crate::waiters::MAX_WAITERS) do so.
 ///
 /// # Errors
 /// The problem to answer with: no such order or call, or the database is away.
@@ -171,23 +173,22 @@ pub(crate) async fn answered(
     key: &str,
     patience: Duration,
 ) -> Result<CallView, Problem> {
-    let begun = Instant::now();
-    let mut pause = Duration::from_millis(10);
-    loop {
-        let found = async {
-            let client = intake.host.store.api().await?;
-            calls::by_key(&client, id, key).await
-        }
-        .await
-        .map_err(|error| store_problem(&intake.host, "call", &error))?;
-        let call = found.ok_or_else(|| {
-            Problem::new(Type::NotFound, format!("order `{id}` had no call with key `{key}`"))
-        })?;
-        let left = patience.saturating_sub(begun.elapsed());
-        if call.answered_at.is_some() || left.is_zero() || intake.host.rest(pause.min(left)).await {
-            return Ok(view(call));
-        }
-        pause = (pause * 3 / 2).min(Duration::from_millis(500));
+    let found = async {
+        let client = intake.host.store.api().await?;
+        calls::by_key(&client, id, key).await
+    }
+    .await
+    .map_err(|error| store_problem(&intake.host, "call", &error))?;
+    let call = found
+        .ok_or_else(|| Problem::new(Type::NotFound, format!("order `{id}` had no call with key `{key}`")))?;
+    if call.answered_at.is_some() || patience.is_zero() {
+        return Ok(view(call));
+    }
+    // Where too many wait, this one is told what there is.
+    let Some(answer) = intake.waiters.wait_for(call.no) else { return Ok(view(call)) };
+    tokio::select! {
+        answer = answer => Ok(view(answer.unwrap_or(call))),
+        _ = intake.host.rest(patience) => Ok(view(call)),
     }
 }
 

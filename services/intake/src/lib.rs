@@ -10,6 +10,7 @@ mod answer;
 mod calls;
 mod http;
 mod register;
+mod waiters;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,12 +29,14 @@ use tokio::sync::Semaphore;
 
 use answer::NewAnswer;
 use register::{Outcome, Submission};
+use waiters::Waiters;
 
 /// What both doors share. Cheap to clone.
 #[derive(Clone)]
 struct Intake {
     host: Host,
     catalogue: Catalogue,
+    waiters: Waiters,
     rules: Arc<Rules>,
     reply: Arc<AllowList>,
     /// The secrets that nothing that is shown may hold.
@@ -50,6 +53,10 @@ impl Intake {
     /// The secrets that these scenarios use, as this node can read them.
     fn secrets_of<'s>(&self, scenarios: impl IntoIterator<Item = &'s Scenario>) -> Concealed {
         let names: BTreeSet<&String> = scenarios.into_iter().flat_map(Scenario::secrets).flatten().collect();
+        self.secrets_named(names)
+    }
+
+    fn secrets_named<'s>(&self, names: impl IntoIterator<Item = &'s String>) -> Concealed {
         let mut concealed = Concealed::default();
         for secret in names.into_iter().filter_map(|name| self.secrets.secret(name)) {
             concealed.add(&secret);
@@ -77,11 +84,12 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.settings.check_public_access().map_err(|fault| anyhow::anyhow!("{fault}"))?;
     let settings = host.settings.clone();
     let scripting = Arc::new(Scripting::new(settings.scenario.script.clone()));
-    let catalogue = Catalogue::new(scripting, settings.scenario.clone());
+    let catalogue = Catalogue::new(scripting, settings.scenario.clone(), settings.max_cached_scenarios);
     let rules = Arc::new(settings.registration_rules());
     let registering =
         register::Registrar { host: host.clone(), catalogue: catalogue.clone(), rules: rules.clone() };
     let answering = host.clone();
+    let waiters = Waiters::default();
     let intake = Intake {
         registrations: Batcher::start(GATHER, concerns_one, move |batch: Arc<[Submission]>| {
             let registering = registering.clone();
@@ -97,8 +105,10 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         searches: Arc::new(Semaphore::new((settings.database.api_connections / 2).max(1))),
         host: host.clone(),
         catalogue,
+        waiters: waiters.clone(),
         rules,
     };
+    host.spawn("waiters", waiters.watch(host.clone()));
     amqp::start(&intake)?;
     host.http.hang(http::router(intake));
     host.at_work(false).await;

@@ -11,7 +11,7 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::registration::{NewOrder, Request, Rules};
 use pagurus_runtime::metrics::{Count, Span};
-use pagurus_runtime::scenarios::Catalogue;
+use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::{Host, news};
 use pagurus_store::orders::{self, Registered};
 use pagurus_store::{Client, Error, Patience};
@@ -130,8 +130,12 @@ impl Registrar {
         let begun = Instant::now();
         let mut client = self.host.store.work().await?;
         self.catalogue.refresh(&client).await?;
-        let mut checked: Vec<Result<NewOrder, Problem>> =
-            batch.iter().map(|submission| self.check(submission)).collect();
+        let mut checked: Vec<Result<NewOrder, Problem>> = Vec::with_capacity(batch.len());
+        for submission in batch {
+            let Request { scenario, scenario_version, .. } = &submission.request;
+            let known = self.catalogue.find(&client, scenario, *scenario_version).await?;
+            checked.push(self.check(submission, known));
+        }
         after::check(&client, &self.catalogue, &mut checked).await?;
         // The first of an id goes in; the others of the same batch are held against it.
         let mut first: HashMap<&str, usize> = HashMap::new();
@@ -185,9 +189,9 @@ impl Registrar {
         Ok(outcomes)
     }
 
-    fn check(&self, submission: &Submission) -> Result<NewOrder, Problem> {
+    fn check(&self, submission: &Submission, known: Option<Known>) -> Result<NewOrder, Problem> {
         let request = &submission.request;
-        let Some(known) = self.catalogue.find(&request.scenario, request.scenario_version) else {
+        let Some(known) = known else {
             let version =
                 request.scenario_version.map_or_else(String::new, |version| format!(" version {version}"));
             let mut problem = Problem::new(

@@ -2,16 +2,19 @@
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use pagurus_domain::order::notification::matches;
-use pagurus_domain::scenario::stage::{Answer, HttpCall, HttpFailure, Response};
+use pagurus_domain::scenario::stage::{Answer, HttpCall, HttpFailure, NO_ROOM, Response};
 use pagurus_runtime::Host;
 use pagurus_runtime::config::{CallRules, Destination};
 use pagurus_runtime::metrics::{Count, Span};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, Method, Url};
+
+use crate::room::{RESERVE, Share};
 
 /// Makes the calls of all stages.
 pub(crate) struct Calls {
@@ -52,19 +55,23 @@ impl Calls {
     }
 
     /// Makes an HTTP request.
-    pub async fn http(&self, call: &HttpCall, trace: Option<&str>) -> Answer {
-        self.request(call, trace).await.map_or_else(Answer::Failed, Answer::Response)
+    pub async fn http(&self, call: HttpCall, trace: Option<&str>, share: &Share) -> Answer {
+        self.request(call, trace, share).await.map_or_else(Answer::Failed, Answer::Response)
     }
 
     /// Makes an HTTP request: an answer of whatever status, or why none came.
-    pub async fn request(&self, call: &HttpCall, trace: Option<&str>) -> Result<Response, HttpFailure> {
+    pub async fn request(
+        &self,
+        call: HttpCall,
+        trace: Option<&str>,
+        share: &Share,
+    ) -> Result<Response, HttpFailure> {
         let begun = Instant::now();
         let timeout = call.timeout.unwrap_or(self.timeout);
+        let room = CallRoom { share, waits: AtomicBool::new(false) };
         // The deadline holds for the whole call, body included.
-        let answered = tokio::time::timeout(timeout, self.send(call, trace, begun)).await;
-        let answer = answered.unwrap_or_else(|_| {
-            Err(failure(&["HttpError", "ReadTimeout"], format!("no answer within {timeout:?}")))
-        });
+        let answered = tokio::time::timeout(timeout, self.send(call, trace, begun, &room)).await;
+        let answer = answered.unwrap_or_else(|_| Err(room.timed_out(timeout)));
         let outcome = match &answer {
             Ok(response) => match response.status {
                 ..400 => "ok",
@@ -80,9 +87,10 @@ impl Calls {
 
     async fn send(
         &self,
-        call: &HttpCall,
+        call: HttpCall,
         trace: Option<&str>,
         begun: Instant,
+        room: &CallRoom<'_>,
     ) -> Result<Response, HttpFailure> {
         let url = Url::parse(&call.url)
             .map_err(|error| failure(&["HttpError", "UrlError"], format!("`{}`: {error}", call.url)))?;
@@ -97,14 +105,15 @@ impl Calls {
         for (name, value) in &call.headers {
             request = request.header(name.as_str(), value.as_str());
         }
-        if let Some(body) = &call.body {
+        if let Some(body) = call.body {
+            room.take(body.bytes.len()).await?;
             let named = call.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
             if !named {
                 request = request.header("Content-Type", body.content_type);
             }
-            request = request.body(body.bytes.clone());
+            request = request.body(body.bytes);
         }
-        let mut response = request.send().await.map_err(|error| named_failure(&error))?;
+        let response = request.send().await.map_err(|error| named_failure(&error))?;
         let status = response.status().as_u16();
         let headers = response
             .headers()
@@ -113,17 +122,44 @@ impl Calls {
                 (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
             })
             .collect();
-        let mut body = Vec::new();
+        let body = self.body(response, room).await?;
+        Ok(Response { status, headers, body, duration: begun.elapsed() })
+    }
+
+    /// Reads a body. Room is taken before it is read: for all of it where it says how long it is, else
+    /// for a short one, and then for the longest, so that no answer is held half-read by many.
+    async fn body(
+        &self,
+        mut response: reqwest::Response,
+        room: &CallRoom<'_>,
+    ) -> Result<String, HttpFailure> {
+        let too_long = || {
+            let told = format!("the answer has more than {} bytes", self.max_bytes);
+            failure(&["HttpError", "BodyError"], told)
+        };
+        // Unknown for a body in chunks, or compressed.
+        let announced = response.content_length().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+        if announced.is_some_and(|length| length > self.max_bytes) {
+            return Err(too_long());
+        }
+        let mut taken = announced.unwrap_or(RESERVE.min(self.max_bytes));
+        room.take(taken).await?;
+        let mut body = Vec::with_capacity(announced.unwrap_or(0));
         while let Some(chunk) = response.chunk().await.map_err(|error| named_failure(&error))? {
-            if body.len() + chunk.len() > self.max_bytes {
-                let told = format!("the answer has more than {} bytes", self.max_bytes);
-                return Err(failure(&["HttpError", "BodyError"], told));
+            let length = body.len() + chunk.len();
+            if length > self.max_bytes {
+                return Err(too_long());
+            }
+            if length > taken {
+                room.take(self.max_bytes - taken).await?;
+                taken = self.max_bytes;
             }
             body.extend_from_slice(&chunk);
         }
-        let body = String::from_utf8(body)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-        Ok(Response { status, headers, body, duration: begun.elapsed() })
+        // It is kept until the answers of other calls are there, too.
+        body.shrink_to_fit();
+        Ok(String::from_utf8(body)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
     /// Only HTTP, and no literal address that may not be called; names are checked as they resolve.
@@ -144,6 +180,34 @@ impl Calls {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// The room of one call.
+struct CallRoom<'a> {
+    share: &'a Share,
+    /// Whether it waits for room now.
+    waits: AtomicBool,
+}
+
+impl CallRoom<'_> {
+    async fn take(&self, bytes: usize) -> Result<(), HttpFailure> {
+        self.waits.store(true, Ordering::Relaxed);
+        let taken = self.share.more(bytes).await;
+        self.waits.store(false, Ordering::Relaxed);
+        taken.map_err(|error| failure(&["HttpError", "BodyError"], error.to_string()))
+    }
+
+    /// The time of the call is over. Whether the called system is to blame, or this worker.
+    fn timed_out(&self, timeout: Duration) -> HttpFailure {
+        if !self.waits.load(Ordering::Relaxed) {
+            return failure(&["HttpError", "ReadTimeout"], format!("no answer within {timeout:?}"));
+        }
+        // Rules that repeat what timed out repeat this, too.
+        failure(
+            &["HttpError", "ReadTimeout", NO_ROOM],
+            format!("the worker had no room for the answer within {timeout:?}: see `worker.max_held_bytes`"),
+        )
     }
 }
 

@@ -3,7 +3,7 @@
 //! The end of a child comes back as a callback of its parent: the notification of the child is
 //! addressed to the request that the parent registered.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use pagurus_domain::scenario::stage::{Answer, ChildOrder};
 use pagurus_runtime::batch::{Failed, Shape};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
-use pagurus_runtime::scenarios::Catalogue;
+use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::{Batcher, Host, news};
-use pagurus_store::Error;
 use pagurus_store::children::{self, NewChild};
 use pagurus_store::orders::Registered;
 use pagurus_store::stages::Claimed;
+use pagurus_store::{Client, Error};
 
 /// How children are gathered.
 const GATHER: Shape = Shape { max: 200, lanes: 1, linger: Duration::from_millis(2) };
@@ -95,11 +95,10 @@ impl Children {
 }
 
 /// The order of a child, checked against its scenario.
-fn check(catalogue: &Catalogue, rules: &Rules, wanted: &Wanted) -> Result<NewOrder, String> {
+fn check(known: Option<Known>, rules: &Rules, wanted: &Wanted) -> Result<NewOrder, String> {
     let request = &wanted.request;
-    let known = catalogue
-        .find(&request.scenario, request.scenario_version)
-        .ok_or_else(|| format!("there is no scenario `{}` in that version", request.scenario))?;
+    let known =
+        known.ok_or_else(|| format!("there is no scenario `{}` in that version", request.scenario))?;
     let scenario =
         known.scenario.map_err(|why| format!("scenario `{}` cannot be read: {why}", request.scenario))?;
     let checked = request.clone().check(known.no, &scenario, rules, Timestamp::now());
@@ -136,15 +135,22 @@ async fn register(
     catalogue.refresh(&client).await?;
     let parents: Vec<OrderNo> = batch.iter().map(|wanted| wanted.parent).collect();
     let depths = children::depths(&client, &parents).await?;
+    let most = host.settings.scenario.max_children;
+    let full = full(&client, batch, most).await?;
     let mut outcomes: Vec<Registration> = Vec::with_capacity(batch.len());
     // Ids are unique within one call of the store: the first of an id goes in.
     let mut seen = HashSet::new();
     let (mut new, mut of, mut places) = (Vec::new(), Vec::new(), Vec::new());
     for (place, wanted) in batch.iter().enumerate() {
         let depth = depths.get(&wanted.parent).copied().unwrap_or(0) + 1;
-        let checked = match check(catalogue, rules, wanted) {
+        let Request { scenario, scenario_version, .. } = &wanted.request;
+        let known = catalogue.find(&client, scenario, *scenario_version).await?;
+        let checked = match check(known, rules, wanted) {
             Ok(_) if depth > MAX_DEPTH => Err(format!(
                 "more than {MAX_DEPTH} orders started one another: does a scenario start itself?"
+            )),
+            Ok(_) if full.contains(wanted.request.id.as_str()) => Err(format!(
+                "the order has started {most} others; `scenario.max_children` lets it start no more"
             )),
             Ok(_) if !seen.insert(wanted.request.id.as_str()) => Err(TAKEN.to_owned()),
             other => other,
@@ -171,6 +177,22 @@ async fn register(
         outcomes[place] = outcome(registered);
     }
     Ok(outcomes)
+}
+
+/// The ids of those that would be one child too many for their parents. The repeat of what is
+/// registered already is none.
+async fn full<'b>(client: &Client, batch: &'b [Wanted], most: u32) -> Result<HashSet<&'b str>, Error> {
+    let of: Vec<OrderNo> = batch.iter().map(|wanted| wanted.parent).collect();
+    let full = children::full(client, &of, most).await?;
+    let wanted = batch.iter().filter(|wanted| full.contains(&wanted.parent));
+    let mut ids: HashMap<&str, OrderNo> =
+        wanted.map(|wanted| (wanted.request.id.as_str(), wanted.parent)).collect();
+    if !ids.is_empty() {
+        let asked: Vec<&str> = ids.keys().copied().collect();
+        let known = children::parents(client, &asked).await?;
+        ids.retain(|id, parent| known.get(*id) != Some(parent));
+    }
+    Ok(ids.into_keys().collect())
 }
 
 /// Why a child with an id of somebody else is refused.

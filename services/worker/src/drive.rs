@@ -7,31 +7,41 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use pagurus_domain::order::{DEADLINE_EXCEEDED, INCONSISTENT, OrderError, PANIC, ScenarioStatus, Status};
-use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::stage::{
-    Answer, Callback, Facts, Input, Need, OutsideCall, Snapshot, Stage, StageEnd, Then,
+    Answer, Facts, Input, Need, OutsideCall, Snapshot, Stage, StageEnd, Then,
 };
+use pagurus_domain::scenario::{Folded, Scenario};
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::news;
 use pagurus_runtime::node::chain;
 use pagurus_store::Error;
+use pagurus_store::answers::Accepted;
 use pagurus_store::requests::NewRequest;
 use pagurus_store::stages::{self, Claimed};
 use pagurus_wire::message::{Left, News, news as key};
-use serde_json::Value;
 
-use crate::Worker;
 use crate::finish::{self, End};
 use crate::take::Work;
+use crate::{Worker, brought};
 
 /// The pass no longer holds: whatever this stage would do is somebody else's to do.
 struct Stale;
 
+/// What an order brings along.
+struct Brought {
+    /// None where they are long.
+    params: Option<String>,
+    callbacks: Vec<Accepted>,
+    calls: Vec<OutsideCall>,
+}
+
 /// Runs a stage to its end and has the end written.
 pub(crate) async fn run(worker: &Worker, work: Work) {
     let begun = work.claimed_at;
-    let claimed = Arc::new(work.claimed);
+    let mut claimed = work.claimed;
+    let brought = Brought { params: claimed.params.take(), callbacks: work.callbacks, calls: work.calls };
+    let claimed = Arc::new(claimed);
     let clock = Clock { at_claim: claimed.now, claimed_at: work.claimed_at };
     let scenario = match &work.scenario {
         Some(known) => known.scenario.clone().map_err(|why| why.to_string()),
@@ -43,7 +53,6 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
         || worker.host.settings.recovery.process_timeout.is_some()
         || scenario.as_ref().is_ok_and(|scenario| scenario.timeouts.process.is_some());
     let takes_calls = scenario.as_ref().is_ok_and(|scenario| scenario.takes_calls());
-    let brought = (work.callbacks, work.calls);
     let outcome = if missed_deadline(&claimed) {
         worker.host.metrics.count(Count::StartMissed, name.as_ref().map_or("", |name| &name.name), 1);
         Ok(Err(broken(DEADLINE_EXCEEDED, "the deadline to start had passed before anything was executed")))
@@ -114,7 +123,7 @@ async fn drive(
     worker: &Worker,
     claimed: &Claimed,
     scenario: Arc<Scenario>,
-    (callbacks, calls): (Vec<Callback>, Vec<OutsideCall>),
+    brought: Brought,
     clock: &Clock,
 ) -> Result<Result<Box<StageEnd>, OrderError>, Stale> {
     let facts = Facts {
@@ -130,11 +139,13 @@ async fn drive(
         Ok(snapshot) => snapshot.unwrap_or_default(),
         Err(error) => return Ok(Err(error)),
     };
-    let params = match read_params(claimed.params.as_deref()) {
-        Ok(params) => Arc::new(params),
+    let share = worker.room.share();
+    let Brought { params, callbacks, calls } = brought;
+    let (params, callbacks) = brought::read(worker, claimed, params, callbacks, &share).await;
+    let params = match read_params(params.as_deref()) {
+        Ok(params) => params,
         Err(error) => return Ok(Err(error)),
     };
-    let settings = worker.settings.clone();
     let now = clock.now();
     let input = Input {
         params,
@@ -145,12 +156,15 @@ async fn drive(
         due_at: claimed.since,
         dice: rand_fraction(),
     };
-    let mut stage = match Stage::resume(scenario, settings, facts, input, now) {
+    let mut stage = match Stage::resume(scenario, worker.settings.clone(), facts, input, now) {
         Ok(stage) => stage,
         Err(error) => return Ok(Err(broken("scenario.unreadable", &error.to_string()))),
     };
     let mut need = stage.next(clock.now());
     loop {
+        // What can be made again is not held while the world is asked.
+        stage.fold();
+        share.settle(stage.held_bytes()).await;
         let answer = match need {
             Need::Done(end) => return Ok(Ok(end)),
             Need::Register { name, visit, action, task } => {
@@ -165,10 +179,10 @@ async fn drive(
                 };
                 register(worker, claimed, request).await?
             }
-            Need::Http(call) => worker.calls.http(&call, claimed.trace.as_deref()).await,
+            Need::Http(call) => worker.calls.http(call, claimed.trace.as_deref(), &share).await,
             Need::Parallel(calls) => {
                 let trace = claimed.trace.as_deref();
-                let made = calls.iter().map(|call| worker.calls.request(call, trace));
+                let made = calls.into_iter().map(|call| worker.calls.request(call, trace, &share));
                 Answer::Parallel(futures_util::future::join_all(made).await)
             }
             Need::Publish(message) => worker.calls.publish(&message, claimed.trace.as_deref()).await,
@@ -184,17 +198,14 @@ async fn drive(
 }
 
 fn read_snapshot(text: &str) -> Result<Snapshot, OrderError> {
-    serde_json::from_str(text)
-        .map_err(|error| error.to_string())
-        .and_then(|value| Snapshot::from_value(&value).map_err(|error| error.to_string()))
-        .map_err(|why| broken("scenario.unreadable", &why))
+    Snapshot::from_text(text).map_err(|error| broken("scenario.unreadable", &error.to_string()))
 }
 
 /// The parameters of an order; without them nothing of it can be executed, and nobody else can help.
-fn read_params(stored: Option<&str>) -> Result<Value, OrderError> {
+fn read_params(stored: Option<&str>) -> Result<Folded, OrderError> {
     let stored =
         stored.ok_or_else(|| broken(INCONSISTENT, "the stored parameters of the order are missing"))?;
-    serde_json::from_str(stored)
+    Folded::read(stored)
         .map_err(|error| broken(INCONSISTENT, &format!("the stored parameters cannot be read: {error}")))
 }
 

@@ -80,7 +80,7 @@ impl End {
             started_at: claimed.now,
             result: result.as_ref().map(ToString::to_string),
             message,
-            snapshot: kept.map(|snapshot| snapshot.to_value().to_string()),
+            snapshot: kept.map(|snapshot| snapshot.to_text()),
             had_snapshot: claimed.snapshot.is_some(),
             queue: claimed.queue.clone(),
             released: end.released,

@@ -3,6 +3,7 @@
 //! The hand-out is a hint; the row that the claim deletes is the right to run. A result is written
 //! only under the pass of its claim, so that a worker that was given up for lost changes nothing.
 
+mod brought;
 mod call;
 mod child;
 mod drain;
@@ -11,6 +12,7 @@ mod finish;
 mod held;
 mod publish;
 mod reconcile;
+mod room;
 mod take;
 
 use std::sync::Arc;
@@ -37,6 +39,7 @@ use call::Calls;
 use child::Children;
 use finish::End;
 use held::Held;
+use room::Room;
 
 /// What every stage of this worker shares. Cheap to clone.
 #[derive(Clone)]
@@ -50,6 +53,8 @@ struct Worker {
     permits: Arc<Semaphore>,
     stages: TaskTracker,
     held: Held,
+    /// For what stages hold while they run.
+    room: Room,
     registrations: Batcher<NewRequest, Option<RequestId>, Error>,
     ends: Batcher<Arc<End>, bool, Error>,
 }
@@ -71,8 +76,11 @@ const INTAKE_PAUSE: Duration = Duration::from_millis(200);
 /// What keeps the service from working at all.
 pub async fn run(host: Host) -> anyhow::Result<()> {
     let settings = host.settings.clone();
-    let catalogue =
-        Catalogue::new(Arc::new(Scripting::new(settings.scenario.script.clone())), settings.scenario.clone());
+    let catalogue = Catalogue::new(
+        Arc::new(Scripting::new(settings.scenario.script.clone())),
+        settings.scenario.clone(),
+        settings.max_cached_scenarios,
+    );
     let groups = settings.activation.groups;
     let Some(callback_base) = callback_base(&host).await else { return Ok(()) };
     let worker = Worker {
@@ -82,6 +90,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         permits: Arc::new(Semaphore::new(settings.worker.concurrency)),
         stages: TaskTracker::new(),
         held: Held::default(),
+        room: Room::new(settings.worker.max_held_bytes, settings.worker.max_response_bytes),
         registrations: registrations(&host),
         ends: ends(&host, groups),
         catalogue,

@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use pagurus_broker::Consumer;
 use pagurus_domain::id::{Epoch, OrderNo};
-use pagurus_domain::scenario::stage::{Callback, OutsideCall};
+use pagurus_domain::scenario::stage::OutsideCall;
 use pagurus_runtime::metrics::{Count, Level, Span};
 use pagurus_runtime::news;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Known;
+use pagurus_store::answers::Accepted;
 use pagurus_store::stages::{self, Claimed, HandOut, Unclaimed};
 use pagurus_store::{Error, Tx, answers, calls};
 use pagurus_wire::message::{BreakOff, Ended, HandOuts, News, Refusal, Refused, news as key, work};
@@ -121,7 +122,7 @@ async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
 pub(crate) struct Work {
     pub claimed: Claimed,
     pub scenario: Option<Known>,
-    pub callbacks: Vec<Callback>,
+    pub callbacks: Vec<Accepted>,
     pub calls: Vec<OutsideCall>,
     /// When the claim read the database's clock.
     pub claimed_at: Instant,
@@ -135,17 +136,20 @@ impl Work {
     }
 }
 
-/// How long each stage may take, in seconds. The scenario says so, and one that is new to this node
-/// is read first: its first order is bounded like all others.
-async fn work_timeouts(worker: &Worker, tx: &Tx<'_>, claimed: &[Claimed]) -> Result<Vec<f64>, Error> {
-    let usual = worker.host.settings.recovery.work_timeout;
-    let mut seconds = Vec::with_capacity(claimed.len());
+/// The version of each stage; one that this node does not have compiled is read first.
+async fn scenarios(worker: &Worker, tx: &Tx<'_>, claimed: &[Claimed]) -> Result<Vec<Option<Known>>, Error> {
+    let mut scenarios = Vec::with_capacity(claimed.len());
     for stage in claimed {
-        let known = worker.catalogue.get(tx, stage.scenario).await?;
-        let scenario = known.and_then(|known| known.scenario.ok());
-        seconds.push(scenario.and_then(|scenario| scenario.timeouts.work).unwrap_or(usual).as_secs_f64());
+        scenarios.push(worker.catalogue.get(tx, stage.scenario).await?);
     }
-    Ok(seconds)
+    Ok(scenarios)
+}
+
+/// How long a stage of this scenario may take, in seconds.
+fn work_timeout(worker: &Worker, known: Option<&Known>) -> f64 {
+    let scenario = known.and_then(|known| known.scenario.as_ref().ok());
+    let usual = worker.host.settings.recovery.work_timeout;
+    scenario.and_then(|scenario| scenario.timeouts.work).unwrap_or(usual).as_secs_f64()
 }
 
 type Claims = (Vec<Work>, Vec<(HandOut, Unclaimed)>);
@@ -157,18 +161,22 @@ async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> 
     let tx = client.transaction().await?;
     let (claimed, unclaimed) = stages::claim(&tx, hand_outs).await?;
     let claimed_at = Instant::now();
-    let work = work_timeouts(worker, &tx, &claimed).await?;
+    let scenarios = scenarios(worker, &tx, &claimed).await?;
+    let work: Vec<f64> = scenarios.iter().map(|known| work_timeout(worker, known.as_ref())).collect();
     stages::run(&tx, host.node, &claimed, &work).await?;
     tx.commit().await?;
     host.metrics.span(Span::Batch, "claim", begun.elapsed());
     // Below the commit the stages are ours; what they need besides is read now.
-    let asked: Vec<i64> =
-        claimed.iter().filter(|stage| may_have_asked(worker, stage)).map(|stage| stage.no.0).collect();
+    let asked: Vec<i64> = claimed
+        .iter()
+        .zip(&scenarios)
+        .filter(|(stage, known)| may_have_asked(stage, known.as_ref()))
+        .map(|(stage, _)| stage.no.0)
+        .collect();
     let mut callbacks =
         if asked.is_empty() { Default::default() } else { answers::results(&client, &asked).await? };
     let mut all: Vec<Work> = Vec::with_capacity(claimed.len());
-    for claimed in claimed {
-        let scenario = worker.catalogue.known(claimed.scenario);
+    for (claimed, scenario) in claimed.into_iter().zip(scenarios) {
         let callbacks = callbacks.remove(&claimed.no).unwrap_or_default();
         all.push(Work { claimed, scenario, callbacks, calls: Vec::new(), claimed_at });
     }
@@ -213,9 +221,9 @@ async fn tell_broken_off(
 
 /// Whether there may be answers to requests of an order. They are shown for the rest of its life, not
 /// only to the stage that follows their wait; most scenarios ask nothing, and are spared the question.
-fn may_have_asked(worker: &Worker, stage: &Claimed) -> bool {
+fn may_have_asked(stage: &Claimed, known: Option<&Known>) -> bool {
     let Some(snapshot) = stage.snapshot.as_deref() else { return false };
-    let known = worker.catalogue.known(stage.scenario).and_then(|known| known.scenario.ok());
+    let known = known.and_then(|known| known.scenario.as_ref().ok());
     // Tasks are awaited by scenarios that ask nothing, and so may be what a former version asked.
     known.is_none_or(|scenario| scenario.asks())
         || snapshot.contains("\"awaiting\"")

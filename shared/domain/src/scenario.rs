@@ -8,6 +8,7 @@ pub mod check;
 mod conceal;
 mod context;
 pub mod diff;
+mod folded;
 pub mod graph;
 mod mask;
 pub mod script;
@@ -29,6 +30,7 @@ pub use action::{
     StatusRange,
 };
 pub use conceal::Concealed;
+pub use folded::Folded;
 pub use mask::{MASKED, Mask};
 use value::Template;
 
@@ -312,6 +314,8 @@ pub struct Bounds {
     pub max_states: usize,
     /// Bytes of `vars` as JSON.
     pub max_vars_bytes: usize,
+    /// Orders that one order may start.
+    pub max_children: u32,
     /// Shortest sleep; a shorter one is lengthened to it.
     pub min_sleep: Duration,
     /// Transitions of one stage: a scenario that circles without ever suspending is broken off.
@@ -327,6 +331,7 @@ impl Default for Bounds {
         Self {
             max_states: 30,
             max_vars_bytes: 256 * 1024,
+            max_children: 1000,
             min_sleep: Duration::from_secs(20),
             max_transitions_per_stage: 1000,
             script: script::Limits::default(),

@@ -93,6 +93,8 @@ pub struct Settings {
     pub shutdown: ShutdownSettings,
     /// `scenario`, with `execution.state_classification.target`
     pub scenario: Bounds,
+    /// `scenario.max_cached_bytes`
+    pub max_cached_scenarios: usize,
     /// `execution.error_handling`, with `retry_duration_control.mode`
     pub errors: ErrorPolicy,
     /// `resource_control`
@@ -239,6 +241,8 @@ pub struct WorkerSettings {
     pub timeout: Duration,
     /// Bytes of an answer.
     pub max_response_bytes: usize,
+    /// Bytes of answers and bodies that all stages hold, beyond the reserve of each.
+    pub max_held_bytes: usize,
     /// What may be called.
     pub calls: CallRules,
 }

@@ -1,11 +1,17 @@
-//! Scenarios of this process: parsed once a version, because versions never change.
+//! Scenarios of this process: versions never change, so one is parsed once and kept while it is used.
+//!
+//! A version takes some thirty times the memory of its text. The compiled ones are bounded by the
+//! bytes of their texts; what was let go of is read again from the database when an order needs it,
+//! versions that are not the newest of their name first. Only a few words of each version stay: its
+//! number, if it is the newest, and what it hides.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
 use pagurus_domain::id::{ScenarioNo, ScenarioRef};
 use pagurus_domain::scenario::script::Scripting;
-use pagurus_domain::scenario::{Bounds, Scenario, source};
+use pagurus_domain::scenario::{Bounds, Mask, Scenario, source};
 use pagurus_store::scenarios::{self, Version};
 use pagurus_store::{Client, Connection, Error};
 
@@ -20,6 +26,23 @@ pub struct Known {
     pub scenario: Result<Arc<Scenario>, Arc<str>>,
 }
 
+impl Known {
+    /// The model, where this program can read it.
+    #[must_use]
+    pub fn readable(self) -> Option<Arc<Scenario>> {
+        self.scenario.ok()
+    }
+}
+
+/// What any version hides.
+#[derive(Clone, Debug, Default)]
+pub struct Hidden {
+    /// What is masked.
+    pub mask: Mask,
+    /// Names of the secrets that calls use.
+    pub secrets: BTreeSet<String>,
+}
+
 /// The catalogue. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
@@ -28,26 +51,38 @@ pub struct Catalogue {
     stored: Arc<Scripting>,
     bounds: Bounds,
     inner: Arc<RwLock<Inner>>,
+    /// Grows with every use: what was used last has the greatest.
+    turn: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     /// Every version up to this number has been read.
-    read_to: ScenarioNoOrNone,
-    by_no: HashMap<ScenarioNo, Known>,
-    newest: HashMap<Arc<str>, ScenarioNo>,
+    read_to: i32,
+    newest: HashMap<Arc<str>, (i32, ScenarioNo)>,
+    hidden: Hidden,
+    /// Those that are compiled.
+    by_no: HashMap<ScenarioNo, Compiled>,
     by_version: HashMap<(Arc<str>, i32), ScenarioNo>,
+    /// Of the texts of those.
+    bytes: usize,
+    max_bytes: usize,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct ScenarioNoOrNone(i32);
+#[derive(Debug)]
+struct Compiled {
+    known: Known,
+    bytes: usize,
+    used: AtomicU64,
+}
 
 impl Catalogue {
-    /// An empty catalogue.
+    /// An empty catalogue that keeps so many bytes of text compiled.
     #[must_use]
-    pub fn new(scripting: Arc<Scripting>, bounds: Bounds) -> Self {
+    pub fn new(scripting: Arc<Scripting>, bounds: Bounds, max_bytes: usize) -> Self {
         let stored = Arc::new(Scripting::of_stored(bounds.script.clone()));
-        Self { scripting, stored, bounds, inner: Arc::default() }
+        let inner = Arc::new(RwLock::new(Inner { max_bytes, ..Inner::default() }));
+        Self { scripting, stored, bounds, inner, turn: Arc::default() }
     }
 
     /// The sandbox in which scenarios are compiled.
@@ -62,76 +97,82 @@ impl Catalogue {
     /// # Errors
     /// The database fails.
     pub async fn refresh(&self, client: &Client) -> Result<(), Error> {
-        let last = scenarios::last(client).await?;
-        let read_to = self.read().read_to.0;
-        if last.0 > read_to {
-            // Nothing below comes later: versions are stored one after the other.
-            let since = scenarios::since(client, ScenarioNo(read_to)).await?;
-            self.add(since, Some(last));
+        let last = scenarios::last(client).await?.0;
+        let mut read_to = self.read().read_to;
+        // Nothing below comes later: versions are stored one after the other.
+        while read_to < last {
+            let page = scenarios::since(client, ScenarioNo(read_to)).await?;
+            read_to = page.last().map_or(last, |version| version.no.0);
+            self.add(page, read_to);
         }
         Ok(())
     }
 
-    /// The version with this number, read from the database where it is not known yet.
+    /// The version with this number, read from the database where it is not compiled.
     ///
     /// # Errors
     /// The database fails.
     pub async fn get(&self, client: &impl Connection, no: ScenarioNo) -> Result<Option<Known>, Error> {
-        if let Some(known) = self.known(no) {
+        if let Some(known) = self.compiled(no) {
             return Ok(Some(known));
         }
-        let versions = scenarios::get(client, &[no.0]).await?;
-        self.add(versions, None);
-        Ok(self.known(no))
+        Ok(self.add(scenarios::get(client, &[no.0]).await?, 0))
     }
 
-    /// The version with this number, if it has been read.
-    #[must_use]
-    pub fn known(&self, no: ScenarioNo) -> Option<Known> {
-        self.read().by_no.get(&no).cloned()
-    }
-
-    /// The newest version of a name, or the one asked for.
-    #[must_use]
-    pub fn find(&self, name: &str, version: Option<i32>) -> Option<Known> {
-        let inner = self.read();
-        let no = match version {
-            None => inner.newest.get(name),
-            Some(version) => inner.by_version.get(&(Arc::from(name), version)),
-        };
-        no.and_then(|no| inner.by_no.get(no)).cloned()
-    }
-
-    /// Every version that was read and that this program can read.
-    #[must_use]
-    pub fn scenarios(&self) -> Vec<Arc<Scenario>> {
-        self.read().by_no.values().filter_map(|known| known.scenario.clone().ok()).collect()
-    }
-
-    fn add(&self, versions: Vec<Version>, read_to: Option<ScenarioNo>) {
-        // Parsing happens outside the lock: others read on meanwhile.
-        let parsed: Vec<Known> = versions
-            .into_iter()
-            .filter(|version| self.known(version.no).is_none())
-            .map(|version| self.parse(version))
-            .collect();
-        let mut inner = self.inner.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-        for known in parsed {
-            let ScenarioRef { name, version } = known.reference.clone();
-            let newer = inner
-                .newest
-                .get(&name)
-                .and_then(|no| inner.by_no.get(no))
-                .is_none_or(|present| present.reference.version < version);
-            if newer {
-                inner.newest.insert(name.clone(), known.no);
+    /// The newest version of a name, or the one asked for, read where it is not compiled.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn find(
+        &self,
+        client: &impl Connection,
+        name: &str,
+        version: Option<i32>,
+    ) -> Result<Option<Known>, Error> {
+        let found = {
+            let inner = self.read();
+            let Some(&(newest, no)) = inner.newest.get(name) else { return Ok(None) };
+            match version.filter(|version| *version != newest) {
+                None => Some(no),
+                // Versions count from 1 without gaps: nobody is asked for one that cannot be.
+                Some(version) if !(1..newest).contains(&version) => return Ok(None),
+                Some(version) => inner.by_version.get(&(Arc::from(name), version)).copied(),
             }
-            inner.by_version.insert((name, version), known.no);
-            inner.by_no.insert(known.no, known);
+        };
+        match (found, version) {
+            (Some(no), _) => self.get(client, no).await,
+            (None, Some(version)) => Ok(self.add(scenarios::find(client, name, version).await?, 0)),
+            (None, None) => Ok(None),
         }
-        if let Some(read_to) = read_to {
-            inner.read_to = ScenarioNoOrNone(read_to.0.max(inner.read_to.0));
+    }
+
+    /// What any version hides that was ever read.
+    #[must_use]
+    pub fn hidden(&self) -> Hidden {
+        self.read().hidden.clone()
+    }
+
+    fn compiled(&self, no: ScenarioNo) -> Option<Known> {
+        let inner = self.read();
+        let compiled = inner.by_no.get(&no)?;
+        compiled.used.store(self.turn.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        Some(compiled.known.clone())
+    }
+
+    /// Compiles versions. Everything up to this number has been read then. The last of them.
+    fn add(&self, versions: Vec<Version>, read_to: i32) -> Option<Known> {
+        let mut last = None;
+        for version in versions {
+            let bytes = version.source.len();
+            // Parsing happens outside the lock: others read on meanwhile.
+            let known = self.parse(version);
+            last = Some(known.clone());
+            let used = AtomicU64::new(self.turn.fetch_add(1, Ordering::Relaxed));
+            self.write().put(Compiled { known, bytes, used });
         }
+        let mut inner = self.write();
+        inner.read_to = inner.read_to.max(read_to);
+        last
     }
 
     fn parse(&self, version: Version) -> Known {
@@ -149,5 +190,97 @@ impl Catalogue {
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, Inner> {
         self.inner.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Inner> {
+        self.inner.write().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn put(&mut self, compiled: Compiled) {
+        let Known { no, reference, scenario } = compiled.known.clone();
+        let ScenarioRef { name, version } = reference;
+        if let Ok(scenario) = scenario {
+            self.hidden.mask.join(&scenario.mask);
+            self.hidden.secrets.extend(scenario.secrets().flatten().cloned());
+        }
+        let newest = self.newest.entry(name.clone()).or_insert((version, no));
+        if newest.0 < version {
+            *newest = (version, no);
+        }
+        self.by_version.insert((name, version), no);
+        self.bytes += compiled.bytes;
+        if let Some(former) = self.by_no.insert(no, compiled) {
+            self.bytes -= former.bytes;
+        }
+        // The one that was just put in stays, however long it is.
+        while self.bytes > self.max_bytes && self.by_no.len() > 1 {
+            self.let_go(no);
+        }
+    }
+
+    /// Lets go of the version that was not used for longest, the newest ones of their names last.
+    fn let_go(&mut self, of_now: ScenarioNo) {
+        let others = self.by_no.iter().filter(|(no, _)| **no != of_now);
+        let oldest = others.min_by_key(|(no, compiled)| {
+            let newest = self.newest.get(&compiled.known.reference.name);
+            let is_newest = newest.is_some_and(|(_, newest)| newest == *no);
+            (is_newest, compiled.used.load(Ordering::Relaxed))
+        });
+        let Some(gone) = oldest.map(|(no, _)| *no).and_then(|no| self.by_no.remove(&no)) else { return };
+        self.bytes -= gone.bytes;
+        let ScenarioRef { name, version } = gone.known.reference;
+        self.by_version.remove(&(name, version));
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use pagurus_domain::scenario::script::Limits;
+
+    use super::*;
+
+    fn version(no: i32, name: &str, version: i32) -> Version {
+        let source = format!(
+            "scenario: {name}\nkind: workflow\ninitialState: done\ntargetStates: [done]\nmask: [params.p{no}]\n\
+             states: {{done: {{kind: terminal}}}}\n"
+        );
+        Version { no: ScenarioNo(no), name: name.to_owned(), version, source }
+    }
+
+    fn catalogue(max_bytes: usize) -> Catalogue {
+        let scripting = Arc::new(Scripting::new(Limits::default()));
+        Catalogue::new(scripting, Bounds::default(), max_bytes)
+    }
+
+    #[test]
+    fn qlt_3_versions_leave_memory_the_newest_of_each_name_last() {
+        let bytes = version(1, "a", 1).source.len();
+        let catalogue = catalogue(bytes * 4);
+        let of_other = catalogue.add(vec![version(1, "b", 1)], 1).unwrap();
+        assert!(of_other.scenario.is_ok(), "{of_other:?}");
+        for no in 2..10 {
+            catalogue.add(vec![version(no, "a", no - 1)], no);
+            // The first of them is in use.
+            assert!(catalogue.compiled(ScenarioNo(2)).is_some());
+        }
+        let compiled: Vec<i32> = (1..10).filter(|no| catalogue.compiled(ScenarioNo(*no)).is_some()).collect();
+        assert_eq!(compiled, [1, 2, 8, 9]);
+        let inner = catalogue.read();
+        assert!(inner.bytes <= bytes * 4 && inner.by_version.len() == 4, "{} bytes", inner.bytes);
+        assert_eq!((inner.read_to, inner.newest["a"]), (9, (8, ScenarioNo(9))));
+    }
+
+    #[test]
+    fn scn_15_what_a_version_hides_stays_hidden_when_it_has_left_memory() {
+        let catalogue = catalogue(1);
+        catalogue.add(vec![version(1, "a", 1), version(2, "a", 2)], 2);
+        assert!(catalogue.compiled(ScenarioNo(1)).is_none() && catalogue.compiled(ScenarioNo(2)).is_some());
+        let mut params = serde_json::json!({"p1": "x", "p2": "x", "p3": "x"});
+        catalogue.hidden().mask.params(&mut params);
+        assert_eq!(params["p3"], "x");
+        assert!(params["p1"] != "x" && params["p2"] != "x", "{params}");
     }
 }

@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{OrderNo, RequestId};
 use pagurus_domain::scenario::stage::Callback;
-use pagurus_domain::scenario::value;
+use pagurus_domain::scenario::{Folded, value};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::sql::statements;
-use crate::stages::ReadyStage;
+use crate::stages::{LONG_BYTES, ReadyStage};
 use crate::{Client, Result, Tx, due};
 
 statements! {
@@ -53,7 +53,8 @@ statements! {
     // OFFSET 0 keeps the steps apart: order, its requests, their answers, each by its key. Joined
     // freely, the plan made for empty tables reads every callback there is.
     RESULTS = "
-        SELECT t.no, r.name, c.body, c.headers, c.step_status, c.received_at
+        SELECT t.no, r.name, CASE WHEN octet_length(c.body) <= $2 THEN c.body END, c.headers, c.step_status,
+               c.received_at, c.no, octet_length(c.body)
           FROM unnest($1::bigint[]) AS t (no)
          CROSS JOIN LATERAL (SELECT life, visited FROM orders WHERE no = t.no OFFSET 0) AS o
          CROSS JOIN LATERAL (
@@ -65,6 +66,7 @@ statements! {
                 WHERE request_id = r.id AND verdict = 'accepted' OFFSET 0) AS c
          WHERE r.age = 1
          ORDER BY c.no";
+    BODY = "SELECT body FROM callbacks WHERE no = $1";
     CALLBACKS_OF_ORDER = "
         SELECT c.request_id, c.verdict, c.step_status, c.headers, c.body, c.received_at, r.name, r.life
           FROM requests r
@@ -237,33 +239,85 @@ pub async fn prolong(client: &Client, pass: RequestId) -> Result<Option<Timestam
     Ok(row.map(|row| row.get(0)))
 }
 
+/// An accepted callback, for a stage.
+#[derive(Clone, Debug)]
+pub struct Accepted {
+    /// Number under which it is stored.
+    pub no: i64,
+    /// Length of its body.
+    pub bytes: usize,
+    /// Name of the request that it answers.
+    pub name: String,
+    headers: Value,
+    step_status: Option<String>,
+    received_at: Timestamp,
+    /// None where it is longer than [`LONG_BYTES`]: then [`body`] reads it.
+    body: Option<Vec<u8>>,
+}
+
+impl Accepted {
+    /// Whether its body is still to be read.
+    #[must_use]
+    pub const fn is_unread(&self) -> bool {
+        self.body.is_none()
+    }
+
+    /// The callback as the stage gets it, without a tree: the stage may begin later.
+    #[must_use]
+    pub fn callback(self, read: Option<Vec<u8>>) -> Callback {
+        let body = self.body.or(read).unwrap_or_default();
+        let shown = body_value(&body, &self.headers);
+        let mut value = json!({
+            "headers": self.headers,
+            "stepStatus": self.step_status,
+            "receivedAt": self.received_at.to_string(),
+        });
+        // Moved, not copied: the tree of a long answer is large.
+        if let Value::Object(map) = &mut value {
+            map.insert("body".into(), shown);
+        }
+        Callback {
+            name: self.name,
+            value: Folded::from(value).folded(),
+            body: String::from_utf8(body)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+            step_status: self.step_status,
+        }
+    }
+}
+
 /// The accepted callbacks of these orders in their present life, the last of each name.
 ///
 /// # Errors
 /// The database fails.
-pub async fn results(client: &Client, orders: &[i64]) -> Result<HashMap<OrderNo, Vec<Callback>>> {
+pub async fn results(client: &Client, orders: &[i64]) -> Result<HashMap<OrderNo, Vec<Accepted>>> {
     let statement = client.prepare_cached(RESULTS).await?;
-    let rows = client.query(&statement, &[&orders]).await?;
-    let mut results: HashMap<OrderNo, Vec<Callback>> = HashMap::new();
+    let rows = client.query(&statement, &[&orders, &LONG_BYTES]).await?;
+    let mut results: HashMap<OrderNo, Vec<Accepted>> = HashMap::new();
     for row in &rows {
         let of_order = results.entry(OrderNo(row.get(0))).or_default();
-        let body: &[u8] = row.get(2);
         let name: String = row.get(1);
         of_order.retain(|earlier| earlier.name != name);
-        let headers = headers_value(row.get(3));
-        of_order.push(Callback {
+        of_order.push(Accepted {
+            no: row.get(6),
+            bytes: usize::try_from(row.get::<_, i32>(7)).unwrap_or(0),
             name,
-            value: json!({
-                "body": body_value(body, &headers),
-                "headers": headers,
-                "stepStatus": row.get::<_, Option<&str>>(4),
-                "receivedAt": row.get::<_, Timestamp>(5).to_string(),
-            }),
-            body: String::from_utf8_lossy(body).into_owned(),
+            headers: headers_value(row.get(3)),
             step_status: row.get(4),
+            received_at: row.get(5),
+            body: row.get(2),
         });
     }
     Ok(results)
+}
+
+/// The body of a callback.
+///
+/// # Errors
+/// The database fails.
+pub async fn body(client: &Client, no: i64) -> Result<Vec<u8>> {
+    let statement = client.prepare_cached(BODY).await?;
+    Ok(client.query_one(&statement, &[&no]).await?.get(0))
 }
 
 /// The callbacks of an order, as the API shows them.

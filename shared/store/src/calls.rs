@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::{OrderError, Status};
+use pagurus_domain::scenario::Folded;
 use pagurus_domain::scenario::stage::{CallAnswer, OutsideCall, Then, Wake};
 use serde_json::Value;
 
@@ -24,6 +25,9 @@ statements! {
     BY_KEY = "
         SELECT no, name, body, status, answer, error_class, error_message, received_at, answered_at, key
           FROM calls WHERE order_no = $1 AND key = $2";
+    ANSWERED = "
+        SELECT no, name, body, status, answer, error_class, error_message, received_at, answered_at, key
+          FROM calls WHERE no = ANY($1::bigint[]) AND answered_at IS NOT NULL";
     OF_ORDER = "
         SELECT no, name, body, status, answer, error_class, error_message, received_at, answered_at, key
           FROM calls WHERE order_no = $1 ORDER BY received_at, no LIMIT 1000";
@@ -154,6 +158,15 @@ pub async fn by_key(client: &Client, order: &str, key: &str) -> Result<Option<Ca
     Ok(row.as_ref().map(read))
 }
 
+/// Those of these calls that are answered.
+///
+/// # Errors
+/// The database fails.
+pub async fn answered(client: &Client, nos: &[i64]) -> Result<Vec<Call>> {
+    let statement = client.prepare_cached(ANSWERED).await?;
+    Ok(client.query(&statement, &[&nos]).await?.iter().map(read).collect())
+}
+
 /// The calls of an order, in the order of their arrival; the first thousand.
 ///
 /// # Errors
@@ -179,7 +192,7 @@ pub async fn pending(
         calls.entry(OrderNo(row.get(0))).or_default().push(OutsideCall {
             no: row.get(1),
             name: row.get(2),
-            body: serde_json::from_str(row.get(3)).unwrap_or_default(),
+            body: Folded::read(row.get(3)).unwrap_or_else(|_| Value::Null.into()),
         });
     }
     Ok(calls)

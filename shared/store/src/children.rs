@@ -1,16 +1,23 @@
 //! Orders that were started by orders.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::registration::NewOrder;
 
 use crate::orders::{self, Registered};
 use crate::sql::statements;
-use crate::{Client, Result, Tx};
+use crate::{Client, Connection, Result, Tx};
 
 statements! {
     DEPTHS = "SELECT order_no, depth FROM children WHERE order_no = ANY($1::bigint[])";
+    // Counted no further than it matters.
+    FULL = "
+        SELECT t.no FROM unnest($1::bigint[]) AS t (no)
+         CROSS JOIN LATERAL (
+               SELECT count(*) AS children
+                 FROM (SELECT FROM children WHERE parent_no = t.no LIMIT $2) AS counted) AS c
+         WHERE c.children >= $2";
     LINK = "
         INSERT INTO children (order_no, parent_no, depth)
         SELECT o.no, t.parent, t.depth
@@ -51,6 +58,27 @@ pub async fn depths(client: &Client, orders: &[OrderNo]) -> Result<HashMap<Order
     Ok(client.query(&statement, &[&nos]).await?.iter().map(|row| (OrderNo(row.get(0)), row.get(1))).collect())
 }
 
+/// Those of these orders that have started so many others, or more.
+///
+/// # Errors
+/// The database fails.
+pub async fn full(client: &Client, orders: &[OrderNo], children: u32) -> Result<HashSet<OrderNo>> {
+    let nos: Vec<i64> = orders.iter().map(|no| no.0).collect();
+    let statement = client.prepare_cached(FULL).await?;
+    let rows = client.query(&statement, &[&nos, &i64::from(children)]).await?;
+    Ok(rows.iter().map(|row| OrderNo(row.get(0))).collect())
+}
+
+/// Who started the orders of these ids, where an order did.
+///
+/// # Errors
+/// The database fails.
+pub async fn parents(client: &impl Connection, ids: &[&str]) -> Result<HashMap<String, OrderNo>> {
+    let statement = client.prepare_cached(PARENTS).await?;
+    let rows = client.query(&statement, &[&ids]).await?;
+    Ok(rows.iter().map(|row| (row.get(0), OrderNo(row.get(1)))).collect())
+}
+
 /// Registers children and notes whose they are. What became of each, in order.
 ///
 /// # Errors
@@ -83,11 +111,9 @@ async fn only_own(
         return Ok(registered);
     }
     let ids: Vec<&str> = children.iter().map(|child| child.order.request.id.as_str()).collect();
-    let statement = tx.prepare_cached(PARENTS).await?;
-    let parents: HashMap<String, i64> =
-        tx.query(&statement, &[&ids]).await?.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let parents = parents(tx, &ids).await?;
     let judge = |(child, registered): (&NewChild, Registered)| match registered {
-        Registered::Duplicate(status) if parents.get(&child.order.request.id) != Some(&child.parent.0) => {
+        Registered::Duplicate(status) if parents.get(&child.order.request.id) != Some(&child.parent) => {
             Registered::Conflict(status)
         }
         other => other,

@@ -21,8 +21,9 @@ statements! {
     INSERT = "
         INSERT INTO scenarios (name, version, source, digest) VALUES ($1, $2, $3, $4) RETURNING no";
     LAST = "SELECT coalesce(max(no), 0) FROM scenarios";
-    SINCE = "SELECT no, name, version, source FROM scenarios WHERE no > $1 ORDER BY no";
+    SINCE = "SELECT no, name, version, source FROM scenarios WHERE no > $1 ORDER BY no LIMIT 20";
     ONE = "SELECT no, name, version, source FROM scenarios WHERE no = ANY($1::integer[])";
+    NAMED = "SELECT no, name, version, source FROM scenarios WHERE name = $1 AND version = $2";
     LIST = "
         SELECT name, version, created_at FROM (
             SELECT DISTINCT ON (name) name, version, created_at FROM scenarios ORDER BY name, version DESC) AS newest
@@ -110,12 +111,12 @@ pub async fn last(client: &Client) -> Result<ScenarioNo> {
     Ok(ScenarioNo(client.query_one(&statement, &[]).await?.get(0)))
 }
 
-/// All versions with a greater number.
+/// The next versions with a greater number: a page of them, all of which may be long.
 ///
 /// # Errors
 /// The database fails.
 pub async fn since(client: &Client, no: ScenarioNo) -> Result<Vec<Version>> {
-    read(client, SINCE, &no.0).await
+    read(client, SINCE, &[&no.0]).await
 }
 
 /// These versions.
@@ -123,16 +124,24 @@ pub async fn since(client: &Client, no: ScenarioNo) -> Result<Vec<Version>> {
 /// # Errors
 /// The database fails.
 pub async fn get(client: &impl Connection, nos: &[i32]) -> Result<Vec<Version>> {
-    read(client, ONE, &nos).await
+    read(client, ONE, &[&nos]).await
+}
+
+/// A version of a name, if it is stored.
+///
+/// # Errors
+/// The database fails.
+pub async fn find(client: &impl Connection, name: &str, version: i32) -> Result<Vec<Version>> {
+    read(client, NAMED, &[&name, &version]).await
 }
 
 async fn read(
     client: &impl Connection,
     sql: &str,
-    parameter: &(dyn tokio_postgres::types::ToSql + Sync),
+    parameters: &[&(dyn tokio_postgres::types::ToSql + Sync)],
 ) -> Result<Vec<Version>> {
     let statement = client.prepare_cached(sql).await?;
-    let rows = client.query(&statement, &[parameter]).await?;
+    let rows = client.query(&statement, parameters).await?;
     Ok(rows
         .iter()
         .map(|row| Version {

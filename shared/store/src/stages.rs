@@ -33,11 +33,13 @@ statements! {
             RETURNING r.order_no, r.pass, r.attempt, r.wake, r.restarts, r.since, r.queue)
         SELECT t.order_no, t.pass, t.attempt, t.wake, t.restarts, t.since, t.queue,
                o.id, o.scenario, o.mode, o.transaction_id, o.notify, o.trace, o.start_deadline, o.created_at,
-               o.life, o.started_at, p.params, c.snapshot, clock_timestamp(), o.flow, o.status
+               o.life, o.started_at, CASE WHEN octet_length(p.params) <= $3 THEN p.params END, c.snapshot, clock_timestamp(), o.flow, o.status,
+               octet_length(p.params)
           FROM taken t
           JOIN orders o ON o.no = ANY(ARRAY[t.order_no])
           LEFT JOIN payloads p ON p.order_no = ANY(ARRAY[t.order_no])
           LEFT JOIN contexts c ON c.order_no = ANY(ARRAY[t.order_no])";
+    PARAMS = "SELECT params FROM payloads WHERE order_no = $1";
     RUN = "
         INSERT INTO running (order_no, pass, attempt, wake, restarts, queue, node, since, started_at, deadline_at)
         SELECT no, pass, attempt, wake, restarts, queue, $7, since, clock_timestamp(), clock_timestamp() + make_interval(secs => work)
@@ -100,6 +102,9 @@ pub enum Unclaimed {
     StaleEpoch,
 }
 
+/// What is longer is not read for many stages at once, but by each when it has room for it.
+pub const LONG_BYTES: i32 = 16 * 1024;
+
 /// A stage that is ours to run.
 #[derive(Clone, Debug)]
 pub struct Claimed {
@@ -137,8 +142,10 @@ pub struct Claimed {
     pub life: i32,
     /// First stage of this life, if it is not this one.
     pub started_at: Option<Timestamp>,
-    /// Parameters, as JSON; every order has them, unless its rows are broken.
+    /// Parameters, as JSON; none where they are longer than [`LONG_BYTES`]: then [`params`] reads them.
     pub params: Option<String>,
+    /// Their length. Every order has some, unless its rows are broken.
+    pub params_bytes: Option<usize>,
     /// Position and variables, as JSON; none for a fresh order.
     pub snapshot: Option<String>,
     /// The database's clock.
@@ -161,7 +168,7 @@ pub async fn claim(tx: &Tx<'_>, hand_outs: &[HandOut]) -> Result<(Vec<Claimed>, 
         hand_outs.iter().partition(|hand_out| hand_out.epoch == present);
     let nos: Vec<i64> = current.iter().map(|h| h.no.0).collect();
     let attempts: Vec<i32> = current.iter().map(|h| h.attempt).collect();
-    let rows = tx.query(&claim_statement, &[&nos, &attempts]).await?;
+    let rows = tx.query(&claim_statement, &[&nos, &attempts, &LONG_BYTES]).await?;
     let claimed = rows.iter().map(read_claimed).collect::<Result<Vec<_>>>()?;
     let mut unclaimed: Vec<_> = stale.into_iter().map(|h| (h, Unclaimed::StaleEpoch)).collect();
     if claimed.len() < current.len() {
@@ -170,6 +177,15 @@ pub async fn claim(tx: &Tx<'_>, hand_outs: &[HandOut]) -> Result<(Vec<Claimed>, 
         unclaimed.extend(why_unclaimed(tx, &left).await?);
     }
     Ok((claimed, unclaimed))
+}
+
+/// The parameters of an order.
+///
+/// # Errors
+/// The database fails.
+pub async fn params(client: &Client, no: OrderNo) -> Result<String> {
+    let statement = client.prepare_cached(PARAMS).await?;
+    Ok(client.query_one(&statement, &[&no.0]).await?.get(0))
 }
 
 /// What is still ready with the same number stayed because it is not the head of its queue.
@@ -204,6 +220,7 @@ fn read_claimed(row: &tokio_postgres::Row) -> Result<Claimed> {
         life: row.get(15),
         started_at: row.get(16),
         params: row.get(17),
+        params_bytes: row.get::<_, Option<i32>>(22).and_then(|bytes| usize::try_from(bytes).ok()),
         snapshot: row.get(18),
         now: row.get(19),
         flow: row.get(20),

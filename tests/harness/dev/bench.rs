@@ -17,6 +17,8 @@ pub mod limit;
 mod load;
 #[path = "bench/mass.rs"]
 mod mass;
+#[path = "bench/memory.rs"]
+mod memory;
 #[path = "bench/profile.rs"]
 mod profile;
 #[path = "bench/report.rs"]
@@ -82,6 +84,8 @@ pub enum Work {
     Sleepers,
     /// One HTTP call per order, with millions of ended orders in the tables
     History,
+    /// Resident size of each service under the heaviest legal loads
+    Memory,
     /// All of them
     All,
 }
@@ -134,6 +138,10 @@ async fn measure(
             "==> {}",
             work.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
         );
+        if work == Work::Memory {
+            report.add_peaks(works.memory().await?);
+            continue;
+        }
         for row in run(&mut works, work).await? {
             report.add(row);
         }
@@ -142,9 +150,9 @@ async fn measure(
 }
 
 fn chosen(options: &Options) -> Vec<Work> {
-    use Work::{All, History, Idle, Intake, Limit, OneAction, Sequential, Sleepers, ThreeStage};
+    use Work::{All, History, Idle, Intake, Limit, Memory, OneAction, Sequential, Sleepers, ThreeStage};
     let daily = [Limit, OneAction, ThreeStage, Sequential, Idle, Intake];
-    let long = [Sleepers, History];
+    let long = [Sleepers, History, Memory];
     match &options.profile {
         Some(work) => vec![*work],
         None if options.works.is_empty() => daily.to_vec(),
@@ -164,6 +172,6 @@ async fn run(works: &mut Works<'_>, work: Work) -> Result<Vec<Row>> {
         Work::Intake => vec![works.intake_amqp().await?, works.intake_http().await?],
         Work::Sleepers => vec![works.sleepers().await?],
         Work::History => vec![works.with_history().await?],
-        Work::All => bail!("--profile takes one work"),
+        Work::Memory | Work::All => bail!("--profile takes one work that is measured by its speed"),
     })
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use pagurus_broker::Delivery;
+use pagurus_domain::order::registration;
 use pagurus_store::Error;
 use pagurus_wire::message::{Receipt, key};
 use pagurus_wire::problem::{Problem, Type};
@@ -96,7 +97,8 @@ async fn call(intake: &Intake, delivery: &Delivery, id: &str, new: &NewCall) -> 
     if let Some((to, correlation)) = super::address(delivery) {
         let (intake, id, key) = (intake.clone(), id.to_owned(), new.key.clone());
         // Beside the consumer: an order may take its time, and others do not wait for it. Who gets no
-        // answer, because this node ends first, asks again with the same key.
+        // answer, because this node ends first, asks again with the same key; who comes when too many
+        // wait is told at once that the call waits.
         tokio::spawn(async move {
             if let Ok(call) = calls::answered(&intake, &id, &key, PATIENCE).await {
                 let receipt = Receipt {
@@ -116,20 +118,25 @@ async fn call(intake: &Intake, delivery: &Delivery, id: &str, new: &NewCall) -> 
 
 fn read_call(delivery: &Delivery) -> Result<(String, NewCall), Unreadable> {
     let value = crate::register::parse(&delivery.body).map_err(|problem| (None, problem))?;
-    let id = value.get("id").and_then(Value::as_str).map(str::to_owned);
+    let id = id_of(&value);
     let new = NewCall::read(&value, delivery.properties.message_id.as_deref());
-    let new = new.map_err(|problem| (id.clone(), problem))?;
-    let Some(id) = id else {
-        let mut problem = Problem::new(Type::Invalid, "/id is missing");
-        problem.pointer = Some("/id".into());
-        return Err((None, problem));
-    };
-    Ok((id, new))
+    let new = new.map_err(|problem| (id.clone().ok(), problem))?;
+    Ok((id.map_err(|problem| (None, problem))?, new))
+}
+
+/// The order that a message names.
+fn id_of(value: &Value) -> Result<String, Problem> {
+    registration::named_id(value).map_err(|fault| {
+        let mut problem = Problem::new(Type::Invalid, format!("{} {}", fault.pointer, fault.message));
+        problem.pointer = Some(fault.pointer);
+        problem
+    })
 }
 
 fn read(delivery: &Delivery) -> Result<Command, Unreadable> {
     let value = crate::register::parse(&delivery.body).map_err(|problem| (None, problem))?;
-    let named = value.get("id").and_then(Value::as_str).map(str::to_owned);
+    let id = id_of(&value);
+    let named = id.clone().ok();
     let action = match delivery.routing_key.as_str() {
         key::CANCEL => Action::Cancel,
         key::INTERRUPT => Action::Interrupt,
@@ -155,12 +162,8 @@ fn read(delivery: &Delivery) -> Result<Command, Unreadable> {
     let fields = if matches!(action, Action::Restart(_)) { OF_RESTART } else { OF_OTHERS };
     let asked = Asked::read(&value, fields).map_err(|problem| (named.clone(), problem))?;
     // A message without an id of its own is another one each time.
-    let id = delivery.properties.message_id.as_deref().filter(|id| !id.is_empty());
-    let key = Key::read(id, &value).map_err(|problem| (named.clone(), problem))?;
-    let Some(id) = named else {
-        let mut problem = Problem::new(Type::Invalid, "/id is missing");
-        problem.pointer = Some("/id".into());
-        return Err((None, problem));
-    };
+    let message_id = delivery.properties.message_id.as_deref().filter(|id| !id.is_empty());
+    let key = Key::read(message_id, &value).map_err(|problem| (named, problem))?;
+    let id = id.map_err(|problem| (None, problem))?;
     Ok(Command { id, asked: What::Action { action: action.with(&asked), asked, key } })
 }

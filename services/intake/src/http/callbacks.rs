@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
@@ -10,7 +9,8 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::id::ScenarioNo;
-use pagurus_domain::scenario::{Concealed, MASKED, Mask, Scenario};
+use pagurus_domain::scenario::{Concealed, MASKED, Mask};
+use pagurus_runtime::scenarios::Known;
 use pagurus_store::answers::Verdict;
 use pagurus_store::callbacks::{self, Place, Stored};
 use pagurus_store::{Client, Error};
@@ -199,18 +199,12 @@ async fn hidden_in(
     client: &Client,
     scenario: Option<ScenarioNo>,
 ) -> Result<Option<Hidden>, Error> {
-    let scenarios: Vec<Arc<Scenario>> = match scenario {
-        None => intake.catalogue.scenarios(),
-        Some(no) => {
-            let known = intake.catalogue.get(client, no).await?;
-            let Some(scenario) = known.and_then(|known| known.scenario.ok()) else { return Ok(None) };
-            vec![scenario]
-        }
+    let Some(no) = scenario else {
+        let hidden = intake.catalogue.hidden();
+        return Ok(Some(Hidden { mask: hidden.mask, secrets: intake.secrets_named(&hidden.secrets) }));
     };
-    let secrets = intake.secrets_of(scenarios.iter().map(|scenario| &**scenario));
-    let mut hidden = Hidden { secrets, ..Hidden::default() };
-    scenarios.iter().for_each(|scenario| hidden.mask.join(&scenario.mask));
-    Ok(Some(hidden))
+    let known = intake.catalogue.get(client, no).await?.and_then(Known::readable);
+    Ok(known.map(|scenario| Hidden { mask: scenario.mask.clone(), secrets: intake.secrets_of([&*scenario]) }))
 }
 
 /// The body as text. Of a scenario that this node cannot read nobody knows what is to be hidden:

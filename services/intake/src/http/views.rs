@@ -1,5 +1,7 @@
 //! Orders and their parts, as the API shows them.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -9,6 +11,7 @@ use jiff::Timestamp;
 use pagurus_domain::order::Status;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_domain::scenario::{MASKED, Mask, Scenario};
+use pagurus_runtime::scenarios::Known;
 use pagurus_store::dependencies::graph;
 use pagurus_store::history::Event;
 use pagurus_store::orders::OrderView as Row;
@@ -71,12 +74,13 @@ async fn read_part(
 ) -> Result<Part, pagurus_store::Error> {
     let client = intake.host.store.api().await?;
     let Some(row) = order_rows::view(&client, id).await? else { return Ok(Part::UnknownOrder) };
-    intake.catalogue.refresh(&client).await?;
+    let known = scenario_of(intake, &client, &row).await?;
+    let known = known.as_deref();
     let value = match part {
-        "params" => params(intake, &row),
+        "params" => params(intake, known, &row),
         "progress" => json!({"progress": progress(&row)}),
         "requests" => Value::Array(requests::of_order(&client, row.no).await?),
-        "callbacks" => callbacks(intake, &row, answers::callbacks_of_order(&client, row.no).await?),
+        "callbacks" => callbacks(intake, known, answers::callbacks_of_order(&client, row.no).await?),
         "explain" => {
             let cycles = retry::cycles(&intake.host.settings, &row, Timestamp::now());
             return Ok(Part::Value(json!(
@@ -88,7 +92,7 @@ async fn read_part(
             let events = events(&client, &row, query.after.unwrap_or(0)).await?;
             let mut views = event_views(&row, &events, query.after);
             for view in &mut views {
-                mask_change(intake, &row, &mut view.payload);
+                mask_change(intake, known, &mut view.payload);
             }
             json!(views)
         }
@@ -125,16 +129,16 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
     let read = async {
         let client = intake.host.store.api().await?;
         let Some(row) = order_rows::view(&client, id).await? else { return Ok(None) };
-        intake.catalogue.refresh(&client).await?;
+        let known = scenario_of(intake, &client, &row).await?;
         let events = events(&client, &row, 0).await?;
         let unsent = outbox::of_order(&client, row.no).await?;
         let after = graph::around(&client, &row.id, 1).await?;
         let family = children::family(&client, row.no).await?;
-        Ok::<_, pagurus_store::Error>(Some((row, events, unsent, after, family)))
+        Ok::<_, pagurus_store::Error>(Some((row, known, events, unsent, after, family)))
     }
     .await
     .map_err(|error| store_problem(&intake.host, "read", &error))?;
-    let (row, events, unsent, after, family) = read.ok_or_else(|| not_found(id))?;
+    let (row, known, events, unsent, after, family) = read.ok_or_else(|| not_found(id))?;
     let snapshot = row
         .snapshot
         .as_deref()
@@ -146,11 +150,11 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
     Ok(OrderView {
         progress: progress(&row),
         transitions: transitions(&events),
-        vars: concealed(intake, &row, &Value::Object(snapshot.vars)),
+        vars: concealed(intake, known.as_deref(), &Value::Object(snapshot.vars)),
         retry: cycles.waiting,
         async_retry: cycles.asynchronous,
         unsent_notifications: unsent.into_iter().map(unsent_view).collect(),
-        params: params(intake, &row),
+        params: params(intake, known.as_deref(), &row),
         parent: family.0,
         children: family.1.into_iter().map(|(id, status)| ChildView { id, status }).collect(),
         notify: row.notify.as_deref().map(|text| parsed(Some(text))),
@@ -198,39 +202,54 @@ fn attempts(row: &Row) -> i32 {
 }
 
 /// The parameters, without what the scenario masks (SCN-15).
-fn params(intake: &Intake, row: &Row) -> Value {
+fn params(intake: &Intake, known: Option<&Scenario>, row: &Row) -> Value {
     let mut params = parsed(Some(&row.params));
-    masked(intake, row, &mut params, |mask, params| mask.params(params));
+    masked(intake, known, &mut params, |mask, params| mask.params(params));
     params
 }
 
-fn callbacks(intake: &Intake, row: &Row, mut callbacks: Vec<Value>) -> Value {
+fn callbacks(intake: &Intake, known: Option<&Scenario>, mut callbacks: Vec<Value>) -> Value {
     for callback in &mut callbacks {
-        masked(intake, row, &mut callback["body"], |mask, body| mask.body(body));
-        masked(intake, row, &mut callback["headers"], |mask, headers| mask.headers(headers));
+        masked(intake, known, &mut callback["body"], |mask, body| mask.body(body));
+        masked(intake, known, &mut callback["headers"], |mask, headers| mask.headers(headers));
     }
     Value::Array(callbacks)
 }
 
 /// A change of parameters tells what they were and what they are.
-fn mask_change(intake: &Intake, row: &Row, payload: &mut Value) {
+fn mask_change(intake: &Intake, known: Option<&Scenario>, payload: &mut Value) {
     if let Some(params) = payload.get_mut("formerParams").filter(|params| !params.is_null()) {
-        masked(intake, row, params, |mask, params| mask.params(params));
+        masked(intake, known, params, |mask, params| mask.params(params));
     }
     if let Some(Value::Object(params)) = payload.pointer_mut("/changed/params") {
         for value in params.values_mut() {
-            masked(intake, row, value, |mask, params| mask.params(params));
+            masked(intake, known, value, |mask, params| mask.params(params));
         }
     }
 }
 
+/// The version of the scenario that an order runs, where this node can read it.
+async fn scenario_of(
+    intake: &Intake,
+    client: &Client,
+    row: &Row,
+) -> Result<Option<Arc<Scenario>>, pagurus_store::Error> {
+    intake.catalogue.refresh(client).await?;
+    let known = intake.catalogue.find(client, &row.scenario, Some(row.scenario_version)).await?;
+    Ok(known.and_then(Known::readable))
+}
+
 /// Of a scenario that this node cannot read nobody knows what is to be masked: then it is all.
-fn masked(intake: &Intake, row: &Row, value: &mut Value, hide: impl FnOnce(&Mask, &mut Value)) {
-    let known = intake.catalogue.find(&row.scenario, Some(row.scenario_version));
-    match known.and_then(|known| known.scenario.ok()) {
+fn masked(
+    intake: &Intake,
+    known: Option<&Scenario>,
+    value: &mut Value,
+    hide: impl FnOnce(&Mask, &mut Value),
+) {
+    match known {
         Some(scenario) => {
             hide(&scenario.mask, value);
-            *value = concealed_of(intake, &scenario, value);
+            *value = concealed_of(intake, scenario, value);
         }
         None => *value = MASKED.into(),
     }
@@ -238,10 +257,9 @@ fn masked(intake: &Intake, row: &Row, value: &mut Value, hide: impl FnOnce(&Mask
 
 /// What an order remembers, without the secrets that its scenario uses: a called system may have
 /// told them back.
-fn concealed(intake: &Intake, row: &Row, value: &Value) -> Value {
-    let known = intake.catalogue.find(&row.scenario, Some(row.scenario_version));
-    match known.and_then(|known| known.scenario.ok()) {
-        Some(scenario) => concealed_of(intake, &scenario, value),
+fn concealed(intake: &Intake, known: Option<&Scenario>, value: &Value) -> Value {
+    match known {
+        Some(scenario) => concealed_of(intake, scenario, value),
         None => value.clone(),
     }
 }

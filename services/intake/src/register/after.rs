@@ -10,7 +10,7 @@ use pagurus_domain::document::Fault;
 use pagurus_domain::order::dependency::unknown_states;
 use pagurus_domain::order::registration::NewOrder;
 use pagurus_domain::scenario::Scenario;
-use pagurus_runtime::scenarios::Catalogue;
+use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_store::dependencies::admission;
 use pagurus_store::{Client, Error};
 use pagurus_wire::problem::{Problem, Type};
@@ -40,7 +40,8 @@ pub(super) async fn check(
     let registered = admission::registered(client, &ids).await?;
     let mut scenarios: HashMap<String, Arc<Scenario>> = HashMap::new();
     for order in checked.iter().flatten() {
-        if let Some(scenario) = catalogue.known(order.scenario).and_then(|known| known.scenario.ok()) {
+        let known = catalogue.get(client, order.scenario).await?;
+        if let Some(scenario) = known.and_then(Known::readable) {
             scenarios.entry(order.request.id.clone()).or_insert(scenario);
         }
     }

@@ -363,6 +363,17 @@ pub(super) fn fault(pointer: &str, message: impl Into<String>) -> Fault {
     Fault { at: None, pointer: pointer.to_owned(), message: message.into(), hint: None }
 }
 
+/// The id by which a message names an order, by the rules of its registration: nothing else can be one.
+///
+/// # Errors
+/// The fault under `/id`.
+pub fn named_id(message: &Value) -> Result<String, Fault> {
+    match message.get("id") {
+        None | Some(Value::Null) => Err(fault("/id", "is missing")),
+        Some(id) => text_at(id, "/id", MAX_ID_BYTES),
+    }
+}
+
 /// A key inside a JSON pointer (RFC 6901).
 pub(super) fn escape(key: &str) -> String {
     let mut key = key.replace('~', "~0").replace('/', "~1");

@@ -60,7 +60,7 @@ fn java_names(cause: &str) -> Option<&'static [&'static str]> {
 
 /// Our names of causes, each with the names around it. Where a Java name fits several, the first
 /// is what it mostly stands for.
-const CAUSES: [(&str, &[&str]); 12] = [
+const CAUSES: [(&str, &[&str]); 13] = [
     ("ConnectionRefused", &["HttpError", "ConnectError"]),
     ("ReadTimeout", &["HttpError"]),
     ("ConnectTimeout", &["HttpError", "ConnectError"]),
@@ -73,6 +73,7 @@ const CAUSES: [(&str, &[&str]); 12] = [
     ("ConnectError", &["HttpError"]),
     ("UrlError", &["HttpError"]),
     ("Forbidden", &["HttpError"]),
+    ("NoRoom", &["HttpError", "ReadTimeout"]),
 ];
 
 /// The chain that is meant by a name, or by names with `>` between them. A single name of ours or

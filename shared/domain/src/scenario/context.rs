@@ -1,10 +1,13 @@
 //! Everything that expressions and scripts of a running scenario can name.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
+
+use super::folded::Folded;
 
 /// Where the secrets of the deployment are read at the moment of a call.
 pub trait Secrets: std::fmt::Debug + Send + Sync {
@@ -29,15 +32,15 @@ pub const SECRET_MISSING: &str = "secret.missing";
 #[derive(Clone, Debug)]
 pub struct Context {
     /// The order's parameters.
-    pub params: Arc<Value>,
+    pub params: Folded,
     /// Set by `save` and scripts; survives suspension.
     pub vars: Map<String, Value>,
     /// The answer to the last `http` action.
-    pub response: Option<Value>,
+    pub response: Option<Folded>,
     /// Answers to `http` actions that bear a name.
-    pub responses: Map<String, Value>,
+    pub responses: BTreeMap<String, Folded>,
     /// Callbacks by the name of their request.
-    pub callbacks: Map<String, Value>,
+    pub callbacks: BTreeMap<String, Folded>,
     /// What is known of the order: id, transactionId, attempt, …
     pub order: Arc<Value>,
     /// Named constants of the deployment.
@@ -48,7 +51,7 @@ pub struct Context {
     pub request: Option<Value>,
     /// The call from outside that is being handled: `name` and `body`. Not `call`, which is a word of
     /// the script language.
-    pub event: Option<Value>,
+    pub event: Option<Folded>,
     /// What `${secret.NAME}` reads. Scripts have no way to it.
     pub secrets: Arc<dyn Secrets>,
 }
@@ -57,11 +60,11 @@ impl Default for Context {
     fn default() -> Self {
         let empty = Arc::new(Value::Object(Map::new()));
         Self {
-            params: empty.clone(),
+            params: Folded::from(Value::Object(Map::new())),
             vars: Map::new(),
             response: None,
-            responses: Map::new(),
-            callbacks: Map::new(),
+            responses: BTreeMap::new(),
+            callbacks: BTreeMap::new(),
             order: empty.clone(),
             config: empty,
             now: Timestamp::UNIX_EPOCH,
@@ -73,36 +76,47 @@ impl Default for Context {
 }
 
 impl Context {
-    /// The whole value under one of [`ROOTS`]; `None` where there is none yet.
-    #[must_use]
-    pub fn root(&self, name: &str) -> Option<Cow<'_, Value>> {
-        match name {
-            "params" => Some(Cow::Borrowed(&self.params)),
-            "vars" => Some(Cow::Owned(Value::Object(self.vars.clone()))),
-            "response" => self.response.as_ref().map(Cow::Borrowed),
-            "responses" => Some(Cow::Owned(Value::Object(self.responses.clone()))),
-            "callbacks" => Some(Cow::Owned(Value::Object(self.callbacks.clone()))),
+    /// The whole value under one of [`ROOTS`](super::script::ROOTS) that is no map of values of its
+    /// own; `None` where there is none yet.
+    fn whole(&self, root: &str) -> Option<Cow<'_, Value>> {
+        match root {
+            "params" => Some(Cow::Borrowed(self.params.value())),
+            "response" => self.response.as_ref().map(|value| Cow::Borrowed(value.value())),
             "order" => Some(Cow::Borrowed(&self.order)),
             "config" => Some(Cow::Borrowed(&self.config)),
             "now" => Some(Cow::Owned(Value::String(self.now.to_string()))),
             "request" => self.request.as_ref().map(Cow::Borrowed),
-            "event" => self.event.as_ref().map(Cow::Borrowed),
+            "event" => self.event.as_ref().map(|value| Cow::Borrowed(value.value())),
             _ => None,
+        }
+    }
+
+    /// What stands under a root, as it is: a map of values is not put together for it.
+    pub(super) fn root(&self, name: &str) -> Option<Root<'_>> {
+        match name {
+            "vars" => {
+                Some(Root::Members(self.vars.iter().map(|(name, value)| (name.as_str(), value)).collect()))
+            }
+            "responses" => Some(Root::of(&self.responses)),
+            "callbacks" => Some(Root::of(&self.callbacks)),
+            other => self.whole(other).map(Root::Value),
         }
     }
 
     /// The value at a plain path, without copying the root it stands in.
     pub(super) fn at(&self, path: &[String]) -> Option<Cow<'_, Value>> {
         let (root, rest) = path.split_first()?;
-        let map = match root.as_str() {
-            "vars" => Some(&self.vars),
-            "responses" => Some(&self.responses),
-            "callbacks" => Some(&self.callbacks),
-            _ => None,
-        };
-        let (start, rest) = match (map, rest.split_first()) {
-            (Some(map), Some((key, rest))) => (Cow::Borrowed(map.get(key)?), rest),
-            _ => (self.root(root)?, rest),
+        let (start, rest) = match (root.as_str(), rest.split_first()) {
+            ("vars", Some((key, rest))) => (Cow::Borrowed(self.vars.get(key)?), rest),
+            ("responses", Some((key, rest))) => (Cow::Borrowed(self.responses.get(key)?.value()), rest),
+            ("callbacks", Some((key, rest))) => (Cow::Borrowed(self.callbacks.get(key)?.value()), rest),
+            (root, _) => match self.root(root)? {
+                Root::Value(value) => (value, rest),
+                Root::Members(members) => {
+                    let map = members.into_iter().map(|(name, value)| (name.to_owned(), value.clone()));
+                    (Cow::Owned(Value::Object(map.collect())), rest)
+                }
+            },
         };
         match start {
             Cow::Borrowed(value) => {
@@ -111,5 +125,34 @@ impl Context {
             Cow::Owned(value) if rest.is_empty() => Some(Cow::Owned(value)),
             Cow::Owned(_) => None,
         }
+    }
+
+    /// Lets go of the trees of large values; each is made again when it is asked for.
+    pub(super) fn fold(&mut self) {
+        self.params.fold();
+        let answers = self.responses.values_mut().chain(self.callbacks.values_mut());
+        answers.chain(&mut self.response).chain(&mut self.event).for_each(Folded::fold);
+    }
+
+    /// Bytes of text that it holds, but for `vars`; what two names share is counted once.
+    pub(super) fn held_bytes(&self) -> usize {
+        let shared = |value: &&Folded| self.responses.values().any(|named| named.shares_with(value));
+        let response = self.response.as_ref().filter(|value| !shared(value));
+        let answers = self.responses.values().chain(self.callbacks.values());
+        answers.chain(response).chain(&self.event).map(Folded::bytes).sum::<usize>() + self.params.bytes()
+    }
+}
+
+/// What a name of [`ROOTS`](super::script::ROOTS) stands for.
+pub(super) enum Root<'c> {
+    /// One value.
+    Value(Cow<'c, Value>),
+    /// A map of values that are kept one by one.
+    Members(Vec<(&'c str, &'c Value)>),
+}
+
+impl<'c> Root<'c> {
+    fn of(map: &'c BTreeMap<String, Folded>) -> Self {
+        Self::Members(map.iter().map(|(name, value)| (name.as_str(), value.value())).collect())
     }
 }

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rhai::{AST, Dynamic, Engine, EvalAltResult, Position, Scope};
 use serde_json::Value;
 
+use super::context::Root;
 use super::value::Context;
 use crate::order::OrderError;
 pub use bounds::{Clock, Limits};
@@ -209,11 +210,19 @@ fn scope_of(roots: &BTreeSet<&'static str>, context: &Context) -> (Scope<'static
     let mut scope = Scope::new();
     let mut size = Size::default();
     for root in ROOTS {
-        let value = if roots.contains(root) { context.root(root) } else { None };
-        let value = value.map_or(Dynamic::UNIT, |value| {
-            size.add(&value);
-            to_dynamic(&value)
-        });
+        let value = match roots.contains(root).then(|| context.root(root)).flatten() {
+            None => Dynamic::UNIT,
+            Some(Root::Value(value)) => {
+                size.add(&value);
+                to_dynamic(&value)
+            }
+            Some(Root::Members(members)) => {
+                size.add_members(&members);
+                Dynamic::from_map(
+                    members.into_iter().map(|(key, value)| (key.into(), to_dynamic(value))).collect(),
+                )
+            }
+        };
         scope.push_dynamic(*root, value);
     }
     (scope, size)
@@ -334,7 +343,7 @@ mod tests {
         for _ in 0..20 {
             run("let i = 0; while i < 50 { i += 1; } success()", &mut context).unwrap();
         }
-        context.params = Arc::new(json!((0..3000).collect::<Vec<i64>>()));
+        context.params = json!((0..3000).collect::<Vec<i64>>()).into();
         let code = scripting.compile_expression("params.map(|n| n + 1).len()").unwrap();
         assert_eq!(scripting.evaluate(&code, &context).unwrap_err().class, LIMIT_CLASS);
     }
@@ -360,7 +369,8 @@ mod tests {
     fn scn_5_what_the_order_brings_can_be_read_however_large_it_is() {
         let scripting = Scripting::new(Limits::default());
         let items: Vec<Value> = (0..12_000).map(|n| json!({"name": format!("{n:040}")})).collect();
-        let mut context = Context { response: Some(json!({"body": {"items": items}})), ..Context::default() };
+        let mut context =
+            Context { response: Some(json!({"body": {"items": items}}).into()), ..Context::default() };
         let code = scripting.compile_expression("response.body.items.len()").unwrap();
         assert_eq!(scripting.evaluate(&code, &context), Ok(json!(12_000)));
         let script =

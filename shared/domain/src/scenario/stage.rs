@@ -23,7 +23,8 @@ mod wait;
 pub use end::{LogLine, StageEnd, Then, Transition};
 pub use input::{Callback, Facts, Input, Settings, Wake};
 pub use need::{
-    Answer, ChildOrder, HttpBody, HttpCall, HttpFailure, Need, Publication, Response, Task, TaskTerms,
+    Answer, ChildOrder, HttpBody, HttpCall, HttpFailure, NO_ROOM, Need, Publication, Response, Task,
+    TaskTerms,
 };
 pub use outside::{CALL_REFUSED, CallAnswer, OutsideCall};
 pub use snapshot::{
@@ -31,7 +32,7 @@ pub use snapshot::{
 };
 pub use task::{ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT};
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::value::Context;
-use super::{Scenario, StateId};
+use super::{Folded, Scenario, StateId};
 use crate::id::RequestId;
 use crate::order::{OrderError, ScenarioStatus, Status};
 
@@ -83,6 +84,8 @@ pub struct Stage {
     dice: f64,
     /// The callbacks as they were received.
     received: Vec<Callback>,
+    /// The variables while the world is asked; at all other times they are in the context.
+    vars: Option<Folded>,
     /// Calls that wait.
     calls: VecDeque<OutsideCall>,
     /// Set as long as the order has not left the suspension that it was woken from.
@@ -117,13 +120,13 @@ impl Stage {
                 .ok_or_else(|| SnapshotError(format!("the scenario has no state `{name}`")))?,
         };
         let shown = callbacks.iter().filter(|callback| !task::is_task(&callback.name));
-        let event = snapshot.call.as_ref().map(|call| json!({"name": call.name, "body": call.body}));
+        let event = snapshot.call.as_ref().map(|call| outside::event_value(&call.name, &call.body));
         let event = event.or_else(|| snapshot.event.clone());
         let context = Context {
             params,
-            vars: snapshot.vars.clone(),
-            response: snapshot.response.clone(),
-            responses: snapshot.responses.clone(),
+            vars: std::mem::take(&mut snapshot.vars),
+            response: snapshot.response.take(),
+            responses: std::mem::take(&mut snapshot.responses),
             callbacks: shown.map(|callback| (callback.name.clone(), callback.value.clone())).collect(),
             order: Arc::new(order_value(&facts, &scenario)),
             config: settings.constants.clone(),
@@ -156,6 +159,7 @@ impl Stage {
             started_at: now,
             dice,
             received: callbacks,
+            vars: None,
             calls: calls.into(),
             pending: Pending::Nothing,
             rest_until: None,
@@ -171,8 +175,44 @@ impl Stage {
         Ok(stage)
     }
 
+    /// Lets go of what can be made again: to be called before the world is asked, which takes its time.
+    pub fn fold(&mut self) {
+        self.context.fold();
+        if !self.context.vars.is_empty() {
+            let vars = Value::Object(std::mem::take(&mut self.context.vars));
+            self.vars.get_or_insert_with(|| Folded::from(vars)).fold();
+        }
+        let call = self.cursor.call.iter_mut();
+        call.for_each(|call| call.fold());
+        self.cursor
+            .event
+            .iter_mut()
+            .chain(self.calls.iter_mut().map(|call| &mut call.body))
+            .for_each(Folded::fold);
+        self.received.iter_mut().for_each(|callback| callback.value.fold());
+    }
+
+    /// Takes the variables into the hand again.
+    fn unfold(&mut self) {
+        if let Some(vars) = self.vars.take() {
+            self.context.vars = vars.into_map();
+        }
+    }
+
+    /// Bytes of text that the stage holds: parameters, answers, callbacks, calls, and variables.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        let call = self.cursor.call.as_ref().map_or(0, |call| call.held_bytes());
+        let calls: usize = self.calls.iter().map(|call| call.body.bytes()).sum();
+        // The text of a callback is kept for the rules beside what scenarios see.
+        let received: usize = self.received.iter().map(|callback| callback.body.len()).sum();
+        let vars = self.vars.as_ref().map_or(0, Folded::bytes);
+        self.context.held_bytes() + vars + call + calls + received
+    }
+
     /// What the stage needs to go on. Returns [`Need::Done`] for ever once it has ended.
     pub fn next(&mut self, now: Timestamp) -> Need {
+        self.unfold();
         self.context.now = now;
         loop {
             if self.end.is_over() {
@@ -194,6 +234,7 @@ impl Stage {
 
     /// Takes the answer to the last need. `dice` is a random number in `0.0..1.0`, used for jitter.
     pub fn answer(&mut self, answer: Answer, now: Timestamp, dice: f64) -> Option<Need> {
+        self.unfold();
         self.context.now = now;
         match (std::mem::replace(&mut self.pending, Pending::Nothing), answer) {
             (Pending::Registration { name }, Answer::Registered(id)) => {
@@ -262,7 +303,7 @@ impl Stage {
         let goes_on = self.end.retries() || cursor.awaiting.is_some();
         let handling = cursor.call.is_some();
         cursor.response = self.context.response.clone().filter(|_| goes_on);
-        cursor.responses = if goes_on { self.context.responses.clone() } else { serde_json::Map::new() };
+        cursor.responses = if goes_on { self.context.responses.clone() } else { BTreeMap::new() };
         // The repeat of a call is not what the order itself rests for.
         match &mut cursor.call {
             Some(call) => call.rest = self.end.rest(),

@@ -365,10 +365,10 @@ mod tests {
 
     fn context() -> Context {
         Context {
-            params: Arc::new(json!({"n": 3, "who": "a/b?", "list": [1, 2], "none": null})),
+            params: json!({"n": 3, "who": "a/b?", "list": [1, 2], "none": null}).into(),
             vars: json!({"v": {"x": true}}).as_object().unwrap().clone(),
             config: Arc::new(json!({"base": "http://h:1/x"})),
-            response: Some(json!({"status": 200, "body": {"id": "r-1"}})),
+            response: Some(json!({"status": 200, "body": {"id": "r-1"}}).into()),
             ..Context::default()
         }
     }
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(render("${params.n}").unwrap(), json!(3));
         assert_eq!(render("${params.n + 1}").unwrap(), json!(4));
         assert_eq!(render("${vars.v}").unwrap(), json!({"x": true}));
-        assert_eq!(render("${params}").unwrap(), *context().params);
+        assert_eq!(render("${params}").unwrap(), *context().params.value());
         assert_eq!(render("${params.list[1]}").unwrap(), json!(2));
         assert_eq!(render("${response.body.id}").unwrap(), json!("r-1"));
         assert_eq!(render("${#{a: `}`}}").unwrap(), json!({"a": "}"}));

@@ -74,6 +74,7 @@ impl Builder {
                 release: self.flag("shutdown.release"),
             },
             scenario: self.scenario(),
+            max_cached_scenarios: self.size("scenario.max_cached_bytes"),
             errors: self.errors(),
             resource_control: self.resource_control(),
             notify: self.notify(&broker.prefix),
@@ -154,6 +155,7 @@ impl Builder {
             connect_timeout: self.duration("worker.http.connect_timeout"),
             timeout: self.duration("worker.http.timeout"),
             max_response_bytes: self.size("worker.http.max_response_bytes"),
+            max_held_bytes: self.size("worker.max_held_bytes"),
             calls: CallRules { allow: self.calls("worker.http.allow"), deny: self.calls("worker.http.deny") },
         }
     }
@@ -207,6 +209,7 @@ impl Builder {
         Bounds {
             max_states: self.size("scenario.max_states"),
             max_vars_bytes: self.size("scenario.max_vars_bytes"),
+            max_children: self.number("scenario.max_children"),
             min_sleep: self.duration("scenario.min_sleep"),
             max_transitions_per_stage: self.number("scenario.max_transitions_per_stage"),
             script: script::Limits {

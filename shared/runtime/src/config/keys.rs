@@ -121,6 +121,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("dispatcher.reread", Duration, "2s", Live, "How often the tables are searched for ready orders whose news was lost."),
 
     key("worker.concurrency", POSITIVE, "2000", Live, "Stages that one worker runs at a time."),
+    key("worker.max_held_bytes", Bytes, "64MiB", Restart, "Answers of called systems and bodies sent to them that the stages of one worker hold at a time, beyond 16 KiB for each stage; a call that finds no room waits as long as its time-out lets it. One stage may hold a quarter of it."),
     key("worker.http.connect_timeout", Duration, "5s", Live, "Limit for connecting to a called system."),
     key("worker.http.timeout", Duration, "30s", Live, "Limit for a call whose action sets none."),
     key("worker.http.max_response_bytes", Bytes, "1MiB", Live, "Longest answer that is read."),
@@ -150,7 +151,9 @@ pub(super) static SETTINGS: &[Setting] = &[
 
     key("scenario.max_states", POSITIVE, "30", Live, "States of one scenario at most."),
     key("scenario.max_vars_bytes", Bytes, "256KiB", Live, "Longest `vars` of one order, as JSON."),
+    key("scenario.max_cached_bytes", Bytes, "1MiB", Restart, "Texts of the versions of scenarios that a process keeps compiled, which takes some thirty times as much; others are read again when an order needs them."),
     key("scenario.min_sleep", DurationOrZero, "20s", Live, "Shortest sleep; a shorter one is lengthened to it."),
+    key("scenario.max_children", POSITIVE, "1000", Live, "Orders that one order may start, over all of its lives."),
     key("scenario.max_transitions_per_stage", POSITIVE, "1000", Live, "Transitions of one stage at most, against scenarios that run in circles."),
     key("scenario.script.max_operations", POSITIVE, "100000", Live, "Operations of one run of a script; so many take a few milliseconds."),
     key("scenario.script.max_duration", Duration, "1s", Live, "How long one run of a script may take by the clock, however few operations it makes."),

@@ -145,10 +145,27 @@ impl Meter {
     /// Resident memory of the services now, in megabytes.
     pub fn memory(&self) -> BTreeMap<Role, f64> {
         let services = self.processes.iter().filter_map(|&(part, pid)| match part {
-            Part::Service(role) => Some((role, resident_megabytes(pid)?)),
+            Part::Service(role) => Some((role, megabytes(pid, "VmRSS:")?)),
             _ => None,
         });
         services.collect()
+    }
+
+    /// Resident memory of the services at most, since [`Meter::forget_peaks`] or their start.
+    pub fn peak_memory(&self) -> BTreeMap<Role, f64> {
+        let services = self.processes.iter().filter_map(|&(part, pid)| match part {
+            Part::Service(role) => Some((role, megabytes(pid, "VmHWM:")?)),
+            _ => None,
+        });
+        services.collect()
+    }
+
+    /// From now on peaks count anew.
+    pub fn forget_peaks(&self) -> Result<()> {
+        for (_, pid) in self.processes.iter().filter(|(part, _)| matches!(part, Part::Service(_))) {
+            fs::write(format!("/proc/{pid}/clear_refs"), "5")?;
+        }
+        Ok(())
     }
 }
 
@@ -187,9 +204,9 @@ fn children(parent: u32) -> Result<Vec<u32>> {
     Ok(found)
 }
 
-fn resident_megabytes(pid: u32) -> Option<f64> {
+fn megabytes(pid: u32, name: &str) -> Option<f64> {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: f64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kilobytes / 1024.0)
 }
@@ -205,7 +222,8 @@ mod tests {
         let myself = std::process::id();
         let stat = Stat::read(myself).unwrap();
         assert!(children(stat.parent).unwrap().contains(&myself));
-        assert!(resident_megabytes(myself).unwrap() > 1.0);
+        let (now, most) = (megabytes(myself, "VmRSS:").unwrap(), megabytes(myself, "VmHWM:").unwrap());
+        assert!(1.0 < now && now <= most);
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub async fn serve(
 }
 
 /// The next message; `None` when the peer has closed. What was read beyond it stays in the buffer.
-async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<Option<Message>> {
+pub async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<Option<Message>> {
     let mut searched = 0;
     loop {
         let found = buffer[searched..].windows(4).position(|four| four == b"\r\n\r\n");

@@ -11,6 +11,7 @@ use pagurus_harness::nodes::Role;
 use pagurus_harness::{postgres, rabbit};
 
 use super::cpu::Part;
+use super::memory::Peak;
 use super::works::{Memory, Row};
 
 const HEAD: [&str; 15] = [
@@ -35,6 +36,7 @@ const HEAD: [&str; 15] = [
 #[derive(Debug, Default)]
 pub struct Report {
     rows: Vec<Row>,
+    peaks: Vec<Peak>,
 }
 
 impl Report {
@@ -43,8 +45,37 @@ impl Report {
         self.rows.push(row);
     }
 
-    /// The table with its notes, in Markdown.
+    /// Takes what the services took under heavy loads.
+    pub fn add_peaks(&mut self, peaks: Vec<Peak>) {
+        self.peaks.extend(peaks);
+    }
+
+    /// The tables with their notes, in Markdown.
     pub fn text(&self) -> String {
+        let mut text = if self.rows.is_empty() { String::new() } else { self.works() };
+        if !self.peaks.is_empty() {
+            text.push_str(&self.memory());
+        }
+        text
+    }
+
+    /// Resident size of each service under the heaviest legal loads.
+    fn memory(&self) -> String {
+        let services = Role::ALL.map(|role| role.to_string()).join(" | ");
+        let rules = "--:|".repeat(Role::ALL.len());
+        let mut text = format!("\n### Memory\n\n| resident MB, most (after) | {services} |\n|---|{rules}\n");
+        for peak in &self.peaks {
+            let of =
+                |memory: &Memory, role| memory.get(&role).map_or_else(String::new, |mb| format!("{mb:.0}"));
+            let cells = Role::ALL
+                .map(|role| format!("{} ({})", of(&peak.most, role), of(&peak.after, role)))
+                .join(" | ");
+            let _ = writeln!(text, "| {} | {cells} |", peak.load);
+        }
+        text
+    }
+
+    fn works(&self) -> String {
         let mut lines = vec![HEAD.map(str::to_owned)];
         lines.extend(self.rows.iter().map(|row| self.cells(row)));
         let mut text = table(&lines);
@@ -226,7 +257,9 @@ fn meaning(in_flight: usize) -> String {
          - **three-stage**: a call, a callback that is sent at once, a second call, notification.\n\
          - **idle**: one order at a time; its CPU includes what the services use while they wait.\n\
          - **intake**: durable acceptance alone, workers stopped.\n\
-         - **sleepers**: a million sleeping orders, a hundred thousand of them due within one second.\n\n\
+         - **sleepers**: a million sleeping orders, a hundred thousand of them due within one second.\n\
+         - **memory**: what each service held at most while the load lasted, and when it was over; \
+         [which setting bounds what](guides/memory.md).\n\n\
          A small shared machine is noisy: differences under 15 % between runs are no evidence. Compare ratios within one \
          run, and CPU an order, which is steadier than rates.\n\n\
          To repeat: `./dev bench all --record`, on a machine that does nothing else. `./dev bench --profile WORK` shows \

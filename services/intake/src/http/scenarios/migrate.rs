@@ -83,7 +83,11 @@ pub(in crate::http) async fn migrate(
     let client = if asked.apply { store.recovery().await } else { store.api().await };
     let mut client = client.map_err(failed)?;
     intake.catalogue.refresh(&client).await.map_err(failed)?;
-    let versions = versions(&intake, &name, &asked)?;
+    let mut found = Vec::with_capacity(2);
+    for version in [asked.from, asked.to] {
+        found.push(intake.catalogue.find(&client, &name, Some(version)).await.map_err(failed)?);
+    }
+    let versions = versions(&name, &asked, found)?;
     let mut tally = Tally::default();
     let next = walk(&intake, &mut client, &versions, &asked, &mut tally).await.map_err(failed)?;
     let left: u64 = tally.left.values().map(|(count, _)| count).sum();
@@ -132,9 +136,10 @@ fn read(body: &Value) -> Result<Asked, Answer> {
     Ok(Asked { from, to, apply, reason, after })
 }
 
-fn versions(intake: &Intake, name: &str, asked: &Asked) -> Result<Versions, Answer> {
-    let find = |version: i32| -> Result<(ScenarioNo, Arc<Scenario>), Answer> {
-        let Some(Known { no, scenario, .. }) = intake.catalogue.find(name, Some(version)) else {
+fn versions(name: &str, asked: &Asked, found: Vec<Option<Known>>) -> Result<Versions, Answer> {
+    let mut found = found.into_iter();
+    let mut find = |version: i32| -> Result<(ScenarioNo, Arc<Scenario>), Answer> {
+        let Some(Known { no, scenario, .. }) = found.next().flatten() else {
             let told = format!("scenario `{}` has no version {version}", cut(name));
             return Err(Answer(Problem::new(Type::NotFound, told)));
         };

@@ -126,6 +126,12 @@ pub(super) struct Size {
 }
 
 impl Size {
+    /// Counts the members of a map in.
+    pub(super) fn add_members(&mut self, members: &[(&str, &Value)]) {
+        self.elements += members.len();
+        members.iter().for_each(|(_, value)| self.add(value));
+    }
+
     /// Counts a value in.
     pub(super) fn add(&mut self, value: &Value) {
         match value {

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::super::value::{Template, body_value};
-use super::super::{Action, HttpAction, ScenarioKind};
-use super::need::{HttpFailure, Response};
+use super::super::{Action, Folded, HttpAction, ScenarioKind};
+use super::need::{HttpFailure, NO_ROOM, Response};
 use super::snapshot::Asked;
 use super::{Stage, Then};
 use crate::order::OrderError;
@@ -70,7 +70,7 @@ impl Stage {
             let Some(http) = steps.get(*index) else { continue };
             match self.judge(http, url, outcome.as_ref(), now) {
                 Ok(response) => {
-                    self.name(http, response_value(response));
+                    self.name(http, response_value(response).folded());
                     self.cursor.parallel_done.push(*index);
                 }
                 Err(failed) => failures.push(failed),
@@ -95,7 +95,7 @@ impl Stage {
             Some(Err(place)) => {
                 for ((index, _), outcome) in made.iter().zip(outcomes) {
                     if let (Some(http), Ok(response)) = (steps.get(*index), outcome) {
-                        self.name(http, response_value(response));
+                        self.name(http, response_value(response).folded());
                     }
                 }
                 let saved = self.settle_parallel(steps);
@@ -151,6 +151,8 @@ impl Stage {
                 let class = self.classify(http, url, &answered).map(|class| class.to_string());
                 let chain = failure.chain.join(" > ");
                 let message = format!("{}: {} ({chain})", called(http, url), failure.message);
+                // Nobody is to ask the called system why this worker was full.
+                let system = system.filter(|_| !failure.chain.contains(&NO_ROOM));
                 Err(Failed { error: OrderError { class, message, system }, retry_after: None })
             }
         }
@@ -230,7 +232,7 @@ impl Stage {
         self.context.response = Some(value);
     }
 
-    fn name(&mut self, http: &HttpAction, value: Value) {
+    fn name(&mut self, http: &HttpAction, value: Folded) {
         if let Some(name) = &http.name {
             self.context.responses.insert(name.clone(), value);
         }
@@ -274,17 +276,22 @@ fn called(http: &HttpAction, url: &str) -> String {
 }
 
 /// The answer as `response` shows it.
-fn response_value(response: &Response) -> Value {
+fn response_value(response: &Response) -> Folded {
     let headers: Map<String, Value> =
         response.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
     let kind = response.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
     let body = body_value(&response.body, kind.map(|(_, kind)| kind.as_str()));
-    json!({
+    let mut value = json!({
         "status": response.status,
         "headers": headers,
-        "body": body,
         "durationMs": u64::try_from(response.duration.as_millis()).unwrap_or(u64::MAX),
-    })
+    });
+    // Moved, not copied: the tree of a long answer is large.
+    if let Value::Object(map) = &mut value {
+        map.insert("body".into(), body);
+    }
+    let of_headers: usize = response.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    Folded::about(value, response.body.len() + of_headers)
 }
 
 /// How long the called system asks to be left alone: seconds, or a date (RFC 9110, 10.2.3).

@@ -6,9 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::super::Bounds;
 use super::super::script::Scripting;
 use super::super::value::Secrets;
+use super::super::{Bounds, Folded};
 use super::outside::OutsideCall;
 use super::snapshot::Snapshot;
 use crate::id::spelled;
@@ -93,7 +93,7 @@ pub struct Callback {
     /// Name of the request that it answers.
     pub name: String,
     /// What scenarios see: `body`, `headers`, `stepStatus`, `receivedAt`.
-    pub value: Value,
+    pub value: Folded,
     /// The body as text, for the rules.
     pub body: String,
     /// Status of the called system's step.
@@ -104,7 +104,7 @@ pub struct Callback {
 #[derive(Debug)]
 pub struct Input {
     /// Parameters.
-    pub params: Arc<Value>,
+    pub params: Folded,
     /// The last answer to each request, by its name.
     pub callbacks: Vec<Callback>,
     /// Calls from outside that wait for it, in the order of arrival.

@@ -162,6 +162,10 @@ pub struct Response {
     pub duration: Duration,
 }
 
+/// Name of the failure of a call for whose answer this worker had no room in time: no fault of the called
+/// system.
+pub const NO_ROOM: &str = "NoRoom";
+
 /// Why no answer came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpFailure {

@@ -7,6 +7,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::super::Folded;
 use super::snapshot::{HandledCall, Remembered, Rest};
 use super::{Need, Stage, Then};
 use crate::order::{OrderError, Status};
@@ -19,7 +20,7 @@ pub struct OutsideCall {
     /// Its name.
     pub name: String,
     /// What it brings.
-    pub body: Value,
+    pub body: Folded,
 }
 
 /// What becomes of a call.
@@ -34,13 +35,18 @@ pub struct CallAnswer {
 /// Error class of a call that the present state does not take.
 pub const CALL_REFUSED: &str = "call.refused";
 
+/// A call as `event` shows it.
+pub(super) fn event_value(name: &str, body: &Folded) -> Folded {
+    json!({"name": name, "body": body}).into()
+}
+
 impl Stage {
     /// Begins the next call that waits; false where none does.
     pub(super) fn begin_call(&mut self, now: Timestamp) -> bool {
         let Some(call) = self.calls.pop_front() else { return false };
         let scenario = self.scenario.clone();
         let state = scenario.state(self.state);
-        self.context.event = Some(json!({"name": call.name, "body": call.body}));
+        self.context.event = Some(event_value(&call.name, &call.body));
         if let Some(to) = state.call(&call.name) {
             self.end.log(now, format!("call `{}` leads to `{}`", call.name, scenario.state(to).name));
             self.resting = None;
@@ -82,7 +88,7 @@ impl Stage {
 
     fn what_it_remembers(&self) -> Remembered {
         let (result, message) = self.end.what_was_said();
-        Remembered { vars: self.context.vars.clone(), result, message }
+        Remembered { vars: Value::Object(self.context.vars.clone()).into(), result, message }
     }
 
     /// Goes on with the call that is being handled.
@@ -120,7 +126,7 @@ impl Stage {
     pub(super) fn fail_call(&mut self, error: OrderError, now: Timestamp) {
         self.end.log(now, format!("the call failed: {}", error.message));
         if let Some(before) = self.cursor.call.as_mut().and_then(|call| call.before.take()) {
-            self.context.vars = before.vars;
+            self.context.vars = before.vars.into_map();
             self.end.unsay(before.result, before.message);
         }
         self.close_call(Err(error));
@@ -176,5 +182,24 @@ impl Stage {
             },
             _ => Then::Wait { until, requests: self.awaited_requests() },
         });
+    }
+}
+
+impl HandledCall {
+    fn folded(&mut self) -> impl Iterator<Item = &mut Folded> {
+        let before = self.before.iter_mut().map(|before| &mut before.vars);
+        self.responses.values_mut().chain(&mut self.response).chain(before).chain([&mut self.body])
+    }
+
+    /// Lets go of the trees of large values.
+    pub(super) fn fold(&mut self) {
+        self.folded().for_each(Folded::fold);
+    }
+
+    /// Bytes of text that it holds.
+    pub(super) fn held_bytes(&self) -> usize {
+        let before = self.before.as_ref().map_or(0, |before| before.vars.bytes());
+        let answers = self.responses.values().chain(&self.response).chain([&self.body]);
+        answers.map(Folded::bytes).sum::<usize>() + before
     }
 }

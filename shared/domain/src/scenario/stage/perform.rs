@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::super::folded::text_bytes;
 use super::super::script::{Raised, RunError, Script};
 use super::super::source::reader::LONGEST_DURATION;
 use super::super::{Action, Branch, Event, HttpAction, SleepUntil, State};
@@ -292,13 +293,11 @@ impl Stage {
 
     pub(super) fn check_vars(&self) -> Result<(), OrderError> {
         let max = self.settings.bounds.max_vars_bytes;
-        let mut counted = ByteCount(0);
-        // Counting cannot fail; a map of JSON values always serializes.
-        let _ = serde_json::to_writer(&mut counted, &self.context.vars);
-        if counted.0 <= max {
+        let bytes = text_bytes(&self.context.vars);
+        if bytes <= max {
             return Ok(());
         }
-        Err(OrderError::new("scenario.vars", format!("vars have {} bytes, more than {max}", counted.0)))
+        Err(OrderError::new("scenario.vars", format!("vars have {bytes} bytes, more than {max}")))
     }
 
     /// A stable key of the present action: the same over its repeats, another for another visit.
@@ -321,19 +320,5 @@ impl Stage {
             name.push_str(&format!("\0call {}", call.no));
         }
         Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes())
-    }
-}
-
-/// Counts the bytes of a serialized value without keeping them.
-struct ByteCount(usize);
-
-impl std::io::Write for ByteCount {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }

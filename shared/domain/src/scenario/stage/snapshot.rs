@@ -3,10 +3,13 @@
 //! Fields are only ever added: an order may rest for months while the engine is upgraded, so that
 //! every version reads what an earlier one wrote, and passes over what a later one added.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::super::Folded;
 use crate::id::RequestId;
 use crate::order::{OrderError, Status};
 use crate::retry::Cycle;
@@ -132,7 +135,7 @@ pub struct HandledCall {
     /// Its name.
     pub name: String,
     /// What it brings.
-    pub body: Value,
+    pub body: Folded,
     /// The action that is next in its handling.
     pub action: usize,
     /// The retry cycle of its handling.
@@ -140,10 +143,10 @@ pub struct HandledCall {
     pub cycle: Option<Cycle>,
     /// The last answer of the order itself, put aside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response: Option<Value>,
+    pub response: Option<Folded>,
     /// The named answers of the order itself, put aside.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub responses: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub responses: BTreeMap<String, Folded>,
     /// The steps of the order's own `parallel` that went through, put aside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parallel_done: Vec<usize>,
@@ -158,8 +161,8 @@ pub struct HandledCall {
 /// What an order said and remembers, as it was at a moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Remembered {
-    /// Its variables.
-    pub vars: Map<String, Value>,
+    /// Its variables, a map.
+    pub vars: Folded,
     /// Its result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
@@ -186,10 +189,10 @@ pub struct Snapshot {
     pub vars: Map<String, Value>,
     /// The last answer; kept where the state goes on.
     #[serde(skip_serializing_if = "is_default")]
-    pub response: Option<Value>,
+    pub response: Option<Folded>,
     /// Named answers; kept where the state goes on.
     #[serde(skip_serializing_if = "is_default")]
-    pub responses: Map<String, Value>,
+    pub responses: BTreeMap<String, Folded>,
     /// The retry cycle of a synchronous failure that goes on.
     #[serde(with = "cycle", skip_serializing_if = "Option::is_none")]
     pub cycle: Option<Cycle>,
@@ -259,7 +262,7 @@ pub struct Snapshot {
     pub moved_by: Option<i64>,
     /// Name and body of that call, which the repeats of what it led to see, too.
     #[serde(skip_serializing_if = "is_default")]
-    pub event: Option<Value>,
+    pub event: Option<Folded>,
     /// What a script said by `answer(…)` to the call that is not answered yet.
     #[serde(skip_serializing_if = "is_default")]
     pub answer: Option<Value>,
@@ -295,11 +298,17 @@ impl Snapshot {
         *self == Self::default()
     }
 
-    /// The form in which it is stored.
+    /// The form in which it is stored, as JSON.
     #[must_use]
     pub fn to_value(&self) -> Value {
         // Maps with text as keys always become JSON.
         serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// The form in which it is stored, as text.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
     }
 
     /// Reads the stored form.
@@ -311,6 +320,18 @@ impl Snapshot {
             return Err(SnapshotError("it is no mapping".into()));
         }
         Self::deserialize(value).map_err(|error| SnapshotError(error.to_string()))
+    }
+
+    /// Reads the stored text.
+    ///
+    /// # Errors
+    /// As [`Snapshot::from_value`].
+    pub fn from_text(text: &str) -> Result<Self, SnapshotError> {
+        // A list would be read field by field.
+        if !text.trim_start().starts_with('{') {
+            return Err(SnapshotError("it is no mapping".into()));
+        }
+        serde_json::from_str(text).map_err(|error| SnapshotError(error.to_string()))
     }
 }
 

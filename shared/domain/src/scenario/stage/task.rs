@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::super::script::RunError;
-use super::super::{Action, ActorAction, OrderAction};
+use super::super::{Action, ActorAction, Folded, OrderAction};
 use super::need::{ChildOrder, Task, TaskTerms};
 use super::snapshot::{Awaiting, OpenRequest};
 use super::{Need, Pending, Stage, Then, Wake, later};
@@ -140,7 +140,8 @@ impl Stage {
     fn is_decided(&self) -> bool {
         let Some(awaiting) = &self.cursor.awaiting else { return false };
         let decisions = self.received.iter().filter(|callback| callback.name == awaiting.name);
-        let times = decisions.filter_map(|callback| callback.value["receivedAt"].as_str()?.parse().ok());
+        let times =
+            decisions.filter_map(|callback| callback.value.value()["receivedAt"].as_str()?.parse().ok());
         times.max().is_some_and(|at: Timestamp| at >= awaiting.queued_at)
     }
 
@@ -184,11 +185,11 @@ impl Stage {
     fn take_decision(&mut self, actor: &ActorAction, now: Timestamp) {
         let name = format!("{TASK}{}", actor.name);
         let callback = self.received.iter().find(|callback| callback.name == name);
-        let decision = callback.map_or(Value::Null, |callback| callback.value["body"].clone());
+        let decision = callback.map_or(Value::Null, |callback| callback.value.value()["body"].clone());
         let result = decision.get("result").cloned().unwrap_or(Value::Null);
         match decision.get("decision").and_then(Value::as_str) {
             Some("success") => {
-                let told = json!({"decision": "success", "body": result});
+                let told = Folded::from(json!({"decision": "success", "body": result}));
                 self.context.responses.insert(actor.name.replace(['-', '.'], "_"), told.clone());
                 self.context.response = Some(told);
                 self.cursor.awaiting = None;
@@ -208,7 +209,7 @@ impl Stage {
                 let error = OrderError::new(class, message).about(Some(system_of(actor)));
                 // A repeat says what this hand-out said, so that it sees what this one saw.
                 if !self.retries(&error, None, now, self.dice) {
-                    self.context.response = Some(json!({"decision": "fail", "body": result}));
+                    self.context.response = Some(json!({"decision": "fail", "body": result}).into());
                     self.fail_action(error, now);
                 }
             }
@@ -297,7 +298,7 @@ impl Stage {
         self.cursor.awaiting = None;
         let name = order.request.as_deref().unwrap_or_default();
         let end = self.received.iter().find(|callback| callback.name == name);
-        let end = end.map_or(Value::Null, |callback| callback.value["body"].clone());
+        let end = end.map_or(Value::Null, |callback| callback.value.value()["body"].clone());
         if end["status"] == "success" {
             return self.advance();
         }

@@ -223,12 +223,12 @@ fn input(
 ) -> Input {
     let callbacks = callbacks.iter().map(|(name, value)| Callback {
         name: name.clone(),
-        value: value.clone(),
+        value: value.clone().into(),
         body: value.get("body").map_or_else(String::new, ToString::to_string),
         step_status: value.get("stepStatus").and_then(Value::as_str).map(str::to_owned),
     });
     let callbacks = callbacks.collect();
-    Input { params: params.clone(), callbacks, calls: Vec::new(), snapshot, wake, due_at, dice: 0.5 }
+    Input { params: params.clone().into(), callbacks, calls: Vec::new(), snapshot, wake, due_at, dice: 0.5 }
 }
 
 impl Played {

@@ -151,7 +151,7 @@ impl Play<'_> {
         due: Timestamp,
     ) -> Going<Option<Box<StageEnd>>> {
         let input = Input {
-            params: Arc::new(self.trial.order.params.clone()),
+            params: self.trial.order.params.clone().into(),
             callbacks: self.requests.answers(),
             calls: self.waiting_calls(&snapshot),
             snapshot,

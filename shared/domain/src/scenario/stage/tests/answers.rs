@@ -63,7 +63,7 @@ pub(super) fn after(
         for call in called.split("; ") {
             let (name, body) = call.split_once(' ').unwrap_or((call, "null"));
             let no = CALLS.with(|calls| calls.replace(calls.get() + 1));
-            let body = serde_json::from_str(body).unwrap();
+            let body = Folded::read(body).unwrap();
             calls.push(OutsideCall { no, name: name.into(), body });
         }
         return (Wake::Call, at);

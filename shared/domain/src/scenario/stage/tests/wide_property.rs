@@ -107,7 +107,7 @@ impl Runner<'_> {
                         self.waiting.push(OutsideCall {
                             no,
                             name: "ping".into(),
-                            body: json!(CALLS + self.called),
+                            body: json!(CALLS + self.called).into(),
                         });
                         self.called += 1;
                     }
@@ -217,7 +217,7 @@ impl Runner<'_> {
             };
             Some(Callback {
                 name: name.clone(),
-                value: json!({}),
+                value: json!({}).into(),
                 body: String::new(),
                 step_status: Some(step_status.into()),
             })

@@ -166,6 +166,6 @@ fn callback(name: &str, value: Value) -> Callback {
             other => other.to_string(),
         },
         step_status: value["stepStatus"].as_str().map(str::to_owned),
-        value,
+        value: value.into(),
     }
 }

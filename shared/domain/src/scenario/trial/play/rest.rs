@@ -68,7 +68,7 @@ impl Play<'_> {
 
     pub(super) fn waiting_calls(&self, snapshot: &Snapshot) -> Vec<OutsideCall> {
         let come = self.open_calls(snapshot).filter(|(_, at, _)| *at <= self.now);
-        come.map(|(no, _, call)| OutsideCall { no, name: call.name.clone(), body: call.body.clone() })
+        come.map(|(no, _, call)| OutsideCall { no, name: call.name.clone(), body: call.body.clone().into() })
             .collect()
     }
 

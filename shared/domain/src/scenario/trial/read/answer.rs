@@ -27,6 +27,7 @@ const FAILURES: &[(&str, &[&str])] = &[
     ("DnsError", &["HttpError", "ConnectError", "DnsError"]),
     ("TlsError", &["HttpError", "ConnectError", "TlsError"]),
     ("ReadTimeout", &["HttpError", "ReadTimeout"]),
+    ("NoRoom", &["HttpError", "ReadTimeout", "NoRoom"]),
     ("ConnectionReset", &["HttpError", "ConnectionReset"]),
     ("ConnectionClosed", &["HttpError", "ConnectionClosed"]),
     ("BodyError", &["HttpError", "BodyError"]),

@@ -1,0 +1,167 @@
+//! Callers that wait for the answers of live orders: one task looks for all of them together.
+//!
+//! A caller is looked for again soon after it came, and less often as it waits on. Whoever is not
+//! told, because the database is away or too many wait, finds the answer by the key of the call.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use pagurus_runtime::Host;
+use pagurus_runtime::node::chain;
+use pagurus_store::calls::{self, Call};
+use tokio::sync::{Notify, oneshot};
+
+/// Callers of one process that may wait at a time; the next one is told that its call waits.
+pub(crate) const MAX_WAITERS: usize = 5000;
+/// Between two looks, so that those who came together are looked for together.
+const TURN: Duration = Duration::from_millis(10);
+/// The longest pause between two looks for one caller.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// Those who wait. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waiters(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    waiting: Mutex<Vec<Waiter>>,
+    /// Somebody waits where nobody did.
+    begun: Notify,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    /// Number of the call.
+    no: i64,
+    look_at: Instant,
+    pause: Duration,
+    tell: oneshot::Sender<Call>,
+}
+
+impl Waiters {
+    /// Waits for the answer to a call; none where too many wait already.
+    pub fn wait_for(&self, no: i64) -> Option<oneshot::Receiver<Call>> {
+        let mut waiting = self.lock();
+        if waiting.len() >= MAX_WAITERS {
+            waiting.retain(|waiter| !waiter.tell.is_closed());
+        }
+        if waiting.len() >= MAX_WAITERS {
+            return None;
+        }
+        let (tell, told) = oneshot::channel();
+        waiting.push(Waiter { no, look_at: Instant::now() + TURN, pause: TURN, tell });
+        drop(waiting);
+        self.0.begun.notify_one();
+        Some(told)
+    }
+
+    /// Looks for as long as the process takes new work.
+    pub async fn watch(self, host: Host) -> anyhow::Result<()> {
+        loop {
+            if self.lock().is_empty() {
+                tokio::select! {
+                    () = self.0.begun.notified() => {}
+                    () = host.draining.cancelled() => return Ok(()),
+                }
+            }
+            if host.rest(TURN).await {
+                return Ok(());
+            }
+            let due = self.due(Instant::now());
+            if due.is_empty() {
+                continue;
+            }
+            let found = async {
+                let client = host.store.api().await?;
+                calls::answered(&client, &due).await
+            };
+            match found.await {
+                Ok(answered) => self.tell(answered),
+                Err(error) => tracing::debug!(error = chain(&error), "answers could not be looked for"),
+            }
+        }
+    }
+
+    /// The calls that are to be looked for now. Who went away is forgotten.
+    fn due(&self, now: Instant) -> Vec<i64> {
+        let mut waiting = self.lock();
+        waiting.retain(|waiter| !waiter.tell.is_closed());
+        let due = waiting.iter_mut().filter(|waiter| waiter.look_at <= now);
+        due.map(|waiter| {
+            waiter.pause = (waiter.pause * 3 / 2).min(LONGEST_PAUSE);
+            waiter.look_at = now + waiter.pause;
+            waiter.no
+        })
+        .collect()
+    }
+
+    fn tell(&self, answered: Vec<Call>) {
+        let answered: HashMap<i64, Call> = answered.into_iter().map(|call| (call.no, call)).collect();
+        let mut waiting = self.lock();
+        let all = std::mem::take(&mut *waiting).into_iter();
+        let (told, others): (Vec<_>, Vec<_>) = all.partition(|waiter| answered.contains_key(&waiter.no));
+        *waiting = others;
+        drop(waiting);
+        for waiter in told {
+            if let Some(call) = answered.get(&waiter.no) {
+                // Who went away meanwhile asks again.
+                let _ = waiter.tell.send(call.clone());
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Waiter>> {
+        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn answer(no: i64) -> Call {
+        Call {
+            no,
+            key: format!("k{no}"),
+            name: "say".into(),
+            body: Value::Null,
+            status: "answered".into(),
+            answer: Some(Value::Null),
+            error: None,
+            received_at: Timestamp::UNIX_EPOCH,
+            answered_at: Some(Timestamp::UNIX_EPOCH),
+        }
+    }
+
+    #[test]
+    fn qlt_3_callers_are_bounded_and_who_went_away_makes_room() {
+        let waiters = Waiters::default();
+        let mut told: Vec<_> = (0..5000).map(|no| waiters.wait_for(no).unwrap()).collect();
+        assert!(waiters.wait_for(5000).is_none());
+        told.pop();
+        assert!(waiters.wait_for(5000).is_some());
+    }
+
+    #[test]
+    fn scn_9_all_who_wait_are_looked_for_together_and_less_often_as_they_wait_on() {
+        let waiters = Waiters::default();
+        let mut told: Vec<_> = [7, 8, 7].map(|no| waiters.wait_for(no).unwrap()).into_iter().collect();
+        let begun = Instant::now() + TURN;
+        assert_eq!(waiters.due(begun), [7, 8, 7]);
+        assert_eq!(waiters.due(begun + TURN), [0_i64; 0]);
+        assert_eq!(waiters.due(begun + TURN * 3 / 2), [7, 8, 7]);
+        waiters.tell(vec![answer(7)]);
+        assert_eq!(told.remove(2).try_recv().unwrap().no, 7);
+        assert_eq!(told.remove(0).try_recv().unwrap().no, 7);
+        assert!(told[0].try_recv().is_err());
+        let looks = (0..1000_u32).filter(|turn| !waiters.due(begun + TURN * *turn).is_empty()).count();
+        assert!((20..40).contains(&looks), "{looks} looks in ten seconds");
+        drop(told);
+        assert!(waiters.due(begun + LONGEST_PAUSE * 100).is_empty());
+    }
+}

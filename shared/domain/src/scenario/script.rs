@@ -8,6 +8,7 @@
 mod bounds;
 mod calls;
 mod convert;
+mod native;
 mod speech;
 
 use std::collections::BTreeSet;

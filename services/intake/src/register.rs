@@ -9,10 +9,10 @@ use std::time::Instant;
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::order::Status;
-use pagurus_domain::order::registration::{NewOrder, Request, Rules};
+use pagurus_domain::order::registration::{self, NewOrder, Request, Rules};
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::scenarios::Catalogue;
-use pagurus_runtime::{Host, news};
+use pagurus_runtime::{Host, costly, news};
 use pagurus_store::orders::{self, Registered};
 use pagurus_store::{Client, Error};
 use pagurus_wire::json;
@@ -136,8 +136,9 @@ impl Registrar {
         let begun = Instant::now();
         let mut client = self.host.store.work().await?;
         self.catalogue.refresh(&client).await?;
-        let mut checked: Vec<Result<NewOrder, Problem>> =
-            batch.iter().map(|submission| self.check(submission)).collect();
+        let is_costly = batch.iter().any(|submission| self.is_costly(&submission.request));
+        let check = || batch.iter().map(|submission| self.check(submission)).collect();
+        let mut checked: Vec<Result<NewOrder, Problem>> = costly::run(is_costly, check);
         after::check(&client, &self.catalogue, &mut checked).await?;
         // The first of an id goes in; the others of the same batch are held against it.
         let mut first: HashMap<&str, usize> = HashMap::new();
@@ -184,6 +185,12 @@ impl Registrar {
         }
         self.host.metrics.span(Span::Batch, "register", begun.elapsed());
         Ok(outcomes)
+    }
+
+    fn is_costly(&self, request: &Request) -> bool {
+        let known = self.catalogue.find(&request.scenario, request.scenario_version);
+        let scenario = known.and_then(|known| known.scenario.ok());
+        scenario.is_some_and(|scenario| registration::is_costly(&request.params, &scenario))
     }
 
     fn check(&self, submission: &Submission) -> Result<NewOrder, Problem> {

@@ -10,13 +10,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::id::{OrderNo, RequestId};
 use pagurus_domain::order::notification::{NotifyRequest, Occasion, Target};
-use pagurus_domain::order::registration::{NewOrder, Request, Rules};
+use pagurus_domain::order::registration::{self, NewOrder, Request, Rules};
 use pagurus_domain::scenario::stage::{Answer, ChildOrder};
 use pagurus_runtime::batch::{Failed, Shape};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Catalogue;
-use pagurus_runtime::{Batcher, Host, news};
+use pagurus_runtime::{Batcher, Host, costly, news};
 use pagurus_store::Error;
 use pagurus_store::children::{self, NewChild};
 use pagurus_store::orders::Registered;
@@ -94,6 +94,12 @@ impl Children {
     }
 }
 
+fn is_costly(catalogue: &Catalogue, request: &Request) -> bool {
+    let known = catalogue.find(&request.scenario, request.scenario_version);
+    let scenario = known.and_then(|known| known.scenario.ok());
+    scenario.is_some_and(|scenario| registration::is_costly(&request.params, &scenario))
+}
+
 /// The order of a child, checked against its scenario.
 fn check(catalogue: &Catalogue, rules: &Rules, wanted: &Wanted) -> Result<NewOrder, String> {
     let request = &wanted.request;
@@ -136,13 +142,16 @@ async fn register(
     catalogue.refresh(&client).await?;
     let parents: Vec<OrderNo> = batch.iter().map(|wanted| wanted.parent).collect();
     let depths = children::depths(&client, &parents).await?;
+    let is_costly = batch.iter().any(|wanted| is_costly(catalogue, &wanted.request));
+    let check_all = || batch.iter().map(|wanted| check(catalogue, rules, wanted)).collect();
+    let checked: Vec<Result<NewOrder, String>> = costly::run(is_costly, check_all);
     let mut outcomes: Vec<Registration> = Vec::with_capacity(batch.len());
     // Ids are unique within one call of the store: the first of an id goes in.
     let mut seen = HashSet::new();
     let (mut new, mut of, mut places) = (Vec::new(), Vec::new(), Vec::new());
-    for (place, wanted) in batch.iter().enumerate() {
+    for (place, (wanted, checked)) in batch.iter().zip(checked).enumerate() {
         let depth = depths.get(&wanted.parent).copied().unwrap_or(0) + 1;
-        let checked = match check(catalogue, rules, wanted) {
+        let checked = match checked {
             Ok(_) if depth > MAX_DEPTH => Err(format!(
                 "more than {MAX_DEPTH} orders started one another: does a scenario start itself?"
             )),

@@ -5,6 +5,7 @@
 
 pub mod batch;
 pub mod config;
+pub mod costly;
 mod health;
 pub mod metrics;
 pub mod news;

@@ -117,6 +117,12 @@ impl Scripting {
         Self { checks_calls: false, ..Self::new(limits) }
     }
 
+    /// Whether it reads what was let in before, without the checks that came later.
+    #[must_use]
+    pub const fn is_of_stored(&self) -> bool {
+        !self.checks_calls
+    }
+
     /// Compiles the code of a `script` action.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::super::conceal::Concealed;
 use super::super::script::Said;
 use super::outside::CallAnswer;
-use super::snapshot::{Rest, Snapshot};
+use super::snapshot::{Asked, Rest, Snapshot};
 use crate::id::RequestId;
 use crate::order::{OrderError, PANIC, ScenarioStatus, Status, storable};
 
@@ -240,6 +240,26 @@ impl Builder {
     /// The text without secrets.
     pub fn concealed(&self, text: &str) -> String {
         self.secrets.text(text)
+    }
+
+    /// What a snapshot keeps, without secrets: a called system may have told them back.
+    pub fn conceal_kept(&self, cursor: &mut Snapshot) {
+        if self.secrets.is_empty() {
+            return;
+        }
+        let members = |members: &mut serde_json::Map<String, Value>| {
+            members.values_mut().for_each(|value| *value = self.secrets.value(value));
+        };
+        members(&mut cursor.vars);
+        members(&mut cursor.responses);
+        for value in cursor.response.iter_mut().chain(&mut cursor.answer) {
+            *value = self.secrets.value(value);
+        }
+        for request in &mut cursor.requests {
+            if let Some(Asked::Http { path, .. }) = &mut request.asked {
+                *path = self.concealed(path);
+            }
+        }
     }
 
     fn concealed_error(&self, error: &OrderError) -> OrderError {

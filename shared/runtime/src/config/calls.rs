@@ -98,14 +98,15 @@ impl CallRules {
     /// names its addresses, and no name that leads to one of them.
     #[must_use]
     pub fn names(&self, host: &str, port: u16) -> bool {
-        let literal = host.trim_matches(['[', ']']).parse::<IpAddr>().map(|address| address.to_canonical());
+        let literal =
+            host.trim_matches(['[', ']']).parse::<IpAddr>().ok().map(|address| address.to_canonical());
         self.allow.iter().filter(|entry| !entry.is_everything()).any(|entry| match (entry, literal) {
-            (_, Ok(address)) => entry.takes(host, port, address),
-            (Destination::Host { name, port: wanted }, Err(_)) => {
+            (_, Some(address)) => entry.takes(host, port, address),
+            (Destination::Host { name, port: wanted }, None) => {
                 let host = host.to_ascii_lowercase();
                 wanted.is_none_or(|wanted| wanted == port) && matches(name, host.trim_end_matches('.'))
             }
-            (Destination::Network { .. }, Err(_)) => false,
+            (Destination::Network { .. }, None) => false,
         })
     }
 }

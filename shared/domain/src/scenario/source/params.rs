@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::draft::Mark;
 use super::reader::{Reader, Spot, quoted, shortened, with_nearest};
 use crate::document::{Fault, Node, Value as NodeValue};
-use crate::scenario::schema::{EXPANSION_DEPTH, Expansion, MAX_EXPANSION, TooMuch};
+use crate::scenario::schema::{Expansion, MAX_EXPANSION, TooMuch};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 const TYPES: &[&str] = &["array", "boolean", "integer", "null", "number", "object", "string"];
@@ -69,8 +69,7 @@ fn too_much(spot: &Spot<'_>, why: &TooMuch) -> Fault {
         TooMuch::Evaluations(count) => {
             let count = if *count > 1_000_000_000 { "over a billion".to_owned() } else { count.to_string() };
             let message = format!(
-                "the schema asks for {count} evaluations of one value, at most {MAX_EXPANSION} are made \
-                 (in parameters nested {EXPANSION_DEPTH} deep)"
+                "the schema asks for {count} evaluations of one value, at most {MAX_EXPANSION} are made"
             );
             let hint = "refer to a definition once instead of several times on the way to it: each `allOf`, \
                         `anyOf`, `oneOf` or `$ref` multiplies what it leads to";

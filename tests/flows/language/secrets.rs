@@ -184,7 +184,7 @@ async fn qlt_8_a_secret_that_is_told_back_is_stored_nowhere_however_it_is_spelle
     let rest = "initialState: a\nstates:\n  a:\n    actions:\n      - http: {url: \"${config.demo}/kept\", AUTH, save: {kept: \"${response.body}\"}}\n      - sleep: {for: 1h}\n    on: {sleep: s, fail: d}\n  s: {kind: sleeping, on: {timeout: d}}\n  d: {kind: terminal}\n";
     engine.scenario("sleeping", &rest.replace("AUTH", auth)).await;
     engine.run(json!({"id": "sleeping", "scenario": "sleeping"}), "sleep").await;
-    engine.actions("canary", "- log: fine").await;
+    engine.actions("canary", "- script: 'log(\"fine\")'").await;
     engine.run(json!({"id": "canary", "scenario": "canary"}), "success").await;
     let stored = dump(&engine).await;
     assert!(stored.contains("***") && stored.contains("sleeping"));

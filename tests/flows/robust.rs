@@ -150,3 +150,100 @@ async fn scn_1_a_file_that_was_made_to_do_harm_is_refused_in_no_time() {
     assert_healthy(&engine, "canary").await;
     assert!(engine.nodes.iter().any(|node| node.spec.role == Role::Intake));
 }
+
+/// Rhai's own functions look at the bounds after they have returned.
+#[tokio::test]
+async fn qlt_8_a_script_whose_functions_would_make_gigabytes_harms_nobody_else() {
+    let engine = Installation::start("robust_native").await;
+    let scripts = [
+        (
+            "replace",
+            "let s = \"aaaaaaaa\"; while s.len() < 60000 { s += s; } let t = s; s.replace(\"a\", t);",
+        ),
+        ("map", "let l = []; l.pad(10000, 1); let s = \"\"; s.pad(250000, \"x\"); l.map(|n| s + n);"),
+        ("split", "let s = \"\"; s.pad(262144, \"x\"); s.split(\"\");"),
+    ];
+    for (name, code) in scripts {
+        engine.actions(name, &format!("- script: '{code}'")).await;
+    }
+    engine.actions("fill", "- script: 'let s = \"a\"; s.pad(10, \"\"); vars.s = s;'").await;
+    for round in 0..4 {
+        for (name, _) in scripts {
+            engine.accepted(json!({"id": format!("{name}-{round}"), "scenario": name})).await;
+        }
+    }
+    // To fill with nothing once never ended.
+    engine.run(json!({"id": "fill", "scenario": "fill"}), "success").await;
+    assert_healthy(&engine, "while-they-run").await;
+    for round in 0..4 {
+        for (name, _) in scripts {
+            let order = engine.reach(&format!("{name}-{round}"), "fail").await;
+            assert_eq!(failure(&order).0, "script.limit", "{order}");
+        }
+    }
+    let worker =
+        std::fs::read_to_string(format!("/proc/{}/status", engine.node(Role::Worker).identity.pid)).unwrap();
+    let peak = worker.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    let peak: u64 = peak.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(peak < 300 * 1024, "the worker had {peak} KiB");
+}
+
+/// A schema of which each definition refers twice to the next.
+fn doubling(count: usize) -> String {
+    let twice =
+        |n: usize| format!("d{n}: {{allOf: [{{$ref: '#/$defs/d{0}'}}, {{$ref: '#/$defs/d{0}'}}]}}, ", n + 1);
+    let definitions: String = (0..count).map(twice).collect();
+    format!("{{$ref: '#/$defs/d0', $defs: {{{definitions}d{count}: {{type: object}}}}}}")
+}
+
+#[tokio::test]
+async fn qlt_8_a_schema_that_multiplies_harms_nobody_else() {
+    let engine = Installation::start("robust_schema").await;
+    let rest = "initialState: done\nstates: {done: {kind: terminal}}\n";
+    let text = format!("scenario: hostile\nparams: {}\n{rest}", doubling(40));
+    let refused = format!("{:#}", engine.put_scenario("hostile", &text).await.unwrap_err());
+    assert!(refused.contains("evaluations of one value"), "{refused}");
+
+    // Taken, because a tree may refer to itself; how much it is, only the parameters tell.
+    engine
+        .scenario(
+            "tree",
+            &format!("params: {{properties: {{a: {{allOf: [{{$ref: '#'}}, {{$ref: '#'}}]}}}}}}\n{rest}"),
+        )
+        .await;
+    let nested = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({ "a": inner }));
+    let begun = Instant::now();
+    for round in 0..20 {
+        let order = json!({"id": format!("deep-{round}"), "scenario": "tree", "params": nested(60)});
+        let answer = engine.submit(&order).await;
+        assert_eq!(answer.status, 422, "{answer:?}");
+        assert!(answer.body.to_string().contains("too long to check"), "{answer:?}");
+    }
+    assert_healthy(&engine, "canary").await;
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    // What can be checked is, off the threads of the others.
+    engine.run(json!({"id": "shallow", "scenario": "tree", "params": nested(12)}), "success").await;
+    // A child order is held against it in the worker.
+    engine.actions("parent", "- order: {scenario: tree, params: \"${params}\"}").await;
+    let parent = json!({"id": "parent", "scenario": "parent", "params": nested(60)});
+    let parent = engine.run(parent, "fail").await;
+    assert!(failure(&parent).1.contains("too long to check"), "{parent}");
+    assert_healthy(&engine, "after-children").await;
+}
+
+/// Over both doors the host would be whatever the order says.
+#[tokio::test]
+async fn qlt_8_an_order_cannot_choose_the_host_that_is_called() {
+    let engine = Installation::start("robust_host").await;
+    engine.actions("whole", "- http: {url: \"${params.url}\"}").await;
+    engine.actions("host", "- http: {url: \"http://${params.host}:8080/v1/orders\"}").await;
+    // The host of `config.demo` is the deployment's, whoever names it; the API of the engine is not.
+    let url = format!("{}/v1/orders", engine.node(Role::Intake).url());
+    for (scenario, params) in [("whole", json!({"url": url})), ("host", json!({"host": "127.0.0.1"}))] {
+        let order = json!({"id": scenario, "scenario": scenario, "params": params});
+        let order = engine.run(order, "fail").await;
+        let (_, message) = failure(&order);
+        assert!(message.contains("comes from the order") && message.contains("worker.http.allow"), "{order}");
+    }
+    assert_healthy(&engine, "canary").await;
+}

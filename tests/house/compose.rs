@@ -16,14 +16,18 @@ fn texts(value: &Value) -> Vec<&str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The text as Compose hands it on where the environment sets nothing: `${NAME:-default}` by its default.
+/// The text as Compose hands it on where the environment sets what has to be set, each to its name:
+/// `${NAME:-default}` by its default, `${NAME:?message}` by the name.
 fn filled_in(text: &str) -> String {
     let mut parts = text.split("${");
     let first = parts.next().unwrap().to_owned();
     parts.fold(first, |filled, part| {
         let (variable, rest) = part.split_once('}').unwrap();
-        let (_, default) = variable.split_once(":-").expect("every variable has a default");
-        filled + default + rest
+        let value = match variable.split_once(":?") {
+            Some((name, _)) => name,
+            None => variable.split_once(":-").expect("a variable has a default or must be set").1,
+        };
+        filled + value + rest
     })
 }
 
@@ -108,6 +112,35 @@ fn run_2_compose_gives_each_service_its_own_user_at_the_broker() {
             users["users"].as_array().unwrap().iter().any(|user| user["name"] == format!("pagurus-{name}"));
         assert!(known, "pagurus-{name} cannot log in");
     }
+}
+
+/// Whoever starts it without a thought gets no known password, and a service that is taken over has the
+/// password of no other.
+#[test]
+fn qlt_8_compose_has_a_password_for_each_and_none_by_default() {
+    let text = read("compose.yaml");
+    let variables: Vec<&str> = text.split("${").skip(1).filter_map(|part| part.split('}').next()).collect();
+    let passwords: Vec<&str> =
+        variables.into_iter().filter(|variable| variable.contains("_PASSWORD:")).collect();
+    for password in &passwords {
+        assert!(password.contains(":?"), "`{password}` has a default");
+    }
+    let (top, _) = text.split_once("name: pagurus").unwrap();
+    for name in SERVICES.iter().copied().chain(["database", "client"]) {
+        let name = name.to_uppercase();
+        let count =
+            passwords.iter().filter(|used| used.starts_with(&format!("PAGURUS_{name}_PASSWORD:"))).count();
+        assert_eq!(count, if name == "CLIENT" { 1 } else { 2 }, "{name}");
+        assert!(top.contains(&name), "the top does not say how to make the password of {name}");
+    }
+    assert!(read(".gitignore").lines().any(|line| line == ".env"), "passwords would be committed");
+    let users: Value = {
+        let compose = compose();
+        let content = compose["configs"]["broker-passwords"]["content"].as_str().unwrap();
+        serde_json::from_str(&filled_in(content)).unwrap()
+    };
+    let own = users["users"].as_array().unwrap().iter().map(|user| user["password"].as_str().unwrap());
+    assert_eq!(own.collect::<std::collections::BTreeSet<_>>().len(), 6, "two users share a password");
 }
 
 /// What the services are told must be keys that they know.

@@ -2,30 +2,28 @@
 
 mod asked;
 mod release;
+mod restart;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use pagurus_domain::order::Status;
-use pagurus_domain::order::registration::params_faults;
 use pagurus_domain::order::transition::{self, Cause, Refused};
+use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::stage::Snapshot;
-use pagurus_domain::scenario::{Scenario, StateKind};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::news::Told;
 use pagurus_runtime::scenarios::Known;
-use pagurus_store::amend::{self, Reopening};
-use pagurus_store::control::{self, Allowed, Ending, Locked};
-use pagurus_store::stages::ReadyStage;
+use pagurus_store::control::{self, Ending, Locked};
 use pagurus_store::{Error, Tx, history, patience};
 use pagurus_wire::problem::{Problem, Type};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub(crate) use self::asked::{Asked, Key, OF_OTHERS, OF_RESTART};
 pub(crate) use self::release::release_queue;
+pub(crate) use self::restart::Restart;
 use crate::Intake;
-use crate::register::{CLAMPED, tell_conditions};
+use crate::register::tell_conditions;
 
 /// An order that moves while it is locked is tried this often.
 const TRIES: u32 = 8;
@@ -41,17 +39,6 @@ pub(crate) enum Action {
     Kill,
     /// Begin a new life.
     Restart(Restart),
-}
-
-/// How a restart is asked for.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Restart {
-    /// `initial`, or the name of a state; none means the last entry point.
-    pub from: Option<String>,
-    /// Changed parameters.
-    pub params: Option<Value>,
-    /// When the client says it sent the request.
-    pub sent_at: Option<Timestamp>,
 }
 
 impl Action {
@@ -270,7 +257,7 @@ async fn try_act(
     };
     let mut told = Told::default();
     let (life, note) = match action {
-        Action::Restart(restart) => match reopen(intake, &tx, allowed, restart, terms).await? {
+        Action::Restart(restart) => match restart::reopen(intake, &tx, allowed, restart, terms).await? {
             Ok((ready, note)) => {
                 told.ready.push(ready);
                 (order.life + 1, note)
@@ -313,77 +300,6 @@ fn repeated(before: &history::Event, cause: Cause, key: &Key) -> Result<Done, Pr
 /// The answer where the law refuses.
 pub(crate) fn refused(refused: Refused) -> Problem {
     Problem::new(Type::Refused, refused.to_string()).with_status(refused.status)
-}
-
-async fn reopen(
-    intake: &Intake,
-    tx: &Tx<'_>,
-    allowed: Allowed<'_>,
-    restart: &Restart,
-    terms: Terms<'_>,
-) -> Result<Result<(ReadyStage, Option<String>), Problem>, Error> {
-    let order = allowed.order();
-    let scenario = match scenario_of(intake, tx, order).await? {
-        Ok(scenario) => scenario,
-        Err(problem) => return Ok(Err(problem)),
-    };
-    let from = match restart.from.as_deref() {
-        None => order.entry_point.clone(),
-        Some("initial") => None,
-        Some(name) => match scenario.state_named(name).map(|state| scenario.state(state).kind) {
-            Some(StateKind::Plain | StateKind::Polling) => Some(name.to_owned()),
-            found => {
-                let told = match found {
-                    None => format!("the scenario has no state `{name}`"),
-                    Some(kind) => format!("state `{name}` is {kind}: nothing could begin there"),
-                };
-                let mut problem = Problem::new(Type::Invalid, told);
-                problem.pointer = Some("/from".into());
-                return Ok(Err(problem));
-            }
-        },
-    };
-    let faults = restart.params.as_ref().map_or_else(Vec::new, |params| params_faults(params, &scenario));
-    if !faults.is_empty() {
-        return Ok(Err(Problem::of_faults(Type::Invalid, &faults)));
-    }
-    // From an entry point the scenario goes on with what it had; from the start it has nothing.
-    let snapshot = match &from {
-        None => None,
-        Some(_) => {
-            let vars = stored_vars(tx, order).await?;
-            Some(Snapshot::entering(from.clone(), vars).to_value().to_string())
-        }
-    };
-    let sent_at = restart.sent_at.map_or(order.now, |sent| sent.min(order.now));
-    let note = restart.sent_at.filter(|sent| *sent > order.now).map(|_| CLAMPED.to_owned());
-    let start_deadline = order
-        .start_period
-        .and_then(|seconds| u64::try_from(seconds).ok())
-        .and_then(|seconds| sent_at.checked_add(Duration::from_secs(seconds)).ok());
-    let former_params = match &restart.params {
-        Some(_) => serde_json::from_str::<Value>(&control::params(tx, order.no).await?).ok(),
-        None => None,
-    };
-    let mut detail = terms.keyed(json!({
-        "reason": terms.reason, "from": from.as_deref().unwrap_or("initial"), "formerParams": former_params,
-    }));
-    if let Some(note) = &note {
-        detail["note"] = note.as_str().into();
-    }
-    let reopening = Reopening {
-        snapshot,
-        params: restart.params.as_ref().map(ToString::to_string),
-        start_deadline,
-        process_timeout: scenario.timeouts.process.or(intake.rules.process_timeout),
-        source: terms.source,
-        detail: detail.to_string(),
-    };
-    Ok(Ok((amend::reopen(tx, allowed, &reopening).await?, note)))
-}
-
-async fn stored_vars(tx: &Tx<'_>, order: &Locked) -> Result<Map<String, Value>, Error> {
-    Ok(stored_snapshot(tx, order).await?.vars)
 }
 
 /// Position and variables of an order; blank where it has none. One that cannot be read is an error:

@@ -5,10 +5,12 @@ use jiff::Timestamp;
 use pagurus_domain::activation::{AgeGroups, Stream};
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::amendment::{Repair, Update};
+use pagurus_domain::order::registration::is_costly;
 use pagurus_domain::order::transition::{Cause, Refused};
 use pagurus_domain::order::{ScenarioStatus, Status};
 use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::stage::Snapshot;
+use pagurus_runtime::costly;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::news::Told;
 use pagurus_store::amend::{self, Reopening, Repairing, Starts, Updated, Updating};
@@ -177,7 +179,10 @@ async fn try_update(
     }
     let scenario = scenario_of(intake, &tx, &order).await?;
     let checked = order.may(Cause::Updated).map_err(refused).and_then(|allowed| {
-        asked.check(&*scenario?, &intake.rules.notify).map_err(|faults| invalid(&faults))?;
+        let scenario = scenario?;
+        let is_costly = asked.params.as_ref().is_some_and(|params| is_costly(params, &scenario));
+        let check = || asked.check(&scenario, &intake.rules.notify);
+        costly::run(is_costly, check).map_err(|faults| invalid(&faults))?;
         Ok(allowed)
     });
     let waits = dependencies::is_waiting(&tx, order.no).await?;

@@ -41,7 +41,9 @@ struct Intake {
     reply: Arc<AllowList>,
     /// The secrets that nothing that is shown may hold.
     secrets: Arc<DeploymentSecrets>,
-    registrations: Batcher<Submission, Outcome, pagurus_store::Error>,
+    registrations: Batcher<Submission, Option<Outcome>, pagurus_store::Error>,
+    /// Orders whose parameters take long to check, one at a time.
+    costly: Batcher<Submission, Outcome, pagurus_store::Error>,
     answers: Batcher<NewAnswer, pagurus_store::answers::Verdict, pagurus_store::Error>,
     /// The room for the bodies of requests.
     bodies: http::Bodies,
@@ -68,6 +70,9 @@ impl Intake {
 /// How the HTTP door gathers: two lanes, so that one batch is prepared while the other commits.
 const GATHER: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(2) };
 
+/// How costly registrations are taken: they wait for one another, and nobody else for them.
+const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Duration::ZERO };
+
 /// How long requests that are being answered have when the process is to stop.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
@@ -88,9 +93,18 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     let rules = Arc::new(settings.registration_rules());
     let registering =
         register::Registrar { host: host.clone(), catalogue: catalogue.clone(), rules: rules.clone() };
+    let costly = registering.clone();
     let answering = host.clone();
     let waiters = Waiters::default();
     let intake = Intake {
+        costly: Batcher::start(
+            ALONE,
+            |_| false,
+            move |batch: Arc<[Submission]>| {
+                let registering = costly.clone();
+                async move { Ok(vec![registering.register_alone(&batch[0]).await?]) }
+            },
+        ),
         registrations: Batcher::start(GATHER, concerns_one, move |batch: Arc<[Submission]>| {
             let registering = registering.clone();
             async move { registering.register(&batch).await }

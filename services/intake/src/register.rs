@@ -9,10 +9,10 @@ use std::time::Instant;
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::order::Status;
-use pagurus_domain::order::registration::{NewOrder, Request, Rules};
+use pagurus_domain::order::registration::{self, NewOrder, Request, Rules};
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::scenarios::{Catalogue, Known};
-use pagurus_runtime::{Host, news};
+use pagurus_runtime::{Host, costly, news};
 use pagurus_store::orders::{self, Registered};
 use pagurus_store::{Client, Error, Patience};
 use pagurus_wire::json;
@@ -122,20 +122,67 @@ pub(crate) struct Registrar {
 }
 
 impl Registrar {
-    /// Registers a batch; one outcome for each submission, in order.
+    /// Registers a batch; one outcome for each submission, in order. None stands for one whose
+    /// parameters take long to check: the others would wait for it, and nothing is done with it until it
+    /// is handed in alone.
     ///
     /// # Errors
     /// The database failed: nothing is known to be registered, the same call may be repeated.
-    pub async fn register(&self, batch: &[Submission]) -> Result<Vec<Outcome>, Error> {
-        let begun = Instant::now();
-        let mut client = self.host.store.work().await?;
+    pub async fn register(&self, batch: &[Submission]) -> Result<Vec<Option<Outcome>>, Error> {
+        let (client, known) = self.scenarios_of(batch).await?;
+        let is_costly: Vec<bool> = batch
+            .iter()
+            .zip(&known)
+            .map(|(submission, known)| is_costly(submission, known.as_ref()))
+            .collect();
+        if !is_costly.contains(&true) {
+            let outcomes = self.register_checked(client, batch, known).await?;
+            return Ok(outcomes.into_iter().map(Some).collect());
+        }
+        let all = batch.iter().cloned().zip(known).zip(&is_costly);
+        let (cheap, of_cheap): (Vec<Submission>, Vec<Option<Known>>) =
+            all.filter(|(_, is_costly)| !**is_costly).map(|(cheap, _)| cheap).unzip();
+        let mut outcomes = self.register_checked(client, &cheap, of_cheap).await?.into_iter();
+        Ok(is_costly.into_iter().map(|is_costly| if is_costly { None } else { outcomes.next() }).collect())
+    }
+
+    /// Registers one order, however long its parameters take to check.
+    ///
+    /// # Errors
+    /// As for [`Registrar::register`].
+    pub async fn register_alone(&self, submission: &Submission) -> Result<Outcome, Error> {
+        let batch = std::slice::from_ref(submission);
+        let (client, known) = self.scenarios_of(batch).await?;
+        let mut outcomes = self.register_checked(client, batch, known).await?;
+        Ok(outcomes.remove(0))
+    }
+
+    /// The scenario of each, and the connection over which it was looked for.
+    async fn scenarios_of(&self, batch: &[Submission]) -> Result<(Client, Vec<Option<Known>>), Error> {
+        let client = self.host.store.work().await?;
         self.catalogue.refresh(&client).await?;
-        let mut checked: Vec<Result<NewOrder, Problem>> = Vec::with_capacity(batch.len());
+        let mut known = Vec::with_capacity(batch.len());
         for submission in batch {
             let Request { scenario, scenario_version, .. } = &submission.request;
-            let known = self.catalogue.find(&client, scenario, *scenario_version).await?;
-            checked.push(self.check(submission, known));
+            known.push(self.catalogue.find(&client, scenario, *scenario_version).await?);
         }
+        Ok((client, known))
+    }
+
+    async fn register_checked(
+        &self,
+        mut client: Client,
+        batch: &[Submission],
+        known: Vec<Option<Known>>,
+    ) -> Result<Vec<Outcome>, Error> {
+        let begun = Instant::now();
+        let mut checked: Vec<Result<NewOrder, Problem>> = batch
+            .iter()
+            .zip(known)
+            .map(|(submission, known)| {
+                costly::run(is_costly(submission, known.as_ref()), || self.check(submission, known))
+            })
+            .collect();
         after::check(&client, &self.catalogue, &mut checked).await?;
         // The first of an id goes in; the others of the same batch are held against it.
         let mut first: HashMap<&str, usize> = HashMap::new();
@@ -236,6 +283,11 @@ impl Registrar {
 pub(crate) async fn tell_conditions(host: &Host) {
     let due = vec![(Stream::Dependent.as_str().to_owned(), Timestamp::now().as_millisecond())];
     news::send(host, key::DUE, &DueNews { due }).await;
+}
+
+fn is_costly(submission: &Submission, known: Option<&Known>) -> bool {
+    let scenario = known.and_then(|known| known.scenario.as_ref().ok());
+    scenario.is_some_and(|scenario| registration::is_costly(&submission.request.params, scenario))
 }
 
 async fn store(client: &mut Client, new: &[NewOrder], patience: &Patience) -> Result<Vec<Registered>, Error> {

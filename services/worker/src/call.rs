@@ -94,7 +94,7 @@ impl Calls {
     ) -> Result<Response, HttpFailure> {
         let url = Url::parse(&call.url)
             .map_err(|error| failure(&["HttpError", "UrlError"], format!("`{}`: {error}", call.url)))?;
-        self.permit(&url)?;
+        permit(&self.rules, &url, call.host_of_order)?;
         // Our own words are always methods.
         let method = Method::from_bytes(call.method.as_str().as_bytes()).unwrap_or(Method::POST);
         let mut request =
@@ -161,25 +161,33 @@ impl Calls {
         Ok(String::from_utf8(body)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
+}
 
-    /// Only HTTP, and no literal address that may not be called; names are checked as they resolve.
-    fn permit(&self, url: &Url) -> Result<(), HttpFailure> {
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(failure(
-                &["HttpError", "UrlError"],
-                format!("`{}` is no scheme for a call", url.scheme()),
-            ));
+/// Only HTTP, no host that an order chose and nobody named, and no literal address that may not be called;
+/// names are checked as they resolve.
+fn permit(rules: &CallRules, url: &Url, host_of_order: bool) -> Result<(), HttpFailure> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(failure(
+            &["HttpError", "UrlError"],
+            format!("`{}` is no scheme for a call", url.scheme()),
+        ));
+    }
+    let host = url.host_str().unwrap_or_default();
+    let port = url.port_or_known_default().unwrap_or(0);
+    let literal = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    if host_of_order && !rules.names(host, port) {
+        let told = format!(
+            "the host {host}:{port} comes from the order; name it in `worker.http.allow`, or write it in the \
+                 scenario or under `config`"
+        );
+        return Err(failure(&["HttpError", "Forbidden"], told));
+    }
+    match literal {
+        Ok(address) if !rules.permits(host, port, address) => {
+            let told = format!("{address} may not be called; `worker.http.allow` lists what may");
+            Err(failure(&["HttpError", "Forbidden"], told))
         }
-        let host = url.host_str().unwrap_or_default();
-        let port = url.port_or_known_default().unwrap_or(0);
-        let literal = host.trim_matches(['[', ']']).parse::<IpAddr>();
-        match literal {
-            Ok(address) if !self.rules.permits(host, port, address) => {
-                let told = format!("{address} may not be called; `worker.http.allow` lists what may");
-                Err(failure(&["HttpError", "Forbidden"], told))
-            }
-            _ => Ok(()),
-        }
+        _ => Ok(()),
     }
 }
 

@@ -10,13 +10,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::id::{OrderNo, RequestId};
 use pagurus_domain::order::notification::{NotifyRequest, Occasion, Target};
-use pagurus_domain::order::registration::{NewOrder, Request, Rules};
+use pagurus_domain::order::registration::{self, NewOrder, Request, Rules};
 use pagurus_domain::scenario::stage::{Answer, ChildOrder};
 use pagurus_runtime::batch::{Failed, Shape};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::{Catalogue, Known};
-use pagurus_runtime::{Batcher, Host, news};
+use pagurus_runtime::{Batcher, Host, costly, news};
 use pagurus_store::children::{self, NewChild};
 use pagurus_store::orders::Registered;
 use pagurus_store::stages::Claimed;
@@ -94,6 +94,11 @@ impl Children {
     }
 }
 
+fn is_costly(known: Option<&Known>, request: &Request) -> bool {
+    let scenario = known.and_then(|known| known.scenario.as_ref().ok());
+    scenario.is_some_and(|scenario| registration::is_costly(&request.params, scenario))
+}
+
 /// The order of a child, checked against its scenario.
 fn check(known: Option<Known>, rules: &Rules, wanted: &Wanted) -> Result<NewOrder, String> {
     let request = &wanted.request;
@@ -145,7 +150,8 @@ async fn register(
         let depth = depths.get(&wanted.parent).copied().unwrap_or(0) + 1;
         let Request { scenario, scenario_version, .. } = &wanted.request;
         let known = catalogue.find(&client, scenario, *scenario_version).await?;
-        let checked = match check(known, rules, wanted) {
+        let is_costly = is_costly(known.as_ref(), &wanted.request);
+        let checked = match costly::run(is_costly, || check(known, rules, wanted)) {
             Ok(_) if depth > MAX_DEPTH => Err(format!(
                 "more than {MAX_DEPTH} orders started one another: does a scenario start itself?"
             )),

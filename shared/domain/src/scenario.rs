@@ -11,6 +11,7 @@ pub mod diff;
 mod folded;
 pub mod graph;
 mod mask;
+pub mod schema;
 pub mod script;
 pub mod source;
 pub mod stage;
@@ -51,6 +52,8 @@ pub struct Scenario {
     pub params_schema: Option<Value>,
     /// The compiled schema; it never fetches anything.
     pub params_validator: Option<jsonschema::Validator>,
+    /// How much work the schema is; none where that could not be told, and nothing is held against it.
+    pub params_expansion: Option<schema::Expansion>,
     /// Where a fresh order starts.
     pub initial: StateId,
     /// The states, in file order.

@@ -10,6 +10,7 @@ mod keys;
 mod kind;
 mod load;
 mod page;
+mod recovery;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -26,6 +27,7 @@ use pagurus_domain::scenario::Bounds;
 use pagurus_domain::scenario::trial::Deployment;
 
 pub use calls::{CallRules, Destination};
+pub use recovery::{FailoverSettings, RecoverySettings, ShutdownSettings, WhenLost};
 
 /// Reads the file, if there is one, and the environment.
 ///
@@ -269,52 +271,6 @@ pub struct StartControlSettings {
     pub conditional: StartMode,
     /// Between two looks at their conditions.
     pub interval: Duration,
-}
-
-/// `recovery`
-#[derive(Clone, Debug)]
-pub struct RecoverySettings {
-    /// Between two looks.
-    pub interval: Duration,
-    /// Orders in one transaction.
-    pub batch: usize,
-    /// Restarts of one stage.
-    pub max_restarts: u32,
-    /// Limit for a stage.
-    pub work_timeout: Duration,
-    /// Limit for an order without a change.
-    pub idle_timeout: Duration,
-    /// Limit for an order as a whole.
-    pub process_timeout: Option<Duration>,
-}
-
-/// `failover`
-#[derive(Clone, Debug)]
-pub struct FailoverSettings {
-    /// Age of the work that is taken over; none is any age.
-    pub interval: Option<Duration>,
-    /// Stages of one node in one pass.
-    pub batch: usize,
-    /// What becomes of it.
-    pub running: WhenLost,
-}
-
-/// What becomes of the work of a lost node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhenLost {
-    /// Others go on with it.
-    Resume,
-    /// Its orders are ended as canceled.
-    Cancel,
-}
-
-/// `shutdown`
-#[derive(Clone, Debug)]
-pub struct ShutdownSettings {
-    /// How long running work may go on.
-    pub grace: Duration,
-    /// Whether the rest is released to others.
-    pub release: bool,
 }
 
 /// `resource_control`

@@ -6,6 +6,7 @@
 pub mod address;
 pub mod batch;
 pub mod config;
+pub mod costly;
 mod door;
 mod health;
 pub mod metrics;

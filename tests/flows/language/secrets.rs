@@ -142,3 +142,54 @@ async fn scn_15_secrets_reach_the_called_system_and_nobody_else() {
     let order = engine.run(json!({"id": "b", "scenario": "missing", "params": params}), "fail").await;
     assert_eq!(order["error"]["class"], "secret.missing", "{order}");
 }
+
+/// Everything that the database holds, as text.
+async fn dump(engine: &Installation) -> String {
+    let program = pagurus_harness::postgres::binaries().unwrap().join("pg_dump");
+    let output =
+        tokio::process::Command::new(program).arg(engine.env().database_url()).output().await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn qlt_8_a_secret_that_is_told_back_is_stored_nowhere_however_it_is_spelled() {
+    const SECRET: &str = "s3cr3t/Väl ue+%41&x-98765";
+    let engine = Installation::with("qlt_8_echo", &[("PAGURUS_SECRET_KEY", SECRET)]).await;
+    let spellings = [
+        SECRET.to_owned(),
+        SECRET.replace('ä', "\\u00e4").replace('/', "\\/"),
+        "s3cr3t%2fV%c3%a4l+ue%2b%2541%26x-98765".to_owned(),
+        "s3cr3t%2FV%C3%A4l%20ue%2B%2541%26x-98765".to_owned(),
+        "czNjcjN0L1bDpGwgdWUrJTQxJngtOTg3NjU=".to_owned(),
+    ];
+    let body = json!({ "spellings": spellings, "text": spellings.join(" and ") });
+    engine.world().program(Program::at("/kept").then_answer(200, body.clone()));
+    for (path, text) in
+        [("/json", json!({"error": body.to_string()})), ("/text", json!(spellings.join(" or ")))]
+    {
+        engine.world().program(Program::at(path).then_answer(500, text));
+    }
+    let auth = "headers: {X-Key: \"${secret.key}\"}";
+    for path in ["json", "text"] {
+        let actions = format!(
+            "- http: {{url: \"${{config.demo}}/kept\", {auth}, save: {{kept: \"${{response.body}}\"}}}}\n\
+             - script: 'vars.more = `got ${{vars.kept.text}}`; result(vars.kept)'\n\
+             - http: {{url: \"${{config.demo}}/{path}\", {auth}}}"
+        );
+        engine.actions(path, &actions).await;
+        let order = engine.run(json!({"id": path, "scenario": path}), "fail").await;
+        assert!(order["error"]["message"].as_str().unwrap().contains("***"), "{order}");
+    }
+    let rest = "initialState: a\nstates:\n  a:\n    actions:\n      - http: {url: \"${config.demo}/kept\", AUTH, save: {kept: \"${response.body}\"}}\n      - sleep: {for: 1h}\n    on: {sleep: s, fail: d}\n  s: {kind: sleeping, on: {timeout: d}}\n  d: {kind: terminal}\n";
+    engine.scenario("sleeping", &rest.replace("AUTH", auth)).await;
+    engine.run(json!({"id": "sleeping", "scenario": "sleeping"}), "sleep").await;
+    engine.actions("canary", "- script: 'log(\"fine\")'").await;
+    engine.run(json!({"id": "canary", "scenario": "canary"}), "success").await;
+    let stored = dump(&engine).await;
+    assert!(stored.contains("***") && stored.contains("sleeping"));
+    for part in ["s3cr3t", "98765", "czNjcjN0"] {
+        let line = stored.lines().find(|line| line.contains(part));
+        assert!(line.is_none(), "`{part}` in {line:?}");
+    }
+}

@@ -1,5 +1,6 @@
-//! What waits for a lock: commands for an order, and registrations into a queue, that somebody else
-//! has locked. They are tried again beside the door, so that others go on through it. What came later
+//! What would hold up others: commands for an order, and registrations into a queue, that somebody else
+//! has locked, and registrations whose parameters take long to check. They are carried out beside the
+//! door, so that others go on through it. What came later
 //! for the same order or queue waits behind them, in the order in which it came.
 
 use std::collections::{HashMap, HashSet};
@@ -159,8 +160,8 @@ impl Lane {
             }
             Held::Registration(submission) => {
                 let id = &submission.request.id;
-                let outcomes = self.registrar.register(std::slice::from_ref(submission)).await;
-                (id, outcomes.map(|all| registered(&self.intake, &one.delivery, id.clone(), &all[0])))
+                let outcome = self.registrar.register_alone(submission).await;
+                (id, outcome.map(|outcome| registered(&self.intake, &one.delivery, id.clone(), &outcome)))
             }
         };
         match outcome {

@@ -119,9 +119,10 @@ impl Orders {
         let (outcomes, failure) = by_halves(&submissions, |part| self.registrar.register(part)).await;
         for ((delivery, submission), outcome) in run.drain(..outcomes.len()).zip(outcomes) {
             match outcome {
-                Ok(outcome) => {
-                    handled.push(registered(&self.intake, delivery, submission.request.id, &outcome))
+                Ok(Some(outcome)) => {
+                    handled.push(registered(&self.intake, delivery, submission.request.id, &outcome));
                 }
+                Ok(None) => self.aside.put(delivery, Held::Registration(Box::new(submission))).await,
                 Err(error) if error.is_contention() => {
                     self.aside.put(delivery, Held::Registration(Box::new(submission))).await;
                 }

@@ -64,11 +64,14 @@ pub(super) async fn submit(intake: &Intake, request: Request, headers: &HeaderMa
         received_at: Timestamp::now(),
         trace: headers.get("traceparent").and_then(|value| value.to_str().ok()).and_then(read_trace),
     };
-    intake
-        .registrations
-        .submit(submission)
-        .await
-        .map_err(|failed| failed_problem(intake, "register", &failed))
+    let failed = |failed| failed_problem(intake, "register", &failed);
+    match intake.registrations.submit(submission.clone()).await.map_err(failed)? {
+        Some(outcome) => Ok(outcome),
+        None => {
+            let failed = |failed| failed_problem(intake, "register", &failed);
+            intake.costly.submit(submission).await.map_err(failed)
+        }
+    }
 }
 
 pub(super) fn failed_problem<E>(intake: &Intake, operation: &str, failed: &Failed<E>) -> Answer

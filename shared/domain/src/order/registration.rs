@@ -6,6 +6,7 @@
 mod after;
 mod digest;
 mod lifecycle;
+mod params;
 mod storable;
 
 use std::time::Duration;
@@ -23,6 +24,7 @@ use crate::scenario::Scenario;
 pub use digest::digest;
 use lifecycle::Lifecycle;
 pub(super) use lifecycle::start_at;
+pub use params::{is_costly, params_faults};
 pub use storable::unstorable;
 
 /// Longest id of an order, in bytes of UTF-8.
@@ -192,17 +194,6 @@ impl Request {
             request: self,
         })
     }
-}
-
-/// What is wrong with parameters, by the schema of the scenario.
-#[must_use]
-pub fn params_faults(params: &Value, scenario: &Scenario) -> Vec<Fault> {
-    let Some(validator) = &scenario.params_validator else { return Vec::new() };
-    validator
-        .iter_errors(params)
-        .take(20)
-        .map(|error| fault(&format!("/params{}", error.instance_path()), error.to_string()))
-        .collect()
 }
 
 /// The flow marker: the values of the attributes, joined by `|` (ORD-7).

@@ -1,17 +1,23 @@
-//! Keeps the values of secrets out of what is told (SCN-15).
+//! Keeps the values of secrets out of what is told and stored (SCN-15).
+//!
+//! JSON is taken apart, and its texts are looked through one by one. In a text a secret is found however
+//! JSON, URLs, forms and Base64 spell it.
+
+mod spelling;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD as BASE64;
 use serde_json::Value;
 
 use super::mask::MASKED;
-use super::value::percent_encode;
+pub(super) use spelling::percent_decode;
 
 /// Shorter values would mask half of every text, and are no secrets.
 const SHORTEST: usize = 4;
+/// JSON inside of JSON inside of JSON is taken apart so deep; what is deeper is a text.
+const DEEPEST: usize = 4;
 
-/// Values that nothing that is told may hold, in each of the spellings that URLs, JSON and Base64 give
-/// them.
+/// Values that nothing that is told or stored may hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Concealed(Vec<String>);
 
@@ -21,16 +27,13 @@ impl Concealed {
         if secret.len() < SHORTEST {
             return;
         }
-        let json = Value::String(secret.to_owned()).to_string();
-        let json = json.trim_start_matches('"').strip_suffix('"').unwrap_or(&json).to_owned();
-        let spellings = [secret.to_owned(), percent_encode(secret), json];
-        for spelling in spellings.into_iter().chain(in_base64(secret)) {
-            if !self.0.contains(&spelling) {
-                self.0.push(spelling);
+        for wanted in std::iter::once(secret.to_owned()).chain(in_base64(secret)) {
+            if !self.0.contains(&wanted) {
+                self.0.push(wanted);
             }
         }
         // One may be a part of another, which would leave the rest of it.
-        self.0.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
+        self.0.sort_by_key(|wanted| std::cmp::Reverse(wanted.len()));
     }
 
     /// Whether there is nothing to keep out.
@@ -42,17 +45,42 @@ impl Concealed {
     /// The text without secrets.
     #[must_use]
     pub fn text(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASKED))
+        self.text_at(text, DEEPEST)
     }
 
     /// The value without secrets, in names of members as in values.
     #[must_use]
     pub fn value(&self, value: &Value) -> Value {
+        self.value_at(value, DEEPEST)
+    }
+
+    fn text_at(&self, text: &str, deepest: usize) -> String {
+        if self.is_empty() {
+            return text.to_owned();
+        }
+        // A text that is JSON keeps its form where there is nothing to be masked.
+        if deepest > 0
+            && text.trim_start().starts_with(['{', '[', '"'])
+            && let Ok(value) = serde_json::from_str::<Value>(text)
+        {
+            let masked = self.value_at(&value, deepest - 1);
+            return if masked == value { text.to_owned() } else { masked.to_string() };
+        }
+        self.0.iter().fold(text.to_owned(), |text, wanted| spelling::replace(&text, wanted, MASKED))
+    }
+
+    fn value_at(&self, value: &Value, deepest: usize) -> Value {
         match value {
-            Value::String(text) => Value::String(self.text(text)),
-            Value::Array(items) => items.iter().map(|item| self.value(item)).collect(),
-            Value::Object(members) => {
-                members.iter().map(|(name, value)| (self.text(name), self.value(value))).collect()
+            Value::String(text) => Value::String(self.text_at(text, deepest)),
+            Value::Array(items) => items.iter().map(|item| self.value_at(item, deepest)).collect(),
+            Value::Object(members) => members
+                .iter()
+                .map(|(name, value)| (self.text_at(name, deepest), self.value_at(value, deepest)))
+                .collect(),
+            Value::Number(number) => {
+                let text = number.to_string();
+                let masked = self.text_at(&text, 0);
+                if masked == text { value.clone() } else { Value::String(masked) }
             }
             other => other.clone(),
         }
@@ -61,15 +89,16 @@ impl Concealed {
 
 /// How the secret looks inside a longer text in Base64, such as the name and password of a login: three
 /// bytes become four characters, so by its place there it has one of three spellings. Characters that
-/// hold bits of what stands around it are left out.
+/// hold bits of what stands around it are left out. Each in the alphabet of URLs as well.
 fn in_base64(secret: &str) -> impl Iterator<Item = String> {
-    (0..3).filter_map(move |before: usize| {
+    let standard = (0..3).filter_map(move |before: usize| {
         let mut bytes = vec![0; before];
         bytes.extend(secret.as_bytes());
         let text = BASE64.encode(&bytes);
         let inner = text.get((before * 8).div_ceil(6)..bytes.len() * 8 / 6)?;
         (inner.len() >= SHORTEST).then(|| inner.to_owned())
-    })
+    });
+    standard.flat_map(|text| [text.replace('+', "-").replace('/', "_"), text])
 }
 
 #[cfg(test)]
@@ -88,5 +117,78 @@ mod tests {
             }
         }
         assert_eq!(concealed.text("an answer without it"), "an answer without it");
+    }
+
+    /// With characters that every spelling spells in a way of its own.
+    const SECRET: &str = "s3cr3t/Väl ue+%41&x-98765😀\"\\?>~";
+
+    fn assert_kept(told: &str, from: &str) {
+        for part in ["s3cr3t", "98765", "czNj", "VäL", "V%C3"] {
+            assert!(!told.contains(part), "`{part}` of {from} in {told}");
+        }
+        assert!(told.contains(MASKED), "{from}: {told}");
+    }
+
+    #[test]
+    fn scn_15_a_secret_is_found_however_it_is_spelled() {
+        use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
+        let mut concealed = Concealed::default();
+        concealed.add(SECRET);
+        let ascii = |text: &str, upper: bool| -> String {
+            let units = text.encode_utf16().map(|unit| match u8::try_from(unit) {
+                Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),
+                _ if upper => format!("\\u{unit:04X}"),
+                _ => format!("\\u{unit:04x}"),
+            });
+            units.collect()
+        };
+        let json = serde_json::to_string(SECRET).unwrap_or_default();
+        let percent = super::super::value::percent_encode(SECRET);
+        let spellings = [
+            SECRET.to_owned(),
+            json.clone(),
+            ascii(&json, false),
+            ascii(&json, true),
+            // PHP.
+            ascii(&json.replace('/', "\\/"), false),
+            SECRET
+                .chars()
+                .flat_map(|c| c.encode_utf16(&mut [0; 2]).to_vec())
+                .map(|u| format!("\\u{u:04x}"))
+                .collect(),
+            percent.clone(),
+            percent.to_lowercase().replace("s3cr3t%2fv", "s3cr3t%2fV"),
+            percent.replace("%20", "+"),
+            SECRET.bytes().map(|byte| format!("%{byte:02x}")).collect(),
+            STANDARD.encode(SECRET),
+            URL_SAFE.encode(SECRET),
+            URL_SAFE_NO_PAD.encode(format!("me:{SECRET}")),
+            STANDARD.encode(format!("{SECRET}!")).replace('/', "\\/"),
+            super::super::value::percent_encode(&STANDARD.encode(SECRET)),
+        ];
+        for spelling in &spellings {
+            for (before, after) in [("", ""), ("got ", " at /x"), ("{\"a\": \"", "\""), ("key=", "&b=1")] {
+                let text = format!("{before}{spelling}{after}");
+                assert_kept(&concealed.text(&text), &text);
+            }
+            // JSON whose text is JSON, and as a value.
+            let inner = serde_json::json!({"said": spelling, "n": 1}).to_string();
+            let outer = serde_json::json!({"body": inner});
+            assert_kept(&concealed.text(&outer.to_string()), spelling);
+            assert_kept(&concealed.value(&outer).to_string(), spelling);
+            assert_kept(&concealed.text(&format!("answered 500: {outer}")), spelling);
+        }
+    }
+
+    #[test]
+    fn scn_15_what_holds_no_secret_stays_as_it_is() {
+        let mut concealed = Concealed::default();
+        concealed.add(SECRET);
+        concealed.add("12345678");
+        for text in ["", "plain", "{\"a\" :  1.50}", "s3cr3t/V", "\\u00", "%", "%4", "a%20b+c\\\\", "\\"] {
+            assert_eq!(concealed.text(text), text);
+        }
+        let value = serde_json::json!({"n": 12_345_678, "list": [1.5, null, true, "x"]});
+        assert_eq!(concealed.value(&value), serde_json::json!({"n": "***", "list": [1.5, null, true, "x"]}));
     }
 }

@@ -8,6 +8,7 @@
 mod bounds;
 mod calls;
 mod convert;
+mod native;
 mod speech;
 
 use std::collections::BTreeSet;
@@ -115,6 +116,12 @@ impl Scripting {
     #[must_use]
     pub fn of_stored(limits: Limits) -> Self {
         Self { checks_calls: false, ..Self::new(limits) }
+    }
+
+    /// Whether it reads what was let in before, without the checks that came later.
+    #[must_use]
+    pub const fn is_of_stored(&self) -> bool {
+        !self.checks_calls
     }
 
     /// Compiles the code of a `script` action.

@@ -104,7 +104,7 @@ struct Head {
     name: String,
     kind: ScenarioKind,
     description: String,
-    params: Option<(serde_json::Value, jsonschema::Validator)>,
+    params: Option<params::Params>,
     retention: Option<Duration>,
     timeouts: Timeouts,
     mask: Mask,
@@ -249,13 +249,17 @@ fn scenario(head: Head, draft: Draft, bounds: &Bounds) -> Scenario {
             outcome: state.outcome.map_or(Outcome::Success, |(outcome, _)| outcome),
         }
     });
-    let (params_schema, params_validator) = head.params.unzip();
+    let (params_schema, params_validator, params_expansion) = match head.params {
+        Some(params) => (Some(params.schema), Some(params.validator), params.expansion),
+        None => (None, None, None),
+    };
     Scenario {
         name: head.name,
         kind: head.kind,
         description: head.description,
         params_schema,
         params_validator,
+        params_expansion,
         initial: initial.unwrap_or(StateId(0)),
         states: states.collect(),
         targets,

@@ -310,6 +310,7 @@ impl Stage {
             None => cursor.rest = self.end.rest(),
         }
         cursor.answer = self.end.said_answer().filter(|_| handling || cursor.moved_by.is_some());
+        self.end.conceal_kept(&mut cursor);
         let on_target = self.scenario.distance_to_target(self.state);
         let step = self.step().to_owned();
         self.end.build(cursor, step, on_target, self.started_at)

@@ -93,6 +93,24 @@ impl CallRules {
     }
 }
 
+impl CallRules {
+    /// Whether an entry other than `*` names this place: only then may an order choose it. A network
+    /// names its addresses, and no name that leads to one of them.
+    #[must_use]
+    pub fn names(&self, host: &str, port: u16) -> bool {
+        let literal =
+            host.trim_matches(['[', ']']).parse::<IpAddr>().ok().map(|address| address.to_canonical());
+        self.allow.iter().filter(|entry| !entry.is_everything()).any(|entry| match (entry, literal) {
+            (_, Some(address)) => entry.takes(host, port, address),
+            (Destination::Host { name, port: wanted }, None) => {
+                let host = host.to_ascii_lowercase();
+                wanted.is_none_or(|wanted| wanted == port) && matches(name, host.trim_end_matches('.'))
+            }
+            (Destination::Network { .. }, None) => false,
+        })
+    }
+}
+
 fn width(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
@@ -164,5 +182,26 @@ mod tests {
         for text in ["", "10.0.0.0/33", "a b", "host:99999", "http://x", "x/8", ":80"] {
             assert!(Destination::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn qlt_8_only_a_named_place_may_be_chosen_by_an_order() {
+        let rules =
+            rules(&["*", "shop.example:8080", "*.shops.example", "10.0.0.0/8", "127.0.0.1:9000"], &[]);
+        for (host, port) in
+            [("Shop.Example.", 8080), ("a.shops.example", 80), ("10.1.2.3", 1), ("127.0.0.1", 9000)]
+        {
+            assert!(rules.names(host, port), "{host}:{port}");
+        }
+        for (host, port) in [
+            ("shop.example", 80),
+            ("other.example", 80),
+            ("127.0.0.1", 8080),
+            ("[::1]", 9000),
+            ("11.0.0.1", 1),
+        ] {
+            assert!(!rules.names(host, port), "{host}:{port}");
+        }
+        assert!(!super::tests::rules(&["*"], &[]).names("shop.example", 80));
     }
 }

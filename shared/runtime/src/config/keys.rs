@@ -125,7 +125,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("worker.http.connect_timeout", Duration, "5s", Live, "Limit for connecting to a called system."),
     key("worker.http.timeout", Duration, "30s", Live, "Limit for a call whose action sets none."),
     key("worker.http.max_response_bytes", Bytes, "1MiB", Live, "Longest answer that is read."),
-    key("worker.http.allow", Calls, "['*']", Live, "Hosts (`name`, `*.name`, `name:port`) and networks (`10.0.0.0/8`) that may be called; an entry other than `*` overrides `worker.http.deny`."),
+    key("worker.http.allow", Calls, "['*']", Live, "Hosts (`name`, `*.name`, `name:port`) and networks (`10.0.0.0/8`) that may be called; an entry other than `*` overrides `worker.http.deny`, and only hosts that such an entry names may come from an order."),
     key("worker.http.deny", Calls, "[169.254.0.0/16, 'fe80::/10']", Live, "Hosts and networks that may not be called; by default the link-local ones, where clouds keep their secrets."),
 
     key("activation.precision", Duration, "100ms", Live, "How exactly suspended orders are woken."),

@@ -9,9 +9,10 @@ use std::fmt;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use rhai::packages::{Package, StandardPackage};
-use rhai::{Dynamic, Engine, EvalAltResult, FuncRegistration, Module, Shared};
+use rhai::{Dynamic, Engine, Module, Shared};
 use serde_json::Value;
+
+use super::native;
 
 /// Bounds of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,19 +150,8 @@ impl Size {
     }
 }
 
-/// What scripts can call, built once and shared by every engine: the standard functions without
-/// the one that would hold a thread.
+/// What scripts can call, built once and shared by every engine.
 fn functions() -> Shared<Module> {
-    static FUNCTIONS: LazyLock<Shared<Module>> = LazyLock::new(|| {
-        let mut module = Module::new();
-        StandardPackage::init(&mut module);
-        let refused = || -> Result<(), Box<EvalAltResult>> {
-            Err("a script cannot sleep; write the action `sleep`".into())
-        };
-        FuncRegistration::new("sleep").set_into_module(&mut module, move |_: rhai::INT| refused());
-        FuncRegistration::new("sleep").set_into_module(&mut module, move |_: rhai::FLOAT| refused());
-        module.build_index();
-        module.into()
-    });
+    static FUNCTIONS: LazyLock<Shared<Module>> = LazyLock::new(|| native::functions().into());
     FUNCTIONS.clone()
 }

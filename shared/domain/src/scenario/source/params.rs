@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::draft::Mark;
 use super::reader::{Reader, Spot, quoted, shortened, with_nearest};
 use crate::document::{Fault, Node, Value as NodeValue};
+use crate::scenario::schema::{Expansion, MAX_EXPANSION, TooMuch};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 const TYPES: &[&str] = &["array", "boolean", "integer", "null", "number", "object", "string"];
@@ -17,8 +18,15 @@ const DATA: &[&str] = &["const", "default", "enum", "examples"];
 /// Faults of one schema that are told.
 const MAX_SCHEMA_FAULTS: usize = 20;
 
+/// What `params` says.
+pub(super) struct Params {
+    pub schema: Value,
+    pub validator: Validator,
+    pub expansion: Option<Expansion>,
+}
+
 /// Reads `params`.
-pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<(Value, Validator)> {
+pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Params> {
     let before = reader.fault_count();
     if spot.node.as_map().is_none() {
         let fault = spot.must_be("a JSON Schema");
@@ -34,6 +42,12 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<(Value, V
     if reader.fault_count() > before {
         return None;
     }
+    let expansion = Expansion::of(&schema);
+    let taken = expansion.as_ref().map_err(Clone::clone).and_then(Expansion::check);
+    if let (Err(why), false) = (taken, reader.scripting.is_of_stored()) {
+        reader.push(too_much(spot, &why));
+        return None;
+    }
     let built = jsonschema::options()
         .with_draft(Draft::Draft202012)
         // This engine takes linear time, whatever pattern and text outsiders write.
@@ -41,11 +55,32 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<(Value, V
         .offline()
         .build(&schema);
     match built {
-        Ok(validator) => Some((schema, validator)),
+        Ok(validator) => Some(Params { schema, validator, expansion: expansion.ok() }),
         Err(error) => {
             reader.push(fault_of(spot, &error));
             None
         }
+    }
+}
+
+/// The fault of a schema that would be too much work.
+fn too_much(spot: &Spot<'_>, why: &TooMuch) -> Fault {
+    match why {
+        TooMuch::Evaluations(count) => {
+            let count = if *count > 1_000_000_000 { "over a billion".to_owned() } else { count.to_string() };
+            let message = format!(
+                "the schema asks for {count} evaluations of one value, at most {MAX_EXPANSION} are made"
+            );
+            let hint = "refer to a definition once instead of several times on the way to it: each `allOf`, \
+                        `anyOf`, `oneOf` or `$ref` multiplies what it leads to";
+            spot.fault(message).hint(hint)
+        }
+        TooMuch::Endless => spot.fault("the schema refers to itself without an end").hint(
+            "let a reference to itself stand under `properties` or `items`, and chains be shorter than 256",
+        ),
+        TooMuch::Large => spot
+            .fault("the schema is too large to be counted")
+            .hint("describe fewer parameters, or less of them"),
     }
 }
 

@@ -1,17 +1,20 @@
 //! What a stage leaves behind: the one value from which everything about its end is written.
 
+mod then;
+
 use std::borrow::Cow;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::super::Folded;
 use super::super::conceal::Concealed;
 use super::super::script::Said;
 use super::outside::CallAnswer;
-use super::snapshot::{Rest, Snapshot};
-use crate::id::RequestId;
+use super::snapshot::{Asked, Rest, Snapshot};
 use crate::order::{OrderError, PANIC, ScenarioStatus, Status, storable};
+pub use then::Then;
 
 /// One move from state to state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,77 +36,6 @@ pub struct LogLine {
     pub at: Timestamp,
     /// What the engine or the scenario said.
     pub text: String,
-}
-
-/// What comes after the stage.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Then {
-    /// The order rests until a time, and leaves its queue.
-    Sleep {
-        /// When the sleep is over.
-        until: Timestamp,
-    },
-    /// The order waits for callbacks.
-    Wait {
-        /// When the wait is over.
-        until: Timestamp,
-        /// The requests whose callbacks are awaited.
-        requests: Vec<RequestId>,
-    },
-    /// The polling state makes its next attempt later.
-    Poll {
-        /// When.
-        at: Timestamp,
-    },
-    /// What failed is repeated.
-    Retry {
-        /// When the next attempt is due.
-        at: Timestamp,
-        /// Why.
-        error: OrderError,
-    },
-    /// This life is over.
-    End {
-        /// `success` or `fail`.
-        status: Status,
-        /// `target` or `failed`.
-        scenario_status: ScenarioStatus,
-        /// Why it failed.
-        error: Option<OrderError>,
-    },
-}
-
-impl Then {
-    /// The status that follows.
-    #[must_use]
-    pub const fn status(&self) -> Status {
-        match self {
-            Self::Sleep { .. } => Status::Sleep,
-            Self::Wait { .. } => Status::Wait,
-            Self::Poll { .. } => Status::Polling,
-            Self::Retry { .. } => Status::Retry,
-            Self::End { status, .. } => *status,
-        }
-    }
-
-    /// When the suspension is over; `None` for an end.
-    #[must_use]
-    pub const fn due_at(&self) -> Option<Timestamp> {
-        match self {
-            Self::Sleep { until } | Self::Wait { until, .. } => Some(*until),
-            Self::Poll { at } | Self::Retry { at, .. } => Some(*at),
-            Self::End { .. } => None,
-        }
-    }
-
-    /// The suspension, as it is kept with the order.
-    pub(super) fn rest(&self) -> Option<Rest> {
-        let error = match self {
-            Self::Retry { error, .. } => Some(error.clone()),
-            _ => None,
-        };
-        Some(Rest { status: self.status(), until: self.due_at()?, error })
-    }
 }
 
 /// The end of a stage.
@@ -240,6 +172,28 @@ impl Builder {
     /// The text without secrets.
     pub fn concealed(&self, text: &str) -> String {
         self.secrets.text(text)
+    }
+
+    /// What a snapshot keeps, without secrets: a called system may have told them back.
+    pub fn conceal_kept(&self, cursor: &mut Snapshot) {
+        if self.secrets.is_empty() {
+            return;
+        }
+        cursor
+            .vars
+            .values_mut()
+            .chain(&mut cursor.answer)
+            .for_each(|value| *value = self.secrets.value(value));
+        let aside =
+            cursor.call.iter_mut().flat_map(|call| call.responses.values_mut().chain(&mut call.response));
+        for response in cursor.responses.values_mut().chain(&mut cursor.response).chain(aside) {
+            *response = Folded::from(self.secrets.value(response.value())).folded();
+        }
+        for request in &mut cursor.requests {
+            if let Some(Asked::Http { path, .. }) = &mut request.asked {
+                *path = self.concealed(path);
+            }
+        }
     }
 
     fn concealed_error(&self, error: &OrderError) -> OrderError {

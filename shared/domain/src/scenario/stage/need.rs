@@ -47,6 +47,8 @@ pub struct HttpCall {
     pub method: Method,
     /// The URL with its query.
     pub url: String,
+    /// The host, or a part of it, comes from the order.
+    pub host_of_order: bool,
     /// Header fields.
     pub headers: Vec<(String, String)>,
     /// The body.

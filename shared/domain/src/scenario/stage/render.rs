@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
 
 use super::super::script::RunError;
-use super::super::value::percent_encode;
+use super::super::value::{Url, percent_encode};
 use super::super::{AmqpAction, Auth, Body, HttpAction};
 use super::call::host_and_path;
 use super::need::{HttpBody, HttpCall, Publication};
@@ -32,7 +32,7 @@ impl Stage {
     pub(super) fn render_http(&self, http: &HttpAction) -> Result<HttpCall, RunError> {
         let scripting = &self.settings.scripting;
         let context = &self.context;
-        let mut url = http.url.render_url(context, scripting)?;
+        let Url { text: mut url, host_of_order } = http.url.render_url(context, scripting)?;
         keeps_its_path(&url)?;
         for (name, value) in &http.query {
             let value = value.render_text(context, scripting)?;
@@ -62,6 +62,7 @@ impl Stage {
         Ok(HttpCall {
             method: http.method,
             url,
+            host_of_order,
             headers,
             body,
             timeout: self.bounded_timeout(http.timeout),

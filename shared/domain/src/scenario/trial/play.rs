@@ -13,6 +13,7 @@ use super::{Deployment, Ended, Moment, Played, Trial};
 use crate::document::Fault;
 use crate::id::RequestId;
 use crate::order::Mode;
+use crate::order::registration::params_faults;
 use crate::scenario::script::Scripting;
 use crate::scenario::stage::{
     Answer, Facts, Input, LogLine, Need, Settings, Snapshot, Stage, StageEnd, Then, Wake,
@@ -100,13 +101,11 @@ type Going<T> = Result<T, Fault>;
 impl Play<'_> {
     /// The engine would refuse an order whose parameters break the schema.
     fn check_params(&self) -> Going<()> {
-        let Some(validator) = &self.scenario.params_validator else {
-            return Ok(());
-        };
-        match validator.iter_errors(&self.trial.order.params).next() {
+        match params_faults(&self.trial.order.params, &self.scenario).first() {
             None => Ok(()),
-            Some(error) => {
-                let told = format!("the order would be refused: params{}: {error}", error.instance_path());
+            Some(fault) => {
+                let place = fault.pointer.trim_start_matches('/');
+                let told = format!("the order would be refused: {place}: {}", fault.message);
                 Err(self.fault(told).hint("mend `params` of this test"))
             }
         }

@@ -155,6 +155,12 @@ fn scn_1_the_keys_at_the_top_are_checked() {
 
 #[test]
 fn scn_1_params_are_a_schema_that_fetches_nothing() {
+    let twice =
+        |n: usize| format!("d{n}: {{allOf: [{{$ref: '#/$defs/d{0}'}}, {{$ref: '#/$defs/d{0}'}}]}}, ", n + 1);
+    let definitions: String = (0..40).map(twice).collect();
+    let doubling = format!("params: {{$ref: '#/$defs/d0', $defs: {{{definitions}d40: {{type: object}}}}}}");
+    let members: String = (0..8000).map(|n| format!("p{n}: {{$ref: '#'}}, ")).collect();
+    let large = format!("params: {{properties: {{{members}z: true}}}}");
     let cases = [
         ("params: [a]", "2:9: `params` must be a JSON Schema, not a list"),
         ("params: {type: strin}", "2:16: `strin` is not a type of JSON Schema; did you mean `string`?"),
@@ -164,6 +170,12 @@ fn scn_1_params_are_a_schema_that_fetches_nothing() {
             "2:16: `https://h/s.json` leads out of the schema; put it under `$defs`",
         ),
         ("params: {items: {$ref: 'file:///etc/passwd'}}", "2:24: `file:///etc/passwd` leads out"),
+        ("params: {$ref: '#'}", "2:9: the schema refers to itself without an end; let a reference"),
+        (
+            &doubling,
+            "2:9: the schema asks for over a billion evaluations of one value, at most 10000 are made",
+        ),
+        (&large, "2:9: the schema is too large to be counted; describe fewer"),
         ("params: {$ref: other.json}", "2:16: `other.json` leads out of the schema"),
         ("params: {$ref: '#/$defs/a'}", "2:9: in the schema: "),
         (

@@ -1,0 +1,107 @@
+//! Functions of the language that are bounded before they make anything, in the place of those of the
+//! standard package that look at the bounds after they have returned.
+//!
+//! Most functions of that package make no more than they are given, twice or ten times over, which the
+//! bounds of a value allow for. These make a product of what they are given, call code again and again
+//! and keep what it returns, never return, or run text as code.
+
+mod calls;
+mod lists;
+mod text;
+
+use rhai::packages::{Package, StandardPackage};
+use rhai::{Dynamic, EvalAltResult, FuncRegistration, INT, Module, NativeCallContext, Position};
+
+/// What a function returns.
+type Outcome<T> = Result<T, Box<EvalAltResult>>;
+
+/// The functions that scripts and expressions can call.
+pub(super) fn functions() -> Module {
+    let mut module = Module::new();
+    StandardPackage::init(&mut module);
+    text::install(&mut module);
+    lists::install(&mut module);
+    let refused = || -> Outcome<()> { Err("a script cannot sleep; write the action `sleep`".into()) };
+    FuncRegistration::new("sleep").set_into_module(&mut module, move |_: INT| refused());
+    FuncRegistration::new("sleep").set_into_module(&mut module, move |_: rhai::FLOAT| refused());
+    module.build_index();
+    module
+}
+
+/// The error of a value that would be larger than a bound.
+fn too_large(what: &str) -> Box<EvalAltResult> {
+    Box::new(EvalAltResult::ErrorDataTooLarge(what.to_owned(), Position::NONE))
+}
+
+/// How large values are together, as the engine counts: elements of lists, members of maps, bytes of text.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    elements: usize,
+    members: usize,
+    text: usize,
+}
+
+impl Held {
+    fn of(value: &Dynamic) -> Self {
+        let mut held = Self::default();
+        held.count(value);
+        held
+    }
+
+    fn count(&mut self, value: &Dynamic) {
+        if let Ok(list) = value.as_array_ref() {
+            self.elements += list.len();
+            list.iter().for_each(|value| self.count(value));
+        } else if let Ok(map) = value.as_map_ref() {
+            self.members += map.len();
+            map.values().for_each(|value| self.count(value));
+        } else if let Ok(text) = value.as_immutable_string_ref() {
+            self.text += text.len();
+        } else if let Ok(bytes) = value.as_blob_ref() {
+            self.elements += bytes.len();
+        }
+    }
+
+    /// Counts more in, so many times.
+    fn add(&mut self, more: Self, times: usize) {
+        let sum = |held: usize, more: usize| held.saturating_add(more.saturating_mul(times));
+        self.elements = sum(self.elements, more.elements);
+        self.members = sum(self.members, more.members);
+        self.text = sum(self.text, more.text);
+    }
+
+    /// Counts in by how much a value has grown.
+    fn grown(&mut self, before: Self, after: Self) {
+        let growth = Self {
+            elements: after.elements.saturating_sub(before.elements),
+            members: after.members.saturating_sub(before.members),
+            text: after.text.saturating_sub(before.text),
+        };
+        self.add(growth, 1);
+    }
+
+    /// Whether all that is within the bounds of one value.
+    fn check(self, context: &NativeCallContext<'_>) -> Outcome<()> {
+        let engine = context.engine();
+        // Zero is no bound.
+        let over = |held: usize, most: usize| most > 0 && held > most;
+        if over(self.text, engine.max_string_size()) {
+            return Err(too_large("Length of string"));
+        }
+        if over(self.elements, engine.max_array_size()) {
+            return Err(too_large("Size of array/BLOB"));
+        }
+        if over(self.members, engine.max_map_size()) {
+            return Err(too_large("Size of object map"));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a text of so many bytes is within the bound.
+fn check_text(context: &NativeCallContext<'_>, bytes: usize) -> Outcome<()> {
+    Held { text: bytes, ..Held::default() }.check(context)
+}
+
+#[cfg(test)]
+mod tests;

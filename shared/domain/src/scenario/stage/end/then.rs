@@ -1,0 +1,78 @@
+//! The ways in which an order can go on after a stage, with what each of them needs.
+
+use jiff::Timestamp;
+
+use super::super::snapshot::Rest;
+use crate::id::RequestId;
+use crate::order::{OrderError, ScenarioStatus, Status};
+
+/// What comes after the stage.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Then {
+    /// The order rests until a time, and leaves its queue.
+    Sleep {
+        /// When the sleep is over.
+        until: Timestamp,
+    },
+    /// The order waits for callbacks.
+    Wait {
+        /// When the wait is over.
+        until: Timestamp,
+        /// The requests whose callbacks are awaited.
+        requests: Vec<RequestId>,
+    },
+    /// The polling state makes its next attempt later.
+    Poll {
+        /// When.
+        at: Timestamp,
+    },
+    /// What failed is repeated.
+    Retry {
+        /// When the next attempt is due.
+        at: Timestamp,
+        /// Why.
+        error: OrderError,
+    },
+    /// This life is over.
+    End {
+        /// `success` or `fail`.
+        status: Status,
+        /// `target` or `failed`.
+        scenario_status: ScenarioStatus,
+        /// Why it failed.
+        error: Option<OrderError>,
+    },
+}
+
+impl Then {
+    /// The status that follows.
+    #[must_use]
+    pub const fn status(&self) -> Status {
+        match self {
+            Self::Sleep { .. } => Status::Sleep,
+            Self::Wait { .. } => Status::Wait,
+            Self::Poll { .. } => Status::Polling,
+            Self::Retry { .. } => Status::Retry,
+            Self::End { status, .. } => *status,
+        }
+    }
+
+    /// When the suspension is over; `None` for an end.
+    #[must_use]
+    pub const fn due_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Sleep { until } | Self::Wait { until, .. } => Some(*until),
+            Self::Poll { at } | Self::Retry { at, .. } => Some(*at),
+            Self::End { .. } => None,
+        }
+    }
+
+    /// The suspension, as it is kept with the order.
+    pub(in super::super) fn rest(&self) -> Option<Rest> {
+        let error = match self {
+            Self::Retry { error, .. } => Some(error.clone()),
+            _ => None,
+        };
+        Some(Rest { status: self.status(), until: self.due_at()?, error })
+    }
+}

@@ -1,0 +1,49 @@
+//! Settings of what happens when something ends or is lost.
+
+use std::time::Duration;
+
+/// `recovery`
+#[derive(Clone, Debug)]
+pub struct RecoverySettings {
+    /// Between two looks.
+    pub interval: Duration,
+    /// Orders in one transaction.
+    pub batch: usize,
+    /// Restarts of one stage.
+    pub max_restarts: u32,
+    /// Limit for a stage.
+    pub work_timeout: Duration,
+    /// Limit for an order without a change.
+    pub idle_timeout: Duration,
+    /// Limit for an order as a whole.
+    pub process_timeout: Option<Duration>,
+}
+
+/// `failover`
+#[derive(Clone, Debug)]
+pub struct FailoverSettings {
+    /// Age of the work that is taken over; none is any age.
+    pub interval: Option<Duration>,
+    /// Stages of one node in one pass.
+    pub batch: usize,
+    /// What becomes of it.
+    pub running: WhenLost,
+}
+
+/// What becomes of the work of a lost node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenLost {
+    /// Others go on with it.
+    Resume,
+    /// Its orders are ended as canceled.
+    Cancel,
+}
+
+/// `shutdown`
+#[derive(Clone, Debug)]
+pub struct ShutdownSettings {
+    /// How long running work may go on.
+    pub grace: Duration,
+    /// Whether the rest is released to others.
+    pub release: bool,
+}

@@ -80,34 +80,17 @@ async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
     // By the rows' key, as everywhere: two claims never wait for each other.
     orders.sort_by_key(|order| order.hand_out.no);
     let hand_outs: Vec<HandOut> = orders.iter().map(|order| order.hand_out).collect();
-    if !hand_outs.is_empty() {
-        match claim(worker, &hand_outs).await {
-            Ok((claimed, unclaimed)) => {
-                let why: HashMap<OrderNo, Unclaimed> =
-                    unclaimed.into_iter().map(|(h, why)| (h.no, why)).collect();
-                refused.extend(orders.iter().filter_map(|order| {
-                    why.get(&order.hand_out.no).map(|why| {
-                        told(
-                            order,
-                            match why {
-                                Unclaimed::Gone => Refusal::Gone,
-                                Unclaimed::Behind => Refusal::Behind,
-                                Unclaimed::StaleEpoch => Refusal::StaleEpoch,
-                            },
-                        )
-                    })
-                }));
-                let holds = orders.into_iter().map(|order| (order.hand_out.no, order.hold)).collect();
-                start(worker, claimed, holds).await;
-            }
-            Err(error) => {
-                worker.host.metrics.count(Count::StoreErrors, "claim", 1);
-                tracing::warn!(error = chain(&error), hand_outs = hand_outs.len(), "the claim failed");
-                // From here on nothing is held: what was committed all the same is found missing.
-                drop(orders);
-                reconcile::after_failed_claim(worker).await;
-            }
-        }
+    let ((claimed, unclaimed), failure) = claim_by_halves(worker, &hand_outs).await;
+    let why: HashMap<OrderNo, Refusal> =
+        unclaimed.into_iter().map(|(hand_out, why)| (hand_out.no, refusal(why))).collect();
+    refused.extend(orders.iter().filter_map(|order| Some(told(order, *why.get(&order.hand_out.no)?))));
+    // What is not claimed is not held from here on: what was committed all the same is found missing.
+    let holds = orders.into_iter().map(|order| (order.hand_out.no, order.hold)).collect();
+    start(worker, claimed, holds).await;
+    if let Some(error) = failure {
+        worker.host.metrics.count(Count::StoreErrors, "claim", 1);
+        tracing::warn!(error = chain(&error), hand_outs = hand_outs.len(), "a claim failed");
+        reconcile::after_failed_claim(worker).await;
     }
     for refusal in &refused {
         let reason = serde_json::to_value(refusal.why).unwrap_or_default();
@@ -116,6 +99,43 @@ async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
     if !refused.is_empty() {
         news::send(&worker.host, key::DISPATCH, &News { refused, ..News::default() }).await;
     }
+}
+
+const fn refusal(why: Unclaimed) -> Refusal {
+    match why {
+        Unclaimed::Gone => Refusal::Gone,
+        Unclaimed::Behind => Refusal::Behind,
+        Unclaimed::StaleEpoch => Refusal::StaleEpoch,
+    }
+}
+
+/// Claims together, and by halves where somebody has locked one of the orders: the others are begun.
+/// What could not be claimed is handed out again.
+async fn claim_by_halves(worker: &Worker, hand_outs: &[HandOut]) -> (Claims, Option<Error>) {
+    let ((mut work, mut unclaimed), mut failure): (Claims, _) = (Default::default(), None);
+    let mut open = vec![hand_outs];
+    while let Some(part) = open.pop() {
+        if part.is_empty() {
+            continue;
+        }
+        match claim(worker, part).await {
+            Ok((claimed, refused)) => {
+                work.extend(claimed);
+                unclaimed.extend(refused);
+            }
+            Err(error) if error.is_contention() => {
+                worker.host.store.patience().note(&error);
+                if part.len() > 1 {
+                    let (first, second) = part.split_at(part.len() / 2);
+                    open.extend([second, first]);
+                } else {
+                    failure = Some(error);
+                }
+            }
+            Err(error) => return ((work, unclaimed), Some(error)),
+        }
+    }
+    ((work, unclaimed), failure)
 }
 
 /// A stage that is ours, with everything it needs.
@@ -159,6 +179,7 @@ async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> 
     let host = &worker.host;
     let mut client = host.store.work().await?;
     let tx = client.transaction().await?;
+    host.store.patience().bound(&tx).await?;
     let (claimed, unclaimed) = stages::claim(&tx, hand_outs).await?;
     let claimed_at = Instant::now();
     let scenarios = scenarios(worker, &tx, &claimed).await?;

@@ -32,6 +32,9 @@ use session::{Session, Shared, Source};
 
 /// Writing an acknowledgement takes microseconds unless the connection is dying.
 const ACKNOWLEDGE: Duration = Duration::from_secs(10);
+/// A batch ends with the delivery that makes it so long: whoever handles it makes several copies of what
+/// it holds, and some of them are many times as large.
+const BATCH_BYTES: usize = 8 * 1024 * 1024;
 /// Room for the number that makes the name of a private queue unique.
 const LONGEST_HINT: usize = 100;
 
@@ -166,7 +169,8 @@ impl Consumer {
         })
     }
 
-    /// Waits for a delivery and takes at most `max` of those that are there already. Empty only
+    /// Waits for a delivery and takes at most `max` of those that are there already, fewer where their
+    /// bodies are long. Empty only
     /// when the broker handle is closed. Cancelling the future loses nothing.
     pub async fn next_batch(&self, max: usize) -> Vec<Delivery> {
         let mut deliveries = self.deliveries.lock().await;
@@ -175,10 +179,13 @@ impl Consumer {
             let Some(first) = deliveries.recv().await else {
                 return Vec::new();
             };
+            let mut bytes = first.body.len();
             batch.push(first);
             while batch.len() < max
+                && bytes < BATCH_BYTES
                 && let Ok(next) = deliveries.try_recv()
             {
+                bytes += next.body.len();
                 batch.push(next);
             }
             if !self.ack_on_take {

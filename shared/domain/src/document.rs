@@ -301,9 +301,11 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let tolerance = wanted.len().div_ceil(3).min(3);
     known
         .into_iter()
-        .map(|candidate| {
+        .filter_map(|candidate| {
             let letters: Vec<char> = candidate.to_lowercase().chars().collect();
-            (distance::mistakes(&wanted, &letters), candidate)
+            // A length that differs by more is too many mistakes already, and comparing takes its time.
+            let is_near = letters.len().abs_diff(wanted.len()) <= tolerance;
+            is_near.then(|| (distance::mistakes(&wanted, &letters), candidate))
         })
         .filter(|(count, _)| *count <= tolerance)
         .min_by_key(|(count, _)| *count)

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::Priority;
 use super::notification::{AllowList, NotifyRequest};
-use super::registration::{escape, fault, params_faults, start_at, text_at, unstorable};
-use crate::document::{Fault, nearest};
+use super::registration::{escape, fault, params_faults, start_at, text_at, unknown_members, unstorable};
+use crate::document::Fault;
 use crate::scenario::{Scenario, StateKind};
 
 /// Longest reason, in bytes.
@@ -190,15 +190,7 @@ fn object<'a>(body: &'a Value, told: &str) -> Result<&'a Map<String, Value>, Vec
 }
 
 fn unknown_keys(map: &Map<String, Value>, known: &[&'static str]) -> Vec<Fault> {
-    map.keys()
-        .filter(|key| !known.contains(&key.as_str()))
-        .map(|key| {
-            let told = format!("cannot be given here; there are: {}", known.join(", "));
-            let mut found = fault(&format!("/{}", escape(key)), told);
-            found.hint = nearest(key, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-            found
-        })
-        .collect()
+    unknown_members(map, known, "", &format!("cannot be given here; there are: {}", known.join(", ")))
 }
 
 fn reason(map: &Map<String, Value>, faults: &mut Vec<Fault>) -> Option<String> {

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
-use super::registration::{escape, fault, text_at};
+use super::registration::{fault, text_at, unknown_members};
 use super::{OrderError, ScenarioStatus, Status};
-use crate::document::{Fault, nearest};
+use crate::document::Fault;
 use crate::id::{RequestId, spelled};
 
 /// Longest name in AMQP, in bytes: a short string.
@@ -154,14 +154,9 @@ impl NotifyRequest {
         let Some(map) = value.as_object() else {
             return Err(vec![fault("/notify", "must be an object")]);
         };
-        let mut faults = Vec::new();
         let known = ["url", "correlationId", "timezone", "on"];
-        for key in map.keys().filter(|key| !known.contains(&key.as_str())) {
-            let told = "is not known here; there are: url, correlationId, timezone, on";
-            let mut found = fault(&format!("/notify/{}", escape(key)), told);
-            found.hint = nearest(key, known).map(|near| format!("did you mean `{near}`?"));
-            faults.push(found);
-        }
+        let told = "is not known here; there are: url, correlationId, timezone, on";
+        let mut faults = unknown_members(map, &known, "/notify", told);
         let mut text = |key: &str| {
             let value = map.get(key).filter(|value| !value.is_null())?;
             text_at(value, &format!("/notify/{key}"), 1024).map_err(|found| faults.push(found)).ok()

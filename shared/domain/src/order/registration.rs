@@ -128,11 +128,7 @@ impl Request {
             return Err(vec![found]);
         }
         let mut reader = Reader { map, faults: Vec::new() };
-        for key in map.keys().filter(|key| !KEYS.contains(&key.as_str())) {
-            let mut found = fault(&format!("/{}", escape(key)), "is not a field of an order");
-            found.hint = nearest(key, KEYS.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-            reader.faults.push(found);
-        }
+        reader.faults = unknown_members(map, KEYS, "", "is not a field of an order");
         let Lifecycle { start_at, period_to_start, after } = reader.lifecycle();
         let (mode, queue) = reader.mode_and_queue();
         let request = Self {
@@ -366,6 +362,28 @@ pub fn named_id(message: &Value) -> Result<String, Fault> {
 }
 
 /// A key inside a JSON pointer (RFC 6901).
+/// So many unknown members get a hint: nobody reads more, and each is compared with all names.
+const HINTED: usize = 100;
+
+/// The members of an object that nobody knows, each with the nearest name that is known.
+pub(super) fn unknown_members(
+    map: &Map<String, Value>,
+    known: &[&'static str],
+    parent: &str,
+    told: &str,
+) -> Vec<Fault> {
+    let unknown = map.keys().filter(|key| !known.contains(&key.as_str()));
+    unknown
+        .enumerate()
+        .map(|(index, key)| {
+            let mut found = fault(&format!("{parent}/{}", escape(key)), told);
+            let meant = if index < HINTED { nearest(key, known.iter().copied()) } else { None };
+            found.hint = meant.map(|near| format!("did you mean `{near}`?"));
+            found
+        })
+        .collect()
+}
+
 pub(super) fn escape(key: &str) -> String {
     let mut key = key.replace('~', "~0").replace('/', "~1");
     key.truncate(key.floor_char_boundary(100));

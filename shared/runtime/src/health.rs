@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::{Response, StatusCode, header};
 use axum::response::IntoResponse as _;
 use axum::routing::get;
@@ -143,10 +143,18 @@ async fn healthz(State(probes): State<Probes>) -> Response<Body> {
     }
 }
 
-async fn readyz(State(probes): State<Probes>) -> Response<Body> {
+/// `GET /readyz`, or `/readyz?door=amqp`, which asks whether that door of an intake is open.
+async fn readyz(State(probes): State<Probes>, RawQuery(query): RawQuery) -> Response<Body> {
     let (ready, saying) = probes.readiness.state();
     let (status, body) = judge(probes.role, ready, &saying, &probes.database().await, &probes.broker());
+    let door = query.as_deref().and_then(|query| query.strip_prefix("door="));
+    let status = door.map_or(status, |door| of_door(&body, door));
     (status, axum::Json(body)).into_response()
+}
+
+/// Whether this door is open; one that nobody knows is not.
+fn of_door(body: &Value, door: &str) -> StatusCode {
+    if body["doors"][door] == "up" { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
 }
 
 /// Readiness goes by door: an intake that only the broker is away from takes orders and callbacks
@@ -209,6 +217,11 @@ mod tests {
             body["doors"],
             json!({"http": "up", "amqp": "publish is blocked: low on memory"}),
             "the body tells which"
+        );
+        assert_eq!(
+            ["http", "amqp", "x"].map(|door| of_door(&body, door).as_u16()),
+            [200, 503, 503],
+            "a probe can ask for one"
         );
         let (status, body) = judge(Role::Worker, true, "active", &Ok(()), &alarm);
         assert_eq!((status, body.get("doors")), (StatusCode::SERVICE_UNAVAILABLE, None));

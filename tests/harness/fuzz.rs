@@ -43,7 +43,7 @@ impl Iterator for Inputs {
         self.number += 1;
         let strange = Strange::new(&mut self.dice);
         // Routes come in turn, so that none is left out; what is sent to them is drawn.
-        Some(if self.number % 3 == 0 {
+        Some(if self.number.is_multiple_of(3) {
             Input::Amqp(amqp::Message::draw(strange))
         } else {
             Input::Http(http::Request::draw(self.number * 2 / 3, strange))

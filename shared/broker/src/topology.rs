@@ -1,7 +1,7 @@
 //! The one table of exchanges, queues, bindings and permissions, and how it is declared.
 //!
 //! No other file names an exchange or queue of the engine. `rabbitmq/definitions.json` is the same
-//! table in the broker's own format ([`definitions`]); a test compares the two.
+//! table in the broker's own format ([`definitions()`]); a test compares the two.
 
 mod definitions;
 

@@ -125,7 +125,7 @@ pub async fn superseded(client: &Client, former: Incarnation) -> Result<bool> {
 
 /// Tells that the process lives, and what it is now; false where it has been declared over, so that
 /// it must stop what it does, and register anew unless it was [`superseded`]. A beat that comes later
-/// than [`steady`] allows begins a new unbroken row of beats.
+/// than `steady` allows begins a new unbroken row of beats.
 ///
 /// # Errors
 /// The database fails.

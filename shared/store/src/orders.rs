@@ -1,4 +1,4 @@
-//! Orders: registering many. How one is read stands in [`view`], how many are found in [`search`].
+//! Orders: registering many. How one is read stands in `view`, how many are found in `search`.
 
 mod search;
 mod view;

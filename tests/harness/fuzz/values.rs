@@ -168,7 +168,7 @@ impl<'a> Strange<'a> {
             1 => text.truncate(text.floor_char_boundary(text.len() / 2)),
             2 => *text = text.replacen('{', r#"{"id": "twice", "#, 1),
             3 => *text = text.replacen(':', ": 1e400, \"x\":", 1),
-            4 => text.insert_str(0, "\u{feff}"),
+            4 => text.insert(0, '\u{feff}'),
             5 => *text = format!("{}{text}{}", "[".repeat(300), "]".repeat(300)),
             _ => *text = text.replacen('"', r#""\ud800"#, 1),
         }

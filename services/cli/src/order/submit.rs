@@ -82,7 +82,7 @@ struct OrderArguments {
     /// Longest time from now to the start, in whole seconds, like `90s` or `1h`
     #[arg(long, value_name = "DURATION", value_parser = input::parse_duration)]
     period_to_start: Option<Duration>,
-    /// An order that must have ended before, and the states that would do: ORDER=STATE[,STATE…][:wait|fail|cancel]
+    /// An order that must have ended before, and the states that would do: ORDER=STATE or ORDER=STATE,STATE, and :wait, :fail or :cancel behind them
     #[arg(long, value_name = "ORDER=STATES", value_parser = input::parse_condition)]
     after: Vec<Value>,
 }

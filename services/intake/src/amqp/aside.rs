@@ -25,7 +25,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 
 /// One that waits.
 pub(super) enum Held {
-    Command(Command),
+    Command(Box<Command>),
     Registration(Box<Submission>),
 }
 

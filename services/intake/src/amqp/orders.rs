@@ -84,12 +84,12 @@ impl Orders {
         match Command::read(delivery) {
             Err((id, problem)) => handled.push(reject(&self.intake, delivery, id, problem)),
             Ok(command) if self.aside.holds_order(&command.id) => {
-                self.aside.put(delivery, Held::Command(command)).await;
+                self.aside.put(delivery, Held::Command(Box::new(command))).await;
             }
             Ok(command) => match command::carry_out(&self.intake, delivery, &command).await {
                 Ok(done) => handled.push(done),
                 Err(error) if error.is_contention() => {
-                    self.aside.put(delivery, Held::Command(command)).await;
+                    self.aside.put(delivery, Held::Command(Box::new(command))).await;
                 }
                 Err(error) if error.is_transient() => return Err(error),
                 Err(error) => {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::{Tone, tone, ways};
 use crate::scenario::{Scenario, StateKind};
 
-/// See [`super::mermaid`].
+/// See [`super::mermaid()`].
 pub(super) fn write(scenario: &Scenario) -> String {
     let mut out = String::from("stateDiagram-v2\n");
     for (at, state) in scenario.states.iter().enumerate() {

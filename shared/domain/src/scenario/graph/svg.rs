@@ -52,7 +52,7 @@ text{font-family:system-ui,-apple-system,\"Segoe UI\",Roboto,\"DejaVu Sans\",san
 .small{fill:#b3bec9}\
 .label{fill:#dbe3ea;stroke:#14181d}}";
 
-/// See [`super::svg`].
+/// See [`super::svg()`].
 pub(super) fn draw(scenario: &Scenario) -> String {
     let ways = ways(scenario);
     let widths: Vec<f64> = scenario.states.iter().map(width_of).collect();

@@ -21,7 +21,7 @@ const OF_FILE: &[&str] = &["scenario", "tests"];
 const OF_TRIAL: &[&str] =
     &["test", "order", "params", "config", "secrets", "now", "answers", "calls", "errors", "expect"];
 
-/// See [`super::read`].
+/// See [`super::read()`].
 pub(super) fn file(text: &str) -> Result<TrialFile, Vec<Fault>> {
     let tree = document::parse(text, &document::Limits::default())?;
     let mut reader = Reader::default();

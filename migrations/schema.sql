@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest a79b430ab38e0b06)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest c8f7ead04ad2c747)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -434,7 +434,7 @@ CREATE UNIQUE INDEX nodes_live_name ON nodes USING btree (role, name) WHERE (end
 
 CREATE UNIQUE INDEX orders_id ON orders USING btree (id);
 
-CREATE INDEX orders_transaction ON orders USING btree (hashtextextended(transaction_id, (0)::bigint), no) WHERE (transaction_id IS NOT NULL);
+CREATE INDEX orders_transaction_hash ON orders USING btree (hashtextextended(transaction_id, (0)::bigint), no) WHERE (transaction_id IS NOT NULL);
 
 CREATE INDEX outbox_next ON outbox USING btree (next_at) WHERE (parked_because IS NULL);
 

@@ -11,10 +11,10 @@ use pagurus_runtime::Host;
 use pagurus_runtime::config::WhenLost;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::news::Told;
+use pagurus_store::Error;
 use pagurus_store::recovery::{self, Stuck};
-use pagurus_store::{Error, Tx, control};
 
-use crate::recover::{end, hand_out_again, told_node};
+use crate::recover::{Sorted, end_apart, end_poisoned, hand_out_again, note, told_node};
 
 /// Takes over from lost nodes, pass by pass.
 #[derive(Debug, Default)]
@@ -45,17 +45,18 @@ impl Failover {
         }
         // Whoever holds one of these rows was passed over; all that follows goes by ascending number.
         taken.sort_by_key(|stage| stage.no);
-        let again = match settings.running {
+        let Sorted { again, poison } = match settings.running {
             WhenLost::Resume => hand_out_again(host, &tx, &taken, Finding::NodeLost, &mut told).await?,
-            WhenLost::Cancel => {
-                for stage in &taken {
-                    cancel(host, &tx, stage, &mut told).await?;
-                }
-                Vec::new()
-            }
+            WhenLost::Cancel => Sorted { again: Vec::new(), poison: Vec::new() },
         };
         tx.commit().await?;
         drop(client);
+        end_poisoned(host, &poison, Finding::NodeLost).await;
+        if settings.running == WhenLost::Cancel {
+            for stage in &taken {
+                note(host, "failover", cancel(host, stage).await);
+            }
+        }
         host.metrics.count(Count::Reissued, Finding::NodeLost.as_str(), again.len() as u64);
         for stage in &again {
             tracing::warn!(
@@ -80,8 +81,7 @@ impl Failover {
 }
 
 /// Ends the order of a stage whose node is lost, where no other node may go on with it.
-async fn cancel(host: &Host, tx: &Tx<'_>, stage: &Stuck, told: &mut Told) -> Result<(), Error> {
+async fn cancel(host: &Host, stage: &Stuck) -> Result<(), Error> {
     let message = format!("its node {} was lost before it was done; it may be restarted", told_node(stage));
-    let id = control::id_of(tx, stage.no).await?;
-    end(host, tx, &id, Cause::Abandoned, NODE_STOPPED, message, told).await
+    end_apart(host, stage, Cause::Abandoned, NODE_STOPPED, message).await
 }

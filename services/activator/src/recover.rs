@@ -1,6 +1,7 @@
 //! Recovery: silent nodes, stages past their deadline or without a living node, orders past their
 //! own deadlines. Evidence is gathered here, the remedy is the domain's.
 
+use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{DEADLINE_EXCEEDED, OrderError, POISON, PROCESS_TIMEOUT};
 use pagurus_domain::recovery::{Finding, Remedy, remedy};
@@ -62,9 +63,10 @@ async fn overdue(host: &Host) -> Result<(), Error> {
             return Ok(());
         }
         let mut told = Told::default();
-        let again = hand_out_again(host, &tx, &stuck, Finding::Overdue, &mut told).await?;
+        let Sorted { again, poison } = hand_out_again(host, &tx, &stuck, Finding::Overdue, &mut told).await?;
         tx.commit().await?;
         drop(client);
+        let ended = end_poisoned(host, &poison, Finding::Overdue).await;
         host.metrics.count(Count::Reissued, Finding::Overdue.as_str(), again.len() as u64);
         host.metrics.count(Count::WorkTimeouts, "", stuck.len() as u64);
         for stage in &again {
@@ -74,6 +76,10 @@ async fn overdue(host: &Host) -> Result<(), Error> {
             );
         }
         told.send(host).await;
+        if again.is_empty() && ended == 0 {
+            // Somebody has locked their orders: the next look finds them again.
+            return Ok(());
+        }
     }
 }
 
@@ -82,14 +88,22 @@ pub(crate) fn told_node(stage: &Stuck) -> String {
     format!("{} (life {})", stage.node_name.as_deref().unwrap_or("a node that is not registered"), stage.node)
 }
 
-/// Hands stages out again, or ends their orders as poison; those that were handed out again.
+/// What becomes of stages that were found.
+pub(crate) struct Sorted<'a> {
+    /// They were handed out again.
+    pub again: Vec<&'a Stuck>,
+    /// They were handed out too often, and are still where they were: see [`end_poisoned`].
+    pub poison: Vec<&'a Stuck>,
+}
+
+/// Hands stages out again, but for poison.
 pub(crate) async fn hand_out_again<'a>(
     host: &Host,
     tx: &Tx<'_>,
     stuck: &'a [Stuck],
     finding: Finding,
     told: &mut Told,
-) -> Result<Vec<&'a Stuck>, Error> {
+) -> Result<Sorted<'a>, Error> {
     let max = u16::try_from(host.settings.recovery.max_restarts).unwrap_or(u16::MAX);
     let mut again = Vec::new();
     let mut poison = Vec::new();
@@ -103,19 +117,22 @@ pub(crate) async fn hand_out_again<'a>(
     }
     told.ready.extend(recovery::reissue(tx, &again, &host.name, finding.as_str()).await?);
     told.over.extend(again.iter().map(|(stage, _)| (stage.no, stage.attempt)));
-    for stage in poison {
-        end_poisoned(host, tx, stage, finding, told).await?;
-    }
-    Ok(again.into_iter().map(|(stage, _)| stage).collect())
+    Ok(Sorted { again: again.into_iter().map(|(stage, _)| stage).collect(), poison })
 }
 
-async fn end_poisoned(
-    host: &Host,
-    tx: &Tx<'_>,
-    stage: &Stuck,
-    finding: Finding,
-    told: &mut Told,
-) -> Result<(), Error> {
+/// Ends the orders of stages that are poison; how many. Each has a transaction of its own: one whose order
+/// somebody has locked is found again, and holds up no other.
+pub(crate) async fn end_poisoned(host: &Host, poison: &[&Stuck], finding: Finding) -> usize {
+    let mut ended = 0;
+    for stage in poison {
+        let outcome = end_one_poisoned(host, stage, finding).await;
+        ended += usize::from(outcome.is_ok());
+        note(host, "poison", outcome);
+    }
+    ended
+}
+
+async fn end_one_poisoned(host: &Host, stage: &Stuck, finding: Finding) -> Result<(), Error> {
     let message = format!(
         "the stage was handed out {} times and never ended; last on node {}, attempt {}, {}",
         stage.restarts + 1,
@@ -123,8 +140,28 @@ async fn end_poisoned(
         stage.attempt,
         finding
     );
+    end_apart(host, stage, Cause::Poisoned, POISON, message).await?;
     host.metrics.count(Count::Poisoned, "", 1);
-    end(host, tx, &control::id_of(tx, stage.no).await?, Cause::Poisoned, POISON, message, told).await
+    Ok(())
+}
+
+/// Ends the order of a stage in a transaction of its own.
+pub(crate) async fn end_apart(
+    host: &Host,
+    stage: &Stuck,
+    cause: Cause,
+    class: &str,
+    message: String,
+) -> Result<(), Error> {
+    let mut client = host.store.recovery().await?;
+    let tx = client.transaction().await?;
+    let mut told = Told::default();
+    let id = control::id_of(&tx, stage.no).await?;
+    end(host, &tx, &id, cause, class, message, &mut told).await?;
+    tx.commit().await?;
+    drop(client);
+    told.send(host).await;
+    Ok(())
 }
 
 /// Ends orders that missed their start or outlived their time.
@@ -134,27 +171,33 @@ async fn deadlines(host: &Host) -> Result<(), Error> {
     let passed = recovery::passed_deadlines(&client, limit).await?;
     drop(client);
     for (no, kind, id) in passed {
-        let mut client = host.store.recovery().await?;
-        let tx = client.transaction().await?;
-        let mut told = Told::default();
-        let (cause, class, message) = if kind == "start" {
-            (
-                Cause::StartDeadlinePassed,
-                DEADLINE_EXCEEDED,
-                "the deadline to start passed before anything was executed",
-            )
-        } else {
-            (Cause::ProcessTimedOut, PROCESS_TIMEOUT, "the order outlived its process time-out")
-        };
-        end(host, &tx, &id, cause, class, message.to_owned(), &mut told).await?;
-        if told.left.is_empty() {
-            // It has begun, or ended: the deadline has nothing more to say.
-            recovery::drop_deadline(&tx, no, &kind).await?;
-        }
-        tx.commit().await?;
-        drop(client);
-        told.send(host).await;
+        // One whose order somebody has locked is found again, and holds up no other.
+        note(host, "deadline", pass_deadline(host, no, &kind, &id).await);
     }
+    Ok(())
+}
+
+async fn pass_deadline(host: &Host, no: OrderNo, kind: &str, id: &str) -> Result<(), Error> {
+    let mut client = host.store.recovery().await?;
+    let tx = client.transaction().await?;
+    let mut told = Told::default();
+    let (cause, class, message) = if kind == "start" {
+        (
+            Cause::StartDeadlinePassed,
+            DEADLINE_EXCEEDED,
+            "the deadline to start passed before anything was executed",
+        )
+    } else {
+        (Cause::ProcessTimedOut, PROCESS_TIMEOUT, "the order outlived its process time-out")
+    };
+    end(host, &tx, id, cause, class, message.to_owned(), &mut told).await?;
+    if told.left.is_empty() {
+        // It has begun, or ended: the deadline has nothing more to say.
+        recovery::drop_deadline(&tx, no, kind).await?;
+    }
+    tx.commit().await?;
+    drop(client);
+    told.send(host).await;
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use pagurus_runtime::metrics::Count;
 use pagurus_runtime::news::Told;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::control::{self, Ending, Locked};
-use pagurus_store::{Error, Tx, history, patience};
+use pagurus_store::{Error, Tx, history};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
@@ -130,8 +130,7 @@ pub(crate) async fn act(
     let keyed = Terms { key: terms.key.or(Some(&own)), ..terms };
     let done = loop {
         let may_be_done = terms.key.is_some() || tries.is_again();
-        let outcome =
-            try_act(intake, id, action, keyed, Try { patience: Patience::Usual, may_be_done }).await;
+        let outcome = try_act(intake, id, action, keyed, may_be_done).await;
         if let Some(done) = tries.judge(intake, "act", outcome).await {
             break done?;
         }
@@ -139,7 +138,8 @@ pub(crate) async fn act(
     Ok(tell(intake, action, done).await)
 }
 
-/// The same in one try that hardly waits for a lock, for a door at which others stand behind.
+/// The same in one try, for a door at which others stand behind. The request may have been carried out by
+/// a try before.
 ///
 /// # Errors
 /// The database failed, or the order is locked: nothing was done, or it is not known.
@@ -148,29 +148,12 @@ pub(crate) async fn act_at_once(
     id: &str,
     action: &Action,
     terms: Terms<'_>,
+    may_be_done: bool,
 ) -> Result<Result<Acted, Problem>, Error> {
-    let once = Try { patience: Patience::Brief, may_be_done: terms.key.is_some() };
-    Ok(match try_act(intake, id, action, terms, once).await? {
+    Ok(match try_act(intake, id, action, terms, may_be_done).await? {
         Ok(done) => Ok(tell(intake, action, done).await),
         Err(problem) => Err(problem),
     })
-}
-
-/// How long locks are waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Patience {
-    /// As long as any statement may.
-    Usual,
-    /// See [`patience::wait_briefly`].
-    Brief,
-}
-
-/// How an action is tried.
-#[derive(Clone, Copy)]
-struct Try {
-    patience: Patience,
-    /// Whether a try before may have been committed, so that its event is looked for first.
-    may_be_done: bool,
 }
 
 /// Tells the others, below the commit.
@@ -224,14 +207,11 @@ async fn try_act(
     id: &str,
     action: &Action,
     terms: Terms<'_>,
-    Try { patience, may_be_done }: Try,
+    may_be_done: bool,
 ) -> Result<Result<Done, Problem>, Error> {
     let mut client = intake.host.store.recovery().await?;
     intake.catalogue.refresh(&client).await?;
     let tx = client.transaction().await?;
-    if patience == Patience::Brief {
-        patience::wait_briefly(&tx).await?;
-    }
     let Some(order) = control::lock(&tx, id).await? else {
         return Ok(Err(not_found(id)));
     };

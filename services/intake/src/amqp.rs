@@ -27,6 +27,8 @@ use pagurus_wire::message::Receipt;
 use pagurus_wire::problem::{Problem, Type};
 
 use crate::Intake;
+use crate::register::Registrar;
+use aside::Aside;
 use orders::Orders;
 use trouble::Trouble;
 
@@ -66,10 +68,18 @@ pub(crate) fn start(intake: &Intake) -> anyhow::Result<()> {
     };
     let orders = Arc::new(intake.host.broker.consume(spec(&names.orders_in))?);
     let callbacks = Arc::new(intake.host.broker.consume(spec(&names.callbacks_in))?);
-    let door = Orders::start(intake, &orders);
+    let registrar = Registrar {
+        host: intake.host.clone(),
+        catalogue: intake.catalogue.clone(),
+        rules: intake.rules.clone(),
+    };
+    let aside = |consumer: &Arc<Consumer>| Aside::start(intake, registrar.clone(), consumer.clone());
+    let door = Orders::new(intake, registrar.clone(), aside(&orders));
+    let locked = aside(&callbacks);
     intake.host.spawn("orders in", take_orders(intake.clone(), orders, door));
     for _ in 0..CALLBACK_LANES {
-        intake.host.spawn("callbacks in", take_callbacks(intake.clone(), callbacks.clone()));
+        let take = take_callbacks(intake.clone(), callbacks.clone(), locked.clone());
+        intake.host.spawn("callbacks in", take);
     }
     Ok(())
 }
@@ -78,18 +88,18 @@ async fn take_orders(intake: Intake, consumer: Arc<Consumer>, door: Orders) -> a
     let (mut busy, mut trouble) = (false, Trouble::new("register"));
     while let Some(batch) = next(&intake, &consumer, busy).await {
         busy = batch.len() > 1;
-        let Outcome { handled, left } = door.handle(&batch).await;
+        let Outcome { handled, left } = door.handle(&batch, trouble.is_wary()).await;
         settle(&intake, &consumer, handled).await;
         trouble.wait_out(&intake, &consumer, left).await;
     }
     Ok(())
 }
 
-async fn take_callbacks(intake: Intake, consumer: Arc<Consumer>) -> anyhow::Result<()> {
+async fn take_callbacks(intake: Intake, consumer: Arc<Consumer>, aside: Aside) -> anyhow::Result<()> {
     let (mut busy, mut trouble) = (false, Trouble::new("answer"));
     while let Some(batch) = next(&intake, &consumer, busy).await {
         busy = batch.len() > 1;
-        let Outcome { handled, left } = callbacks::handle(&intake, &batch).await;
+        let Outcome { handled, left } = callbacks::handle(&intake, &aside, &batch, trouble.is_wary()).await;
         settle(&intake, &consumer, handled).await;
         trouble.wait_out(&intake, &consumer, left).await;
     }

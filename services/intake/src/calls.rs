@@ -11,14 +11,14 @@ use pagurus_runtime::metrics::Count;
 use pagurus_runtime::news;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::calls::{self, Call, Submitted};
-use pagurus_store::{Error, control, patience};
+use pagurus_store::{Error, control};
 use pagurus_wire::message::{CallError, CallView};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::Intake;
-use crate::act::{Patience, Tries, not_found};
+use crate::act::{Tries, not_found};
 use crate::http::store_problem;
 
 /// Longest key of a caller.
@@ -84,7 +84,7 @@ impl NewCall {
 pub(crate) async fn submit(intake: &Intake, id: &str, call: &NewCall) -> Result<(), Problem> {
     let mut tries = Tries::default();
     loop {
-        let outcome = try_submit(intake, id, call, Patience::Usual).await;
+        let outcome = try_submit(intake, id, call).await;
         if let Some(done) = tries.judge(intake, "call", outcome).await {
             tell(intake, done?).await;
             return Ok(());
@@ -92,7 +92,7 @@ pub(crate) async fn submit(intake: &Intake, id: &str, call: &NewCall) -> Result<
     }
 }
 
-/// The same in one try that hardly waits for a lock, for a door at which others stand behind.
+/// The same in one try, for a door at which others stand behind.
 ///
 /// # Errors
 /// The database failed, or the order is locked: the same call may be repeated.
@@ -101,7 +101,7 @@ pub(crate) async fn submit_at_once(
     id: &str,
     call: &NewCall,
 ) -> Result<Result<(), Problem>, Error> {
-    Ok(match try_submit(intake, id, call, Patience::Brief).await? {
+    Ok(match try_submit(intake, id, call).await? {
         Ok(woken) => {
             tell(intake, woken).await;
             Ok(())
@@ -117,18 +117,10 @@ async fn tell(intake: &Intake, woken: Woken) {
 
 type Woken = Option<pagurus_store::stages::ReadyStage>;
 
-async fn try_submit(
-    intake: &Intake,
-    id: &str,
-    call: &NewCall,
-    patience: Patience,
-) -> Result<Result<Woken, Problem>, Error> {
+async fn try_submit(intake: &Intake, id: &str, call: &NewCall) -> Result<Result<Woken, Problem>, Error> {
     let mut client = intake.host.store.recovery().await?;
     intake.catalogue.refresh(&client).await?;
     let tx = client.transaction().await?;
-    if patience == Patience::Brief {
-        patience::wait_briefly(&tx).await?;
-    }
     let Some(order) = control::lock(&tx, id).await? else {
         return Ok(Err(not_found(id)));
     };

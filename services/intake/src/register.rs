@@ -2,7 +2,7 @@
 
 mod after;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -130,10 +130,21 @@ impl Registrar {
     /// The database failed: nothing is known to be registered, the same call may be repeated.
     pub async fn register(&self, batch: &[Submission]) -> Result<Vec<Option<Outcome>>, Error> {
         let (client, known) = self.scenarios_of(batch).await?;
+        let mut behind: HashSet<&str> = HashSet::new();
         let is_costly: Vec<bool> = batch
             .iter()
             .zip(&known)
-            .map(|(submission, known)| is_costly(submission, known.as_ref()))
+            .map(|(submission, known)| {
+                // What stands behind one in its queue, or has its id, stays behind.
+                let Request { id, queue, .. } = &submission.request;
+                let names = || queue.as_deref().into_iter().chain([id.as_str()]);
+                let later = !behind.is_empty() && names().any(|name| behind.contains(name));
+                let is_costly = later || is_costly(submission, known.as_ref());
+                if is_costly {
+                    behind.extend(names());
+                }
+                is_costly
+            })
             .collect();
         if !is_costly.contains(&true) {
             let outcomes = self.register_checked(client, batch, known).await?;

@@ -126,8 +126,9 @@ impl Calls {
         Ok(Response { status, headers, body, duration: begun.elapsed() })
     }
 
-    /// Reads a body. Room is taken before it is read: for all of it where it says how long it is, else
-    /// for a short one, and then for the longest, so that no answer is held half-read by many.
+    /// Reads a body. Room is taken before it is read: for all of it where it says how long it is. One that
+    /// does not say is read as far as a short answer goes, for which nobody waits, and then room is taken
+    /// for the longest, so that no answer is held half-read by many.
     async fn body(
         &self,
         mut response: reqwest::Response,
@@ -143,7 +144,9 @@ impl Calls {
             return Err(too_long());
         }
         let mut taken = announced.unwrap_or(RESERVE.min(self.max_bytes));
-        room.take(taken).await?;
+        if announced.is_some() {
+            room.take(taken).await?;
+        }
         let mut body = Vec::with_capacity(announced.unwrap_or(0));
         while let Some(chunk) = response.chunk().await.map_err(|error| named_failure(&error))? {
             let length = body.len() + chunk.len();
@@ -151,7 +154,8 @@ impl Calls {
                 return Err(too_long());
             }
             if length > taken {
-                room.take(self.max_bytes - taken).await?;
+                // What was read without room counts from here on.
+                room.take(self.max_bytes).await?;
                 taken = self.max_bytes;
             }
             body.extend_from_slice(&chunk);

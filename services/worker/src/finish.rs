@@ -205,18 +205,17 @@ pub(crate) async fn submit(worker: &Worker, end: End) {
     }
 }
 
-/// Hands an end in, again and again while somebody has locked its order: others go on meanwhile.
+/// Hands an end in. While somebody has locked its order it is tried again in a lane of its own: the
+/// others go on meanwhile.
 async fn hand_in(worker: &Worker, end: &Arc<End>) -> Result<bool, Failed<Arc<Error>>> {
     let mut wait = FIRST_WAIT;
-    loop {
-        match worker.ends.submit(end.clone()).await {
-            Err(Failed::Handler(error)) if error.is_contention() => {
-                tokio::time::sleep(wait).await;
-                wait = (wait * 2).min(LONGEST_WAIT);
-            }
-            other => return other,
-        }
+    let mut outcome = worker.ends.submit(end.clone()).await;
+    while matches!(&outcome, Err(Failed::Handler(error)) if error.is_contention()) {
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(LONGEST_WAIT);
+        outcome = worker.locked_ends.submit(end.clone()).await;
     }
+    outcome
 }
 
 /// First wait before the end of a stage is written again.

@@ -57,9 +57,12 @@ struct Worker {
     room: Room,
     registrations: Batcher<NewRequest, Option<RequestId>, Error>,
     ends: Batcher<Arc<End>, bool, Error>,
+    /// Ends of stages whose orders somebody has locked, one at a time.
+    locked_ends: Batcher<Arc<End>, bool, Error>,
 }
 
 /// How ends are gathered: two lanes, so that one batch is written while the other commits.
+const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Duration::ZERO };
 const ENDS: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(2) };
 /// How requests are gathered.
 const REQUESTS: Shape = Shape { max: 500, lanes: 1, linger: Duration::from_millis(1) };
@@ -92,7 +95,8 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         held: Held::default(),
         room: Room::new(settings.worker.max_held_bytes, settings.worker.max_response_bytes),
         registrations: registrations(&host),
-        ends: ends(&host, groups),
+        ends: ends(&host, groups, ENDS),
+        locked_ends: ends(&host, groups, ALONE),
         catalogue,
         host: host.clone(),
     };
@@ -192,9 +196,9 @@ fn registrations(host: &Host) -> Batcher<NewRequest, Option<RequestId>, Error> {
     })
 }
 
-fn ends(host: &Host, groups: AgeGroups) -> Batcher<Arc<End>, bool, Error> {
+fn ends(host: &Host, groups: AgeGroups, shape: Shape) -> Batcher<Arc<End>, bool, Error> {
     let host = host.clone();
-    Batcher::start(ENDS, concerns_one, move |batch: Arc<[Arc<End>]>| {
+    Batcher::start(shape, concerns_one, move |batch: Arc<[Arc<End>]>| {
         let host = host.clone();
         async move { finish::write(&host, &batch, &groups).await }
     })

@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pagurus_broker::Consumer;
-use pagurus_domain::id::{Epoch, OrderNo};
+use pagurus_domain::id::{Epoch, OrderNo, ScenarioNo};
 use pagurus_domain::scenario::stage::OutsideCall;
 use pagurus_runtime::metrics::{Count, Level, Span};
 use pagurus_runtime::news;
@@ -80,13 +80,20 @@ async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
     // By the rows' key, as everywhere: two claims never wait for each other.
     orders.sort_by_key(|order| order.hand_out.no);
     let hand_outs: Vec<HandOut> = orders.iter().map(|order| order.hand_out).collect();
-    let ((claimed, unclaimed), failure) = claim_by_halves(worker, &hand_outs).await;
-    let why: HashMap<OrderNo, Refusal> =
-        unclaimed.into_iter().map(|(hand_out, why)| (hand_out.no, refusal(why))).collect();
-    refused.extend(orders.iter().filter_map(|order| Some(told(order, *why.get(&order.hand_out.no)?))));
-    // What is not claimed is not held from here on: what was committed all the same is found missing.
-    let holds = orders.into_iter().map(|order| (order.hand_out.no, order.hold)).collect();
-    start(worker, claimed, holds).await;
+    let mut holds: HashMap<OrderNo, Order> =
+        orders.into_iter().map(|order| (order.hand_out.no, order)).collect();
+    let mut halves = Halves::of(&hand_outs);
+    while let Some((claimed, unclaimed)) = halves.claim_next(worker).await {
+        let of_claimed = claimed.iter().filter_map(|work| holds.remove(&work.claimed.no));
+        let of_claimed = of_claimed.map(|order| (order.hand_out.no, order.hold)).collect();
+        for (hand_out, why) in unclaimed {
+            refused.extend(holds.remove(&hand_out.no).map(|order| told(&order, refusal(why))));
+        }
+        start(worker, claimed, of_claimed).await;
+    }
+    let failure = halves.failure;
+    // What was not claimed is not held from here on: what was committed all the same is found missing.
+    drop(holds);
     if let Some(error) = failure {
         worker.host.metrics.count(Count::StoreErrors, "claim", 1);
         tracing::warn!(error = chain(&error), hand_outs = hand_outs.len(), "a claim failed");
@@ -109,33 +116,46 @@ const fn refusal(why: Unclaimed) -> Refusal {
     }
 }
 
-/// Claims together, and by halves where somebody has locked one of the orders: the others are begun.
-/// What could not be claimed is handed out again.
-async fn claim_by_halves(worker: &Worker, hand_outs: &[HandOut]) -> (Claims, Option<Error>) {
-    let ((mut work, mut unclaimed), mut failure): (Claims, _) = (Default::default(), None);
-    let mut open = vec![hand_outs];
-    while let Some(part) = open.pop() {
-        if part.is_empty() {
-            continue;
-        }
-        match claim(worker, part).await {
-            Ok((claimed, refused)) => {
-                work.extend(claimed);
-                unclaimed.extend(refused);
+/// How long one batch is claimed by halves: what is left then is handed out again.
+const HALVES: Duration = Duration::from_secs(2);
+
+/// Hand-outs that are claimed together, and by halves where somebody has locked one of the orders.
+struct Halves<'a> {
+    /// Still to be claimed, the first on top.
+    open: Vec<&'a [HandOut]>,
+    begun: Instant,
+    /// The last one: what could not be claimed is handed out again.
+    failure: Option<Error>,
+}
+
+impl<'a> Halves<'a> {
+    fn of(hand_outs: &'a [HandOut]) -> Self {
+        let open = if hand_outs.is_empty() { Vec::new() } else { vec![hand_outs] };
+        Self { open, begun: Instant::now(), failure: None }
+    }
+
+    /// What could be claimed next, which is to begin at once; none when nothing is left, or no time.
+    async fn claim_next(&mut self, worker: &Worker) -> Option<Claims> {
+        while let Some(part) = self.open.pop() {
+            if self.failure.is_some() && self.begun.elapsed() > HALVES {
+                return None;
             }
-            Err(error) if error.is_contention() => {
-                worker.host.store.patience().note(&error);
-                if part.len() > 1 {
-                    let (first, second) = part.split_at(part.len() / 2);
-                    open.extend([second, first]);
-                } else {
-                    failure = Some(error);
+            match claim(worker, part).await {
+                Ok(claims) => return Some(claims),
+                Err(error) => {
+                    worker.host.store.patience().note(&error);
+                    if !error.is_contention() {
+                        self.open.clear();
+                    } else if part.len() > 1 {
+                        let (first, second) = part.split_at(part.len() / 2);
+                        self.open.extend([second, first]);
+                    }
+                    self.failure = Some(error);
                 }
             }
-            Err(error) => return ((work, unclaimed), Some(error)),
         }
+        None
     }
-    ((work, unclaimed), failure)
 }
 
 /// A stage that is ours, with everything it needs.
@@ -158,11 +178,14 @@ impl Work {
 
 /// The version of each stage; one that this node does not have compiled is read first.
 async fn scenarios(worker: &Worker, tx: &Tx<'_>, claimed: &[Claimed]) -> Result<Vec<Option<Known>>, Error> {
-    let mut scenarios = Vec::with_capacity(claimed.len());
+    // Each once: one that was read for this batch may have left memory for another of it.
+    let mut known: HashMap<ScenarioNo, Option<Known>> = HashMap::new();
     for stage in claimed {
-        scenarios.push(worker.catalogue.get(tx, stage.scenario).await?);
+        if !known.contains_key(&stage.scenario) {
+            known.insert(stage.scenario, worker.catalogue.get(tx, stage.scenario).await?);
+        }
     }
-    Ok(scenarios)
+    Ok(claimed.iter().map(|stage| known.get(&stage.scenario).cloned().flatten()).collect())
 }
 
 /// How long a stage of this scenario may take, in seconds.

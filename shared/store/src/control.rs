@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::orders::word;
 use crate::outbox::{self, End, NewNotification};
+use crate::patience::wait_briefly;
 use crate::sql::statements;
 use crate::stages::ReadyStage;
 use crate::{Connection, Error, Result, Tx, calls, dependencies, history, queues, requests};
@@ -180,12 +181,15 @@ impl<'a> Allowed<'a> {
     }
 }
 
-/// Locks an order and its place; `None` where no such order is.
+/// Locks an order and its place; `None` where no such order is. Waits for no lock longer than a statement
+/// of ours holds one, and nor does the rest of the transaction: whoever acts keeps a connection, and
+/// others stand behind.
 ///
 /// # Errors
 /// The database fails, or the order moved while it was being locked: the same call may be repeated
 /// in another transaction.
 pub async fn lock(tx: &Tx<'_>, id: &str) -> Result<Option<Locked>> {
+    wait_briefly(tx).await?;
     let find = tx.prepare_cached(FIND).await?;
     let Some(row) = tx.query_opt(&find, &[&id]).await? else { return Ok(None) };
     let no: i64 = row.get(0);

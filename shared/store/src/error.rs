@@ -54,15 +54,23 @@ impl Error {
         }
     }
 
+    /// Whether the server itself answered so, and not the connection.
+    #[must_use]
+    pub fn is_of_server(&self) -> bool {
+        matches!(self, Self::Database(error) if error.as_db_error().is_some())
+    }
+
     /// Whether somebody else holds a lock, or held one across ours: it passes by itself, and concerns
     /// no more than the rows that are locked.
     #[must_use]
     pub fn is_contention(&self) -> bool {
         match self {
             Self::Contended => true,
-            Self::Database(error) => error
-                .code()
-                .is_some_and(|code| code.code().starts_with("40") || *code == SqlState::LOCK_NOT_AVAILABLE),
+            // What takes longer than a statement may is too much, or stands behind something else.
+            Self::Database(error) => error.code().is_some_and(|code| {
+                code.code().starts_with("40")
+                    || matches!(*code, SqlState::LOCK_NOT_AVAILABLE | SqlState::QUERY_CANCELED)
+            }),
             _ => false,
         }
     }

@@ -122,7 +122,7 @@ async fn scn_15_secrets_reach_the_called_system_and_nobody_else() {
     let told = everything_told(&engine, "a", &inbox).await;
     for (place, text) in &told {
         assert!(!text.contains("s3cr3t") && !text.contains("t0k3n"), "{place}: {text}");
-        assert!(!text.contains("4111"), "{place}: {text}");
+        assert!(!text.contains("4111-"), "{place}: {text}");
         assert!(!text.is_empty(), "{place}");
     }
     // Where it was said, there is a mask in its place: these pages show what they are asked for.

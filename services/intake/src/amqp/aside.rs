@@ -1,32 +1,36 @@
-//! What would hold up others: commands for an order, and registrations into a queue, that somebody else
-//! has locked, and registrations whose parameters take long to check. They are carried out beside the
+//! What would hold up others: commands and answers for an order, and registrations into a queue, that
+//! somebody else has locked, and registrations whose parameters take long to check. They are carried out beside the
 //! door, so that others go on through it. What came later
 //! for the same order or queue waits behind them, in the order in which it came.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use pagurus_broker::{Consumer, Delivery};
+use pagurus_broker::{Consumer, Delivery, DeliveryTag};
 use pagurus_store::Error;
 use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
 
 use super::command::{self, Command};
 use super::orders::registered;
-use super::{Handled, reject_unstorable, settle};
+use super::{Handled, callbacks, reject_unstorable, settle};
 use crate::Intake;
+use crate::answer::{self, NewAnswer};
 use crate::register::{Registrar, Submission};
 
 /// How often what waits is tried.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How long one waits here; then its message goes back to its queue, so that the broker does not take
-/// the consumer for stuck.
+/// How long one waits here; then all messages go back to their queue, so that the broker does not take the
+/// consumer for stuck.
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// One that waits.
 pub(super) enum Held {
     Command(Box<Command>),
     Registration(Box<Submission>),
+    Answer(Box<NewAnswer>),
 }
 
 /// What is locked: no two of one lock are tried side by side.
@@ -34,16 +38,19 @@ pub(super) enum Held {
 enum Lock {
     Order(String),
     Queue(String),
+    Request(String),
 }
 
 impl Held {
-    fn lock(&self) -> Lock {
+    /// What it stands behind, and what stands behind it.
+    fn locks(&self) -> Vec<Lock> {
         match self {
-            Self::Command(command) => Lock::Order(command.id.clone()),
-            Self::Registration(submission) => match &submission.request.queue {
-                Some(queue) => Lock::Queue(queue.clone()),
-                None => Lock::Order(submission.request.id.clone()),
-            },
+            Self::Command(command) => vec![Lock::Order(command.id.clone())],
+            Self::Registration(submission) => {
+                let queue = submission.request.queue.clone().map(Lock::Queue);
+                queue.into_iter().chain([Lock::Order(submission.request.id.clone())]).collect()
+            }
+            Self::Answer(answer) => vec![Lock::Request(answer.named.clone())],
         }
     }
 }
@@ -53,6 +60,9 @@ impl Held {
 pub(super) struct Aside {
     sender: mpsc::Sender<Waiting>,
     locked: Locked,
+    /// How many there may be.
+    most: usize,
+    count: Arc<AtomicUsize>,
 }
 
 /// How many wait for each lock.
@@ -61,19 +71,26 @@ type Locked = Arc<Mutex<HashMap<Lock, usize>>>;
 struct Waiting {
     delivery: Delivery,
     held: Held,
-    lock: Lock,
+    locks: Vec<Lock>,
     since: Instant,
 }
 
 impl Aside {
     /// Starts the task that tries them again.
     pub fn start(intake: &Intake, registrar: Registrar, consumer: Arc<Consumer>) -> Self {
-        // No more can wait than the consumer may hold unacknowledged.
-        let (sender, receiver) = mpsc::channel(usize::from(intake.host.settings.broker.prefetch));
-        let locked = Locked::default();
-        let lane = Lane { intake: intake.clone(), registrar, consumer, locked: locked.clone() };
-        intake.host.spawn("orders aside", lane.run(receiver));
-        Self { sender, locked }
+        // Half of what the consumer may hold unacknowledged: the other half is for those who wait for nothing.
+        let most = usize::from(intake.host.settings.broker.prefetch).div_ceil(2);
+        let (sender, receiver) = mpsc::channel(most);
+        let (locked, count) = (Locked::default(), Arc::new(AtomicUsize::new(0)));
+        let lane = Lane {
+            intake: intake.clone(),
+            registrar,
+            consumer,
+            locked: locked.clone(),
+            count: count.clone(),
+        };
+        intake.host.spawn("aside", lane.run(receiver));
+        Self { sender, locked, most, count }
     }
 
     /// Whether something waits for this order.
@@ -88,13 +105,21 @@ impl Aside {
         !locked.is_empty() && locked.contains_key(&Lock::Queue(queue.to_owned()))
     }
 
-    /// Hands one in. It is settled when it is done.
-    pub async fn put(&self, delivery: &Delivery, held: Held) {
-        let lock = held.lock();
-        *of(&self.locked).entry(lock.clone()).or_default() += 1;
-        let waiting = Waiting { delivery: delivery.clone(), held, lock, since: Instant::now() };
+    /// Hands one in, which is settled when it is done. False where too many wait: then the message has to
+    /// go back to its queue.
+    pub async fn put(&self, delivery: &Delivery, held: Held) -> bool {
+        if self.count.fetch_add(1, Ordering::Relaxed) >= self.most {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+            return false;
+        }
+        let locks = held.locks();
+        for lock in &locks {
+            *of(&self.locked).entry(lock.clone()).or_default() += 1;
+        }
+        let waiting = Waiting { delivery: delivery.clone(), held, locks, since: Instant::now() };
         // Fails when the process ends; then the broker has the message again.
         let _ = self.sender.send(waiting).await;
+        true
     }
 }
 
@@ -103,51 +128,53 @@ struct Lane {
     registrar: Registrar,
     consumer: Arc<Consumer>,
     locked: Locked,
+    count: Arc<AtomicUsize>,
 }
 
 impl Lane {
     async fn run(self, mut receiver: mpsc::Receiver<Waiting>) -> anyhow::Result<()> {
         let mut waiting: Vec<Waiting> = Vec::new();
+        // Its own clock, which no arrival puts off.
+        let mut rounds = tokio::time::interval(PAUSE);
+        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
+                biased;
                 () = self.intake.host.draining.cancelled() => return Ok(()),
+                _ = rounds.tick(), if !waiting.is_empty() => waiting = self.round(waiting).await,
                 more = receiver.recv() => match more {
                     Some(more) => waiting.push(more),
                     None => return Ok(()),
                 },
-                () = tokio::time::sleep(PAUSE), if !waiting.is_empty() => {
-                    waiting = self.round(waiting).await;
-                }
             }
         }
     }
 
     /// Tries each, the first of each lock first. Answers with those that wait on.
     async fn round(&self, waiting: Vec<Waiting>) -> Vec<Waiting> {
-        let mut still = Vec::new();
+        let mut still: Vec<Waiting> = Vec::new();
         let mut closed: HashSet<Lock> = HashSet::new();
         for one in waiting {
+            let is_closed = one.locks.iter().any(|lock| closed.contains(lock));
             if !self.consumer.is_current(one.delivery.tag) {
                 // The broker has taken it back, and it comes again.
-                self.leave(&one.lock);
-            } else if closed.contains(&one.lock) {
+                self.leave(&one);
+            } else if is_closed || self.intake.host.draining.is_cancelled() {
+                closed.extend(one.locks.iter().cloned());
                 still.push(one);
+            } else if let Ok(handled) = self.carry_out(&one).await {
+                settle(&self.intake, &self.consumer, vec![handled]).await;
+                self.leave(&one);
             } else {
-                match self.carry_out(&one).await {
-                    Ok(handled) => {
-                        settle(&self.intake, &self.consumer, vec![handled]).await;
-                        self.leave(&one.lock);
-                    }
-                    Err(_) if one.since.elapsed() > LONGEST => {
-                        self.consumer.put_back(&[one.delivery.tag]).await;
-                        self.leave(&one.lock);
-                    }
-                    Err(_) => {
-                        closed.insert(one.lock.clone());
-                        still.push(one);
-                    }
-                }
+                closed.extend(one.locks.iter().cloned());
+                still.push(one);
             }
+        }
+        if still.iter().any(|one| one.since.elapsed() > LONGEST) {
+            // All of them at once, so that they come again in the order in which they came.
+            let tags: Vec<DeliveryTag> = still.iter().map(|one| one.delivery.tag).collect();
+            self.consumer.put_back(&tags).await;
+            still.drain(..).for_each(|one| self.leave(&one));
         }
         still
     }
@@ -156,28 +183,38 @@ impl Lane {
     async fn carry_out(&self, one: &Waiting) -> Result<Handled, Error> {
         let (id, outcome) = match &one.held {
             Held::Command(command) => {
-                (&command.id, command::carry_out(&self.intake, &one.delivery, command).await)
+                let done = command::carry_out(&self.intake, &one.delivery, command, true).await;
+                (Some(command.id.clone()), done)
             }
             Held::Registration(submission) => {
-                let id = &submission.request.id;
+                let id = submission.request.id.clone();
                 let outcome = self.registrar.register_alone(submission).await;
-                (id, outcome.map(|outcome| registered(&self.intake, &one.delivery, id.clone(), &outcome)))
+                let done =
+                    outcome.map(|outcome| registered(&self.intake, &one.delivery, id.clone(), &outcome));
+                (Some(id), done)
+            }
+            Held::Answer(answer) => {
+                let stored = answer::answer(&self.intake.host, std::slice::from_ref(answer)).await;
+                (None, stored.map(|_| callbacks::done(&one.delivery)))
             }
         };
         match outcome {
             Err(error) if !error.is_transient() => {
-                Ok(reject_unstorable(&self.intake, &one.delivery, Some(id.clone()), &error))
+                Ok(reject_unstorable(&self.intake, &one.delivery, id, &error))
             }
             other => other,
         }
     }
 
-    fn leave(&self, lock: &Lock) {
+    fn leave(&self, one: &Waiting) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
         let mut locked = of(&self.locked);
-        if let Some(count) = locked.get_mut(lock) {
-            *count -= 1;
-            if *count == 0 {
-                locked.remove(lock);
+        for lock in &one.locks {
+            if let Some(count) = locked.get_mut(lock) {
+                *count -= 1;
+                if *count == 0 {
+                    locked.remove(lock);
+                }
             }
         }
     }

@@ -3,6 +3,7 @@
 use pagurus_broker::{Delivery, DeliveryTag, HeaderValue, headers_to_json};
 use pagurus_store::Error;
 
+use super::aside::{Aside, Held};
 use super::halves::by_halves;
 use super::{Handled, Outcome, reject, reject_unstorable, unacceptable};
 use crate::Intake;
@@ -12,7 +13,7 @@ use crate::answer::{self, NewAnswer, new_answer};
 const HEARTBEAT: &str = "heartbeat";
 
 /// Stores what came in, and wakes the orders that waited for it.
-pub(super) async fn handle(intake: &Intake, batch: &[Delivery]) -> Outcome {
+pub(super) async fn handle(intake: &Intake, aside: &Aside, batch: &[Delivery], wary: bool) -> Outcome {
     let mut handled = Vec::with_capacity(batch.len());
     let (mut senders, mut answers) = (Vec::new(), Vec::new());
     let mut left: Option<(Vec<DeliveryTag>, Error)> = None;
@@ -29,13 +30,18 @@ pub(super) async fn handle(intake: &Intake, batch: &[Delivery]) -> Outcome {
             senders.push(delivery);
         }
     }
-    let (outcomes, failure) = by_halves(&answers, |part| answer::answer(&intake.host, part)).await;
+    let (outcomes, failure) = by_halves(&answers, wary, |part| answer::answer(&intake.host, part)).await;
     let mut senders = senders.into_iter();
-    for (delivery, outcome) in senders.by_ref().zip(outcomes) {
+    let mut answers = answers.into_iter();
+    for (outcome, (delivery, answer)) in outcomes.into_iter().zip(senders.by_ref().zip(answers.by_ref())) {
         match outcome {
             Ok(_) => handled.push(done(delivery)),
-            // Its order is locked; it comes again with what else waits.
-            Err(error) if error.is_contention() => leave(&mut left, delivery, error),
+            // Its order is locked.
+            Err(error) if error.is_transient() => {
+                if !aside.put(delivery, Held::Answer(Box::new(answer))).await {
+                    leave(&mut left, delivery, error);
+                }
+            }
             Err(error) => handled.push(reject_unstorable(intake, delivery, None, &error)),
         }
     }
@@ -55,7 +61,8 @@ fn leave(left: &mut Option<(Vec<DeliveryTag>, Error)>, delivery: &Delivery, erro
     }
 }
 
-fn done(delivery: &Delivery) -> Handled {
+/// It is stored, and nothing is said about it.
+pub(super) fn done(delivery: &Delivery) -> Handled {
     Handled { tag: delivery.tag, receipt: None, refused: None }
 }
 

@@ -26,7 +26,13 @@ pub(super) struct Command {
 }
 
 enum What {
-    Action { action: Action, asked: Asked, key: Option<Key> },
+    /// The key is the client's, or one of our own, by which a try knows what one before it did.
+    Action {
+        action: Action,
+        asked: Asked,
+        key: Key,
+        is_own_key: bool,
+    },
     Call(NewCall),
 }
 
@@ -47,7 +53,7 @@ impl Command {
     }
 }
 
-/// Carries a command out, in one try that hardly waits for a lock.
+/// Carries a command out, in one try; `again` where one before it may have been committed.
 ///
 /// # Errors
 /// The database failed, or the order is locked: the command must be tried again. Every other problem
@@ -56,17 +62,18 @@ pub(super) async fn carry_out(
     intake: &Intake,
     delivery: &Delivery,
     command: &Command,
+    again: bool,
 ) -> Result<Handled, Error> {
     match &command.asked {
         What::Call(new) => call(intake, delivery, &command.id, new).await,
-        What::Action { action, asked, key } => {
+        What::Action { action, asked, key, is_own_key } => {
             let terms = Terms {
                 source: "client",
                 reason: asked.reason.as_deref(),
                 if_status: asked.if_status,
-                key: key.as_ref(),
+                key: Some(key),
             };
-            Ok(match act::act_at_once(intake, &command.id, action, terms).await? {
+            Ok(match act::act_at_once(intake, &command.id, action, terms, again || !is_own_key).await? {
                 Ok(acted) => Handled {
                     tag: delivery.tag,
                     receipt: addressed(delivery, done(&command.id, acted)),
@@ -165,5 +172,6 @@ fn read(delivery: &Delivery) -> Result<Command, Unreadable> {
     let message_id = delivery.properties.message_id.as_deref().filter(|id| !id.is_empty());
     let key = Key::read(message_id, &value).map_err(|problem| (named, problem))?;
     let id = id.map_err(|problem| (None, problem))?;
-    Ok(Command { id, asked: What::Action { action: action.with(&asked), asked, key } })
+    let (is_own_key, key) = (key.is_none(), key.unwrap_or_else(Key::of_our_own));
+    Ok(Command { id, asked: What::Action { action: action.with(&asked), asked, key, is_own_key } })
 }

@@ -4,9 +4,11 @@ use pagurus_store::Error;
 
 /// Carries items out together, and by halves where one of them may be the cause of a failure.
 /// Answers with an outcome for each of the first items, in their order, and with the failure that
-/// concerns all of the rest, if there was one.
+/// concerns all of the rest, if there was one. Who is wary takes whatever the server itself answered for
+/// the fault of one item: it has happened again and again while the server was well.
 pub(super) async fn by_halves<'a, T, R, F>(
     items: &'a [T],
+    wary: bool,
     carry_out: impl Fn(&'a [T]) -> F,
 ) -> (Vec<Result<R, Error>>, Option<Error>)
 where
@@ -21,7 +23,11 @@ where
         }
         match carry_out(part).await {
             Ok(done) => outcomes.extend(done.into_iter().map(Ok)),
-            Err(error) if error.is_transient() && !error.is_contention() => return (outcomes, Some(error)),
+            Err(error)
+                if error.is_transient() && !error.is_contention() && !(wary && error.is_of_server()) =>
+            {
+                return (outcomes, Some(error));
+            }
             Err(_) if part.len() > 1 => {
                 let (first, second) = part.split_at(part.len() / 2);
                 open.extend([second, first]);
@@ -58,7 +64,7 @@ mod tests {
     async fn qlt_8_one_bad_item_stands_alone_and_all_others_are_carried_out_in_order() {
         let items: Vec<u32> = (0..1000).collect();
         let calls = std::cell::Cell::new(0);
-        let (outcomes, failure) = by_halves(&items, |part: &[u32]| {
+        let (outcomes, failure) = by_halves(&items, false, |part: &[u32]| {
             calls.set(calls.get() + 1);
             let bad = part.contains(&13) || part.contains(&999);
             std::future::ready(if bad { Err(of_value()) } else { Ok(part.to_vec()) })
@@ -78,7 +84,7 @@ mod tests {
     #[tokio::test]
     async fn amqp_2_what_concerns_all_ends_the_work_and_leaves_the_rest() {
         let items: Vec<u32> = (0..100).collect();
-        let (outcomes, failure) = by_halves(&items, async |part: &[u32]| match part {
+        let (outcomes, failure) = by_halves(&items, false, async |part: &[u32]| match part {
             part if part.len() > 25 => Err(of_value()),
             part if part[0] >= 50 => Err(nobody_there().await),
             part => Ok(part.to_vec()),

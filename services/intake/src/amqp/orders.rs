@@ -1,9 +1,10 @@
 //! Orders and commands as they come in.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use pagurus_broker::{Consumer, Delivery, DeliveryTag, HeaderValue};
+use pagurus_broker::{Delivery, DeliveryTag, HeaderValue};
 use pagurus_store::Error;
 use pagurus_wire::message::{Receipt, key};
 use pagurus_wire::problem::Problem;
@@ -26,114 +27,147 @@ pub(super) struct Orders {
 type Arrived<'a> = (&'a Delivery, Submission);
 
 impl Orders {
-    /// Starts what carries out commands whose orders are locked.
-    pub fn start(intake: &Intake, consumer: &Arc<Consumer>) -> Self {
-        let registrar = Registrar {
-            host: intake.host.clone(),
-            catalogue: intake.catalogue.clone(),
-            rules: intake.rules.clone(),
-        };
-        let aside = Aside::start(intake, registrar.clone(), consumer.clone());
+    /// The door, and where those wait who would hold up others.
+    pub fn new(intake: &Intake, registrar: Registrar, aside: Aside) -> Self {
         Self { intake: intake.clone(), registrar, aside }
     }
 
     /// Registrations that stand side by side go into one transaction; a command between them waits
     /// for those before it, and those after wait for it, unless its order is locked.
-    pub async fn handle(&self, batch: &[Delivery]) -> Outcome {
-        let mut handled = Vec::with_capacity(batch.len());
-        let mut run: Vec<Arrived<'_>> = Vec::new();
+    pub async fn handle(&self, batch: &[Delivery], wary: bool) -> Outcome {
+        let mut turn =
+            Turn { wary, handled: Vec::with_capacity(batch.len()), run: Vec::new(), back: Vec::new() };
         let mut failed = None;
         for (index, delivery) in batch.iter().enumerate() {
-            if let Err(error) = self.take(delivery, &mut run, &mut handled).await {
+            if let Err(error) = self.take(delivery, &mut turn).await {
                 failed = Some((index, error));
                 break;
             }
         }
         if failed.is_none()
-            && let Err(error) = self.register(&mut run, &mut handled).await
+            && let Err(error) = self.register(&mut turn).await
         {
             failed = Some((batch.len(), error));
         }
-        // What is left stands in the run and behind the delivery at which the database failed.
-        let left = failed.map(|(index, error)| {
-            let mut tags: Vec<DeliveryTag> = run.iter().map(|(delivery, _)| delivery.tag).collect();
-            tags.extend(batch[index..].iter().map(|delivery| delivery.tag));
-            (tags, error)
-        });
-        Outcome { handled, left }
+        // What is left stands in the run, behind the delivery at which the database failed, and where
+        // there was no room aside.
+        let Turn { handled, run, mut back, .. } = turn;
+        let (behind, error) = failed.unwrap_or((batch.len(), Error::Contended));
+        back.extend(run.iter().map(|(delivery, _)| delivery.tag));
+        back.extend(batch[behind..].iter().map(|delivery| delivery.tag));
+        Outcome { handled, left: (!back.is_empty()).then_some((back, error)) }
     }
 
-    async fn take<'a>(
-        &self,
-        delivery: &'a Delivery,
-        run: &mut Vec<Arrived<'a>>,
-        handled: &mut Vec<Handled>,
-    ) -> Result<(), Error> {
+    async fn take<'a>(&self, delivery: &'a Delivery, turn: &mut Turn<'a>) -> Result<(), Error> {
         if let Some(problem) = unacceptable(&self.intake, delivery) {
-            handled.push(reject(&self.intake, delivery, None, problem));
+            turn.handled.push(reject(&self.intake, delivery, None, problem));
             return Ok(());
         }
         if delivery.routing_key == key::CREATE {
             match submission(delivery) {
-                Ok(submission) => run.push((delivery, submission)),
-                Err((id, problem)) => handled.push(reject(&self.intake, delivery, id, problem)),
+                Ok(submission) => turn.run.push((delivery, submission)),
+                Err((id, problem)) => turn.handled.push(reject(&self.intake, delivery, id, problem)),
             }
             return Ok(());
         }
-        self.register(run, handled).await?;
+        self.register(turn).await?;
         match Command::read(delivery) {
-            Err((id, problem)) => handled.push(reject(&self.intake, delivery, id, problem)),
+            Err((id, problem)) => turn.handled.push(reject(&self.intake, delivery, id, problem)),
             Ok(command) if self.aside.holds_order(&command.id) => {
-                self.aside.put(delivery, Held::Command(Box::new(command))).await;
+                self.put_aside(turn, delivery, Held::Command(Box::new(command))).await;
             }
-            Ok(command) => match command::carry_out(&self.intake, delivery, &command).await {
-                Ok(done) => handled.push(done),
+            Ok(command) => match command::carry_out(&self.intake, delivery, &command, false).await {
+                Ok(done) => turn.handled.push(done),
                 Err(error) if error.is_contention() => {
-                    self.aside.put(delivery, Held::Command(Box::new(command))).await;
+                    self.put_aside(turn, delivery, Held::Command(Box::new(command))).await;
                 }
                 Err(error) if error.is_transient() => return Err(error),
                 Err(error) => {
-                    handled.push(reject_unstorable(&self.intake, delivery, Some(command.id), &error));
+                    let id = Some(command.id);
+                    turn.handled.push(reject_unstorable(&self.intake, delivery, id, &error));
                 }
             },
         }
         Ok(())
     }
 
+    async fn put_aside(&self, turn: &mut Turn<'_>, delivery: &Delivery, held: Held) {
+        if !self.aside.put(delivery, held).await {
+            turn.back.push(delivery.tag);
+        }
+    }
+
     /// Registers the run, and empties it as far as that is done.
-    async fn register(&self, run: &mut Vec<Arrived<'_>>, handled: &mut Vec<Handled>) -> Result<(), Error> {
+    async fn register(&self, turn: &mut Turn<'_>) -> Result<(), Error> {
         // What follows others into a locked queue stays behind them.
-        let mut behind = Vec::new();
-        run.retain(|(delivery, submission)| {
-            let waits =
-                submission.request.queue.as_deref().is_some_and(|queue| self.aside.holds_queue(queue));
-            if waits {
-                behind.push(((*delivery).clone(), submission.clone()));
-            }
-            !waits
+        let run = std::mem::take(&mut turn.run);
+        let (behind, run): (Vec<_>, Vec<_>) = run.into_iter().partition(|(_, submission)| {
+            submission.request.queue.as_deref().is_some_and(|queue| self.aside.holds_queue(queue))
         });
         for (delivery, submission) in behind {
-            self.aside.put(&delivery, Held::Registration(Box::new(submission))).await;
+            self.put_aside(turn, delivery, Held::Registration(Box::new(submission))).await;
         }
-        let submissions: Vec<Submission> = run.iter().map(|(_, submission)| submission.clone()).collect();
-        let (outcomes, failure) = by_halves(&submissions, |part| self.registrar.register(part)).await;
-        for ((delivery, submission), outcome) in run.drain(..outcomes.len()).zip(outcomes) {
+        turn.run = run;
+        let submissions: Vec<Submission> =
+            turn.run.iter().map(|(_, submission)| submission.clone()).collect();
+        let locked = Mutex::new(HashSet::new());
+        let register = |part| self.register_part(part, &locked);
+        let (outcomes, failure) = by_halves(&submissions, turn.wary, register).await;
+        let done: Vec<Arrived<'_>> = turn.run.drain(..outcomes.len()).collect();
+        for ((delivery, submission), outcome) in done.into_iter().zip(outcomes) {
             match outcome {
                 Ok(Some(outcome)) => {
-                    handled.push(registered(&self.intake, delivery, submission.request.id, &outcome));
+                    let id = submission.request.id;
+                    turn.handled.push(registered(&self.intake, delivery, id, &outcome));
                 }
-                Ok(None) => self.aside.put(delivery, Held::Registration(Box::new(submission))).await,
-                Err(error) if error.is_contention() => {
-                    self.aside.put(delivery, Held::Registration(Box::new(submission))).await;
+                Ok(None) => {
+                    self.put_aside(turn, delivery, Held::Registration(Box::new(submission))).await;
+                }
+                Err(error) if error.is_transient() => {
+                    self.put_aside(turn, delivery, Held::Registration(Box::new(submission))).await;
                 }
                 Err(error) => {
                     let id = Some(submission.request.id);
-                    handled.push(reject_unstorable(&self.intake, delivery, id, &error));
+                    turn.handled.push(reject_unstorable(&self.intake, delivery, id, &error));
                 }
             }
         }
         failure.map_or(Ok(()), Err)
     }
+
+    /// Registers a part of the run. Of a queue that was found locked nothing is tried any more: what comes
+    /// later must not overtake, should the lock have gone meanwhile.
+    async fn register_part(
+        &self,
+        part: &[Submission],
+        locked: &Mutex<HashSet<String>>,
+    ) -> Result<Vec<Option<Registration>>, Error> {
+        let queues = || part.iter().filter_map(|submission| submission.request.queue.as_ref());
+        let is_locked = |queue: &String| of(locked).contains(queue);
+        if queues().any(is_locked) {
+            return Err(Error::Contended);
+        }
+        let outcome = self.registrar.register(part).await;
+        if part.len() == 1 && outcome.as_ref().is_err_and(Error::is_contention) {
+            of(locked).extend(queues().cloned());
+        }
+        outcome
+    }
+}
+
+fn of(locked: &Mutex<HashSet<String>>) -> MutexGuard<'_, HashSet<String>> {
+    locked.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A batch on its way.
+struct Turn<'a> {
+    /// See [`by_halves`].
+    wary: bool,
+    handled: Vec<Handled>,
+    /// Registrations that go into the next transaction.
+    run: Vec<Arrived<'a>>,
+    /// What goes back to its queue, because too many wait for locks.
+    back: Vec<DeliveryTag>,
 }
 
 /// What is said and done about a registration.

@@ -18,11 +18,21 @@ const LONGEST: Duration = Duration::from_secs(2);
 pub(super) struct Trouble {
     operation: &'static str,
     wait: Duration,
+    /// Failures in a row of a database that answered in between.
+    in_vain: u32,
 }
+
+/// After so many, one item is taken for the cause.
+const PATIENCE: u32 = 3;
 
 impl Trouble {
     pub const fn new(operation: &'static str) -> Self {
-        Self { operation, wait: FIRST }
+        Self { operation, wait: FIRST, in_vain: 0 }
+    }
+
+    /// Whether what the server answers is to be taken for the fault of one item.
+    pub const fn is_wary(&self) -> bool {
+        self.in_vain >= PATIENCE
     }
 
     /// Gives back what a batch left, and waits until another try makes sense. Where the database is
@@ -35,7 +45,7 @@ impl Trouble {
         left: Option<(Vec<DeliveryTag>, Error)>,
     ) {
         let Some((tags, error)) = left else {
-            self.wait = FIRST;
+            (self.wait, self.in_vain) = (FIRST, 0);
             return;
         };
         let operation = self.operation;
@@ -52,6 +62,7 @@ impl Trouble {
         while !intake.host.rest(self.next_wait()).await {
             if answers(intake).await {
                 tracing::info!(operation, "the database is back; taking messages again");
+                self.in_vain += 1;
                 consumer.resume();
                 return;
             }

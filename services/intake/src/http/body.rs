@@ -17,6 +17,8 @@ use crate::{Intake, register};
 
 /// A body that has not arrived by then is given up.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest pause between two pieces of a large body.
+const STALL: Duration = Duration::from_secs(5);
 /// How long a large body waits until there is room for it.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A body up to here takes no room: connections are bounded, too.
@@ -98,6 +100,7 @@ pub(super) fn off_runtime<T>(length: usize, work: impl FnOnce() -> T) -> T {
 }
 
 /// A body, with the room that it takes.
+#[derive(Debug)]
 pub(super) struct Held {
     bytes: Bytes,
     _room: Taken,
@@ -166,9 +169,8 @@ pub(super) async fn read_within(
     if declared > max {
         return Err(too_large().into());
     }
-    let room = intake.bodies.bytes(declared).await?;
-    match tokio::time::timeout(TIMEOUT, pieces(body, max, declared, look)).await {
-        Ok(read) => Ok(Held { bytes: read?, _room: room }),
+    match tokio::time::timeout(TIMEOUT, pieces(&intake.bodies, body, max, declared, look)).await {
+        Ok(read) => read,
         Err(_) => {
             let told = format!("the body did not arrive within {TIMEOUT:?}");
             Err(Problem::new(Type::Malformed, told).into())
@@ -177,34 +179,52 @@ pub(super) async fn read_within(
 }
 
 async fn pieces(
+    bodies: &Bodies,
     mut body: Body,
     max: usize,
     declared: usize,
     mut look: impl FnMut(&[u8]) -> Result<(), Problem>,
-) -> Result<Bytes, Problem> {
+) -> Outcome<Held> {
     let mut bytes = Vec::with_capacity(declared.min(SMALL_BYTES));
-    let mut refused = None;
-    let mut length = 0;
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Problem::new(Type::Malformed, "the body ended before its length"))?;
-        let Ok(piece) = frame.into_data() else { continue };
+    let (mut refused, mut length, mut room): (Option<Problem>, usize, Taken) = (None, 0, None);
+    while let Some(piece) = next(&mut body, room.is_some()).await? {
         length += piece.len();
         if length > max {
             let told = format!("the body has more than {max} bytes");
-            return Err(refused.unwrap_or_else(|| Problem::new(Type::TooLarge, told)));
+            return Err(refused.unwrap_or_else(|| Problem::new(Type::TooLarge, told)).into());
         }
         if refused.is_some() {
             continue;
         }
+        // All of it is asked for at once, so that no two wait for what the other has; but not before the
+        // client has shown that it sends.
+        if room.is_none() && length > SMALL_BYTES {
+            room = bodies.bytes(declared).await?;
+        }
         match look(&piece) {
             Ok(()) => bytes.extend_from_slice(&piece),
             Err(problem) => {
-                bytes = Vec::new();
+                (bytes, room) = (Vec::new(), None);
                 refused = Some(problem);
             }
         }
     }
-    refused.map_or_else(|| Ok(bytes.into()), Err)
+    match refused {
+        None => Ok(Held { bytes: bytes.into(), _room: room }),
+        Some(problem) => Err(problem.into()),
+    }
+}
+
+/// The next piece. Who holds room that others wait for has to go on sending.
+async fn next(body: &mut Body, holds_room: bool) -> Outcome<Option<Bytes>> {
+    let limit = if holds_room { STALL } else { TIMEOUT };
+    match tokio::time::timeout(limit, body.frame()).await {
+        Ok(None) => Ok(None),
+        // Trailers are no piece of it.
+        Ok(Some(Ok(frame))) => Ok(Some(frame.into_data().unwrap_or_default())),
+        Ok(Some(Err(_))) => Err(Problem::new(Type::Malformed, "the body ended before its length").into()),
+        Err(_) => Err(Problem::new(Type::Malformed, format!("the body stood still for {limit:?}")).into()),
+    }
 }
 
 #[cfg(test)]
@@ -245,9 +265,10 @@ mod tests {
             looked += piece.len();
             if looked > 15 { Err(Problem::new(Type::Invalid, "enough")) } else { Ok(()) }
         };
-        assert_eq!(pieces(body(5), 100, 100, refusing).await.unwrap_err().detail, "enough");
+        let bodies = Bodies::with_patience(1024 * 1024, Duration::from_millis(10));
+        assert_eq!(pieces(&bodies, body(5), 100, 100, refusing).await.unwrap_err().0.detail, "enough");
         assert_eq!(looked, 20, "nothing is looked at behind the refusal");
-        assert_eq!(pieces(body(5), 49, 49, |_| Ok(())).await.unwrap_err().status, 413);
-        assert_eq!(pieces(body(5), 50, 50, |_| Ok(())).await.unwrap().len(), 50);
+        assert_eq!(pieces(&bodies, body(5), 49, 49, |_| Ok(())).await.unwrap_err().0.status, 413);
+        assert_eq!(pieces(&bodies, body(5), 50, 50, |_| Ok(())).await.unwrap().len(), 50);
     }
 }

@@ -14,6 +14,8 @@ pub(super) use spelling::percent_decode;
 
 /// Shorter values would mask half of every text, and are no secrets.
 const SHORTEST: usize = 4;
+/// So long a secret is not a part of other values by chance.
+const SURE: usize = 8;
 /// JSON inside of JSON inside of JSON is taken apart so deep; what is deeper is a text.
 const DEEPEST: usize = 4;
 
@@ -54,6 +56,16 @@ impl Concealed {
         self.value_at(value, DEEPEST)
     }
 
+    /// The same for what an order remembers and goes on with. A short secret is found in numbers of
+    /// customers and orders by chance: inside of a longer text only those count that are long enough to
+    /// be nobody's, and a shorter one where it is the whole value.
+    #[must_use]
+    pub fn kept(&self, value: &Value) -> Value {
+        let (long, short): (Vec<String>, Vec<String>) =
+            self.0.iter().cloned().partition(|wanted| wanted.len() >= SURE);
+        Self(long).value(&without(value, &short))
+    }
+
     fn text_at(&self, text: &str, deepest: usize) -> String {
         if self.is_empty() {
             return text.to_owned();
@@ -87,6 +99,20 @@ impl Concealed {
     }
 }
 
+/// The value without the texts and numbers that are one of these as a whole.
+fn without(value: &Value, whole: &[String]) -> Value {
+    let is_one = |text: &str| whole.iter().any(|wanted| wanted == text);
+    match value {
+        Value::String(text) if is_one(text) => Value::String(MASKED.to_owned()),
+        Value::Number(number) if is_one(&number.to_string()) => Value::String(MASKED.to_owned()),
+        Value::Array(items) => items.iter().map(|item| without(item, whole)).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (name.clone(), without(value, whole))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
 /// How the secret looks inside a longer text in Base64, such as the name and password of a login: three
 /// bytes become four characters, so by its place there it has one of three spellings. Characters that
 /// hold bits of what stands around it are left out. Each in the alphabet of URLs as well.
@@ -104,6 +130,21 @@ fn in_base64(secret: &str) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scn_15_what_an_order_goes_on_with_is_not_changed_by_a_short_secret_in_it() {
+        let mut concealed = Concealed::default();
+        for secret in ["2024", "a-long-secret"] {
+            concealed.add(secret);
+        }
+        let kept = concealed.kept(&serde_json::json!({
+            "id": 120_245, "text": "79112024567", "whole": "2024", "number": 2024, "in": ["x a-long-secret y"]
+        }));
+        let expected = serde_json::json!({
+            "id": 120_245, "text": "79112024567", "whole": MASKED, "number": MASKED, "in": [format!("x {MASKED} y")]
+        });
+        assert_eq!(kept, expected);
+    }
 
     #[test]
     fn scn_15_a_secret_inside_a_login_in_base64_is_kept_out() {

@@ -107,7 +107,10 @@ fn weigh(value: &Value, at: usize, depth: &mut usize) -> u64 {
     1 + match value {
         Value::String(text) => (text.len() / 64) as u64,
         Value::Array(items) => items.iter().map(|item| weigh(item, at + 1, depth)).sum(),
-        Value::Object(members) => members.values().map(|member| weigh(member, at + 1, depth)).sum(),
+        // Names are held against patterns as texts are.
+        Value::Object(members) => {
+            members.iter().map(|(name, member)| (name.len() / 64) as u64 + weigh(member, at + 1, depth)).sum()
+        }
         _ => 0,
     }
 }
@@ -180,7 +183,10 @@ impl<'s> Counter<'s> {
         for (keyword, value) in keywords {
             match (keyword.as_str(), value) {
                 ("$ref" | "$dynamicRef", Value::String(target)) => found.extend(self.targets(target)),
-                ("dependentSchemas", Value::Object(schemas)) => found.extend(schemas.values()),
+                // The second is of older drafts, and the validator knows it all the same.
+                ("dependentSchemas" | "dependencies", Value::Object(schemas)) => {
+                    found.extend(schemas.values());
+                }
                 (keyword, Value::Array(schemas)) if ALL_OF.contains(&keyword) => found.extend(schemas),
                 (keyword, schema) if ONE_OF.contains(&keyword) => found.push(schema),
                 _ => {}
@@ -236,10 +242,25 @@ impl<'s> Counter<'s> {
     }
 }
 
-/// Evaluations of the schema itself. Values of a long `enum` are compared one by one.
+/// Evaluations of the schema itself. Values of a long `enum` are compared one by one, and so are names
+/// with patterns; a pattern takes the longer, the more states it has.
 fn own_of(keywords: &Map<String, Value>) -> u64 {
     let values = keywords.get("enum").and_then(Value::as_array).map_or(0, Vec::len);
-    1 + (values / 64) as u64
+    let of_text = keywords.get("pattern").and_then(Value::as_str).map_or(0, pattern_work);
+    let of_names = keywords.get("patternProperties").and_then(Value::as_object);
+    let of_names =
+        of_names.map_or(0, |patterns| patterns.keys().map(|pattern| 1 + pattern_work(pattern)).sum());
+    (1 + (values / 64) as u64).saturating_add(of_text).saturating_add(of_names)
+}
+
+/// How many evaluations a pattern counts for: its length, times the largest numbers of its repetitions.
+fn pattern_work(pattern: &str) -> u64 {
+    let repeated = pattern.split('{').skip(1).map(|rest| {
+        let numbers = rest.split('}').next().unwrap_or_default().split(',');
+        numbers.filter_map(|number| number.trim().parse::<u64>().ok()).max().unwrap_or(1).max(1)
+    });
+    let states = repeated.fold(pattern.len() as u64, u64::saturating_mul);
+    states / 64
 }
 
 fn collect_anchors<'s>(value: &'s Value, name: &str, found: &mut Vec<&'s Value>) {

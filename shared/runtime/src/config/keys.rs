@@ -151,7 +151,7 @@ pub(super) static SETTINGS: &[Setting] = &[
 
     key("scenario.max_states", POSITIVE, "30", Live, "States of one scenario at most."),
     key("scenario.max_vars_bytes", Bytes, "256KiB", Live, "Longest `vars` of one order, as JSON."),
-    key("scenario.max_cached_bytes", Bytes, "1MiB", Restart, "Texts of the versions of scenarios that a process keeps compiled, which takes some thirty times as much; others are read again when an order needs them."),
+    key("scenario.max_cached_bytes", Bytes, "4MiB", Restart, "Texts of the versions of scenarios that a process keeps compiled, which takes some thirty times as much; others are read again when an order needs them."),
     key("scenario.min_sleep", DurationOrZero, "20s", Live, "Shortest sleep; a shorter one is lengthened to it."),
     key("scenario.max_children", POSITIVE, "1000", Live, "Orders that one order may start, over all of its lives."),
     key("scenario.max_transitions_per_stage", POSITIVE, "1000", Live, "Transitions of one stage at most, against scenarios that run in circles."),

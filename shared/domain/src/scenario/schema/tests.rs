@@ -28,6 +28,23 @@ fn qlt_8_a_schema_that_doubles_is_counted_without_being_evaluated() {
     assert!(Expansion::of(&doubling(40)).unwrap().work(&json!({})) > MAX_WORK);
 }
 
+// What the validator evaluates though newer drafts do not name it.
+#[test]
+fn qlt_8_old_words_for_dependencies_are_counted_and_patterns_weigh_what_they_repeat() {
+    let mut old = doubling(40);
+    let definitions = old["$defs"].take();
+    let schema = json!({"dependencies": {"a": {"$ref": "#/$defs/d0"}}, "$defs": definitions});
+    assert!(matches!(Expansion::of(&schema).unwrap().check(), Err(TooMuch::Evaluations(_))));
+    let patterns = json!({"allOf": vec![json!({"pattern": "(?:a|b)*a(?:a|b){900}"}); 100]});
+    let long = json!("a".repeat(1_000_000));
+    assert!(Expansion::of(&patterns).unwrap().work(&long) > MAX_WORK);
+    let names: Map<String, Value> = (0..9_000).map(|n| (format!("^x{n}"), json!(true))).collect();
+    let named = Expansion::of(&json!({"patternProperties": names})).unwrap();
+    assert!(named.work(&json!({"n".repeat(1_000_000): 1})) > MAX_WORK);
+    let usual = json!({"properties": {"msisdn": {"type": "string", "pattern": "^7[0-9]{10}$"}}});
+    assert!(Expansion::of(&usual).unwrap().work(&json!({"msisdn": "79110000001"})) < 20);
+}
+
 #[test]
 fn qlt_8_a_schema_without_progress_is_endless() {
     for schema in [

@@ -84,6 +84,9 @@ fn too_much(spot: &Spot<'_>, why: &TooMuch) -> Fault {
     }
 }
 
+/// Keywords whose members have names that the author chose: none of them is a keyword.
+const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+
 /// Finds references out of the schema, and other dialects.
 fn check_references(reader: &mut Reader<'_>, spot: &Spot<'_>) {
     for item in spot.items() {
@@ -91,6 +94,10 @@ fn check_references(reader: &mut Reader<'_>, spot: &Spot<'_>) {
     }
     for (_, member) in spot.entries() {
         let text = member.node.as_str();
+        if NAMED.contains(&member.label.as_str()) {
+            member.entries().for_each(|(_, schema)| check_references(reader, &schema));
+            continue;
+        }
         match (member.label.as_str(), text) {
             ("$ref" | "$dynamicRef", Some(target)) if !target.starts_with('#') => {
                 let message = format!("{} leads out of the schema", quoted(target));

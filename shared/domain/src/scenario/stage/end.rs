@@ -183,11 +183,11 @@ impl Builder {
             .vars
             .values_mut()
             .chain(&mut cursor.answer)
-            .for_each(|value| *value = self.secrets.value(value));
+            .for_each(|value| *value = self.secrets.kept(value));
         let aside =
             cursor.call.iter_mut().flat_map(|call| call.responses.values_mut().chain(&mut call.response));
         for response in cursor.responses.values_mut().chain(&mut cursor.response).chain(aside) {
-            *response = Folded::from(self.secrets.value(response.value())).folded();
+            *response = Folded::from(self.secrets.kept(response.value())).folded();
         }
         for request in &mut cursor.requests {
             if let Some(Asked::Http { path, .. }) = &mut request.asked {

@@ -43,7 +43,10 @@ impl Template {
                     matches!(other, Self::Expression(expression) if !expression.names_hosts());
             }
         }
-        url.host_of_order = url.host_of_order && !names_host(&context.config, authority(&url.text));
+        // Readers of URLs forgive what is not written as it should be, and would find another host in it.
+        let is_plain = ["http://", "https://"].iter().any(|scheme| url.text.starts_with(scheme));
+        let is_named = is_plain && names_host(&context.config, authority(&url.text));
+        url.host_of_order = url.host_of_order && !is_named;
         Ok(url)
     }
 }
@@ -88,7 +91,9 @@ mod tests {
 
     fn context() -> Context {
         Context {
-            params: json!({"u": "http://10.0.0.1:1/x", "h": "evil.test", "who": "a/b?", "r": "north"}).into(),
+            params: json!({"u": "http://10.0.0.1:1/x", "h": "evil.test", "who": "a/b?", "r": "north",
+                "sly": "http:/10.0.0.1/?://h:1/"})
+            .into(),
             vars: json!({"next": "http://other/x"}).as_object().unwrap().clone(),
             config: Arc::new(
                 json!({"base": "http://h:1/x", "bare": "http://h", "by": {"north": "http://n:2"}}),
@@ -113,6 +118,8 @@ mod tests {
         for text in [
             "${params.u}",
             "${vars.next}",
+            // A reader of URLs forgives the missing slash, and finds another host than stands in `config`.
+            "${params.sly}",
             "http://${params.h}:8080/",
             "http://${params.h}",
             "http://a.${params.h}/x",

@@ -1,5 +1,6 @@
 //! Hand-outs become claims: many in one transaction, and a task for each stage that is ours.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -181,8 +182,8 @@ async fn scenarios(worker: &Worker, tx: &Tx<'_>, claimed: &[Claimed]) -> Result<
     // Each once: one that was read for this batch may have left memory for another of it.
     let mut known: HashMap<ScenarioNo, Option<Known>> = HashMap::new();
     for stage in claimed {
-        if !known.contains_key(&stage.scenario) {
-            known.insert(stage.scenario, worker.catalogue.get(tx, stage.scenario).await?);
+        if let Entry::Vacant(missing) = known.entry(stage.scenario) {
+            missing.insert(worker.catalogue.get(tx, stage.scenario).await?);
         }
     }
     Ok(claimed.iter().map(|stage| known.get(&stage.scenario).cloned().flatten()).collect())

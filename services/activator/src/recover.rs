@@ -88,7 +88,7 @@ pub(crate) fn told_node(stage: &Stuck) -> String {
     format!("{} (life {})", stage.node_name.as_deref().unwrap_or("a node that is not registered"), stage.node)
 }
 
-/// What becomes of stages that were found.
+/// Stages that were found, by what becomes of them.
 pub(crate) struct Sorted<'a> {
     /// They were handed out again.
     pub again: Vec<&'a Stuck>,

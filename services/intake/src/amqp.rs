@@ -49,10 +49,10 @@ struct Handled {
     refused: Option<Message>,
 }
 
-/// What became of a batch.
+/// The outcome of a batch.
 struct Outcome {
     handled: Vec<Handled>,
-    /// What could not be handled now, and the failure of the database that is the cause.
+    /// Deliveries that could not be handled now, and the failure of the database that is the cause.
     left: Option<(Vec<DeliveryTag>, Error)>,
 }
 

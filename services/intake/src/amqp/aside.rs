@@ -33,7 +33,7 @@ pub(super) enum Held {
     Answer(Box<NewAnswer>),
 }
 
-/// What is locked: no two of one lock are tried side by side.
+/// Something that is locked: no two of one lock are tried side by side.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Lock {
     Order(String),

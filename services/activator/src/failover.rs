@@ -68,7 +68,7 @@ impl Failover {
         Ok(())
     }
 
-    /// What is left where it is stays seen: as a number, and in the log whenever that changes.
+    /// Stages that are left where they are stay seen: as a number, and in the log whenever that changes.
     fn tell_left(&mut self, host: &Host, left: i64) {
         host.metrics.level(Level::FailoverLeft, "", left as f64);
         if left != std::mem::replace(&mut self.left, left) {

@@ -42,7 +42,7 @@ enum Lock {
 }
 
 impl Held {
-    /// What it stands behind, and what stands behind it.
+    /// The locks behind which it waits, and behind which others wait for it.
     fn locks(&self) -> Vec<Lock> {
         match self {
             Self::Command(command) => vec![Lock::Order(command.id.clone())],
@@ -93,13 +93,13 @@ impl Aside {
         Self { sender, locked, most, count }
     }
 
-    /// Whether something waits for this order.
+    /// True where something waits for this order.
     pub fn holds_order(&self, id: &str) -> bool {
         let locked = of(&self.locked);
         !locked.is_empty() && locked.contains_key(&Lock::Order(id.to_owned()))
     }
 
-    /// Whether something waits for this queue.
+    /// True where something waits for this queue.
     pub fn holds_queue(&self, queue: &str) -> bool {
         let locked = of(&self.locked);
         !locked.is_empty() && locked.contains_key(&Lock::Queue(queue.to_owned()))
@@ -134,7 +134,7 @@ struct Lane {
 impl Lane {
     async fn run(self, mut receiver: mpsc::Receiver<Waiting>) -> anyhow::Result<()> {
         let mut waiting: Vec<Waiting> = Vec::new();
-        // Its own clock, which no arrival puts off.
+        // A clock of its own: no arrival puts a round off.
         let mut rounds = tokio::time::interval(PAUSE);
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

@@ -1,8 +1,9 @@
-//! The order: its vocabularies. Its law stands in [`transition`], its beginning in
+//! The order: its vocabularies. Its law stands in [`transition`], what follows from it in [`change`], its beginning in
 //! [`registration`], what it waits for in [`dependency`], changes by hand in [`amendment`], its last
 //! word in [`notification`].
 
 pub mod amendment;
+pub mod change;
 pub mod dependency;
 pub mod notification;
 pub mod registration;

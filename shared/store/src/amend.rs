@@ -9,28 +9,30 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
+use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{Priority, ScenarioStatus};
-use pagurus_domain::scenario::stage::Wake;
 
 use crate::control::{Allowed, Locked, Place};
+use crate::history::NewEvent;
+use crate::place::{ReadyStage, read_ready};
 use crate::sql::statements;
-use crate::stages::ReadyStage;
-use crate::{Error, Result, Tx, due, history, queues, requests};
+use crate::{Error, Result, Tx, history, place, queues, requests};
 
 statements! {
-    SAVE_CONTEXT = "
-        INSERT INTO contexts (order_no, snapshot) VALUES ($1, $2)
+    SAVE_CONTEXTS = "
+        INSERT INTO contexts (order_no, snapshot) SELECT * FROM unnest($1::bigint[], $2::text[])
         ON CONFLICT (order_no) DO UPDATE SET snapshot = excluded.snapshot";
-    DROP_CONTEXT = "DELETE FROM contexts WHERE order_no = $1";
+    DROP_CONTEXTS = "DELETE FROM contexts WHERE order_no = ANY($1::bigint[])";
     REOPEN = "
-        UPDATE orders
-           SET status = $3, scenario_status = 'undefined', life = life + 1, visited = 0, distance = NULL,
+        UPDATE orders o
+           SET status = t.status, scenario_status = t.scenario_status, life = o.life + 1, visited = 0, distance = NULL,
                started_at = NULL, finished_at = NULL, updated_at = now(), result = NULL, message = NULL,
-               error_class = NULL, error_message = NULL, error_system = NULL, start_deadline = $2, step = NULL
-         WHERE no = $1";
-    SET_DEADLINE = "
-        INSERT INTO deadlines (order_no, kind, at) VALUES ($1, $2, $3)
+               error_class = NULL, error_message = NULL, error_system = NULL, start_deadline = t.start_deadline, step = NULL
+          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[]) AS t (no, status, scenario_status, start_deadline)
+         WHERE o.no = ANY(ARRAY[t.no])";
+    SET_DEADLINES = "
+        INSERT INTO deadlines (order_no, kind, at) SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[])
         ON CONFLICT (order_no, kind) DO UPDATE SET at = excluded.at";
     DROP_DUE = "DELETE FROM due WHERE order_no = $1";
     DROP_READY = "DELETE FROM ready WHERE order_no = $1";
@@ -40,14 +42,16 @@ statements! {
                visited = $5, distance = $6, attempt = $7, updated_at = now(), error_class = NULL, error_message = NULL,
                error_system = NULL
          WHERE no = $1";
-    REPLACE_PARAMS = "UPDATE payloads SET params = $2 WHERE order_no = $1";
+    REPLACE_PARAMS = "
+        UPDATE payloads p SET params = t.params
+          FROM unnest($1::bigint[], $2::text[]) AS t (no, params) WHERE p.order_no = ANY(ARRAY[t.no])";
     UPDATE = "
         UPDATE orders SET status = $2, priority = $3, start_at = $4, notify = $5, attempt = $6, updated_at = now()
          WHERE no = $1";
     RENEW = "
         UPDATE ready SET attempt = attempt + 1, pass = gen_random_uuid(), priority = $2
          WHERE order_no = $1
-        RETURNING order_no, attempt, flow, priority, queue, position, stream IS NOT NULL";
+        RETURNING order_no, attempt, flow, priority, queue, position, stream IS NOT NULL AS woken";
     POSTPONE = "
         INSERT INTO due (order_no, stream, due_at) VALUES ($1, $3, $2)
         ON CONFLICT (order_no) DO UPDATE SET due_at = excluded.due_at, stream = excluded.stream
@@ -75,34 +79,86 @@ pub struct Reopening<'a> {
 ///
 /// # Errors
 /// The database fails.
-pub async fn reopen(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Reopening<'_>) -> Result<ReadyStage> {
-    let order = allowed.order();
-    let no = order.no.0;
-    requests::cancel(tx, &[no]).await?;
-    match &new.snapshot {
-        Some(snapshot) => tx.execute(&tx.prepare_cached(SAVE_CONTEXT).await?, &[&no, snapshot]).await?,
-        None => tx.execute(&tx.prepare_cached(DROP_CONTEXT).await?, &[&no]).await?,
-    };
-    if let Some(params) = &new.params {
-        tx.execute(&tx.prepare_cached(REPLACE_PARAMS).await?, &[&no, params]).await?;
+pub async fn reopen(tx: &Tx<'_>, allowed: Allowed<'_>, new: Reopening<'_>) -> Result<ReadyStage> {
+    reopen_all(tx, &[(allowed, new)]).await?.pop().ok_or(Error::Contended)
+}
+
+/// Begins new lives of locked, final orders, in a number of statements that does not grow with them.
+///
+/// # Errors
+/// The database fails.
+pub async fn reopen_all(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) -> Result<Vec<ReadyStage>> {
+    if orders.is_empty() {
+        return Ok(Vec::new());
     }
-    let reopen = tx.prepare_cached(REOPEN).await?;
-    tx.execute(&reopen, &[&no, &new.start_deadline, &allowed.to().as_str()]).await?;
-    let process = new.process_timeout.and_then(|timeout| order.now.checked_add(timeout).ok());
-    for (kind, at) in [("start", new.start_deadline), ("process", process)] {
-        if let Some(at) = at {
-            tx.execute(&tx.prepare_cached(SET_DEADLINE).await?, &[&no, &kind, &at]).await?;
+    let nos: Vec<i64> = orders.iter().map(|(allowed, _)| allowed.order().no.0).collect();
+    requests::cancel(tx, &nos).await?;
+    let blank = orders.iter().filter(|(_, new)| new.snapshot.is_none());
+    let blank: Vec<i64> = blank.map(|(allowed, _)| allowed.order().no.0).collect();
+    tx.execute(&tx.prepare_cached(DROP_CONTEXTS).await?, &[&blank]).await?;
+    save_contexts(tx, &texts(orders, |new| new.snapshot.as_deref())).await?;
+    replace_params(tx, &texts(orders, |new| new.params.as_deref())).await?;
+    let status: Vec<&str> = orders.iter().map(|(allowed, _)| allowed.change().to.as_str()).collect();
+    let scenario_status: Vec<&str> = orders
+        .iter()
+        .map(|(allowed, _)| allowed.change().scenario_status(allowed.order().scenario_status).as_str())
+        .collect();
+    let start: Vec<Option<Timestamp>> = orders.iter().map(|(_, new)| new.start_deadline).collect();
+    let statement = tx.prepare_cached(REOPEN).await?;
+    tx.execute(&statement, &[&nos, &status, &scenario_status, &start]).await?;
+    set_deadlines(tx, orders).await?;
+    let events: Vec<NewEvent<'_>> =
+        orders.iter().map(|(allowed, new)| event(*allowed, new.source, &new.detail)).collect();
+    history::append_all(tx, &events).await?;
+    place::wake_now(tx, &nos, Waking::ByHand).await
+}
+
+/// Numbers of the orders that have such a text, with it.
+fn texts<'a>(
+    orders: &'a [(Allowed<'_>, Reopening<'_>)],
+    text: impl Fn(&'a Reopening<'_>) -> Option<&'a str>,
+) -> Vec<(i64, &'a str)> {
+    orders.iter().filter_map(|(allowed, new)| Some((allowed.order().no.0, text(new)?))).collect()
+}
+
+async fn save_contexts(tx: &Tx<'_>, snapshots: &[(i64, &str)]) -> Result<()> {
+    if !snapshots.is_empty() {
+        let (nos, snapshots): (Vec<i64>, Vec<&str>) = snapshots.iter().copied().unzip();
+        tx.execute(&tx.prepare_cached(SAVE_CONTEXTS).await?, &[&nos, &snapshots]).await?;
+    }
+    Ok(())
+}
+
+async fn replace_params(tx: &Tx<'_>, params: &[(i64, &str)]) -> Result<()> {
+    if !params.is_empty() {
+        let (nos, params): (Vec<i64>, Vec<&str>) = params.iter().copied().unzip();
+        tx.execute(&tx.prepare_cached(REPLACE_PARAMS).await?, &[&nos, &params]).await?;
+    }
+    Ok(())
+}
+
+async fn set_deadlines(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) -> Result<()> {
+    let (mut nos, mut kinds, mut at): (Vec<i64>, Vec<&str>, Vec<Timestamp>) = Default::default();
+    for (allowed, new) in orders {
+        let order = allowed.order();
+        let process = new.process_timeout.and_then(|timeout| order.now.checked_add(timeout).ok());
+        for (kind, deadline) in [("start", new.start_deadline), ("process", process)] {
+            if let Some(deadline) = deadline {
+                nos.push(order.no.0);
+                kinds.push(kind);
+                at.push(deadline);
+            }
         }
     }
-    history::append(tx, order.no, allowed.cause().as_str(), new.source, &new.detail).await?;
-    if let Some(queue) = order.queue.as_deref() {
-        let positions = queues::take_positions(tx, &[queue]).await?;
-        queues::enqueue(tx, &[no], &[queue], &positions).await?;
+    if !nos.is_empty() {
+        tx.execute(&tx.prepare_cached(SET_DEADLINES).await?, &[&nos, &kinds, &at]).await?;
     }
-    let mut stages = due::make_ready(tx, &[(no, None)], Wake::Start.as_str(), None, None).await?;
-    let mut stage = stages.pop().ok_or(Error::Contended)?;
-    stage.woken = false;
-    Ok(stage)
+    Ok(())
+}
+
+/// The event of the history that a change is.
+fn event<'a>(allowed: Allowed<'_>, source: &'a str, detail: &'a str) -> NewEvent<'a> {
+    NewEvent { no: allowed.order().no, kind: allowed.change().cause.as_str(), source, detail }
 }
 
 /// Where a stuck order goes on within its life.
@@ -137,7 +193,7 @@ pub async fn repair(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Repairing<'_>) -> R
     tx.execute(&tx.prepare_cached(DROP_READY).await?, &[&no]).await?;
     tx.execute(&tx.prepare_cached(DROP_DUE).await?, &[&no]).await?;
     requests::cancel(tx, &[no]).await?;
-    tx.execute(&tx.prepare_cached(SAVE_CONTEXT).await?, &[&no, &new.snapshot]).await?;
+    save_contexts(tx, &[(no, &new.snapshot)]).await?;
     let repair = tx.prepare_cached(REPAIR).await?;
     tx.execute(
         &repair,
@@ -149,14 +205,12 @@ pub async fn repair(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Repairing<'_>) -> R
             &new.visited,
             &new.distance,
             &handed_out(order),
-            &allowed.to().as_str(),
+            &allowed.change().to.as_str(),
         ],
     )
     .await?;
-    history::append(tx, order.no, allowed.cause().as_str(), new.source, &new.detail).await?;
-    due::rejoin_queues(tx, &[no]).await?;
-    let mut stages = due::make_ready(tx, &[(no, None)], Wake::Start.as_str(), None, None).await?;
-    stages.pop().ok_or(Error::Contended)
+    history::append_all(tx, &[event(allowed, new.source, &new.detail)]).await?;
+    place::wake_now(tx, &[no], Waking::ByHand).await?.pop().ok_or(Error::Contended)
 }
 
 /// The number of the last hand-out that was or might have been: the next is another one.
@@ -213,17 +267,20 @@ pub async fn update(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Updating<'_>) -> Re
     let order = allowed.order();
     let no = order.no.0;
     if let Some(params) = &new.params {
-        tx.execute(&tx.prepare_cached(REPLACE_PARAMS).await?, &[&no, params]).await?;
+        replace_params(tx, &[(no, params)]).await?;
     }
     if let Some(snapshot) = &new.snapshot {
-        tx.execute(&tx.prepare_cached(SAVE_CONTEXT).await?, &[&no, snapshot]).await?;
+        save_contexts(tx, &[(no, snapshot)]).await?;
     }
     let defers = matches!(new.starts, Starts::At(..)) && matches!(order.place, Place::Ready { .. });
     let attempt = if defers { handed_out(order) } else { order.attempt };
     let update = tx.prepare_cached(UPDATE).await?;
     let priority = new.priority.as_str();
-    tx.execute(&update, &[&no, &allowed.to().as_str(), &priority, &new.start_at, &new.notify, &attempt])
-        .await?;
+    tx.execute(
+        &update,
+        &[&no, &allowed.change().to.as_str(), &priority, &new.start_at, &new.notify, &attempt],
+    )
+    .await?;
     // Moving the start is a part of an update, with a status of its own.
     history::append(tx, order.no, Cause::Updated.as_str(), new.source, &new.detail).await?;
     let gone = order.ready_attempt();
@@ -235,6 +292,6 @@ pub async fn update(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Updating<'_>) -> Re
     }
     let renew = tx.prepare_cached(RENEW).await?;
     let row = tx.query_opt(&renew, &[&no, &priority]).await?;
-    let ready = row.map(|row| due::read_ready(&row, row.get(6))).transpose()?;
+    let ready = row.map(|row| read_ready(&row, row.get("woken"))).transpose()?;
     Ok(Updated { ready, gone, due: None })
 }

@@ -4,19 +4,21 @@
 //! writes the end of a stage looks for calls that came meanwhile. Both hold the order's row, so that
 //! no call is passed over by both.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::{OrderError, Status};
 use pagurus_domain::scenario::Folded;
-use pagurus_domain::scenario::stage::{CallAnswer, OutsideCall, Then, Wake};
+use pagurus_domain::scenario::stage::{CallAnswer, OutsideCall};
 use serde_json::Value;
 
 use crate::control::{Locked, Place};
+use crate::place::ReadyStage;
 use crate::sql::statements;
-use crate::stages::{Finished, ReadyStage};
-use crate::{Client, Result, Tx, due};
+use crate::stages::Finished;
+use crate::{Client, Result, Tx, place};
 
 statements! {
     STORE = "
@@ -128,12 +130,9 @@ pub async fn submit(tx: &Tx<'_>, order: &Locked, key: &str, name: &str, body: &V
     if order.place != Place::Due || order.status == Status::Postponed {
         return Ok(Submitted::Waiting(None));
     }
-    if order.status == Status::Sleep {
-        // A sleep gave the queue up: the call is handled when the order owns it again.
-        due::rejoin_queues(tx, &[order.no.0]).await?;
-    }
     tx.execute(&tx.prepare_cached(DROP_DUE).await?, &[&order.no.0]).await?;
-    let mut ready = due::make_ready(tx, &[(order.no.0, None)], Wake::Call.as_str(), None, None).await?;
+    // A sleep gave the queue up: the call is handled when the order owns it again.
+    let mut ready = place::wake_now(tx, &[order.no.0], Waking::Called(order.status)).await?;
     Ok(Submitted::Waiting(ready.pop()))
 }
 
@@ -218,19 +217,16 @@ pub(crate) async fn settle(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<Re
     let taken: Vec<i64> = resting.iter().filter_map(|f| f.moved_by).collect();
     let wake = tx.prepare_cached(WAKE).await?;
     let rows = tx.query(&wake, &[&free, &taken]).await?;
-    let woken: Vec<(i64, Option<Timestamp>)> = rows.iter().map(|row| (row.get(0), None)).collect();
-    if woken.is_empty() {
-        return Ok(Vec::new());
+    let woken: HashSet<i64> = rows.iter().map(|row| row.get("order_no")).collect();
+    let mut by_status: BTreeMap<Status, Vec<i64>> = BTreeMap::new();
+    for end in resting.iter().filter(|end| woken.contains(&end.no.0)) {
+        by_status.entry(end.then.status()).or_default().push(end.no.0);
     }
-    let asleep: Vec<i64> = resting
-        .iter()
-        .filter(|f| matches!(f.then, Then::Sleep { .. }) && woken.iter().any(|(no, _)| *no == f.no.0))
-        .map(|f| f.no.0)
-        .collect();
-    if !asleep.is_empty() {
-        due::rejoin_queues(tx, &asleep).await?;
+    let mut ready = Vec::with_capacity(woken.len());
+    for (status, orders) in by_status {
+        ready.append(&mut place::wake_now(tx, &orders, Waking::Called(status)).await?);
     }
-    due::make_ready(tx, &woken, Wake::Call.as_str(), None, None).await
+    Ok(ready)
 }
 
 async fn write(tx: &Tx<'_>, answers: &[&CallAnswer]) -> Result<()> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::id::{Epoch, Incarnation, Role};
 
-use crate::orders::word;
+use crate::row::word;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
 

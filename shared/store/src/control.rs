@@ -1,46 +1,36 @@
-//! Changes of one order from outside its stages: by operators and clients, and by recovery.
-//!
-//! Each begins with a lock on the order and on its place, so that what is decided in between
-//! holds until the commit.
+//! Locks on orders and on their places, for changes from outside their stages: by operators and clients,
+//! and by recovery. What is decided after the lock holds until the commit.
+
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use pagurus_domain::id::{OrderNo, Pass, ScenarioNo};
-use pagurus_domain::order::notification::Content;
-use pagurus_domain::order::transition::{self, Cause, Refused};
-use pagurus_domain::order::{Mode, OrderError, Priority, ScenarioStatus, Status};
-use serde_json::Value;
+use pagurus_domain::order::change::{Change, shown};
+use pagurus_domain::order::transition::{Cause, Refused};
+use pagurus_domain::order::{Mode, Priority, ScenarioStatus, Status};
+use tokio_postgres::Row;
 
-use crate::orders::word;
-use crate::outbox::{self, End, NewNotification};
 use crate::patience::wait_briefly;
+use crate::row::word;
 use crate::sql::statements;
-use crate::stages::ReadyStage;
-use crate::{Connection, Error, Result, Tx, calls, dependencies, history, queues, requests};
+use crate::{Error, Result, Tx};
 
 statements! {
     FIND = "SELECT no FROM orders WHERE id = $1";
-    LOCK_RUNNING = "SELECT pass, attempt FROM running WHERE order_no = $1 FOR UPDATE";
-    LOCK_READY = "SELECT attempt, reissued FROM ready WHERE order_no = $1 FOR UPDATE";
-    LOCK_ORDER = "
+    LOCK_RUNNING = "
+        SELECT order_no, pass, attempt FROM running WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
+    LOCK_READY = "
+        SELECT order_no, attempt, reissued FROM ready WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
+    LOCK_ORDERS = "
         SELECT o.no, o.id, o.scenario, o.mode, o.queue, o.transaction_id, o.notify, o.trace, o.status, o.scenario_status,
-               o.step, o.entry_point, o.life, o.attempt, o.created_at, o.started_at, o.result, o.message, now(),
-               s.name, s.version, o.start_period, o.awaited, o.start_at, o.priority, o.error_class
+               o.step, o.entry_point, o.life, o.attempt, o.created_at, o.started_at, o.result, o.message, now() AS now,
+               s.name AS scenario_name, s.version AS scenario_version, o.start_period, o.awaited, o.start_at, o.priority,
+               o.error_class
           FROM orders o JOIN scenarios s ON s.no = o.scenario
-         WHERE o.no = $1 FOR UPDATE OF o";
-    LOCK_DUE = "SELECT 1 FROM due WHERE order_no = $1 FOR UPDATE";
-    DROP_RUNNING = "DELETE FROM running WHERE order_no = $1";
-    DROP_READY = "DELETE FROM ready WHERE order_no = $1";
-    DROP_DUE = "DELETE FROM due WHERE order_no = $1";
-    DROP_DEADLINES = "DELETE FROM deadlines WHERE order_no = $1";
+         WHERE o.no = ANY($1::bigint[]) ORDER BY o.no FOR UPDATE OF o";
+    LOCK_DUE = "SELECT order_no FROM due WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
     READ_CONTEXT = "SELECT snapshot FROM contexts WHERE order_no = $1";
     READ_PARAMS = "SELECT params FROM payloads WHERE order_no = $1";
-    END = "
-        UPDATE orders
-           SET status = $2, scenario_status = $3, attempt = greatest(attempt, $4), finished_at = now(), updated_at = now(),
-               error_class = CASE WHEN $7 THEN error_class ELSE $5 END,
-               error_message = CASE WHEN $7 THEN error_message ELSE $6 END,
-               error_system = CASE WHEN $7 THEN error_system END
-         WHERE no = $1";
     ID = "SELECT id FROM orders WHERE no = $1";
 }
 
@@ -138,16 +128,21 @@ impl Locked {
         }
     }
 
+    /// True where it may wait for other orders.
+    pub(crate) fn has_conditions(&self) -> bool {
+        self.status == Status::Postponed
+    }
+
     /// Asks the law whether this may happen to the order as it stands.
     ///
     /// # Errors
     /// The law refuses; the answer says in which statuses it may happen.
     pub fn may(&self, cause: Cause) -> std::result::Result<Allowed<'_>, Refused> {
-        transition::next(self.status, cause).map(|to| Allowed { order: self, cause, to })
+        Change::of(self.status, cause).map(|change| Allowed { order: self, change })
     }
 
     /// The last hand-out, as it is told: the number that a change by hand took for itself is none.
-    fn executed_attempt(&self) -> i32 {
+    pub(crate) fn executed_attempt(&self) -> i32 {
         let waits_for_its_first = self.life == 1 && matches!(self.status, Status::New | Status::Postponed);
         if waits_for_its_first { 0 } else { self.attempt }
     }
@@ -157,8 +152,7 @@ impl Locked {
 #[derive(Clone, Copy, Debug)]
 pub struct Allowed<'a> {
     order: &'a Locked,
-    cause: Cause,
-    to: Status,
+    change: Change,
 }
 
 impl<'a> Allowed<'a> {
@@ -168,17 +162,21 @@ impl<'a> Allowed<'a> {
         self.order
     }
 
-    /// What happens to it.
+    /// The change, with everything that follows.
     #[must_use]
-    pub const fn cause(&self) -> Cause {
-        self.cause
+    pub const fn change(&self) -> Change {
+        self.change
     }
+}
 
-    /// The status that follows.
-    #[must_use]
-    pub const fn to(&self) -> Status {
-        self.to
-    }
+/// Orders that were locked together.
+#[derive(Clone, Debug, Default)]
+pub struct LockedOrders {
+    /// Those that stand still now, by ascending number.
+    pub orders: Vec<Locked>,
+    /// Those that changed their place while they were being locked: the same call may be repeated for
+    /// them in another transaction.
+    pub moved: Vec<OrderNo>,
 }
 
 /// Locks an order and its place; `None` where no such order is. Waits for no lock longer than a statement
@@ -189,145 +187,89 @@ impl<'a> Allowed<'a> {
 /// The database fails, or the order moved while it was being locked: the same call may be repeated
 /// in another transaction.
 pub async fn lock(tx: &Tx<'_>, id: &str) -> Result<Option<Locked>> {
-    wait_briefly(tx).await?;
     let find = tx.prepare_cached(FIND).await?;
     let Some(row) = tx.query_opt(&find, &[&id]).await? else { return Ok(None) };
-    let no: i64 = row.get(0);
-    let running = tx.query_opt(&tx.prepare_cached(LOCK_RUNNING).await?, &[&no]).await?;
-    let ready = tx.query_opt(&tx.prepare_cached(LOCK_READY).await?, &[&no]).await?;
-    let order = tx.query_one(&tx.prepare_cached(LOCK_ORDER).await?, &[&no]).await?;
-    let due = tx.query_opt(&tx.prepare_cached(LOCK_DUE).await?, &[&no]).await?;
-    let stored: Status = word(&order, 8, "orders.status")?;
-    let reissued = ready.as_ref().is_some_and(|row| row.get(1));
-    let (place, attempt) = match (&running, &ready, &due) {
-        (Some(row), _, _) => (Place::Running { pass: Pass(row.get(0)) }, row.get(1)),
-        // What is handed out again ran under the number before.
-        (_, Some(row), _) if reissued => (Place::Ready { attempt: row.get(0) }, row.get::<_, i32>(0) - 1),
-        (_, Some(row), _) => (Place::Ready { attempt: row.get(0) }, order.get(13)),
-        (_, _, Some(_)) => (Place::Due, order.get(13)),
-        _ if stored.is_final() => (Place::None, order.get(13)),
-        _ => return Err(Error::Contended),
-    };
-    Ok(Some(Locked {
-        no: OrderNo(no),
-        id: order.get(1),
-        scenario_no: ScenarioNo(order.get(2)),
-        scenario: order.get(19),
-        scenario_version: order.get(20),
-        mode: word(&order, 3, "orders.mode")?,
-        queue: order.get(4),
-        transaction_id: order.get(5),
-        notify: order.get(6),
-        trace: order.get(7),
-        status: if matches!(place, Place::Running { .. }) || reissued { Status::Running } else { stored },
-        scenario_status: word(&order, 9, "orders.scenario_status")?,
-        step: order.get(10),
-        entry_point: order.get(11),
-        life: order.get(12),
-        attempt,
-        created_at: order.get(14),
-        started_at: order.get(15),
-        result: order.get(16),
-        message: order.get(17),
-        start_period: order.get(21),
-        awaited: order.get(22),
-        start_at: order.get(23),
-        priority: word(&order, 24, "orders.priority")?,
-        error_class: order.get(25),
-        now: order.get(18),
-        place,
-    }))
+    let LockedOrders { mut orders, moved } = lock_all(tx, &[row.get("no")]).await?;
+    if moved.is_empty() { Ok(orders.pop()) } else { Err(Error::Contended) }
 }
 
-/// How a locked order ends.
-#[derive(Clone, Debug)]
-pub struct Ending<'a> {
-    /// Why, for `fail`.
-    pub error: Option<OrderError>,
-    /// Who or what causes it.
-    pub source: &'a str,
-    /// More for the history, as JSON.
-    pub detail: String,
-}
-
-/// What the end of an order led to, to be told below the commit.
-#[derive(Clone, Debug)]
-pub struct Ended {
-    /// Whether there is a notification.
-    pub notified: bool,
-    /// Orders that waited for this end and may run now.
-    pub ready: Vec<ReadyStage>,
-}
-
-/// Ends this life of a locked order: takes it from its place and its queue, closes its requests,
-/// writes its end and the notification of it, and settles what waits for it.
+/// Locks orders and their places, in a number of statements that does not grow with them. An order that
+/// is not there is in neither list.
 ///
 /// # Errors
-/// The database fails.
-pub async fn end_life(tx: &Tx<'_>, allowed: Allowed<'_>, ending: &Ending<'_>) -> Result<Ended> {
-    let Allowed { order, cause, to: status } = allowed;
-    let no = order.no.0;
-    for statement in [DROP_RUNNING, DROP_READY, DROP_DUE, DROP_DEADLINES] {
-        tx.execute(&tx.prepare_cached(statement).await?, &[&no]).await?;
+/// The database fails, or somebody has locked one of them for longer than a statement of ours does.
+pub async fn lock_all(tx: &Tx<'_>, nos: &[i64]) -> Result<LockedOrders> {
+    wait_briefly(tx).await?;
+    let running = tx.query(&tx.prepare_cached(LOCK_RUNNING).await?, &[&nos]).await?;
+    let ready = tx.query(&tx.prepare_cached(LOCK_READY).await?, &[&nos]).await?;
+    let orders = tx.query(&tx.prepare_cached(LOCK_ORDERS).await?, &[&nos]).await?;
+    let due = tx.query(&tx.prepare_cached(LOCK_DUE).await?, &[&nos]).await?;
+    let running: HashMap<i64, &Row> = running.iter().map(|row| (row.get("order_no"), row)).collect();
+    let ready: HashMap<i64, &Row> = ready.iter().map(|row| (row.get("order_no"), row)).collect();
+    let due: HashSet<i64> = due.iter().map(|row| row.get("order_no")).collect();
+    let mut locked = LockedOrders::default();
+    for row in &orders {
+        let no: i64 = row.get("no");
+        let places = (running.get(&no).copied(), ready.get(&no).copied(), due.contains(&no));
+        match read_locked(row, places)? {
+            Some(order) => locked.orders.push(order),
+            None => locked.moved.push(OrderNo(no)),
+        }
     }
-    queues::leave(tx, &[no]).await?;
-    requests::cancel(tx, &[no]).await?;
-    calls::close(tx, &[no]).await?;
-    // What was begun has ended elsewhere than in a target state (ORD-8).
-    let scenario_status = match (status, order.scenario_status) {
-        (Status::Canceled | Status::Interrupted, ScenarioStatus::Undefined) => ScenarioStatus::Undefined,
-        _ => ScenarioStatus::Failed,
+    Ok(locked)
+}
+
+/// Reads a locked order with the row of its place; none where it is not final and stands nowhere, which
+/// is so for a moment between two places.
+fn read_locked(row: &Row, places: (Option<&Row>, Option<&Row>, bool)) -> Result<Option<Locked>> {
+    let stored: Status = word(row, "status", "orders.status")?;
+    let mut attempt: i32 = row.get("attempt");
+    let mut is_reissued = false;
+    let place = match places {
+        (Some(running), _, _) => {
+            attempt = running.get("attempt");
+            Place::Running { pass: Pass(running.get("pass")) }
+        }
+        (_, Some(ready), _) => {
+            let next: i32 = ready.get("attempt");
+            is_reissued = ready.get("reissued");
+            // What is handed out again ran under the number before.
+            attempt = if is_reissued { next - 1 } else { attempt };
+            Place::Ready { attempt: next }
+        }
+        (_, _, true) => Place::Due,
+        _ if stored.is_final() => Place::None,
+        _ => return Ok(None),
     };
-    let (class, message) = ending
-        .error
-        .as_ref()
-        .map_or((None, None), |error| (error.class.as_deref(), Some(error.message.as_str())));
-    let end_statement = tx.prepare_cached(END).await?;
-    tx.execute(
-        &end_statement,
-        &[
-            &no,
-            &status.as_str(),
-            &scenario_status.as_str(),
-            &order.attempt,
-            &class,
-            &message,
-            // Giving a failed order up does not make its failure another one.
-            &order.status.is_final(),
-        ],
-    )
-    .await?;
-    history::append(tx, order.no, cause.as_str(), ending.source, &ending.detail).await?;
-    let result = order.result.as_deref().and_then(|result| serde_json::from_str::<Value>(result).ok());
-    let content = Content {
-        id: &order.id,
-        correlation_id: None,
-        transaction_id: order.transaction_id.as_deref(),
-        scenario: &order.scenario,
-        scenario_version: order.scenario_version,
-        status,
-        scenario_status,
-        step: order.step.as_deref(),
-        result: result.as_ref(),
-        message: order.message.as_deref(),
-        error: ending.error.as_ref(),
-        created_at: order.created_at,
-        started_at: order.started_at,
-        finished_at: order.now,
-        attempt: order.executed_attempt(),
-        timezone: None,
-    };
-    let which = if order.status.is_final() { End::Second } else { End::First };
-    let notification = order.notify.as_deref().and_then(|notify| {
-        let end = (order.no, order.life, which);
-        NewNotification::of_end(&content, notify, end, order.trace.as_deref())
-    });
-    outbox::put(tx, notification.as_slice()).await?;
-    if order.status == Status::Postponed {
-        dependencies::close(tx, order.no).await?;
-    }
-    let ready = if order.awaited { dependencies::ended(tx, &[no]).await? } else { Vec::new() };
-    Ok(Ended { notified: notification.is_some(), ready })
+    Ok(Some(Locked {
+        no: OrderNo(row.get("no")),
+        id: row.get("id"),
+        scenario_no: ScenarioNo(row.get("scenario")),
+        scenario: row.get("scenario_name"),
+        scenario_version: row.get("scenario_version"),
+        mode: word(row, "mode", "orders.mode")?,
+        queue: row.get("queue"),
+        transaction_id: row.get("transaction_id"),
+        notify: row.get("notify"),
+        trace: row.get("trace"),
+        status: shown(stored, matches!(place, Place::Running { .. }), is_reissued),
+        scenario_status: word(row, "scenario_status", "orders.scenario_status")?,
+        step: row.get("step"),
+        entry_point: row.get("entry_point"),
+        life: row.get("life"),
+        attempt,
+        created_at: row.get("created_at"),
+        started_at: row.get("started_at"),
+        result: row.get("result"),
+        message: row.get("message"),
+        start_period: row.get("start_period"),
+        awaited: row.get("awaited"),
+        start_at: row.get("start_at"),
+        priority: word(row, "priority", "orders.priority")?,
+        error_class: row.get("error_class"),
+        now: row.get("now"),
+        place,
+    }))
 }
 
 /// The stored position and variables of a locked order, as JSON.

@@ -12,12 +12,13 @@ use std::collections::BTreeMap;
 
 use pagurus_domain::id::{OrderNo, ScenarioNo};
 use pagurus_domain::order::Status;
+use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::dependency::{self, Otherwise, Stand, Verdict};
 
-use crate::orders::word;
+use crate::place::ReadyStage;
+use crate::row::word;
 use crate::sql::statements;
-use crate::stages::ReadyStage;
-use crate::{Client, Error, Result, Tx, due};
+use crate::{Client, Error, Result, Tx, place};
 
 /// Dependants that the end of an order settles itself: what is more is left to the periodic look,
 /// so that one order with a hundred thousand of them does not hold up the ends of others.
@@ -55,7 +56,7 @@ statements! {
          WHERE d.order_no = ANY(ARRAY[t.no]) AND d.before_id = ANY(ARRAY[t.before_id])";
     CLOSE = "
         UPDATE dependencies SET stand = 'closed', settled_at = now()
-         WHERE order_no = $1 AND stand NOT IN ('met', 'closed')";
+         WHERE order_no = ANY($1::bigint[]) AND stand NOT IN ('met', 'closed')";
     DEFER = "
         UPDATE due SET stream = 6, due_at = o.start_at
           FROM orders o
@@ -192,9 +193,11 @@ pub async fn settle(tx: &Tx<'_>, changed: &[(OrderNo, String, Stand)]) -> Result
     Ok(())
 }
 
-/// Nobody asks any more what this order waits for: it has ended.
-pub(crate) async fn close(tx: &Tx<'_>, no: OrderNo) -> Result<()> {
-    tx.execute(&tx.prepare_cached(CLOSE).await?, &[&no.0]).await?;
+/// Closes the conditions of orders that have ended: nobody asks any more what they wait for.
+pub(crate) async fn close(tx: &Tx<'_>, nos: &[i64]) -> Result<()> {
+    if !nos.is_empty() {
+        tx.execute(&tx.prepare_cached(CLOSE).await?, &[&nos]).await?;
+    }
     Ok(())
 }
 
@@ -218,13 +221,7 @@ pub async fn start(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<ReadyStage>> {
         return Ok(Vec::new());
     }
     leaving.sort_unstable();
-    due::rejoin_queues(tx, &leaving).await?;
-    let since: Vec<_> = leaving.iter().map(|no| (*no, None)).collect();
-    let mut stages = due::make_ready(tx, &since, "start", None, None).await?;
-    for stage in &mut stages {
-        stage.woken = false;
-    }
-    Ok(stages)
+    place::wake_now(tx, &leaving, Waking::Settled).await
 }
 
 /// Orders after a number with a condition that somebody must look at: its expected states are to

@@ -16,9 +16,12 @@ statements! {
           JOIN orders o ON o.no = ANY(ARRAY[t.no])";
     APPEND = "
         WITH numbered AS (
-            UPDATE orders SET events = events + 1, updated_at = now() WHERE no = $1 RETURNING events, life)
+            UPDATE orders o SET events = o.events + 1, updated_at = now()
+              FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS t (no, kind, source, detail)
+             WHERE o.no = ANY(ARRAY[t.no])
+            RETURNING o.no, o.events, o.life, t.kind, t.source, t.detail)
         INSERT INTO history (order_no, number, life, kind, source, detail)
-        SELECT $1, events, life, $2, $3, $4 FROM numbered";
+        SELECT no, events, life, kind, source, detail FROM numbered";
     OF_KEY = "
         SELECT number, life, kind, at, source, detail FROM history
          WHERE order_no = $1 AND kind = $2 AND detail::jsonb ->> 'key' = $3
@@ -38,14 +41,42 @@ pub(crate) async fn append_stages(tx: &Tx<'_>, source: &str, finished: &[&Finish
     Ok(())
 }
 
+/// An event to be appended.
+#[derive(Clone, Copy, Debug)]
+pub struct NewEvent<'a> {
+    /// The order.
+    pub no: OrderNo,
+    /// What happened.
+    pub kind: &'a str,
+    /// Who or what caused it.
+    pub source: &'a str,
+    /// More, as JSON.
+    pub detail: &'a str,
+}
+
+/// Appends events: one to each of these orders.
+///
+/// # Errors
+/// The database fails.
+pub async fn append_all(tx: &Tx<'_>, events: &[NewEvent<'_>]) -> Result<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let no: Vec<i64> = events.iter().map(|event| event.no.0).collect();
+    let kind: Vec<&str> = events.iter().map(|event| event.kind).collect();
+    let source: Vec<&str> = events.iter().map(|event| event.source).collect();
+    let detail: Vec<&str> = events.iter().map(|event| event.detail).collect();
+    let statement = tx.prepare_cached(APPEND).await?;
+    tx.execute(&statement, &[&no, &kind, &source, &detail]).await?;
+    Ok(())
+}
+
 /// Appends one event; `source` says who or what caused it.
 ///
 /// # Errors
 /// The database fails.
 pub async fn append(tx: &Tx<'_>, no: OrderNo, kind: &str, source: &str, detail: &str) -> Result<()> {
-    let statement = tx.prepare_cached(APPEND).await?;
-    tx.execute(&statement, &[&no.0, &kind, &source, &detail]).await?;
-    Ok(())
+    append_all(tx, &[NewEvent { no, kind, source, detail }]).await
 }
 
 /// One row of the history.

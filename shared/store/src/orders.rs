@@ -4,20 +4,20 @@ mod search;
 mod view;
 
 use std::collections::HashMap;
-use std::str::FromStr;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::{OrderNo, UnknownWord};
+use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
+use pagurus_domain::order::change::Begin;
 use pagurus_domain::order::registration::NewOrder;
 use tokio::try_join;
-use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::dependencies::admission::{self, Admission};
-use crate::sql::statements;
-use crate::stages::ReadyStage;
+use crate::place::{ReadyStage, insert_due};
+use crate::row::word;
+use crate::sql::{shown_status, statements};
 use crate::{Connection, Error, Result, Tx, beside, queues};
 
 pub(crate) use search::STATEMENTS as SEARCH_STATEMENTS;
@@ -26,19 +26,19 @@ pub(crate) use view::STATEMENTS as VIEW_STATEMENTS;
 pub use view::{OrderView, status, view};
 
 statements! {
-    // A sequential order with a start time takes its place when that has come, even if it has.
+    // The law says both statuses; which of them holds is a matter of the database's clock.
     INSERT_ORDERS = "
         INSERT INTO orders (id, digest, scenario, mode, queue, priority, flow, transaction_id, notify,
                             trace, start_at, start_deadline, start_period, created_at, status, awaited)
         SELECT id, digest, scenario, mode, queue, priority, flow, transaction_id, notify,
                trace, start_at, start_deadline, start_period,
                coalesce(to_timestamp(position / 1000.0), date_trunc('milliseconds', clock_timestamp())),
-               CASE WHEN waits OR start_at > now() OR (start_at IS NOT NULL AND queue IS NOT NULL) THEN 'postponed' ELSE 'new' END,
+               CASE WHEN start_at > now() THEN later ELSE at_once END,
                EXISTS (SELECT FROM dependencies d WHERE d.before_id = ANY(ARRAY[t.id]))
           FROM unnest($1::text[], $2::bytea[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[],
-                      $8::text[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::bigint[], $15::boolean[])
+                      $8::text[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::bigint[], $15::text[], $16::text[])
                AS t (id, digest, scenario, mode, queue, priority, flow, transaction_id, notify,
-                     trace, start_at, start_deadline, start_period, position, waits)
+                     trace, start_at, start_deadline, start_period, position, at_once, later)
         ON CONFLICT (id) DO NOTHING
         RETURNING no, id, status, created_at, awaited";
     INSERT_PAYLOADS = "
@@ -48,16 +48,14 @@ statements! {
         SELECT no, pass, 1, 'start', flow, priority, queue, position, now()
           FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::bigint[])
                AS t (no, pass, flow, priority, queue, position)";
-    INSERT_DUE = "
-        INSERT INTO due (order_no, stream, due_at) SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::timestamptz[])";
     INSERT_DEADLINES = "
         INSERT INTO deadlines (order_no, kind, at) SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[])";
-    KNOWN = "
-        SELECT o.id, o.digest, CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END
+    KNOWN = concat!("
+        SELECT o.id, o.digest, ", shown_status!(), "
           FROM orders o
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
-         WHERE o.id = ANY($1::text[])";
+         WHERE o.id = ANY($1::text[])");
 }
 
 /// What became of one registration.
@@ -92,8 +90,9 @@ pub async fn register(tx: &Tx<'_>, orders: &[NewOrder]) -> Result<Vec<Registered
         return register_rest(tx, orders, &admission).await;
     }
     let waits: Vec<bool> = orders.iter().map(|order| admission.waits(order)).collect();
-    let positions = positions_of(tx, orders, &waits).await?;
-    let inserted = insert_orders(tx, orders, &positions, &waits).await?;
+    let begins: Vec<Begin> = orders.iter().zip(&waits).map(|(order, waits)| order.begin(*waits)).collect();
+    let positions = positions_of(tx, orders, &begins).await?;
+    let inserted = insert_orders(tx, orders, &positions, &begins).await?;
     insert_places(tx, orders, &positions, &waits, &inserted).await?;
     let nos: HashMap<&str, i64> = inserted.iter().map(|(id, row)| (id.as_str(), row.no.0)).collect();
     admission.write(tx, orders, &nos).await?;
@@ -157,14 +156,12 @@ struct Inserted {
     awaited: bool,
 }
 
-/// A sequential order that may start now takes its place; one that is postponed takes it later.
-async fn positions_of(tx: &Tx<'_>, orders: &[NewOrder], waits: &[bool]) -> Result<Vec<Option<i64>>> {
+/// Positions of the orders that become members of their queues now.
+async fn positions_of(tx: &Tx<'_>, orders: &[NewOrder], begins: &[Begin]) -> Result<Vec<Option<i64>>> {
     let queued: Vec<Option<&str>> = orders
         .iter()
-        .zip(waits)
-        .map(|(order, waits)| {
-            order.request.queue.as_deref().filter(|_| order.request.start_at.is_none() && !waits)
-        })
+        .zip(begins)
+        .map(|(order, begin)| order.request.queue.as_deref().filter(|_| begin.joins_queue))
         .collect();
     let places: Vec<&str> = queued.iter().copied().flatten().collect();
     let mut positions = queues::take_positions(tx, &places).await?.into_iter();
@@ -175,7 +172,7 @@ async fn insert_orders(
     tx: &Tx<'_>,
     orders: &[NewOrder],
     positions: &[Option<i64>],
-    waits: &[bool],
+    begins: &[Begin],
 ) -> Result<HashMap<String, Inserted>> {
     let id: Vec<&str> = orders.iter().map(|o| o.request.id.as_str()).collect();
     let digest: Vec<&[u8]> = orders.iter().map(|o| o.request.digest.as_slice()).collect();
@@ -215,7 +212,8 @@ async fn insert_orders(
                 &deadline,
                 &period,
                 &positions,
-                &waits,
+                &begins.iter().map(|begin| begin.at_once.as_str()).collect::<Vec<_>>(),
+                &begins.iter().map(|begin| begin.later.as_str()).collect::<Vec<_>>(),
             ],
         )
         .await?;
@@ -311,14 +309,6 @@ async fn insert_places(
     .map(|_| ())
 }
 
-pub(crate) async fn insert_due(tx: &Tx<'_>, nos: &[i64], streams: &[i16], at: &[Timestamp]) -> Result<()> {
-    if !nos.is_empty() {
-        let statement = tx.prepare_cached(INSERT_DUE).await?;
-        tx.execute(&statement, &[&nos, &streams, &at]).await?;
-    }
-    Ok(())
-}
-
 async fn insert_deadlines(tx: &Tx<'_>, nos: &[i64], kinds: &[&str], at: &[Timestamp]) -> Result<()> {
     if !nos.is_empty() {
         let statement = tx.prepare_cached(INSERT_DEADLINES).await?;
@@ -335,10 +325,4 @@ pub async fn known(client: &impl Connection, ids: &[&str]) -> Result<HashMap<Str
     let statement = client.prepare_cached(KNOWN).await?;
     let rows = client.query(&statement, &[&ids]).await?;
     rows.iter().map(|row| Ok((row.get(0), (row.get(1), word(row, 2, "orders.status")?)))).collect()
-}
-
-/// A vocabulary word of a row.
-pub(crate) fn word<T: FromStr<Err = UnknownWord>>(row: &Row, column: usize, what: &'static str) -> Result<T> {
-    let text: &str = row.get(column);
-    text.parse().map_err(|_| Error::broken(what, text))
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
-use pagurus_domain::order::notification::Content;
-use serde_json::Value;
+use pagurus_domain::order::change::LifeEnd;
+use pagurus_domain::order::notification::{Content, Occasion, StoredNotify};
 use uuid::Uuid;
 
 use crate::sql::statements;
@@ -71,24 +71,12 @@ statements! {
           FROM outbox";
 }
 
-/// Which end of a life a notification tells. An order that has failed or was interrupted may still
-/// be given up: that is another end, and whoever was told of the first wants to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The one by which the order became final.
-    First,
-    /// The one that came after.
-    Second,
-}
-
-impl End {
-    /// Its part of the key, and of what the id of the message is made from. Nodes of earlier
-    /// versions know only the first: it keeps its name, and so its ids.
-    const fn kind(self) -> &'static str {
-        match self {
-            Self::First => "final",
-            Self::Second => "final-2",
-        }
+/// Part of the key that says which end of a life a notification tells, and of what the id of the message
+/// is made from. Nodes of earlier versions know only the first: it keeps its name, and so its ids.
+const fn kind(end: LifeEnd) -> &'static str {
+    match end {
+        LifeEnd::First => "final",
+        LifeEnd::Second => "final-2",
     }
 }
 
@@ -100,7 +88,7 @@ pub struct NewNotification {
     /// Which life of it.
     pub life: i32,
     /// Which end of that life.
-    pub end: End,
+    pub end: LifeEnd,
     /// Stays the same over repeats.
     pub message_id: Uuid,
     /// The URL as the client gave it.
@@ -126,7 +114,7 @@ impl NewNotification {
         life: i32,
         trace: Option<&str>,
     ) -> Option<Self> {
-        Self::of_end(content, notify, (no, life, End::First), trace)
+        Self::of_end(content, notify, (no, life, LifeEnd::First), trace)
     }
 
     /// The same of any end.
@@ -134,24 +122,22 @@ impl NewNotification {
     pub fn of_end(
         content: &Content<'_>,
         notify: &str,
-        (no, life, end): (OrderNo, i32, End),
+        (no, life, end): (OrderNo, i32, LifeEnd),
         trace: Option<&str>,
     ) -> Option<Self> {
-        let notify: Value = serde_json::from_str(notify).ok()?;
-        let text = |key: &str| notify.get(key).and_then(Value::as_str);
-        let occasions = notify.get("on").and_then(Value::as_array);
-        if occasions.is_some_and(|on| on.iter().all(|occasion| occasion != "final")) {
-            return None;
-        }
-        let content =
-            Content { correlation_id: text("correlationId"), timezone: text("timezone"), ..content.clone() };
-        let name = format!("{}\0{life}\0{}", content.id, end.kind());
+        let notify = StoredNotify::read(notify).filter(|notify| notify.wants(Occasion::Final))?;
+        let content = Content {
+            correlation_id: notify.correlation_id.as_deref(),
+            timezone: notify.timezone.as_deref(),
+            ..content.clone()
+        };
+        let name = format!("{}\0{life}\0{}", content.id, kind(end));
         Some(Self {
             no,
             life,
             end,
             message_id: Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
-            target: text("url")?.to_owned(),
+            target: notify.url.clone(),
             correlation_id: content.correlation_id.map(str::to_owned),
             transaction_id: content.transaction_id.map(str::to_owned),
             trace: trace.map(str::to_owned),
@@ -170,7 +156,7 @@ pub async fn put(tx: &Tx<'_>, new: &[NewNotification]) -> Result<()> {
     }
     let no: Vec<i64> = new.iter().map(|n| n.no.0).collect();
     let life: Vec<i32> = new.iter().map(|n| n.life).collect();
-    let kind: Vec<&str> = new.iter().map(|n| n.end.kind()).collect();
+    let kind: Vec<&str> = new.iter().map(|n| kind(n.end)).collect();
     let message: Vec<Uuid> = new.iter().map(|n| n.message_id).collect();
     let target: Vec<&str> = new.iter().map(|n| n.target.as_str()).collect();
     let correlation: Vec<Option<&str>> = new.iter().map(|n| n.correlation_id.as_deref()).collect();
@@ -382,15 +368,16 @@ mod tests {
             attempt: 1,
             timezone: None,
         };
-        let id = |life: i32, end: End| {
+        let id = |life: i32, end: LifeEnd| {
             let notify = r#"{"url": "amqp://?key=k", "on": ["final"]}"#;
             NewNotification::of_end(&content, notify, (OrderNo(1), life, end), None).unwrap().message_id
         };
-        let ids = [id(1, End::First), id(1, End::Second), id(2, End::First), id(2, End::Second)];
+        let ids =
+            [id(1, LifeEnd::First), id(1, LifeEnd::Second), id(2, LifeEnd::First), id(2, LifeEnd::Second)];
         for (index, one) in ids.iter().enumerate() {
             assert!(!ids[index + 1..].contains(one), "{ids:?}");
         }
-        assert_eq!(ids[1], id(1, End::Second));
+        assert_eq!(ids[1], id(1, LifeEnd::Second));
         // What earlier versions told has the same id when it is told again by this one.
         assert_eq!(ids[0], Uuid::new_v5(&Uuid::NAMESPACE_OID, b"a\x001\0final"));
     }

@@ -101,7 +101,7 @@ pub struct Member {
     /// The order.
     pub no: OrderNo,
     /// What may run of it, if anything may.
-    pub ready: Option<crate::stages::ReadyStage>,
+    pub ready: Option<crate::place::ReadyStage>,
 }
 
 /// How many members of a queue stand before a position.
@@ -129,11 +129,11 @@ fn read_members(rows: &[tokio_postgres::Row]) -> Result<Vec<Member>> {
             let ready = row
                 .get::<_, Option<i32>>(3)
                 .map(|attempt| {
-                    Ok::<_, crate::Error>(crate::stages::ReadyStage {
+                    Ok::<_, crate::Error>(crate::place::ReadyStage {
                         no: OrderNo(no),
                         attempt,
                         flow: row.get(4),
-                        priority: crate::orders::word(row, 5, "ready.priority")?,
+                        priority: crate::row::word(row, 5, "ready.priority")?,
                         place: Some((queue.clone(), position)),
                         woken: row.get(6),
                     })

@@ -4,13 +4,16 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Incarnation, OrderNo, Pass};
+use pagurus_domain::order::transition::Cause;
 use pagurus_domain::scenario::stage::Wake;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::due::read_ready;
-use crate::orders::word;
+use crate::history::NewEvent;
+use crate::place::ReadyStage;
+use crate::place::read_ready;
+use crate::row::word;
 use crate::sql::statements;
-use crate::stages::ReadyStage;
 use crate::{Client, Connection, Error, Result, Tx, history};
 
 statements! {
@@ -40,7 +43,7 @@ statements! {
                (SELECT n.name FROM nodes n WHERE n.incarnation = running.node)
           FROM running WHERE node = $1 AND order_no = ANY($2)
          ORDER BY order_no FOR UPDATE SKIP LOCKED";
-    DROP_RUNNING = "DELETE FROM running WHERE order_no = $1";
+    DROP_RUNNING = "DELETE FROM running WHERE order_no = ANY($1::bigint[])";
     REISSUE = "
         INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, restarts, reissued, since)
         SELECT o.no, t.pass, t.attempt, t.wake, o.flow, o.priority, q.queue, q.position, t.restarts, true, clock_timestamp()
@@ -190,26 +193,34 @@ pub async fn reissue(
     if stages.is_empty() {
         return Ok(Vec::new());
     }
-    let mut passes = Vec::with_capacity(stages.len());
-    for (stuck, _) in stages {
-        let deleted = tx.execute(&tx.prepare_cached(DROP_RUNNING).await?, &[&stuck.no.0]).await?;
-        if deleted != 1 {
-            return Err(Error::Contended);
-        }
-        let detail = serde_json::json!({
-            "finding": finding, "attempt": stuck.attempt, "node": stuck.node.0, "nodeName": stuck.node_name,
-            "startedAt": stuck.started_at.to_string(),
-        });
-        history::append(tx, stuck.no, "reissued", source, &detail.to_string()).await?;
-        passes.push(Uuid::new_v4());
-    }
     let nos: Vec<i64> = stages.iter().map(|(stuck, _)| stuck.no.0).collect();
+    let deleted = tx.execute(&tx.prepare_cached(DROP_RUNNING).await?, &[&nos]).await?;
+    if deleted != stages.len() as u64 {
+        return Err(Error::Contended);
+    }
+    let details: Vec<String> = stages.iter().map(|(stuck, _)| detail(stuck, finding).to_string()).collect();
+    let kind = Cause::Reissued.as_str();
+    let events: Vec<NewEvent<'_>> = stages
+        .iter()
+        .zip(&details)
+        .map(|((stuck, _), detail)| NewEvent { no: stuck.no, kind, source, detail })
+        .collect();
+    history::append_all(tx, &events).await?;
+    let passes: Vec<Uuid> = stages.iter().map(|_| Uuid::new_v4()).collect();
     let attempts: Vec<i32> = stages.iter().map(|(stuck, _)| stuck.attempt + 1).collect();
     let wakes: Vec<&str> = stages.iter().map(|(stuck, _)| stuck.wake.as_str()).collect();
     let restarts: Vec<i16> = stages.iter().map(|(_, restarts)| *restarts).collect();
     let statement = tx.prepare_cached(REISSUE).await?;
     let rows = tx.query(&statement, &[&nos, &passes, &attempts, &wakes, &restarts]).await?;
     rows.iter().map(|row| read_ready(row, true)).collect()
+}
+
+/// What the history says of a stage that is handed out again.
+fn detail(stuck: &Stuck, finding: &str) -> Value {
+    json!({
+        "finding": finding, "attempt": stuck.attempt, "node": stuck.node.0, "nodeName": stuck.node_name,
+        "startedAt": stuck.started_at.to_string(),
+    })
 }
 
 /// Orders with a deadline of their own that has passed: id and kind.

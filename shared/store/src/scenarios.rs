@@ -5,12 +5,13 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use pagurus_domain::id::{OrderNo, ScenarioNo};
 use pagurus_domain::order::Status;
+use pagurus_domain::order::change::shown;
 use sha2::{Digest as _, Sha256};
 
-use crate::due::read_ready;
-use crate::orders::word;
+use crate::place::ReadyStage;
+use crate::place::read_ready;
+use crate::row::word;
 use crate::sql::statements;
-use crate::stages::ReadyStage;
 use crate::{Client, Connection, Result, Tx, history};
 
 statements! {
@@ -209,7 +210,7 @@ pub async fn live(client: &Client, version: ScenarioNo, after: OrderNo, limit: i
         orders.push(Live {
             no: OrderNo(row.get(0)),
             id: row.get(2),
-            status: if busy { Status::Running } else { word(row, 3, "orders.status")? },
+            status: shown(word(row, 3, "orders.status")?, busy, false),
             snapshot: row.get(5),
         });
     }

@@ -23,6 +23,15 @@ macro_rules! statements {
 }
 pub(crate) use statements;
 
+/// Status that outsiders see, as SQL: of `o`, a row of `orders`, beside `w` and `r`, its rows of `running` and
+/// `ready`. The rule is [`pagurus_domain::order::change::shown`]; here it has the only spelling in SQL.
+macro_rules! shown_status {
+    () => {
+        "CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END"
+    };
+}
+pub(crate) use shown_status;
+
 /// Every statement of the project.
 pub fn all() -> impl Iterator<Item = &'static Statement> {
     [
@@ -37,12 +46,14 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::dependencies::admission::STATEMENTS,
         crate::dependencies::graph::STATEMENTS,
         crate::due::STATEMENTS,
+        crate::ends::STATEMENTS,
         crate::errors::STATEMENTS,
         crate::history::STATEMENTS,
         crate::orders::STATEMENTS,
         crate::orders::SEARCH_STATEMENTS,
         crate::orders::VIEW_STATEMENTS,
         crate::outbox::STATEMENTS,
+        crate::place::STATEMENTS,
         crate::queues::STATEMENTS,
         crate::recovery::STATEMENTS,
         crate::requests::STATEMENTS,

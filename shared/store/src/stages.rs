@@ -4,19 +4,22 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Epoch, Incarnation, OrderNo, Pass, ScenarioNo};
-use pagurus_domain::order::{Mode, Priority, Status};
+use pagurus_domain::order::change::{Change, Deadlines};
+use pagurus_domain::order::transition::Cause;
+use pagurus_domain::order::{Mode, Status};
 use pagurus_domain::scenario::stage::Wake;
 use tokio::try_join;
 use uuid::Uuid;
 
-use crate::due::read_ready;
-use crate::orders::word;
+use crate::place::read_ready;
+use crate::row::word;
 use crate::sql::statements;
 use crate::{Client, Result, Tx, queues};
 
 pub(crate) mod finish;
 
-pub use finish::{Finished, finish, release};
+pub use crate::place::ReadyStage;
+pub use finish::{Finished, finish, take_ends};
 
 statements! {
     // Waits for a take-over in progress, and makes a take-over wait for us.
@@ -61,23 +64,6 @@ statements! {
     RUNNING = "
         SELECT r.order_no, r.attempt, r.node, o.flow, r.queue
           FROM running r JOIN orders o ON o.no = ANY(ARRAY[r.order_no])";
-}
-
-/// A stage that may run, as the dispatcher needs to know it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadyStage {
-    /// The order.
-    pub no: OrderNo,
-    /// Number that the hand-out will bear.
-    pub attempt: i32,
-    /// Flow marker.
-    pub flow: String,
-    /// Urgency.
-    pub priority: Priority,
-    /// Queue and position of a sequential order.
-    pub place: Option<(String, i64)>,
-    /// Whether it was woken from a suspension.
-    pub woken: bool,
 }
 
 /// A hand-out, as a worker received it.
@@ -154,6 +140,13 @@ pub struct Claimed {
     pub flow: String,
     /// Status before the claim.
     pub status: Status,
+}
+
+impl Claimed {
+    /// True where the claim is the start that the order was to have by its deadline.
+    fn meets_its_start(&self) -> bool {
+        Change::of(self.status, Cause::Claimed).is_ok_and(|claim| claim.deadlines == Deadlines::StartIsMet)
+    }
 }
 
 /// Takes stages for this node: those that are ready, at the head of their queue, and handed out by
@@ -248,7 +241,7 @@ pub async fn run(tx: &Tx<'_>, node: Incarnation, claimed: &[Claimed], work: &[f6
     tx.execute(&statement, &[&no, &pass, &attempt, &wake, &restarts, &queue, &node.0, &since, &work]).await?;
     let started: Vec<i64> = claimed
         .iter()
-        .filter(|c| c.started_at.is_none() && c.start_deadline.is_some())
+        .filter(|c| c.started_at.is_none() && c.start_deadline.is_some() && c.meets_its_start())
         .map(|c| c.no.0)
         .collect();
     if !started.is_empty() {

@@ -194,6 +194,41 @@ impl NotifyRequest {
     }
 }
 
+/// The `notify` part of an order as it is stored: of a client, or of the engine itself for a child order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredNotify {
+    /// The URL as given.
+    pub url: String,
+    /// The client's own mark.
+    pub correlation_id: Option<String>,
+    /// IANA name of the zone in which times are written.
+    pub timezone: Option<String>,
+    on: Option<Vec<String>>,
+}
+
+impl StoredNotify {
+    /// Reads what was stored; none where it names no URL.
+    #[must_use]
+    pub fn read(stored: &str) -> Option<Self> {
+        let value: Value = serde_json::from_str(stored).ok()?;
+        let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        let on = value.get("on").and_then(Value::as_array);
+        let on = on.map(|on| on.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+        Some(Self {
+            url: text("url")?,
+            correlation_id: text("correlationId"),
+            timezone: text("timezone"),
+            on,
+        })
+    }
+
+    /// True where somebody is to be told of this occasion; without a list it is the end of each life.
+    #[must_use]
+    pub fn wants(&self, occasion: Occasion) -> bool {
+        self.on.as_ref().map_or(occasion == Occasion::Final, |on| on.iter().any(|on| on == occasion.as_str()))
+    }
+}
+
 fn occasions(value: Option<&Value>, faults: &mut Vec<Fault>) -> Vec<Occasion> {
     let list = match value {
         None | Some(Value::Null) => return vec![Occasion::Final],

@@ -11,7 +11,7 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{self, Otherwise, Stand, Verdict};
 use pagurus_domain::order::registration::NewOrder;
 
-use crate::orders::word;
+use crate::row::word;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
 

@@ -7,8 +7,8 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{Otherwise, Stand};
 
 use super::states_of;
-use crate::orders::word;
-use crate::sql::statements;
+use crate::row::word;
+use crate::sql::{shown_status, statements};
 use crate::{Client, Result};
 
 /// Edges of one answer.
@@ -23,13 +23,13 @@ statements! {
         SELECT o.id, d.before_id, d.states, d.otherwise, d.stand, d.settled_at, d.reactive
           FROM dependencies d JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
          WHERE d.before_id = ANY($1::text[]) ORDER BY d.before_id, o.no LIMIT $2";
-    NODES = "
-        SELECT o.id, s.name, CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END, o.step
+    NODES = concat!("
+        SELECT o.id, s.name, ", shown_status!(), ", o.step
           FROM orders o
           JOIN scenarios s ON s.no = o.scenario
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
-         WHERE o.id = ANY($1::text[])";
+         WHERE o.id = ANY($1::text[])");
 }
 
 /// One order waits for another.

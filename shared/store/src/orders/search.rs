@@ -9,20 +9,21 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::change::shown;
 use pagurus_domain::order::{ScenarioStatus, Status};
 
-use super::word;
-use crate::sql::statements;
+use crate::row::word;
+use crate::sql::{shown_status, statements};
 use crate::{Client, Error, Result};
 
 statements! {
     SCENARIO_NUMBERS = "SELECT no FROM scenarios WHERE name = $1";
     // The status as it is stored: what runs shows as it was before. Nobody asks this one for what runs.
-    ALL = "SELECT no, status, scenario FROM orders WHERE no < $1 ORDER BY no DESC LIMIT $2";
+    ALL = "SELECT no, status, scenario, false AS runs FROM orders WHERE no < $1 ORDER BY no DESC LIMIT $2";
     FAILED = "
-        SELECT order_no, 'fail', scenario FROM failures WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2";
+        SELECT order_no AS no, 'fail' AS status, scenario, false AS runs FROM failures WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2";
     UNFINISHED = "
-        SELECT p.order_no, CASE WHEN p.runs THEN 'running' ELSE o.status END, o.scenario
+        SELECT p.order_no AS no, o.status, o.scenario, p.runs
           FROM ((SELECT order_no, reissued AS runs FROM ready
                   WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2)
                 UNION ALL
@@ -35,24 +36,24 @@ statements! {
     // Apart, because no plan serves both: this one reads an index of its own.
     // The index holds a hash, because a transaction may be longer than an entry of an index; the
     // comparison of the text decides.
-    OF_TRANSACTION = "
-        SELECT o.no, CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END, o.scenario
+    OF_TRANSACTION = concat!("
+        SELECT o.no, ", shown_status!(), " AS status, o.scenario, false AS runs
           FROM orders o
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
          WHERE hashtextextended(o.transaction_id, 0) = hashtextextended($3, 0) AND o.transaction_id = $3 AND o.no < $1
          ORDER BY o.no DESC
-         LIMIT $2";
-    LINES = "
+         LIMIT $2");
+    LINES = concat!("
         SELECT o.id, s.name, s.version,
-               CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END,
+               ", shown_status!(), ",
                o.scenario_status, o.step, o.created_at, o.updated_at, o.error_class
           FROM orders o
           JOIN scenarios s ON s.no = o.scenario
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
          WHERE o.no = ANY($1::bigint[])
-         ORDER BY o.no DESC";
+         ORDER BY o.no DESC");
 }
 
 /// Where orders are looked for.
@@ -164,9 +165,9 @@ pub async fn places(
     rows.iter()
         .map(|row| {
             Ok::<_, Error>(Place {
-                no: OrderNo(row.get(0)),
-                status: word(row, 1, "orders.status")?,
-                scenario: row.get(2),
+                no: OrderNo(row.get("no")),
+                status: shown(word(row, "status", "orders.status")?, row.get("runs"), false),
+                scenario: row.get("scenario"),
             })
         })
         .collect()

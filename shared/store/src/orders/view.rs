@@ -4,15 +4,15 @@ use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::{Mode, Priority, ScenarioStatus, Status};
 
-use super::word;
-use crate::sql::statements;
+use crate::row::word;
+use crate::sql::{shown_status, statements};
 use crate::{Client, Result};
 
 statements! {
-    VIEW = "
+    VIEW = concat!("
         SELECT o.no, o.id, s.name, s.version, o.mode, o.queue, o.priority, o.flow, o.transaction_id, o.notify,
                o.start_at, o.start_deadline, o.created_at,
-               CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END,
+               ", shown_status!(), ",
                o.scenario_status, o.step, o.entry_point, o.life, o.attempt, o.visited, o.distance,
                o.started_at, o.finished_at, o.updated_at, o.result, o.message, o.error_class, o.error_message,
                p.params, d.due_at, n.name, w.attempt, w.started_at, r.order_no IS NOT NULL, r.since, o.scenario,
@@ -26,13 +26,13 @@ statements! {
           LEFT JOIN due d ON d.order_no = ANY(ARRAY[o.no])
           LEFT JOIN queued q ON q.order_no = ANY(ARRAY[o.no])
           LEFT JOIN contexts c ON c.order_no = ANY(ARRAY[o.no])
-         WHERE o.id = $1";
-    STATUS = "
-        SELECT CASE WHEN w.order_no IS NOT NULL OR r.reissued THEN 'running' ELSE o.status END, o.life
+         WHERE o.id = $1");
+    STATUS = concat!("
+        SELECT ", shown_status!(), ", o.life
           FROM orders o
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
-         WHERE o.id = $1";
+         WHERE o.id = $1");
 }
 
 /// An order with everything a reader may want of its own rows.

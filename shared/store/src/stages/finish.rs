@@ -5,19 +5,20 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use pagurus_domain::activation::{AgeGroups, Stream};
 use pagurus_domain::id::{OrderNo, Pass};
+use pagurus_domain::order::change::{Change, Deadlines, Membership};
 use pagurus_domain::order::{OrderError, ScenarioStatus};
 use pagurus_domain::scenario::stage::{CallAnswer, Then};
 use tokio::try_join;
 use uuid::Uuid;
 
-use super::ReadyStage;
-use crate::orders::insert_due;
+use crate::place::ReadyStage;
+use crate::place::insert_due;
 use crate::sql::statements;
 use crate::{Result, Tx, beside, calls, dependencies, due, history, queues, requests};
 
 statements! {
     // The deleted row is the right to write the end of the stage: a stale pass deletes nothing.
-    RELEASE = "
+    TAKE_ENDS = "
         DELETE FROM running r
          USING unnest($1::bigint[], $2::uuid[]) AS f (no, pass)
          WHERE r.order_no = ANY(ARRAY[f.no]) AND r.pass = f.pass
@@ -103,7 +104,7 @@ impl Finished {
     /// Whether the order is no member of its queue any more.
     #[must_use]
     pub fn leaves_queue(&self) -> bool {
-        self.queue.is_some() && (self.released || matches!(self.then, Then::End { .. } | Then::Sleep { .. }))
+        self.queue.is_some() && (self.released || self.change().membership == Membership::Leaves)
     }
 
     fn error(&self) -> Option<&OrderError> {
@@ -114,8 +115,14 @@ impl Finished {
         }
     }
 
+    /// The change of the order that this end is.
+    #[must_use]
+    pub fn change(&self) -> Change {
+        Change::of_stage(&self.then)
+    }
+
     pub(crate) fn ended(&self) -> bool {
-        matches!(self.then, Then::End { .. })
+        self.change().ends_life.is_some()
     }
 }
 
@@ -124,15 +131,15 @@ impl Finished {
 ///
 /// # Errors
 /// The database fails.
-pub async fn release(tx: &Tx<'_>, stages: &[(OrderNo, Pass)]) -> Result<HashMap<OrderNo, Timestamp>> {
+pub async fn take_ends(tx: &Tx<'_>, stages: &[(OrderNo, Pass)]) -> Result<HashMap<OrderNo, Timestamp>> {
     let nos: Vec<i64> = stages.iter().map(|(no, _)| no.0).collect();
     let passes: Vec<Uuid> = stages.iter().map(|(_, pass)| pass.0).collect();
-    let statement = tx.prepare_cached(RELEASE).await?;
+    let statement = tx.prepare_cached(TAKE_ENDS).await?;
     let rows = tx.query(&statement, &[&nos, &passes]).await?;
     Ok(rows.iter().map(|row| (OrderNo(row.get(0)), row.get(1))).collect())
 }
 
-/// Writes the ends of stages whose right was taken with [`release`] in this transaction. Answers
+/// Writes the ends of stages whose right was taken with [`take_ends`] in this transaction. Answers
 /// with the stages that are ready at once: because all their callbacks or a call had come before,
 /// or because they waited for one of these ends.
 ///
@@ -164,7 +171,7 @@ pub async fn finish(
 
 async fn update_orders(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<i64>> {
     let no: Vec<i64> = finished.iter().map(|f| f.no.0).collect();
-    let status: Vec<&str> = finished.iter().map(|f| f.then.status().as_str()).collect();
+    let status: Vec<&str> = finished.iter().map(|f| f.change().to.as_str()).collect();
     let scenario_status: Vec<&str> = finished.iter().map(|f| f.scenario_status.as_str()).collect();
     let step: Vec<Option<&str>> = finished.iter().map(|f| f.step.as_deref()).collect();
     let entry: Vec<Option<&str>> = finished.iter().map(|f| f.entry_point.as_deref()).collect();
@@ -243,7 +250,11 @@ async fn suspend(tx: &Tx<'_>, finished: &[&Finished], groups: &AgeGroups) -> Res
 }
 
 async fn drop_deadlines(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {
-    let nos: Vec<i64> = finished.iter().filter(|f| f.ended() && f.has_deadlines).map(|f| f.no.0).collect();
+    let nos: Vec<i64> = finished
+        .iter()
+        .filter(|f| f.has_deadlines && f.change().deadlines == Deadlines::Drop)
+        .map(|f| f.no.0)
+        .collect();
     if !nos.is_empty() {
         let statement = tx.prepare_cached(DROP_DEADLINES).await?;
         tx.execute(&statement, &[&nos]).await?;

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::super::snapshot::Rest;
 use crate::id::RequestId;
+use crate::order::transition::Cause;
 use crate::order::{OrderError, ScenarioStatus, Status};
 
 /// What comes after the stage.
@@ -54,6 +55,19 @@ impl Then {
             Self::Poll { .. } => Status::Polling,
             Self::Retry { .. } => Status::Retry,
             Self::End { status, .. } => *status,
+        }
+    }
+
+    /// The event that this end of the stage is for the order.
+    #[must_use]
+    pub const fn cause(&self) -> Cause {
+        match self {
+            Self::Sleep { .. } => Cause::Slept,
+            Self::Wait { .. } => Cause::Awaits,
+            Self::Poll { .. } => Cause::Polls,
+            Self::Retry { .. } => Cause::Retries,
+            Self::End { status: Status::Success, .. } => Cause::Succeeded,
+            Self::End { .. } => Cause::Failed,
         }
     }
 

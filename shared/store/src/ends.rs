@@ -1,0 +1,137 @@
+//! Ends of lives from outside a stage: by operators and clients, and by recovery. Many in one transaction,
+//! in a number of statements that does not grow with them.
+
+use pagurus_domain::order::OrderError;
+use pagurus_domain::order::change::LifeEnd;
+use pagurus_domain::order::notification::Content;
+use serde_json::Value;
+
+use crate::control::Allowed;
+use crate::history::NewEvent;
+use crate::outbox::NewNotification;
+use crate::place::ReadyStage;
+use crate::sql::statements;
+use crate::{Error, Result, Tx, calls, dependencies, history, outbox, queues, requests};
+
+statements! {
+    DROP_RUNNING = "DELETE FROM running WHERE order_no = ANY($1::bigint[])";
+    DROP_READY = "DELETE FROM ready WHERE order_no = ANY($1::bigint[])";
+    DROP_DUE = "DELETE FROM due WHERE order_no = ANY($1::bigint[])";
+    DROP_DEADLINES = "DELETE FROM deadlines WHERE order_no = ANY($1::bigint[])";
+    END = "
+        UPDATE orders o
+           SET status = t.status, scenario_status = t.scenario_status, attempt = greatest(o.attempt, t.attempt),
+               finished_at = now(), updated_at = now(),
+               error_class = CASE WHEN t.keeps_error THEN o.error_class ELSE t.class END,
+               error_message = CASE WHEN t.keeps_error THEN o.error_message ELSE t.message END,
+               error_system = CASE WHEN t.keeps_error THEN o.error_system END
+          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::text[], $7::boolean[])
+               AS t (no, status, scenario_status, attempt, class, message, keeps_error)
+         WHERE o.no = ANY(ARRAY[t.no])";
+}
+
+/// How a locked order ends.
+#[derive(Clone, Debug)]
+pub struct Ending<'a> {
+    /// Its error, for an end `fail`.
+    pub error: Option<OrderError>,
+    /// Who or what causes it.
+    pub source: &'a str,
+    /// More for the history, as JSON.
+    pub detail: String,
+}
+
+/// What the ends of orders led to, to be told below the commit.
+#[derive(Clone, Debug, Default)]
+pub struct Ended {
+    /// Ends that somebody is to be notified of: order and life.
+    pub notify: Vec<(i64, i32)>,
+    /// Orders that waited for these ends and may run now.
+    pub ready: Vec<ReadyStage>,
+}
+
+/// Ends the lives of locked orders: takes each from its place and its queue, closes its requests, writes
+/// its end and the notification of it, and settles what waits for it.
+///
+/// # Errors
+/// The database fails, or a change is no end: then nothing was written.
+pub async fn end_lives(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Result<Ended> {
+    if ends.is_empty() {
+        return Ok(Ended::default());
+    }
+    let nos: Vec<i64> = ends.iter().map(|(allowed, _)| allowed.order().no.0).collect();
+    for statement in [DROP_RUNNING, DROP_READY, DROP_DUE, DROP_DEADLINES] {
+        tx.execute(&tx.prepare_cached(statement).await?, &[&nos]).await?;
+    }
+    queues::leave(tx, &nos).await?;
+    requests::cancel(tx, &nos).await?;
+    calls::close(tx, &nos).await?;
+    write(tx, &nos, ends).await?;
+    let events: Vec<NewEvent<'_>> = ends
+        .iter()
+        .map(|(allowed, ending)| NewEvent {
+            no: allowed.order().no,
+            kind: allowed.change().cause.as_str(),
+            source: ending.source,
+            detail: &ending.detail,
+        })
+        .collect();
+    history::append_all(tx, &events).await?;
+    let mut notifications = Vec::new();
+    for (allowed, ending) in ends {
+        let Some(end) = allowed.change().ends_life else {
+            return Err(Error::broken("change", allowed.change().cause));
+        };
+        notifications.extend(notification(*allowed, ending, end));
+    }
+    outbox::put(tx, &notifications).await?;
+    let postponed = ends.iter().map(|(allowed, _)| allowed.order()).filter(|order| order.has_conditions());
+    dependencies::close(tx, &postponed.map(|order| order.no.0).collect::<Vec<_>>()).await?;
+    let awaited = ends.iter().map(|(allowed, _)| allowed.order()).filter(|order| order.awaited);
+    let ready = dependencies::ended(tx, &awaited.map(|order| order.no.0).collect::<Vec<_>>()).await?;
+    Ok(Ended { notify: notifications.iter().map(|new| (new.no.0, new.life)).collect(), ready })
+}
+
+async fn write(tx: &Tx<'_>, nos: &[i64], ends: &[(Allowed<'_>, Ending<'_>)]) -> Result<()> {
+    let status: Vec<&str> = ends.iter().map(|(allowed, _)| allowed.change().to.as_str()).collect();
+    let scenario_status: Vec<&str> = ends
+        .iter()
+        .map(|(allowed, _)| allowed.change().scenario_status(allowed.order().scenario_status).as_str())
+        .collect();
+    let attempt: Vec<i32> = ends.iter().map(|(allowed, _)| allowed.order().attempt).collect();
+    let error = |ending: &Ending<'_>| ending.error.clone();
+    let class: Vec<Option<String>> =
+        ends.iter().map(|(_, ending)| error(ending).and_then(|error| error.class)).collect();
+    let message: Vec<Option<String>> =
+        ends.iter().map(|(_, ending)| error(ending).map(|error| error.message)).collect();
+    let keeps: Vec<bool> = ends.iter().map(|(allowed, _)| allowed.change().keeps_error()).collect();
+    let statement = tx.prepare_cached(END).await?;
+    tx.execute(&statement, &[&nos, &status, &scenario_status, &attempt, &class, &message, &keeps]).await?;
+    Ok(())
+}
+
+/// The notification of an end, where the client wants one.
+fn notification(allowed: Allowed<'_>, ending: &Ending<'_>, end: LifeEnd) -> Option<NewNotification> {
+    let (order, change) = (allowed.order(), allowed.change());
+    let notify = order.notify.as_deref()?;
+    let result = order.result.as_deref().and_then(|result| serde_json::from_str::<Value>(result).ok());
+    let content = Content {
+        id: &order.id,
+        correlation_id: None,
+        transaction_id: order.transaction_id.as_deref(),
+        scenario: &order.scenario,
+        scenario_version: order.scenario_version,
+        status: change.to,
+        scenario_status: change.scenario_status(order.scenario_status),
+        step: order.step.as_deref(),
+        result: result.as_ref(),
+        message: order.message.as_deref(),
+        error: ending.error.as_ref(),
+        created_at: order.created_at,
+        started_at: order.started_at,
+        finished_at: order.now,
+        attempt: order.executed_attempt(),
+        timezone: None,
+    };
+    NewNotification::of_end(&content, notify, (order.no, order.life, end), order.trace.as_deref())
+}

@@ -1,0 +1,112 @@
+//! Places of orders that are not final: how one gets into `ready` and `due`, and what is read of it there.
+
+use jiff::Timestamp;
+use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::Priority;
+use pagurus_domain::order::change::{Membership, Waking};
+use uuid::Uuid;
+
+use crate::row::word;
+use crate::sql::statements;
+use crate::{Result, Tx, queues};
+
+statements! {
+    OUT_OF_QUEUE = "
+        SELECT o.no, o.queue FROM orders o
+         WHERE o.no = ANY($1::bigint[]) AND o.queue IS NOT NULL
+           AND NOT EXISTS (SELECT FROM queued q WHERE q.order_no = ANY(ARRAY[o.no]))
+         ORDER BY o.no";
+    MAKE_READY = "
+        INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, since, stream, repeat_at)
+        SELECT o.no, t.pass, o.attempt + 1, $4, o.flow, o.priority, q.queue, q.position, coalesce(t.since, clock_timestamp()), $5, $6
+          FROM unnest($1::bigint[], $2::uuid[], $3::timestamptz[]) AS t (no, pass, since)
+          JOIN orders o ON o.no = ANY(ARRAY[t.no])
+          LEFT JOIN queued q ON q.order_no = ANY(ARRAY[t.no])
+        RETURNING order_no, attempt, flow, priority, queue, position";
+    INSERT_DUE = "
+        INSERT INTO due (order_no, stream, due_at) SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::timestamptz[])";
+}
+
+/// A stage that may run, as the dispatcher needs to know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadyStage {
+    /// The order.
+    pub no: OrderNo,
+    /// Number that the hand-out will bear.
+    pub attempt: i32,
+    /// Flow marker.
+    pub flow: String,
+    /// Urgency.
+    pub priority: Priority,
+    /// Queue and position of a sequential order.
+    pub place: Option<(String, i64)>,
+    /// True where the stage goes on with what was begun.
+    pub woken: bool,
+}
+
+/// Orders without a place that may run now, each with the time since when; none is now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wakeful<'a> {
+    /// Numbers and times.
+    pub orders: &'a [(i64, Option<Timestamp>)],
+    /// Event that lets them run.
+    pub by: Waking,
+    /// Time from which the command to run them is repeated.
+    pub repeat_at: Option<Timestamp>,
+}
+
+/// Puts orders on the list of what may run, at the tail of their queues where the law has it so.
+pub(crate) async fn wake(tx: &Tx<'_>, wakeful: Wakeful<'_>) -> Result<Vec<ReadyStage>> {
+    let Wakeful { orders, by, repeat_at } = wakeful;
+    if orders.is_empty() {
+        return Ok(Vec::new());
+    }
+    let nos: Vec<i64> = orders.iter().map(|(no, _)| *no).collect();
+    if by.membership() == Membership::TakesTail {
+        rejoin_queues(tx, &nos).await?;
+    }
+    let passes: Vec<Uuid> = orders.iter().map(|_| Uuid::new_v4()).collect();
+    let since: Vec<Option<Timestamp>> = orders.iter().map(|(_, since)| *since).collect();
+    let statement = tx.prepare_cached(MAKE_READY).await?;
+    let stream = by.stream().map(|stream| stream.number());
+    let rows =
+        tx.query(&statement, &[&nos, &passes, &since, &by.wake().as_str(), &stream, &repeat_at]).await?;
+    rows.iter().map(|row| read_ready(row, by.goes_on())).collect()
+}
+
+/// The same for orders that may run since now, and whose command is not repeated.
+pub(crate) async fn wake_now(tx: &Tx<'_>, orders: &[i64], by: Waking) -> Result<Vec<ReadyStage>> {
+    let orders: Vec<(i64, Option<Timestamp>)> = orders.iter().map(|no| (*no, None)).collect();
+    wake(tx, Wakeful { orders: &orders, by, repeat_at: None }).await
+}
+
+/// Puts those of these orders that are sequential, and in no queue, at the tail of theirs.
+async fn rejoin_queues(tx: &Tx<'_>, nos: &[i64]) -> Result<()> {
+    let statement = tx.prepare_cached(OUT_OF_QUEUE).await?;
+    let rows = tx.query(&statement, &[&nos]).await?;
+    let orders: Vec<i64> = rows.iter().map(|row| row.get("no")).collect();
+    let names: Vec<&str> = rows.iter().map(|row| row.get("queue")).collect();
+    let positions = queues::take_positions(tx, &names).await?;
+    queues::enqueue(tx, &orders, &names, &positions).await
+}
+
+/// Puts orders to rest: each in a stream, until a time.
+pub(crate) async fn insert_due(tx: &Tx<'_>, nos: &[i64], streams: &[i16], at: &[Timestamp]) -> Result<()> {
+    if !nos.is_empty() {
+        let statement = tx.prepare_cached(INSERT_DUE).await?;
+        tx.execute(&statement, &[&nos, &streams, &at]).await?;
+    }
+    Ok(())
+}
+
+/// Reads a row that has the six columns of `ready` that the dispatcher needs.
+pub(crate) fn read_ready(row: &tokio_postgres::Row, woken: bool) -> Result<ReadyStage> {
+    Ok(ReadyStage {
+        no: OrderNo(row.get("order_no")),
+        attempt: row.get("attempt"),
+        flow: row.get("flow"),
+        priority: word(row, "priority", "ready.priority")?,
+        place: row.get::<_, Option<String>>("queue").zip(row.get("position")),
+        woken,
+    })
+}

@@ -45,6 +45,7 @@ fn allowed(room: &str) -> Vec<&'static str> {
         "wire" | "store" => vec!["domain"],
         "broker" => vec!["wire"],
         "runtime" => vec!["domain", "wire", "store", "broker"],
+        "command" => vec!["domain", "wire", "store", "runtime"],
         "cli" | "tests" => BELOW_SERVICES.into_iter().chain(SERVICES).chain(["actor"]).collect(),
         service if SERVICES.contains(&service) => BELOW_SERVICES.to_vec(),
         other => panic!("a package that the rules do not know: {other}"),

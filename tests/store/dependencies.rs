@@ -6,8 +6,9 @@ use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{StartMode, Verdict};
 use pagurus_domain::order::transition::Cause;
-use pagurus_store::control::{self, Ending};
+use pagurus_store::control;
 use pagurus_store::dependencies::{self, Cursor};
+use pagurus_store::ends::{self, Ending};
 use pagurus_store::orders::Registered;
 use serde_json::{Value, json};
 
@@ -187,14 +188,14 @@ async fn ord_15_every_way_in_which_an_order_ends_settles_what_waits_for_it() {
         let tx = client.transaction().await.unwrap();
         let order = control::lock(&tx, &format!("p-{cause}")).await.unwrap().unwrap();
         let ending = Ending { error: None, source: "test", detail: "{}".to_owned() };
-        let ended = control::end_life(&tx, order.may(cause).unwrap(), &ending).await.unwrap();
+        let ended = ends::end_lives(&tx, &[(order.may(cause).unwrap(), ending.clone())]).await.unwrap();
         tx.commit().await.unwrap();
         assert_eq!(ended.ready.iter().map(|stage| stage.no).collect::<Vec<_>>(), [d], "{cause}");
         // The one that waits for the dependant goes on waiting; canceled, it asks no more.
         assert_eq!(stand(&ground, e, &format!("d-{cause}")).await, "found");
         let tx = client.transaction().await.unwrap();
         let order = control::lock(&tx, &format!("e-{cause}")).await.unwrap().unwrap();
-        control::end_life(&tx, order.may(Cause::Canceled).unwrap(), &ending).await.unwrap();
+        ends::end_lives(&tx, &[(order.may(Cause::Canceled).unwrap(), ending)]).await.unwrap();
         tx.commit().await.unwrap();
         assert_eq!(stand(&ground, e, &format!("d-{cause}")).await, "closed");
     }

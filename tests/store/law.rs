@@ -7,7 +7,8 @@ use pagurus_domain::id::{OrderNo, Pass};
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::order::{Priority, ScenarioStatus, Status};
 use pagurus_store::amend::{self, Reopening, Repairing, Starts, Updating};
-use pagurus_store::control::{self, Ending};
+use pagurus_store::control;
+use pagurus_store::ends::{self, Ending};
 use pagurus_store::{orders, recovery};
 use serde_json::{Value, json};
 
@@ -222,7 +223,7 @@ async fn reopen_as(ground: &Ground, subject: &Subject, cause: Cause) -> bool {
         source: "test",
         detail: "{}".to_owned(),
     };
-    amend::reopen(&tx, allowed, &new).await.unwrap();
+    amend::reopen(&tx, allowed, new).await.unwrap();
     tx.commit().await.unwrap();
     true
 }
@@ -287,7 +288,7 @@ async fn lock_and(ground: &Ground, subject: &Subject, cause: Cause) -> Option<bo
         return if order.status.is_final() { None } else { Some(false) };
     };
     let ending = Ending { error: None, source: "test", detail: "{}".to_owned() };
-    control::end_life(&tx, allowed, &ending).await.unwrap();
+    ends::end_lives(&tx, &[(allowed, ending)]).await.unwrap();
     tx.commit().await.unwrap();
     let late = ground.finish_under(subject.no, subject.pass, &blank_end(success())).await;
     assert!(late.is_none(), "a stage can still be ended after {cause}");

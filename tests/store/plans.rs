@@ -226,7 +226,7 @@ async fn run_stages(client: &mut Client, ground: &Ground, nos: &[OrderNo]) {
     let ends: Vec<_> = claimed.iter().map(|one| finished(one, success())).collect();
     let passes: Vec<_> = claimed.iter().map(|one| (one.no, one.pass)).collect();
     let tx = client.transaction().await.unwrap();
-    stages::release(&tx, &passes).await.unwrap();
+    stages::take_ends(&tx, &passes).await.unwrap();
     stages::finish(&tx, "w-1", &ends.iter().collect::<Vec<_>>(), &Default::default()).await.unwrap();
     tx.commit().await.unwrap();
 }

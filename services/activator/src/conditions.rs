@@ -3,34 +3,28 @@
 //!
 //! News makes a look quicker; the table is what is looked at.
 
-use std::sync::Arc;
-
+use pagurus_command::recovery::{self, EndWanted};
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::dependency::{
     DEPENDENCY_FAILED, DEPENDENCY_INVALID, Stand, Verdict, unknown_states,
 };
 use pagurus_domain::order::transition::Cause;
-use pagurus_domain::scenario::script::Scripting;
-use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Count;
-use pagurus_runtime::news::Told;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Catalogue;
+use pagurus_runtime::{Effects, Host};
 use pagurus_store::dependencies::{self, Condition, Cursor};
 use pagurus_store::{Client, Error, control};
 
 use crate::due::{Hints, rest};
-use crate::recover::end_locked;
 
 /// Orders that are settled in one transaction.
 const BATCH: usize = 100;
 
 /// Looks at conditions, until the process is to stop.
 pub(crate) async fn look(host: Host, hints: Hints) -> anyhow::Result<()> {
-    let scripting = Arc::new(Scripting::new(host.settings.scenario.script.clone()));
-    let catalogue =
-        Catalogue::new(scripting, host.settings.scenario.clone(), host.settings.max_cached_scenarios);
+    let catalogue = Catalogue::of(&host.settings);
     let mut looker = Looker { host, catalogue, cursor: Cursor::default() };
     loop {
         hints.take(Stream::Dependent);
@@ -43,13 +37,6 @@ pub(crate) async fn look(host: Host, hints: Hints) -> anyhow::Result<()> {
             return Ok(());
         }
     }
-}
-
-/// What an end by a condition says.
-struct Sentence {
-    cause: Cause,
-    class: Option<&'static str>,
-    message: String,
 }
 
 struct Looker {
@@ -126,7 +113,7 @@ impl Looker {
         let waiting = dependencies::lock_waiting(&tx, nos).await?;
         let (mut starts, mut ends, mut checked) = (Vec::new(), Vec::new(), Vec::new());
         for (no, conditions) in dependencies::judged(&tx, &waiting).await? {
-            if self.sentence(&others, &conditions).await?.is_some() {
+            if self.end_by(&others, no, &conditions).await?.is_some() {
                 ends.push(no);
                 continue;
             }
@@ -141,7 +128,7 @@ impl Looker {
         tx.commit().await?;
         drop((client, others));
         self.host.metrics.count(Count::Activations, Stream::Dependent.as_str(), ready.len() as u64);
-        Told { ready, ..Told::default() }.send(&self.host).await;
+        Effects::of_ready(&ready).send(&self.host).await;
         Ok(ends)
     }
 
@@ -150,44 +137,45 @@ impl Looker {
         let mut client = self.host.store.recovery().await?;
         let others = self.host.store.api().await?;
         let tx = client.transaction().await?;
-        let id = control::id_of(&tx, no).await?;
-        let order = match control::lock(&tx, &id).await {
-            Ok(Some(order)) => order,
-            // It moves: the next look finds where to.
-            Ok(None) | Err(Error::Contended) => return Ok(()),
+        let moved = match control::lock_all(&tx, &[no.0]).await {
+            Ok(locked) => locked.orders.is_empty(),
+            Err(Error::Contended) => true,
             Err(error) => return Err(error),
         };
+        if moved {
+            // The next look finds where it moved to.
+            return Ok(());
+        }
         let conditions = dependencies::judged(&tx, &[no.0]).await?.remove(&no).unwrap_or_default();
-        let mut told = Told::default();
-        if let Some(sentence) = self.sentence(&others, &conditions).await? {
-            let Sentence { cause, class, message } = sentence;
-            end_locked(&self.host, &tx, order, cause, class, message, &mut told).await?;
+        let mut effects = Effects::default();
+        if let Some(end) = self.end_by(&others, no, &conditions).await? {
+            recovery::end_in(&self.host, &tx, &[end], &mut effects).await?;
         }
         tx.commit().await?;
         drop((client, others));
-        told.send(&self.host).await;
+        effects.send(&self.host).await;
         Ok(())
     }
 
-    /// Why an order is to end, if it is.
-    async fn sentence(&self, client: &Client, conditions: &[Condition]) -> Result<Option<Sentence>, Error> {
+    /// The end that the conditions of an order demand, if they do.
+    async fn end_by(
+        &self,
+        client: &Client,
+        no: OrderNo,
+        conditions: &[Condition],
+    ) -> Result<Option<EndWanted>, Error> {
         for condition in conditions.iter().filter(|one| one.stand == Stand::Found) {
             if let Some(message) = self.invalid(client, condition).await? {
                 let (cause, class) = (Cause::DependencyFailed, Some(DEPENDENCY_INVALID));
-                return Ok(Some(Sentence { cause, class, message }));
+                return Ok(Some(EndWanted { no, pass: None, cause, class, message }));
             }
         }
-        Ok(match dependencies::verdict(conditions) {
-            Verdict::Start | Verdict::Wait => None,
-            Verdict::Fail(index) => Some(Sentence {
-                cause: Cause::DependencyFailed,
-                class: Some(DEPENDENCY_FAILED),
-                message: missed(&conditions[index]),
-            }),
-            Verdict::Cancel(index) => {
-                Some(Sentence { cause: Cause::Canceled, class: None, message: missed(&conditions[index]) })
-            }
-        })
+        let (cause, class, index) = match dependencies::verdict(conditions) {
+            Verdict::Start | Verdict::Wait => return Ok(None),
+            Verdict::Fail(index) => (Cause::DependencyFailed, Some(DEPENDENCY_FAILED), index),
+            Verdict::Cancel(index) => (Cause::Canceled, None, index),
+        };
+        Ok(Some(EndWanted { no, pass: None, cause, class, message: missed(&conditions[index]) }))
     }
 
     /// What is wrong with expected states, by the scenario of the order they are expected of. One

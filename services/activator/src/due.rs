@@ -10,9 +10,9 @@ use pagurus_broker::{ConsumeSpec, QueueSource};
 use pagurus_domain::activation::{Stream, repeat_at};
 use pagurus_runtime::metrics::{Count, Level, Span};
 use pagurus_runtime::node::chain;
-use pagurus_runtime::{Host, news};
+use pagurus_runtime::{Effects, Host};
 use pagurus_store::{Error, due};
-use pagurus_wire::message::{DueNews, News, Ready, news as key};
+use pagurus_wire::message::{DueNews, news as key};
 use tokio::sync::Notify;
 
 /// Longest time without a look at the table: what news did not tell is found then.
@@ -73,8 +73,8 @@ pub(crate) fn listen(
             };
             for delivery in batch {
                 let Ok(told) = serde_json::from_slice::<DueNews>(&delivery.body) else { continue };
-                for (stream, at) in told.due {
-                    if let (Ok(stream), Ok(at)) = (stream.parse(), Timestamp::from_millisecond(at)) {
+                for due in told.due {
+                    if let (Ok(stream), Ok(at)) = (due.stream.parse(), Timestamp::from_millisecond(due.at)) {
                         hints.tell(stream, at);
                     }
                 }
@@ -149,7 +149,7 @@ async fn turn(host: &Host, stream: Stream) -> Result<Duration, Error> {
     host.metrics.count(Count::Activations, stream.as_str(), woken.len() as u64);
     host.metrics.span(Span::Batch, "wake", begun.elapsed());
     let full = woken.len() >= settings.batch;
-    news::ready(host, woken.iter().map(|woken| &woken.stage)).await;
+    Effects::of_ready(woken.iter().map(|woken| &woken.stage)).send(host).await;
     // Rows that another activator holds are left to it; a full batch is followed by the next.
     Ok(if full { Duration::ZERO } else { settings.precision / 10 })
 }
@@ -176,13 +176,11 @@ async fn repeat_turn(host: &Host) -> Result<(), Error> {
         drop(client);
         let count = repeated.len();
         // Whether a command was lost the dispatcher knows: a stage may as well wait for capacity.
-        let ready = repeated.iter().map(|(number, stage)| Ready {
-            repeat_of: number.and_then(Stream::of_number).map(|stream| stream.to_string()),
-            ..news::of_stage(stage)
-        });
-        if count > 0 {
-            news::send(host, key::DISPATCH, &News { ready: ready.collect(), ..News::default() }).await;
+        let mut effects = Effects::default();
+        for (number, stage) in &repeated {
+            effects.repeats(stage, number.and_then(Stream::of_number));
         }
+        effects.send(host).await;
         if count < settings.batch {
             return Ok(());
         }

@@ -4,17 +4,15 @@
 //! lost node, so that the load spreads over time and over the nodes that are left, and the next pass
 //! comes with the next look of recovery.
 
+use pagurus_command::recovery::{EndWanted, Sorted, end_all, end_poisoned, hand_out_again, node_of};
 use pagurus_domain::order::NODE_STOPPED;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::recovery::Finding;
-use pagurus_runtime::Host;
 use pagurus_runtime::config::WhenLost;
 use pagurus_runtime::metrics::{Count, Level};
-use pagurus_runtime::news::Told;
+use pagurus_runtime::{Effects, Host};
 use pagurus_store::Error;
 use pagurus_store::recovery::{self, Stuck};
-
-use crate::recover::{Sorted, end_apart, end_poisoned, hand_out_again, note, told_node};
 
 /// Takes over from lost nodes, pass by pass.
 #[derive(Debug, Default)]
@@ -38,7 +36,7 @@ impl Failover {
         let abandoned = recovery::abandoned(&tx, settings.interval).await?;
         self.tell_left(host, abandoned.iter().map(|node| node.older).sum());
         let batch = i64::try_from(settings.batch).unwrap_or(i64::MAX);
-        let mut told = Told::default();
+        let mut effects = Effects::default();
         let mut taken = Vec::new();
         for lost in abandoned.iter().filter(|lost| lost.recent > 0) {
             taken.extend(recovery::of_node(&tx, lost.node, settings.interval, Some(batch)).await?);
@@ -46,25 +44,24 @@ impl Failover {
         // Whoever holds one of these rows was passed over; all that follows goes by ascending number.
         taken.sort_by_key(|stage| stage.no);
         let Sorted { again, poison } = match settings.running {
-            WhenLost::Resume => hand_out_again(host, &tx, &taken, Finding::NodeLost, &mut told).await?,
+            WhenLost::Resume => hand_out_again(host, &tx, &taken, Finding::NodeLost, &mut effects).await?,
             WhenLost::Cancel => Sorted { again: Vec::new(), poison: Vec::new() },
         };
         tx.commit().await?;
         drop(client);
         end_poisoned(host, &poison, Finding::NodeLost).await;
         if settings.running == WhenLost::Cancel {
-            for stage in &taken {
-                note(host, "failover", cancel(host, stage).await);
-            }
+            let ends: Vec<EndWanted> = taken.iter().map(cancel).collect();
+            end_all(host, &ends).await;
         }
         host.metrics.count(Count::Reissued, Finding::NodeLost.as_str(), again.len() as u64);
         for stage in &again {
             tracing::warn!(
                 order = %stage.no, attempt = stage.attempt, restarts = stage.restarts + 1,
-                "FAILOVER from {}: the stage is handed out again", told_node(stage)
+                "FAILOVER from {}: the stage is handed out again", node_of(stage)
             );
         }
-        told.send(host).await;
+        effects.send(host).await;
         Ok(())
     }
 
@@ -80,8 +77,14 @@ impl Failover {
     }
 }
 
-/// Ends the order of a stage whose node is lost, where no other node may go on with it.
-async fn cancel(host: &Host, stage: &Stuck) -> Result<(), Error> {
-    let message = format!("its node {} was lost before it was done; it may be restarted", told_node(stage));
-    end_apart(host, stage, Cause::Abandoned, NODE_STOPPED, message).await
+/// The end of an order whose node is lost, where no other node may go on with it.
+fn cancel(stage: &Stuck) -> EndWanted {
+    let message = format!("its node {} was lost before it was done; it may be restarted", node_of(stage));
+    EndWanted {
+        no: stage.no,
+        pass: Some(stage.pass),
+        cause: Cause::Abandoned,
+        class: Some(NODE_STOPPED),
+        message,
+    }
 }

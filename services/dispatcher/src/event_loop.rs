@@ -15,7 +15,7 @@ use pagurus_domain::order::{Mode, Priority};
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Host, news as runtime_news};
-use pagurus_wire::message::{self, HandOuts, News, news};
+use pagurus_wire::message::{self, HandOuts, HandedOut, News, news};
 
 use crate::lease::Lease;
 use crate::reading::{Reader, number, queue_heads, ready_news};
@@ -244,10 +244,11 @@ impl Leader<'_> {
     /// One message to each node, with all that it is to run.
     async fn send(&self, hand_outs: Vec<HandOut>) {
         self.host.metrics.count(Count::HandOuts, "", hand_outs.len() as u64);
-        let mut by_node: BTreeMap<Incarnation, Vec<(i64, i32, u64)>> = BTreeMap::new();
+        let mut by_node: BTreeMap<Incarnation, Vec<HandedOut>> = BTreeMap::new();
         for hand_out in hand_outs {
             let attempt = i32::try_from(hand_out.attempt).unwrap_or(i32::MAX);
-            by_node.entry(hand_out.node).or_default().push((hand_out.no.0, attempt, hand_out.serial));
+            let given = HandedOut { no: hand_out.no.0, attempt, serial: hand_out.serial };
+            by_node.entry(hand_out.node).or_default().push(given);
         }
         let messages = by_node
             .into_iter()

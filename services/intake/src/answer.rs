@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use pagurus_domain::id::RequestId;
 use pagurus_runtime::metrics::{Count, Span};
-use pagurus_runtime::{Host, news};
+use pagurus_runtime::{Effects, Host};
 use pagurus_store::Error;
 use pagurus_store::answers::{self, Answered, NewCallback, Verdict};
 use uuid::Uuid;
@@ -59,7 +59,7 @@ pub(crate) async fn answer(host: &Host, batch: &[NewAnswer]) -> Result<Vec<Verdi
     let patience = host.store.patience();
     let stored = store(host, batch).await.inspect_err(|error| patience.note(error));
     let Answered { verdicts, woken, unkept } = stored?;
-    news::ready(host, &woken).await;
+    Effects::of_ready(&woken).send(host).await;
     for verdict in &verdicts {
         host.metrics.count(Count::Callbacks, verdict.as_str(), 1);
     }

@@ -4,6 +4,7 @@ mod amendments;
 mod batch;
 mod body;
 mod callbacks;
+mod caller;
 mod calls;
 mod cluster;
 mod dependencies;
@@ -26,9 +27,6 @@ use axum::response::IntoResponse;
 use axum::routing::{get, post, put};
 use jiff::Timestamp;
 use pagurus_domain::time;
-use pagurus_runtime::Host;
-use pagurus_runtime::metrics::Count;
-use pagurus_runtime::node::chain;
 use pagurus_wire::problem::{Problem, Type};
 
 pub(crate) use self::body::Bodies;
@@ -105,17 +103,6 @@ impl IntoResponse for Answer {
 
 /// What handlers return.
 pub(crate) type Outcome<T> = Result<T, Answer>;
-
-/// A failure of the database as a problem: it may be repeated, or it is a defect of ours.
-pub(crate) fn store_problem(host: &Host, operation: &str, error: &pagurus_store::Error) -> Problem {
-    host.metrics.count(Count::StoreErrors, operation, 1);
-    if error.is_transient() {
-        tracing::warn!(operation, error = chain(error), "the database failed");
-        return Problem::new(Type::Unavailable, "the database does not answer; repeat the same request");
-    }
-    tracing::error!(operation, error = chain(error), "a statement failed");
-    Problem::new(Type::Internal, "the engine failed; its log says more")
-}
 
 /// The header with the client's sending time, and its older name.
 pub(crate) const SENT_TIME: [&str; 2] = ["request-sent-time", "crab-request-sent-time"];

@@ -3,8 +3,6 @@
 //! What a client sent is acknowledged after the commit of what it caused, never before. Everything
 //! that leaves the process stands below the commit.
 
-mod act;
-mod amend;
 mod amqp;
 mod answer;
 mod calls;
@@ -16,9 +14,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pagurus_command::Commands;
 use pagurus_domain::order::notification::AllowList;
 use pagurus_domain::order::registration::Rules;
-use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::value::Secrets as _;
 use pagurus_domain::scenario::{Concealed, Scenario};
 use pagurus_runtime::batch::Shape;
@@ -36,6 +34,7 @@ use waiters::Waiters;
 struct Intake {
     host: Host,
     catalogue: Catalogue,
+    commands: Commands,
     waiters: Waiters,
     rules: Arc<Rules>,
     reply: Arc<AllowList>,
@@ -88,9 +87,8 @@ fn concerns_one(error: &pagurus_store::Error) -> bool {
 pub async fn run(host: Host) -> anyhow::Result<()> {
     host.settings.check_public_access().map_err(|fault| anyhow::anyhow!("{fault}"))?;
     let settings = host.settings.clone();
-    let scripting = Arc::new(Scripting::new(settings.scenario.script.clone()));
-    let catalogue = Catalogue::new(scripting, settings.scenario.clone(), settings.max_cached_scenarios);
-    let rules = Arc::new(settings.registration_rules());
+    let commands = Commands::of(host.clone());
+    let Commands { catalogue, rules, .. } = commands.clone();
     let registering =
         register::Registrar { host: host.clone(), catalogue: catalogue.clone(), rules: rules.clone() };
     let costly = registering.clone();
@@ -119,6 +117,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         searches: Arc::new(Semaphore::new((settings.database.api_connections / 2).max(1))),
         host: host.clone(),
         catalogue,
+        commands,
         waiters: waiters.clone(),
         rules,
     };

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
+use pagurus_command::CLAMPED;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::registration::{self, NewOrder, Request, Rules};
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::scenarios::{Catalogue, Known};
-use pagurus_runtime::{Host, costly, news};
+use pagurus_runtime::{Effects, Host, costly};
 use pagurus_store::orders::{self, Registered};
 use pagurus_store::{Client, Error, Patience};
 use pagurus_wire::json;
-use pagurus_wire::message::{DueNews, news as key};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
@@ -33,10 +33,7 @@ pub(crate) struct Submission {
     pub trace: Option<String>,
 }
 
-/// Said of a sending time that lay in the future (ORD-17).
-pub(crate) const CLAMPED: &str = "the sending time lay in the future; the time of receipt counts";
-
-/// What became of it.
+/// The outcome of a registration.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
     /// It is durable.
@@ -283,7 +280,7 @@ impl Registrar {
             Registered::Accepted { ready, .. } => ready.as_ref(),
             _ => None,
         });
-        news::ready(&self.host, stages).await;
+        Effects::of_ready(stages).send(&self.host).await;
         if registered.iter().any(|one| matches!(one, Registered::Accepted { conditional: true, .. })) {
             tell_conditions(&self.host).await;
         }
@@ -292,8 +289,9 @@ impl Registrar {
 
 /// Tells the activators that conditions of orders that wait for others should be looked at.
 pub(crate) async fn tell_conditions(host: &Host) {
-    let due = vec![(Stream::Dependent.as_str().to_owned(), Timestamp::now().as_millisecond())];
-    news::send(host, key::DUE, &DueNews { due }).await;
+    let mut effects = Effects::default();
+    effects.timer(Stream::Dependent, Timestamp::now());
+    effects.send(host).await;
 }
 
 fn is_costly(submission: &Submission, known: Option<&Known>) -> bool {

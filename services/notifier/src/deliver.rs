@@ -33,8 +33,8 @@ pub(crate) async fn fresh(host: Host, consumer: Arc<Consumer>) -> anyhow::Result
         let ended: Vec<(OrderNo, i32)> = batch
             .iter()
             .filter_map(|delivery| serde_json::from_slice::<OutboxNews>(&delivery.body).ok())
-            .flat_map(|told| told.ended)
-            .map(|(no, life)| (OrderNo(no), life))
+            .flat_map(|news| news.ended)
+            .map(|ended| (OrderNo(ended.no), ended.life))
             .collect();
         for window in ended.chunks(BATCH as usize) {
             note(&host, "new notifications", send_fresh(&host, window).await);

@@ -16,7 +16,7 @@ use pagurus_runtime::batch::{Failed, Shape};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::{Catalogue, Known};
-use pagurus_runtime::{Batcher, Host, costly, news};
+use pagurus_runtime::{Batcher, Effects, Host, costly};
 use pagurus_store::children::{self, NewChild};
 use pagurus_store::orders::Registered;
 use pagurus_store::stages::Claimed;
@@ -178,7 +178,7 @@ async fn register(
         Registered::Accepted { ready, .. } => ready.as_ref(),
         _ => None,
     });
-    news::ready(host, ready).await;
+    Effects::of_ready(ready).send(host).await;
     for (place, registered) in places.into_iter().zip(&registered) {
         outcomes[place] = outcome(registered);
     }

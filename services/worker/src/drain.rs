@@ -2,15 +2,13 @@
 //!
 //! Never gives up a stage before the grace is over: until then its result still counts.
 
+use pagurus_command::recovery::{EndWanted, end_all, hand_out_again};
+use pagurus_domain::order::NODE_STOPPED;
 use pagurus_domain::order::transition::Cause;
-use pagurus_domain::order::{NODE_STOPPED, OrderError};
-use pagurus_domain::recovery::{Finding, Remedy, remedy};
-use pagurus_runtime::Host;
-use pagurus_runtime::news::{self, Told};
+use pagurus_domain::recovery::Finding;
 use pagurus_runtime::node::chain;
-use pagurus_store::control::{self, Ending};
+use pagurus_runtime::{Effects, Host};
 use pagurus_store::{Error, recovery};
-use serde_json::json;
 
 use crate::{Worker, tell_workers_changed};
 
@@ -29,7 +27,7 @@ pub(crate) async fn drain(worker: &Worker) {
     }
     // From here on no stage of ours writes: its pass is about to be taken away.
     let (done, told) = if host.settings.shutdown.release {
-        (release(host).await, "stages given back, because the grace is over")
+        (hand_over(host).await, "stages given back, because the grace is over")
     } else {
         (cancel(host).await, "orders canceled, because the grace is over")
     };
@@ -42,49 +40,38 @@ pub(crate) async fn drain(worker: &Worker) {
     host.ended.cancel();
 }
 
-async fn release(host: &Host) -> Result<usize, Error> {
+/// Gives what runs here to other nodes.
+async fn hand_over(host: &Host) -> Result<usize, Error> {
     let mut client = host.store.recovery().await?;
     let tx = client.transaction().await?;
     let stages = recovery::of_node(&tx, host.node, None, None).await?;
-    let max = u16::try_from(host.settings.recovery.max_restarts).unwrap_or(u16::MAX);
-    let again: Vec<_> = stages
-        .iter()
-        .map(|stuck| {
-            let restarts = u16::try_from(stuck.restarts).unwrap_or(0);
-            let count = match remedy(Finding::Released, restarts, max) {
-                Remedy::HandOutAgain { restarts } => restarts,
-                Remedy::Poison => restarts,
-            };
-            (stuck, i16::try_from(count).unwrap_or(i16::MAX))
-        })
-        .collect();
-    let ready = recovery::reissue(&tx, &again, &host.name, Finding::Released.as_str()).await?;
+    // Nobody is told to break them off: this process ends.
+    let mut effects = Effects::default();
+    hand_out_again(host, &tx, &stages, Finding::Released, &mut effects).await?;
     tx.commit().await?;
-    news::ready(host, &ready).await;
-    Ok(ready.len())
+    effects.over.clear();
+    let count = effects.ready.len();
+    effects.send(host).await;
+    Ok(count)
 }
 
+/// Ends the orders of what runs here.
 async fn cancel(host: &Host) -> Result<usize, Error> {
     let mut client = host.store.recovery().await?;
     let tx = client.transaction().await?;
-    let mut told = Told::default();
-    for stage in recovery::of_node(&tx, host.node, None, None).await? {
-        let id = control::id_of(&tx, stage.no).await?;
-        let Some(order) = control::lock(&tx, &id).await? else { continue };
-        // The law has the last word: the order may have been moved on meanwhile.
-        let Ok(allowed) = order.may(Cause::Abandoned) else { continue };
-        let message = "its node was stopped before it was done; it may be restarted";
-        let ending = Ending {
-            error: Some(OrderError::new(NODE_STOPPED, message)),
-            source: &host.name,
-            detail: json!({"class": NODE_STOPPED, "message": message, "from": order.status.as_str()})
-                .to_string(),
-        };
-        let end = control::end_life(&tx, allowed, &ending).await?;
-        told.end(&order, end);
-    }
-    tx.commit().await?;
-    let count = told.left.len();
-    told.send(host).await;
-    Ok(count)
+    let message = "its node was stopped before it was done; it may be restarted";
+    let stages = recovery::of_node(&tx, host.node, None, None).await?;
+    let ends: Vec<EndWanted> = stages
+        .iter()
+        .map(|stage| EndWanted {
+            no: stage.no,
+            pass: Some(stage.pass),
+            cause: Cause::Abandoned,
+            class: Some(NODE_STOPPED),
+            message: message.to_owned(),
+        })
+        .collect();
+    drop(tx);
+    drop(client);
+    Ok(end_all(host, &ends).await)
 }

@@ -11,15 +11,15 @@ use pagurus_domain::scenario::stage::{
     Answer, Facts, Input, Need, OutsideCall, Snapshot, Stage, StageEnd, Then,
 };
 use pagurus_domain::scenario::{Folded, Scenario};
+use pagurus_runtime::Effects;
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Span};
-use pagurus_runtime::news;
 use pagurus_runtime::node::chain;
 use pagurus_store::Error;
 use pagurus_store::answers::Accepted;
 use pagurus_store::requests::NewRequest;
 use pagurus_store::stages::{self, Claimed};
-use pagurus_wire::message::{Left, News, news as key};
+use pagurus_wire::message::Left;
 
 use crate::finish::{self, End};
 use crate::take::Work;
@@ -253,7 +253,7 @@ async fn release(worker: &Worker, claimed: &Claimed) -> Result<Answer, Stale> {
         }
     }
     let left = vec![Left { no: claimed.no.0, attempt: None, queue: claimed.queue.clone() }];
-    news::send(&worker.host, key::DISPATCH, &News { left, ..News::default() }).await;
+    Effects { left, ..Effects::default() }.send(&worker.host).await;
     Ok(Answer::Released)
 }
 

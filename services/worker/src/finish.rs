@@ -1,6 +1,5 @@
 //! Ends of stages: many in one transaction; news and hints below its commit.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,11 +12,11 @@ use pagurus_domain::scenario::stage::{Snapshot, StageEnd, Then};
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::node::chain;
-use pagurus_runtime::{Host, news};
+use pagurus_runtime::{Effects, Host};
 use pagurus_store::outbox::{self, NewNotification};
 use pagurus_store::stages::{self, Claimed, Finished, ReadyStage};
 use pagurus_store::{Error, beside};
-use pagurus_wire::message::{DueNews, Ended, News, OutboxNews, news as key};
+use pagurus_wire::message::Ended;
 use serde_json::{Value, json};
 
 use crate::{Worker, drive};
@@ -267,7 +266,7 @@ async fn try_write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -> Resul
     let mut client = host.store.work().await?;
     let tx = client.transaction().await?;
     host.store.patience().bound(&tx).await?;
-    let ours = stages::release(&tx, &stages).await?;
+    let ours = stages::take_ends(&tx, &stages).await?;
     let applied: Vec<&End> = sorted.into_iter().filter(|end| ours.contains_key(&end.finished.no)).collect();
     let notifications: Vec<NewNotification> =
         applied.iter().filter_map(|end| end.notification(ours[&end.finished.no])).collect();
@@ -286,8 +285,7 @@ async fn try_write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -> Resul
 
 /// Tells the others, below the commit: all of it hints.
 async fn tell(host: &Host, batch: &[Arc<End>], written: &Written) {
-    let mut due: BTreeMap<&str, i64> = BTreeMap::new();
-    let mut ended = Vec::with_capacity(batch.len());
+    let mut effects = Effects::of_ready(&written.ready);
     for (end, _) in batch.iter().zip(&written.applied).filter(|(_, applied)| **applied) {
         let finished = &end.finished;
         host.metrics.count(Count::Stages, finished.then.status().as_str(), 1);
@@ -295,7 +293,7 @@ async fn tell(host: &Host, batch: &[Arc<End>], written: &Written) {
             Then::Retry { error, .. } | Then::End { error: Some(error), .. } => error.class.clone(),
             _ => None,
         };
-        ended.push(Ended {
+        effects.ended.push(Ended {
             no: finished.no.0,
             attempt: finished.attempt,
             node: host.node.0,
@@ -304,21 +302,11 @@ async fn tell(host: &Host, batch: &[Arc<End>], written: &Written) {
             class,
         });
         if let Some((stream, at)) = timer(finished, host) {
-            let earliest = due.entry(stream.as_str()).or_insert(i64::MAX);
-            *earliest = (*earliest).min(at.as_millisecond());
+            effects.timer(stream, at);
         }
     }
-    let told = News { ended, ready: written.ready.iter().map(news::of_stage).collect(), ..News::default() };
-    if told != News::default() {
-        news::send(host, key::DISPATCH, &told).await;
-    }
-    if !due.is_empty() {
-        let due = due.into_iter().map(|(stream, at)| (stream.to_owned(), at)).collect();
-        news::send(host, key::DUE, &DueNews { due }).await;
-    }
-    if !written.notified.is_empty() {
-        news::send(host, key::OUTBOX, &OutboxNews { ended: written.notified.clone() }).await;
-    }
+    effects.notify.clone_from(&written.notified);
+    effects.send(host).await;
 }
 
 fn timer(finished: &Finished, host: &Host) -> Option<(Stream, Timestamp)> {

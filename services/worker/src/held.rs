@@ -37,9 +37,9 @@ impl Held {
     }
 
     /// Breaks these stages off, if they are held here.
-    pub fn break_off(&self, stages: &[(i64, i32)]) {
+    pub fn break_off(&self, stages: &[Key]) {
         let held = self.lock();
-        let ours = stages.iter().filter_map(|(no, attempt)| held.get(&(OrderNo(*no), *attempt)));
+        let ours = stages.iter().filter_map(|key| held.get(key));
         ours.for_each(CancellationToken::cancel);
     }
 

@@ -28,10 +28,10 @@ use pagurus_runtime::batch::Shape;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::secrets::DeploymentSecrets;
-use pagurus_runtime::{Batcher, Host, news};
+use pagurus_runtime::{Batcher, Effects, Host};
 use pagurus_store::requests::NewRequest;
 use pagurus_store::{Error, cluster, requests};
-use pagurus_wire::message::{News, news as key, work};
+use pagurus_wire::message::work;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
@@ -205,5 +205,5 @@ fn ends(host: &Host, groups: AgeGroups, shape: Shape) -> Batcher<Arc<End>, bool,
 }
 
 async fn tell_workers_changed(host: &Host) {
-    news::send(host, key::DISPATCH, &News { workers_changed: true, ..News::default() }).await;
+    Effects { workers_changed: true, ..Effects::default() }.send(host).await;
 }

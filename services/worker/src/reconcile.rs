@@ -10,9 +10,10 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use pagurus_domain::recovery::{Finding, Remedy, remedy};
+use pagurus_command::recovery::{Sorted, hand_out_again};
+use pagurus_domain::recovery::Finding;
+use pagurus_runtime::Effects;
 use pagurus_runtime::metrics::Count;
-use pagurus_runtime::news;
 use pagurus_runtime::node::chain;
 use pagurus_store::{Error, recovery};
 
@@ -49,7 +50,7 @@ async fn break_off_unknown(worker: &Worker, before: &mut HashSet<Key>) -> Result
     let known: HashSet<Key> =
         recovery::claims_of_node(&client, worker.host.node).await?.into_iter().collect();
     let unknown: HashSet<Key> = held.difference(&known).copied().collect();
-    let over: Vec<(i64, i32)> = unknown.intersection(before).map(|(no, attempt)| (no.0, *attempt)).collect();
+    let over: Vec<Key> = unknown.intersection(before).copied().collect();
     worker.held.break_off(&over);
     *before = unknown;
     Ok(())
@@ -94,28 +95,21 @@ pub(crate) async fn give_back(worker: &Worker) -> Result<(), Error> {
         return Ok(());
     }
     let tx = client.transaction().await?;
-    let max = u16::try_from(host.settings.recovery.max_restarts).unwrap_or(u16::MAX);
     let stages = recovery::some_of_node(&tx, host.node, &unheld).await?;
-    let mut again = Vec::with_capacity(stages.len());
     // Asked once more below the lock: between the two reads an order may have come back to us.
-    for stage in stages.iter().filter(|stage| !worker.held.contains((stage.no, stage.attempt))) {
-        // What is poison is left to recovery, which finds it overdue.
-        if let Remedy::HandOutAgain { restarts } =
-            remedy(Finding::Unheld, u16::try_from(stage.restarts).unwrap_or(0), max)
-        {
-            again.push((stage, i16::try_from(restarts).unwrap_or(i16::MAX)));
-        }
-    }
-    let ready = recovery::reissue(&tx, &again, &host.name, Finding::Unheld.as_str()).await?;
+    let stages = stages.iter().filter(|stage| !worker.held.contains((stage.no, stage.attempt)));
+    let mut effects = Effects::default();
+    // What is poison is left to recovery, which finds it overdue.
+    let Sorted { again, .. } = hand_out_again(host, &tx, stages, Finding::Unheld, &mut effects).await?;
     tx.commit().await?;
     drop(client);
-    host.metrics.count(Count::Reissued, Finding::Unheld.as_str(), ready.len() as u64);
-    for (stage, restarts) in &again {
+    host.metrics.count(Count::Reissued, Finding::Unheld.as_str(), again.len() as u64);
+    for stage in &again {
         tracing::warn!(
-            order = %stage.no, attempt = stage.attempt, restarts,
+            order = %stage.no, attempt = stage.attempt, restarts = stage.restarts + 1,
             "the stage is handed out again: its claim was committed, and its answer was lost"
         );
     }
-    news::ready(host, &ready).await;
+    effects.send(host).await;
     Ok(())
 }

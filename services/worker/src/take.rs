@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use pagurus_broker::Consumer;
 use pagurus_domain::id::{Epoch, OrderNo, ScenarioNo};
 use pagurus_domain::scenario::stage::OutsideCall;
+use pagurus_runtime::Effects;
 use pagurus_runtime::metrics::{Count, Level, Span};
-use pagurus_runtime::news;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::answers::Accepted;
 use pagurus_store::stages::{self, Claimed, HandOut, Unclaimed};
 use pagurus_store::{Error, Tx, answers, calls};
-use pagurus_wire::message::{BreakOff, Ended, HandOuts, News, Refusal, Refused, news as key, work};
+use pagurus_wire::message::{BreakOff, Ended, HandOuts, Refusal, Refused, work};
 
 use crate::held::Hold;
 use crate::{Worker, drive, reconcile};
@@ -36,21 +36,22 @@ pub(crate) async fn take(worker: Worker, consumer: Arc<Consumer>) -> anyhow::Res
         // First of all: what is over holds room, and a queue that another order may own by now.
         for delivery in batch.iter().filter(|delivery| delivery.routing_key == work::BREAK_OFF) {
             if let Ok(over) = serde_json::from_slice::<BreakOff>(&delivery.body) {
-                worker.held.break_off(&over.stages);
+                let over: Vec<_> = over.stages.iter().map(|over| (OrderNo(over.no), over.attempt)).collect();
+                worker.held.break_off(&over);
             }
         }
         let mut seen = HashSet::new();
         let mut orders = Vec::new();
-        for delivery in &batch {
+        for delivery in batch.iter().filter(|delivery| delivery.routing_key != work::BREAK_OFF) {
             let Ok(message) = serde_json::from_slice::<HandOuts>(&delivery.body) else { continue };
             let epoch = Epoch(message.epoch);
-            for (no, attempt, serial) in message.orders {
-                let hand_out = HandOut { no: OrderNo(no), attempt, epoch };
+            for given in message.orders {
+                let hand_out = HandOut { no: OrderNo(given.no), attempt: given.attempt, epoch };
                 // A message that comes twice must not be answered: what it names may be running here.
-                if let Some(hold) = worker.held.hold((hand_out.no, attempt))
+                if let Some(hold) = worker.held.hold((hand_out.no, given.attempt))
                     && seen.insert(hand_out.no)
                 {
-                    orders.push(Order { hand_out, serial, hold });
+                    orders.push(Order { hand_out, serial: given.serial, hold });
                 }
             }
         }
@@ -104,9 +105,7 @@ async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
         let reason = serde_json::to_value(refusal.why).unwrap_or_default();
         worker.host.metrics.count(Count::Unclaimed, reason.as_str().unwrap_or_default(), 1);
     }
-    if !refused.is_empty() {
-        news::send(&worker.host, key::DISPATCH, &News { refused, ..News::default() }).await;
-    }
+    Effects { refused, ..Effects::default() }.send(&worker.host).await;
 }
 
 const fn refusal(why: Unclaimed) -> Refusal {
@@ -239,7 +238,8 @@ async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> 
     Ok((all, unclaimed))
 }
 
-/// Its end is written by now; the dispatcher counts on.
+/// Says that a stage was broken off, to the log and to the dispatcher, which counts the place as free. The end
+/// of the stage was written by whoever ended it.
 async fn tell_broken_off(
     worker: &Worker,
     (no, attempt): (OrderNo, i32),
@@ -261,7 +261,7 @@ async fn tell_broken_off(
         duration_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
         class: None,
     };
-    news::send(&worker.host, key::DISPATCH, &News { ended: vec![ended], ..News::default() }).await;
+    Effects { ended: vec![ended], ..Effects::default() }.send(&worker.host).await;
 }
 
 /// Whether there may be answers to requests of an order. They are shown for the rest of its life, not

@@ -6,6 +6,7 @@ pub mod amendment;
 pub mod change;
 pub mod dependency;
 pub mod notification;
+pub mod principal;
 pub mod registration;
 pub mod transition;
 

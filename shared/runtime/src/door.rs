@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
 use self::connections::Limits;
+pub use self::connections::Peer;
 use crate::health::Probes;
 
 /// The listening socket of the process.

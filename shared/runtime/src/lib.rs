@@ -8,6 +8,7 @@ pub mod batch;
 pub mod config;
 pub mod costly;
 mod door;
+pub mod effects;
 mod health;
 pub mod metrics;
 pub mod news;
@@ -15,6 +16,7 @@ pub mod node;
 pub mod scenarios;
 pub mod secrets;
 mod telemetry;
+pub mod trouble;
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -33,7 +35,8 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 pub use batch::Batcher;
 use config::Settings;
-pub use door::HttpDoor;
+pub use door::{HttpDoor, Peer};
+pub use effects::Effects;
 pub use health::Readiness;
 pub use metrics::Metrics;
 pub use telemetry::start_logging;

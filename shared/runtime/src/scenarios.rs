@@ -15,6 +15,8 @@ use pagurus_domain::scenario::{Bounds, Mask, Scenario, source};
 use pagurus_store::scenarios::{self, Version};
 use pagurus_store::{Client, Connection, Error};
 
+use crate::config::Settings;
+
 /// One version, ready to run.
 #[derive(Clone, Debug)]
 pub struct Known {
@@ -77,7 +79,14 @@ struct Compiled {
 }
 
 impl Catalogue {
-    /// An empty catalogue that keeps so many bytes of text compiled.
+    /// The catalogue of a process with these settings.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Self {
+        let scripting = Arc::new(Scripting::new(settings.scenario.script.clone()));
+        Self::new(scripting, settings.scenario.clone(), settings.max_cached_scenarios)
+    }
+
+    /// A catalogue with these bounds; `max_bytes` is what it keeps compiled.
     #[must_use]
     pub fn new(scripting: Arc<Scripting>, bounds: Bounds, max_bytes: usize) -> Self {
         let stored = Arc::new(Scripting::of_stored(bounds.script.clone()));

@@ -16,7 +16,7 @@ use crate::sql::statements;
 use crate::{Error, Result, Tx};
 
 statements! {
-    FIND = "SELECT no FROM orders WHERE id = $1";
+    FIND = "SELECT no FROM orders WHERE id = ANY($1::text[])";
     LOCK_RUNNING = "
         SELECT order_no, pass, attempt FROM running WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
     LOCK_READY = "
@@ -29,8 +29,8 @@ statements! {
           FROM orders o JOIN scenarios s ON s.no = o.scenario
          WHERE o.no = ANY($1::bigint[]) ORDER BY o.no FOR UPDATE OF o";
     LOCK_DUE = "SELECT order_no FROM due WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
-    READ_CONTEXT = "SELECT snapshot FROM contexts WHERE order_no = $1";
-    READ_PARAMS = "SELECT params FROM payloads WHERE order_no = $1";
+    SNAPSHOTS = "SELECT order_no, snapshot FROM contexts WHERE order_no = ANY($1::bigint[])";
+    PARAMS = "SELECT order_no, params FROM payloads WHERE order_no = ANY($1::bigint[])";
     ID = "SELECT id FROM orders WHERE no = $1";
 }
 
@@ -187,10 +187,18 @@ pub struct LockedOrders {
 /// The database fails, or the order moved while it was being locked: the same call may be repeated
 /// in another transaction.
 pub async fn lock(tx: &Tx<'_>, id: &str) -> Result<Option<Locked>> {
-    let find = tx.prepare_cached(FIND).await?;
-    let Some(row) = tx.query_opt(&find, &[&id]).await? else { return Ok(None) };
-    let LockedOrders { mut orders, moved } = lock_all(tx, &[row.get("no")]).await?;
+    let LockedOrders { mut orders, moved } = lock_named(tx, &[id]).await?;
     if moved.is_empty() { Ok(orders.pop()) } else { Err(Error::Contended) }
+}
+
+/// Locks the orders of these ids like [`lock_all`].
+///
+/// # Errors
+/// The database fails, or somebody has locked one of them for longer than a statement of ours does.
+pub async fn lock_named(tx: &Tx<'_>, ids: &[&str]) -> Result<LockedOrders> {
+    let rows = tx.query(&tx.prepare_cached(FIND).await?, &[&ids]).await?;
+    let nos: Vec<i64> = rows.iter().map(|row| row.get("no")).collect();
+    if nos.is_empty() { Ok(LockedOrders::default()) } else { lock_all(tx, &nos).await }
 }
 
 /// Locks orders and their places, in a number of statements that does not grow with them. An order that
@@ -272,22 +280,22 @@ fn read_locked(row: &Row, places: (Option<&Row>, Option<&Row>, bool)) -> Result<
     }))
 }
 
-/// The stored position and variables of a locked order, as JSON.
+/// The stored positions and variables of locked orders, as JSON.
 ///
 /// # Errors
 /// The database fails.
-pub async fn snapshot(tx: &Tx<'_>, no: OrderNo) -> Result<Option<String>> {
-    let row = tx.query_opt(&tx.prepare_cached(READ_CONTEXT).await?, &[&no.0]).await?;
-    Ok(row.map(|row| row.get(0)))
+pub async fn snapshots(tx: &Tx<'_>, nos: &[i64]) -> Result<HashMap<OrderNo, String>> {
+    let rows = tx.query(&tx.prepare_cached(SNAPSHOTS).await?, &[&nos]).await?;
+    Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("snapshot"))).collect())
 }
 
-/// The parameters of an order, as JSON.
+/// The parameters of orders, as JSON.
 ///
 /// # Errors
 /// The database fails.
-pub async fn params(tx: &Tx<'_>, no: OrderNo) -> Result<String> {
-    let row = tx.query_opt(&tx.prepare_cached(READ_PARAMS).await?, &[&no.0]).await?;
-    Ok(row.map_or_else(|| "{}".to_owned(), |row| row.get(0)))
+pub async fn params(tx: &Tx<'_>, nos: &[i64]) -> Result<HashMap<OrderNo, String>> {
+    let rows = tx.query(&tx.prepare_cached(PARAMS).await?, &[&nos]).await?;
+    Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("params"))).collect())
 }
 
 /// The client's id of an order.

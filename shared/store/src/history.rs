@@ -1,5 +1,7 @@
 //! The history of orders: append-only, numbered without gaps.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 
@@ -23,9 +25,9 @@ statements! {
         INSERT INTO history (order_no, number, life, kind, source, detail)
         SELECT no, events, life, kind, source, detail FROM numbered";
     OF_KEY = "
-        SELECT number, life, kind, at, source, detail FROM history
-         WHERE order_no = $1 AND kind = $2 AND detail::jsonb ->> 'key' = $3
-         ORDER BY number DESC LIMIT 1";
+        SELECT DISTINCT ON (order_no) order_no, number, life, kind, at, source, detail FROM history
+         WHERE order_no = ANY($1::bigint[]) AND kind = ANY($2::text[]) AND detail::jsonb ->> 'key' = $3
+         ORDER BY order_no, number DESC";
     OF_ORDER = "
         SELECT number, life, kind, at, source, detail FROM history
          WHERE order_no = $1 AND number > $2 ORDER BY number LIMIT $3";
@@ -96,24 +98,25 @@ pub struct Event {
     pub detail: String,
 }
 
-/// The last event of this kind that an order has from a request under this key. The order must be
-/// locked: else the same request may be at work beside.
+/// The last event of one of these kinds that each order has from a request under this key. The orders must
+/// be locked: else the same request may be at work beside.
 ///
 /// # Errors
 /// The database fails.
-pub async fn of_key(tx: &Tx<'_>, no: OrderNo, kind: &str, key: &str) -> Result<Option<Event>> {
+pub async fn of_key(tx: &Tx<'_>, nos: &[i64], kinds: &[&str], key: &str) -> Result<HashMap<OrderNo, Event>> {
     let statement = tx.prepare_cached(OF_KEY).await?;
-    Ok(tx.query_opt(&statement, &[&no.0, &kind, &key]).await?.as_ref().map(read_event))
+    let rows = tx.query(&statement, &[&nos, &kinds, &key]).await?;
+    Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), read_event(row))).collect())
 }
 
 fn read_event(row: &tokio_postgres::Row) -> Event {
     Event {
-        number: row.get(0),
-        life: row.get(1),
-        kind: row.get(2),
-        at: row.get(3),
-        source: row.get(4),
-        detail: row.get(5),
+        number: row.get("number"),
+        life: row.get("life"),
+        kind: row.get("kind"),
+        at: row.get("at"),
+        source: row.get("source"),
+        detail: row.get("detail"),
     }
 }
 

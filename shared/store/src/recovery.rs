@@ -52,8 +52,7 @@ statements! {
           LEFT JOIN queued q ON q.order_no = ANY(ARRAY[t.no])
         RETURNING order_no, attempt, flow, priority, queue, position";
     PASSED = "
-        SELECT d.order_no, d.kind, o.id FROM deadlines d JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
-         WHERE d.at < statement_timestamp() ORDER BY d.at LIMIT $1";
+        SELECT order_no, kind FROM deadlines WHERE at < statement_timestamp() ORDER BY at LIMIT $1";
     DROP_DEADLINE = "DELETE FROM deadlines WHERE order_no = $1 AND kind = $2";
 }
 
@@ -223,14 +222,14 @@ fn detail(stuck: &Stuck, finding: &str) -> Value {
     })
 }
 
-/// Orders with a deadline of their own that has passed: id and kind.
+/// Orders with a deadline of their own that has passed, and the kind of it.
 ///
 /// # Errors
 /// The database fails.
-pub async fn passed_deadlines(client: &Client, limit: i64) -> Result<Vec<(OrderNo, String, String)>> {
+pub async fn passed_deadlines(client: &Client, limit: i64) -> Result<Vec<(OrderNo, String)>> {
     let statement = client.prepare_cached(PASSED).await?;
     let rows = client.query(&statement, &[&limit]).await?;
-    Ok(rows.iter().map(|row| (OrderNo(row.get(0)), row.get(1), row.get(2))).collect())
+    Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("kind"))).collect())
 }
 
 /// Removes one deadline of an order, which has nothing more to say.

@@ -255,7 +255,7 @@ pub async fn run(tx: &Tx<'_>, node: Incarnation, claimed: &[Claimed], work: &[f6
 ///
 /// # Errors
 /// The database fails.
-pub async fn disown(tx: &Tx<'_>, no: OrderNo) -> Result<()> {
+pub async fn leave_queue(tx: &Tx<'_>, no: OrderNo) -> Result<()> {
     for statement in [UNOWN, UNOWN_READY] {
         tx.execute(&tx.prepare_cached(statement).await?, &[&vec![no.0]]).await?;
     }

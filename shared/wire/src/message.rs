@@ -211,27 +211,67 @@ pub struct News {
     pub workers_changed: bool,
 }
 
-/// To all workers, under [`work::BREAK_OFF`]: stages that somebody else has ended, or given to
-/// another. Who runs one stops it at once: its end would be refused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BreakOff {
-    /// Our number of each order, and the attempt that is over.
-    pub stages: Vec<(i64, i32)>,
+// Items of messages between services are objects with names, and unknown names are passed over: a node of
+// another version beside this one may know a field more or less.
+
+/// A stage that somebody else has ended, or given to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrokenOff {
+    /// Our number of the order.
+    pub no: i64,
+    /// The attempt that is over.
+    pub attempt: i32,
 }
 
-/// News to the activators: something is due at that time.
+/// To all workers, under [`work::BREAK_OFF`]: who runs one of these stages stops it at once, because its
+/// end would be refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BreakOff {
+    /// The stages.
+    pub stages: Vec<BrokenOff>,
+}
+
+/// Time at which something is due in a stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Due {
+    /// The stream.
+    pub stream: String,
+    /// The earliest due time, as milliseconds since 1970.
+    pub at: i64,
+}
+
+/// News to the activators: something is due.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DueNews {
-    /// Stream and earliest due time, as milliseconds since 1970.
-    pub due: Vec<(String, i64)>,
+    /// Streams, each once.
+    pub due: Vec<Due>,
 }
 
-/// News to the notifiers: these orders have ended.
+/// Life of an order that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedLife {
+    /// Our number of the order.
+    pub no: i64,
+    /// The life.
+    pub life: i32,
+}
+
+/// News to the notifiers: somebody is to be notified of these ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutboxNews {
-    /// Our number of the order, and its life.
-    pub ended: Vec<(i64, i32)>,
+    /// The lives.
+    pub ended: Vec<EndedLife>,
+}
+
+/// Hand-out of one stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandedOut {
+    /// Our number of the order.
+    pub no: i64,
+    /// Number of the hand-out.
+    pub attempt: i32,
+    /// Place of the hand-out among those of its dispatcher.
+    pub serial: u64,
 }
 
 /// Hand-outs to one worker.
@@ -239,9 +279,8 @@ pub struct OutboxNews {
 pub struct HandOuts {
     /// Epoch of the dispatcher.
     pub epoch: i64,
-    /// Our number of each order, the number of its hand-out, and which of this dispatcher's
-    /// hand-outs it is.
-    pub orders: Vec<(i64, i32, u64)>,
+    /// The stages.
+    pub orders: Vec<HandedOut>,
 }
 
 #[cfg(test)]

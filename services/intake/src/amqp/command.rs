@@ -3,6 +3,10 @@
 use std::time::Duration;
 
 use pagurus_broker::Delivery;
+use pagurus_command::call::NewCall;
+use pagurus_command::request::{ActionRequest, Key, OF_OTHERS, OF_RESTART};
+use pagurus_command::{Acted, Action, Restart, Terms};
+use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::registration;
 use pagurus_store::Error;
 use pagurus_wire::message::{Receipt, key};
@@ -12,8 +16,7 @@ use serde_json::Value;
 use super::orders::sent_at;
 use super::{Handled, addressed, reject, send_receipts};
 use crate::Intake;
-use crate::act::{self, Acted, Action, Asked, Key, OF_OTHERS, OF_RESTART, Restart, Terms};
-use crate::calls::{self, NewCall};
+use crate::calls;
 
 /// How long the answer to a call is waited for, if somebody wants it.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
@@ -29,7 +32,7 @@ enum What {
     /// The key is the client's, or one of our own, by which a try knows what one before it did.
     Action {
         action: Action,
-        asked: Asked,
+        asked: ActionRequest,
         key: Key,
         is_own_key: bool,
     },
@@ -67,13 +70,14 @@ pub(super) async fn carry_out(
     match &command.asked {
         What::Call(new) => call(intake, delivery, &command.id, new).await,
         What::Action { action, asked, key, is_own_key } => {
+            let by = Principal::amqp(delivery.properties.user_id.clone(), delivery.exchange.clone());
             let terms = Terms {
-                source: "client",
+                by: &by,
                 reason: asked.reason.as_deref(),
                 if_status: asked.if_status,
                 key: Some(key),
             };
-            Ok(match act::act_at_once(intake, &command.id, action, terms, again || !is_own_key).await? {
+            Ok(match intake.commands.act_at_once(&command.id, action, terms, again || !is_own_key).await? {
                 Ok(acted) => Handled {
                     tag: delivery.tag,
                     receipt: addressed(delivery, done(&command.id, acted)),
@@ -98,7 +102,7 @@ fn done(id: &str, acted: Acted) -> Receipt {
 
 /// Stores a call; its answer follows as the receipt, as soon as there is one.
 async fn call(intake: &Intake, delivery: &Delivery, id: &str, new: &NewCall) -> Result<Handled, Error> {
-    if let Err(problem) = calls::submit_at_once(intake, id, new).await? {
+    if let Err(problem) = intake.commands.call_at_once(id, new).await? {
         return Ok(reject(intake, delivery, Some(id.to_owned()), problem));
     }
     if let Some((to, correlation)) = super::address(delivery) {
@@ -167,7 +171,7 @@ fn read(delivery: &Delivery) -> Result<Command, Unreadable> {
         }
     };
     let fields = if matches!(action, Action::Restart(_)) { OF_RESTART } else { OF_OTHERS };
-    let asked = Asked::read(&value, fields).map_err(|problem| (named.clone(), problem))?;
+    let asked = ActionRequest::read(&value, fields).map_err(|problem| (named.clone(), problem))?;
     // A message without an id of its own is another one each time.
     let message_id = delivery.properties.message_id.as_deref().filter(|id| !id.is_empty());
     let key = Key::read(message_id, &value).map_err(|problem| (named, problem))?;

@@ -4,9 +4,11 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode};
+use pagurus_command::not_found;
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::amendment::{Repair, Update};
 use pagurus_runtime::node::chain;
+use pagurus_runtime::trouble::store_problem;
 use pagurus_store::history;
 use pagurus_store::orders::{self, OrderView as Row};
 use pagurus_wire::order::{OrderView, StatusView};
@@ -15,15 +17,13 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::body::read_json_if_any;
+use super::caller::Caller;
 use super::orders::{register_one, status_view};
 use super::query::Path;
-use super::{Answer, Outcome, store_problem, views};
+use super::{Answer, Outcome, views};
 use crate::Intake;
-use crate::act::not_found;
-use crate::{amend, register};
+use crate::register;
 
-/// Who is said to have caused what comes over HTTP.
-const SOURCE: &str = "api";
 /// Bytes that are left of an id for the part that makes a clone's its own.
 const MAX_STEM_BYTES: usize = 255 - 37;
 
@@ -35,26 +35,32 @@ fn invalid(faults: Vec<Fault>) -> Answer {
 pub(super) async fn update(
     State(intake): State<Intake>,
     Path(id): Path<String>,
+    Caller(by): Caller,
     body: Body,
 ) -> Outcome<Json<OrderView>> {
     let asked = Update::read(&*read_json_if_any(&intake, body).await?).map_err(invalid)?;
-    amend::update(&intake, &id, &asked, SOURCE).await?;
+    intake.commands.update(&id, &asked, &by).await?;
     Ok(Json(views::order(&intake, &id).await?))
 }
 
 /// `PATCH /v1/orders/batch`: an order may bear this name.
-pub(super) async fn update_named_batch(state: State<Intake>, body: Body) -> Outcome<Json<OrderView>> {
-    update(state, Path("batch".to_owned()), body).await
+pub(super) async fn update_named_batch(
+    state: State<Intake>,
+    caller: Caller,
+    body: Body,
+) -> Outcome<Json<OrderView>> {
+    update(state, Path("batch".to_owned()), caller, body).await
 }
 
 /// `POST /v1/orders/{id}/repair`
 pub(super) async fn repair(
     State(intake): State<Intake>,
     Path(id): Path<String>,
+    Caller(by): Caller,
     body: Body,
 ) -> Outcome<Json<StatusView>> {
     let asked = Repair::read(&*read_json_if_any(&intake, body).await?).map_err(invalid)?;
-    amend::repair(&intake, &id, &asked, SOURCE).await?;
+    intake.commands.repair(&id, &asked, &by).await?;
     Ok(Json(status_view(&intake, &id).await?))
 }
 
@@ -62,6 +68,7 @@ pub(super) async fn repair(
 pub(super) async fn clone(
     State(intake): State<Intake>,
     Path(id): Path<String>,
+    Caller(by): Caller,
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Response<Body>> {
@@ -88,8 +95,8 @@ pub(super) async fn clone(
     let made = request.id.clone();
     let answer = register_one(&intake, request, &headers).await?;
     if answer.status() == StatusCode::CREATED {
-        let detail = json!({"from": id, "reason": reason}).to_string();
-        if let Err(error) = note_origin(&intake, &made, &detail).await {
+        let detail = json!({"from": id, "reason": reason, "by": by.to_value()}).to_string();
+        if let Err(error) = note_origin(&intake, &made, by.source(), &detail).await {
             // The order is there and runs; only where it came from is not told.
             tracing::warn!(order = made, error = chain(&error), "the origin of a clone could not be noted");
         }
@@ -97,11 +104,16 @@ pub(super) async fn clone(
     Ok(answer)
 }
 
-async fn note_origin(intake: &Intake, id: &str, detail: &str) -> Result<(), pagurus_store::Error> {
+async fn note_origin(
+    intake: &Intake,
+    id: &str,
+    source: &str,
+    detail: &str,
+) -> Result<(), pagurus_store::Error> {
     let mut client = intake.host.store.api().await?;
     let Some(row) = orders::view(&client, id).await? else { return Ok(()) };
     let tx = client.transaction().await?;
-    history::append(&tx, row.no, "cloned", SOURCE, detail).await?;
+    history::append(&tx, row.no, "cloned", source, detail).await?;
     Ok(tx.commit().await?)
 }
 

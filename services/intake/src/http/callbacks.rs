@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::scenario::{Concealed, MASKED, Mask};
 use pagurus_runtime::scenarios::Known;
+use pagurus_runtime::trouble::store_problem;
 use pagurus_store::answers::Verdict;
 use pagurus_store::callbacks::{self, Place, Stored};
 use pagurus_store::{Client, Error};
@@ -22,7 +23,7 @@ use serde_json::{Value, json};
 
 use super::orders::failed_problem;
 use super::query::{Path, Query, invalid, limit, moment};
-use super::{Answer, Outcome, body, store_problem};
+use super::{Answer, Outcome, body};
 use crate::Intake;
 use crate::answer::new_answer;
 

@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode};
 use axum::response::IntoResponse;
+use pagurus_command::call::NewCall;
 use pagurus_wire::message::CallView;
 use serde::Deserialize;
 
@@ -14,7 +15,7 @@ use super::Outcome;
 use super::body::read_json;
 use super::query::{Path, Query, duration};
 use crate::Intake;
-use crate::calls::{self, NewCall};
+use crate::calls;
 
 /// How long a caller waits that says nothing of it.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -46,7 +47,7 @@ pub(super) async fn call(
     let asked = read_json(&intake, body).await?;
     let beside = headers.get("idempotency-key").and_then(|value| value.to_str().ok());
     let new = NewCall::read(&asked, beside)?;
-    calls::submit(&intake, &id, &new).await?;
+    intake.commands.call(&id, &new).await?;
     Ok(told(calls::answered(&intake, &id, &new.key, patience).await?))
 }
 

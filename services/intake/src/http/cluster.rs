@@ -3,14 +3,16 @@
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
+use pagurus_runtime::trouble::store_problem;
 use pagurus_store::{cluster, queues};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
 use super::body::read_json;
+use super::caller::Caller;
 use super::query::{Nothing, Path, Query};
-use super::{Answer, Outcome, store_problem};
-use crate::{Intake, act};
+use super::{Answer, Outcome};
+use crate::Intake;
 
 /// Queues listed at most.
 const MAX_QUEUES: i64 = 500;
@@ -74,6 +76,7 @@ pub(super) async fn queues(State(intake): State<Intake>, _: Query<Nothing>) -> O
 pub(super) async fn release(
     State(intake): State<Intake>,
     Path(name): Path<String>,
+    Caller(by): Caller,
     body: Body,
 ) -> Outcome<Json<Value>> {
     let asked = read_json(&intake, body).await?;
@@ -82,6 +85,6 @@ pub(super) async fn release(
         problem.pointer = Some("/reason".into());
         return Err(Answer(problem));
     };
-    let released = act::release_queue(&intake, &name, "api", reason).await?;
+    let released = intake.commands.release_queue(&name, &by, reason).await?;
     Ok(Json(json!({"queue": name, "released": released})))
 }

@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::Json;
 use axum::extract::State;
 use pagurus_domain::order::dependency::StartMode;
+use pagurus_runtime::trouble::store_problem;
 use pagurus_store::dependencies::graph::{self, Edge, Graph, Node};
 use pagurus_store::orders;
 use pagurus_wire::order::{ConditionView, DependencyGraph, GraphNode};
 use serde::Deserialize;
 
+use super::Outcome;
 use super::query::{Path, Query, invalid};
-use super::{Outcome, store_problem};
 use crate::Intake;
-use crate::act::not_found;
+use pagurus_command::not_found;
 
 /// Steps in each direction where the query does not say it.
 const DEPTH: usize = 3;

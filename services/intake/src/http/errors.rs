@@ -9,14 +9,15 @@ use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::retry;
+use pagurus_runtime::trouble::store_problem;
 use pagurus_store::errors::{self, By, Filter};
 use pagurus_wire::errors::{ErrorGroups, Explained, Question};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 
+use super::Outcome;
 use super::body::read_json;
 use super::query::{Query, invalid, limit, moment};
-use super::{Outcome, store_problem};
 use crate::Intake;
 pub(super) use orders::orders;
 

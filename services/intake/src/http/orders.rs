@@ -8,19 +8,21 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use jiff::Timestamp;
+use pagurus_command::request::{ActionRequest, Key, OF_OTHERS, OF_RESTART};
+use pagurus_command::{Acted, Action, Restart, Terms, not_found};
 use pagurus_domain::order::registration::Request;
 use pagurus_runtime::batch::Failed;
+use pagurus_runtime::trouble::store_problem;
 use pagurus_store::orders;
 use pagurus_wire::order::{OrderView, Registered, StatusView};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
-use serde_json::json;
 
 use super::body::{read_json, read_json_if_any};
+use super::caller::Caller;
 use super::query::{Path, Query, duration};
-use super::{Answer, Outcome, read_trace, sent_time_of, store_problem, views};
+use super::{Answer, Outcome, read_trace, sent_time_of, views};
 use crate::Intake;
-use crate::act::{self, Acted, Action, Asked, Key, OF_OTHERS, OF_RESTART, Restart, Terms, not_found};
 use crate::register::{self, Outcome as Registration, Submission};
 
 /// Longest long poll.
@@ -158,32 +160,32 @@ pub(super) async fn status_view(intake: &Intake, id: &str) -> Outcome<StatusView
 pub(super) async fn action(
     State(intake): State<Intake>,
     Path((id, word)): Path<(String, String)>,
+    Caller(by): Caller,
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Json<StatusView>> {
     let asked = read_json_if_any(&intake, body).await?;
     let key = Key::read(key_of(&headers)?, &asked)?;
     let fields = if word == "restart" { OF_RESTART } else { OF_OTHERS };
-    let asked = Asked::read(&asked, fields).and_then(|asked| asked.of_path(&id));
+    let asked = ActionRequest::read(&asked, fields).and_then(|asked| asked.of_path(&id));
     let action = match word.as_str() {
         "cancel" => Action::Cancel,
         "interrupt" => Action::Interrupt,
         "kill" => Action::Kill,
         "restart" => Action::Restart(Restart { sent_at: sent_time_of(&headers)?, ..Restart::default() }),
-        "resend" => return resend(&intake, &id, &asked?).await,
+        "resend" => {
+            intake.commands.resend(&id, &by, asked?.reason.as_deref()).await?;
+            return Ok(Json(status_view(&intake, &id).await?));
+        }
         _ => {
             let told = "actions are: cancel, interrupt, kill, restart, clone, repair, resend";
             return Err(Answer(Problem::new(Type::NotFound, told)));
         }
     };
     let asked = asked?;
-    let terms = Terms {
-        source: "api",
-        reason: asked.reason.as_deref(),
-        if_status: asked.if_status,
-        key: key.as_ref(),
-    };
-    let Acted { status, life, note } = act::act(&intake, &id, &action.with(&asked), terms).await?;
+    let terms =
+        Terms { by: &by, reason: asked.reason.as_deref(), if_status: asked.if_status, key: key.as_ref() };
+    let Acted { status, life, note } = intake.commands.act(&id, &action.with(&asked), terms).await?;
     Ok(Json(StatusView { id, status: status.to_string(), is_final: status.is_final(), life, note }))
 }
 
@@ -191,21 +193,4 @@ fn key_of(headers: &HeaderMap) -> Outcome<Option<&str>> {
     let told = "the header `Idempotency-Key` has other characters than visible ASCII";
     let key = headers.get("idempotency-key").map(|value| value.to_str()).transpose();
     Ok(key.map_err(|_| Problem::new(Type::Invalid, told))?)
-}
-
-/// Sends the unconfirmed notifications of an order again.
-async fn resend(intake: &Intake, id: &str, asked: &Asked) -> Outcome<Json<StatusView>> {
-    let done = async {
-        let mut client = intake.host.store.recovery().await?;
-        let tx = client.transaction().await?;
-        let Some(order) = pagurus_store::control::lock(&tx, id).await? else { return Ok(false) };
-        let again = pagurus_store::outbox::resend(&tx, order.no).await?;
-        let detail = json!({"notifications": again, "reason": asked.reason}).to_string();
-        pagurus_store::history::append(&tx, order.no, "resent", "api", &detail).await?;
-        tx.commit().await?;
-        Ok::<_, pagurus_store::Error>(true)
-    }
-    .await
-    .map_err(|error| store_problem(&intake.host, "resend", &error))?;
-    if done { Ok(Json(status_view(intake, id).await?)) } else { Err(Answer(not_found(id))) }
 }

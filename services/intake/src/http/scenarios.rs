@@ -9,12 +9,13 @@ use axum::extract::State;
 use axum::http::{Response, StatusCode, header};
 use axum::response::IntoResponse;
 use pagurus_domain::scenario::{graph as drawing, source};
+use pagurus_runtime::trouble::store_problem;
 use pagurus_store::scenarios::{self, Applied};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
 use super::query::{Nothing, Path, Query};
-use super::{Answer, Outcome, body, store_problem};
+use super::{Answer, Outcome, body};
 use crate::Intake;
 
 /// Longest name in a path.

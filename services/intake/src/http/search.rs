@@ -9,6 +9,7 @@ use axum::Json;
 use axum::extract::State;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
+use pagurus_runtime::trouble::store_problem;
 use pagurus_store::orders::{self, Place, Source};
 use pagurus_store::{Client, Error};
 use pagurus_wire::order::{OrderLine, Page};
@@ -16,7 +17,7 @@ use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 
 use super::query::{Query, invalid, limit};
-use super::{Outcome, store_problem, views};
+use super::{Outcome, views};
 use crate::Intake;
 
 /// Orders on a page, where nothing else is asked for, and at most.

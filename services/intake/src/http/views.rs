@@ -12,6 +12,7 @@ use pagurus_domain::order::Status;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_domain::scenario::{MASKED, Mask, Scenario};
 use pagurus_runtime::scenarios::Known;
+use pagurus_runtime::trouble::store_problem;
 use pagurus_store::dependencies::graph;
 use pagurus_store::history::Event;
 use pagurus_store::orders::OrderView as Row;
@@ -24,9 +25,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::query::{Path, Query};
-use super::{Answer, Outcome, dependencies, explain, log, retry, store_problem};
+use super::{Answer, Outcome, dependencies, explain, log, retry};
 use crate::Intake;
-use crate::act::not_found;
+use pagurus_command::not_found;
 
 /// Events read of one order at most; an order with more is paged by `after`.
 const MAX_EVENTS: i64 = 10_000;

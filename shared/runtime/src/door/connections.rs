@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -105,9 +106,17 @@ pub(super) async fn serve(listener: TcpListener, limits: Limits, all: Router, on
     }
 }
 
+/// Address of whoever sends a request, as its connection has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub SocketAddr);
+
 async fn talk(stream: TcpStream, router: Router, place: Place, limits: Limits, once: bool) {
     let place = &place;
-    let service = service_fn(async |request: Request<Incoming>| {
+    let peer = stream.peer_addr().ok().map(Peer);
+    let service = service_fn(async |mut request: Request<Incoming>| {
+        if let Some(peer) = peer {
+            request.extensions_mut().insert(peer);
+        }
         place.work();
         let mut router = router.clone();
         let answer: Result<Response<Body>, Infallible> =

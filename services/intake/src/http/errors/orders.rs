@@ -6,12 +6,13 @@ use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::time;
+use pagurus_runtime::trouble::store_problem;
 use pagurus_store::errors::{self, Filter, Member};
 use pagurus_wire::errors::{ErrorOrder, ErrorOrders};
 use serde::Deserialize;
 
 use super::super::query::{Query, invalid, limit};
-use super::{Outcome, store_problem, window};
+use super::{Outcome, window};
 use crate::Intake;
 
 /// Orders on a page, where nothing else is asked for, and at most.

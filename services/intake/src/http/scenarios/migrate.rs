@@ -13,8 +13,9 @@ use pagurus_domain::id::{OrderNo, ScenarioNo};
 use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::diff::{Hindrance, move_to};
 use pagurus_domain::scenario::stage::Snapshot;
-use pagurus_runtime::news;
+use pagurus_runtime::Effects;
 use pagurus_runtime::scenarios::Known;
+use pagurus_runtime::trouble::store_problem;
 use pagurus_store::scenarios::{self, Live};
 use pagurus_store::stages::ReadyStage;
 use pagurus_store::{Client, Error};
@@ -23,7 +24,7 @@ use serde_json::{Value, json};
 
 use super::super::body::read_json;
 use super::super::query::Path;
-use super::super::{Answer, Outcome, store_problem};
+use super::super::{Answer, Outcome};
 use super::cut;
 use crate::Intake;
 
@@ -175,7 +176,7 @@ async fn walk(
             tally.moved += fit.len() as u64;
         } else if !fit.is_empty() {
             let stages = patiently(client, versions, &fit, tally).await?;
-            news::ready(&intake.host, &stages).await;
+            Effects::of_ready(&stages).send(&intake.host).await;
         }
     }
     Ok(Some(after))

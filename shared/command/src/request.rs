@@ -11,13 +11,13 @@ use uuid::Uuid;
 const MAX_KEY_BYTES: usize = 255;
 
 /// What the body of a restart may have.
-pub(crate) const OF_RESTART: &[&str] = &["id", "reason", "ifStatus", "from", "params"];
+pub const OF_RESTART: &[&str] = &["id", "reason", "ifStatus", "from", "params"];
 /// What the body of every other action may have.
-pub(crate) const OF_OTHERS: &[&str] = &["id", "reason", "ifStatus"];
+pub const OF_OTHERS: &[&str] = &["id", "reason", "ifStatus"];
 
 /// What stands in the body of an action.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
+pub struct ActionRequest {
     /// The order, where the body names it.
     pub id: Option<String>,
     /// Why.
@@ -30,7 +30,7 @@ pub(crate) struct Asked {
     pub if_status: Option<Status>,
 }
 
-impl Asked {
+impl ActionRequest {
     /// Reads a body that may have these fields. What is not known, or of the wrong type, is
     /// refused, never taken for left out: a restart would else begin where nobody meant it to, or
     /// with parameters that nobody meant.
@@ -115,7 +115,7 @@ fn text_of(map: &Map<String, Value>, key: &str) -> Result<Option<String>, Fault>
 
 /// The client's name for one request: the same again is a repeat, whose answer was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
+pub struct Key {
     /// The name.
     pub name: String,
     /// What was asked under it, as a digest: a key that is used for something else is a mistake.
@@ -154,16 +154,16 @@ mod tests {
 
     #[test]
     fn ord_21_22_what_is_not_known_is_refused_with_the_nearest_name_and_everything_at_once() {
-        let problem = Asked::read(&json!({"parms": {"q": 1}, "from": 5}), OF_RESTART).unwrap_err();
+        let problem = ActionRequest::read(&json!({"parms": {"q": 1}, "from": 5}), OF_RESTART).unwrap_err();
         let told: Vec<(&str, Option<&str>)> =
             problem.errors.iter().map(|one| (one.pointer.as_str(), one.hint.as_deref())).collect();
         assert_eq!(told, [("/parms", Some("did you mean `params`?")), ("/from", None)]);
         assert_eq!(problem.status, 422);
-        let problem = Asked::read(&json!({"params": {}}), OF_OTHERS).unwrap_err();
+        let problem = ActionRequest::read(&json!({"params": {}}), OF_OTHERS).unwrap_err();
         assert_eq!(problem.pointer.as_deref(), Some("/params"));
-        assert!(Asked::read(&json!([]), OF_RESTART).is_err());
+        assert!(ActionRequest::read(&json!([]), OF_RESTART).is_err());
         let asked = json!({"id": "a", "reason": "r", "ifStatus": "fail", "from": null, "params": {"n": 1}});
-        let asked = Asked::read(&asked, OF_RESTART).unwrap();
+        let asked = ActionRequest::read(&asked, OF_RESTART).unwrap();
         assert_eq!((asked.if_status, asked.from.is_none()), (Some(Status::Fail), true));
         assert!(asked.clone().of_path("a").is_ok() && asked.of_path("b").is_err());
     }

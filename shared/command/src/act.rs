@@ -1,0 +1,288 @@
+//! Actions that end lives or begin them: cancel, interrupt, kill, restart. Of one order, or of many in one
+//! transaction.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
+use pagurus_domain::order::Status;
+use pagurus_domain::order::principal::Principal;
+use pagurus_domain::order::transition::{self, Cause};
+use pagurus_runtime::Effects;
+use pagurus_runtime::metrics::Count;
+use pagurus_store::amend::{self, Reopening};
+use pagurus_store::control::{self, Allowed, Locked, LockedOrders};
+use pagurus_store::ends::{self, Ending};
+use pagurus_store::history::{self, Event};
+use pagurus_store::{Error, Tx};
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::{Value, json};
+
+use crate::request::{ActionRequest, Key};
+use crate::restart::{self, Restart};
+use crate::tries::Tries;
+use crate::{Commands, caused, not_found, refused};
+
+/// An action on orders.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Give the order up.
+    Cancel,
+    /// Stop it before it begins.
+    Interrupt,
+    /// Stop it while it runs or waits.
+    Kill,
+    /// Begin a new life.
+    Restart(Restart),
+}
+
+impl Action {
+    /// The same with what the body of the request says of it.
+    #[must_use]
+    pub fn with(self, request: &ActionRequest) -> Self {
+        match self {
+            Self::Restart(restart) => Self::Restart(Restart {
+                from: request.from.clone(),
+                params: request.params.clone(),
+                ..restart
+            }),
+            other => other,
+        }
+    }
+
+    const fn cause(&self) -> Cause {
+        match self {
+            Self::Cancel => Cause::Canceled,
+            Self::Interrupt => Cause::Interrupted,
+            Self::Kill => Cause::Killed,
+            Self::Restart(_) => Cause::Restarted,
+        }
+    }
+
+    /// All that the action may have been before the law, for one who looks for it in the history.
+    const fn causes(&self) -> &'static [Cause] {
+        match self {
+            Self::Cancel => &[Cause::Canceled],
+            Self::Interrupt => &[Cause::Interrupted],
+            Self::Kill => &[Cause::Killed],
+            Self::Restart(_) => &[Cause::Restarted, Cause::Rerun],
+        }
+    }
+
+    /// The event that the action is for an order as it stands.
+    fn cause_for(&self, order: &Locked) -> Cause {
+        match self {
+            Self::Restart(_) => transition::restart_of(order.status, order.error_class.as_deref()),
+            other => other.cause(),
+        }
+    }
+}
+
+/// Who acts, why, and on what condition.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms<'a> {
+    /// Who.
+    pub by: &'a Principal,
+    /// Reason, for the history.
+    pub reason: Option<&'a str>,
+    /// Status in which an order must still be.
+    pub if_status: Option<Status>,
+    /// Key by which a repeat is known.
+    pub key: Option<&'a Key>,
+}
+
+impl Terms<'_> {
+    /// The detail of an event with who caused it, and with what a repeat of the request is known by.
+    pub(crate) fn detail(&self, detail: Value) -> Value {
+        let mut detail = caused(detail, self.by);
+        if let Some(key) = self.key {
+            detail["key"] = key.name.as_str().into();
+            detail["request"] = key.digest.as_str().into();
+        }
+        detail
+    }
+}
+
+/// What the client is told of an action that was carried out, now or when it was asked for first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acted {
+    /// The status that followed.
+    pub status: Status,
+    /// The life that was ended or begun.
+    pub life: i32,
+    /// What was not done quite as asked for.
+    pub note: Option<String>,
+}
+
+/// The outcome for one order.
+type Outcome = Result<Acted, Problem>;
+
+impl Commands {
+    /// Carries an action out. The same request again, by its key, is answered as it was the first time, and
+    /// nothing is done.
+    ///
+    /// # Errors
+    /// The problem to answer with: not found, refused by the law, invalid, or not available.
+    pub async fn act(&self, id: &str, action: &Action, terms: Terms<'_>) -> Outcome {
+        let mut tries = Tries::default();
+        let own = Key::of_our_own();
+        let keyed = Terms { key: terms.key.or(Some(&own)), ..terms };
+        loop {
+            let may_be_done = terms.key.is_some() || tries.is_again();
+            let outcome = self.act_at_once(id, action, keyed, may_be_done).await;
+            if let Some(outcome) = tries.judge(&self.host, "act", outcome).await {
+                return outcome;
+            }
+        }
+    }
+
+    /// The same in one try, for a door at which others stand behind. The request may have been carried out
+    /// by a try before.
+    ///
+    /// # Errors
+    /// The database failed, or the order is locked: nothing was done, or it is not known.
+    pub async fn act_at_once(
+        &self,
+        id: &str,
+        action: &Action,
+        terms: Terms<'_>,
+        may_be_done: bool,
+    ) -> Result<Outcome, Error> {
+        let outcomes = self.act_together(&[id], action, terms, may_be_done).await?;
+        Ok(outcomes.into_iter().next().unwrap_or_else(|| Err(not_found(id))))
+    }
+
+    /// Carries an action out on many orders: all in one transaction, and where somebody has locked one of
+    /// them, in halves, until that one stands alone. One outcome for each, in order; none waits for another.
+    pub async fn act_all(&self, ids: &[&str], action: &Action, terms: Terms<'_>) -> Vec<Outcome> {
+        let own = Key::of_our_own();
+        let keyed = Terms { key: terms.key.or(Some(&own)), ..terms };
+        let mut outcomes = Vec::with_capacity(ids.len());
+        // The last is the next: each is in order, and nothing of two is done twice.
+        let mut open = vec![ids];
+        while let Some(part) = open.pop() {
+            if let [id] = part {
+                outcomes.push(self.act(id, action, keyed).await);
+                continue;
+            }
+            match self.act_together(part, action, keyed, true).await {
+                Ok(done) => outcomes.extend(done),
+                Err(_) => {
+                    let (first, second) = part.split_at(part.len() / 2);
+                    open.extend([second, first].into_iter().filter(|half| !half.is_empty()));
+                }
+            }
+        }
+        outcomes
+    }
+
+    /// One transaction for all of these orders, and its effects.
+    async fn act_together(
+        &self,
+        ids: &[&str],
+        action: &Action,
+        terms: Terms<'_>,
+        may_be_done: bool,
+    ) -> Result<Vec<Outcome>, Error> {
+        let mut client = self.host.store.recovery().await?;
+        self.catalogue.refresh(&client).await?;
+        let tx = client.transaction().await?;
+        let LockedOrders { orders, moved } = control::lock_named(&tx, ids).await?;
+        if !moved.is_empty() {
+            return Err(Error::Contended);
+        }
+        let nos: Vec<i64> = orders.iter().map(|order| order.no.0).collect();
+        let kinds: Vec<&str> = action.causes().iter().map(|cause| cause.as_str()).collect();
+        let done = match terms.key.filter(|_| may_be_done) {
+            Some(key) => history::of_key(&tx, &nos, &kinds, &key.name).await?,
+            None => HashMap::new(),
+        };
+        let stored = restart::Stored::read(&tx, action, &orders).await?;
+        let mut plan = Plan::default();
+        for order in &orders {
+            let outcome = match (done.get(&order.no), terms.key) {
+                (Some(before), Some(key)) => repeated(before, key),
+                _ => self.plan(&tx, order, action, terms, &stored, &mut plan).await?,
+            };
+            plan.outcomes.insert(&order.id, outcome);
+        }
+        let Plan { ending, reopening, outcomes } = plan;
+        let mut effects = Effects::default();
+        let ended = ends::end_lives(&tx, &ending).await?;
+        effects.lives_ended(ending.iter().map(|(allowed, _)| allowed.order()), ended);
+        effects.may_run(&amend::reopen_all(&tx, &reopening).await?);
+        tx.commit().await?;
+        drop(client);
+        self.tell(action, ending.len() + reopening.len(), effects).await;
+        Ok(ids.iter().map(|id| outcomes.get(id).cloned().unwrap_or_else(|| Err(not_found(id)))).collect())
+    }
+
+    /// Sends the effects, below the commit.
+    async fn tell(&self, action: &Action, count: usize, mut effects: Effects) {
+        if count == 0 {
+            return;
+        }
+        self.host.metrics.count(Count::Actions, action.cause().as_str(), count as u64);
+        if !matches!(action, Action::Restart(_)) {
+            // Conditions of orders that wait for these are to be looked at.
+            effects.timer(Stream::Dependent, Timestamp::now());
+        }
+        effects.send(&self.host).await;
+    }
+
+    /// Plans the change of one locked order; the answer to the client, if it is carried out.
+    async fn plan<'a>(
+        &self,
+        tx: &Tx<'_>,
+        order: &'a Locked,
+        action: &Action,
+        terms: Terms<'a>,
+        stored: &restart::Stored,
+        plan: &mut Plan<'a>,
+    ) -> Result<Outcome, Error> {
+        if let Some(wanted) = terms.if_status.filter(|wanted| *wanted != order.status) {
+            let message = format!("the order is `{}` and not `{wanted}` any more", order.status);
+            return Ok(Err(Problem::new(Type::Refused, message).with_status(order.status)));
+        }
+        let allowed = match order.may(action.cause_for(order)) {
+            Ok(allowed) => allowed,
+            Err(refusal) => return Ok(Err(refused(refusal))),
+        };
+        let status = allowed.change().to;
+        let Action::Restart(restart) = action else {
+            let detail = terms.detail(json!({"reason": terms.reason, "from": order.status.as_str()}));
+            let ending = Ending { error: None, source: terms.by.source(), detail: detail.to_string() };
+            plan.ending.push((allowed, ending));
+            return Ok(Ok(Acted { status, life: order.life, note: None }));
+        };
+        Ok(self.reopening(tx, allowed.order(), restart, terms, stored).await?.map(|(reopening, note)| {
+            plan.reopening.push((allowed, reopening));
+            Acted { status, life: order.life + 1, note }
+        }))
+    }
+}
+
+/// Changes that are to be written together, and what each order's client is told.
+#[derive(Default)]
+struct Plan<'a> {
+    ending: Vec<(Allowed<'a>, Ending<'a>)>,
+    reopening: Vec<(Allowed<'a>, Reopening<'a>)>,
+    outcomes: BTreeMap<&'a str, Outcome>,
+}
+
+/// The answer of the first time, read from the event of the action.
+fn repeated(before: &Event, key: &Key) -> Outcome {
+    let detail: Value = serde_json::from_str(&before.detail).unwrap_or_default();
+    if detail["request"] != key.digest.as_str() {
+        let message = format!(
+            "the key `{}` was used at {} for a request with another content; a new request needs a new key",
+            key.name, before.at
+        );
+        return Err(Problem::new(Type::Invalid, message));
+    }
+    // Each of these causes leads to one status, whatever was before.
+    let mut lines = transition::TABLE.iter();
+    let status = lines.find(|(known, _, _)| known.as_str() == before.kind).map(|(_, _, to)| *to);
+    let note = detail["note"].as_str().map(str::to_owned);
+    Ok(Acted { status: status.unwrap_or(Status::Reopen), life: before.life, note })
+}

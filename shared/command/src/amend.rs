@@ -1,0 +1,301 @@
+//! Changes of one order by hand: an update before it goes on, a repair where it is stuck. Each asks
+//! the law, then writes under a lock.
+
+use jiff::Timestamp;
+use pagurus_domain::activation::{AgeGroups, Stream};
+use pagurus_domain::document::Fault;
+use pagurus_domain::order::amendment::{Repair, Update};
+use pagurus_domain::order::principal::Principal;
+use pagurus_domain::order::registration::is_costly;
+use pagurus_domain::order::transition::{Cause, Refused};
+use pagurus_domain::order::{ScenarioStatus, Status};
+use pagurus_domain::scenario::Scenario;
+use pagurus_domain::scenario::stage::Snapshot;
+use pagurus_runtime::Effects;
+use pagurus_runtime::costly;
+use pagurus_runtime::metrics::Count;
+use pagurus_store::amend::{self, Reopening, Repairing, Starts, Updated, Updating};
+use pagurus_store::control::{self, Allowed, Locked, Place};
+use pagurus_store::stages::ReadyStage;
+use pagurus_store::{Error, Tx, dependencies, history};
+use pagurus_wire::message::Left;
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::{Value, json};
+
+use crate::request::Key;
+use crate::tries::Tries;
+use crate::{Commands, caused, not_found, refused, stored_snapshot};
+
+impl Commands {
+    /// Lets a stuck order go on from another state.
+    ///
+    /// # Errors
+    /// The problem to answer with: not found, refused by the law, or invalid.
+    pub async fn repair(&self, id: &str, repair: &Repair, by: &Principal) -> Result<(), Problem> {
+        let mut tries = Tries::default();
+        let mut by = By { principal: by, key: Key::of_our_own(), may_be_done: false };
+        let effects = loop {
+            let outcome = self.try_repair(id, repair, &by).await;
+            by.may_be_done = true;
+            if let Some(done) = tries.judge(&self.host, "repair", outcome).await {
+                break done?;
+            }
+        };
+        self.host.metrics.count(Count::Actions, Cause::Repaired.as_str(), 1);
+        effects.send(&self.host).await;
+        Ok(())
+    }
+
+    /// Changes an order that does not run.
+    ///
+    /// # Errors
+    /// The problem to answer with: not found, refused by the law, or invalid.
+    pub async fn update(&self, id: &str, update: &Update, by: &Principal) -> Result<(), Problem> {
+        let mut tries = Tries::default();
+        let mut by = By { principal: by, key: Key::of_our_own(), may_be_done: false };
+        let effects = loop {
+            let outcome = self.try_update(id, update, &by).await;
+            by.may_be_done = true;
+            if let Some(done) = tries.judge(&self.host, "update", outcome).await {
+                break done?;
+            }
+        };
+        self.host.metrics.count(Count::Actions, Cause::Updated.as_str(), 1);
+        effects.send(&self.host).await;
+        Ok(())
+    }
+
+    async fn try_repair(
+        &self,
+        id: &str,
+        asked: &Repair,
+        by: &By<'_>,
+    ) -> Result<Result<Effects, Problem>, Error> {
+        let mut client = self.host.store.recovery().await?;
+        self.catalogue.refresh(&client).await?;
+        let tx = client.transaction().await?;
+        let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(not_found(id))) };
+        if by.has_done(&tx, &order, Cause::Repaired).await? {
+            return Ok(Ok(Effects::default()));
+        }
+        let bounds = &self.host.settings.scenario;
+        let scenario = self.scenario_of(&tx, &order).await?;
+        let checked = order.may(Cause::Repaired).map_err(refused).and_then(|allowed| {
+            let scenario = scenario?;
+            asked.check(&scenario, bounds.max_vars_bytes).map_err(|faults| invalid(&faults))?;
+            Ok((allowed, scenario))
+        });
+        let (allowed, scenario) = match checked {
+            Ok(checked) => checked,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        let ready = self.go_on(&tx, allowed, asked, &scenario, by).await?;
+        tx.commit().await?;
+        let left =
+            order.ready_attempt().map(|gone| Left { no: order.no.0, attempt: Some(gone), queue: None });
+        Ok(Ok(Effects { left: left.into_iter().collect(), ..Effects::of_ready([&ready]) }))
+    }
+
+    /// A failed order goes on in a new life: its end was told. A suspended one goes on in this one.
+    async fn go_on(
+        &self,
+        tx: &Tx<'_>,
+        allowed: Allowed<'_>,
+        asked: &Repair,
+        scenario: &Scenario,
+        by: &By<'_>,
+    ) -> Result<ReadyStage, Error> {
+        let order = allowed.order();
+        let former = stored_snapshot(tx, order).await?;
+        let vars = asked.vars.clone().unwrap_or_else(|| former.vars.clone());
+        let detail = json!({
+            "reason": asked.reason, "from": order.status.as_str(), "formerState": order.step, "state": asked.state,
+            "formerVars": asked.vars.as_ref().map(|_| &former.vars), "key": by.key.name,
+        });
+        let detail = caused(detail, by.principal).to_string();
+        if order.status.is_final() {
+            let reopening = Reopening {
+                snapshot: Some(Snapshot::entering(Some(asked.state.clone()), vars).to_value().to_string()),
+                params: None,
+                start_deadline: None,
+                process_timeout: scenario.timeouts.process.or(self.rules.process_timeout),
+                source: by.principal.source(),
+                detail,
+            };
+            return amend::reopen(tx, allowed, reopening).await;
+        }
+        let state = scenario.state_named(&asked.state);
+        let distance = state.and_then(|state| scenario.distance_to_target(state));
+        let entry_point = state.is_some_and(|state| scenario.state(state).entry_point);
+        let visit = former.visit + 1;
+        let snapshot = Snapshot {
+            state: Some(asked.state.clone()),
+            visit,
+            vars,
+            result: former.result,
+            message: former.message,
+            ..Snapshot::default()
+        };
+        let status = if distance.is_some() { ScenarioStatus::OnTarget } else { ScenarioStatus::OffTarget };
+        let repairing = Repairing {
+            snapshot: snapshot.to_value().to_string(),
+            scenario_status: status,
+            step: &asked.state,
+            entry_point: entry_point.then_some(asked.state.as_str()),
+            visited: i32::try_from(visit).unwrap_or(i32::MAX),
+            distance: distance.and_then(|distance| i32::try_from(distance).ok()),
+            source: by.principal.source(),
+            detail,
+        };
+        amend::repair(tx, allowed, &repairing).await
+    }
+
+    async fn try_update(
+        &self,
+        id: &str,
+        asked: &Update,
+        by: &By<'_>,
+    ) -> Result<Result<Effects, Problem>, Error> {
+        let mut client = self.host.store.recovery().await?;
+        self.catalogue.refresh(&client).await?;
+        let tx = client.transaction().await?;
+        let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(not_found(id))) };
+        if by.has_done(&tx, &order, Cause::Updated).await? {
+            return Ok(Ok(Effects::default()));
+        }
+        let scenario = self.scenario_of(&tx, &order).await?;
+        let checked = order.may(Cause::Updated).map_err(refused).and_then(|allowed| {
+            let scenario = scenario?;
+            let is_costly = asked.params.as_ref().is_some_and(|params| is_costly(params, &scenario));
+            let check = || asked.check(&scenario, &self.rules.notify);
+            costly::run(is_costly, check).map_err(|faults| invalid(&faults))?;
+            Ok(allowed)
+        });
+        let waits = dependencies::is_waiting(&tx, order.no).await?;
+        let groups = &self.host.settings.activation.groups;
+        if order.status == Status::Sleep
+            && order.place != Place::Due
+            && matches!(asked.start_at, Some(Some(_)))
+        {
+            let told = "the order has slept out and waits for its turn: its time cannot be moved any more";
+            return Ok(Err(Problem::new(Type::Refused, told).with_status(order.status)));
+        }
+        let planned = checked.and_then(|allowed| starts(allowed, asked, waits, groups).map_err(refused));
+        let (allowed, starts) = match planned {
+            Ok(planned) => planned,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        let former_params = if asked.params.is_some() {
+            control::params(&tx, &[order.no.0]).await?.remove(&order.no)
+        } else {
+            None
+        };
+        let notify = match &asked.notify {
+            None => order.notify.clone(),
+            Some(notify) => notify.as_ref().map(|notify| notify.to_value().to_string()),
+        };
+        let updating = Updating {
+            params: asked.params.as_ref().map(ToString::to_string),
+            snapshot: resting_until(&tx, &order, starts).await?,
+            priority: asked.priority.unwrap_or(order.priority),
+            start_at: asked.start_at.unwrap_or(order.start_at),
+            notify,
+            starts,
+            source: by.principal.source(),
+            detail: caused(changes(&order, asked, former_params.as_deref(), &by.key), by.principal)
+                .to_string(),
+        };
+        let Updated { ready, gone, due } = amend::update(&tx, allowed, &updating).await?;
+        tx.commit().await?;
+        let queue = order.queue.clone().filter(|_| due.is_some() && gone.is_some());
+        let left = gone.map(|attempt| Left { no: order.no.0, attempt: Some(attempt), queue });
+        let mut effects = Effects { left: left.into_iter().collect(), ..Effects::of_ready(&ready) };
+        if let Some((stream, at)) = due {
+            effects.timer(stream, at);
+        }
+        Ok(Ok(effects))
+    }
+}
+
+/// Who asks, and by what a try is known that was carried out though its answer was lost.
+struct By<'a> {
+    principal: &'a Principal,
+    key: Key,
+    may_be_done: bool,
+}
+
+impl By<'_> {
+    async fn has_done(&self, tx: &Tx<'_>, order: &Locked, cause: Cause) -> Result<bool, Error> {
+        let (nos, kinds) = ([order.no.0], [cause.as_str()]);
+        Ok(self.may_be_done && !history::of_key(tx, &nos, &kinds, &self.key.name).await?.is_empty())
+    }
+}
+
+fn invalid(faults: &[Fault]) -> Problem {
+    Problem::of_faults(Type::Invalid, faults)
+}
+
+/// The position of a sleeping order whose time was moved: what interrupts its sleep lets it sleep on
+/// to the time that it has now.
+async fn resting_until(tx: &Tx<'_>, order: &Locked, starts: Starts) -> Result<Option<String>, Error> {
+    let Starts::At(at, _) = starts else { return Ok(None) };
+    if order.status != Status::Sleep {
+        return Ok(None);
+    }
+    let mut snapshot = stored_snapshot(tx, order).await?;
+    if let Some(rest) = &mut snapshot.rest {
+        rest.until = at;
+    }
+    Ok(Some(snapshot.to_value().to_string()))
+}
+
+/// What another start time does: a later one postpones, one in the past starts what waits for its
+/// time. An order that waits for others goes on waiting for them, and one that sleeps goes on then.
+fn starts<'a>(
+    updated: Allowed<'a>,
+    asked: &Update,
+    waits: bool,
+    groups: &AgeGroups,
+) -> Result<(Allowed<'a>, Starts), Refused> {
+    let order = updated.order();
+    let Some(start_at) = asked.start_at else { return Ok((updated, Starts::AsBefore)) };
+    if order.status == Status::Sleep {
+        // Without a time the sleep lasts as the scenario said.
+        let moved = start_at.map_or(Starts::AsBefore, |at| {
+            let at = at.max(order.now);
+            let length = at.duration_since(order.now).unsigned_abs();
+            Starts::At(at, Stream::of(Status::Sleep, length, groups))
+        });
+        return Ok((updated, moved));
+    }
+    let deferred = order.may(Cause::Deferred)?;
+    Ok(match start_at.filter(|at| *at > order.now) {
+        _ if waits => (updated, Starts::AsBefore),
+        Some(at) => (deferred, Starts::At(at, Stream::Postponed)),
+        None if order.place == Place::Due => (updated, Starts::At(order.now, Stream::Postponed)),
+        None => (updated, Starts::AsBefore),
+    })
+}
+
+/// What the history says of an update: everything that changed, as it was and as it is.
+fn changes(order: &Locked, asked: &Update, former_params: Option<&str>, key: &Key) -> Value {
+    let parsed = |text: Option<&str>| {
+        text.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or(Value::Null)
+    };
+    let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
+    let mut changed = serde_json::Map::new();
+    if let Some(params) = &asked.params {
+        changed.insert("params".into(), json!({"was": parsed(former_params), "is": params}));
+    }
+    if let Some(priority) = asked.priority {
+        changed.insert("priority".into(), json!({"was": order.priority.as_str(), "is": priority.as_str()}));
+    }
+    if let Some(start_at) = asked.start_at {
+        changed.insert("startAt".into(), json!({"was": time(order.start_at), "is": time(start_at)}));
+    }
+    if let Some(notify) = &asked.notify {
+        let is = notify.as_ref().map(|notify| notify.to_value());
+        changed.insert("notify".into(), json!({"was": parsed(order.notify.as_deref()), "is": is}));
+    }
+    json!({"reason": asked.reason, "status": order.status.as_str(), "changed": changed, "key": key.name})
+}

@@ -1,0 +1,109 @@
+//! Everything that is done to an order from outside its stages: by clients and operators (cancel, interrupt,
+//! kill, restart, repair, update, call, release of a queue, repeat of notifications), and by recovery (end,
+//! hand out again).
+//!
+//! Each action locks, asks the law, writes, and sends its effects below the commit. Services bring who asks
+//! and what for; nothing here knows by which door it came.
+
+pub mod act;
+pub mod amend;
+pub mod call;
+pub mod queue;
+pub mod recovery;
+pub mod request;
+pub mod resend;
+mod restart;
+mod tries;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::principal::Principal;
+use pagurus_domain::order::registration::Rules;
+use pagurus_domain::order::transition::Refused;
+use pagurus_domain::scenario::Scenario;
+use pagurus_domain::scenario::stage::Snapshot;
+use pagurus_runtime::Host;
+use pagurus_runtime::scenarios::{Catalogue, Known};
+use pagurus_store::control::{self, Locked};
+use pagurus_store::{Error, Tx};
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::Value;
+
+pub use act::{Acted, Action, Terms};
+pub use restart::{CLAMPED, Restart};
+
+/// What actions need of their process. Cheap to clone.
+#[derive(Clone)]
+pub struct Commands {
+    /// The process.
+    pub host: Host,
+    /// Its scenarios.
+    pub catalogue: Catalogue,
+    /// The rules that changed parameters and notifications are held to.
+    pub rules: Arc<Rules>,
+}
+
+impl Commands {
+    /// The commands of a process that has no catalogue of its own.
+    #[must_use]
+    pub fn of(host: Host) -> Self {
+        let catalogue = Catalogue::of(&host.settings);
+        Self { rules: Arc::new(host.settings.registration_rules()), catalogue, host }
+    }
+
+    /// The version of the scenario that an order runs.
+    ///
+    /// # Errors
+    /// The database failed; the inner error is the problem to answer with.
+    async fn scenario_of(
+        &self,
+        tx: &Tx<'_>,
+        order: &Locked,
+    ) -> Result<Result<Arc<Scenario>, Problem>, Error> {
+        let known = self.catalogue.get(tx, order.scenario_no).await?;
+        Ok(known.and_then(Known::readable).ok_or_else(|| {
+            let message =
+                format!("scenario `{}` version {} cannot be read", order.scenario, order.scenario_version);
+            Problem::new(Type::UnknownScenario, message)
+        }))
+    }
+}
+
+/// The detail of an event with whoever caused it.
+fn caused(mut detail: Value, by: &Principal) -> Value {
+    detail["by"] = by.to_value();
+    detail
+}
+
+/// The answer where the law refuses.
+fn refused(refused: Refused) -> Problem {
+    Problem::new(Type::Refused, refused.to_string()).with_status(refused.status)
+}
+
+/// The answer where there is no such order.
+#[must_use]
+pub fn not_found(id: &str) -> Problem {
+    let mut id = id.to_owned();
+    id.truncate(id.floor_char_boundary(255));
+    Problem::new(Type::NotFound, format!("there is no order `{id}`"))
+}
+
+/// Positions and variables of locked orders, as JSON.
+type Snapshots = HashMap<OrderNo, String>;
+
+/// Position and variables of an order; blank where it has none. One that cannot be read is an error:
+/// taken for blank, it would cost the order its variables.
+fn read_snapshot(stored: &Snapshots, no: OrderNo) -> Result<Snapshot, Error> {
+    let Some(text) = stored.get(&no) else { return Ok(Snapshot::default()) };
+    let read = serde_json::from_str::<Value>(text)
+        .map_err(|error| error.to_string())
+        .and_then(|value| Snapshot::from_value(&value).map_err(|error| error.to_string()));
+    read.map_err(|found| Error::Broken { what: "contexts.snapshot", found })
+}
+
+/// The same of one order, read now.
+async fn stored_snapshot(tx: &Tx<'_>, order: &Locked) -> Result<Snapshot, Error> {
+    read_snapshot(&control::snapshots(tx, &[order.no.0]).await?, order.no)
+}

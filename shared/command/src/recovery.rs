@@ -1,0 +1,179 @@
+//! What recovery does to orders: hands stages out again, and ends orders. The evidence is the caller's, the
+//! remedy is the domain's.
+
+use pagurus_domain::id::{OrderNo, Pass};
+use pagurus_domain::order::transition::Cause;
+use pagurus_domain::order::{OrderError, POISON};
+use pagurus_domain::recovery::{Finding, Remedy, remedy};
+use pagurus_runtime::metrics::Count;
+use pagurus_runtime::node::chain;
+use pagurus_runtime::{Effects, Host};
+use pagurus_store::control::{self, LockedOrders, Place};
+use pagurus_store::ends::{self, Ending};
+use pagurus_store::recovery::{self, Stuck};
+use pagurus_store::{Error, Tx};
+use serde_json::json;
+
+/// Stages that were found, by what becomes of them.
+#[derive(Debug)]
+pub struct Sorted<'a> {
+    /// Those that were handed out again.
+    pub again: Vec<&'a Stuck>,
+    /// Those that were handed out too often, and are still where they were: see [`end_poisoned`].
+    pub poison: Vec<&'a Stuck>,
+}
+
+/// Hands stages out again that are locked, but for poison; what is to be told is added to the effects.
+///
+/// # Errors
+/// The database fails.
+pub async fn hand_out_again<'a>(
+    host: &Host,
+    tx: &Tx<'_>,
+    stuck: impl IntoIterator<Item = &'a Stuck>,
+    finding: Finding,
+    effects: &mut Effects,
+) -> Result<Sorted<'a>, Error> {
+    let max = u16::try_from(host.settings.recovery.max_restarts).unwrap_or(u16::MAX);
+    let mut again = Vec::new();
+    let mut poison = Vec::new();
+    for stage in stuck {
+        match remedy(finding, u16::try_from(stage.restarts).unwrap_or(0), max) {
+            Remedy::HandOutAgain { restarts } => {
+                again.push((stage, i16::try_from(restarts).unwrap_or(i16::MAX)));
+            }
+            Remedy::Poison => poison.push(stage),
+        }
+    }
+    effects.may_run(&recovery::reissue(tx, &again, &host.name, finding.as_str()).await?);
+    effects.over.extend(again.iter().map(|(stage, _)| (stage.no, stage.attempt)));
+    Ok(Sorted { again: again.into_iter().map(|(stage, _)| stage).collect(), poison })
+}
+
+/// A node by name and life, as logs tell it.
+#[must_use]
+pub fn node_of(stage: &Stuck) -> String {
+    format!("{} (life {})", stage.node_name.as_deref().unwrap_or("a node that is not registered"), stage.node)
+}
+
+/// Ends the orders of stages that are poison; how many.
+pub async fn end_poisoned(host: &Host, poison: &[&Stuck], finding: Finding) -> usize {
+    let ends: Vec<EndWanted> = poison
+        .iter()
+        .map(|stage| EndWanted {
+            no: stage.no,
+            pass: Some(stage.pass),
+            cause: Cause::Poisoned,
+            class: Some(POISON),
+            message: format!(
+                "the stage was handed out {} times and never ended; last on node {}, attempt {}, {}",
+                stage.restarts + 1,
+                node_of(stage),
+                stage.attempt,
+                finding
+            ),
+        })
+        .collect();
+    let ended = end_all(host, &ends).await;
+    host.metrics.count(Count::Poisoned, "", ended as u64);
+    ended
+}
+
+/// End of an order that recovery, or a condition, asks for.
+#[derive(Clone, Debug)]
+pub struct EndWanted {
+    /// The order.
+    pub no: OrderNo,
+    /// Pass of the stage that was found: without it, or under another, the order has gone on meanwhile. None
+    /// where the end does not hang on a stage.
+    pub pass: Option<Pass>,
+    /// Event that it is.
+    pub cause: Cause,
+    /// Class of its error; without one there is no error.
+    pub class: Option<&'static str>,
+    /// Reason, for people.
+    pub message: String,
+}
+
+/// Ends orders, where the law lets them; how many did. All in one transaction, and in halves where somebody
+/// has locked one of them: that one is found again, and holds up no other.
+pub async fn end_all(host: &Host, ends: &[EndWanted]) -> usize {
+    let mut ended = 0;
+    let mut open = vec![ends];
+    while let Some(part) = open.pop().filter(|part| !part.is_empty()) {
+        match end_together(host, part).await {
+            Ok(count) => ended += count,
+            Err(error) if part.len() == 1 => {
+                host.metrics.count(Count::StoreErrors, part[0].cause.as_str(), 1);
+                tracing::warn!(order = %part[0].no, error = chain(&error), "an order could not be ended yet");
+            }
+            Err(_) => {
+                let (first, second) = part.split_at(part.len() / 2);
+                open.extend([second, first]);
+            }
+        }
+    }
+    ended
+}
+
+/// Kind of the deadline that an end is about.
+const fn deadline_of(cause: Cause) -> Option<&'static str> {
+    match cause {
+        Cause::StartDeadlinePassed => Some("start"),
+        Cause::ProcessTimedOut => Some("process"),
+        _ => None,
+    }
+}
+
+async fn end_together(host: &Host, wanted: &[EndWanted]) -> Result<usize, Error> {
+    let mut client = host.store.recovery().await?;
+    let tx = client.transaction().await?;
+    let mut effects = Effects::default();
+    let count = end_in(host, &tx, wanted, &mut effects).await?;
+    tx.commit().await?;
+    drop(client);
+    effects.send(host).await;
+    Ok(count)
+}
+
+/// Ends orders in a transaction of the caller, where the law lets them; how many did.
+///
+/// # Errors
+/// The database fails, or one of them is locked, or moves.
+pub async fn end_in(
+    host: &Host,
+    tx: &Tx<'_>,
+    wanted: &[EndWanted],
+    effects: &mut Effects,
+) -> Result<usize, Error> {
+    let nos: Vec<i64> = wanted.iter().map(|end| end.no.0).collect();
+    let LockedOrders { orders, moved } = control::lock_all(tx, &nos).await?;
+    if !moved.is_empty() {
+        return Err(Error::Contended);
+    }
+    let mut ends = Vec::with_capacity(wanted.len());
+    for order in &orders {
+        let Some(end) = wanted.iter().find(|end| end.no == order.no) else { continue };
+        if end.pass.is_some_and(|pass| order.place != (Place::Running { pass })) {
+            host.metrics.count(Count::GuardsRefused, end.cause.as_str(), 1);
+            continue;
+        }
+        let Ok(allowed) = order.may(end.cause) else {
+            host.metrics.count(Count::GuardsRefused, end.cause.as_str(), 1);
+            if let Some(kind) = deadline_of(end.cause) {
+                // It has begun, or ended: the deadline has nothing more to say.
+                recovery::drop_deadline(tx, order.no, kind).await?;
+            }
+            continue;
+        };
+        if end.cause == Cause::StartDeadlinePassed {
+            host.metrics.count(Count::StartMissed, &order.scenario, 1);
+        }
+        let detail = json!({"class": end.class, "message": end.message, "from": order.status.as_str()});
+        let error = end.class.map(|class| OrderError::new(class, end.message.as_str()));
+        ends.push((allowed, Ending { error, source: &host.name, detail: detail.to_string() }));
+    }
+    let ended = ends::end_lives(tx, &ends).await?;
+    effects.lives_ended(ends.iter().map(|(allowed, _)| allowed.order()), ended);
+    Ok(ends.len())
+}

@@ -1,0 +1,34 @@
+//! Repeat of notifications that have not been confirmed.
+
+use pagurus_domain::order::principal::Principal;
+use pagurus_runtime::trouble::store_problem;
+use pagurus_store::{Error, control, history, outbox};
+use pagurus_wire::problem::Problem;
+use serde_json::json;
+
+use crate::{Commands, caused, not_found};
+
+impl Commands {
+    /// Sends the unconfirmed notifications of an order again, also those that were parked.
+    ///
+    /// # Errors
+    /// The problem to answer with: not found, or not available.
+    pub async fn resend(&self, id: &str, by: &Principal, reason: Option<&str>) -> Result<(), Problem> {
+        match self.try_resend(id, by, reason).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(not_found(id)),
+            Err(error) => Err(store_problem(&self.host, "resend", &error)),
+        }
+    }
+
+    async fn try_resend(&self, id: &str, by: &Principal, reason: Option<&str>) -> Result<bool, Error> {
+        let mut client = self.host.store.recovery().await?;
+        let tx = client.transaction().await?;
+        let Some(order) = control::lock(&tx, id).await? else { return Ok(false) };
+        let count = outbox::resend(&tx, order.no).await?;
+        let detail = caused(json!({"notifications": count, "reason": reason}), by).to_string();
+        history::append(&tx, order.no, "resent", by.source(), &detail).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,124 @@
+//! Effects of a change, to be told below its commit: the only way in which services tell each other of orders.
+//!
+//! All of it is hints about rows of the database: what is lost is found by those who re-read the tables.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
+use pagurus_domain::id::OrderNo;
+use pagurus_store::control::Locked;
+use pagurus_store::ends;
+use pagurus_store::stages::ReadyStage;
+use pagurus_wire::message::{
+    BreakOff, BrokenOff, Due, DueNews, Ended, EndedLife, Left, News, OutboxNews, Place, Ready, Refused,
+    news as key, work,
+};
+
+use crate::Host;
+use crate::news::{body, send, send_to};
+
+/// Everything that changes of orders lead to elsewhere.
+#[derive(Clone, Debug, Default)]
+pub struct Effects {
+    /// Stages that no worker is to go on with: order and attempt.
+    pub over: Vec<(OrderNo, i32)>,
+    /// Orders that are not where they were.
+    pub left: Vec<Left>,
+    /// Stages that have ended.
+    pub ended: Vec<Ended>,
+    /// Hand-outs that were not claimed.
+    pub refused: Vec<Refused>,
+    /// Stages that may run.
+    pub ready: Vec<Ready>,
+    /// True where the registry of workers has changed.
+    pub workers_changed: bool,
+    /// Ends that somebody is to be notified of: order and life.
+    pub notify: Vec<(i64, i32)>,
+    /// Timers that were set: the earliest of each stream.
+    pub due: BTreeMap<Stream, Timestamp>,
+}
+
+impl Effects {
+    /// The effects of stages that may run, and no others.
+    #[must_use]
+    pub fn of_ready<'a>(stages: impl IntoIterator<Item = &'a ReadyStage>) -> Self {
+        let mut effects = Self::default();
+        effects.may_run(stages);
+        effects
+    }
+
+    /// Adds stages that may run.
+    pub fn may_run<'a>(&mut self, stages: impl IntoIterator<Item = &'a ReadyStage>) {
+        self.ready.extend(stages.into_iter().map(|stage| ready(stage, None)));
+    }
+
+    /// Adds a stage whose command is repeated, and the stream that woke it.
+    pub fn repeats(&mut self, stage: &ReadyStage, stream: Option<Stream>) {
+        self.ready.push(ready(stage, stream));
+    }
+
+    /// Adds a timer.
+    pub fn timer(&mut self, stream: Stream, at: Timestamp) {
+        let earliest = self.due.entry(stream).or_insert(at);
+        *earliest = (*earliest).min(at);
+    }
+
+    /// Adds the ends of orders that were locked for them, with what these led to.
+    pub fn lives_ended<'a>(&mut self, orders: impl IntoIterator<Item = &'a Locked>, ended: ends::Ended) {
+        for order in orders {
+            self.over.extend(order.running().map(|attempt| (order.no, attempt)));
+            self.left.push(Left {
+                no: order.no.0,
+                attempt: order.ready_attempt(),
+                queue: order.queue.clone(),
+            });
+        }
+        self.may_run(&ended.ready);
+        self.notify.extend(ended.notify);
+    }
+
+    /// Tells everybody whom it concerns. In this order: no worker goes on with what is over before the next
+    /// order of its queue may run, and an order has left its place before it is ready anew.
+    pub async fn send(self, host: &Host) {
+        if !self.over.is_empty() {
+            let stages = self.over.into_iter();
+            let stages = stages.map(|(no, attempt)| BrokenOff { no: no.0, attempt }).collect();
+            let message = (work::BREAK_OFF.to_owned(), body(&BreakOff { stages }));
+            send_to(host, host.broker.names().work.clone(), vec![message]).await;
+        }
+        let news = News {
+            ready: self.ready,
+            ended: self.ended,
+            refused: self.refused,
+            left: self.left,
+            workers_changed: self.workers_changed,
+        };
+        if news != News::default() {
+            send(host, key::DISPATCH, &news).await;
+        }
+        if !self.due.is_empty() {
+            let due = self.due.into_iter();
+            let due =
+                due.map(|(stream, at)| Due { stream: stream.to_string(), at: at.as_millisecond() }).collect();
+            send(host, key::DUE, &DueNews { due }).await;
+        }
+        if !self.notify.is_empty() {
+            let ended = self.notify.into_iter().map(|(no, life)| EndedLife { no, life }).collect();
+            send(host, key::OUTBOX, &OutboxNews { ended }).await;
+        }
+    }
+}
+
+/// A ready stage as news; with a stream it is a repeat of what that one woke.
+fn ready(stage: &ReadyStage, repeat_of: Option<Stream>) -> Ready {
+    Ready {
+        no: stage.no.0,
+        attempt: stage.attempt,
+        flow: stage.flow.clone(),
+        priority: stage.priority.as_str().to_owned(),
+        place: stage.place.clone().map(|(queue, position)| Place { queue, position }),
+        woken: stage.woken,
+        repeat_of: repeat_of.map(|stream| stream.to_string()),
+    }
+}

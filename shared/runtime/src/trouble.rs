@@ -1,0 +1,19 @@
+//! Failures of the database, as clients and logs are told of them.
+
+use pagurus_wire::problem::{Problem, Type};
+
+use crate::Host;
+use crate::metrics::Count;
+use crate::node::chain;
+
+/// A failure of the database as a problem: the request may be repeated, or the engine has a defect.
+#[must_use]
+pub fn store_problem(host: &Host, operation: &str, error: &pagurus_store::Error) -> Problem {
+    host.metrics.count(Count::StoreErrors, operation, 1);
+    if error.is_transient() {
+        tracing::warn!(operation, error = chain(error), "the database failed");
+        return Problem::new(Type::Unavailable, "the database does not answer; repeat the same request");
+    }
+    tracing::error!(operation, error = chain(error), "a statement failed");
+    Problem::new(Type::Internal, "the engine failed; its log says more")
+}

@@ -82,9 +82,9 @@ mod tests {
     fn a_stage_can_be_broken_off_before_it_runs() {
         let held = Held::default();
         let hold = held.hold((OrderNo(1), 1)).unwrap();
-        held.break_off(&[(1, 2), (2, 1)]);
+        held.break_off(&[(OrderNo(1), 2), (OrderNo(2), 1)]);
         assert!(!hold.broken_off.is_cancelled());
-        held.break_off(&[(1, 1)]);
+        held.break_off(&[(OrderNo(1), 1)]);
         assert!(hold.broken_off.is_cancelled());
     }
 }

@@ -19,6 +19,7 @@ mod installation;
 mod language;
 mod limits;
 mod lost;
+mod mass;
 mod memory;
 mod neighbours;
 mod ord;

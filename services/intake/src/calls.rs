@@ -125,12 +125,16 @@ async fn try_submit(intake: &Intake, id: &str, call: &NewCall) -> Result<Result<
         return Ok(Err(not_found(id)));
     };
     let known = intake.catalogue.get(&tx, order.scenario_no).await?.and_then(Known::readable);
-    if !known.is_some_and(|scenario| scenario.takes_call(&call.name)) {
+    let Some(scenario) = known.filter(|scenario| scenario.takes_call(&call.name)) else {
         let told = format!("scenario `{}` takes no call `{}`", order.scenario, call.name);
         let mut problem = Problem::new(Type::Invalid, told);
         problem.pointer = Some("/name".into());
         return Ok(Err(problem));
-    }
+    };
+    // A called system may answer by a call, and tell a secret back.
+    let secrets = intake.secrets_of(&scenario);
+    let body = if secrets.is_empty() { call.body.clone() } else { secrets.kept(&call.body) };
+    let call = &NewCall { body, ..call.clone() };
     if order.status.is_final() {
         // What was answered before the end stays to be asked for.
         return match calls::of_key(&tx, order.no, &call.key).await? {

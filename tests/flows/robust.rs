@@ -9,7 +9,7 @@ use pagurus_harness::world::program::Program;
 use serde_json::{Value, json};
 
 use crate::err::policy;
-use crate::installation::{Installation, call, with_actions};
+use crate::installation::{Installation, PATIENCE, call, until, with_actions};
 
 /// Every process is ready, and an order that does nothing special ends well.
 async fn assert_healthy(engine: &Installation, canary: &str) {
@@ -229,6 +229,37 @@ async fn qlt_8_a_schema_that_multiplies_harms_nobody_else() {
     let parent = engine.run(parent, "fail").await;
     assert!(failure(&parent).1.contains("too long to check"), "{parent}");
     assert_healthy(&engine, "after-children").await;
+}
+
+#[tokio::test]
+async fn qlt_8_a_child_that_takes_long_to_check_holds_up_no_other_child() {
+    const MANY: i64 = 60;
+    let engine = Installation::start("robust_children").await;
+    let rest = "initialState: done\nstates: {done: {kind: terminal}}\n";
+    // Each item of the list is held against all of it.
+    let items = "properties: {list: {items: {$ref: '#/$defs/d0'}}}";
+    let schema = doubling(11).replacen("$ref: '#/$defs/d0'", items, 1);
+    engine.scenario("costly", &format!("params: {schema}\n{rest}")).await;
+    engine.scenario("cheap", rest).await;
+    engine.actions("parent", "- order: {scenario: costly, params: {list: \"${params.list}\"}}").await;
+    engine.actions("other", "- order: {scenario: cheap}").await;
+    let list = vec![json!({}); 200];
+    let parents: Vec<Value> = (0..MANY)
+        .map(|n| json!({"id": format!("p-{n}"), "scenario": "parent", "params": {"list": list}}))
+        .collect();
+    engine.post("/v1/orders/batch", &json!(parents)).await.unwrap().success().unwrap();
+    let session = engine.database().await;
+    let registered =
+        async || -> i64 { session.query_one("SELECT count(*) FROM children", &[]).await.unwrap().get(0) };
+    until("the first is registered", PATIENCE, async || registered().await > 0).await;
+    engine.run(json!({"id": "other", "scenario": "other"}), "success").await;
+    let so_far = registered().await;
+    assert!(so_far <= MANY, "the other one waited for all {MANY}: {so_far}");
+    // They take their turns, and none is lost.
+    for n in 0..MANY {
+        engine.reach(&format!("p-{n}"), "success").await;
+    }
+    assert_eq!(registered().await, MANY + 1);
 }
 
 /// Over both doors the host would be whatever the order says.

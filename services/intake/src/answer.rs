@@ -1,18 +1,27 @@
 //! Callbacks: answers of called systems, stored whatever becomes of them.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
 use std::time::Instant;
 
-use pagurus_domain::id::RequestId;
+use pagurus_domain::id::{RequestId, ScenarioNo};
+use pagurus_domain::scenario::Concealed;
 use pagurus_runtime::metrics::{Count, Span};
-use pagurus_runtime::{Effects, Host};
-use pagurus_store::Error;
+use pagurus_runtime::scenarios::{Catalogue, Known};
+use pagurus_runtime::secrets::DeploymentSecrets;
+use pagurus_runtime::{Effects, Host, costly};
 use pagurus_store::answers::{self, Answered, NewCallback, Verdict};
+use pagurus_store::{Client, Error};
 use uuid::Uuid;
 
 /// Longest text kept of the name by which a callback calls its request.
 const MAX_NAMED_BYTES: usize = 255;
 /// Longest step status kept.
 const MAX_STEP_STATUS_BYTES: usize = 1024;
+
+/// Bodies of a batch from which on masking them would be felt by what else runs on the thread.
+const COSTLY_BYTES: usize = 64 * 1024;
 
 /// An answer as it came.
 pub(crate) type NewAnswer = NewCallback;
@@ -50,29 +59,111 @@ pub(crate) async fn heartbeat(host: &Host, pass: &str) -> Result<Option<jiff::Ti
     Ok(until)
 }
 
-/// Stores a batch of answers and wakes the orders whose last open request was answered.
-///
-/// # Errors
-/// The database failed: the same call may be repeated, doubles are told apart.
-pub(crate) async fn answer(host: &Host, batch: &[NewAnswer]) -> Result<Vec<Verdict>, Error> {
-    let begun = Instant::now();
-    let patience = host.store.patience();
-    let stored = store(host, batch).await.inspect_err(|error| patience.note(error));
-    let Answered { verdicts, woken, unkept } = stored?;
-    Effects::of_ready(&woken).send(host).await;
-    for verdict in &verdicts {
-        host.metrics.count(Count::Callbacks, verdict.as_str(), 1);
-    }
-    host.metrics.count(Count::OrphansUnkept, "", unkept as u64);
-    host.metrics.span(Span::Batch, "answer", begun.elapsed());
-    Ok(verdicts)
+/// Stores batches of answers. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Recorder {
+    pub host: Host,
+    pub catalogue: Catalogue,
+    /// The secrets that nothing that is shown or stored may hold.
+    pub secrets: Arc<DeploymentSecrets>,
 }
 
-async fn store(host: &Host, batch: &[NewAnswer]) -> Result<Answered, Error> {
-    let mut client = host.store.work().await?;
-    let tx = client.transaction().await?;
-    host.store.patience().bound(&tx).await?;
-    let answered = answers::answer(&tx, batch, host.settings.callbacks.max_orphans).await?;
-    tx.commit().await?;
-    Ok(answered)
+impl Recorder {
+    /// Stores a batch of answers and wakes the orders whose last open request was answered.
+    ///
+    /// # Errors
+    /// The database failed: the same call may be repeated, doubles are told apart.
+    pub async fn record(&self, batch: &[NewAnswer]) -> Result<Vec<Verdict>, Error> {
+        let begun = Instant::now();
+        let Host { store, metrics, .. } = &self.host;
+        let stored = self.store(batch).await.inspect_err(|error| store.patience().note(error));
+        let Answered { verdicts, woken, unkept } = stored?;
+        Effects::of_ready(&woken).send(&self.host).await;
+        for verdict in &verdicts {
+            metrics.count(Count::Callbacks, verdict.as_str(), 1);
+        }
+        metrics.count(Count::OrphansUnkept, "", unkept as u64);
+        metrics.span(Span::Batch, "answer", begun.elapsed());
+        Ok(verdicts)
+    }
+
+    async fn store(&self, batch: &[NewAnswer]) -> Result<Answered, Error> {
+        let mut client = self.host.store.work().await?;
+        let masked = self.masked(&client, batch).await?;
+        let tx = client.transaction().await?;
+        self.host.store.patience().bound(&tx).await?;
+        let max_orphans = self.host.settings.callbacks.max_orphans;
+        let answered = answers::answer(&tx, masked.as_deref().unwrap_or(batch), max_orphans).await?;
+        tx.commit().await?;
+        Ok(answered)
+    }
+
+    /// The batch without the secrets that were told back, where it may hold any: each answer without those
+    /// of the scenario that asked. Secrets of others stay, because a short one may be a number of a
+    /// customer. An answer for nobody is gone on with by nobody, and is stored without any secret.
+    async fn masked(&self, client: &Client, batch: &[NewAnswer]) -> Result<Option<Vec<NewAnswer>>, Error> {
+        if !self.secrets.has_source() {
+            return Ok(None);
+        }
+        let asked_by = answers::scenarios(client, batch).await?;
+        let scenario_of = |answer: &NewAnswer| answer.request.and_then(|id| asked_by.get(&id).copied());
+        let mut secrets: HashMap<Option<ScenarioNo>, Concealed> = HashMap::new();
+        for answer in batch {
+            if let Entry::Vacant(new) = secrets.entry(scenario_of(answer)) {
+                let named = self.secrets_named(client, *new.key()).await?;
+                new.insert(named);
+            }
+        }
+        if secrets.values().all(Concealed::is_empty) {
+            return Ok(None);
+        }
+        let bytes: usize = batch.iter().map(|answer| answer.body.len()).sum();
+        let masked = costly::run(bytes > COSTLY_BYTES, || {
+            let masked = batch.iter().map(|answer| {
+                let scenario = scenario_of(answer);
+                let secrets = &secrets[&scenario];
+                if scenario.is_some() { without(answer, secrets) } else { orphan_without(answer, secrets) }
+            });
+            masked.collect()
+        });
+        Ok(Some(masked))
+    }
+
+    /// The secrets that the scenario names; those of every scenario where nobody asked. None where this node
+    /// cannot read the scenario: then nobody knows which ones they are, and what is shown is hidden as a whole.
+    async fn secrets_named(&self, client: &Client, scenario: Option<ScenarioNo>) -> Result<Concealed, Error> {
+        let Some(no) = scenario else {
+            self.catalogue.refresh(client).await?;
+            return Ok(self.secrets.concealed(&self.catalogue.hidden().secrets));
+        };
+        let known = self.catalogue.get(client, no).await?.and_then(Known::readable);
+        Ok(known
+            .map_or_else(Concealed::default, |scenario| self.secrets.concealed(scenario.secrets().flatten())))
+    }
+}
+
+/// The answer as its order goes on with it.
+fn without(answer: &NewAnswer, secrets: &Concealed) -> NewAnswer {
+    masked(answer, &answer.body, |text| secrets.kept_text(text))
+}
+
+/// The answer for nobody, as it is shown. Of a long body no more is looked at than is stored, and as much
+/// again, so that no secret is cut where its end is not kept.
+fn orphan_without(answer: &NewAnswer, secrets: &Concealed) -> NewAnswer {
+    let read = &answer.body[..answer.body.len().min(2 * answers::ORPHAN_BODY_BYTES)];
+    let masked = masked(answer, read, |text| secrets.text(text));
+    NewAnswer { named: secrets.text(&answer.named), ..masked }
+}
+
+fn masked(answer: &NewAnswer, body: &[u8], mask: impl Fn(&str) -> String) -> NewAnswer {
+    let text = String::from_utf8_lossy(body);
+    let shown = mask(&text);
+    NewAnswer {
+        named: answer.named.clone(),
+        request: answer.request,
+        step_status: answer.step_status.as_deref().map(&mask),
+        headers: answer.headers.as_deref().map(&mask),
+        // Bytes that are no text stay what they are where nothing is masked.
+        body: if shown == text { body.to_vec() } else { shown.into_bytes() },
+    }
 }

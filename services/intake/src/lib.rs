@@ -10,22 +10,19 @@ mod http;
 mod register;
 mod waiters;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pagurus_command::Commands;
 use pagurus_domain::order::notification::AllowList;
 use pagurus_domain::order::registration::Rules;
-use pagurus_domain::scenario::value::Secrets as _;
 use pagurus_domain::scenario::{Concealed, Scenario};
 use pagurus_runtime::batch::Shape;
 use pagurus_runtime::scenarios::Catalogue;
-use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_runtime::{Batcher, Host};
 use tokio::sync::Semaphore;
 
-use answer::NewAnswer;
+use answer::{NewAnswer, Recorder};
 use register::{Outcome, Submission};
 use waiters::Waiters;
 
@@ -38,8 +35,8 @@ struct Intake {
     waiters: Waiters,
     rules: Arc<Rules>,
     reply: Arc<AllowList>,
-    /// The secrets that nothing that is shown may hold.
-    secrets: Arc<DeploymentSecrets>,
+    /// Stores answers, and knows the secrets that nothing that is shown or stored may hold.
+    recorder: Recorder,
     registrations: Batcher<Submission, Option<Outcome>, pagurus_store::Error>,
     /// Orders whose parameters take long to check, one at a time.
     costly: Batcher<Submission, Outcome, pagurus_store::Error>,
@@ -51,18 +48,9 @@ struct Intake {
 }
 
 impl Intake {
-    /// The secrets that these scenarios use, as this node can read them.
-    fn secrets_of<'s>(&self, scenarios: impl IntoIterator<Item = &'s Scenario>) -> Concealed {
-        let names: BTreeSet<&String> = scenarios.into_iter().flat_map(Scenario::secrets).flatten().collect();
-        self.secrets_named(names)
-    }
-
-    fn secrets_named<'s>(&self, names: impl IntoIterator<Item = &'s String>) -> Concealed {
-        let mut concealed = Concealed::default();
-        for secret in names.into_iter().filter_map(|name| self.secrets.secret(name)) {
-            concealed.add(&secret);
-        }
-        concealed
+    /// The secrets that this scenario uses, as this node can read them.
+    fn secrets_of(&self, scenario: &Scenario) -> Concealed {
+        self.recorder.secrets.concealed(scenario.secrets().flatten())
     }
 }
 
@@ -88,11 +76,12 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.settings.check_public_access().map_err(|fault| anyhow::anyhow!("{fault}"))?;
     let settings = host.settings.clone();
     let commands = Commands::of(host.clone());
-    let Commands { catalogue, rules, .. } = commands.clone();
+    let Commands { catalogue, rules, secrets, .. } = commands.clone();
     let registering =
         register::Registrar { host: host.clone(), catalogue: catalogue.clone(), rules: rules.clone() };
     let costly = registering.clone();
-    let answering = host.clone();
+    let recorder = Recorder { host: host.clone(), catalogue: catalogue.clone(), secrets };
+    let answering = recorder.clone();
     let waiters = Waiters::default();
     let intake = Intake {
         costly: Batcher::start(
@@ -108,11 +97,11 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
             async move { registering.register(&batch).await }
         }),
         answers: Batcher::start(GATHER, concerns_one, move |batch: Arc<[NewAnswer]>| {
-            let host = answering.clone();
-            async move { answer::answer(&host, &batch).await }
+            let recorder = answering.clone();
+            async move { recorder.record(&batch).await }
         }),
         reply: Arc::new(settings.reply.clone()),
-        secrets: Arc::new(DeploymentSecrets::new(settings.secrets_folder.clone())),
+        recorder,
         bodies: http::Bodies::new(settings.intake.max_bodies_bytes),
         searches: Arc::new(Semaphore::new((settings.database.api_connections / 2).max(1))),
         host: host.clone(),

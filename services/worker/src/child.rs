@@ -28,6 +28,10 @@ const GATHER: Shape = Shape { max: 200, lanes: 1, linger: Duration::from_millis(
 /// Orders that start orders that start orders: deeper is a scenario that starts itself.
 const MAX_DEPTH: i32 = 20;
 
+/// How children whose parameters take long to check are taken: they wait for one another, and nobody else
+/// for them.
+const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Duration::ZERO };
+
 /// A child that a stage asks for, well-formed.
 #[derive(Clone, Debug)]
 struct Wanted {
@@ -38,21 +42,28 @@ struct Wanted {
     answers: Option<RequestId>,
 }
 
-/// Registers children.
+/// Registers children. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Children(Batcher<Wanted, Registration, Error>);
+pub(crate) struct Children {
+    together: Batcher<Wanted, Option<Registration>, Error>,
+    costly: Batcher<Wanted, Option<Registration>, Error>,
+}
 
 /// What became of a child; the text says why it can never be registered.
 type Registration = Result<(), String>;
 
 impl Children {
     pub fn new(host: &Host, catalogue: Catalogue) -> Self {
-        let host = host.clone();
-        let rules = Arc::new(host.settings.registration_rules());
-        Self(Batcher::start(GATHER, crate::concerns_one, move |batch: Arc<[Wanted]>| {
-            let (host, catalogue, rules) = (host.clone(), catalogue.clone(), rules.clone());
-            async move { register(&host, &catalogue, &rules, &batch).await }
-        }))
+        let registrar =
+            Registrar { host: host.clone(), catalogue, rules: Arc::new(host.settings.registration_rules()) };
+        let start = |shape: Shape, costly: Costly| {
+            let registrar = registrar.clone();
+            Batcher::start(shape, crate::concerns_one, move |batch: Arc<[Wanted]>| {
+                let registrar = registrar.clone();
+                async move { registrar.register(&batch, costly).await }
+            })
+        };
+        Self { together: start(GATHER, Costly::Left), costly: start(ALONE, Costly::Checked) }
     }
 
     /// Registers a child of the claimed order; waits for the database as long as the stage may.
@@ -85,9 +96,13 @@ impl Children {
         };
         let wanted =
             Wanted { parent: parent.no, trace: parent.trace.clone(), request, answers: child.request };
-        match self.0.submit(wanted).await {
-            Ok(registration) => Ok(registration),
-            Err(Failed::Gone(_)) => Err("the worker is being stopped".into()),
+        let registered = match self.together.submit(wanted.clone()).await {
+            Ok(None) => self.costly.submit(wanted).await,
+            other => other,
+        };
+        match registered {
+            Ok(Some(registration)) => Ok(registration),
+            Ok(None) | Err(Failed::Gone(_)) => Err("the worker is being stopped".into()),
             Err(Failed::Handler(error)) if error.is_transient() => Err(chain(&*error)),
             Err(Failed::Handler(error)) => Ok(Err(error.to_string())),
         }
@@ -130,59 +145,77 @@ fn notify(request: RequestId) -> NotifyRequest {
     }
 }
 
-async fn register(
-    host: &Host,
-    catalogue: &Catalogue,
-    rules: &Rules,
-    batch: &[Wanted],
-) -> Result<Vec<Registration>, Error> {
-    let mut client = host.store.work().await?;
-    catalogue.refresh(&client).await?;
-    let parents: Vec<OrderNo> = batch.iter().map(|wanted| wanted.parent).collect();
-    let depths = children::depths(&client, &parents).await?;
-    let most = host.settings.scenario.max_children;
-    let full = full(&client, batch, most).await?;
-    let mut outcomes: Vec<Registration> = Vec::with_capacity(batch.len());
-    // Ids are unique within one call of the store: the first of an id goes in.
-    let mut seen = HashSet::new();
-    let (mut new, mut of, mut places) = (Vec::new(), Vec::new(), Vec::new());
-    for (place, wanted) in batch.iter().enumerate() {
-        let depth = depths.get(&wanted.parent).copied().unwrap_or(0) + 1;
-        let Request { scenario, scenario_version, .. } = &wanted.request;
-        let known = catalogue.find(&client, scenario, *scenario_version).await?;
-        let is_costly = is_costly(known.as_ref(), &wanted.request);
-        let checked = match costly::run(is_costly, || check(known, rules, wanted)) {
-            Ok(_) if depth > MAX_DEPTH => Err(format!(
-                "more than {MAX_DEPTH} orders started one another: does a scenario start itself?"
-            )),
-            Ok(_) if full.contains(wanted.request.id.as_str()) => Err(format!(
-                "the order has started {most} others; `scenario.max_children` lets it start no more"
-            )),
-            Ok(_) if !seen.insert(wanted.request.id.as_str()) => Err(TAKEN.to_owned()),
-            other => other,
-        };
-        outcomes.push(checked.map(|order| {
-            new.push(NewChild { parent: wanted.parent, order });
-            of.push(depth);
-            places.push(place);
-        }));
+/// The treatment of children whose parameters take long to check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Costly {
+    /// They are left unregistered: the others of the batch would wait for them.
+    Left,
+    /// They are checked and registered like any other.
+    Checked,
+}
+
+#[derive(Clone)]
+struct Registrar {
+    host: Host,
+    catalogue: Catalogue,
+    rules: Arc<Rules>,
+}
+
+impl Registrar {
+    /// Registers children: one outcome for each, in order; none for one that was left.
+    async fn register(&self, batch: &[Wanted], costly: Costly) -> Result<Vec<Option<Registration>>, Error> {
+        let mut client = self.host.store.work().await?;
+        self.catalogue.refresh(&client).await?;
+        let parents: Vec<OrderNo> = batch.iter().map(|wanted| wanted.parent).collect();
+        let depths = children::depths(&client, &parents).await?;
+        let most = self.host.settings.scenario.max_children;
+        let full = full(&client, batch, most).await?;
+        let mut outcomes: Vec<Option<Registration>> = Vec::with_capacity(batch.len());
+        // Ids are unique within one call of the store: the first of an id goes in.
+        let mut seen = HashSet::new();
+        let (mut new, mut of, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, wanted) in batch.iter().enumerate() {
+            let depth = depths.get(&wanted.parent).copied().unwrap_or(0) + 1;
+            let Request { scenario, scenario_version, .. } = &wanted.request;
+            let known = self.catalogue.find(&client, scenario, *scenario_version).await?;
+            let is_costly = is_costly(known.as_ref(), &wanted.request);
+            if is_costly && costly == Costly::Left {
+                outcomes.push(None);
+                continue;
+            }
+            let checked = match costly::run(is_costly, || check(known, &self.rules, wanted)) {
+                Ok(_) if depth > MAX_DEPTH => Err(format!(
+                    "more than {MAX_DEPTH} orders started one another: does a scenario start itself?"
+                )),
+                Ok(_) if full.contains(wanted.request.id.as_str()) => Err(format!(
+                    "the order has started {most} others; `scenario.max_children` lets it start no more"
+                )),
+                Ok(_) if !seen.insert(wanted.request.id.as_str()) => Err(TAKEN.to_owned()),
+                other => other,
+            };
+            outcomes.push(Some(checked.map(|order| {
+                new.push(NewChild { parent: wanted.parent, order });
+                of.push(depth);
+                places.push(place);
+            })));
+        }
+        if new.is_empty() {
+            return Ok(outcomes);
+        }
+        let tx = client.transaction().await?;
+        let registered = children::register(&tx, &new, &of).await?;
+        tx.commit().await?;
+        drop(client);
+        let ready = registered.iter().filter_map(|registered| match registered {
+            Registered::Accepted { ready, .. } => ready.as_ref(),
+            _ => None,
+        });
+        Effects::of_ready(ready).send(&self.host).await;
+        for (place, registered) in places.into_iter().zip(&registered) {
+            outcomes[place] = Some(outcome(registered));
+        }
+        Ok(outcomes)
     }
-    if new.is_empty() {
-        return Ok(outcomes);
-    }
-    let tx = client.transaction().await?;
-    let registered = children::register(&tx, &new, &of).await?;
-    tx.commit().await?;
-    drop(client);
-    let ready = registered.iter().filter_map(|registered| match registered {
-        Registered::Accepted { ready, .. } => ready.as_ref(),
-        _ => None,
-    });
-    Effects::of_ready(ready).send(host).await;
-    for (place, registered) in places.into_iter().zip(&registered) {
-        outcomes[place] = outcome(registered);
-    }
-    Ok(outcomes)
 }
 
 /// The ids of those that would be one child too many for their parents. The repeat of what is

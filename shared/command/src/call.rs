@@ -115,12 +115,16 @@ impl Commands {
             return Ok(Err(not_found(id)));
         };
         let known = self.catalogue.get(&tx, order.scenario_no).await?.and_then(Known::readable);
-        if !known.is_some_and(|scenario| scenario.takes_call(&call.name)) {
+        let Some(scenario) = known.filter(|scenario| scenario.takes_call(&call.name)) else {
             let told = format!("scenario `{}` takes no call `{}`", order.scenario, call.name);
             let mut problem = Problem::new(Type::Invalid, told);
             problem.pointer = Some("/name".into());
             return Ok(Err(problem));
-        }
+        };
+        // A called system may answer by a call, and tell a secret back.
+        let secrets = self.secrets.concealed(scenario.secrets().flatten());
+        let body = if secrets.is_empty() { call.body.clone() } else { secrets.kept(&call.body) };
+        let call = &NewCall { body, ..call.clone() };
         if order.status.is_final() {
             // What was answered before the end stays to be asked for.
             return match calls::of_key(&tx, order.no, &call.key).await? {

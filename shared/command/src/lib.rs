@@ -26,6 +26,7 @@ use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::Host;
 use pagurus_runtime::scenarios::{Catalogue, Known};
+use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_store::control::{self, Locked};
 use pagurus_store::{Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
@@ -43,6 +44,8 @@ pub struct Commands {
     pub catalogue: Catalogue,
     /// The rules that changed parameters and notifications are held to.
     pub rules: Arc<Rules>,
+    /// The secrets that nothing that is shown or stored may hold.
+    pub secrets: Arc<DeploymentSecrets>,
 }
 
 impl Commands {
@@ -50,7 +53,12 @@ impl Commands {
     #[must_use]
     pub fn of(host: Host) -> Self {
         let catalogue = Catalogue::of(&host.settings);
-        Self { rules: Arc::new(host.settings.registration_rules()), catalogue, host }
+        Self {
+            rules: Arc::new(host.settings.registration_rules()),
+            secrets: Arc::new(DeploymentSecrets::new(host.settings.secrets_folder.clone())),
+            catalogue,
+            host,
+        }
     }
 
     /// The version of the scenario that an order runs.

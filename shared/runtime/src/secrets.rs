@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use pagurus_domain::scenario::Concealed;
 use pagurus_domain::scenario::value::Secrets;
 
 /// How long a value that was read is taken for the present one: many calls a second share one look.
@@ -20,6 +21,7 @@ const PREFIX: &str = "PAGURUS_SECRET_";
 /// Reads secrets.
 pub struct DeploymentSecrets {
     folder: Option<PathBuf>,
+    in_environment: bool,
     read: Mutex<HashMap<String, (Instant, Option<String>)>>,
 }
 
@@ -33,7 +35,24 @@ impl DeploymentSecrets {
     /// Secrets from this folder, if there is one, else from the environment.
     #[must_use]
     pub fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder, read: Mutex::default() }
+        let in_environment = std::env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with(PREFIX));
+        Self { folder, in_environment, read: Mutex::default() }
+    }
+
+    /// False where there is no place for any: then nobody need ask which ones a scenario names.
+    #[must_use]
+    pub const fn has_source(&self) -> bool {
+        self.folder.is_some() || self.in_environment
+    }
+
+    /// The values of the secrets of these names that this node can read, to be kept out of what is told and
+    /// stored.
+    pub fn concealed<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Concealed {
+        let mut concealed = Concealed::default();
+        for secret in names.into_iter().filter_map(|name| self.secret(name)) {
+            concealed.add(&secret);
+        }
+        concealed
     }
 
     fn look(&self, name: &str) -> Option<String> {
@@ -77,6 +96,10 @@ mod tests {
         assert_eq!(secrets.secret("token").as_deref(), Some("t-1"));
         assert_eq!(secrets.secret("absent"), None);
         assert!(!format!("{secrets:?}").contains("t-1"));
+        std::fs::write(folder.join("long"), "a-long-one").unwrap();
+        let concealed = secrets.concealed(&["long".to_owned(), "absent".to_owned()]);
+        assert_eq!(concealed.text("it is a-long-one"), "it is ***");
+        assert!(secrets.has_source() && !DeploymentSecrets::new(None).has_source());
         std::fs::remove_dir_all(folder).unwrap();
         assert_eq!(variable("billing-token"), "PAGURUS_SECRET_BILLING_TOKEN");
     }

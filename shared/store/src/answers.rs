@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::{OrderNo, RequestId};
+use pagurus_domain::id::{OrderNo, RequestId, ScenarioNo};
 use pagurus_domain::scenario::stage::Callback;
 use pagurus_domain::scenario::{Folded, value};
 use serde_json::{Value, json};
@@ -17,6 +17,10 @@ use crate::{Client, Result, Tx, due};
 
 statements! {
     FIND = "SELECT id, order_no FROM requests WHERE id = ANY($1::uuid[])";
+    SCENARIOS = "
+        SELECT r.id, o.scenario
+          FROM (SELECT id, order_no FROM requests WHERE id = ANY($1::uuid[]) OFFSET 0) AS r
+          JOIN orders o ON o.no = ANY(ARRAY[r.order_no])";
     LOCK_ORDERS = "SELECT no FROM orders WHERE no = ANY($1::bigint[]) ORDER BY no FOR UPDATE";
     // A request that no wait was for stays open at the end of its life, and is closed by that.
     ANSWER = "
@@ -116,7 +120,7 @@ impl Verdict {
 }
 
 /// Bytes that are kept of the body of a callback for nobody.
-const ORPHAN_BODY_BYTES: usize = 16 * 1024;
+pub const ORPHAN_BODY_BYTES: usize = 16 * 1024;
 /// Header fields of a callback for nobody are kept up to here, and left out beyond.
 const ORPHAN_HEADER_BYTES: usize = 4 * 1024;
 
@@ -129,6 +133,20 @@ pub struct Answered {
     pub woken: Vec<ReadyStage>,
     /// How many of those for nobody were not kept, because there are so many already.
     pub unkept: usize,
+}
+
+/// The scenarios of the orders whose requests these callbacks answer, by request; nothing of those for nobody.
+///
+/// # Errors
+/// The database fails.
+pub async fn scenarios(client: &Client, callbacks: &[NewCallback]) -> Result<HashMap<RequestId, ScenarioNo>> {
+    let asked: Vec<Uuid> = callbacks.iter().filter_map(|c| c.request.map(|id| id.0)).collect();
+    if asked.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let statement = client.prepare_cached(SCENARIOS).await?;
+    let rows = client.query(&statement, &[&asked]).await?;
+    Ok(rows.iter().map(|row| (RequestId(row.get(0)), ScenarioNo(row.get(1)))).collect())
 }
 
 /// Stores callbacks, whatever becomes of them, and wakes the orders whose last open one came. Anybody

@@ -1,10 +1,12 @@
 //! What nobody but the called system is told (SCN-15).
 
+use lapin::BasicProperties;
+use lapin::types::{AMQPValue, FieldTable};
 use pagurus_harness::client::amqp::Inbox;
 use pagurus_harness::world::program::{CallBack, Program, Step};
 use serde_json::{Value, json};
 
-use crate::installation::{Installation, PATIENCE, until};
+use crate::installation::{Installation, PATIENCE, asking, until};
 
 const SECRET: &str = "s3cr3t-t0k3n";
 
@@ -186,10 +188,111 @@ async fn qlt_8_a_secret_that_is_told_back_is_stored_nowhere_however_it_is_spelle
     engine.run(json!({"id": "sleeping", "scenario": "sleeping"}), "sleep").await;
     engine.actions("canary", "- script: 'log(\"fine\")'").await;
     engine.run(json!({"id": "canary", "scenario": "canary"}), "success").await;
+    tell_back_later(&engine, &body, auth, spellings.last().unwrap()).await;
     let stored = dump(&engine).await;
     assert!(stored.contains("***") && stored.contains("sleeping"));
     for part in ["s3cr3t", "98765", "czNjcjN0"] {
         let line = stored.lines().find(|line| line.contains(part));
         assert!(line.is_none(), "`{part}` in {line:?}");
+    }
+}
+
+/// Tells it in answers that come later, over both doors, in time and not, to somebody and to nobody; in a
+/// call; and to the children of an order that makes them of an echo.
+async fn tell_back_later(engine: &Installation, body: &Value, auth: &str, base64: &str) {
+    let told = CallBack { step_status: Some(base64.to_owned()), ..CallBack::with(body.clone()).times(2) };
+    engine.world().program(Program::at("/ask").calling_back(told));
+    let asks = r#"initialState: a
+calls: {say: {answer: fine}}
+states:
+  a:
+    actions:
+      - http: {url: "${config.demo}/kept", AUTH, save: {kept: "${response.body}"}}
+      - order: {scenario: canary, transactionId: "${vars.kept.text}", params: {kept: "${vars.kept}"}}
+      - http:
+          url: "${config.demo}/ask"
+          headers: {X-Callback-Url: "${request.url}"}
+          request: back
+      - wait: {timeout: 1m}
+    on: {wait: w, fail: failed}
+  w: {kind: waiting, on: {callback: b, timeout: failed}}
+  b:
+    actions:
+      - order: {scenario: canary, params: {back: "${callbacks.back.body}"}, wait: true}
+      - script: 'result(callbacks.back); vars.kept = callbacks.back.body'
+      - sleep: {for: 1h}
+    on: {sleep: s, fail: failed}
+  s: {kind: sleeping, on: {timeout: done}}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+"#;
+    engine.scenario("asks", &asks.replace("AUTH", auth)).await;
+    engine.run(json!({"id": "asks", "scenario": "asks"}), "sleep").await;
+    let said =
+        engine.act("asks", "calls?timeout=10s", &json!({"name": "say", "key": "k", "body": body})).await;
+    assert_eq!(said.body["answer"], "fine", "{said:?}");
+    let url = engine.world().calls("/ask")[0].headers["x-callback-url"].clone();
+    let request = url.rsplit('/').next().unwrap().to_owned();
+    let stranger = uuid::Uuid::new_v4().to_string();
+    // Of one for nobody 16 KiB are kept, and the first secret begins before their end.
+    let long = format!("{}{body}", "x".repeat(16 * 1024 - 24));
+    let amqp = engine.env().amqp().await.unwrap();
+    for named in [request.as_str(), stranger.as_str(), base64] {
+        for text in
+            [body.to_string(), format!("got {}", body["text"]), body["text"].to_string(), long.clone()]
+        {
+            let path = named.replace('=', "%3D");
+            let post = engine.env().http().post(format!("{}/v1/callbacks/{path}", engine.base()));
+            let post = post.header("X-Token", base64).header("step-status", base64);
+            assert_eq!(post.body(text.clone()).send().await.unwrap().status().as_u16(), 200);
+            let mut headers = FieldTable::default();
+            headers.insert("x-token".into(), AMQPValue::LongString(base64.into()));
+            let marked = BasicProperties::default().with_correlation_id(named.into()).with_headers(headers);
+            let exchange = format!("{}.callbacks", engine.env().prefix());
+            amqp.publish(&exchange, "any", text.as_bytes(), &marked).await.unwrap();
+        }
+    }
+    let session = engine.database().await;
+    let masked = "SELECT count(*) FROM callbacks
+                   WHERE headers LIKE '%***%' AND convert_from(body, 'UTF8') LIKE '%***%'";
+    until("all of them are stored, with masks", PATIENCE, async || {
+        // Two of the called system, and eight to each name.
+        session.query_one(masked, &[]).await.unwrap().get::<_, i64>(0) == 2 + 3 * 8
+    })
+    .await;
+    // The last characters in Base64 hold bits of what would follow.
+    let told = ["***", "***", "***", "***", "***U="];
+    let expected = json!({"spellings": told, "text": told.join(" and ")});
+    let back = engine.order("asks").await.unwrap();
+    assert_eq!(back["result"]["body"], expected, "the stage that reads it sees what is stored: {back}");
+    for child in back["children"].as_array().unwrap() {
+        let params = engine.part(child["id"].as_str().unwrap(), "params").await;
+        assert!(params.to_string().contains(&expected.to_string()), "{params}");
+    }
+}
+
+#[tokio::test]
+async fn scn_15_an_answer_is_stored_without_the_secrets_of_its_own_scenario_and_of_no_other() {
+    let engine = Installation::with("scn_15_own", &[("PAGURUS_SECRET_PIN", "2024")]).await;
+    let asks = asking("/ask", "1m");
+    let key = asks.replace("headers: {", "headers: {X-Key: \"${secret.pin}\", ");
+    assert_ne!(asks, key);
+    engine.scenario("plain", &asks).await;
+    engine.scenario("keyed", &key).await;
+    let body = r#"{"year" : 2024,  "id": "79112024567", "price": 1.50}"#;
+    for (scenario, year, stored) in [
+        ("plain", json!(2024), body),
+        ("keyed", json!("***"), r#"{"id":"79112024567","price":1.5,"year":"***"}"#),
+    ] {
+        engine.run(json!({"id": scenario, "scenario": scenario}), "wait").await;
+        let calls = engine.world().calls("/ask");
+        let post = engine.env().http().post(&calls.last().unwrap().headers["x-callback-url"]);
+        assert_eq!(post.body(body).send().await.unwrap().status().as_u16(), 200);
+        engine.reach(scenario, "success").await;
+        let after = engine.world().calls("/after").last().unwrap().body.clone();
+        assert_eq!(after["answer"], json!({"year": year, "id": "79112024567", "price": 1.5}), "{scenario}");
+        let session = engine.database().await;
+        let last = "SELECT convert_from(body, 'UTF8') FROM callbacks ORDER BY no DESC LIMIT 1";
+        assert_eq!(session.query_one(last, &[]).await.unwrap().get::<_, String>(0), stored);
     }
 }

@@ -17,7 +17,7 @@ use super::command::{self, Command};
 use super::orders::registered;
 use super::{Handled, callbacks, reject_unstorable, settle};
 use crate::Intake;
-use crate::answer::{self, NewAnswer};
+use crate::answer::NewAnswer;
 use crate::register::{Registrar, Submission};
 
 /// How often what waits is tried.
@@ -194,7 +194,7 @@ impl Lane {
                 (Some(id), done)
             }
             Held::Answer(answer) => {
-                let stored = answer::answer(&self.intake.host, std::slice::from_ref(answer)).await;
+                let stored = self.intake.recorder.record(std::slice::from_ref(answer)).await;
                 (None, stored.map(|_| callbacks::done(&one.delivery)))
             }
         };

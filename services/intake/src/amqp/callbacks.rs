@@ -30,7 +30,7 @@ pub(super) async fn handle(intake: &Intake, aside: &Aside, batch: &[Delivery], w
             senders.push(delivery);
         }
     }
-    let (outcomes, failure) = by_halves(&answers, wary, |part| answer::answer(&intake.host, part)).await;
+    let (outcomes, failure) = by_halves(&answers, wary, |part| intake.recorder.record(part)).await;
     let mut senders = senders.into_iter();
     let mut answers = answers.into_iter();
     for (outcome, (delivery, answer)) in outcomes.into_iter().zip(senders.by_ref().zip(answers.by_ref())) {

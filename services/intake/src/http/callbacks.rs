@@ -202,10 +202,13 @@ async fn hidden_in(
 ) -> Result<Option<Hidden>, Error> {
     let Some(no) = scenario else {
         let hidden = intake.catalogue.hidden();
-        return Ok(Some(Hidden { mask: hidden.mask, secrets: intake.secrets_named(&hidden.secrets) }));
+        return Ok(Some(Hidden {
+            mask: hidden.mask,
+            secrets: intake.recorder.secrets.concealed(&hidden.secrets),
+        }));
     };
     let known = intake.catalogue.get(client, no).await?.and_then(Known::readable);
-    Ok(known.map(|scenario| Hidden { mask: scenario.mask.clone(), secrets: intake.secrets_of([&*scenario]) }))
+    Ok(known.map(|scenario| Hidden { mask: scenario.mask.clone(), secrets: intake.secrets_of(&scenario) }))
 }
 
 /// The body as text. Of a scenario that this node cannot read nobody knows what is to be hidden:

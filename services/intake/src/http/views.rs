@@ -266,7 +266,7 @@ fn concealed(intake: &Intake, known: Option<&Scenario>, value: &Value) -> Value 
 }
 
 fn concealed_of(intake: &Intake, scenario: &Scenario, value: &Value) -> Value {
-    let secrets = intake.secrets_of([scenario]);
+    let secrets = intake.secrets_of(scenario);
     if secrets.is_empty() { value.clone() } else { secrets.value(value) }
 }
 

@@ -66,6 +66,26 @@ impl Concealed {
         Self(long).value(&without(value, &short))
     }
 
+    /// The same for a text, such as a body: one that is JSON is masked value by value, and stays as it
+    /// came, blanks and all, where it holds nothing that is masked.
+    #[must_use]
+    pub fn kept_text(&self, text: &str) -> String {
+        if self.is_empty() {
+            return text.to_owned();
+        }
+        match serde_json::from_str::<Value>(text) {
+            // A number alone may be any text: a mask in its place bears no quotes then.
+            Ok(value) if !value.is_number() => {
+                let kept = self.kept(&value);
+                if kept == value { text.to_owned() } else { kept.to_string() }
+            }
+            _ => match self.kept(&Value::String(text.to_owned())) {
+                Value::String(kept) => kept,
+                other => other.to_string(),
+            },
+        }
+    }
+
     fn text_at(&self, text: &str, deepest: usize) -> String {
         if self.is_empty() {
             return text.to_owned();
@@ -144,6 +164,28 @@ mod tests {
             "id": 120_245, "text": "79112024567", "whole": MASKED, "number": MASKED, "in": [format!("x {MASKED} y")]
         });
         assert_eq!(kept, expected);
+    }
+
+    #[test]
+    fn scn_15_a_body_is_masked_by_value_and_keeps_its_form_where_it_holds_no_secret() {
+        let mut concealed = Concealed::default();
+        for secret in ["2024", "12345678", "a-long-secret"] {
+            concealed.add(secret);
+        }
+        for (body, kept) in [
+            (r#"{"a" : "x a-long-secret", "n": 2024}"#, r#"{"a":"x ***","n":"***"}"#),
+            (r#"["\u0061-long-secret"]"#, r#"["***"]"#),
+            (r#""a-long-secret""#, r#""***""#),
+            ("token=a-long-secret&n=120245", "token=***&n=120245"),
+            (r#"{"cut": "a-long-secret"#, r#"{"cut": "***"#),
+            ("12345678", MASKED),
+            ("2024", MASKED),
+        ] {
+            assert_eq!(concealed.kept_text(body), kept, "{body}");
+        }
+        for body in ["", "{\"n\" :  1.50, \"id\": \"79112024567\"}", " [1e2]", "20245", "plain", "{\"a\""] {
+            assert_eq!(concealed.kept_text(body), body);
+        }
     }
 
     #[test]

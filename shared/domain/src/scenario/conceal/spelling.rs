@@ -5,6 +5,10 @@
 pub(super) fn replace(text: &str, wanted: &str, by: &str) -> String {
     let bytes = text.as_bytes();
     let Some(first) = wanted.chars().next() else { return text.to_owned() };
+    // Nearly every text spells nothing otherwise, and is searched ten times as fast so.
+    if !bytes.iter().any(|byte| matches!(byte, b'\\' | b'%' | b'+')) && !text.contains(wanted) {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     let (mut copied, mut at) = (0, 0);
     while at < bytes.len() {

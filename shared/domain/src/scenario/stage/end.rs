@@ -174,6 +174,11 @@ impl Builder {
         self.secrets.text(text)
     }
 
+    /// The value as it may be stored and gone on with, without secrets.
+    pub fn kept(&self, value: &Value) -> Value {
+        if self.secrets.is_empty() { value.clone() } else { self.secrets.kept(value) }
+    }
+
     /// What a snapshot keeps, without secrets: a called system may have told them back.
     pub fn conceal_kept(&self, cursor: &mut Snapshot) {
         if self.secrets.is_empty() {
@@ -188,6 +193,12 @@ impl Builder {
             cursor.call.iter_mut().flat_map(|call| call.responses.values_mut().chain(&mut call.response));
         for response in cursor.responses.values_mut().chain(&mut cursor.response).chain(aside) {
             *response = Folded::from(self.secrets.kept(response.value())).folded();
+        }
+        // A call that came before may have left there what it was told.
+        if let Some(before) = cursor.call.as_mut().and_then(|call| call.before.as_mut()) {
+            before.vars = Folded::from(self.secrets.kept(before.vars.value())).folded();
+            before.result = before.result.as_ref().map(|result| self.secrets.value(result));
+            before.message = before.message.as_ref().map(|message| self.concealed(message));
         }
         for request in &mut cursor.requests {
             if let Some(Asked::Http { path, .. }) = &mut request.asked {

@@ -31,6 +31,10 @@ pub const ORDER_TIMEOUT: &str = "order.timeout";
 /// Names of requests that stand for tasks begin so; no scenario can name a request like this.
 const TASK: &str = "actor.";
 
+/// Fields of a child order that are words of the engine or name a scenario. A short secret may be the same
+/// word by chance, and anything else in them is refused.
+const WORDS: [&str; 4] = ["scenario", "scenarioVersion", "mode", "priority"];
+
 /// Whether a request of this name stands for a task, which is no callback of the scenario.
 pub(super) fn is_task(name: &str) -> bool {
     name.starts_with(TASK)
@@ -254,7 +258,11 @@ impl Stage {
     fn render_order(&self, order: &OrderAction) -> Result<Value, RunError> {
         let mut fields = Map::new();
         for (name, template) in &order.fields {
-            fields.insert(name.clone(), template.render(&self.context, &self.settings.scripting)?);
+            let value = template.render(&self.context, &self.settings.scripting)?;
+            // It is stored. What a called system told back of a secret reaches the child as it would reach
+            // a later stage.
+            let value = if WORDS.contains(&name.as_str()) { value } else { self.end.kept(&value) };
+            fields.insert(name.clone(), value);
         }
         if !fields.contains_key("id") {
             // Of the place and not of chance, so that a repeat starts no second child.

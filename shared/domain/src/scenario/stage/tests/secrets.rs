@@ -108,3 +108,48 @@ fn scn_15_a_secret_that_is_not_there_is_a_failure_of_its_class_before_anything_i
         assert!(played.error().message.contains("`other`"), "{:?}", played.error());
     }
 }
+
+#[test]
+fn scn_15_a_child_made_from_an_echo_is_registered_without_the_secret() {
+    let list = "{http: {url: 'http://h/a', headers: {X-Key: '${secret.key}'}}}, {order: {scenario: c, transactionId: 't ${response.body.said}', flow: {by: '${response.body.said}'}, params: {it: '${response.body}', n: 7}}}";
+    let echo = format!("200 {}", json!({"said": SECRET, SECRET: [format!("x {SECRET}"), 1.5]}));
+    let played = known(list, &[&echo, "started", "200"]);
+    let Need::Order(ChildOrder { registration, .. }) = &played.calls[1].2 else { panic!("{played:?}") };
+    let expected = json!({
+        "id": "o-1.1.1.1",
+        "scenario": "c",
+        "transactionId": "t ***",
+        "flow": {"by": "***"},
+        "params": {"it": {"said": "***", "***": ["x ***", 1.5]}, "n": 7},
+    });
+    assert_eq!(*registration, expected);
+}
+
+#[test]
+fn scn_15_a_short_secret_that_is_a_word_of_a_child_leaves_the_child_what_it_is() {
+    let text = "  a: {actions: [{http: {url: 'http://h/a', auth: {bearer: '${secret.key}'}}}, {order: {scenario: high, priority: high, params: {p: high, q: 'so high'}}}], on: {success: done, fail: done}}
+  done: {kind: terminal}\n";
+    let played = Play::of(text).secret("key", "high").go(&["200", "started"]);
+    let Need::Order(ChildOrder { registration, .. }) = &played.calls[1].2 else { panic!("{played:?}") };
+    assert_eq!((&registration["scenario"], &registration["priority"]), (&json!("high"), &json!("high")));
+    assert_eq!(registration["params"], json!({"p": "***", "q": "so high"}));
+}
+
+#[test]
+fn scn_15_what_a_failed_call_would_bring_back_is_kept_without_the_secret() {
+    let text = "  a: {actions: [{sleep: {for: 1h}}], on: {sleep: s}}
+  s: {kind: sleeping, on: {timeout: done}}
+  done: {kind: terminal}
+calls:
+  tell: {actions: [{http: {url: 'http://h/t', auth: {bearer: '${secret.key}'}, save: {it: '${response.body}'}}}, {script: 'result(vars.it); message(\"\" + vars.it)'}]}
+  ask: {actions: [{http: {url: 'http://h/x'}}]}\n";
+    let echo = format!("200 {}", json!({"said": SECRET}));
+    let played = Play::of(text).secret("key", SECRET).go(&["call tell; ask", &echo, "503", "200"]);
+    let kept = &played.ends[1].snapshot;
+    let before = kept.call.as_ref().and_then(|call| call.before.clone()).expect("the call is repeated");
+    assert_eq!(before.vars.value(), &json!({"it": {"said": "***"}}));
+    assert_eq!(before.result, Some(json!({"said": "***"})));
+    for part in ["a/ss", "ss wörd"] {
+        assert!(!kept.to_text().contains(part), "{}", kept.to_text());
+    }
+}

@@ -63,11 +63,6 @@ const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Duration::ZERO };
 /// How long requests that are being answered have when the process is to stop.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
-/// The database's absence concerns all of a batch; a lock, or a complaint about a value, concerns one.
-fn concerns_one(error: &pagurus_store::Error) -> bool {
-    error.is_contention() || !error.is_transient()
-}
-
 /// Runs until the process is to stop.
 ///
 /// # Errors
@@ -92,14 +87,22 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
                 async move { Ok(vec![registering.register_alone(&batch[0]).await?]) }
             },
         ),
-        registrations: Batcher::start(GATHER, concerns_one, move |batch: Arc<[Submission]>| {
-            let registering = registering.clone();
-            async move { registering.register(&batch).await }
-        }),
-        answers: Batcher::start(GATHER, concerns_one, move |batch: Arc<[NewAnswer]>| {
-            let recorder = answering.clone();
-            async move { recorder.record(&batch).await }
-        }),
+        registrations: Batcher::start(
+            GATHER,
+            pagurus_store::Error::concerns_one_item,
+            move |batch: Arc<[Submission]>| {
+                let registering = registering.clone();
+                async move { registering.register(&batch).await }
+            },
+        ),
+        answers: Batcher::start(
+            GATHER,
+            pagurus_store::Error::concerns_one_item,
+            move |batch: Arc<[NewAnswer]>| {
+                let recorder = answering.clone();
+                async move { recorder.record(&batch).await }
+            },
+        ),
         reply: Arc::new(settings.reply.clone()),
         recorder,
         bodies: http::Bodies::new(settings.intake.max_bodies_bytes),

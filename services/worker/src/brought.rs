@@ -1,10 +1,7 @@
 //! What an order brings to its stage: short things come with the claim, long ones are read when
 //! there is room for them. A claim takes many stages at once, and does not know how long they are.
 
-use std::time::Duration;
-
 use pagurus_domain::scenario::stage::Callback;
-use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_store::answers::{self, Accepted};
 use pagurus_store::stages::{self, Claimed};
@@ -12,6 +9,7 @@ use pagurus_store::{Client, Error};
 
 use crate::Worker;
 use crate::room::Share;
+use crate::trouble::Trouble;
 
 /// Parameters and callbacks, all of them read; no parameters where none are stored.
 pub(crate) async fn read(
@@ -62,7 +60,7 @@ async fn read_long(client: &Client, claimed: &Claimed, long: Long) -> Result<Vec
 
 /// Waits for the database as long as the stage may.
 async fn patiently(worker: &Worker, claimed: &Claimed, long: Long) -> Vec<u8> {
-    let mut wait = Duration::from_millis(50);
+    let mut trouble = Trouble::with(worker, claimed, "brought");
     loop {
         let found = async {
             let client = worker.host.store.work().await?;
@@ -71,15 +69,7 @@ async fn patiently(worker: &Worker, claimed: &Claimed, long: Long) -> Vec<u8> {
         match found.await {
             Ok(found) => return found,
             Err(error) => {
-                worker.host.metrics.count(Count::StoreErrors, "brought", 1);
-                tracing::warn!(
-                    order = claimed.id,
-                    transaction = claimed.transaction_id,
-                    error = chain(&error),
-                    "what an order brings could not be read yet"
-                );
-                tokio::time::sleep(wait).await;
-                wait = (wait * 2).min(Duration::from_secs(2));
+                trouble.wait_out(&chain(&error)).await;
             }
         }
     }

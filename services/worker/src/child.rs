@@ -7,13 +7,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::Worker;
+use crate::trouble::Trouble;
 use jiff::Timestamp;
 use pagurus_domain::id::{OrderNo, RequestId};
 use pagurus_domain::order::notification::{NotifyRequest, Occasion, Target};
 use pagurus_domain::order::registration::{self, NewOrder, Request, Rules};
 use pagurus_domain::scenario::stage::{Answer, ChildOrder};
 use pagurus_runtime::batch::{Failed, Shape};
-use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::{Batcher, Effects, Host, costly};
@@ -58,7 +59,7 @@ impl Children {
             Registrar { host: host.clone(), catalogue, rules: Arc::new(host.settings.registration_rules()) };
         let start = |shape: Shape, costly: Costly| {
             let registrar = registrar.clone();
-            Batcher::start(shape, crate::concerns_one, move |batch: Arc<[Wanted]>| {
+            Batcher::start(shape, pagurus_store::Error::concerns_one_item, move |batch: Arc<[Wanted]>| {
                 let registrar = registrar.clone();
                 async move { registrar.register(&batch, costly).await }
             })
@@ -67,23 +68,13 @@ impl Children {
     }
 
     /// Registers a child of the claimed order; waits for the database as long as the stage may.
-    pub async fn start(&self, host: &Host, parent: &Claimed, child: &ChildOrder) -> Answer {
-        let mut wait = Duration::from_millis(50);
+    pub async fn start(&self, worker: &Worker, parent: &Claimed, child: &ChildOrder) -> Answer {
+        let mut trouble = Trouble::with(worker, parent, "child");
         loop {
             match self.try_start(parent, child).await {
                 Ok(Ok(())) => return Answer::OrderStarted,
                 Ok(Err(why)) => return Answer::OrderRefused(why),
-                Err(why) => {
-                    host.metrics.count(Count::StoreErrors, "child", 1);
-                    tracing::warn!(
-                        order = parent.id,
-                        transaction = parent.transaction_id,
-                        why,
-                        "a child order could not be stored yet"
-                    );
-                    tokio::time::sleep(wait).await;
-                    wait = (wait * 2).min(Duration::from_secs(2));
-                }
+                Err(why) => trouble.wait_out(&why).await,
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
@@ -23,6 +23,7 @@ use pagurus_wire::message::Left;
 
 use crate::finish::{self, End};
 use crate::take::Work;
+use crate::trouble::Trouble;
 use crate::{Worker, brought};
 
 /// The pass no longer holds: whatever this stage would do is somebody else's to do.
@@ -188,7 +189,7 @@ async fn drive(
             Need::Publish(message) => worker.calls.publish(&message, claimed.trace.as_deref()).await,
             Need::Task(task) => worker.calls.queue_task(&task, claimed.trace.as_deref()).await,
             Need::Release => release(worker, claimed).await?,
-            Need::Order(child) => worker.children.start(&worker.host, claimed, &child).await,
+            Need::Order(child) => worker.children.start(worker, claimed, &child).await,
         };
         need = match stage.answer(answer, clock.now(), rand_fraction()) {
             Some(need) => need,
@@ -211,21 +212,13 @@ fn read_params(stored: Option<&str>) -> Result<Folded, OrderError> {
 
 /// Stores a request before it is sent; waits for the database as long as the stage may.
 async fn register(worker: &Worker, claimed: &Claimed, request: NewRequest) -> Result<Answer, Stale> {
-    let mut wait = Duration::from_millis(50);
+    let mut trouble = Trouble::with(worker, claimed, "request");
     loop {
         match worker.registrations.submit(request.clone()).await {
             Ok(Some(id)) => return Ok(Answer::Registered(id)),
             Ok(None) | Err(Failed::Gone(_)) => return Err(Stale),
             Err(Failed::Handler(error)) => {
-                worker.host.metrics.count(Count::StoreErrors, "request", 1);
-                tracing::warn!(
-                    order = claimed.id,
-                    transaction = claimed.transaction_id,
-                    error = chain(&*error),
-                    "a request could not be stored yet"
-                );
-                tokio::time::sleep(wait).await;
-                wait = (wait * 2).min(Duration::from_secs(2));
+                trouble.wait_out(&chain(&*error)).await;
             }
         }
     }
@@ -234,21 +227,13 @@ async fn register(worker: &Worker, claimed: &Claimed, request: NewRequest) -> Re
 /// Gives the queue of a running order up, so that the next one of it may run (ORD-13); waits for the
 /// database as long as the stage may.
 async fn release(worker: &Worker, claimed: &Claimed) -> Result<Answer, Stale> {
-    let mut wait = Duration::from_millis(50);
+    let mut trouble = Trouble::with(worker, claimed, "release");
     loop {
         match try_release(worker, claimed).await {
             Ok(true) => break,
             Ok(false) => return Err(Stale),
             Err(error) => {
-                worker.host.metrics.count(Count::StoreErrors, "release", 1);
-                tracing::warn!(
-                    order = claimed.id,
-                    transaction = claimed.transaction_id,
-                    error = chain(&error),
-                    "a queue could not be given up yet"
-                );
-                tokio::time::sleep(wait).await;
-                wait = (wait * 2).min(Duration::from_secs(2));
+                trouble.wait_out(&chain(&error)).await;
             }
         }
     }

@@ -12,6 +12,7 @@ use pagurus_domain::scenario::stage::{Snapshot, StageEnd, Then};
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::node::chain;
+use pagurus_runtime::waits::Waits;
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::outbox::{self, NewNotification};
 use pagurus_store::stages::{self, Claimed, Finished, ReadyStage};
@@ -207,27 +208,24 @@ pub(crate) async fn submit(worker: &Worker, end: End) {
 /// Hands an end in. While somebody has locked its order it is tried again in a lane of its own: the
 /// others go on meanwhile.
 async fn hand_in(worker: &Worker, end: &Arc<End>) -> Result<bool, Failed<Arc<Error>>> {
-    let mut wait = FIRST_WAIT;
+    let mut waits = WAITS;
     let mut outcome = worker.ends.submit(end.clone()).await;
     while matches!(&outcome, Err(Failed::Handler(error)) if error.is_contention()) {
-        tokio::time::sleep(wait).await;
-        wait = (wait * 2).min(LONGEST_WAIT);
+        waits.pause().await;
         outcome = worker.locked_ends.submit(end.clone()).await;
     }
     outcome
 }
 
-/// First wait before the end of a stage is written again.
-const FIRST_WAIT: Duration = Duration::from_millis(20);
-/// Longest of these waits.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// Waits before the end of a stage is written again.
+const WAITS: Waits = Waits::between(Duration::from_millis(20), Duration::from_secs(2));
 
 /// Writes a batch of ends; whether each was still ours to write. Waits out what passes: a result
 /// that was worked for is not dropped because the database is away. A lock is told instead, so that
 /// it holds up one end and not the batch.
 pub(crate) async fn write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -> Result<Vec<bool>, Error> {
     let begun = Instant::now();
-    let mut wait = FIRST_WAIT;
+    let mut waits = WAITS;
     let written = loop {
         match try_write(host, batch, groups).await {
             Ok(written) => break written,
@@ -238,8 +236,7 @@ pub(crate) async fn write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -
             Err(error) if error.is_transient() => {
                 host.metrics.count(Count::StoreErrors, "finish", 1);
                 tracing::warn!(error = chain(&error), ends = batch.len(), "ends could not be written yet");
-                tokio::time::sleep(wait).await;
-                wait = (wait * 2).min(LONGEST_WAIT);
+                waits.pause().await;
             }
             Err(error) => return Err(error),
         }

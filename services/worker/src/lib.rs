@@ -14,6 +14,7 @@ mod publish;
 mod reconcile;
 mod room;
 mod take;
+mod trouble;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -177,14 +178,9 @@ fn stage_settings(host: &Host, callback_base: &str) -> StageSettings {
     }
 }
 
-/// The database's absence concerns all of a batch; a lock, or a complaint about a value, concerns one.
-fn concerns_one(error: &Error) -> bool {
-    error.is_contention() || !error.is_transient()
-}
-
 fn registrations(host: &Host) -> Batcher<NewRequest, Option<RequestId>, Error> {
     let host = host.clone();
-    Batcher::start(REQUESTS, concerns_one, move |batch: Arc<[NewRequest]>| {
+    Batcher::start(REQUESTS, Error::concerns_one_item, move |batch: Arc<[NewRequest]>| {
         let host = host.clone();
         async move {
             let mut client = host.store.work().await?;
@@ -198,7 +194,7 @@ fn registrations(host: &Host) -> Batcher<NewRequest, Option<RequestId>, Error> {
 
 fn ends(host: &Host, groups: AgeGroups, shape: Shape) -> Batcher<Arc<End>, bool, Error> {
     let host = host.clone();
-    Batcher::start(shape, concerns_one, move |batch: Arc<[Arc<End>]>| {
+    Batcher::start(shape, Error::concerns_one_item, move |batch: Arc<[Arc<End>]>| {
         let host = host.clone();
         async move { finish::write(&host, &batch, &groups).await }
     })

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use pagurus_broker::{HeaderValue, Message, Published};
 use pagurus_domain::scenario::stage::{Answer, Publication, Task};
 use pagurus_runtime::metrics::Count;
+use pagurus_runtime::waits::Waits;
 
 use crate::call::Calls;
 
@@ -58,7 +59,7 @@ impl Calls {
             return Ok(());
         }
         let begun = Instant::now();
-        let mut wait = Duration::from_millis(100);
+        let mut waits = Waits::between(Duration::from_millis(100), Duration::from_secs(2));
         loop {
             match self.host.broker.ensure_actor_queue(actor, Duration::from_secs(1)).await {
                 Ok(()) => {
@@ -67,8 +68,7 @@ impl Calls {
                 }
                 Err(error) if error.is_transient() && begun.elapsed() < PATIENCE => {
                     self.host.metrics.count(Count::BrokerErrors, "actor", 1);
-                    tokio::time::sleep(wait).await;
-                    wait = (wait * 2).min(Duration::from_secs(2));
+                    waits.pause().await;
                 }
                 Err(error) => return Err(error.to_string()),
             }
@@ -77,7 +77,7 @@ impl Calls {
 
     async fn send_until_confirmed(&self, vhost: Option<&str>, message: &Message) -> Answer {
         let begun = Instant::now();
-        let mut wait = Duration::from_millis(100);
+        let mut waits = Waits::between(Duration::from_millis(100), Duration::from_secs(2));
         loop {
             let broker = &self.host.broker;
             let sent = match vhost {
@@ -93,8 +93,7 @@ impl Calls {
                 }
                 Some(Published::Failed(error)) if error.is_transient() && begun.elapsed() < PATIENCE => {
                     self.host.metrics.count(Count::BrokerErrors, "publish", 1);
-                    tokio::time::sleep(wait).await;
-                    wait = (wait * 2).min(Duration::from_secs(2));
+                    waits.pause().await;
                 }
                 Some(Published::Failed(error)) => return Answer::Unpublished(error.to_string()),
                 None => return Answer::Unpublished("the broker did not answer".into()),

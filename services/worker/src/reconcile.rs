@@ -15,6 +15,7 @@ use pagurus_domain::recovery::Finding;
 use pagurus_runtime::Effects;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
+use pagurus_runtime::waits::Waits;
 use pagurus_store::{Error, recovery};
 
 use crate::Worker;
@@ -59,10 +60,10 @@ async fn break_off_unknown(worker: &Worker, before: &mut HashSet<Key>) -> Result
 /// A claim whose answer did not come may have been committed. Waits until the database answers
 /// again: claiming on would only use hand-outs up.
 pub(crate) async fn after_failed_claim(worker: &Worker) {
-    let mut wait = Duration::from_millis(200);
-    while !worker.host.rest(wait).await {
+    let mut waits = Waits::between(Duration::from_millis(200), Duration::from_secs(5));
+    while !worker.host.rest(waits.take()).await {
         match give_back(worker).await {
-            Err(error) if error.is_transient() => wait = (wait * 2).min(Duration::from_secs(5)),
+            Err(error) if error.is_transient() => {}
             Ok(()) => return,
             Err(error) => {
                 tracing::error!(

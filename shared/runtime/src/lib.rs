@@ -17,6 +17,7 @@ pub mod scenarios;
 pub mod secrets;
 mod telemetry;
 pub mod trouble;
+pub mod waits;
 
 use std::future::Future;
 use std::path::PathBuf;

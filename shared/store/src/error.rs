@@ -60,6 +60,13 @@ impl Error {
         matches!(self, Self::Database(error) if error.as_db_error().is_some())
     }
 
+    /// True where a batch failed for a reason about one item: a lock, or a complaint about a value. The
+    /// absence of the database concerns all of it.
+    #[must_use]
+    pub fn concerns_one_item(&self) -> bool {
+        self.is_contention() || !self.is_transient()
+    }
+
     /// Whether somebody else holds a lock, or held one across ours: it passes by itself, and concerns
     /// no more than the rows that are locked.
     #[must_use]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use pagurus_broker::{Consumer, DeliveryTag};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
+use pagurus_runtime::waits::Waits;
 use pagurus_store::Error;
 
 use crate::Intake;
@@ -17,7 +18,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// The failures of one consumer in a row.
 pub(super) struct Trouble {
     operation: &'static str,
-    wait: Duration,
+    waits: Waits,
     /// Failures in a row of a database that answered in between.
     in_vain: u32,
 }
@@ -27,7 +28,7 @@ const PATIENCE: u32 = 3;
 
 impl Trouble {
     pub const fn new(operation: &'static str) -> Self {
-        Self { operation, wait: FIRST, in_vain: 0 }
+        Self { operation, waits: Waits::between(FIRST, LONGEST), in_vain: 0 }
     }
 
     /// Whether what the server answers is to be taken for the fault of one item.
@@ -45,7 +46,8 @@ impl Trouble {
         left: Option<(Vec<DeliveryTag>, Error)>,
     ) {
         let Some((tags, error)) = left else {
-            (self.wait, self.in_vain) = (FIRST, 0);
+            self.waits.begin_anew();
+            self.in_vain = 0;
             return;
         };
         let operation = self.operation;
@@ -59,7 +61,7 @@ impl Trouble {
         tracing::warn!(operation, error = chain(&error), "the database failed; messages stay in their queue");
         consumer.pause().await;
         // A database that answers and fails all the same is asked less and less often.
-        while !intake.host.rest(self.next_wait()).await {
+        while !intake.host.rest(self.waits.take()).await {
             if answers(intake).await {
                 tracing::info!(operation, "the database is back; taking messages again");
                 self.in_vain += 1;
@@ -67,12 +69,6 @@ impl Trouble {
                 return;
             }
         }
-    }
-
-    fn next_wait(&mut self) -> Duration {
-        let wait = self.wait;
-        self.wait = (wait * 2).min(LONGEST);
-        wait
     }
 }
 

@@ -1,0 +1,38 @@
+//! Trouble of one stage with the database: counted, told and waited out, as long as the stage may.
+
+use std::time::Duration;
+
+use pagurus_runtime::metrics::Count;
+use pagurus_runtime::waits::Waits;
+use pagurus_store::stages::Claimed;
+
+use crate::Worker;
+
+/// Tries of one thing that a stage needs stored or read.
+pub(crate) struct Trouble<'a> {
+    worker: &'a Worker,
+    claimed: &'a Claimed,
+    operation: &'static str,
+    waits: Waits,
+}
+
+impl<'a> Trouble<'a> {
+    /// Trouble with this operation of a stage.
+    pub const fn with(worker: &'a Worker, claimed: &'a Claimed, operation: &'static str) -> Self {
+        let waits = Waits::between(Duration::from_millis(50), Duration::from_secs(2));
+        Self { worker, claimed, operation, waits }
+    }
+
+    /// Notes a failed try, and waits until there is to be another.
+    pub async fn wait_out(&mut self, error: &str) {
+        self.worker.host.metrics.count(Count::StoreErrors, self.operation, 1);
+        tracing::warn!(
+            order = self.claimed.id,
+            transaction = self.claimed.transaction_id,
+            operation = self.operation,
+            error,
+            "the database fails; the stage waits for it"
+        );
+        self.waits.pause().await;
+    }
+}

@@ -6,6 +6,7 @@
 mod amqp;
 mod answer;
 mod calls;
+mod headers;
 mod http;
 mod register;
 mod waiters;

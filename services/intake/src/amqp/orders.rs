@@ -14,7 +14,7 @@ use super::command::{self, Command};
 use super::halves::by_halves;
 use super::{Handled, Outcome, addressed, refused, reject, reject_unstorable, unacceptable};
 use crate::register::{self, Outcome as Registration, Registrar, Submission};
-use crate::{Intake, http};
+use crate::{Intake, headers};
 
 /// The door of orders.
 pub(super) struct Orders {
@@ -211,21 +211,21 @@ pub(super) fn sent_at(delivery: &Delivery) -> Result<Option<Timestamp>, Problem>
     use pagurus_domain::time;
     let properties = &delivery.properties;
     if let Some((name, value)) =
-        http::SENT_TIME.iter().find_map(|name| Some((name, properties.header(name)?)))
+        headers::SENT_TIME.iter().find_map(|name| Some((name, properties.header(name)?)))
     {
         let read = match value {
             HeaderValue::Integer(milliseconds) => time::of_milliseconds(*milliseconds),
             HeaderValue::Timestamp(seconds) => of_seconds(*seconds),
             other => other.as_text().and_then(time::read_sending_time),
         };
-        return read.map(Some).ok_or_else(|| http::unreadable_sent_time(&format!("the header `{name}`")));
+        return read.map(Some).ok_or_else(|| headers::unreadable_sent_time(&format!("the header `{name}`")));
     }
     match properties.timestamp {
         // Some clients write it where they mean none.
         None | Some(0) => Ok(None),
         Some(seconds) => of_seconds(seconds)
             .map(Some)
-            .ok_or_else(|| http::unreadable_sent_time("the property `timestamp`")),
+            .ok_or_else(|| headers::unreadable_sent_time("the property `timestamp`")),
     }
 }
 
@@ -236,5 +236,5 @@ fn of_seconds(seconds: u64) -> Option<Timestamp> {
 
 fn trace(delivery: &Delivery) -> Option<String> {
     let parent = delivery.properties.header("traceparent")?.as_text()?;
-    http::read_trace(parent)
+    headers::read_trace(parent)
 }

@@ -21,8 +21,9 @@ use serde::Deserialize;
 use super::body::{read_json, read_json_if_any};
 use super::caller::Caller;
 use super::query::{Path, Query, duration};
-use super::{Answer, Outcome, read_trace, sent_time_of, views};
+use super::{Answer, Outcome, views};
 use crate::Intake;
+use crate::headers::{read_trace, sent_time_of};
 use crate::register::{self, Outcome as Registration, Submission};
 
 /// Longest long poll.

@@ -24,6 +24,37 @@ const OF_DOMAIN: [&str; 11] = [
     "uuid",
 ];
 
+/// Libraries that reach files, the network, threads or the clock, or log; the core has none even at second hand.
+const REACHING_OUT: [&str; 16] = [
+    "async-io",
+    "chrono",
+    "hyper",
+    "iana-time-zone",
+    "log",
+    "mio",
+    "num_cpus",
+    "rayon",
+    "reqwest",
+    "rustix",
+    "socket2",
+    "tempfile",
+    "tokio",
+    "tracing",
+    "ureq",
+    "walkdir",
+];
+
+/// Features with which a library of the core would reach out, and those without which it would.
+const CORE_FEATURES: [(&str, &[&str], &[&str]); 3] = [
+    (
+        "jiff",
+        &["tz-system", "tzdb-zoneinfo", "tzdb-concatenated", "tzdb-bundle-platform"],
+        &["tzdb-bundle-always"],
+    ),
+    ("jsonschema", &["resolve-http", "resolve-file", "resolve-async"], &[]),
+    ("rhai", &["metadata", "debugging"], &["no_time", "no_module"]),
+];
+
 /// Libraries that only some rooms may use.
 const RESERVED: [(&str, &[&str]); 8] = [
     ("tokio-postgres", &["store", "tests"]),
@@ -114,6 +145,50 @@ fn house_rooms_import_only_what_they_may() {
         }
     }
     none("imports against the table of the house", &offenders);
+}
+
+/// What a build for a machine without system calls would prove; no such target is to be had everywhere.
+#[test]
+fn house_the_core_is_made_of_what_cannot_reach_out() {
+    let tree = cargo(&[
+        "tree",
+        "--package",
+        "pagurus-domain",
+        "--locked",
+        "--edges",
+        "normal",
+        "--prefix",
+        "none",
+        "--format",
+        "{p}|{f}",
+    ]);
+    let crates: Vec<(&str, Vec<&str>)> = tree
+        .lines()
+        .filter_map(|line| line.split_once('|'))
+        .map(|(package, features)| {
+            let name = package.split(' ').next().unwrap();
+            (name, features.trim_end_matches(" (*)").split(',').collect())
+        })
+        .collect();
+    let mut offenders: Vec<String> = Vec::new();
+    for (name, features) in &crates {
+        if REACHING_OUT.contains(name) {
+            offenders.push((*name).to_owned());
+        }
+        let rule = CORE_FEATURES.iter().find(|(library, ..)| library == name);
+        let Some((_, without, with)) = rule else { continue };
+        offenders.extend(
+            without.iter().filter(|one| features.contains(one)).map(|one| format!("{name} with {one}")),
+        );
+        offenders.extend(
+            with.iter().filter(|one| !features.contains(one)).map(|one| format!("{name} without {one}")),
+        );
+    }
+    for (library, ..) in CORE_FEATURES {
+        assert!(crates.iter().any(|(name, _)| *name == library), "{library} has gone: so should its rule");
+    }
+    offenders.dedup();
+    none("libraries of the core that reach out", &offenders);
 }
 
 /// The command line goes by the API: it starts services for development, and migrates.

@@ -70,7 +70,7 @@ pub fn missing(tests: bool) -> Result<Missing> {
     if !Path::new("/usr/bin/apt-get").exists() {
         bail!("{list} is missing, and there is no apt-get here: please install it by hand");
     }
-    eprintln!("    {list} is missing and will be installed from the distribution's packages");
+    eprintln!("    missing, and installed beside the build from the distribution's packages: {list}");
     eprintln!("    (no system service is started by this; private instances run under .dev/)");
     if !is_root() && !Command::new("sudo").arg("-v").status().is_ok_and(|status| status.success()) {
         bail!("{list} cannot be installed: this user may not use sudo; please install it by hand");
@@ -101,7 +101,7 @@ impl Missing {
         if self.0.iter().any(|one| !(one.there)()) {
             bail!("{} was installed, but is not where Debian keeps it", self.list());
         }
-        eprintln!("    {} is installed; it took {} s", self.list(), started.elapsed().as_secs());
+        eprintln!("    installed in {} s: {}", started.elapsed().as_secs(), self.list());
         Ok(())
     }
 

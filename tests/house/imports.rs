@@ -1,10 +1,11 @@
 //! Who may depend on whom, against what Cargo says. Never builds anything.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::tree::{none, root, rust};
+use crate::tree::{none, read, root, rust};
 
 const SERVICES: [&str; 5] = ["intake", "dispatcher", "activator", "worker", "notifier"];
 const BELOW_SERVICES: [&str; 5] = ["domain", "wire", "store", "broker", "runtime"];
@@ -230,4 +231,35 @@ fn house_json_keeps_its_numbers_and_its_order() {
             "`{feature}` is on: `cargo tree -e features -i serde_json` shows by whom"
         );
     }
+}
+
+/// A library that is built for a call of cargo with one feature more is built again: seconds for one, minutes for all
+/// that stand on it. So calls select the whole workspace, and what only tests need adds libraries but no features.
+#[test]
+fn qlt_13_tool_programs_and_tests_share_each_library() {
+    let callers =
+        ["dev", "tests/harness/dev/build.rs", "tests/harness/dev/check.rs", "tests/harness/dev/test.rs"];
+    let narrow = |path: &&str| read(path).contains("--package") || !read(path).contains("--workspace");
+    none(
+        "calls of cargo for a part of the workspace",
+        &callers.iter().filter(|path| narrow(path)).map(|path| (*path).to_owned()).collect::<Vec<_>>(),
+    );
+    let built = |edges: &str| -> BTreeSet<String> {
+        let tree = cargo(&[
+            "tree",
+            "--workspace",
+            "--locked",
+            "--edges",
+            edges,
+            "--prefix",
+            "none",
+            "--format",
+            "{p} {f}",
+        ]);
+        tree.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+    };
+    let with_tests = built("normal,build,dev");
+    let twice: Vec<String> =
+        built("normal,build").into_iter().filter(|library| !with_tests.contains(library)).collect();
+    none("libraries that are built again for tests, with other features", &twice);
 }

@@ -21,6 +21,8 @@ mod random;
 mod run;
 #[path = "dev/servers.rs"]
 mod servers;
+#[path = "dev/stages.rs"]
+mod stages;
 #[path = "dev/story.rs"]
 mod story;
 #[path = "dev/test.rs"]

@@ -1,14 +1,15 @@
 //! Postgres and RabbitMQ, and Python for the tests, from the distribution's packages, for machines that lack them.
 //! Never lets the packages start their system services: we run private instances only. Never installs unannounced.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use crate::process::is_root;
+use crate::process::{is_root, tail};
 use crate::{postgres, rabbit};
 
 /// What Debian asks before it starts a service from a package script.
@@ -17,6 +18,7 @@ const POLICY: &str = "/usr/sbin/policy-rc.d";
 const POLICY_ASIDE: &str = "/usr/sbin/policy-rc.d.before-pagurus";
 
 /// Something that is installed where it is missing.
+#[derive(Debug)]
 struct Wanted {
     name: &'static str,
     packages: &'static [&'static str],
@@ -24,7 +26,7 @@ struct Wanted {
 }
 
 /// The two servers.
-const SERVERS: [Wanted; 2] = [
+static SERVERS: [Wanted; 2] = [
     Wanted { name: "postgresql", packages: &["postgresql"], there: || postgres::binaries().is_some() },
     Wanted {
         name: "rabbitmq-server",
@@ -34,7 +36,7 @@ const SERVERS: [Wanted; 2] = [
 ];
 
 /// What the client for actors in Python runs on.
-const PYTHON: Wanted = Wanted {
+static PYTHON: Wanted = Wanted {
     name: "python3 with pika",
     packages: &["python3", "python3-pika"],
     there: || python().is_some(),
@@ -49,48 +51,73 @@ pub fn python() -> Option<&'static str> {
     })
 }
 
-/// Installs what is missing of the two servers; says so first.
+/// Packages that are wanted and not there.
+#[derive(Debug)]
+pub struct Missing(Vec<&'static Wanted>);
+
+/// The missing ones of the two servers, and with `tests` of what the tests need besides.
+/// Announces them, and asks for the password of `sudo` if one is needed, so that the rest can run beside other work.
 ///
 /// # Errors
-/// The installation failed, or this is no Debian-like system.
-pub fn install_missing() -> Result<()> {
-    install_of(&SERVERS.iter().collect::<Vec<_>>())
-}
-
-/// The same, and what the tests need besides.
-///
-/// # Errors
-/// The installation failed, or this is no Debian-like system.
-pub fn install_missing_for_tests() -> Result<()> {
-    install_of(&SERVERS.iter().chain([&PYTHON]).collect::<Vec<_>>())
-}
-
-fn install_of(wanted: &[&Wanted]) -> Result<()> {
-    let missing: Vec<&Wanted> = wanted.iter().copied().filter(|one| !(one.there)()).collect();
-    if missing.is_empty() {
-        return Ok(());
+/// This is no Debian-like system, or the user may not install anything.
+pub fn missing(tests: bool) -> Result<Missing> {
+    let wanted = SERVERS.iter().chain(tests.then_some(&PYTHON));
+    let missing = Missing(wanted.filter(|one| !(one.there)()).collect());
+    if missing.0.is_empty() {
+        return Ok(missing);
     }
-    let list = missing.iter().map(|one| one.name).collect::<Vec<_>>().join(" and ");
+    let list = missing.list();
     if !Path::new("/usr/bin/apt-get").exists() {
         bail!("{list} is missing, and there is no apt-get here: please install it by hand");
     }
-    eprintln!("==> {list} is missing: installing it from the distribution's packages");
+    eprintln!("    missing, and installed beside the build from the distribution's packages: {list}");
     eprintln!("    (no system service is started by this; private instances run under .dev/)");
-    let policy = Policy::forbid_starts()?;
-    let packages: Vec<&str> = missing.iter().flat_map(|one| one.packages).copied().collect();
-    let installed = install(&packages);
-    drop(policy);
-    installed?;
-    if missing.iter().any(|one| !(one.there)()) {
-        bail!("{list} was installed, but is not where Debian keeps it");
+    if !is_root() && !Command::new("sudo").arg("-v").status().is_ok_and(|status| status.success()) {
+        bail!("{list} cannot be installed: this user may not use sudo; please install it by hand");
     }
-    Ok(())
+    Ok(missing)
 }
 
-fn install(packages: &[&str]) -> Result<()> {
+impl Missing {
+    /// Installs them; what the package manager says goes to the log.
+    ///
+    /// # Errors
+    /// The installation failed; the end of the log is in the message.
+    pub async fn install(self, log: &Path) -> Result<()> {
+        let log = log.to_path_buf();
+        tokio::task::spawn_blocking(move || self.install_now(&log)).await?
+    }
+
+    fn install_now(&self, log: &Path) -> Result<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let started = Instant::now();
+        let policy = Policy::forbid_starts()?;
+        let packages: Vec<&str> = self.0.iter().flat_map(|one| one.packages).copied().collect();
+        let installed = install(&packages, log);
+        drop(policy);
+        installed.with_context(|| format!("{} ends with\n{}", log.display(), tail(log, 15)))?;
+        if self.0.iter().any(|one| !(one.there)()) {
+            bail!("{} was installed, but is not where Debian keeps it", self.list());
+        }
+        eprintln!("    installed in {} s: {}", started.elapsed().as_secs(), self.list());
+        Ok(())
+    }
+
+    fn list(&self) -> String {
+        self.0.iter().map(|one| one.name).collect::<Vec<_>>().join(" and ")
+    }
+}
+
+fn install(packages: &[&str], log: &Path) -> Result<()> {
+    if let Some(folder) = log.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let log = File::create(log)?;
     // A fresh machine has no package lists, an old one has outdated ones; both answer with 404 otherwise.
     let wait = ["-o", "DPkg::Lock::Timeout=600"];
-    as_root(&[&["apt-get", "update", "-q"], &wait[..]].concat())?;
+    as_root(&[&["apt-get", "update", "-q"], &wait[..]].concat(), Some(&log))?;
     let install = [
         "env",
         "DEBIAN_FRONTEND=noninteractive",
@@ -100,7 +127,7 @@ fn install(packages: &[&str]) -> Result<()> {
         "-q",
         "--no-install-recommends",
     ];
-    as_root(&[&install[..], &wait[..], packages].concat())
+    as_root(&[&install[..], &wait[..], packages].concat(), Some(&log))
 }
 
 /// While it lives, no package script may start a service.
@@ -109,13 +136,13 @@ struct Policy;
 impl Policy {
     fn forbid_starts() -> Result<Self> {
         if Path::new(POLICY).exists() {
-            as_root(&["mv", POLICY, POLICY_ASIDE])?;
+            as_root(&["mv", POLICY, POLICY_ASIDE], None)?;
         }
         let policy = Self;
         let draft = std::env::temp_dir().join(format!("pagurus-policy-{}", std::process::id()));
         fs::write(&draft, "#!/bin/sh\nexit 101\n")?;
         fs::set_permissions(&draft, fs::Permissions::from_mode(0o755))?;
-        let moved = as_root(&["install", "-m", "755", &draft.to_string_lossy(), POLICY]);
+        let moved = as_root(&["install", "-m", "755", &draft.to_string_lossy(), POLICY], None);
         fs::remove_file(&draft)?;
         moved?;
         Ok(policy)
@@ -125,9 +152,9 @@ impl Policy {
 impl Drop for Policy {
     fn drop(&mut self) {
         let restored = if Path::new(POLICY_ASIDE).exists() {
-            as_root(&["mv", POLICY_ASIDE, POLICY])
+            as_root(&["mv", POLICY_ASIDE, POLICY], None)
         } else {
-            as_root(&["rm", "-f", POLICY])
+            as_root(&["rm", "-f", POLICY], None)
         };
         if let Err(error) = restored {
             eprintln!("please look at {POLICY}: it could not be put back ({error:#})");
@@ -135,7 +162,8 @@ impl Drop for Policy {
     }
 }
 
-fn as_root(words: &[&str]) -> Result<()> {
+/// Runs a command as root; its output goes to the log if one is given.
+fn as_root(words: &[&str], log: Option<&File>) -> Result<()> {
     let mut command = if is_root() {
         Command::new(words[0])
     } else {
@@ -143,8 +171,12 @@ fn as_root(words: &[&str]) -> Result<()> {
         sudo.arg(words[0]);
         sudo
     };
+    command.args(&words[1..]).stdin(Stdio::null());
+    if let Some(log) = log {
+        command.stdout(log.try_clone()?).stderr(log.try_clone()?);
+    }
     let line = words.join(" ");
-    let status = command.args(&words[1..]).status().with_context(|| format!("cannot run `{line}`"))?;
+    let status = command.status().with_context(|| format!("cannot run `{line}`"))?;
     if !status.success() {
         bail!("`{line}` ended with {status}");
     }

@@ -1,10 +1,11 @@
 //! Who may depend on whom, against what Cargo says. Never builds anything.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::tree::{none, root, rust};
+use crate::tree::{none, read, root, rust};
 
 const SERVICES: [&str; 5] = ["intake", "dispatcher", "activator", "worker", "notifier"];
 const BELOW_SERVICES: [&str; 6] = ["domain", "wire", "store", "broker", "runtime", "command"];
@@ -22,6 +23,37 @@ const OF_DOMAIN: [&str; 11] = [
     "sha2",
     "thiserror",
     "uuid",
+];
+
+/// Libraries that reach files, the network, threads or the clock, or log; the core has none even at second hand.
+const REACHING_OUT: [&str; 16] = [
+    "async-io",
+    "chrono",
+    "hyper",
+    "iana-time-zone",
+    "log",
+    "mio",
+    "num_cpus",
+    "rayon",
+    "reqwest",
+    "rustix",
+    "socket2",
+    "tempfile",
+    "tokio",
+    "tracing",
+    "ureq",
+    "walkdir",
+];
+
+/// Features with which a library of the core would reach out, and those without which it would.
+const CORE_FEATURES: [(&str, &[&str], &[&str]); 3] = [
+    (
+        "jiff",
+        &["tz-system", "tzdb-zoneinfo", "tzdb-concatenated", "tzdb-bundle-platform"],
+        &["tzdb-bundle-always"],
+    ),
+    ("jsonschema", &["resolve-http", "resolve-file", "resolve-async"], &[]),
+    ("rhai", &["metadata", "debugging"], &["no_time", "no_module"]),
 ];
 
 /// Libraries that only some rooms may use.
@@ -117,6 +149,50 @@ fn house_rooms_import_only_what_they_may() {
     none("imports against the table of the house", &offenders);
 }
 
+/// What a build for a machine without system calls would prove; no such target is to be had everywhere.
+#[test]
+fn house_the_core_is_made_of_what_cannot_reach_out() {
+    let tree = cargo(&[
+        "tree",
+        "--package",
+        "pagurus-domain",
+        "--locked",
+        "--edges",
+        "normal",
+        "--prefix",
+        "none",
+        "--format",
+        "{p}|{f}",
+    ]);
+    let crates: Vec<(&str, Vec<&str>)> = tree
+        .lines()
+        .filter_map(|line| line.split_once('|'))
+        .map(|(package, features)| {
+            let name = package.split(' ').next().unwrap();
+            (name, features.trim_end_matches(" (*)").split(',').collect())
+        })
+        .collect();
+    let mut offenders: Vec<String> = Vec::new();
+    for (name, features) in &crates {
+        if REACHING_OUT.contains(name) {
+            offenders.push((*name).to_owned());
+        }
+        let rule = CORE_FEATURES.iter().find(|(library, ..)| library == name);
+        let Some((_, without, with)) = rule else { continue };
+        offenders.extend(
+            without.iter().filter(|one| features.contains(one)).map(|one| format!("{name} with {one}")),
+        );
+        offenders.extend(
+            with.iter().filter(|one| !features.contains(one)).map(|one| format!("{name} without {one}")),
+        );
+    }
+    for (library, ..) in CORE_FEATURES {
+        assert!(crates.iter().any(|(name, _)| *name == library), "{library} has gone: so should its rule");
+    }
+    offenders.dedup();
+    none("libraries of the core that reach out", &offenders);
+}
+
 /// The command line goes by the API: it starts services for development, and migrates.
 #[test]
 fn house_the_command_line_has_one_door_to_the_services() {
@@ -156,4 +232,35 @@ fn house_json_keeps_its_numbers_and_its_order() {
             "`{feature}` is on: `cargo tree -e features -i serde_json` shows by whom"
         );
     }
+}
+
+/// A library that is built for a call of cargo with one feature more is built again: seconds for one, minutes for all
+/// that stand on it. So calls select the whole workspace, and what only tests need adds libraries but no features.
+#[test]
+fn qlt_13_tool_programs_and_tests_share_each_library() {
+    let callers =
+        ["dev", "tests/harness/dev/build.rs", "tests/harness/dev/check.rs", "tests/harness/dev/test.rs"];
+    let narrow = |path: &&str| read(path).contains("--package") || !read(path).contains("--workspace");
+    none(
+        "calls of cargo for a part of the workspace",
+        &callers.iter().filter(|path| narrow(path)).map(|path| (*path).to_owned()).collect::<Vec<_>>(),
+    );
+    let built = |edges: &str| -> BTreeSet<String> {
+        let tree = cargo(&[
+            "tree",
+            "--workspace",
+            "--locked",
+            "--edges",
+            edges,
+            "--prefix",
+            "none",
+            "--format",
+            "{p} {f}",
+        ]);
+        tree.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+    };
+    let with_tests = built("normal,build,dev");
+    let twice: Vec<String> =
+        built("normal,build").into_iter().filter(|library| !with_tests.contains(library)).collect();
+    none("libraries that are built again for tests, with other features", &twice);
 }

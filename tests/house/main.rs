@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at the first surprise")]
 
 mod compose;
+mod dependencies;
 mod documents;
 mod generated;
 mod imports;

@@ -35,7 +35,7 @@ use clap::{Args, ValueEnum};
 use pagurus_harness::packages;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::build::{Profile, build};
+use crate::build::{Profile, Targets, build};
 use crate::place;
 use installation::Installation;
 use report::Report;
@@ -95,9 +95,11 @@ pub async fn command(options: Options) -> Result<()> {
     if options.orders == 0 {
         bail!("--orders 0 measures nothing");
     }
-    packages::install_missing()?;
     let root = place::root()?;
-    let programs = build(&root, Profile::Release)?;
+    let log = root.join(".dev/log/packages.log");
+    let missing = packages::missing(false)?;
+    let ((), programs) =
+        tokio::try_join!(missing.install(&log), build(&root, Profile::Release, Targets::Programs))?;
     eprintln!("==> servers");
     let mut installation = Installation::start(&root, programs, options.profile.is_some()).await?;
     let stub = Stub::start(installation.stub_port()).await?;

@@ -6,23 +6,22 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// The packages whose programs make an installation.
-const PACKAGES: [&str; 6] = [
-    "pagurus-intake",
-    "pagurus-dispatcher",
-    "pagurus-activator",
-    "pagurus-worker",
-    "pagurus-notifier",
-    "pagurus-cli",
-];
-
 /// How to build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// Quick to build: for tests.
+    /// Quick to build: for tests, and to look at the engine.
     Dev,
-    /// Quick to run: for people and benchmarks.
+    /// Quick to run: for whatever is measured.
     Release,
+}
+
+/// What to build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Targets {
+    /// The five services and the command line.
+    Programs,
+    /// These, and all tests.
+    Tests,
 }
 
 /// The folder of the built programs.
@@ -34,20 +33,30 @@ pub fn programs(root: &Path, profile: Profile) -> PathBuf {
     })
 }
 
-/// Builds the five services and the command line; returns the folder of the programs.
-pub fn build(root: &Path, profile: Profile) -> Result<PathBuf> {
+/// Builds, and returns the folder of the programs. Cargo is ended with the future.
+///
+/// The features of libraries are chosen by what a call of cargo selects. So every call here, and the one in `./dev` that
+/// builds this tool, selects the whole workspace: otherwise libraries would be compiled once for each choice.
+pub async fn build(root: &Path, profile: Profile, targets: Targets) -> Result<PathBuf> {
     // For trials of the tool itself with other programs in place of the services.
     if let Some(folder) = std::env::var_os("PAGURUS_PROGRAMS") {
         return Ok(folder.into());
     }
-    let mut words = vec!["build", "--locked"];
+    let chosen = match targets {
+        Targets::Programs => "--bins",
+        Targets::Tests => "--all-targets",
+    };
+    let mut words = vec!["build", "--locked", "--workspace", chosen];
     if profile == Profile::Release {
         words.push("--release");
     }
-    for package in PACKAGES {
-        words.extend(["--package", package]);
+    let mut command = command(root);
+    command.args(&words);
+    let mut child = tokio::process::Command::from(command).kill_on_drop(true).spawn()?;
+    let status = child.wait().await?;
+    if !status.success() {
+        bail!("`cargo {}` ended with {status}", words.join(" "));
     }
-    cargo(root, &words)?;
     Ok(programs(root, profile))
 }
 

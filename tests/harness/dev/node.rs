@@ -9,7 +9,6 @@ use pagurus_harness::client::http;
 use pagurus_harness::nodes::Role;
 use pagurus_harness::ports::release;
 
-use crate::build::{Profile, programs};
 use crate::place::{Place, Record};
 use crate::servers::{self, Which};
 use crate::up;
@@ -54,10 +53,7 @@ async fn start(place: &Place, record: &mut Record, named: &Named) -> Result<()> 
         return servers::start(place, record, which.postgres, which.rabbit).await;
     }
     let role: Role = named.role.parse()?;
-    let folder = match record.nodes.first() {
-        Some(node) => node.spec.programs.clone(),
-        None => programs(place.root(), Profile::Release),
-    };
+    let folder = record.programs.clone();
     up::start_node(place, record, role, &named.name, &folder)?;
     if let Some(node) = record.node(role, &named.name) {
         node.wait_ready(&http()?, READY_TIMEOUT).await?;

@@ -23,6 +23,7 @@ pub struct Place {
 
 /// What runs, or ran when it was written.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Record {
     /// The port of the private Postgres, if there is one.
     pub postgres_port: Option<u16>,
@@ -44,6 +45,8 @@ pub struct Record {
     pub demo_port: Option<u16>,
     /// The process of the demo system.
     pub demo: Option<Identity>,
+    /// The folder of the programs that were built last.
+    pub programs: PathBuf,
     /// The nodes.
     pub nodes: Vec<Node>,
 }
@@ -194,10 +197,7 @@ impl Place {
         export("DATABASE_URL", &record.database_url);
         export("PAGURUS_DATA", &self.folder.to_string_lossy());
         export("PAGURUS_LOGS", &self.logs().to_string_lossy());
-        export(
-            "PAGURUS_BIN",
-            &crate::build::programs(&self.root, crate::build::Profile::Release).to_string_lossy(),
-        );
+        export("PAGURUS_BIN", &record.programs.to_string_lossy());
         if let Some(port) = record.demo_port {
             export("PAGURUS_DEMO", &format!("http://127.0.0.1:{port}"));
         }

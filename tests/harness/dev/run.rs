@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::down;
 use crate::place::{Place, Record};
+use crate::stages::Stages;
 use crate::story::{Story, Told, is_final, tell};
 use crate::up::{self, Options};
 
@@ -48,12 +49,14 @@ pub async fn run(options: Options) -> Result<()> {
 }
 
 async fn work(place: &Place, options: &Options, ours: &Mutex<Option<Record>>) -> Result<()> {
-    let record = up::up(place, options).await?;
+    let mut stages = Stages::after_tool(&[&up::STAGES[..], &["demo orders"]].concat());
+    let record = up::up(place, options, &mut stages).await?;
     *lock(ours) = Some(record.clone());
     let server = record.server().context("the demo needs an intake node")?;
     // From now on nodes may come and go by other commands.
     place.open_door()?;
     println!("==> the engine is up: {server}");
+    stages.next();
     demo(&record, &server).await?;
     println!("\nAPI and control centre: {server}");
     println!("In your shell:          . {}", place.folder().join("env").display());

@@ -15,9 +15,11 @@ use pagurus_harness::postgres::{Postgres, Stop};
 use pagurus_harness::process::{Identity, Signal};
 use pagurus_harness::rabbit::{self, Rabbit};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::task::AbortOnDropHandle;
 
-use crate::build::{Profile, build, command as cargo};
+use crate::build::{Profile, Targets, build, command as cargo};
 use crate::place::root;
+use crate::stages::Stages;
 
 /// Arguments for the test runner.
 #[derive(Clone, Debug, Args)]
@@ -38,13 +40,15 @@ impl Options {
     }
 }
 
+/// What comes after the build of the tool.
+const STAGES: [&str; 2] = ["programs and tests, and beside them packages and servers", "tests"];
+
 /// The time in which the test runner ends its tests after Ctrl-C.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// `./dev test`.
 pub async fn command(options: Options) -> Result<()> {
     let root = root()?;
-    packages::install_missing_for_tests()?;
     // A folder per run: two runs in one checkout do not meet.
     let runs = root.join(".dev/test");
     end_abandoned(&runs).await?;
@@ -54,6 +58,15 @@ pub async fn command(options: Options) -> Result<()> {
     let lock = File::create(folder.join("lock"))?;
     lock.lock()?;
     let owner = Owner::this_process()?;
+    let mut stages = Stages::after_tool(&STAGES);
+    stages.next();
+    let missing = packages::missing(true)?;
+    // Cargo needs none of the packages, and the servers do not need what it builds.
+    let build_root = root.clone();
+    let building = AbortOnDropHandle::new(tokio::spawn(async move {
+        build(&build_root, Profile::Dev, Targets::Tests).await
+    }));
+    missing.install(&folder.join("log/packages.log")).await?;
     let (port, broker_port) = (Ports::reserve(1, &owner)?, Ports::reserve(rabbit::PORTS, &owner)?);
     let postgres =
         Postgres::prepare(&folder.join("postgres"), &folder.join("log/postgres.log"), port.first())?;
@@ -61,7 +74,13 @@ pub async fn command(options: Options) -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let runner = Mutex::new(None);
-    let work = test(&root, &folder, &postgres, &rabbit, &options, &runner);
+    let work = async {
+        // A build that failed is told of at once, servers or not.
+        let servers = async { tokio::try_join!(rabbit.start(), postgres.start()) };
+        let (programs, _) = tokio::try_join!(async { building.await? }, servers)?;
+        stages.next();
+        test(&root, &folder, &programs, &postgres, &rabbit, &options, &runner).await
+    };
     tokio::pin!(work);
     let outcome = tokio::select! {
         outcome = &mut work => outcome,
@@ -112,17 +131,12 @@ async fn end_abandoned(runs: &Path) -> Result<()> {
 async fn test(
     root: &Path,
     folder: &Path,
+    programs: &Path,
     postgres: &Postgres,
     rabbit: &Rabbit,
     options: &Options,
     running: &Mutex<Option<Identity>>,
 ) -> Result<()> {
-    eprintln!("==> private servers and a build");
-    let build_root = root.to_path_buf();
-    let building = tokio::task::spawn_blocking(move || build(&build_root, Profile::Dev));
-    let servers = tokio::try_join!(rabbit.start(), postgres.start());
-    let programs = building.await??;
-    servers?;
     postgres.create_database("pagurus").await?;
     let mut command = runner(root);
     command
@@ -136,7 +150,6 @@ async fn test(
     if let Some(url) = rabbit.management_url() {
         command.env("PAGURUS_TEST_BROKER_API", url);
     }
-    eprintln!("==> tests");
     let mut child = tokio::process::Command::from(command).kill_on_drop(true).spawn()?;
     *running.lock().unwrap_or_else(PoisonError::into_inner) = child.id().and_then(Identity::of);
     let status = child.wait().await?;

@@ -13,12 +13,17 @@ use pagurus_harness::ports::{Owner, Ports};
 use pagurus_harness::process::{self, Identity};
 use pagurus_harness::{packages, rabbit};
 
-use crate::build::{Profile, build};
+use crate::build::{Profile, Targets, build};
 use crate::place::{Place, Record};
 use crate::servers;
+use crate::stages::Stages;
 
 /// Includes the migrations of an empty database.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What comes after the build of the tool until all is up.
+pub const STAGES: [&str; 2] =
+    ["programs, and beside them packages and servers", "demo system, nodes and example scenarios"];
 
 /// What to start.
 #[derive(Clone, Debug, Args)]
@@ -49,9 +54,16 @@ pub struct Options {
     /// The configuration of all nodes, instead of one that retries what the demo system fails
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Build for speed instead of building quickly: for whatever you measure
+    #[arg(long)]
+    pub release: bool,
 }
 
 impl Options {
+    fn profile(&self) -> Profile {
+        if self.release { Profile::Release } else { Profile::Dev }
+    }
+
     fn count(&self, role: Role) -> usize {
         match role {
             Role::Intake => self.intakes,
@@ -66,7 +78,7 @@ impl Options {
 /// `./dev up`.
 pub async fn command(options: Options) -> Result<()> {
     let place = Place::open()?;
-    let record = up(&place, &options).await?;
+    let record = up(&place, &options, &mut Stages::after_tool(&STAGES)).await?;
     eprintln!("==> ready");
     print!("{}", std::fs::read_to_string(place.folder().join("nodes"))?);
     eprintln!(
@@ -79,18 +91,19 @@ pub async fn command(options: Options) -> Result<()> {
 }
 
 /// Brings everything up that is wanted and not there yet; what was started is noted step by step.
-pub async fn up(place: &Place, options: &Options) -> Result<Record> {
+pub async fn up(place: &Place, options: &Options, stages: &mut Stages) -> Result<Record> {
     let databases = Addresses::read(&options.database_url, "DATABASE_URL")?;
     let brokers = Addresses::read(&options.amqp_url, "AMQP_URL")?;
     let (own_postgres, own_rabbit) = (databases.global.is_none(), brokers.global.is_none());
-    if own_postgres || own_rabbit {
-        packages::install_missing()?;
-    }
     let mut record = place.read()?;
     record.environment.extend(settings());
     record.config = Some(config(place, options)?);
-    eprintln!("==> servers");
+    stages.next();
+    let missing = if own_postgres || own_rabbit { Some(packages::missing(false)?) } else { None };
     let servers = async {
+        if let Some(missing) = missing {
+            missing.install(&place.logs().join("packages.log")).await?;
+        }
         servers::start(place, &mut record, own_postgres, own_rabbit).await?;
         if let Some(url) = &databases.global {
             record.database_url.clone_from(url);
@@ -101,16 +114,14 @@ pub async fn up(place: &Place, options: &Options) -> Result<Record> {
         }
         anyhow::Ok(())
     };
-    // The broker takes seconds to start and cargo takes its time: side by side.
-    let root = place.root().to_path_buf();
-    let building = tokio::task::spawn_blocking(move || build(&root, Profile::Release));
-    servers.await?;
-    eprintln!("==> build");
-    let programs = building.await??;
+    // Packages come over the network, the broker takes seconds to start, and cargo takes its time: side by side.
+    let building = build(place.root(), options.profile(), Targets::Programs);
+    let ((), programs) = tokio::try_join!(servers, building)?;
+    record.programs.clone_from(&programs);
     record.database_url_of.extend(databases.of);
     record.amqp_url_of.extend(brokers.of);
+    stages.next();
     start_demo(place, &mut record).await?;
-    eprintln!("==> nodes");
     start_nodes(place, &mut record, options, &programs).await?;
     load_examples(place, &record).await?;
     Ok(record)

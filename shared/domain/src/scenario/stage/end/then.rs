@@ -45,6 +45,12 @@ pub enum Then {
 }
 
 impl Then {
+    /// The end of a life that failed by no event of its scenario.
+    #[must_use]
+    pub const fn failed(error: OrderError) -> Self {
+        Self::End { status: Status::Fail, scenario_status: ScenarioStatus::Failed, error: Some(error) }
+    }
+
     /// The status that follows.
     #[must_use]
     pub const fn status(&self) -> Status {

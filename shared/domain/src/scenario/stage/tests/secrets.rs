@@ -19,7 +19,7 @@ fn known(list: &str, answers: &[&str]) -> Played {
 fn told(played: &Played) -> String {
     let told = played.ends.iter().map(|end| {
         let snapshot = &end.snapshot;
-        let rest = snapshot.rest.as_ref().map(|rest| &rest.error);
+        let rest = snapshot.main.rest.as_ref().map(|rest| &rest.error);
         format!(
             "{} {:?} {:?} {rest:?} {:?} {:?} {:?}\n",
             end.history(),

@@ -108,3 +108,23 @@ fn scn_15_a_secret_that_is_not_there_is_a_failure_of_its_class_before_anything_i
         assert!(played.error().message.contains("`other`"), "{:?}", played.error());
     }
 }
+
+#[test]
+fn scn_15_what_an_order_finds_again_after_a_call_holds_no_secret() {
+    let text = "scenario: s
+initialState: a
+states:
+  a: {actions: [{sleep: {for: 1d}}], on: {sleep: s}}
+  s: {kind: sleeping, on: {timeout: done}}
+  done: {kind: terminal}
+calls:
+  one: {actions: [{http: {url: 'http://h/${secret.key}', save: {echo: '${response.body}'}}}, {script: 'result(vars.echo); message(vars.echo)'}]}
+  two: {actions: [{http: {url: 'http://h/2'}}]}\n";
+    let echo = format!("200 {}", json!(SECRET));
+    let played = Play::whole(text).secret("key", SECRET).go(&["call one; two", &echo, "503", "200"]);
+    assert_eq!(played.statuses(), "sleep, retry, sleep, success");
+    for end in &played.ends {
+        let kept = end.snapshot.to_text();
+        assert!(!kept.contains("a/ss"), "{kept}");
+    }
+}

@@ -219,16 +219,12 @@ impl Run {
             if self.end.then.is_some() {
                 return Need::Done(Box::new(self.finished(turn)));
             }
-            let need = match self.resting {
+            let resting = self.resting;
+            let need = match resting {
                 _ if self.cursor.handling.is_some() => self.work(turn),
                 // Calls come before timers (SCN-9).
-                Some(wake) => {
-                    if self.begin_call(turn) {
-                        None
-                    } else {
-                        self.leave_rest(wake, turn)
-                    }
-                }
+                Some(_) if self.begin_call(turn) => None,
+                Some(wake) => self.leave_rest(wake, turn),
                 None => self.go_on(turn),
             };
             if let Some(need) = need {
@@ -237,6 +233,7 @@ impl Run {
         }
     }
 
+    /// Takes the answer to what the machine waits for; says the next need where the same action has one.
     fn take(&mut self, answer: Answer, turn: &Turn<'_>) -> Option<Need> {
         match (std::mem::replace(&mut self.pending, Pending::Nothing), answer) {
             (Pending::Registration { name }, Answer::Registered(id)) => {

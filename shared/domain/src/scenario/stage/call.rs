@@ -66,7 +66,6 @@ impl Run {
             return true;
         }
         self.end.log(turn.now, format!("call `{name}`"));
-        self.cursor.mover.iter_mut().for_each(|mover| mover.answer = None);
         self.context.event = Some(event);
         let (last, named) = (self.context.response.take(), std::mem::take(&mut self.context.responses));
         self.cursor.main.answers = Answers { last, named };

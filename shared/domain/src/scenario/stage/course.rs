@@ -13,7 +13,7 @@ impl Run {
     /// One step of the present state.
     pub(super) fn go_on(&mut self, turn: &Turn<'_>) -> Option<Need> {
         let state = turn.scenario.state(self.state);
-        let until = self.rest_until.take().unwrap_or(turn.now);
+        let until = self.rest_until.take_if(|_| state.is_rest()).unwrap_or(turn.now);
         match state.kind {
             StateKind::Terminal => self.arrive(state, turn),
             StateKind::Sleeping => self.end.over(Then::Sleep { until }),
@@ -173,8 +173,8 @@ impl Run {
         }
         // The repeat of an operation passes states that had gone well before.
         self.cursor.come_to(self.cursor.visit.number + 1, 0);
-        let (from, to_name) = (from.name.clone(), into.name.clone());
-        self.end.transitions.push(Transition { from, event, to: to_name, at: turn.now });
+        let (from, into) = (from.name.clone(), into.name.clone());
+        self.end.transitions.push(Transition { from, event, to: into, at: turn.now });
         let bound = turn.settings.bounds.max_transitions_per_stage;
         if u32::try_from(self.end.transitions.len()).unwrap_or(u32::MAX) > bound {
             let message = format!("more than {bound} transitions without a suspension");

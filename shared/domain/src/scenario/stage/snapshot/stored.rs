@@ -55,7 +55,7 @@ impl Serialize for Snapshot {
         let (since, until) = retry_time.span.unzip();
         let later = asynchronous.as_ref();
         let mover = self.mover.as_ref();
-        let answer = call.map_or(mover.and_then(|call| call.answer.as_ref()), |call| call.answer.as_ref());
+        let moved = mover.and_then(|call| call.answer.as_ref());
         let mut out = Fields(serializer.serialize_map(None)?);
         out.put("state", &visit.state)?;
         out.put("action", &main.action)?;
@@ -83,36 +83,38 @@ impl Serialize for Snapshot {
         out.put("awaiting", &visit.awaiting)?;
         out.put("handOut", &visit.hand_out)?;
         out.put("rest", &main.rest)?;
-        out.put("call", &call.map(|call| StoredCall { call, aside: main }))?;
+        out.put("call", &call.map(|call| StoredCall { call, main, moved }))?;
         out.put("movedBy", &mover.map(|call| call.no))?;
         out.put("event", &mover.map(|call| &call.event))?;
-        out.put("answer", &answer)?;
+        out.put("answer", &call.map_or(moved, |call| call.answer.as_ref()))?;
         out.put("held", &main.held)?;
         out.0.end()
     }
 }
 
-/// A call that is being handled, with what is put aside of the order itself.
+/// A call that is being handled, with what is put aside of the order itself and of the call that moved it.
 #[derive(PartialEq)]
 struct StoredCall<'s> {
     call: &'s Handling,
-    aside: &'s Frame,
+    main: &'s Frame,
+    moved: Option<&'s Value>,
 }
 
 impl Serialize for StoredCall<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { call: Handling { no, name, body, frame, before, .. }, aside } = self;
+        let Self { call: Handling { no, name, body, frame, before, .. }, main, moved } = self;
         let mut out = Fields(serializer.serialize_map(None)?);
         out.0.serialize_entry("no", no)?;
         out.0.serialize_entry("name", name)?;
         out.0.serialize_entry("body", body)?;
         out.0.serialize_entry("action", &frame.action)?;
         out.put("cycle", &frame.retry.as_ref().map(|retry| retry.cycle.to_value()))?;
-        out.put("response", &aside.answers.last)?;
-        out.put("responses", &aside.answers.named)?;
-        out.put("parallelDone", &aside.parallel_done)?;
+        out.put("response", &main.answers.last)?;
+        out.put("responses", &main.answers.named)?;
+        out.put("parallelDone", &main.parallel_done)?;
         out.put("rest", &frame.rest)?;
         out.put("before", before)?;
+        out.put("answer", moved)?;
         out.put("held", &frame.held)?;
         out.0.end()
     }
@@ -155,7 +157,7 @@ impl Stored {
         let mut answer: Option<Value> = self.take("answer")?;
         let handling = match self.take::<Option<Map<_, _>>>("call")? {
             None => None,
-            Some(call) => Some(Self(call).handling(&mut main, answer.take())?),
+            Some(call) => Some(Self(call).handling(&mut main, &mut answer)?),
         };
         let mover = match self.take("movedBy")? {
             None => None,
@@ -204,10 +206,11 @@ impl Stored {
         })
     }
 
-    fn handling(mut self, main: &mut Frame, answer: Option<Value>) -> serde_json::Result<Box<Handling>> {
+    fn handling(mut self, main: &mut Frame, moved: &mut Option<Value>) -> serde_json::Result<Box<Handling>> {
         let mut frame = self.frame()?;
         std::mem::swap(&mut main.answers, &mut frame.answers);
         std::mem::swap(&mut main.parallel_done, &mut frame.parallel_done);
+        let answer = std::mem::replace(moved, self.take("answer")?);
         let (no, name, body) = (self.must("no")?, self.must("name")?, self.must("body")?);
         Ok(Box::new(Handling { no, name, body, frame, before: self.take("before")?, answer }))
     }

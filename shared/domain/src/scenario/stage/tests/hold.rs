@@ -108,6 +108,21 @@ fn dsp_16_calls_are_handled_while_an_order_is_held_and_held_themselves() {
 }
 
 #[test]
+fn dsp_16_what_is_held_waits_for_its_time_only() {
+    let text = "  a: {actions: [{amqp: {exchange: e, key: k, request: r}}, {http: {url: 'http://h/1'}}, {wait: {timeout: 1h}}], on: {wait: w, fail: done}}
+  w: {kind: waiting, on: {callback: done, timeout: done}}
+  done: {kind: terminal}
+calls: {look: {}}\n";
+    let whole = format!("scenario: s\ninitialState: a\nstates:\n{text}");
+    let answers = ["published", "held 1d", "call look", "200", "callback {\"r\": {\"body\": 1}}"];
+    let played = Play::whole(&whole).go(&answers);
+    assert_eq!(played.statuses(), "wait, wait, wait, success");
+    assert_eq!(played.ends[0].then, played.ends[1].then, "the open request is none of its business");
+    let Then::Wait { requests, .. } = &played.ends[2].then else { panic!("{played:?}") };
+    assert_eq!(requests.len(), 1);
+}
+
+#[test]
 fn dsp_16_what_moved_the_order_is_answered_behind_the_hold() {
     let text = "  a: {actions: [{sleep: {for: 1d}}], on: {sleep: s}}
   s: {kind: sleeping, on: {timeout: done, 'call:go': b}}

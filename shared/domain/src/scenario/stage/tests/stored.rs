@@ -151,8 +151,7 @@ prop_compose! {
         Snapshot {
             visit,
             main,
-            // What was said to the call that moved the order is forgotten while another is handled.
-            mover: mover.map(|(no, event, answer)| Mover { no, event, answer: answer.filter(|_| handling.is_none()) }),
+            mover: mover.map(|(no, event, answer)| Mover { no, event, answer }),
             handling,
             asynchronous: later.map(|(cycle, state, answered, from_entry_point)| AsyncRetry { cycle, state, answered, from_entry_point }),
             retry_time: RetryTime { over_ms, span },

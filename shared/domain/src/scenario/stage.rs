@@ -51,25 +51,18 @@ use crate::order::{OrderError, PANIC};
 #[derive(Debug)]
 enum Pending {
     Nothing,
-    Registration {
-        name: String,
-    },
+    /// The name of the request.
+    Registration(String),
     /// The pass of a hand-out.
     Task,
     /// The URL as it was called: rendered again after the answer, it might be another.
-    Http {
-        url: String,
-    },
+    Http(String),
     /// The steps that were made, each with its URL.
-    Parallel {
-        made: Vec<(usize, String)>,
-    },
+    Parallel(Vec<(usize, String)>),
     Publication,
     /// A task, on its way into the queue of its actor.
     Queueing,
-    Order {
-        request: Option<RequestId>,
-    },
+    Order(Option<RequestId>),
     /// The queue, on its way to the next order.
     Release,
 }
@@ -236,7 +229,7 @@ impl Run {
     /// Takes the answer to what the machine waits for; says the next need where the same action has one.
     fn take(&mut self, answer: Answer, turn: &Turn<'_>) -> Option<Need> {
         match (std::mem::replace(&mut self.pending, Pending::Nothing), answer) {
-            (Pending::Registration { name }, Answer::Registered(id)) => {
+            (Pending::Registration(name), Answer::Registered(id)) => {
                 self.note_request(name, id, turn);
                 return self.send(self.present(turn)?, Some(id), turn);
             }
@@ -245,13 +238,13 @@ impl Run {
                 self.pending = Pending::Queueing;
                 return Some(need);
             }
-            (Pending::Http { url }, Answer::Response(response)) => {
+            (Pending::Http(url), Answer::Response(response)) => {
                 self.take_answer(&url, Ok(&response), turn);
             }
-            (Pending::Http { url }, Answer::Failed(failure)) => {
+            (Pending::Http(url), Answer::Failed(failure)) => {
                 self.take_answer(&url, Err(&failure), turn);
             }
-            (Pending::Parallel { made }, Answer::Parallel(outcomes)) if made.len() == outcomes.len() => {
+            (Pending::Parallel(made), Answer::Parallel(outcomes)) if made.len() == outcomes.len() => {
                 self.take_parallel(&made, &outcomes, turn);
             }
             (Pending::Publication, Answer::Published) => self.cursor.advance(),
@@ -261,18 +254,15 @@ impl Run {
                 let error = OrderError::new("amqp.unroutable", message);
                 self.fail(error.about(self.cursor.visit.called.clone()), turn);
             }
-            (
-                Pending::Http { .. } | Pending::Parallel { .. } | Pending::Publication,
-                Answer::Held { until },
-            ) => {
+            (Pending::Http(_) | Pending::Parallel(_) | Pending::Publication, Answer::Held { until }) => {
                 self.hold(until, turn);
             }
             (Pending::Release, Answer::Released) => {
                 self.end.released = true;
                 self.cursor.advance();
             }
-            (Pending::Order { request }, Answer::OrderStarted) => self.order_started(request, turn),
-            (Pending::Order { request }, Answer::OrderRefused(message)) => {
+            (Pending::Order(request), Answer::OrderStarted) => self.order_started(request, turn),
+            (Pending::Order(request), Answer::OrderRefused(message)) => {
                 self.cursor.requests.retain(|open| Some(open.id) != request);
                 self.fail(OrderError::new(ORDER_REFUSED, message), turn);
             }
@@ -286,7 +276,7 @@ impl Run {
     }
 
     fn finished(&mut self, turn: &Turn<'_>) -> StageEnd {
-        let stays = self.end.retries() || self.cursor.frame().held.is_some();
+        let stays = matches!(self.end.then, Some(Then::Retry { .. } | Then::Hold { .. }));
         // A call that moved the order is answered when the order comes to rest or to its end.
         if !stays {
             self.answer_mover(turn);

@@ -135,6 +135,7 @@ impl Run {
                     system: None,
                 }),
             },
+            _ if self.cursor.frame().held.is_some() => Then::Hold { until },
             _ => Then::Wait { until, requests: self.awaited_requests() },
         });
     }

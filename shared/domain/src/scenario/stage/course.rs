@@ -42,7 +42,10 @@ impl Run {
             (true, Err(error)) => self.fail_call(error, turn),
             (false, Ok(())) => self.raise(Event::Success, turn),
             (false, Err(error)) => {
-                self.forget_unsent(turn);
+                // What was not sent will not be answered: no later wait is for it.
+                if let Some(request) = self.present(turn).and_then(Action::request) {
+                    self.cursor.requests.retain(|open| open.name != request);
+                }
                 self.note_failure(error, turn);
                 self.raise(Event::Fail, turn);
             }
@@ -63,19 +66,12 @@ impl Run {
 
     /// The order rests before the action under the cursor, which was not carried out.
     pub(super) fn hold(&mut self, until: Timestamp, turn: &Turn<'_>) {
-        // What an earlier attempt has sent may still be answered.
-        if self.cursor.frame().retry.is_none() {
-            self.forget_unsent(turn);
+        // Its request was noted last. What an earlier attempt has sent may still be answered.
+        if self.cursor.frame().retry.is_none() && self.present(turn).and_then(Action::request).is_some() {
+            self.cursor.requests.pop();
         }
         self.cursor.frame_mut().held = Some(turn.now);
-        self.end.over(Then::Wait { until, requests: Vec::new() });
-    }
-
-    /// What was not sent will not be answered: no later wait is for it.
-    fn forget_unsent(&mut self, turn: &Turn<'_>) {
-        if let Some(request) = self.present(turn).and_then(Action::request) {
-            self.cursor.requests.retain(|open| open.name != request);
-        }
+        self.end.over(Then::Hold { until });
     }
 
     fn begin_polling(&mut self, state: &State, turn: &Turn<'_>) {

@@ -109,10 +109,6 @@ impl Builder {
         });
     }
 
-    pub fn retries(&self) -> bool {
-        matches!(self.then, Some(Then::Retry { .. }))
-    }
-
     pub fn answer(&mut self, no: i64, outcome: Result<Value, OrderError>) {
         self.answers.push(CallAnswer { no, outcome: outcome.map_err(OrderError::storable) });
     }

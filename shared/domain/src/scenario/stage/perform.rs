@@ -70,7 +70,7 @@ impl Run {
 
     /// A request is stored before it is sent, so that an answer that comes at once finds it.
     fn register(&mut self, name: &str) -> Need {
-        self.pending = Pending::Registration { name: name.to_owned() };
+        self.pending = Pending::Registration(name.to_owned());
         Need::Register {
             name: name.to_owned(),
             visit: self.cursor.visit.number,
@@ -112,7 +112,7 @@ impl Run {
                 }
             }
         }
-        self.pending = Pending::Parallel { made };
+        self.pending = Pending::Parallel(made);
         Some(Need::Parallel(calls))
     }
 
@@ -166,7 +166,7 @@ impl Run {
             Ok(need) => {
                 self.note_where_asked(action, &need, request, turn);
                 self.pending = match &need {
-                    Need::Http(call) => Pending::Http { url: call.url.clone() },
+                    Need::Http(call) => Pending::Http(call.url.clone()),
                     _ => Pending::Publication,
                 };
                 Some(need)

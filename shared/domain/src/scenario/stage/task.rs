@@ -239,7 +239,7 @@ impl Run {
     ) -> Option<Need> {
         match self.render_order(order, turn) {
             Ok(registration) => {
-                self.pending = Pending::Order { request };
+                self.pending = Pending::Order(request);
                 Some(Need::Order(ChildOrder { registration, request }))
             }
             Err(error) => {
@@ -307,8 +307,6 @@ impl Run {
     /// The requests whose answers end the present rest.
     pub(super) fn awaited_requests(&self) -> Vec<RequestId> {
         match &self.cursor.visit.awaiting {
-            // What is held waits for its time only.
-            _ if self.cursor.frame().held.is_some() => Vec::new(),
             Some(awaiting) => awaiting.id.into_iter().collect(),
             None => awaited(&self.cursor.requests).map(|OpenRequest { id, .. }| *id).collect(),
         }

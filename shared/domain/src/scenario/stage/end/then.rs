@@ -21,6 +21,11 @@ pub enum Then {
         /// The requests whose callbacks are awaited.
         requests: Vec<RequestId>,
     },
+    /// The order waits before an action, because the system that it calls must be left alone.
+    Hold {
+        /// When it is tried again.
+        until: Timestamp,
+    },
     /// The polling state makes its next attempt later.
     Poll {
         /// When.
@@ -56,7 +61,7 @@ impl Then {
     pub const fn status(&self) -> Status {
         match self {
             Self::Sleep { .. } => Status::Sleep,
-            Self::Wait { .. } => Status::Wait,
+            Self::Wait { .. } | Self::Hold { .. } => Status::Wait,
             Self::Poll { .. } => Status::Polling,
             Self::Retry { .. } => Status::Retry,
             Self::End { status, .. } => *status,
@@ -67,7 +72,7 @@ impl Then {
     #[must_use]
     pub const fn due_at(&self) -> Option<Timestamp> {
         match self {
-            Self::Sleep { until } | Self::Wait { until, .. } => Some(*until),
+            Self::Sleep { until } | Self::Wait { until, .. } | Self::Hold { until } => Some(*until),
             Self::Poll { at } | Self::Retry { at, .. } => Some(*at),
             Self::End { .. } => None,
         }

@@ -72,7 +72,7 @@ pub(super) fn after(
         Then::Sleep { until } => (Wake::Timer, *until),
         Then::Retry { at, .. } => (Wake::Retry, *at),
         Then::Poll { at } => (Wake::Poll, *at),
-        Then::Wait { until, .. } if snapshot.frame().held.is_some() => (Wake::Timer, *until),
+        Then::Hold { until } => (Wake::Timer, *until),
         Then::Wait { until, .. } => match answers.pop_front().expect("an answer to the wait") {
             "timeout" => (Wake::Timer, *until),
             answer => {

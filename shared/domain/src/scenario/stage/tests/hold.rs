@@ -26,7 +26,7 @@ fn dsp_16_a_held_call_is_made_later_as_if_for_the_first_time() {
         assert_eq!((position.visit.number, position.main.action), (1, 1));
         assert_eq!((&position.main.retry, position.retry_time), (&None, RetryTime::default()));
         assert_eq!((&position.error, held.transitions.len(), held.log.len()), (&None, 0, 0));
-        assert!(matches!(&held.then, Then::Wait { requests, .. } if requests.is_empty()), "{:?}", held.then);
+        assert!(matches!(held.then, Then::Hold { .. }), "{:?}", held.then);
     }
     let until = played.ends[0].then.due_at().unwrap();
     assert_eq!(until, later(START.parse().unwrap(), Duration::from_secs(3600)));
@@ -105,6 +105,18 @@ fn dsp_16_calls_are_handled_while_an_order_is_held_and_held_themselves() {
     assert_eq!((played.body(3), played.told()), (json!(7), vec![Value::Null, Value::Null]));
     assert_eq!(played.ends[1].then, played.ends[2].then, "a second call does not hurry the first");
     assert_eq!(played.ends[0].then, played.ends[3].then);
+}
+
+#[test]
+fn dsp_16_what_an_earlier_visit_asked_is_awaited_still() {
+    let text = "  a: {actions: [{amqp: {exchange: e, key: k, request: r}}, {http: {url: 'http://h/1'}}, {wait: {timeout: 1h}}], on: {wait: w, fail: a}}
+  w: {kind: waiting, on: {callback: done, timeout: done}}
+  done: {kind: terminal}\n";
+    let came = "callback {\"r\": {\"body\": 1}}";
+    let played = play(text, &["published", "404", "held 1h", "published", "200", came]);
+    assert_eq!(played.path(), "fail a, wait w, callback done");
+    let open: Vec<usize> = played.ends[..2].iter().map(|end| end.snapshot.requests.len()).collect();
+    assert_eq!(open, [1, 2], "the one that was sent, and then both");
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl Runner<'_> {
             self.run.seen.notes =
                 snapshot.vars.get("notes").map_or("", |notes| notes.as_str().unwrap()).into();
             (wake, due) = match end.then {
-                Then::Sleep { until } => (Wake::Timer, until),
+                Then::Sleep { until } | Then::Hold { until } => (Wake::Timer, until),
                 Then::Retry { at, .. } => (Wake::Retry, at),
                 Then::Poll { at } => (Wake::Poll, at),
                 Then::Wait { .. } if self.world.calls_back(snapshot.visit.number, stage + 1) => {

@@ -94,7 +94,7 @@ impl Runner<'_> {
             assert_eq!(snapshot, end.snapshot);
             self.written(&end);
             let handled = resting.is_some();
-            let held = snapshot.frame().held.is_some();
+            let held = matches!(end.then, Then::Hold { .. });
             if snapshot.handling.is_none() && !held && !matches!(end.then, Then::End { .. }) {
                 if let Some(before) = &resting {
                     assert_eq!(before, &end.then, "the rest goes on as it was");
@@ -127,7 +127,7 @@ impl Runner<'_> {
                 Then::Sleep { until } => (Wake::Timer, until),
                 Then::Retry { at, .. } => (Wake::Retry, at),
                 Then::Poll { at } => (Wake::Poll, at),
-                Then::Wait { until, .. } if held => (Wake::Timer, until),
+                Then::Hold { until } => (Wake::Timer, until),
                 Then::Wait { until, ref requests } => {
                     let came = |id: &RequestId| self.world.came(self.requests[id].2, self.requests[id].1);
                     if requests.iter().all(|id| came(id) != Came::Nothing) {

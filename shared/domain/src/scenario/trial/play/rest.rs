@@ -29,6 +29,7 @@ impl Play<'_> {
                 self.tell(format!("waits until {until}"));
                 self.wait(*until, requests)
             }
+            Then::Hold { until } => (Wake::Timer, *until),
             Then::End { .. } => (Wake::Start, self.now),
         };
         self.call_before(wake, due, &end.snapshot)

@@ -6,10 +6,8 @@ use std::time::Instant;
 
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
-use pagurus_domain::order::{DEADLINE_EXCEEDED, INCONSISTENT, OrderError, PANIC, ScenarioStatus, Status};
-use pagurus_domain::scenario::stage::{
-    Answer, Facts, Input, Need, OutsideCall, Snapshot, Stage, StageEnd, Then,
-};
+use pagurus_domain::order::{DEADLINE_EXCEEDED, INCONSISTENT, OrderError, PANIC, Status};
+use pagurus_domain::scenario::stage::{Answer, Call, Facts, Input, Need, Snapshot, Stage, StageEnd};
 use pagurus_domain::scenario::{Folded, Scenario};
 use pagurus_runtime::Effects;
 use pagurus_runtime::batch::Failed;
@@ -34,7 +32,7 @@ struct Brought {
     /// None where they are long.
     params: Option<String>,
     callbacks: Vec<Accepted>,
-    calls: Vec<OutsideCall>,
+    calls: Vec<Call>,
 }
 
 /// Runs a stage to its end and has the end written.
@@ -191,10 +189,7 @@ async fn drive(
             Need::Release => release(worker, claimed).await?,
             Need::Order(child) => worker.children.start(worker, claimed, &child).await,
         };
-        need = match stage.answer(answer, clock.now(), rand_fraction()) {
-            Some(need) => need,
-            None => stage.next(clock.now()),
-        };
+        need = stage.answer(answer, clock.now(), rand_fraction());
     }
 }
 
@@ -255,9 +250,4 @@ fn rand_fraction() -> f64 {
     // 53 bits fill the mantissa of a double.
     let bits = uuid::Uuid::new_v4().as_u64_pair().1 >> 11;
     bits as f64 / (1_u64 << 53) as f64
-}
-
-/// How an end without a stage looks: nothing was executed, or nothing that counts.
-pub(crate) fn without_stage(error: OrderError) -> Then {
-    Then::End { status: Status::Fail, scenario_status: ScenarioStatus::Failed, error: Some(error) }
 }

@@ -20,7 +20,7 @@ use pagurus_store::{Error, beside};
 use pagurus_wire::message::Ended;
 use serde_json::{Value, json};
 
-use crate::{Worker, drive};
+use crate::Worker;
 
 /// The end of a stage with what is needed to write and tell it.
 #[derive(Debug)]
@@ -56,10 +56,11 @@ impl End {
     ) -> Self {
         let mut history = end.history();
         put_frame(&mut history, &claimed, end.then.status().as_str(), now);
-        let visited = i32::try_from(end.snapshot.visit).unwrap_or(i32::MAX);
+        let visited = i32::try_from(end.snapshot.visit.number).unwrap_or(i32::MAX);
         let result = end.snapshot.result.clone();
         let message = end.snapshot.message.clone();
-        let (handles_call, moved_by) = (end.snapshot.call.is_some(), end.snapshot.moved_by);
+        let handles_call = end.snapshot.handling.is_some();
+        let moved_by = end.snapshot.mover.as_ref().map(|call| call.no);
         let kept = match &end.then {
             // A restart from an entry point goes on with the variables of this life.
             Then::End { .. } if end.snapshot.vars.is_empty() => None,
@@ -101,7 +102,8 @@ impl End {
         now: Timestamp,
         duration: Duration,
     ) -> Self {
-        let then = drive::without_stage(error.clone());
+        // Nothing was executed, or nothing that counts.
+        let then = Then::failed(error.clone());
         let told = format!("{}: {}", error.class.as_deref().unwrap_or_default(), error.message);
         let mut history = json!({"transitions": [], "log": [{"at": now.to_string(), "text": told}]});
         put_frame(&mut history, &claimed, then.status().as_str(), now);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pagurus_broker::Consumer;
 use pagurus_domain::id::{Epoch, OrderNo, ScenarioNo};
-use pagurus_domain::scenario::stage::OutsideCall;
+use pagurus_domain::scenario::stage::Call;
 use pagurus_runtime::Effects;
 use pagurus_runtime::metrics::{Count, Level, Span};
 use pagurus_runtime::node::chain;
@@ -163,7 +163,7 @@ pub(crate) struct Work {
     pub claimed: Claimed,
     pub scenario: Option<Known>,
     pub callbacks: Vec<Accepted>,
-    pub calls: Vec<OutsideCall>,
+    pub calls: Vec<Call>,
     /// When the claim read the database's clock.
     pub claimed_at: Instant,
 }

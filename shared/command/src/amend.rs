@@ -10,7 +10,7 @@ use pagurus_domain::order::registration::is_costly;
 use pagurus_domain::order::transition::{Cause, Refused};
 use pagurus_domain::order::{ScenarioStatus, Status};
 use pagurus_domain::scenario::Scenario;
-use pagurus_domain::scenario::stage::Snapshot;
+use pagurus_domain::scenario::stage::{Snapshot, Visit};
 use pagurus_runtime::Effects;
 use pagurus_runtime::costly;
 use pagurus_runtime::metrics::Count;
@@ -127,10 +127,9 @@ impl Commands {
         let state = scenario.state_named(&asked.state);
         let distance = state.and_then(|state| scenario.distance_to_target(state));
         let entry_point = state.is_some_and(|state| scenario.state(state).entry_point);
-        let visit = former.visit + 1;
+        let visit = former.visit.number + 1;
         let snapshot = Snapshot {
-            state: Some(asked.state.clone()),
-            visit,
+            visit: Visit { state: Some(asked.state.clone()), number: visit, ..Visit::default() },
             vars,
             result: former.result,
             message: former.message,
@@ -243,7 +242,7 @@ async fn resting_until(tx: &Tx<'_>, order: &Locked, starts: Starts) -> Result<Op
         return Ok(None);
     }
     let mut snapshot = stored_snapshot(tx, order).await?;
-    if let Some(rest) = &mut snapshot.rest {
+    if let Some(rest) = &mut snapshot.main.rest {
         rest.until = at;
     }
     Ok(Some(snapshot.to_value().to_string()))

@@ -11,7 +11,7 @@ use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::{OrderError, Status};
 use pagurus_domain::scenario::Folded;
-use pagurus_domain::scenario::stage::{CallAnswer, OutsideCall};
+use pagurus_domain::scenario::stage::{self, CallAnswer};
 use serde_json::Value;
 
 use crate::control::{Locked, Place};
@@ -182,13 +182,13 @@ pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<Call>> {
 pub async fn pending(
     client: &Client,
     orders: &[(OrderNo, i32)],
-) -> Result<HashMap<OrderNo, Vec<OutsideCall>>> {
+) -> Result<HashMap<OrderNo, Vec<stage::Call>>> {
     let nos: Vec<i64> = orders.iter().map(|(no, _)| no.0).collect();
     let lives: Vec<i32> = orders.iter().map(|(_, life)| *life).collect();
     let statement = client.prepare_cached(PENDING).await?;
-    let mut calls: HashMap<OrderNo, Vec<OutsideCall>> = HashMap::new();
+    let mut calls: HashMap<OrderNo, Vec<stage::Call>> = HashMap::new();
     for row in client.query(&statement, &[&nos, &lives]).await? {
-        calls.entry(OrderNo(row.get(0))).or_default().push(OutsideCall {
+        calls.entry(OrderNo(row.get(0))).or_default().push(stage::Call {
             no: row.get(1),
             name: row.get(2),
             body: Folded::read(row.get(3)).unwrap_or_else(|_| Value::Null.into()),

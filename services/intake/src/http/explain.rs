@@ -213,7 +213,7 @@ fn polling(row: &Row, due: jiff::Timestamp) -> String {
     let step = row.step.as_deref().map_or_else(String::new, |step| format!(" in state `{step}`"));
     let stored = row.snapshot.as_deref().and_then(|text| serde_json::from_str(text).ok());
     let snapshot = stored.and_then(|value| Snapshot::from_value(&value).ok());
-    match snapshot.and_then(|snapshot| snapshot.poll) {
+    match snapshot.and_then(|snapshot| snapshot.visit.poll) {
         Some(polling) => format!(
             "polls{step}: attempt {} is due at {due}; it gives up at {}",
             polling.attempt, polling.ends_at

@@ -76,6 +76,12 @@ impl Cycle {
         self.beside.iter_mut().for_each(|cycle| cycle.begin_attempt(late));
     }
 
+    /// A time that counts in no limit lies between its first failure and now.
+    pub fn shift(&mut self, by: SignedDuration) {
+        self.started_at = self.started_at.checked_add(by).unwrap_or(self.started_at);
+        self.beside.iter_mut().for_each(|cycle| cycle.shift(by));
+    }
+
     /// It and those beside it.
     fn all(&self) -> impl Iterator<Item = &Self> {
         std::iter::once(self).chain(&self.beside)

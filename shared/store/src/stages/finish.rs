@@ -111,7 +111,7 @@ impl Finished {
         match &self.then {
             Then::Retry { error, .. } => Some(error),
             Then::End { error, .. } => error.as_ref(),
-            Then::Sleep { .. } | Then::Wait { .. } | Then::Poll { .. } => None,
+            Then::Sleep { .. } | Then::Wait { .. } | Then::Hold { .. } | Then::Poll { .. } => None,
         }
     }
 

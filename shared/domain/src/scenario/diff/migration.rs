@@ -60,15 +60,16 @@ pub fn move_to(from: &Scenario, to: &Scenario, status: Status, order: &Snapshot)
     if !rests {
         return Err(Hindrance::NotResting(status.as_str()));
     }
-    if order.call.is_some() {
+    if order.handling.is_some() {
         return Err(Hindrance::HandlesCall);
     }
     // Nothing was executed yet: the order begins at the initial state, whichever that is.
-    let Some(name) = order.state.as_deref() else {
+    let Some(name) = order.visit.state.as_deref() else {
         return Ok(());
     };
     // What failed asynchronously is repeated from its entry point.
-    let entry = order.entry_point.as_ref().filter(|_| order.from_entry_point);
+    let repeats = order.asynchronous.as_ref().is_some_and(|retry| retry.from_entry_point);
+    let entry = order.entry_point.as_ref().filter(|_| repeats);
     if let Some(entry) = entry.filter(|entry| to.state_named(&entry.state).is_none()) {
         return Err(Hindrance::NoState(entry.state.clone()));
     }
@@ -92,10 +93,10 @@ pub fn move_to(from: &Scenario, to: &Scenario, status: Status, order: &Snapshot)
 fn same_actions(old: &State, new: &State, order: &Snapshot) -> Result<(), Hindrance> {
     let word = |state: &State, at: usize| state.actions.get(at).map(super::super::Action::word);
     // Before the first action there is nothing behind the order, unless it awaits what came of it.
-    if order.action == 0 && order.awaiting.is_none() {
+    if order.main.action == 0 && order.visit.awaiting.is_none() {
         return Ok(());
     }
-    match (0..=order.action).find(|at| word(old, *at) != word(new, *at)) {
+    match (0..=order.main.action).find(|at| word(old, *at) != word(new, *at)) {
         None => Ok(()),
         Some(at) => Err(Hindrance::OtherAction { state: new.name.clone(), number: at + 1 }),
     }

@@ -73,7 +73,8 @@ fn scenario(text: &str) -> Scenario {
 }
 
 fn moved(new: &str, status: Status, state: Option<&str>, action: usize) -> Result<(), String> {
-    let order = Snapshot { state: state.map(str::to_owned), action, ..Snapshot::default() };
+    let mut order = Snapshot::entering(state.map(str::to_owned), serde_json::Map::new());
+    order.main.action = action;
     move_to(&scenario(OLD), &scenario(new), status, &order).map_err(|hindrance| hindrance.to_string())
 }
 

@@ -1,70 +1,111 @@
 //! The course of an order through its states: what it is woken for, what it enters, where it stands.
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::{Action, Event, Outcome, Scenario, State, StateId, StateKind};
+use super::super::{Action, Event, Outcome, State, StateId, StateKind};
 use super::snapshot::{EntryPoint, Polling};
-use super::{Need, Stage, Then, Wake, later};
+use super::{Need, Run, Then, Transition, Turn, Wake, later};
 use crate::order::{Mode, OrderError, ScenarioStatus, Status};
-use crate::retry::Cycle;
 
-impl Stage {
+impl Run {
     /// One step of the present state.
-    pub(super) fn go_on(&mut self, now: Timestamp) -> Option<Need> {
-        let scenario = self.scenario.clone();
-        let state = scenario.state(self.state);
+    pub(super) fn go_on(&mut self, turn: &Turn<'_>) -> Option<Need> {
+        let state = turn.scenario.state(self.state);
+        let until = self.rest_until.take_if(|_| state.is_rest()).unwrap_or(turn.now);
         match state.kind {
-            StateKind::Terminal => self.arrive(state),
-            StateKind::Sleeping => {
-                let until = self.rest_until.take().unwrap_or(now);
-                self.end.over(Then::Sleep { until });
-            }
-            StateKind::Waiting => {
-                let until = self.rest_until.take().unwrap_or(now);
-                self.end.over(Then::Wait { until, requests: self.awaited_requests() });
-            }
-            StateKind::Polling if self.cursor.poll.is_none() => self.begin_polling(state, now),
-            StateKind::Plain | StateKind::Polling => match state.actions.get(self.cursor.action) {
-                None => self.raise(Event::Success, now),
-                Some(action) => return self.perform(action, now),
-            },
+            StateKind::Terminal => self.arrive(state, turn),
+            StateKind::Sleeping => self.end.over(Then::Sleep { until }),
+            StateKind::Waiting => self.end.over(Then::Wait { until, requests: self.awaited_requests() }),
+            StateKind::Polling if self.cursor.visit.poll.is_none() => self.begin_polling(state, turn),
+            StateKind::Plain | StateKind::Polling => return self.work(turn),
         }
         None
     }
 
-    pub(super) fn begin_polling(&mut self, state: &State, now: Timestamp) {
+    /// Carries out the next action of the frame, or leaves the frame after its last.
+    pub(super) fn work(&mut self, turn: &Turn<'_>) -> Option<Need> {
+        self.cursor.end_hold(turn.now);
+        if let Some(action) = self.present(turn) {
+            return self.perform(action, turn);
+        }
+        self.leave_frame(Ok(()), turn);
+        None
+    }
+
+    /// The actions of the frame are over: nothing is left to do, or one has failed for good. What that
+    /// means is all that the handling of a call and the order's own course do not have in common.
+    pub(super) fn leave_frame(&mut self, outcome: Result<(), OrderError>, turn: &Turn<'_>) {
+        match (self.cursor.handling.is_some(), outcome) {
+            (true, Ok(())) => self.finish_call(turn),
+            (true, Err(error)) => self.fail_call(error, turn),
+            (false, Ok(())) => self.raise(Event::Success, turn),
+            (false, Err(error)) => {
+                // What was not sent will not be answered: no later wait is for it.
+                if let Some(request) = self.present(turn).and_then(Action::request) {
+                    self.cursor.requests.retain(|open| open.name != request);
+                }
+                self.note_failure(error, turn);
+                self.raise(Event::Fail, turn);
+            }
+        }
+    }
+
+    /// The error is told if the order ends as failed.
+    pub(super) fn note_failure(&mut self, error: OrderError, turn: &Turn<'_>) {
+        let class = error.class.as_deref().unwrap_or("unclassified");
+        self.end.log(turn.now, format!("failed ({class}): {}", error.message));
+        self.cursor.error = Some(error.storable());
+    }
+
+    /// The action has failed for good.
+    pub(super) fn fail(&mut self, error: impl Into<OrderError>, turn: &Turn<'_>) {
+        self.leave_frame(Err(error.into()), turn);
+    }
+
+    /// The order rests before the action under the cursor, which was not carried out.
+    pub(super) fn hold(&mut self, until: Timestamp, turn: &Turn<'_>) {
+        // Its request was noted last. What an earlier attempt has sent may still be answered.
+        if self.cursor.frame().retry.is_none() && self.present(turn).and_then(Action::request).is_some() {
+            self.cursor.requests.pop();
+        }
+        self.cursor.frame_mut().held = Some(turn.now);
+        self.end.over(Then::Hold { until });
+    }
+
+    fn begin_polling(&mut self, state: &State, turn: &Turn<'_>) {
         // Only polling states come here, and each has its rhythm.
-        let Some(poll) = state.poll else { return self.raise(Event::Success, now) };
-        self.cursor.poll = Some(Polling { ends_at: later(now, poll.timeout), attempt: 1 });
+        let Some(poll) = state.poll else { return self.raise(Event::Success, turn) };
+        self.cursor.visit.poll = Some(Polling { ends_at: later(turn.now, poll.timeout), attempt: 1 });
         if !poll.delay.is_zero() {
             // No attempt comes after the end, the first no more than the last.
-            self.end.over(Then::Poll { at: later(now, poll.delay.min(poll.timeout)) });
+            self.end.over(Then::Poll { at: later(turn.now, poll.delay.min(poll.timeout)) });
         }
     }
 
     /// What the order was woken for.
-    pub(super) fn leave_rest(&mut self, wake: Wake, now: Timestamp) -> Option<Need> {
+    pub(super) fn leave_rest(&mut self, wake: Wake, turn: &Turn<'_>) -> Option<Need> {
         self.resting = None;
         if wake == Wake::Call {
-            self.rest_again(now);
+            self.rest_again(turn);
             return None;
         }
-        self.cursor.rest = None;
-        if self.cursor.from_entry_point {
-            self.repeat_from_entry_point(now);
+        self.cursor.main.rest = None;
+        if self.cursor.asynchronous.as_ref().is_some_and(|retry| retry.from_entry_point) {
+            self.repeat_from_entry_point(turn);
             return None;
         }
-        match (self.scenario.state(self.state).kind, wake) {
+        match (turn.scenario.state(self.state).kind, wake) {
             (StateKind::Sleeping, _) => {
                 self.requests_are_earlier();
-                self.raise(Event::Timeout, now);
+                self.raise(Event::Timeout, turn);
             }
-            (StateKind::Waiting, Wake::Callback) => self.leave_wait(Event::Callback, now),
-            (StateKind::Waiting, _) => self.leave_wait(Event::Timeout, now),
-            (StateKind::Plain, _) if self.cursor.awaiting.is_some() => return self.take_awaited(wake, now),
+            (StateKind::Waiting, Wake::Callback) => self.leave_wait(Event::Callback, turn),
+            (StateKind::Waiting, _) => self.leave_wait(Event::Timeout, turn),
+            (StateKind::Plain, _) if self.cursor.visit.awaiting.is_some() => {
+                return self.take_awaited(wake, turn);
+            }
             // A retry and a polling go on at the action under the cursor.
             (StateKind::Plain | StateKind::Polling | StateKind::Terminal, _) => {}
         }
@@ -77,154 +118,74 @@ impl Stage {
         self.cursor.requests.iter_mut().for_each(|request| request.earlier = true);
     }
 
-    /// The action under the cursor: of the call that is being handled, or of the state.
-    pub(super) fn present<'s>(&self, scenario: &'s Scenario) -> Option<&'s Action> {
-        let actions = match &self.cursor.call {
-            Some(call) => scenario.handler(&call.name).map_or(&[][..], |handler| &handler.actions),
-            None => &scenario.state(self.state).actions,
+    /// The state whose actions run; none while those of a call do.
+    pub(super) fn own_state<'t>(&self, turn: &Turn<'t>) -> Option<&'t State> {
+        self.cursor.handling.is_none().then(|| turn.scenario.state(self.state))
+    }
+
+    /// The action under the cursor.
+    pub(super) fn present<'t>(&self, turn: &Turn<'t>) -> Option<&'t Action> {
+        let actions = match &self.cursor.handling {
+            Some(call) => &turn.scenario.handler(&call.name)?.actions,
+            None => &turn.scenario.state(self.state).actions,
         };
-        actions.get(self.position())
-    }
-
-    pub(super) fn position(&self) -> usize {
-        self.cursor.call.as_ref().map_or(self.cursor.action, |call| call.action)
-    }
-
-    pub(super) fn go_on_at(&mut self, action: usize) {
-        match &mut self.cursor.call {
-            Some(call) => call.action = action,
-            None => self.cursor.action = action,
-        }
-    }
-
-    pub(super) fn cycle(&self) -> Option<&Cycle> {
-        match &self.cursor.call {
-            Some(call) => call.cycle.as_ref(),
-            None => self.cursor.cycle.as_ref(),
-        }
-    }
-
-    /// Goes on with this cycle, or ends the one that went on.
-    pub(super) fn set_cycle(&mut self, cycle: Option<Cycle>) {
-        match &mut self.cursor.call {
-            Some(call) => call.cycle = cycle,
-            None => {
-                if cycle.is_none() {
-                    self.cursor.failed_at = None;
-                }
-                self.cursor.cycle = cycle;
-            }
-        }
-        self.sum_up_retries();
+        actions.get(self.cursor.frame().action)
     }
 
     /// The moment from which a sequential order has been holding its queue in retries, as if all of
     /// them had been one piece (ORD-12); none where it holds no queue.
-    pub(super) fn holding_since(&self, now: Timestamp) -> Option<Timestamp> {
-        let holds = self.facts.mode == Mode::Sequential && self.facts.queue.is_some();
-        (holds && !self.end.is_released()).then(|| self.retrying_since(now))
+    pub(super) fn holding_since(&self, turn: &Turn<'_>) -> Option<Timestamp> {
+        let holds = turn.facts.mode == Mode::Sequential && turn.facts.queue.is_some();
+        (holds && !self.end.released).then(|| self.cursor.retrying_since(turn.now))
     }
 
-    fn retrying_since(&self, now: Timestamp) -> Timestamp {
-        let before = Duration::from_millis(self.cursor.retried_ms);
-        self.cursor.retrying_since.unwrap_or_else(|| now.checked_sub(before).unwrap_or(now))
-    }
-
-    /// A retry is due then.
-    pub(super) fn note_retry(&mut self, now: Timestamp, due: Timestamp) {
-        self.cursor.retrying_since = Some(self.retrying_since(now));
-        self.cursor.retrying_until = Some(due);
-    }
-
-    /// When the last of the cycles is over, the time that they took is kept as a sum.
-    fn sum_up_retries(&mut self) {
-        if self.cursor.is_retrying() {
-            return;
-        }
-        let span = (self.cursor.retrying_since.take(), self.cursor.retrying_until.take());
-        if let (Some(since), Some(until)) = span {
-            self.cursor.retried_ms = u64::try_from(until.duration_since(since).as_millis()).unwrap_or(0);
-        }
-    }
-
-    pub(super) fn enter(&mut self, state: StateId) {
+    pub(super) fn enter(&mut self, state: StateId, turn: &Turn<'_>) {
         self.state = state;
-        self.cursor.visit += 1;
-        self.cursor.action = 0;
-        self.cursor.hand_out = 0;
-        self.cursor.poll = None;
-        self.cursor.awaiting = None;
-        self.cursor.called = None;
-        self.cursor.parallel_done.clear();
-        let state = self.scenario.state(state);
-        self.cursor.state = Some(state.name.clone());
+        let state = turn.scenario.state(state);
+        self.cursor.enter(state.name.clone());
         if state.entry_point {
             self.cursor.entry_point =
-                Some(EntryPoint { state: state.name.clone(), visit: self.cursor.visit });
-            self.end.entry_point(&state.name);
+                Some(EntryPoint { state: state.name.clone(), visit: self.cursor.visit.number });
+            self.end.entry_point = Some(state.name.clone());
         }
     }
 
-    pub(super) fn raise(&mut self, event: Event, now: Timestamp) {
-        let from = self.scenario.state(self.state);
+    pub(super) fn raise(&mut self, event: Event, turn: &Turn<'_>) {
+        let from = turn.scenario.state(self.state);
         let Some(to) = from.target_of(event) else {
             let message = format!("state `{}` has no transition for event `{event}`", from.name);
-            self.end.over(Then::End {
-                status: Status::Fail,
-                scenario_status: ScenarioStatus::Failed,
-                error: Some(OrderError::new("scenario.incomplete", message)),
-            });
-            return;
+            return self.end.over(Then::failed(OrderError::new("scenario.incomplete", message)));
         };
-        self.go(event.as_str().into(), to, now);
+        self.go(event.as_str().into(), to, turn);
     }
 
     /// Moves the order to another state.
-    pub(super) fn go(&mut self, event: Cow<'static, str>, to: StateId, now: Timestamp) {
-        let scenario = self.scenario.clone();
-        let from = scenario.state(self.state);
-        let passed = self.cursor.async_state.as_ref() == Some(&from.name);
+    pub(super) fn go(&mut self, event: Cow<'static, str>, to: StateId, turn: &Turn<'_>) {
+        let (from, into) = (turn.scenario.state(self.state), turn.scenario.state(to));
+        let passed = self.cursor.asynchronous.as_ref().is_some_and(|retry| retry.state == from.name);
         // From another entry point on, what failed before it is not repeated any more.
-        if event != Event::Retry.as_str() && (passed || scenario.state(to).entry_point) {
-            self.forget_async_cycle();
+        if event != Event::Retry.as_str() && (passed || into.entry_point) {
+            self.cursor.forget_async_retry();
         }
         // The repeat of an operation passes states that had gone well before.
-        if Some((self.cursor.visit + 1, 0)) > self.cursor.failed_at {
-            (self.cursor.cycle, self.cursor.failed_at) = (None, None);
-            self.sum_up_retries();
+        self.cursor.come_to(self.cursor.visit.number + 1, 0);
+        let (from, into) = (from.name.clone(), into.name.clone());
+        self.end.transitions.push(Transition { from, event, to: into, at: turn.now });
+        let bound = turn.settings.bounds.max_transitions_per_stage;
+        if u32::try_from(self.end.transitions.len()).unwrap_or(u32::MAX) > bound {
+            let message = format!("more than {bound} transitions without a suspension");
+            return self.end.over(Then::failed(OrderError::new("scenario.loop", message)));
         }
-        let to_name = self.scenario.state(to).name.clone();
-        self.end.transition(&from.name, event, &to_name, now);
-        let bound = self.settings.bounds.max_transitions_per_stage;
-        if self.end.transitions() > bound {
-            self.end.over(Then::End {
-                status: Status::Fail,
-                scenario_status: ScenarioStatus::Failed,
-                error: Some(OrderError::new(
-                    "scenario.loop",
-                    format!("more than {bound} transitions without a suspension"),
-                )),
-            });
-            return;
-        }
-        self.enter(to);
+        self.enter(to, turn);
     }
 
-    pub(super) fn arrive(&mut self, state: &State) {
-        let target = self.scenario.targets.contains(&self.state);
+    fn arrive(&mut self, state: &State, turn: &Turn<'_>) {
+        let target = turn.scenario.targets.contains(&self.state);
         let (status, error) = match state.outcome {
             Outcome::Success => (Status::Success, None),
-            Outcome::Fail => (Status::Fail, self.end.last_error()),
+            Outcome::Fail => (Status::Fail, self.cursor.error.clone()),
         };
         let scenario_status = if target { ScenarioStatus::Target } else { ScenarioStatus::Failed };
         self.end.over(Then::End { status, scenario_status, error });
-    }
-
-    /// The asynchronous cycle is over, and what it kept for its repeats.
-    pub(super) fn forget_async_cycle(&mut self) {
-        self.cursor.async_cycle = None;
-        self.cursor.async_state = None;
-        self.cursor.answered.clear();
-        self.sum_up_retries();
     }
 }

@@ -10,10 +10,9 @@ use serde_json::{Value, json};
 
 use super::super::Folded;
 use super::super::conceal::Concealed;
-use super::super::script::Said;
-use super::outside::CallAnswer;
-use super::snapshot::{Asked, Rest, Snapshot};
-use crate::order::{OrderError, PANIC, ScenarioStatus, Status, storable};
+use super::call::CallAnswer;
+use super::snapshot::{Destination, Remembered, Snapshot};
+use crate::order::{OrderError, PANIC, ScenarioStatus};
 pub use then::Then;
 
 /// One move from state to state.
@@ -86,43 +85,19 @@ const MAX_LINE_BYTES: usize = 2000;
 const MAX_LINES: usize = 1000;
 
 /// Gathers the end while the stage runs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Builder {
-    then: Option<Then>,
-    entry_point: Option<String>,
-    transitions: Vec<Transition>,
-    log: Vec<LogLine>,
-    released: bool,
-    error: Option<OrderError>,
-    result: Option<Value>,
-    message: Option<String>,
-    answers: Vec<CallAnswer>,
-    said_answer: Option<Value>,
+    pub then: Option<Then>,
+    pub entry_point: Option<String>,
+    pub transitions: Vec<Transition>,
+    pub log: Vec<LogLine>,
+    pub released: bool,
+    pub answers: Vec<CallAnswer>,
     /// Values of the secrets that were used: nothing that is told may hold them.
-    secrets: Concealed,
+    pub secrets: Concealed,
 }
 
 impl Builder {
-    pub fn new(snapshot: &Snapshot) -> Self {
-        Self {
-            then: None,
-            entry_point: None,
-            transitions: Vec::new(),
-            log: Vec::new(),
-            released: false,
-            error: snapshot.error.clone(),
-            result: snapshot.result.clone(),
-            message: snapshot.message.clone(),
-            answers: Vec::new(),
-            said_answer: snapshot.answer.clone(),
-            secrets: Concealed::default(),
-        }
-    }
-
-    pub fn is_over(&self) -> bool {
-        self.then.is_some()
-    }
-
     /// The first end stands: nothing after it counts.
     pub fn over(&mut self, then: Then) {
         self.then.get_or_insert(match then {
@@ -134,163 +109,42 @@ impl Builder {
         });
     }
 
-    pub fn rest(&self) -> Option<Rest> {
-        self.then.as_ref().and_then(Then::rest)
-    }
-
-    pub fn retries(&self) -> bool {
-        matches!(self.then, Some(Then::Retry { .. }))
-    }
-
-    pub fn entry_point(&mut self, name: &str) {
-        self.entry_point = Some(name.to_owned());
-    }
-
-    pub fn transition(&mut self, from: &str, event: Cow<'static, str>, to: &str, at: Timestamp) {
-        self.transitions.push(Transition { from: from.to_owned(), event, to: to.to_owned(), at });
-    }
-
     pub fn answer(&mut self, no: i64, outcome: Result<Value, OrderError>) {
         self.answers.push(CallAnswer { no, outcome: outcome.map_err(OrderError::storable) });
-    }
-
-    /// What a script said by `answer(…)` since the last time.
-    pub fn take_said_answer(&mut self) -> Option<Value> {
-        self.said_answer.take()
-    }
-
-    /// What was said so far and has not been taken.
-    pub fn said_answer(&self) -> Option<Value> {
-        self.said_answer.clone()
-    }
-
-    /// From now on the value is kept out of everything that is told.
-    pub fn conceal(&mut self, secret: &str) {
-        self.secrets.add(secret);
-    }
-
-    /// The text without secrets.
-    pub fn concealed(&self, text: &str) -> String {
-        self.secrets.text(text)
-    }
-
-    /// The value as it may be stored and gone on with, without secrets.
-    pub fn kept(&self, value: &Value) -> Value {
-        if self.secrets.is_empty() { value.clone() } else { self.secrets.kept(value) }
-    }
-
-    /// What a snapshot keeps, without secrets: a called system may have told them back.
-    pub fn conceal_kept(&self, cursor: &mut Snapshot) {
-        if self.secrets.is_empty() {
-            return;
-        }
-        cursor
-            .vars
-            .values_mut()
-            .chain(&mut cursor.answer)
-            .for_each(|value| *value = self.secrets.kept(value));
-        let aside =
-            cursor.call.iter_mut().flat_map(|call| call.responses.values_mut().chain(&mut call.response));
-        for response in cursor.responses.values_mut().chain(&mut cursor.response).chain(aside) {
-            *response = Folded::from(self.secrets.kept(response.value())).folded();
-        }
-        // A call that came before may have left there what it was told.
-        if let Some(before) = cursor.call.as_mut().and_then(|call| call.before.as_mut()) {
-            before.vars = Folded::from(self.secrets.kept(before.vars.value())).folded();
-            before.result = before.result.as_ref().map(|result| self.secrets.value(result));
-            before.message = before.message.as_ref().map(|message| self.concealed(message));
-        }
-        for request in &mut cursor.requests {
-            if let Some(Asked::Http { path, .. }) = &mut request.asked {
-                *path = self.concealed(path);
-            }
-        }
-    }
-
-    fn concealed_error(&self, error: &OrderError) -> OrderError {
-        OrderError { message: self.concealed(&error.message), ..error.clone() }
-    }
-
-    pub fn transitions(&self) -> u32 {
-        u32::try_from(self.transitions.len()).unwrap_or(u32::MAX)
     }
 
     pub fn log(&mut self, at: Timestamp, mut text: String) {
         if self.log.len() < MAX_LINES {
             // Before it is cut: a part of a secret would not be known for one.
             if !self.secrets.is_empty() {
-                text = self.concealed(&text);
+                text = self.secrets.text(&text);
             }
             text.truncate(text.floor_char_boundary(MAX_LINE_BYTES));
             self.log.push(LogLine { at, text });
         }
     }
 
-    pub fn release(&mut self) {
-        self.released = true;
-    }
-
-    pub fn is_released(&self) -> bool {
-        self.released
-    }
-
-    pub fn said(&mut self, said: &Said, at: Timestamp) {
-        for line in &said.log {
-            self.log(at, line.clone());
-        }
-        if let Some(result) = &said.result {
-            self.result = Some(result.clone());
-        }
-        if let Some(message) = &said.message {
-            self.message = Some(storable(message.clone()));
-        }
-        if let Some(answer) = &said.answer {
-            self.said_answer = Some(answer.clone());
-        }
-    }
-
-    /// Result and message so far.
-    pub fn what_was_said(&self) -> (Option<Value>, Option<String>) {
-        (self.result.clone(), self.message.clone())
-    }
-
-    /// Result and message are again what they were.
-    pub fn unsay(&mut self, result: Option<Value>, message: Option<String>) {
-        (self.result, self.message) = (result, message);
-    }
-
-    /// An action failed for good; the error is told if the order ends as failed.
-    pub fn failed(&mut self, error: OrderError, at: Timestamp) {
-        let class = error.class.as_deref().unwrap_or("unclassified");
-        self.log(at, format!("failed ({class}): {}", error.message));
-        self.error = Some(error.storable());
-    }
-
-    pub fn last_error(&self) -> Option<OrderError> {
-        self.error.clone()
+    /// The value as it may be stored, without secrets.
+    pub fn kept(&self, value: Value) -> Value {
+        if self.secrets.is_empty() { value } else { self.secrets.kept(&value) }
     }
 
     pub fn build(
-        &mut self,
-        mut snapshot: Snapshot,
-        step: String,
+        &self,
+        snapshot: Snapshot,
+        step: &str,
         distance: Option<usize>,
         started_at: Timestamp,
     ) -> StageEnd {
-        snapshot.error.clone_from(&self.error);
-        snapshot.result.clone_from(&self.result);
-        snapshot.message.clone_from(&self.message);
         // A stage that is over has its `then`; without one there is a defect above, and going on would
         // be a circle.
-        let then = self.then.clone().unwrap_or_else(|| Then::End {
-            status: Status::Fail,
-            scenario_status: ScenarioStatus::Failed,
-            error: Some(OrderError::new(PANIC, "a defect of the engine left the stage without an end")),
+        let then = self.then.clone().unwrap_or_else(|| {
+            Then::failed(OrderError::new(PANIC, "a defect of the engine left the stage without an end"))
         });
         let last = self.transitions.last().map_or(started_at, |transition| transition.at);
         let last = self.log.last().map_or(last, |line| line.at.max(last));
         let milliseconds = last.as_millisecond().saturating_sub(started_at.as_millisecond());
-        StageEnd {
+        let mut end = StageEnd {
             scenario_status: match &then {
                 Then::End { scenario_status, .. } => *scenario_status,
                 _ if distance.is_some() => ScenarioStatus::OnTarget,
@@ -298,7 +152,7 @@ impl Builder {
             },
             then,
             snapshot,
-            step,
+            step: step.to_owned(),
             distance,
             entry_point: self.entry_point.clone(),
             transitions: self.transitions.clone(),
@@ -306,43 +160,53 @@ impl Builder {
             released: self.released,
             answers: self.answers.clone(),
             duration: Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0)),
+        };
+        if !self.secrets.is_empty() {
+            self.conceal(&mut end);
         }
+        // The repeat of a call is not what the order itself rests for.
+        end.snapshot.frame_mut().rest = end.then.rest();
+        end
     }
 
-    /// Keeps the secrets that were used out of everything that is told.
-    pub fn conceal_all(&mut self) {
-        if self.secrets.is_empty() {
-            return;
+    /// Keeps the secrets that were used out of everything that is told and kept: a called system may
+    /// have told them back.
+    fn conceal(&self, end: &mut StageEnd) {
+        let text = |text: &mut String| *text = self.secrets.text(text);
+        let told = |value: &mut Value| *value = self.secrets.value(value);
+        let kept = |value: &mut Value| *value = self.secrets.kept(value);
+        let fold = |value: &mut Folded| *value = Folded::from(self.secrets.kept(value.value())).folded();
+        end.log.iter_mut().for_each(|line| text(&mut line.text));
+        if let Then::Retry { error, .. } | Then::End { error: Some(error), .. } = &mut end.then {
+            text(&mut error.message);
         }
-        let log =
-            self.log.iter().map(|line| LogLine { at: line.at, text: self.concealed(&line.text) }).collect();
-        let then = self.then.clone().map(|then| match then {
-            Then::Retry { at, error } => Then::Retry { at, error: self.concealed_error(&error) },
-            Then::End { status, scenario_status, error } => {
-                let error = error.map(|error| self.concealed_error(&error));
-                Then::End { status, scenario_status, error }
+        for answer in &mut end.answers {
+            match &mut answer.outcome {
+                Ok(value) => told(value),
+                Err(error) => text(&mut error.message),
             }
-            other => other,
-        });
-        let answers = self.answers.iter().map(|answer| CallAnswer {
-            no: answer.no,
-            outcome: match &answer.outcome {
-                Ok(value) => Ok(self.secrets.value(value)),
-                Err(error) => Err(self.concealed_error(error)),
-            },
-        });
-        let answers = answers.collect();
-        let error = self.error.as_ref().map(|error| self.concealed_error(error));
-        let result = self.result.as_ref().map(|result| self.secrets.value(result));
-        let message = self.message.as_ref().map(|message| self.concealed(message));
-        *self = Self {
-            log,
-            then,
-            answers,
-            error,
-            result,
-            message,
-            ..std::mem::replace(self, Self::new(&Snapshot::default()))
-        };
+        }
+        let Snapshot { main, handling, mover, requests, vars, error, result, message, .. } =
+            &mut end.snapshot;
+        vars.values_mut().for_each(kept);
+        main.answers.iter_mut().for_each(fold);
+        mover.iter_mut().flat_map(|call| &mut call.answer).for_each(kept);
+        error.iter_mut().for_each(|error| text(&mut error.message));
+        result.iter_mut().for_each(told);
+        message.iter_mut().for_each(text);
+        if let Some(call) = handling {
+            call.frame.answers.iter_mut().for_each(fold);
+            call.answer.iter_mut().for_each(kept);
+            if let Some(Remembered { vars, result, message }) = &mut call.before {
+                fold(vars);
+                result.iter_mut().for_each(told);
+                message.iter_mut().for_each(text);
+            }
+        }
+        for request in requests {
+            if let Some(Destination::Http { path, .. }) = &mut request.asked {
+                text(path);
+            }
+        }
     }
 }

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::script::Scripting;
-use super::super::value::Secrets;
-use super::super::{Bounds, Folded};
-use super::outside::OutsideCall;
-use super::snapshot::Snapshot;
+use super::super::value::{Context, Secrets};
+use super::super::{Bounds, Folded, Scenario};
+use super::call::{Call, event_value};
+use super::later;
+use super::snapshot::{Answers, Snapshot};
+use super::task::is_task;
 use crate::id::spelled;
 use crate::order::Mode;
 use crate::retry::ErrorPolicy;
@@ -108,7 +110,7 @@ pub struct Input {
     /// The last answer to each request, by its name.
     pub callbacks: Vec<Callback>,
     /// Calls from outside that wait for it, in the order of arrival.
-    pub calls: Vec<OutsideCall>,
+    pub calls: Vec<Call>,
     /// Where it rests.
     pub snapshot: Snapshot,
     /// Why the stage runs.
@@ -117,4 +119,91 @@ pub struct Input {
     pub due_at: Timestamp,
     /// A random number in `0.0..1.0`, for the jitter of what fails without asking anybody.
     pub dice: f64,
+}
+
+/// What a stage was given and keeps as it is.
+#[derive(Debug)]
+pub(super) struct Given {
+    pub scenario: Arc<Scenario>,
+    pub settings: Arc<Settings>,
+    pub facts: Facts,
+    /// The callbacks as they were received.
+    pub received: Vec<Callback>,
+    pub started_at: Timestamp,
+    pub dice: f64,
+}
+
+/// What holds from one look at the world to the next.
+#[derive(Debug)]
+pub(super) struct Turn<'t> {
+    pub scenario: &'t Scenario,
+    pub settings: &'t Settings,
+    pub facts: &'t Facts,
+    pub received: &'t [Callback],
+    pub started_at: Timestamp,
+    pub now: Timestamp,
+    pub dice: f64,
+}
+
+impl Given {
+    pub fn turn(&self, now: Timestamp, dice: f64) -> Turn<'_> {
+        let Self { scenario, settings, facts, received, started_at, .. } = self;
+        Turn { scenario, settings, facts, received, started_at: *started_at, now, dice }
+    }
+
+    /// What the actions see, with what the snapshot kept for them.
+    pub fn context(&self, params: Folded, snapshot: &mut Snapshot) -> Context {
+        let Answers { last, named } = std::mem::take(&mut snapshot.frame_mut().answers);
+        let handled = snapshot.handling.as_ref().map(|call| event_value(&call.name, &call.body));
+        let shown = self.received.iter().filter(|callback| !is_task(&callback.name));
+        Context {
+            params,
+            vars: std::mem::take(&mut snapshot.vars),
+            response: last,
+            responses: named,
+            callbacks: shown.map(|callback| (callback.name.clone(), callback.value.clone())).collect(),
+            order: Arc::new(self.order()),
+            config: self.settings.constants.clone(),
+            now: self.started_at,
+            request: None,
+            event: handled.or_else(|| snapshot.mover.as_ref().map(|call| call.event.clone())),
+            secrets: self.settings.secrets.clone(),
+        }
+    }
+
+    fn order(&self) -> Value {
+        let facts = &self.facts;
+        json!({
+            "id": facts.id,
+            "transactionId": facts.transaction_id,
+            "scenario": self.scenario.name,
+            "mode": facts.mode.as_str(),
+            "queue": facts.queue,
+            "attempt": facts.attempt,
+            "life": facts.life,
+            "createdAt": facts.created_at.to_string(),
+        })
+    }
+}
+
+impl Turn<'_> {
+    /// Until when a wait lasts that names this time-out, or none (ORD-12).
+    pub fn longest_wait(&self, timeout: Option<Duration>) -> Timestamp {
+        let longest = match self.facts.mode {
+            Mode::Sequential => self.settings.max_wait_sequential,
+            Mode::Parallel => self.settings.max_wait_parallel,
+        };
+        later(self.now, timeout.unwrap_or(longest).min(longest))
+    }
+
+    /// A sequential order's stage has a bound of its own for its synchronous part (ORD-12).
+    pub fn bounded_timeout(&self, timeout: Option<Duration>) -> Option<Duration> {
+        if self.facts.mode == Mode::Parallel {
+            return timeout;
+        }
+        let end = later(self.started_at, self.settings.max_sync_duration);
+        let left = end.as_millisecond().saturating_sub(self.now.as_millisecond());
+        let left = Duration::from_millis(u64::try_from(left).unwrap_or(0).max(1));
+        Some(timeout.map_or(left, |timeout| timeout.min(left)))
+    }
 }

@@ -149,6 +149,12 @@ pub enum Answer {
     OrderRefused(String),
     /// To [`Need::Release`]: the next order of the queue may run.
     Released,
+    /// To [`Need::Http`], [`Need::Parallel`] and [`Need::Publish`]: nothing was sent, because the called
+    /// system must be left alone. The order rests at this very action, and the attempt does not count.
+    Held {
+        /// When it is tried again.
+        until: Timestamp,
+    },
 }
 
 /// The answer to an HTTP request.

@@ -1,7 +1,5 @@
 //! Renders calls and messages from their templates.
 
-use std::time::Duration;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
@@ -9,10 +7,9 @@ use serde_json::Value;
 use super::super::script::RunError;
 use super::super::value::{Url, percent_encode};
 use super::super::{AmqpAction, Auth, Body, HttpAction};
-use super::call::host_and_path;
 use super::need::{HttpBody, HttpCall, Publication};
-use super::{Stage, later};
-use crate::order::Mode;
+use super::response::host_and_path;
+use super::{Run, Turn};
 
 /// A segment of dots would be taken out of the path on the way, with the segment before it: what a
 /// parameter says must not lead to another path, and encoding the dots does not help (RFC 3986).
@@ -28,9 +25,9 @@ fn keeps_its_path(url: &str) -> Result<(), RunError> {
     }
 }
 
-impl Stage {
-    pub(super) fn render_http(&self, http: &HttpAction) -> Result<HttpCall, RunError> {
-        let scripting = &self.settings.scripting;
+impl Run {
+    pub(super) fn render_http(&self, http: &HttpAction, turn: &Turn<'_>) -> Result<HttpCall, RunError> {
+        let scripting = &turn.settings.scripting;
         let context = &self.context;
         let Url { text: mut url, host_of_order } = http.url.render_url(context, scripting)?;
         keeps_its_path(&url)?;
@@ -58,20 +55,20 @@ impl Stage {
                 headers.push(("Authorization".into(), format!("Basic {}", BASE64.encode(pair))));
             }
         }
-        let body = http.body.as_ref().map(|body| self.render_body(body)).transpose()?;
+        let body = http.body.as_ref().map(|body| self.render_body(body, turn)).transpose()?;
         Ok(HttpCall {
             method: http.method,
             url,
             host_of_order,
             headers,
             body,
-            timeout: self.bounded_timeout(http.timeout),
-            idempotency_key: self.idempotency_key(),
+            timeout: turn.bounded_timeout(http.timeout),
+            idempotency_key: self.idempotency_key(turn),
         })
     }
 
-    fn render_body(&self, body: &Body) -> Result<HttpBody, RunError> {
-        let scripting = &self.settings.scripting;
+    fn render_body(&self, body: &Body, turn: &Turn<'_>) -> Result<HttpBody, RunError> {
+        let scripting = &turn.settings.scripting;
         Ok(match body {
             Body::Json(template) => HttpBody {
                 content_type: "application/json",
@@ -95,8 +92,8 @@ impl Stage {
         })
     }
 
-    pub(super) fn render_amqp(&self, amqp: &AmqpAction) -> Result<Publication, RunError> {
-        let scripting = &self.settings.scripting;
+    pub(super) fn render_amqp(&self, amqp: &AmqpAction, turn: &Turn<'_>) -> Result<Publication, RunError> {
+        let scripting = &turn.settings.scripting;
         let mut headers = Vec::with_capacity(amqp.headers.len());
         for (name, value) in &amqp.headers {
             headers.push((name.clone(), value.render_text(&self.context, scripting)?));
@@ -118,20 +115,9 @@ impl Stage {
                 .as_ref()
                 .map(|vhost| vhost.render_text(&self.context, scripting))
                 .transpose()?,
-            message_id: self.idempotency_key(),
+            message_id: self.idempotency_key(turn),
             request: None,
         })
-    }
-
-    /// A sequential order's stage has a bound of its own for its synchronous part (ORD-12).
-    fn bounded_timeout(&self, timeout: Option<Duration>) -> Option<Duration> {
-        if self.facts.mode == Mode::Parallel {
-            return timeout;
-        }
-        let end = later(self.started_at, self.settings.max_sync_duration);
-        let left = end.as_millisecond().saturating_sub(self.context.now.as_millisecond());
-        let left = Duration::from_millis(u64::try_from(left).unwrap_or(0).max(1));
-        Some(timeout.map_or(left, |timeout| timeout.min(left)))
     }
 }
 

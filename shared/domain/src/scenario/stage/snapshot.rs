@@ -1,85 +1,28 @@
-//! What of a stage survives its suspension, and the JSON it is stored as.
+//! Where an order stands between two stages, and what it carries along.
 //!
-//! Fields are only ever added: an order may rest for months while the engine is upgraded, so that
-//! every version reads what an earlier one wrote, and passes over what a later one added.
+//! What belongs together is one value, so that no half of it can be kept: a cycle with what ends it, a
+//! call with what was said to it. How it is stored stands in `stored`.
+
+mod request;
+mod stored;
+
+pub use request::{Destination, OpenRequest};
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::Folded;
 use crate::id::RequestId;
-use crate::order::{OrderError, Status};
+use crate::order::{OrderError, Status, storable};
 use crate::retry::Cycle;
 
 /// A snapshot that cannot be taken up: written by another version, or by hand.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the stored position cannot be resumed: {0}")]
 pub struct SnapshotError(pub String);
-
-/// Where a request went, for the rules that judge its answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Asked {
-    /// An HTTP request.
-    Http {
-        /// The method.
-        method: String,
-        /// The host, with the port where the URL has one.
-        host: String,
-        /// The path, without the query.
-        path: String,
-    },
-    /// A message.
-    Amqp {
-        /// The virtual host, by its name.
-        vhost: String,
-        /// The exchange.
-        exchange: String,
-        /// The routing key.
-        key: String,
-    },
-}
-
-impl Asked {
-    /// The system that was asked, as [`OrderError::system`] names it.
-    #[must_use]
-    pub fn system(&self) -> String {
-        match self {
-            Self::Http { host, .. } => host.to_ascii_lowercase(),
-            Self::Amqp { vhost, exchange, key } => {
-                // The default exchange hands on to the queue that the key names.
-                let place = if exchange.is_empty() { key } else { exchange };
-                if vhost == "/" { format!("amqp:{place}") } else { format!("amqp:{vhost}/{place}") }
-            }
-        }
-    }
-}
-
-/// A request that was registered and whose callback has not been handled yet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct OpenRequest {
-    /// Name that the scenario gave it.
-    pub name: String,
-    /// The state that registered it.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub state: String,
-    /// Its unguessable id.
-    #[serde(with = "text")]
-    pub id: RequestId,
-    /// Where it went; none for a child order.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
-    /// A retry does not send it again once it has a good answer.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub keep_answer: bool,
-    /// It was registered before the order slept, or before a call moved it.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub earlier: bool,
-}
 
 /// The last entry point that was visited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,7 +50,7 @@ pub struct Awaiting {
     /// Name of the request.
     pub name: String,
     /// Its id, once it is registered.
-    #[serde(with = "text_or_none")]
+    #[serde(with = "stored::text_or_none")]
     pub id: Option<RequestId>,
     /// Since when.
     pub queued_at: Timestamp,
@@ -117,7 +60,7 @@ pub struct Awaiting {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rest {
     /// The status of the suspension.
-    #[serde(with = "text")]
+    #[serde(with = "stored::text")]
     pub status: Status,
     /// Until when it lasts.
     pub until: Timestamp,
@@ -126,39 +69,109 @@ pub struct Rest {
     pub error: Option<OrderError>,
 }
 
+/// The answers that the actions of a frame got.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answers {
+    /// The last one.
+    pub last: Option<Folded>,
+    /// Those that bear a name.
+    pub named: BTreeMap<String, Folded>,
+}
+
+/// A synchronous failure that is being repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyncRetry {
+    /// The cycle.
+    pub cycle: Cycle,
+    /// Visit and action whose success ends the cycle, where the repeat of an operation begins before them.
+    pub failed_at: Option<(u32, usize)>,
+}
+
+/// An asynchronous failure that is being repeated, over the states from the entry point on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AsyncRetry {
+    /// The cycle.
+    pub cycle: Cycle,
+    /// The waiting or polling state that is to be passed for the cycle to be over.
+    pub state: String,
+    /// Requests that are not sent again, because their answers were good: `STATE/NAME`.
+    pub answered: Vec<String>,
+    /// The next attempt begins at the last entry point.
+    pub from_entry_point: bool,
+}
+
+/// The time that an order has spent in retries, as if all of it had been one piece.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RetryTime {
+    /// The sum of the retries that are over, in milliseconds.
+    pub over_ms: u64,
+    /// Begin of those that go on, with that sum counted in, and when the last attempt of them is or was due.
+    pub span: Option<(Timestamp, Timestamp)>,
+}
+
+/// A list of actions that is being carried out: those of the present state, or those that handle a call.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Frame {
+    /// The action that is next.
+    pub action: usize,
+    /// The answers so far; kept over a suspension where the same action goes on.
+    pub answers: Answers,
+    /// Steps of the present `parallel` that went through.
+    pub parallel_done: Vec<usize>,
+    /// The repeat of a failed action that goes on.
+    pub retry: Option<SyncRetry>,
+    /// The suspension that goes on.
+    pub rest: Option<Rest>,
+    /// Begin of the time for which the present action must not be carried out.
+    pub held: Option<Timestamp>,
+}
+
+/// The visit of a state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Visit {
+    /// The state; none before the first stage of a life from the initial state.
+    pub state: Option<String>,
+    /// How many states were entered in this life; 0 where this one is still to be entered.
+    pub number: u32,
+    /// The polling that goes on.
+    pub poll: Option<Polling>,
+    /// What is awaited in the middle of the state.
+    pub awaiting: Option<Awaiting>,
+    /// How often the task of the present action was handed out.
+    pub hand_out: u32,
+    /// The system that was called last.
+    pub called: Option<String>,
+}
+
 /// A call from outside that is being handled beside the rest of the order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct HandledCall {
-    /// Number under which it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Handling {
+    /// Number under which the call is stored.
     pub no: i64,
     /// Its name.
     pub name: String,
     /// What it brings.
     pub body: Folded,
-    /// The action that is next in its handling.
-    pub action: usize,
-    /// The retry cycle of its handling.
-    #[serde(default, with = "cycle", skip_serializing_if = "Option::is_none")]
-    pub cycle: Option<Cycle>,
-    /// The last answer of the order itself, put aside.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response: Option<Folded>,
-    /// The named answers of the order itself, put aside.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub responses: BTreeMap<String, Folded>,
-    /// The steps of the order's own `parallel` that went through, put aside.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parallel_done: Vec<usize>,
-    /// Until when a repeat of its handling waits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rest: Option<Rest>,
-    /// What it finds again if the handling fails.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// How far its handling has come.
+    pub frame: Frame,
+    /// What the order finds again if the handling fails.
     pub before: Option<Remembered>,
+    /// What a script said to it by `answer(…)`.
+    pub answer: Option<Value>,
 }
 
-/// What an order said and remembers, as it was at a moment.
+/// A call from outside that moved the order and is not answered yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mover {
+    /// Number under which the call is stored.
+    pub no: i64,
+    /// Its name and body, which the repeats of what it led to see, too.
+    pub event: Folded,
+    /// What a script said to it by `answer(…)`.
+    pub answer: Option<Value>,
+}
+
+/// Variables, result and message of an order, as they were at a moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Remembered {
     /// Its variables, a map.
@@ -172,224 +185,189 @@ pub struct Remembered {
 }
 
 /// Where an order stands, and what it carries.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// The present state; none before the first stage of a life from the initial state.
-    #[serde(skip_serializing_if = "is_default")]
-    pub state: Option<String>,
-    /// The action that is next in the state.
-    #[serde(skip_serializing_if = "is_default")]
-    pub action: usize,
-    /// How many states were entered in this life.
-    #[serde(skip_serializing_if = "is_default")]
-    pub visit: u32,
-    /// Variables of the scenario.
-    #[serde(skip_serializing_if = "is_default")]
-    pub vars: Map<String, Value>,
-    /// The last answer; kept where the state goes on.
-    #[serde(skip_serializing_if = "is_default")]
-    pub response: Option<Folded>,
-    /// Named answers; kept where the state goes on.
-    #[serde(skip_serializing_if = "is_default")]
-    pub responses: BTreeMap<String, Folded>,
-    /// The retry cycle of a synchronous failure that goes on.
-    #[serde(with = "cycle", skip_serializing_if = "Option::is_none")]
-    pub cycle: Option<Cycle>,
-    /// Since when the order has been retrying, while any cycle goes on. What it spent in retries that
-    /// are over is counted in, as if all had been one piece.
-    #[serde(skip_serializing_if = "is_default")]
-    pub retrying_since: Option<Timestamp>,
-    /// When the last attempt of the cycles that go on is due, or was.
-    #[serde(skip_serializing_if = "is_default")]
-    pub retrying_until: Option<Timestamp>,
-    /// The time spent in retries that are over, in milliseconds.
-    #[serde(skip_serializing_if = "is_default")]
-    pub retried_ms: u64,
-    /// Visit and action whose success ends that cycle, where the repeat begins before them.
-    #[serde(skip_serializing_if = "is_default")]
-    pub failed_at: Option<(u32, usize)>,
-    /// The retry cycle of an asynchronous failure that goes on, over the states that it repeats.
-    #[serde(with = "cycle", skip_serializing_if = "Option::is_none")]
-    pub async_cycle: Option<Cycle>,
-    /// The waiting or polling state that is to be passed for that cycle to be over.
-    #[serde(skip_serializing_if = "is_default")]
-    pub async_state: Option<String>,
-    /// The next attempt begins at the last entry point.
-    #[serde(skip_serializing_if = "is_default")]
-    pub from_entry_point: bool,
+    /// The visit of the present state.
+    pub visit: Visit,
+    /// The order's own course through the actions of that state.
+    pub main: Frame,
+    /// The call that is being handled beside it.
+    pub handling: Option<Box<Handling>>,
+    /// The call that moved the order.
+    pub mover: Option<Mover>,
+    /// The repeat of an asynchronous failure that goes on.
+    pub asynchronous: Option<AsyncRetry>,
+    /// The time spent in all retries.
+    pub retry_time: RetryTime,
     /// The last entry point that was visited.
-    #[serde(skip_serializing_if = "is_default")]
     pub entry_point: Option<EntryPoint>,
+    /// Requests since the last wait.
+    pub requests: Vec<OpenRequest>,
+    /// Variables of the scenario.
+    pub vars: Map<String, Value>,
     /// The last error that went to the scenario; told if the order ends as failed.
-    #[serde(skip_serializing_if = "is_default")]
     pub error: Option<OrderError>,
     /// Set by `result(…)`.
-    #[serde(skip_serializing_if = "is_default")]
     pub result: Option<Value>,
     /// Set by `message(…)`.
-    #[serde(skip_serializing_if = "is_default")]
     pub message: Option<String>,
-    /// Requests since the last wait.
-    #[serde(skip_serializing_if = "is_default")]
-    pub requests: Vec<OpenRequest>,
-    /// Requests that a retry does not send again, because their answers were good: `STATE/NAME`.
-    #[serde(skip_serializing_if = "is_default")]
-    pub answered: Vec<String>,
-    /// The system that the present state called last.
-    #[serde(skip_serializing_if = "is_default")]
-    pub called: Option<String>,
-    /// Steps of the present `parallel` that went through.
-    #[serde(skip_serializing_if = "is_default")]
-    pub parallel_done: Vec<usize>,
-    /// The polling that goes on.
-    #[serde(skip_serializing_if = "is_default")]
-    pub poll: Option<Polling>,
-    /// What is awaited in the middle of the state.
-    #[serde(skip_serializing_if = "is_default")]
-    pub awaiting: Option<Awaiting>,
-    /// How often the task of the present action was handed out.
-    #[serde(skip_serializing_if = "is_default")]
-    pub hand_out: u32,
-    /// The suspension that goes on.
-    #[serde(skip_serializing_if = "is_default")]
-    pub rest: Option<Rest>,
-    /// The call that is being handled beside it.
-    #[serde(skip_serializing_if = "is_default")]
-    pub call: Option<Box<HandledCall>>,
-    /// The call that moved the order and is not answered yet.
-    #[serde(skip_serializing_if = "is_default")]
-    pub moved_by: Option<i64>,
-    /// Name and body of that call, which the repeats of what it led to see, too.
-    #[serde(skip_serializing_if = "is_default")]
-    pub event: Option<Folded>,
-    /// What a script said by `answer(…)` to the call that is not answered yet.
-    #[serde(skip_serializing_if = "is_default")]
-    pub answer: Option<Value>,
 }
 
 impl Snapshot {
     /// A snapshot that enters this state anew, as a restart does.
     #[must_use]
     pub fn entering(state: Option<String>, vars: Map<String, Value>) -> Self {
-        Self { state, vars, visit: 0, ..Self::default() }
+        Self { visit: Visit { state, ..Visit::default() }, vars, ..Self::default() }
     }
 
     /// The calls that were taken up and are not answered yet: nobody may take them up again.
     pub fn calls_in_hand(&self) -> impl Iterator<Item = i64> {
-        [self.call.as_ref().map(|call| call.no), self.moved_by].into_iter().flatten()
+        let handled = self.handling.as_ref().map(|call| call.no);
+        [handled, self.mover.as_ref().map(|call| call.no)].into_iter().flatten()
     }
 
-    /// Whether any retry cycle goes on.
-    pub(super) fn is_retrying(&self) -> bool {
-        let of_call = self.call.as_ref().is_some_and(|call| call.cycle.is_some());
-        self.cycle.is_some() || self.async_cycle.is_some() || of_call
+    /// The frame whose actions run: that of a call, while one is handled.
+    pub(super) fn frame(&self) -> &Frame {
+        self.handling.as_ref().map_or(&self.main, |call| &call.frame)
+    }
+
+    pub(super) fn frame_mut(&mut self) -> &mut Frame {
+        self.handling.as_mut().map_or(&mut self.main, |call| &mut call.frame)
+    }
+
+    /// Enters the next state.
+    pub(super) fn enter(&mut self, state: String) {
+        self.visit = Visit { state: Some(state), number: self.visit.number + 1, ..Visit::default() };
+        self.begin_frame();
+    }
+
+    /// Begins with the first action of the state, with the answers and the cycle of those before.
+    pub(super) fn begin_frame(&mut self) {
+        let Frame { answers, retry, rest, .. } = std::mem::take(&mut self.main);
+        self.main = Frame { answers, retry, rest, ..Frame::default() };
+    }
+
+    /// The action of the frame has gone through: what was retried is over with it.
+    pub(super) fn advance(&mut self) {
+        self.come_to(self.visit.number, self.frame().action + 1);
+        self.frame_mut().action += 1;
+    }
+
+    /// The frame goes on at this action of this visit, and with it the repeat that comes no earlier.
+    pub(super) fn come_to(&mut self, visit: u32, action: usize) {
+        let earlier =
+            |retry: &mut SyncRetry| retry.failed_at.is_none_or(|failed_at| failed_at < (visit, action));
+        self.frame_mut().retry.take_if(earlier);
+        self.sum_up_retries();
+    }
+
+    /// The action of the frame is repeated, at this time.
+    pub(super) fn repeat(&mut self, cycle: Cycle, now: Timestamp, due: Timestamp) {
+        let frame = self.frame_mut();
+        let failed_at = frame.retry.take().and_then(|retry| retry.failed_at);
+        frame.retry = Some(SyncRetry { cycle, failed_at });
+        self.note_retry(now, due);
+    }
+
+    /// What failed asynchronously in this state is repeated from the entry point, at this time.
+    pub(super) fn repeat_later(&mut self, cycle: Cycle, state: &str, now: Timestamp, due: Timestamp) {
+        // A repeat that fails before it comes to where the first failure was goes on with its cycle:
+        // two states that took turns would never come to an end otherwise.
+        let before = self.asynchronous.take().map(|retry| (retry.state, retry.answered));
+        let (state, answered) = before.unwrap_or_else(|| (state.to_owned(), Vec::new()));
+        self.asynchronous = Some(AsyncRetry { cycle, state, answered, from_entry_point: true });
+        self.note_retry(now, due);
+    }
+
+    /// The repeat of what failed asynchronously does not ask for these answers again.
+    pub(super) fn keep_answers(&mut self, good: &[OpenRequest]) {
+        let Some(AsyncRetry { answered, .. }) = &mut self.asynchronous else { return };
+        for place in good.iter().map(|request| format!("{}/{}", request.state, request.name)) {
+            if !answered.contains(&place) {
+                answered.push(place);
+            }
+        }
+    }
+
+    fn note_retry(&mut self, now: Timestamp, due: Timestamp) {
+        self.retry_time.span = Some((self.retrying_since(now), due));
+    }
+
+    /// The begin of the time in retries, as if all of it had been one piece.
+    pub(super) fn retrying_since(&self, now: Timestamp) -> Timestamp {
+        let over = SignedDuration::from_millis(i64::try_from(self.retry_time.over_ms).unwrap_or(i64::MAX));
+        self.retry_time.span.map_or_else(|| now.checked_sub(over).unwrap_or(now), |(since, _)| since)
+    }
+
+    /// When the last of the cycles is over, the time that they took is kept as a sum.
+    pub(super) fn sum_up_retries(&mut self) {
+        if self.cycles_mut().next().is_none()
+            && let Some((since, until)) = self.retry_time.span.take()
+        {
+            self.retry_time.over_ms = u64::try_from(until.duration_since(since).as_millis()).unwrap_or(0);
+        }
+    }
+
+    /// The asynchronous cycle is over, and what was kept for its repeats.
+    pub(super) fn forget_async_retry(&mut self) {
+        self.asynchronous = None;
+        self.sum_up_retries();
     }
 
     /// Every retry cycle that goes on.
     pub(super) fn cycles_mut(&mut self) -> impl Iterator<Item = &mut Cycle> {
-        let of_call = self.call.as_mut().and_then(|call| call.cycle.as_mut());
-        [self.cycle.as_mut(), self.async_cycle.as_mut(), of_call].into_iter().flatten()
+        let frames = [Some(&mut self.main), self.handling.as_mut().map(|call| &mut call.frame)];
+        let cycles = frames.into_iter().flatten().filter_map(|frame| frame.retry.as_mut());
+        cycles.map(|retry| &mut retry.cycle).chain(self.asynchronous.as_mut().map(|retry| &mut retry.cycle))
     }
 
-    /// Whether there is nothing in it that a fresh start would not have.
-    #[must_use]
-    pub fn is_blank(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// The form in which it is stored, as JSON.
-    #[must_use]
-    pub fn to_value(&self) -> Value {
-        // Maps with text as keys always become JSON.
-        serde_json::to_value(self).unwrap_or_default()
-    }
-
-    /// The form in which it is stored, as text.
-    #[must_use]
-    pub fn to_text(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
-    }
-
-    /// Reads the stored form.
-    ///
-    /// # Errors
-    /// Names what is not as it should be.
-    pub fn from_value(value: &Value) -> Result<Self, SnapshotError> {
-        if !value.is_object() {
-            return Err(SnapshotError("it is no mapping".into()));
+    /// The action at which the order was held is carried out after all. The time that passed is nobody's
+    /// failure: it counts in no cycle.
+    pub(super) fn end_hold(&mut self, now: Timestamp) {
+        let Some(since) = self.frame_mut().held.take() else { return };
+        let held = now.duration_since(since).max(SignedDuration::ZERO);
+        self.frame_mut().retry.iter_mut().for_each(|retry| retry.cycle.shift(held));
+        if self.handling.is_none() {
+            self.asynchronous.iter_mut().for_each(|retry| retry.cycle.shift(held));
         }
-        Self::deserialize(value).map_err(|error| SnapshotError(error.to_string()))
-    }
-
-    /// Reads the stored text.
-    ///
-    /// # Errors
-    /// As [`Snapshot::from_value`].
-    pub fn from_text(text: &str) -> Result<Self, SnapshotError> {
-        // A list would be read field by field.
-        if !text.trim_start().starts_with('{') {
-            return Err(SnapshotError("it is no mapping".into()));
-        }
-        serde_json::from_str(text).map_err(|error| SnapshotError(error.to_string()))
-    }
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
-/// Values whose one spelling is their form.
-mod text {
-    use std::fmt::Display;
-    use std::str::FromStr;
-
-    use serde::{Deserialize as _, Deserializer, Serializer, de};
-
-    pub fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(value)
-    }
-
-    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<T, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
-
-mod text_or_none {
-    use serde::{Deserialize as _, Deserializer, Serializer, de};
-
-    use crate::id::RequestId;
-
-    pub fn serialize<S: Serializer>(value: &Option<RequestId>, serializer: S) -> Result<S::Ok, S::Error> {
-        match value {
-            Some(value) => serializer.collect_str(value),
-            None => serializer.serialize_none(),
+        if let Some((since, until)) = &mut self.retry_time.span {
+            *since = since.checked_add(held).unwrap_or(now).min(now);
+            *until = (*until).max(*since);
         }
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RequestId>, D::Error> {
-        let text = Option::<String>::deserialize(deserializer)?;
-        text.map(|text| text.parse().map_err(de::Error::custom)).transpose()
+    /// Keeps what a script said by `result(…)`, `message(…)` and `answer(…)`; an answer to nobody is lost.
+    pub(super) fn hear(&mut self, result: Option<Value>, message: Option<String>, answer: Option<Value>) {
+        self.result = result.or_else(|| self.result.take());
+        self.message = message.map(storable).or_else(|| self.message.take());
+        let called = match (&mut self.handling, &mut self.mover) {
+            (Some(call), _) => &mut call.answer,
+            (None, Some(call)) => &mut call.answer,
+            (None, None) => return,
+        };
+        *called = answer.or_else(|| called.take());
+    }
+
+    /// Large values that are not in the hand of the stage while it runs.
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Folded> {
+        let of_call = self.handling.iter_mut().flat_map(|call| {
+            let Handling { frame, body, before, .. } = &mut **call;
+            frame.answers.iter_mut().chain(before.iter_mut().map(|before| &mut before.vars)).chain([body])
+        });
+        self.main.answers.iter_mut().chain(of_call).chain(self.mover.iter_mut().map(|call| &mut call.event))
+    }
+
+    /// Bytes of text that the order put aside for the call which is being handled.
+    pub(super) fn bytes_aside(&self) -> usize {
+        let Some(call) = &self.handling else { return 0 };
+        let Answers { last, named } = &self.main.answers;
+        let before = call.before.as_ref().map(|before| &before.vars);
+        named.values().chain(last).chain(before).chain([&call.body]).map(Folded::bytes).sum()
     }
 }
 
-/// Cycles know their own form.
-mod cycle {
-    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de};
-    use serde_json::Value;
-
-    use crate::retry::Cycle;
-
-    pub fn serialize<S: Serializer>(cycle: &Option<Cycle>, serializer: S) -> Result<S::Ok, S::Error> {
-        cycle.as_ref().map(Cycle::to_value).serialize(serializer)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cycle>, D::Error> {
-        let value = Option::<Value>::deserialize(deserializer)?;
-        value
-            .map(|value| Cycle::from_value(&value).ok_or_else(|| de::Error::custom("a broken cycle")))
-            .transpose()
+impl Answers {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Folded> {
+        self.named.values_mut().chain(&mut self.last)
     }
 }

@@ -10,6 +10,7 @@ mod choose;
 mod defects;
 mod failures;
 mod flow;
+mod hold;
 mod keys;
 mod model;
 mod operation;
@@ -17,6 +18,7 @@ mod parallel;
 mod polling;
 mod property;
 mod secrets;
+mod stored;
 mod tasks;
 mod wide;
 mod wide_property;
@@ -24,12 +26,13 @@ mod wide_walk;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use serde_json::json;
 use uuid::Uuid;
 
 use super::*;
 use crate::document::{Limits, parse, parse_duration};
 use crate::id::RequestId;
-use crate::order::Mode;
+use crate::order::{Mode, ScenarioStatus, Status};
 use crate::retry::ErrorPolicy;
 use crate::scenario::script::Scripting;
 use crate::scenario::{Bounds, script, source};
@@ -169,7 +172,7 @@ impl Play {
 
     /// Plays until the end. An answer is a status with an optional JSON body (`200 {"id": 1}`),
     /// `down`, `published`, `unroutable`, `started`, `refused`; those to a `parallel` stand between
-    /// `|`. A wait takes `timeout`, or `callback {…}` with the callbacks by name. Any rest takes
+    /// `|`. Any of them can be `held 5m`. A wait takes `timeout`, or `callback {…}` with the callbacks by name. Any rest takes
     /// `call NAME BODY; NAME BODY`. `+5m` before an answer is how long it takes; `late 5m` before
     /// it lets the next stage begin so long after it was due.
     fn go(mut self, answers: &[&str]) -> Played {
@@ -200,7 +203,7 @@ impl Play {
             }
             snapshot = Snapshot::from_value(&end.snapshot.to_value()).unwrap();
             assert_eq!(snapshot, end.snapshot, "the stored form keeps everything");
-            calls.retain(|call: &OutsideCall| end.answers.iter().all(|answer| answer.no != call.no));
+            calls.retain(|call: &Call| end.answers.iter().all(|answer| answer.no != call.no));
             let over = matches!(end.then, Then::End { .. });
             (wake, due) = after(&end, &mut answers, &mut calls, &mut callbacks, now);
             played.ends.push(end);
@@ -243,7 +246,7 @@ impl Played {
                 }
                 Need::Release => Answer::Released,
                 call => {
-                    self.calls.push((stage.cursor.visit, stage.cursor.action, call));
+                    self.calls.push((stage.run.cursor.visit.number, stage.run.cursor.main.action, call));
                     let mut answer = answers.pop_front().expect("an answer to the call");
                     if let Some((took, rest)) = answer.strip_prefix('+').and_then(|rest| rest.split_once(' '))
                     {
@@ -251,12 +254,16 @@ impl Played {
                         answer = rest;
                     }
                     match &self.calls.last().unwrap().2 {
+                        _ if answer.starts_with("held ") => {
+                            let held = parse_duration(&answer["held ".len()..]).unwrap();
+                            Answer::Held { until: later(*now, held) }
+                        }
                         Need::Parallel(made) => said_at_once(answer, made.len()),
                         _ => said(answer),
                     }
                 }
             };
-            need = stage.answer(answer, *now, 0.5).unwrap_or_else(|| stage.next(*now));
+            need = stage.answer(answer, *now, 0.5);
         }
     }
 

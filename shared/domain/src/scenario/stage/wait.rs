@@ -1,62 +1,54 @@
 //! How the rest of a waiting or polling state ends: what came and what did not is classified, and
 //! repeated from the last entry point where a policy says so (ERR-6, 7, 11…13).
 
-use jiff::Timestamp;
-
-use super::super::{Event, State};
-use super::call::QUOTED_BYTES;
-use super::snapshot::{Asked, OpenRequest};
+use super::super::Event;
+use super::response::QUOTED_BYTES;
+use super::snapshot::{Destination, OpenRequest};
 use super::task::awaited;
-use super::{Stage, Then};
+use super::{Run, Then, Turn, later};
 use crate::order::OrderError;
 use crate::retry::{self, ASYNC_TIMEOUT, ErrorClass, Interaction, POLLING_TIMEOUT, Reply};
 
-impl Stage {
+impl Run {
     /// All callbacks are in, or their time is over.
-    pub(super) fn leave_wait(&mut self, event: Event, now: Timestamp) {
+    pub(super) fn leave_wait(&mut self, event: Event, turn: &Turn<'_>) {
         let requests: Vec<OpenRequest> = awaited(&self.cursor.requests).cloned().collect();
         self.cursor.requests.clear();
-        let failed: Vec<(usize, OrderError)> = requests
-            .iter()
-            .enumerate()
-            .filter_map(|(index, request)| Some((index, self.failure_of(request, event)?)))
-            .collect();
-        if failed.is_empty() {
-            return self.raise(event, now);
+        let (mut failures, mut good) = (Vec::new(), Vec::new());
+        for request in requests {
+            match self.failure_of(&request, event, turn) {
+                Some(failure) => failures.push(failure),
+                None => good.push(request),
+            }
         }
-        let errors: Vec<OrderError> = failed.iter().map(|(_, error)| error.clone()).collect();
-        match self.repeat_later(&errors, now) {
+        if failures.is_empty() {
+            return self.raise(event, turn);
+        }
+        let state = turn.scenario.state(self.state);
+        match self.repeat_later(&failures, turn) {
+            // The repeat does not send again what has its answer, where the scenario wants it so.
             Ok(()) => {
-                let failed: Vec<usize> = failed.iter().map(|(index, _)| *index).collect();
-                self.keep_good_answers(&requests, &failed);
+                good.retain(|request| request.keep_answer || state.retry_failed_only);
+                self.cursor.keep_answers(&good);
             }
             Err(error) => {
-                // Its cycle is over, whatever the scenario makes of it.
-                self.forget_async_cycle();
-                self.end.failed(error, now);
-                let state = self.scenario.state(self.state);
                 let told_apart = event == Event::Callback && state.target_of(Event::Fail).is_some();
-                self.raise(if told_apart { Event::Fail } else { event }, now);
+                self.give_up(error, if told_apart { Event::Fail } else { event }, turn);
             }
         }
     }
 
-    /// The repeat does not send again what has its answer, where the scenario wants it so.
-    fn keep_good_answers(&mut self, requests: &[OpenRequest], failed: &[usize]) {
-        let all_kept = self.scenario.state(self.state).retry_failed_only;
-        let good = requests.iter().enumerate().filter(|(index, _)| !failed.contains(index));
-        for (_, request) in good.filter(|(_, request)| all_kept || request.keep_answer) {
-            let place = format!("{}/{}", request.state, request.name);
-            if !self.cursor.answered.contains(&place) {
-                self.cursor.answered.push(place);
-            }
-        }
+    /// The failure has no retry left: its cycle is over, whatever the scenario makes of it.
+    fn give_up(&mut self, error: OrderError, event: Event, turn: &Turn<'_>) {
+        self.cursor.forget_async_retry();
+        self.note_failure(error, turn);
+        self.raise(event, turn);
     }
 
     /// What is wrong with the answer to a request, or with its absence.
-    fn failure_of(&self, request: &OpenRequest, event: Event) -> Option<OrderError> {
+    fn failure_of(&self, request: &OpenRequest, event: Event, turn: &Turn<'_>) -> Option<OrderError> {
         let name = &request.name;
-        let callback = self.received.iter().find(|callback| callback.name == *name);
+        let callback = turn.received.iter().find(|callback| callback.name == *name);
         let reply = match callback {
             Some(callback) => {
                 Reply::Callback { step_status: callback.step_status.as_deref(), body: &callback.body }
@@ -64,47 +56,28 @@ impl Stage {
             None if event == Event::Timeout => Reply::TimedOut,
             None => return None,
         };
-        let class = self.class_of(request.asked.as_ref(), &reply)?;
+        let class = class_of(request.asked.as_ref(), &reply, turn)?;
         let message = match &reply {
             Reply::TimedOut => format!("no answer to request `{name}` came in time"),
             Reply::Callback { step_status, body } => {
-                let mut quoted = self.end.concealed(&self.scenario.mask.body_text(body));
+                let mut quoted = self.end.secrets.text(&turn.scenario.mask.body_text(body));
                 quoted.truncate(quoted.floor_char_boundary(QUOTED_BYTES));
                 let status = step_status.map_or_else(String::new, |status| format!(" {status}"));
                 format!("request `{name}` was answered{status}: {quoted}")
             }
         };
-        let system = request.asked.as_ref().map(Asked::system);
+        let system = request.asked.as_ref().map(Destination::system);
         Some(OrderError { class: Some(class.to_string()), message, system })
-    }
-
-    fn class_of(&self, asked: Option<&Asked>, reply: &Reply<'_>) -> Option<ErrorClass> {
-        let Some(asked) = asked else {
-            // A child order says how it ended: only its absence is a failure.
-            return matches!(reply, Reply::TimedOut).then(|| ErrorClass::from(ASYNC_TIMEOUT));
-        };
-        let asked = match asked {
-            Asked::Http { method, host, path } => retry::Asked::Http(Interaction { method, host, path }),
-            Asked::Amqp { vhost, exchange, key } => retry::Asked::Amqp { vhost, exchange, key },
-        };
-        self.settings.errors.classify_async(&asked, reply).map(|classified| classified.class)
     }
 
     /// Ends the stage with a retry from the last entry point, where each failure has a policy; the
     /// longest of the waits counts (ERR-13). Else the failure that has no retry left.
-    fn repeat_later(&mut self, failures: &[OrderError], now: Timestamp) -> Result<(), OrderError> {
-        let before = self.cursor.async_cycle.clone();
+    fn repeat_later(&mut self, failures: &[OrderError], turn: &Turn<'_>) -> Result<(), OrderError> {
+        let before = self.cursor.asynchronous.as_ref().map(|retry| &retry.cycle);
         let judged = |error: &OrderError| {
             let class = error.class.as_deref().map(ErrorClass::from);
-            let failure = retry::Failure {
-                scenario: &self.scenario.name,
-                class: class.as_ref(),
-                retry_after: None,
-                sequential_since: self.holding_since(now),
-                max_acquisition: self.settings.max_acquisition_duration,
-                latest: None,
-            };
-            retry::on_async_failure(&self.settings.errors, &failure, before.as_ref(), now, self.dice)
+            let failure = self.failure(class.as_ref(), turn);
+            retry::on_async_failure(&turn.settings.errors, &failure, before, turn.now, turn.dice)
         };
         let (place, at, cycle) = match retry::together(failures.iter().map(judged).collect()) {
             None => return Ok(()),
@@ -116,49 +89,54 @@ impl Stage {
             "{}; class `{}`, attempt {} of cycle {}, again from the entry point at {at}",
             error.message, cycle.class, cycle.attempts, cycle.number
         );
-        self.end.log(now, told);
-        self.cursor.async_cycle = Some(cycle);
-        self.note_retry(now, at);
-        // A repeat that fails before it comes to where the first failure was goes on with its cycle:
-        // two states that took turns would never come to an end otherwise.
-        if self.cursor.async_state.is_none() {
-            self.cursor.async_state = Some(self.scenario.state(self.state).name.clone());
-        }
-        self.cursor.from_entry_point = true;
+        self.end.log(turn.now, told);
+        self.cursor.repeat_later(cycle, &turn.scenario.state(self.state).name, turn.now, at);
         self.end.over(Then::Retry { at, error });
         Ok(())
     }
 
     /// The retry of what failed asynchronously is due.
-    pub(super) fn repeat_from_entry_point(&mut self, now: Timestamp) {
-        self.cursor.from_entry_point = false;
+    pub(super) fn repeat_from_entry_point(&mut self, turn: &Turn<'_>) {
+        self.cursor.asynchronous.iter_mut().for_each(|retry| retry.from_entry_point = false);
         let named = self.cursor.entry_point.as_ref().map(|entry| entry.state.as_str());
         // An entry point that this version does not have was checked when the order moved to it.
-        let to = named.and_then(|name| self.scenario.state_named(name)).unwrap_or(self.scenario.initial);
-        self.go(Event::Retry.as_str().into(), to, now);
+        let to = named.and_then(|name| turn.scenario.state_named(name)).unwrap_or(turn.scenario.initial);
+        self.go(Event::Retry.as_str().into(), to, turn);
     }
 
     /// A script of the polling state wants another attempt.
-    pub(super) fn poll_again(&mut self, state: &State, now: Timestamp) {
-        let polling = self.cursor.poll.as_mut().filter(|_| self.cursor.call.is_none());
-        let (Some(poll), Some(polling)) = (&state.poll, polling) else {
-            let message = format!("`poll()` in `{}`, which does not poll", state.name);
-            return self.fail_action(OrderError::new("scenario.incomplete", message), now);
+    pub(super) fn poll_again(&mut self, turn: &Turn<'_>) {
+        let name = &turn.scenario.state(self.state).name;
+        let rhythm = self.own_state(turn).and_then(|state| state.poll);
+        let Some((poll, polling)) = rhythm.zip(self.cursor.visit.poll.as_mut()) else {
+            let message = format!("`poll()` in `{name}`, which does not poll");
+            return self.fail(OrderError::new("scenario.incomplete", message), turn);
         };
-        if now < polling.ends_at {
+        if turn.now < polling.ends_at {
             // The last attempt is made when the time is over, so that none is lost to rounding.
-            let at = super::later(now, poll.interval).min(polling.ends_at);
+            let at = later(turn.now, poll.interval).min(polling.ends_at);
             polling.attempt += 1;
-            self.cursor.action = 0;
-            self.set_cycle(None);
+            self.cursor.main.action = 0;
+            self.cursor.main.retry = None;
+            self.cursor.sum_up_retries();
             return self.end.over(Then::Poll { at });
         }
-        let message = format!("`{}` has polled {} times without success", state.name, polling.attempt);
-        let error = OrderError::new(POLLING_TIMEOUT, message).about(self.cursor.called.clone());
-        if let Err(error) = self.repeat_later(&[error], now) {
-            self.forget_async_cycle();
-            self.end.failed(error, now);
-            self.raise(Event::Timeout, now);
+        let message = format!("`{name}` has polled {} times without success", polling.attempt);
+        let error = OrderError::new(POLLING_TIMEOUT, message).about(self.cursor.visit.called.clone());
+        if let Err(error) = self.repeat_later(&[error], turn) {
+            self.give_up(error, Event::Timeout, turn);
         }
     }
+}
+
+fn class_of(asked: Option<&Destination>, reply: &Reply<'_>, turn: &Turn<'_>) -> Option<ErrorClass> {
+    let asked = match asked {
+        // A child order says how it ended: only its absence is a failure.
+        None => return matches!(reply, Reply::TimedOut).then(|| ErrorClass::from(ASYNC_TIMEOUT)),
+        Some(Destination::Http { method, host, path }) => {
+            retry::Asked::Http(Interaction { method, host, path })
+        }
+        Some(Destination::Amqp { vhost, exchange, key }) => retry::Asked::Amqp { vhost, exchange, key },
+    };
+    turn.settings.errors.classify_async(&asked, reply).map(|classified| classified.class)
 }

@@ -183,10 +183,7 @@ impl Play<'_> {
                 Need::Release => Answer::Released,
                 Need::Order(child) => self.child(&child, stage.step())?,
             };
-            need = match stage.answer(answer, self.now, DICE) {
-                Some(need) => need,
-                None => stage.next(self.now),
-            };
+            need = stage.answer(answer, self.now, DICE);
         }
     }
 

@@ -22,6 +22,11 @@ pub enum Then {
         /// The requests whose callbacks are awaited.
         requests: Vec<RequestId>,
     },
+    /// The order waits before an action, because the system that it calls must be left alone.
+    Hold {
+        /// When it is tried again.
+        until: Timestamp,
+    },
     /// The polling state makes its next attempt later.
     Poll {
         /// When.
@@ -46,12 +51,18 @@ pub enum Then {
 }
 
 impl Then {
+    /// The end of a life that failed by no event of its scenario.
+    #[must_use]
+    pub const fn failed(error: OrderError) -> Self {
+        Self::End { status: Status::Fail, scenario_status: ScenarioStatus::Failed, error: Some(error) }
+    }
+
     /// The status that follows.
     #[must_use]
     pub const fn status(&self) -> Status {
         match self {
             Self::Sleep { .. } => Status::Sleep,
-            Self::Wait { .. } => Status::Wait,
+            Self::Wait { .. } | Self::Hold { .. } => Status::Wait,
             Self::Poll { .. } => Status::Polling,
             Self::Retry { .. } => Status::Retry,
             Self::End { status, .. } => *status,
@@ -63,7 +74,7 @@ impl Then {
     pub const fn cause(&self) -> Cause {
         match self {
             Self::Sleep { .. } => Cause::Slept,
-            Self::Wait { .. } => Cause::Awaits,
+            Self::Wait { .. } | Self::Hold { .. } => Cause::Awaits,
             Self::Poll { .. } => Cause::Polls,
             Self::Retry { .. } => Cause::Retries,
             Self::End { status: Status::Success, .. } => Cause::Succeeded,
@@ -75,7 +86,7 @@ impl Then {
     #[must_use]
     pub const fn due_at(&self) -> Option<Timestamp> {
         match self {
-            Self::Sleep { until } | Self::Wait { until, .. } => Some(*until),
+            Self::Sleep { until } | Self::Wait { until, .. } | Self::Hold { until } => Some(*until),
             Self::Poll { at } | Self::Retry { at, .. } => Some(*at),
             Self::End { .. } => None,
         }

@@ -49,13 +49,13 @@ pub(super) fn said_at_once(words: &str, count: usize) -> Answer {
 pub(super) fn after(
     end: &StageEnd,
     answers: &mut VecDeque<&str>,
-    calls: &mut Vec<OutsideCall>,
+    calls: &mut Vec<Call>,
     callbacks: &mut serde_json::Map<String, Value>,
     now: Timestamp,
 ) -> (Wake, Timestamp) {
     let snapshot = &end.snapshot;
     let free = calls.iter().any(|call| snapshot.calls_in_hand().all(|no| no != call.no));
-    if free && snapshot.call.is_none() {
+    if free && snapshot.handling.is_none() {
         return (Wake::Call, now);
     }
     if let Some((at, called)) = answers.front().and_then(|answer| call_of(answer, now)) {
@@ -64,7 +64,7 @@ pub(super) fn after(
             let (name, body) = call.split_once(' ').unwrap_or((call, "null"));
             let no = CALLS.with(|calls| calls.replace(calls.get() + 1));
             let body = Folded::read(body).unwrap();
-            calls.push(OutsideCall { no, name: name.into(), body });
+            calls.push(Call { no, name: name.into(), body });
         }
         return (Wake::Call, at);
     }
@@ -72,6 +72,7 @@ pub(super) fn after(
         Then::Sleep { until } => (Wake::Timer, *until),
         Then::Retry { at, .. } => (Wake::Retry, *at),
         Then::Poll { at } => (Wake::Poll, *at),
+        Then::Hold { until } => (Wake::Timer, *until),
         Then::Wait { until, .. } => match answers.pop_front().expect("an answer to the wait") {
             "timeout" => (Wake::Timer, *until),
             answer => {

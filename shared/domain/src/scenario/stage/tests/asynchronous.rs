@@ -258,7 +258,7 @@ fn err_13_only_what_failed_is_sent_again_where_the_state_says_so() {
     assert_eq!((asked(&played).as_str(), played.last().then.status()), ("rqqq", Status::Success));
     let Then::Wait { requests, .. } = &played.ends[2].then else { panic!("{played:?}") };
     assert_eq!(requests.len(), 1, "nobody waits for the good answer twice");
-    assert!(played.last().snapshot.answered.is_empty());
+    assert!(played.last().snapshot.asynchronous.is_none());
     // Marked at the state that registers them, it is the same.
     let plain = asking("", "").replace("entryPoint: true", "entryPoint: true\n    retryFailedOnly: true");
     assert_eq!(asked(&with_rules(&plain).go(&["200", "published", BAD, "published", q_only])), "rqq");

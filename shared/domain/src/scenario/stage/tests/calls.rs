@@ -237,3 +237,36 @@ fn scn_9_a_wait_after_a_call_is_for_what_is_still_open_where_nothing_new_was_ask
     assert_eq!((waits(&anew, 0), waits(&anew, 1)), (1, 1), "what was asked anew is what it waits for");
     assert_eq!(anew.path(), "wait w, call:amend amend, wait w, timeout late");
 }
+
+#[test]
+fn scn_9_what_was_said_to_the_call_that_moved_the_order_outlives_other_calls() {
+    let text = "scenario: s
+initialState: a
+states:
+  a: {actions: [{sleep: {for: 1d}}], on: {sleep: s}}
+  s: {kind: sleeping, on: {timeout: done, 'call:move': b}}
+  b: {actions: [{script: 'answer(1)'}, {http: {url: 'http://h/b'}}], on: {success: done, fail: done}}
+  done: {kind: terminal}
+calls: {ask: {actions: [{script: 'answer(2)'}, {http: {url: 'http://h/x'}}]}, look: {}}\n";
+    // The handling is repeated, so that both answers are stored in between.
+    let played = Play::whole(text).go(&["call move", "503", "call ask; look", "503", "200", "200"]);
+    assert_eq!(played.statuses(), "sleep, retry, retry, retry, success");
+    assert_eq!(played.told(), [json!(2), Value::Null, json!(1)]);
+}
+
+#[test]
+fn ord_12_retries_of_a_handling_that_is_over_are_no_retries_of_the_order() {
+    let text = "scenario: s
+initialState: a
+states:
+  a: {kind: polling, poll: {interval: 2h, timeout: 1d}, on: {success: done, fail: failed, timeout: failed},
+      actions: [{http: {url: 'http://h/a'}}, {script: 'if response.body == 0 { poll() }'}]}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+calls: {ask: {actions: [{http: {url: 'http://h/x'}}]}}\n";
+    // An hour of retries is allowed; ten seconds were spent on the call, two hours before.
+    let answers = ["200 0", "call ask", "503", "404", "503", "200 1"];
+    let played = Play::whole(text).sequential().go(&answers);
+    assert_eq!(played.statuses(), "polling, retry, polling, retry, success");
+    assert_eq!((played.delays(), played.told()), (vec![10, 10], vec![json!("none")]));
+}

@@ -93,12 +93,12 @@ fn err_7_a_polling_that_ended_is_begun_again_from_the_entry_point_where_a_policy
     // Success ends the cycle.
     let mut well = [&round[..], &["200", "200", "200 true"][..]].concat();
     let played = Play::of(&text).errors(&rules).go(&well);
-    assert_eq!(played.last().snapshot.async_cycle, None);
+    assert_eq!(played.last().snapshot.asynchronous, None);
     // So does a failure of another kind: what follows is bound by it no more.
     well.splice(5.., ["200", "200", "404"]);
     let played = Play::of(&text).errors(&rules).go(&well);
     assert_eq!(
-        (played.path().as_str(), &played.last().snapshot.async_cycle),
+        (played.path().as_str(), &played.last().snapshot.asynchronous),
         ("success p, retry a, success p, fail failed", &None)
     );
 }
@@ -110,5 +110,8 @@ fn scn_9_a_call_between_two_attempts_leaves_the_rhythm_alone() {
     assert_eq!((moments(&played), played.path().as_str()), (vec![5, 35, 18, 35], "success p, success done"));
     let moved = text.replace("timeout: late}", "timeout: late, 'call:stop': done}");
     let played = play(&moved, &["200", "200", "200 false", "call stop"]);
-    assert_eq!((played.path().as_str(), &played.last().snapshot.poll), ("success p, call:stop done", &None));
+    assert_eq!(
+        (played.path().as_str(), &played.last().snapshot.visit.poll),
+        ("success p, call:stop done", &None)
+    );
 }

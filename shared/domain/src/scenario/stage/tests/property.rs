@@ -47,10 +47,10 @@ impl Runner<'_> {
             self.run.seen.notes =
                 snapshot.vars.get("notes").map_or("", |notes| notes.as_str().unwrap()).into();
             (wake, due) = match end.then {
-                Then::Sleep { until } => (Wake::Timer, until),
+                Then::Sleep { until } | Then::Hold { until } => (Wake::Timer, until),
                 Then::Retry { at, .. } => (Wake::Retry, at),
                 Then::Poll { at } => (Wake::Poll, at),
-                Then::Wait { .. } if self.world.calls_back(snapshot.visit, stage + 1) => {
+                Then::Wait { .. } if self.world.calls_back(snapshot.visit.number, stage + 1) => {
                     (Wake::Callback, now)
                 }
                 Then::Wait { until, .. } => (Wake::Timer, until),
@@ -89,7 +89,7 @@ impl Runner<'_> {
             if crash == Some(Crash::BeforeCall) {
                 return None;
             }
-            let (visit, action) = (stage.cursor.visit, stage.cursor.action);
+            let (visit, action) = (stage.run.cursor.visit.number, stage.run.cursor.main.action);
             let answer = match need {
                 Need::Done(end) => return crash.is_none().then_some(*end),
                 Need::Register { visit, action, .. } => {
@@ -109,7 +109,7 @@ impl Runner<'_> {
             if crash == Some(Crash::BeforeAnswer) {
                 return None;
             }
-            need = stage.answer(answer, now, 0.5).unwrap_or_else(|| stage.next(now));
+            need = stage.answer(answer, now, 0.5);
         }
     }
 

@@ -58,6 +58,8 @@ struct Runner<'a> {
     crashes: &'a [u8],
     asked: usize,
     crashes_left: u32,
+    /// Whether the stage is held instead, where it asks the world.
+    holds: bool,
     seen: Seen,
     keys: Keys,
     /// How often each request was made in stages that were written.
@@ -66,7 +68,7 @@ struct Runner<'a> {
     requests: BTreeMap<RequestId, (String, usize, u32)>,
     /// The last request of each name, of the stages that were written.
     latest: BTreeMap<String, (usize, u32)>,
-    waiting: Vec<OutsideCall>,
+    waiting: Vec<Call>,
     called: usize,
 }
 
@@ -92,7 +94,8 @@ impl Runner<'_> {
             assert_eq!(snapshot, end.snapshot);
             self.written(&end);
             let handled = resting.is_some();
-            if snapshot.call.is_none() && !matches!(end.then, Then::End { .. }) {
+            let held = matches!(end.then, Then::Hold { .. });
+            if snapshot.handling.is_none() && !held && !matches!(end.then, Then::End { .. }) {
                 if let Some(before) = &resting {
                     assert_eq!(before, &end.then, "the rest goes on as it was");
                     assert!(self.waiting.is_empty(), "a call was passed over: {:?}", self.waiting);
@@ -104,7 +107,7 @@ impl Runner<'_> {
                     }
                     for _ in 0..self.world.calls(rests) {
                         let no = i64::try_from(self.called).unwrap();
-                        self.waiting.push(OutsideCall {
+                        self.waiting.push(Call {
                             no,
                             name: "ping".into(),
                             body: json!(CALLS + self.called).into(),
@@ -124,6 +127,7 @@ impl Runner<'_> {
                 Then::Sleep { until } => (Wake::Timer, until),
                 Then::Retry { at, .. } => (Wake::Retry, at),
                 Then::Poll { at } => (Wake::Poll, at),
+                Then::Hold { until } => (Wake::Timer, until),
                 Then::Wait { until, ref requests } => {
                     let came = |id: &RequestId| self.world.came(self.requests[id].2, self.requests[id].1);
                     if requests.iter().all(|id| came(id) != Came::Nothing) {
@@ -169,12 +173,17 @@ impl Runner<'_> {
         let (mut tries, mut latest) = (self.tries.clone(), self.latest.clone());
         let mut need = stage.next(now);
         loop {
-            let crash = self.crash();
+            let asks = matches!(need, Need::Http(_) | Need::Parallel(_));
+            let crash = if asks || !self.holds { self.crash() } else { None };
+            if self.holds && crash.is_some() {
+                need = stage.answer(Answer::Held { until: later(now, Duration::from_secs(1)) }, now, 0.5);
+                continue;
+            }
             if crash == Some(true) {
                 return None;
             }
-            let visit = stage.cursor.visit;
-            let attempt = stage.cursor.poll.as_ref().map_or(0, |polling| polling.attempt);
+            let visit = stage.run.cursor.visit.number;
+            let attempt = stage.run.cursor.visit.poll.as_ref().map_or(0, |polling| polling.attempt);
             let answer = match need {
                 Need::Done(end) => {
                     if crash.is_some() {
@@ -202,7 +211,7 @@ impl Runner<'_> {
             if crash.is_some() {
                 return None;
             }
-            need = stage.answer(answer, now, 0.5).unwrap_or_else(|| stage.next(now));
+            need = stage.answer(answer, now, 0.5);
         }
     }
 
@@ -266,7 +275,7 @@ impl Runner<'_> {
     }
 }
 
-fn run(states: &[Wide], world: &World, crashes: &[u8]) -> (Seen, Keys) {
+fn run(states: &[Wide], world: &World, crashes: &[u8], holds: bool) -> (Seen, Keys) {
     let mut play = Play::whole(&text(states)).errors(ERRORS).set(|settings| {
         settings.bounds.max_transitions_per_stage = MAX_MOVES;
     });
@@ -279,6 +288,7 @@ fn run(states: &[Wide], world: &World, crashes: &[u8]) -> (Seen, Keys) {
         crashes,
         asked: 0,
         crashes_left: 40,
+        holds,
         seen: Seen::default(),
         keys: Keys::new(),
         tries: BTreeMap::new(),
@@ -309,7 +319,7 @@ proptest! {
         dice in prop::collection::vec(any::<u8>(), 1..60),
     ) {
         let world = World { dice };
-        let (seen, keys) = run(&states, &world, &[]);
+        let (seen, keys) = run(&states, &world, &[], false);
         prop_assert_eq!(&seen, &Walk::of(&states, &world), "{}", text(&states));
         let mut different: Vec<&Uuid> = keys.values().collect();
         different.sort_unstable();
@@ -324,10 +334,24 @@ proptest! {
         crashes in prop::collection::vec(any::<u8>(), 1..30),
     ) {
         let world = World { dice };
-        let ((smooth, keys), (bumpy, bumpy_keys)) = (run(&states, &world, &[]), run(&states, &world, &crashes));
+        let (smooth, keys) = run(&states, &world, &[], false);
+        let (bumpy, bumpy_keys) = run(&states, &world, &crashes, false);
         prop_assert_eq!(distinct(&smooth.calls), distinct(&bumpy.calls), "{}", text(&states));
         prop_assert_eq!(keys, bumpy_keys);
         let unlike = Seen { calls: smooth.calls.clone(), ..bumpy };
         prop_assert_eq!(smooth, unlike);
+    }
+
+    #[test]
+    fn dsp_16_a_hold_at_any_request_changes_nothing_but_the_time(
+        states in scenarios(),
+        dice in prop::collection::vec(any::<u8>(), 1..60),
+        holds in prop::collection::vec(any::<u8>(), 1..30),
+    ) {
+        let world = World { dice };
+        let smooth = run(&states, &world, &[], false);
+        // A hold ends its stage, and with it the count of the moves without a rest.
+        prop_assume!(smooth.0.end != "loop");
+        prop_assert_eq!(smooth, run(&states, &world, &holds, true), "{}", text(&states));
     }
 }

@@ -6,7 +6,7 @@ use super::super::{Call, Ended};
 use super::{Play, between, later};
 use crate::id::RequestId;
 use crate::order::{OrderError, PROCESS_TIMEOUT, ScenarioStatus, Status};
-use crate::scenario::stage::{OutsideCall, Snapshot, StageEnd, Then, Wake};
+use crate::scenario::stage::{self, Snapshot, StageEnd, Then, Wake};
 
 impl Play<'_> {
     /// What wakes the order after this stage, and when.
@@ -29,6 +29,7 @@ impl Play<'_> {
                 self.tell(format!("waits until {until}"));
                 self.wait(*until, requests)
             }
+            Then::Hold { until } => (Wake::Timer, *until),
             Then::End { .. } => (Wake::Start, self.now),
         };
         self.call_before(wake, due, &end.snapshot)
@@ -46,7 +47,7 @@ impl Play<'_> {
     /// A call that comes before the rest is over wakes the order; calls come before timers. While
     /// another call is in hand, it waits its turn.
     fn call_before(&self, wake: Wake, due: Timestamp, snapshot: &Snapshot) -> (Wake, Timestamp) {
-        if snapshot.call.is_some() {
+        if snapshot.handling.is_some() {
             return (wake, due);
         }
         let next = self.open_calls(snapshot).map(|(_, at, _)| at).next();
@@ -66,9 +67,9 @@ impl Play<'_> {
         })
     }
 
-    pub(super) fn waiting_calls(&self, snapshot: &Snapshot) -> Vec<OutsideCall> {
+    pub(super) fn waiting_calls(&self, snapshot: &Snapshot) -> Vec<stage::Call> {
         let come = self.open_calls(snapshot).filter(|(_, at, _)| *at <= self.now);
-        come.map(|(no, _, call)| OutsideCall { no, name: call.name.clone(), body: call.body.clone().into() })
+        come.map(|(no, _, call)| stage::Call { no, name: call.name.clone(), body: call.body.clone().into() })
             .collect()
     }
 
@@ -98,7 +99,8 @@ impl Play<'_> {
             }
             self.played.story.push(moment);
         }
-        let step = last.state.unwrap_or_else(|| self.scenario.state(self.scenario.initial).name.clone());
+        let step =
+            last.visit.state.unwrap_or_else(|| self.scenario.state(self.scenario.initial).name.clone());
         let error = OrderError::new(PROCESS_TIMEOUT, "the order outlived its process time-out");
         self.tell(format!("the order ends `fail` in `{step}`: {}", error.message));
         Ended {

@@ -1,0 +1,326 @@
+//! How the answers of called systems move a stage: judged by the rules of the deployment, shown to
+//! the scenario, repeated, or handed on as a failure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::super::value::{Template, body_value};
+use super::super::{Action, Folded, HttpAction, ScenarioKind};
+use super::need::{HttpFailure, NO_ROOM, Response};
+use super::snapshot::{AsyncRetry, Destination};
+use super::{Run, Then, Turn};
+use crate::order::OrderError;
+use crate::retry::{self, Cycle, ErrorClass, Interaction, Outcome as Answered, Verdict};
+
+/// Bytes of an error body that a message for people quotes.
+pub(super) const QUOTED_BYTES: usize = 200;
+
+/// What came of an HTTP request.
+pub(super) type Outcome<'a> = Result<&'a Response, &'a HttpFailure>;
+
+/// A failed call: what is told of it, and how long the called system asks to be left alone.
+struct Failed {
+    error: OrderError,
+    retry_after: Option<Duration>,
+}
+
+impl Run {
+    /// Takes what came of the `http` action under the cursor.
+    pub(super) fn take_answer(&mut self, url: &str, outcome: Outcome<'_>, turn: &Turn<'_>) {
+        let Some(Action::Http(http)) = self.present(turn) else {
+            return;
+        };
+        match self.judge(http, url, outcome, turn) {
+            Ok(response) => {
+                self.keep(http, response);
+                match self.save(&http.save, turn) {
+                    Ok(()) => self.cursor.advance(),
+                    Err(error) => self.fail(error, turn),
+                }
+            }
+            // A repeat must render the same call, so that it sees the answers that this attempt saw.
+            Err(failed) => {
+                if !self.retries(&failed.error, failed.retry_after, turn) {
+                    if let Ok(response) = outcome {
+                        self.keep(http, response);
+                    }
+                    self.fail(failed.error, turn);
+                }
+            }
+        }
+    }
+
+    /// Takes what came of those steps of the `parallel` action under the cursor that were made.
+    pub(super) fn take_parallel(
+        &mut self,
+        made: &[(usize, String)],
+        outcomes: &[Result<Response, HttpFailure>],
+        turn: &Turn<'_>,
+    ) {
+        let Some(Action::Parallel(steps)) = self.present(turn) else {
+            return;
+        };
+        let mut failures = Vec::new();
+        for ((index, url), outcome) in made.iter().zip(outcomes) {
+            let Some(http) = steps.get(*index) else { continue };
+            match self.judge(http, url, outcome.as_ref(), turn) {
+                Ok(response) => {
+                    self.name(http, response_value(response).folded());
+                    self.cursor.frame_mut().parallel_done.push(*index);
+                }
+                Err(failed) => failures.push(failed),
+            }
+        }
+        if failures.is_empty() {
+            self.cursor.frame_mut().parallel_done = (0..steps.len()).collect();
+            return match self.settle_parallel(steps, turn) {
+                Ok(()) => self.cursor.advance(),
+                Err(error) => self.fail(error, turn),
+            };
+        }
+        let verdicts = failures
+            .iter()
+            .map(|Failed { error, retry_after }| self.verdict(error, *retry_after, turn))
+            .collect();
+        match retry::together(verdicts) {
+            None => {}
+            Some(Ok((place, at, cycle))) => {
+                self.rest_until_retry(at, cycle, &failures.swap_remove(place).error, turn);
+            }
+            Some(Err(place)) => {
+                for ((index, _), outcome) in made.iter().zip(outcomes) {
+                    if let (Some(http), Ok(response)) = (steps.get(*index), outcome) {
+                        self.name(http, response_value(response).folded());
+                    }
+                }
+                let saved = self.settle_parallel(steps, turn);
+                self.fail(saved.err().unwrap_or(failures.swap_remove(place).error), turn);
+            }
+        }
+    }
+
+    /// The `parallel` is over: variables are set from the steps that went through, in their order.
+    /// Not before, so that a repeat renders what failed as it was rendered the first time.
+    fn settle_parallel(&mut self, steps: &[HttpAction], turn: &Turn<'_>) -> Result<(), OrderError> {
+        let done = std::mem::take(&mut self.cursor.frame_mut().parallel_done);
+        for (index, http) in steps.iter().enumerate() {
+            let answer = http.name.as_ref().and_then(|name| self.context.responses.get(name)).cloned();
+            if answer.is_some() {
+                self.context.response = answer;
+            }
+            if done.contains(&index) {
+                self.save(&http.save, turn)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an outcome is a success by the scenario and by the rules of the deployment.
+    fn judge<'a>(
+        &self,
+        http: &HttpAction,
+        url: &str,
+        outcome: Outcome<'a>,
+        turn: &Turn<'_>,
+    ) -> Result<&'a Response, Failed> {
+        let system = Some(asked_by_http(http, url).system());
+        match outcome {
+            Ok(response) => {
+                let is_error = response.status >= 400;
+                let allowed = is_error && http.expect.iter().any(|range| range.contains(response.status));
+                let answered = Answered::Response { status: response.status, body: &response.body };
+                // What the scenario expects is no failure, whatever the rules of the deployment say.
+                let class = if allowed { None } else { classify(http, url, &answered, turn) };
+                if class.is_none() && (allowed || !is_error) {
+                    return Ok(response);
+                }
+                let mut quoted = self.end.secrets.text(&turn.scenario.mask.body_text(&response.body));
+                quoted.truncate(quoted.floor_char_boundary(QUOTED_BYTES));
+                let message = format!("{} answered {}: {quoted}", called(http, url), response.status);
+                let class = class.map(|class| class.to_string());
+                let error = OrderError { class, message, system };
+                Err(Failed { error, retry_after: retry_after(response, turn.now) })
+            }
+            Err(failure) => {
+                let answered = Answered::Exception { chain: &failure.chain, message: &failure.message };
+                let class = classify(http, url, &answered, turn).map(|class| class.to_string());
+                let chain = failure.chain.join(" > ");
+                let message = format!("{}: {} ({chain})", called(http, url), failure.message);
+                // Nobody is to ask the called system why this worker was full.
+                let system = system.filter(|_| !failure.chain.contains(&NO_ROOM));
+                Err(Failed { error: OrderError { class, message, system }, retry_after: None })
+            }
+        }
+    }
+
+    /// Ends the stage with a retry where there is a policy for the class; else the failure is the
+    /// caller's to hand to the scenario.
+    pub(super) fn retries(
+        &mut self,
+        error: &OrderError,
+        retry_after: Option<Duration>,
+        turn: &Turn<'_>,
+    ) -> bool {
+        let Verdict::RetryAt { at, cycle } = self.verdict(error, retry_after, turn) else {
+            return false;
+        };
+        self.rest_until_retry(at, cycle, error, turn);
+        true
+    }
+
+    fn verdict(&self, error: &OrderError, retry_after: Option<Duration>, turn: &Turn<'_>) -> Verdict {
+        let class = error.class.as_deref().map(ErrorClass::from);
+        let errors = &turn.settings.errors;
+        let ends_at = |retry: &AsyncRetry| errors.async_cycle_ends_at(&retry.cycle);
+        let latest = self.cursor.asynchronous.as_ref().map(ends_at);
+        let failure = retry::Failure { retry_after, latest, ..self.failure(class.as_ref(), turn) };
+        let before = self.cursor.frame().retry.as_ref().map(|retry| &retry.cycle);
+        retry::on_failure(errors, &failure, before, turn.now, turn.dice)
+    }
+
+    /// A failure as the policies of retries see it.
+    pub(super) fn failure<'a>(&self, class: Option<&'a ErrorClass>, turn: &Turn<'a>) -> retry::Failure<'a> {
+        retry::Failure {
+            scenario: &turn.scenario.name,
+            class,
+            retry_after: None,
+            sequential_since: self.holding_since(turn),
+            max_acquisition: turn.settings.max_acquisition_duration,
+            latest: None,
+        }
+    }
+
+    fn rest_until_retry(&mut self, at: Timestamp, cycle: Cycle, error: &OrderError, turn: &Turn<'_>) {
+        let told = format!(
+            "{}; class `{}`, attempt {} of cycle {}, next at {at}",
+            error.message,
+            error.class.as_deref().unwrap_or_default(),
+            cycle.attempts,
+            cycle.number
+        );
+        self.end.log(turn.now, told);
+        self.cursor.repeat(cycle, turn.now, at);
+        if turn.scenario.kind == ScenarioKind::Operation && self.own_state(turn).is_some() {
+            self.back_to_savepoint(turn);
+        }
+        self.end.over(Then::Retry { at, error: error.clone() });
+    }
+
+    /// The next attempt of an operation begins at its last savepoint (ERR-11). The visit is counted
+    /// back, too, so that what is sent again bears the same keys.
+    fn back_to_savepoint(&mut self, turn: &Turn<'_>) {
+        // What the repeat does again before it comes here is no end of the cycle.
+        let here = (self.cursor.visit.number, self.cursor.main.action);
+        self.cursor.main.retry.iter_mut().for_each(|retry| retry.failed_at = retry.failed_at.max(Some(here)));
+        let Some(savepoint) = self.cursor.entry_point.clone() else { return };
+        let Some(state) = turn.scenario.state_named(&savepoint.state) else { return };
+        self.state = state;
+        self.cursor.visit.state = Some(savepoint.state);
+        self.cursor.visit.number = savepoint.visit;
+        self.cursor.begin_frame();
+    }
+
+    /// Shows an answer to the scenario.
+    fn keep(&mut self, http: &HttpAction, response: &Response) {
+        let value = response_value(response);
+        self.name(http, value.clone());
+        self.context.response = Some(value);
+    }
+
+    fn name(&mut self, http: &HttpAction, value: Folded) {
+        if let Some(name) = &http.name {
+            self.context.responses.insert(name.clone(), value);
+        }
+    }
+
+    /// Sets variables from an answer: all of them, or none.
+    pub(super) fn save(&mut self, save: &[(String, Template)], turn: &Turn<'_>) -> Result<(), OrderError> {
+        if save.is_empty() {
+            return Ok(());
+        }
+        let before = self.context.vars.clone();
+        self.set_vars(save, turn).inspect_err(|_| self.context.vars = before)
+    }
+
+    fn set_vars(&mut self, save: &[(String, Template)], turn: &Turn<'_>) -> Result<(), OrderError> {
+        for (name, template) in save {
+            let value = template
+                .render(&self.context, &turn.settings.scripting)
+                .map_err(|error| OrderError::new(error.class, format!("save `{name}`: {}", error.message)))?;
+            self.context.vars.insert(name.clone(), value);
+        }
+        self.check_vars(turn)
+    }
+}
+
+fn classify(http: &HttpAction, url: &str, answered: &Answered<'_>, turn: &Turn<'_>) -> Option<ErrorClass> {
+    let (host, path) = host_and_path(url);
+    let interaction = Interaction { method: http.method.as_str(), host, path };
+    turn.settings.errors.classify(&interaction, answered).map(|classified| classified.class)
+}
+
+/// Where a call went.
+pub(super) fn asked_by_http(http: &HttpAction, url: &str) -> Destination {
+    let (host, path) = host_and_path(url);
+    Destination::Http { method: http.method.to_string(), host: host.to_owned(), path: path.to_owned() }
+}
+
+fn called(http: &HttpAction, url: &str) -> String {
+    let (host, path) = host_and_path(url);
+    format!("{} {host}{path}", http.method)
+}
+
+/// The answer as `response` shows it.
+fn response_value(response: &Response) -> Folded {
+    let headers: Map<String, Value> =
+        response.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+    let kind = response.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let body = body_value(&response.body, kind.map(|(_, kind)| kind.as_str()));
+    let mut value = json!({
+        "status": response.status,
+        "headers": headers,
+        "durationMs": u64::try_from(response.duration.as_millis()).unwrap_or(u64::MAX),
+    });
+    // Moved, not copied: the tree of a long answer is large.
+    if let Value::Object(map) = &mut value {
+        map.insert("body".into(), body);
+    }
+    let of_headers: usize = response.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    Folded::about(value, response.body.len() + of_headers)
+}
+
+/// How long the called system asks to be left alone: seconds, or a date (RFC 9110, 10.2.3).
+fn retry_after(response: &Response, now: Timestamp) -> Option<Duration> {
+    if !matches!(response.status, 429 | 503) {
+        return None;
+    }
+    let (_, value) = response.headers.iter().find(|(name, _)| name == "retry-after")?;
+    if let Ok(seconds) = value.trim().parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let at = jiff::fmt::rfc2822::parse(value.trim()).ok()?.timestamp();
+    Duration::try_from(at.duration_since(now)).ok()
+}
+
+/// Host with port, and path, of an absolute URL; without the query, and without the name and
+/// password that some URLs carry.
+pub(super) fn host_and_path(url: &str) -> (&str, &str) {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let rest = rest.split(['?', '#']).next().unwrap_or(rest);
+    let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
+    (authority.rsplit_once('@').map_or(authority, |(_, host)| host), path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn err_1_the_path_of_a_url_is_found_without_its_query() {
+        assert_eq!(host_and_path("http://h:1/a/b?c=/d"), ("h:1", "/a/b"));
+        assert_eq!(host_and_path("http://h"), ("h", "/"));
+        assert_eq!(host_and_path("http://me:secret@h:1/a@b"), ("h:1", "/a@b"));
+    }
+}

@@ -1,0 +1,68 @@
+//! Requests whose callbacks have not been handled yet, and where they went.
+
+use serde::{Deserialize, Serialize};
+
+use super::stored::{is_default, text};
+use crate::id::RequestId;
+
+/// Where a request went, for the rules that judge its answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Destination {
+    /// An HTTP request.
+    Http {
+        /// The method.
+        method: String,
+        /// The host, with the port where the URL has one.
+        host: String,
+        /// The path, without the query.
+        path: String,
+    },
+    /// A message.
+    Amqp {
+        /// The virtual host, by its name.
+        vhost: String,
+        /// The exchange.
+        exchange: String,
+        /// The routing key.
+        key: String,
+    },
+}
+
+impl Destination {
+    /// The system that was asked, as [`OrderError::system`](crate::order::OrderError::system) names it.
+    #[must_use]
+    pub fn system(&self) -> String {
+        match self {
+            Self::Http { host, .. } => host.to_ascii_lowercase(),
+            Self::Amqp { vhost, exchange, key } => {
+                // The default exchange hands on to the queue that the key names.
+                let place = if exchange.is_empty() { key } else { exchange };
+                if vhost == "/" { format!("amqp:{place}") } else { format!("amqp:{vhost}/{place}") }
+            }
+        }
+    }
+}
+
+/// A request that was registered and whose callback has not been handled yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenRequest {
+    /// Name that the scenario gave it.
+    pub name: String,
+    /// The state that registered it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub state: String,
+    /// Its unguessable id.
+    #[serde(with = "text")]
+    pub id: RequestId,
+    /// Where it went; none for a child order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Destination>,
+    /// A retry does not send it again once it has a good answer.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub keep_answer: bool,
+    /// It was registered before the order slept, or before a call moved it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub earlier: bool,
+}

@@ -16,7 +16,7 @@ use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::body::{read_json, read_json_if_any};
+use super::body::{read_json_if_any, read_order};
 use super::query::{Path, Query, duration};
 use super::{Answer, Outcome, read_trace, sent_time_of, store_problem, views};
 use crate::Intake;
@@ -32,8 +32,8 @@ pub(super) async fn create(
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Response<Body>> {
-    let value = read_json(&intake, body).await?;
-    let request = register::read_value(&value)?;
+    let mut body = read_order(&intake, body).await?;
+    let request = register::read_value(body.take())?;
     register_one(&intake, request, &headers).await
 }
 

@@ -3,13 +3,19 @@
 
 use std::time::{Duration, Instant};
 
+use lapin::BasicProperties;
 use pagurus_harness::nodes::{Node, Role};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_postgres::NoTls;
 
-use crate::installation::{Installation, LOG, PATIENCE, asking, until};
+use crate::installation::{Installation, LOG, PATIENCE, asking, until, with_actions};
+
+/// What an intake may take with the heaviest orders that are legal over HTTP, in MiB.
+const MOST_OF_HTTP: u64 = 250;
+/// The same over AMQP, where one may be checked beside the door while the next is taken.
+const MOST_OF_AMQP: u64 = 380;
 
 /// The largest that a process has been so far, in MiB.
 fn peak(node: &Node) -> u64 {
@@ -71,23 +77,52 @@ async fn qlt_3_eight_batches_of_nothing_but_lines_or_elements_cost_no_memory() {
 #[tokio::test]
 async fn qlt_3_orders_that_are_little_text_and_much_memory_come_one_by_one() {
     let engine = with_canary("limits_dense", &[]).await;
+    let schema = "params: {type: object, properties: {l: {type: array, items: {type: object}}}}\n";
+    engine.scenario("dense", &format!("{schema}{}", with_actions(LOG))).await;
     let before = peak(engine.node(Role::Intake));
-    // 1 MiB each, and 88 times as much as a value; sixteen of them to a batch.
-    let dense = format!("[{}]", vec!["{\"\":1}"; 140_000].join(","));
+    // 1 MiB each, and 95 times as much as a value.
+    let dense = format!("[{}]", vec!["{\"\":1}"; 149_000].join(","));
     let order =
-        |n: usize| format!("{{\"id\": \"d{n}\", \"scenario\": \"none\", \"params\": {{\"l\": {dense}}}}}");
-    let batch = bytes::Bytes::from(format!("[{}]", (0..15).map(order).collect::<Vec<_>>().join(",")));
-    let requests = (0..4).map(|_| {
-        let request = engine.env().http().post(format!("{}/v1/orders/batch", engine.base()));
-        let request = request.header("content-type", "application/json").body(batch.clone());
-        async move { request.send().await.unwrap().status().as_u16() }
-    });
-    let (answers, longest) = canaries(&engine, futures_util::future::join_all(requests)).await;
-    let now = peak(engine.node(Role::Intake));
-    eprintln!("{answers:?}, peak {before} -> {now} MiB, the slowest canary {longest:?}");
-    assert!(answers.iter().all(|status| matches!(status, 200 | 429)), "{answers:?}");
-    assert!(now < before + 1300, "{before} -> {now} MiB");
+        |id: String| format!("{{\"id\": \"{id}\", \"scenario\": \"dense\", \"params\": {{\"l\": {dense}}}}}");
+    let send = async |path: &str, body: bytes::Bytes| {
+        let request = engine.env().http().post(format!("{}{path}", engine.base()));
+        let request = request.header("content-type", "application/json").body(body);
+        request.send().await.unwrap().status().as_u16()
+    };
+    let single = (0..12).map(|n| send("/v1/orders", order(format!("single-{n}")).into()));
+    let (answers, longest) = canaries(&engine, futures_util::future::join_all(single)).await;
+    let after_single = peak(engine.node(Role::Intake));
+    eprintln!("single {answers:?}, peak {before} -> {after_single} MiB, the slowest canary {longest:?}");
+    assert!(answers.iter().all(|status| matches!(status, 201 | 429)), "{answers:?}");
+    assert!(answers.contains(&201), "{answers:?}");
     assert!(longest < Duration::from_secs(10), "{longest:?}");
+
+    let batch = |batch: usize| (0..4).map(move |n| format!("batch-{batch}-{n}"));
+    let batches = (0..3).map(|n| {
+        let orders: Vec<String> = batch(n).map(&order).collect();
+        send("/v1/orders/batch", format!("[{}]", orders.join(",")).into())
+    });
+    let (answers, longest) = canaries(&engine, futures_util::future::join_all(batches)).await;
+    let after_batches = peak(engine.node(Role::Intake));
+    eprintln!("batches {answers:?}, peak {before} -> {after_batches} MiB, the slowest canary {longest:?}");
+    assert!(answers.iter().all(|status| matches!(status, 200 | 429)), "{answers:?}");
+    assert!(longest < Duration::from_secs(10), "{longest:?}");
+    assert!(after_batches < MOST_OF_HTTP, "{before} -> {after_single} -> {after_batches} MiB");
+
+    let client = engine.env().amqp().await.unwrap();
+    let receipts = client.listen_directly().await.unwrap();
+    let exchange = format!("{}.orders", engine.env().prefix());
+    for n in 0..12 {
+        let properties = BasicProperties::default().with_reply_to(receipts.queue().into());
+        let body = order(format!("message-{n}"));
+        client.publish(&exchange, "order.create", body.as_bytes(), &properties).await.unwrap();
+    }
+    for receipt in receipts.wait(PATIENCE * 3, |all| all.len() == 12).await.unwrap() {
+        assert_eq!(receipt.body["status"], "accepted", "{receipt:?}");
+    }
+    let after_messages = peak(engine.node(Role::Intake));
+    eprintln!("messages, peak {before} -> {after_messages} MiB");
+    assert!(after_messages < MOST_OF_AMQP, "{before} -> {after_messages} MiB");
 }
 
 #[tokio::test]

@@ -81,7 +81,7 @@ impl Children {
 
     /// The outer error may pass.
     async fn try_start(&self, parent: &Claimed, child: &ChildOrder) -> Result<Registration, String> {
-        let request = match Request::read(&child.registration) {
+        let request = match Request::read(child.registration.clone()) {
             Ok(request) => request,
             Err(faults) => return Ok(Err(told(&faults))),
         };

@@ -16,7 +16,6 @@ use axum::middleware::map_response;
 use axum::response::IntoResponse as _;
 use pagurus_domain::id::Role;
 use pagurus_wire::problem::{Problem, Type};
-use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
 use self::connections::Limits;
@@ -44,7 +43,7 @@ impl HttpDoor {
         max_connections: usize,
         probes: Probes,
     ) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(listen).await?;
+        let listener = connections::listen(listen)?;
         let address = listener.local_addr()?;
         let api: Arc<ArcSwapOption<Api>> = Arc::default();
         let (role, hung) = (probes.role, api.clone());

@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(body["mode"], "sequential");
         assert_eq!(body["params"], json!({"tariff": "new", "deep": {"a": 1}}));
         assert_eq!(body["lifecycle"], json!({"startAt": "2026-12-01T00:00:00+03:00", "periodToStart": 90}));
-        Request::read(&body).unwrap();
+        Request::read(body).unwrap();
     }
 
     #[test]

@@ -8,14 +8,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use pagurus_broker::{Consumer, Delivery, DeliveryTag};
 use pagurus_store::Error;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use super::command::{self, Command};
-use super::orders::registered;
-use super::{Handled, callbacks, reject_unstorable, settle};
+use super::orders::{registered, submission};
+use super::{Handled, callbacks, reject, reject_unstorable, settle};
 use crate::Intake;
 use crate::answer::NewAnswer;
 use crate::register::{Registrar, Submission};
@@ -29,8 +30,16 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// One that waits.
 pub(super) enum Held {
     Command(Box<Command>),
-    Registration(Box<Submission>),
+    Registration(Box<Late>),
     Answer(Box<NewAnswer>),
+}
+
+/// A registration that waits. It is read again when its turn comes: what is read may be a hundred times
+/// as large as the message.
+pub(super) struct Late {
+    id: String,
+    queue: Option<String>,
+    received_at: Timestamp,
 }
 
 /// Something that is locked: no two of one lock are tried side by side.
@@ -42,13 +51,19 @@ enum Lock {
 }
 
 impl Held {
+    /// A registration that waits.
+    pub fn of(submission: Submission) -> Self {
+        let Submission { request, received_at, .. } = submission;
+        Self::Registration(Box::new(Late { id: request.id, queue: request.queue, received_at }))
+    }
+
     /// The locks behind which it waits, and behind which others wait for it.
     fn locks(&self) -> Vec<Lock> {
         match self {
             Self::Command(command) => vec![Lock::Order(command.id.clone())],
-            Self::Registration(submission) => {
-                let queue = submission.request.queue.clone().map(Lock::Queue);
-                queue.into_iter().chain([Lock::Order(submission.request.id.clone())]).collect()
+            Self::Registration(late) => {
+                let queue = late.queue.clone().map(Lock::Queue);
+                queue.into_iter().chain([Lock::Order(late.id.clone())]).collect()
             }
             Self::Answer(answer) => vec![Lock::Request(answer.named.clone())],
         }
@@ -186,13 +201,7 @@ impl Lane {
                 let done = command::carry_out(&self.intake, &one.delivery, command, true).await;
                 (Some(command.id.clone()), done)
             }
-            Held::Registration(submission) => {
-                let id = submission.request.id.clone();
-                let outcome = self.registrar.register_alone(submission).await;
-                let done =
-                    outcome.map(|outcome| registered(&self.intake, &one.delivery, id.clone(), &outcome));
-                (Some(id), done)
-            }
+            Held::Registration(late) => (Some(late.id.clone()), self.register(&one.delivery, late).await),
             Held::Answer(answer) => {
                 let stored = self.intake.recorder.record(std::slice::from_ref(answer)).await;
                 (None, stored.map(|_| callbacks::done(&one.delivery)))
@@ -204,6 +213,15 @@ impl Lane {
             }
             other => other,
         }
+    }
+
+    async fn register(&self, delivery: &Delivery, late: &Late) -> Result<Handled, Error> {
+        let submission = match submission(delivery) {
+            Ok(submission) => Submission { received_at: late.received_at, ..submission },
+            Err((id, problem)) => return Ok(reject(&self.intake, delivery, id, problem)),
+        };
+        let outcome = self.registrar.register_alone(&submission).await?;
+        Ok(registered(&self.intake, delivery, late.id.clone(), &outcome))
     }
 
     fn leave(&self, one: &Waiting) {

@@ -16,6 +16,9 @@ use super::{Handled, Outcome, addressed, refused, reject, reject_unstorable, una
 use crate::register::{self, Outcome as Registration, Registrar, Submission};
 use crate::{Intake, headers};
 
+/// Memory that registrations of one transaction take, by estimate; one is taken whatever it takes.
+const RUN_WEIGHT: usize = 32 * 1024 * 1024;
+
 /// The door of orders.
 pub(super) struct Orders {
     intake: Intake,
@@ -35,8 +38,13 @@ impl Orders {
     /// Registrations that stand side by side go into one transaction; a command between them waits
     /// for those before it, and those after wait for it, unless its order is locked.
     pub async fn handle(&self, batch: &[Delivery], wary: bool) -> Outcome {
-        let mut turn =
-            Turn { wary, handled: Vec::with_capacity(batch.len()), run: Vec::new(), back: Vec::new() };
+        let mut turn = Turn {
+            wary,
+            handled: Vec::with_capacity(batch.len()),
+            run: Vec::new(),
+            weight: 0,
+            back: Vec::new(),
+        };
         let mut failed = None;
         for (index, delivery) in batch.iter().enumerate() {
             if let Err(error) = self.take(delivery, &mut turn).await {
@@ -64,8 +72,15 @@ impl Orders {
             return Ok(());
         }
         if delivery.routing_key == key::CREATE {
+            let weight = register::weight(&delivery.body);
+            if turn.weight > 0 && turn.weight + weight > RUN_WEIGHT {
+                self.register(turn).await?;
+            }
             match submission(delivery) {
-                Ok(submission) => turn.run.push((delivery, submission)),
+                Ok(submission) => {
+                    turn.weight += weight;
+                    turn.run.push((delivery, submission));
+                }
                 Err((id, problem)) => turn.handled.push(reject(&self.intake, delivery, id, problem)),
             }
             return Ok(());
@@ -100,12 +115,13 @@ impl Orders {
     /// Registers the run, and empties it as far as that is done.
     async fn register(&self, turn: &mut Turn<'_>) -> Result<(), Error> {
         // What follows others into a locked queue stays behind them.
+        turn.weight = 0;
         let run = std::mem::take(&mut turn.run);
         let (behind, run): (Vec<_>, Vec<_>) = run.into_iter().partition(|(_, submission)| {
             submission.request.queue.as_deref().is_some_and(|queue| self.aside.holds_queue(queue))
         });
         for (delivery, submission) in behind {
-            self.put_aside(turn, delivery, Held::Registration(Box::new(submission))).await;
+            self.put_aside(turn, delivery, Held::of(submission)).await;
         }
         turn.run = run;
         let submissions: Vec<Submission> =
@@ -121,10 +137,10 @@ impl Orders {
                     turn.handled.push(registered(&self.intake, delivery, id, &outcome));
                 }
                 Ok(None) => {
-                    self.put_aside(turn, delivery, Held::Registration(Box::new(submission))).await;
+                    self.put_aside(turn, delivery, Held::of(submission)).await;
                 }
                 Err(error) if error.is_transient() => {
-                    self.put_aside(turn, delivery, Held::Registration(Box::new(submission))).await;
+                    self.put_aside(turn, delivery, Held::of(submission)).await;
                 }
                 Err(error) => {
                     let id = Some(submission.request.id);
@@ -166,6 +182,8 @@ struct Turn<'a> {
     handled: Vec<Handled>,
     /// Registrations that go into the next transaction.
     run: Vec<Arrived<'a>>,
+    /// Memory that the run takes, by estimate.
+    weight: usize,
     /// What goes back to its queue, because too many wait for locks.
     back: Vec<DeliveryTag>,
 }
@@ -197,10 +215,10 @@ pub(super) fn registered(
     }
 }
 
-fn submission(delivery: &Delivery) -> Result<Submission, (Option<String>, Problem)> {
+pub(super) fn submission(delivery: &Delivery) -> Result<Submission, (Option<String>, Problem)> {
     let value = register::parse(&delivery.body).map_err(|problem| (None, problem))?;
     let named = value.get("id").and_then(|id| id.as_str()).map(str::to_owned);
-    let request = register::read_value(&value).map_err(|problem| (named.clone(), problem))?;
+    let request = register::read_value(value).map_err(|problem| (named.clone(), problem))?;
     let sent_at = sent_at(delivery).map_err(|problem| (named, problem))?;
     Ok(Submission { request, sent_at, received_at: Timestamp::now(), trace: trace(delivery) })
 }

@@ -91,7 +91,7 @@ pub(super) async fn clone(
     if !order.contains_key("id") {
         order.insert("id".into(), generated(&row.id).into());
     }
-    let request = register::read_value(&Value::Object(order))?;
+    let request = register::read_value(Value::Object(order))?;
     let made = request.id.clone();
     let answer = register_one(&intake, request, &headers).await?;
     if answer.status() == StatusCode::CREATED {

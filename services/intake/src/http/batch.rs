@@ -16,11 +16,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use self::count::{Count, Form};
-use super::body::{off_runtime, read_within, weight};
+use super::body::{off_runtime, read_within};
 use super::orders::{registered, submit};
 use super::{Answer, Outcome};
 use crate::Intake;
-use crate::register::{self, Outcome as Registration};
+use crate::register::{self, Outcome as Registration, weight};
 
 /// Items that wait for the database at a time.
 const WINDOW: usize = 1000;
@@ -135,7 +135,7 @@ impl Item {
             Err(problem) => Self { named: None, request: Err(problem) },
             Ok(value) => Self {
                 named: value.get("id").and_then(Value::as_str).map(str::to_owned),
-                request: register::read_value(&value),
+                request: register::read_value(value),
             },
         }
     }
@@ -199,7 +199,7 @@ mod tests {
     fn qlt_8_a_window_of_a_batch_is_bounded_by_what_it_weighs() {
         let light = vec![Bytes::from_static(b"{}"); 3 * WINDOW];
         assert_eq!(window(&light).0.len(), WINDOW);
-        let heavy = vec![Bytes::from("{".repeat(WINDOW_WEIGHT / 2800 * 2 / 5)); 10];
+        let heavy = vec![Bytes::from("{".repeat(WINDOW_WEIGHT / 640 * 2 / 5)); 10];
         let (taken, weight) = window(&heavy);
         assert!(taken.len() == 2 && weight <= WINDOW_WEIGHT, "{} of {weight}", taken.len());
         let beyond = [Bytes::from("{".repeat(WINDOW_WEIGHT)), Bytes::from_static(b"{}")];

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Outcome;
+use crate::register::weight;
 use crate::{Intake, register};
 
 /// A body that has not arrived by then is given up.
@@ -24,9 +25,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A body up to here takes no room: connections are bounded, too.
 const SMALL_BYTES: usize = 64 * 1024;
 /// The same for what is read from it, by estimate.
-const SMALL_WEIGHT: usize = 128 * 1024;
+const SMALL_WEIGHT: usize = 32 * 1024;
 /// What is read from bodies may take so many times the memory of the bodies.
-const VALUES_TO_BODIES: usize = 4;
+const VALUES_TO_BODIES: usize = 2;
+/// Of what is read from a body there are so many copies, but for an order: its parameters are shared.
+const COPIES: usize = 4;
 
 /// The room for the bodies of all requests in progress. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -82,18 +85,6 @@ impl Bodies {
     }
 }
 
-/// Memory that a JSON text may take once it is read, until it is registered: a map with one entry takes
-/// 640 bytes however short its text is, a value 32 and the same again while its list grows, and
-/// registration has up to four copies. An estimate from above, made in one pass.
-pub(super) fn weight(text: &[u8]) -> usize {
-    let of = |byte: u8| match byte {
-        b'{' => 700,
-        b',' | b'[' => 65,
-        _ => 1,
-    };
-    4 * text.iter().map(|byte| of(*byte)).sum::<usize>()
-}
-
 /// Does what takes long for a long text; the threads that answer other requests are not kept by it.
 pub(super) fn off_runtime<T>(length: usize, work: impl FnOnce() -> T) -> T {
     if length <= SMALL_BYTES { work() } else { tokio::task::block_in_place(work) }
@@ -120,6 +111,13 @@ pub(super) struct HeldValue {
     _room: Taken,
 }
 
+impl HeldValue {
+    /// The value; its room is kept until this is dropped.
+    pub(super) fn take(&mut self) -> Value {
+        self.value.take()
+    }
+}
+
 impl Deref for HeldValue {
     type Target = Value;
 
@@ -136,8 +134,18 @@ pub(super) async fn read(intake: &Intake, body: Body) -> Outcome<Held> {
 /// Reads a body that is JSON.
 pub(super) async fn read_json(intake: &Intake, body: Body) -> Outcome<HeldValue> {
     let body = read(intake, body).await?;
-    let room = intake.bodies.values(weight(&body)).await?;
-    let value = off_runtime(body.len(), || register::parse(&body))?;
+    parse(intake, &body, COPIES).await
+}
+
+/// Reads a body that is an order.
+pub(super) async fn read_order(intake: &Intake, body: Body) -> Outcome<HeldValue> {
+    let body = read(intake, body).await?;
+    parse(intake, &body, 1).await
+}
+
+async fn parse(intake: &Intake, body: &Held, copies: usize) -> Outcome<HeldValue> {
+    let room = intake.bodies.values(weight(body).saturating_mul(copies)).await?;
+    let value = off_runtime(body.len(), || register::parse(body))?;
     Ok(HeldValue { value, _room: room })
 }
 
@@ -150,9 +158,7 @@ pub(super) async fn read_json_if_any(intake: &Intake, body: Body) -> Outcome<Hel
     if body.trim_ascii().is_empty() {
         return Ok(HeldValue { value: json!({}), _room: None });
     }
-    let room = intake.bodies.values(weight(&body)).await?;
-    let value = off_runtime(body.len(), || register::parse(&body))?;
-    Ok(HeldValue { value, _room: room })
+    parse(intake, &body, COPIES).await
 }
 
 /// Reads a body piece by piece and shows each to `look`, which may refuse the whole. The rest of what was
@@ -236,9 +242,9 @@ mod tests {
     #[test]
     fn qlt_8_the_weight_of_a_text_is_more_than_what_is_read_from_it() {
         let dense = format!("[{}]", vec!["{\"\":1}"; 1000].join(","));
-        assert!(weight(dense.as_bytes()) > 4 * 1000 * 672, "a map of one entry has room for eleven");
+        assert!(weight(dense.as_bytes()) > 1000 * 672, "a map of one entry has room for eleven");
         let numbers = format!("[{}]", vec!["1"; 1000].join(","));
-        assert!(weight(numbers.as_bytes()) > 4 * 1000 * 64);
+        assert!(weight(numbers.as_bytes()) > 1000 * 64);
         let order = br#"{"id": "a", "scenario": "s", "params": {"tariff": "new", "msisdn": "79110000001"}}"#;
         assert!(weight(order) < SMALL_WEIGHT / 10, "an ordinary order waits for nobody");
     }

@@ -18,7 +18,7 @@ use pagurus_wire::order::{OrderView, Registered, StatusView};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 
-use super::body::{read_json, read_json_if_any};
+use super::body::{read_json_if_any, read_order};
 use super::caller::Caller;
 use super::query::{Path, Query, duration};
 use super::{Answer, Outcome, views};
@@ -35,8 +35,8 @@ pub(super) async fn create(
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Response<Body>> {
-    let value = read_json(&intake, body).await?;
-    let request = register::read_value(&value)?;
+    let mut body = read_order(&intake, body).await?;
+    let request = register::read_value(body.take())?;
     register_one(&intake, request, &headers).await
 }
 

@@ -9,6 +9,7 @@ mod lifecycle;
 mod params;
 mod storable;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -60,16 +61,17 @@ pub struct Request {
     pub scenario: String,
     /// A version of it, where not the newest is wanted.
     pub scenario_version: Option<i32>,
-    /// Parameters: always a map.
-    pub params: Value,
+    /// Parameters: always a map. Shared by all copies, because it may be a hundred times as large as its
+    /// text.
+    pub params: Arc<Value>,
     /// Parallel or sequential.
     pub mode: Mode,
     /// The queue of a sequential order.
     pub queue: Option<String>,
     /// Urgency.
     pub priority: Priority,
-    /// Attributes for the flow marker.
-    pub flow: Map<String, Value>,
+    /// Attributes for the flow marker; shared like the parameters.
+    pub flow: Arc<Map<String, Value>>,
     /// The business transaction.
     pub transaction_id: Option<String>,
     /// Who is told of the end.
@@ -125,36 +127,41 @@ impl NewOrder {
 }
 
 impl Request {
-    /// Reads the JSON body of a registration.
+    /// Reads the JSON body of a registration. The body is taken, so that nothing of it is copied.
     ///
     /// # Errors
     /// Everything that is wrong with it, each with a JSON pointer.
-    pub fn read(body: &Value) -> Result<Self, Vec<Fault>> {
-        let Some(map) = body.as_object() else {
-            return Err(vec![fault("", "an order is a JSON object")]);
-        };
-        if let Some(found) = unstorable(body) {
+    pub fn read(body: Value) -> Result<Self, Vec<Fault>> {
+        let is_object = body.is_object();
+        let not_object = || Some(fault("", "an order is a JSON object"));
+        if let Some(found) = if is_object { unstorable(&body) } else { not_object() } {
             return Err(vec![found]);
         }
-        let mut reader = Reader { map, faults: Vec::new() };
-        reader.faults = unknown_members(map, KEYS, "", "is not a field of an order");
+        let digest = digest(&body);
+        let mut map = match body {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        };
+        let (params, flow) = (map.remove("params"), map.remove("flow"));
+        let mut reader = Reader { map: &map, faults: Vec::new() };
+        reader.faults = unknown_members(&map, KEYS, "", "is not a field of an order");
         let Lifecycle { start_at, period_to_start, after } = reader.lifecycle();
         let (mode, queue) = reader.mode_and_queue();
         let request = Self {
             id: reader.id(),
             scenario: reader.required_text("scenario", 64).unwrap_or_default(),
             scenario_version: reader.scenario_version(),
-            params: reader.object("params").map_or_else(|| Value::Object(Map::new()), Value::Object),
+            params: Arc::new(Value::Object(reader.object("params", params))),
             mode,
             queue,
             priority: reader.word("priority").unwrap_or(Priority::Normal),
-            flow: reader.object("flow").unwrap_or_default(),
+            flow: Arc::new(reader.object("flow", flow)),
             transaction_id: reader.transaction_id(),
             notify: reader.notify(),
             start_at,
             period_to_start,
             after,
-            digest: digest(body),
+            digest,
         };
         if reader.faults.is_empty() { Ok(request) } else { Err(reader.faults) }
     }
@@ -208,7 +215,7 @@ pub fn flow_marker(attributes: &[String], request: &Request) -> String {
         .iter()
         .map(|attribute| match attribute.strip_prefix("params.") {
             _ if attribute == "scenario" => request.scenario.clone(),
-            Some(path) => plain_text(path.split('.').try_fold(&request.params, |value, key| value.get(key))),
+            Some(path) => plain_text(path.split('.').try_fold(&*request.params, |value, key| value.get(key))),
             None => plain_text(request.flow.get(attribute)),
         })
         .collect();
@@ -230,9 +237,9 @@ struct Reader<'a> {
     faults: Vec<Fault>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     /// The value of a key; null counts as left out.
-    fn get(&self, key: &str) -> Option<&Value> {
+    fn get(&self, key: &str) -> Option<&'a Value> {
         self.map.get(key).filter(|value| !value.is_null())
     }
 
@@ -272,14 +279,14 @@ impl Reader<'_> {
         version
     }
 
-    fn object(&mut self, key: &str) -> Option<Map<String, Value>> {
-        match self.get(key)? {
-            Value::Object(map) => Some(map.clone()),
-            _ => {
-                self.fault(&format!("/{key}"), "must be an object");
-                None
-            }
+    /// The value of a key as a map; nothing is an empty one.
+    fn object(&mut self, key: &str, value: Option<Value>) -> Map<String, Value> {
+        match value {
+            Some(Value::Object(map)) => return map,
+            None | Some(Value::Null) => {}
+            Some(_) => self.fault(&format!("/{key}"), "must be an object"),
         }
+        Map::new()
     }
 
     fn word<T: std::str::FromStr<Err = crate::id::UnknownWord>>(&mut self, key: &str) -> Option<T> {
@@ -329,8 +336,7 @@ impl Reader<'_> {
     }
 
     fn notify(&mut self) -> Option<NotifyRequest> {
-        let value = self.get("notify")?.clone();
-        match NotifyRequest::read(&value) {
+        match NotifyRequest::read(self.get("notify")?) {
             Ok(notify) => Some(notify),
             Err(mut found) => {
                 self.faults.append(&mut found);
@@ -406,21 +412,21 @@ mod tests {
     use serde_json::json;
 
     fn faults(body: &Value) -> Vec<String> {
-        Request::read(body).map(|_| Vec::new()).unwrap_or_else(|faults| {
+        Request::read(body.clone()).map(|_| Vec::new()).unwrap_or_else(|faults| {
             faults.iter().map(|fault| format!("{} {}", fault.pointer, fault.message)).collect()
         })
     }
 
     #[test]
     fn ord_1_only_id_and_scenario_are_needed() {
-        let request = Request::read(&json!({"id": "a", "scenario": "s"})).unwrap();
+        let request = Request::read(json!({"id": "a", "scenario": "s"})).unwrap();
         assert_eq!((request.mode, request.priority), (Mode::Parallel, Priority::Normal));
-        assert_eq!(request.params, json!({}));
+        assert_eq!(*request.params, json!({}));
     }
 
     #[test]
     fn ord_1_an_id_is_1_to_255_bytes_without_control_characters() {
-        let read = |id: String| Request::read(&json!({"id": id, "scenario": "s"}));
+        let read = |id: String| Request::read(json!({"id": id, "scenario": "s"}));
         for good in ["x".repeat(255), " ".into(), "/../%2F?#".into(), "é".repeat(127)] {
             assert_eq!(read(good.clone()).unwrap().id, good);
         }
@@ -457,7 +463,7 @@ mod tests {
 
     #[test]
     fn ord_7_the_flow_marker_joins_the_attributes() {
-        let request = Request::read(&json!({"id": "a", "scenario": "s", "flow": {"region": "200"},
+        let request = Request::read(json!({"id": "a", "scenario": "s", "flow": {"region": "200"},
             "params": {"a": {"b": 7}}}))
         .unwrap();
         let attributes = ["scenario", "region", "params.a.b", "absent"].map(str::to_owned);

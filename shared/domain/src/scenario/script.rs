@@ -8,6 +8,7 @@
 mod bounds;
 mod calls;
 mod convert;
+mod holding;
 mod native;
 mod speech;
 
@@ -162,7 +163,7 @@ impl Scripting {
     pub fn evaluate(&self, code: &Code, context: &Context) -> Result<Value, RunError> {
         let (mut scope, size) = scope_of(&code.roots, context);
         let wider = self.limits.wider(size).map(|limits| limits.engine());
-        self.limits.begin();
+        self.limits.begin(size);
         let value = wider
             .as_ref()
             .unwrap_or(&self.engine)
@@ -180,7 +181,7 @@ impl Scripting {
         let said = Arc::new(Mutex::new(Said::default()));
         let (mut scope, size) = scope_of(&script.roots, context);
         let engine = speaking_engine(self.limits.wider(size).as_ref().unwrap_or(&self.limits), &said);
-        self.limits.begin();
+        self.limits.begin(size);
         let outcome = engine.run_ast_with_scope(&mut scope, &script.ast);
         drop(engine);
         let mut said = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));

@@ -2,8 +2,12 @@
 //! long a client may take. Knows nothing of what is asked.
 //!
 //! Clients cannot shut the door. Where all places are taken, the connection that has asked nothing for the
-//! longest time is closed for a new one. Where every place is at work, a small reserve still answers
-//! probes, so that a supervisor does not take a busy process for a dead one.
+//! longest time is closed for a new one, and where none rests the one that has taken its answer for the
+//! longest time, if that is longer than [`Limits::answer`]. Where every place is at work, a small reserve
+//! still answers probes, so that a supervisor does not take a busy process for a dead one.
+//!
+//! A connection rests when its answer has been written out, not when it has been made: what is on its way
+//! to the client is not cut off for somebody who has just come.
 //!
 //! The server is built by hand, because the convenient one has no limit of time. It speaks HTTP/1.1
 //! only: the one that finds out by itself waits for the first bytes without a limit.
@@ -13,27 +17,39 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response};
-use hyper::body::Incoming;
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::answer_time::AnswerTime;
+use super::answer_time::{AnswerTime, Pace};
 
 /// Open files that are left to everything but clients: servers, logs, secrets.
 const OTHER_FILES: usize = 128;
+/// What the system keeps of an answer that its client does not take, about twice over. It would keep
+/// megabytes, and would tell of a slow reader only once in a while.
+const SEND_BYTES: u32 = 64 * 1024;
+/// How many connections may wait to be accepted.
+const BACKLOG: u32 = 1024;
 /// How long a closed connection may take to go, before a new one is sent to the reserve.
 const ROOM_WITHIN: Duration = Duration::from_millis(200);
+
+/// How long a client may take next to nothing of its answer.
+const ANSWER_TIME: Duration = Duration::from_secs(30);
+/// Bytes that are more than next to nothing: a KiB a second.
+const ANSWER_BYTES: usize = 30 * 1024;
 
 /// How many connections there may be, and how long each may take.
 #[derive(Clone, Copy, Debug)]
@@ -46,8 +62,11 @@ pub(super) struct Limits {
     pub header: Duration,
     /// The same for a connection of the reserve.
     pub reserve_header: Duration,
-    /// Until a client has taken what was written.
+    /// How long a client may take nothing, or next to nothing, of its answer; and how long it may take
+    /// all of it where others want its place.
     pub answer: Duration,
+    /// Bytes that a client that does not take its answer at once has to take within that time.
+    pub answer_bytes: usize,
     /// A connection of the reserve as a whole.
     pub reserve_life: Duration,
 }
@@ -68,7 +87,8 @@ impl Limits {
             reserve: 64,
             header: Duration::from_secs(10),
             reserve_header: Duration::from_secs(1),
-            answer: Duration::from_secs(30),
+            answer: ANSWER_TIME,
+            answer_bytes: ANSWER_BYTES,
             reserve_life: Duration::from_secs(5),
         }
     }
@@ -81,9 +101,20 @@ fn open_files() -> Option<usize> {
     line.split_whitespace().next()?.parse().ok()
 }
 
+/// A socket that listens there.
+pub(super) fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    // Connections inherit it.
+    socket.set_send_buffer_size(SEND_BYTES)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
 /// Takes connections for ever.
 pub(super) async fn serve(listener: TcpListener, limits: Limits, all: Router, only_probes: Router) {
-    let (main, reserve) = (Places::new(limits.connections), Places::new(limits.reserve));
+    let places = |most| Places::new(most, limits.answer);
+    let (main, reserve) = (places(limits.connections), places(limits.reserve));
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -111,7 +142,7 @@ pub(super) async fn serve(listener: TcpListener, limits: Limits, all: Router, on
 pub struct Peer(pub SocketAddr);
 
 async fn talk(stream: TcpStream, router: Router, place: Place, limits: Limits, once: bool) {
-    let place = &place;
+    let place = Arc::new(place);
     let peer = stream.peer_addr().ok().map(Peer);
     let service = service_fn(async |mut request: Request<Incoming>| {
         if let Some(peer) = peer {
@@ -121,8 +152,8 @@ async fn talk(stream: TcpStream, router: Router, place: Place, limits: Limits, o
         let mut router = router.clone();
         let answer: Result<Response<Body>, Infallible> =
             tower_service::Service::call(&mut router, request).await;
-        place.rest();
-        answer
+        place.answer();
+        answer.map(|answer| answer.map(|body| Leaving { body, place: place.clone() }))
     });
     let mut server = http1::Builder::new();
     server
@@ -130,7 +161,9 @@ async fn talk(stream: TcpStream, router: Router, place: Place, limits: Limits, o
         .header_read_timeout(if once { limits.reserve_header } else { limits.header })
         .keep_alive(!once)
         .max_buf_size(64 * 1024);
-    let connection = server.serve_connection(TokioIo::new(AnswerTime::new(stream, limits.answer)), service);
+    let pace = Pace { within: limits.answer, bytes: limits.answer_bytes };
+    let stream = AnswerTime::new(stream, pace, || place.written());
+    let connection = server.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     tokio::select! {
         // An error is the client's going away or its nonsense; both end the connection.
@@ -139,52 +172,112 @@ async fn talk(stream: TcpStream, router: Router, place: Place, limits: Limits, o
     }
     // A request that began at the same moment is answered. One that has not come whole is not waited for.
     if place.is_at_work() {
-        let _ = tokio::time::timeout(limits.answer, connection).await;
+        let _ = connection.await;
     }
 }
 
-/// The places for connections, and who of those that have one asks nothing.
-struct Places {
-    free: Arc<Semaphore>,
-    resting: Arc<Mutex<Resting>>,
+/// The body of an answer. It ends when the server has taken all of it, which is before it is written.
+struct Leaving {
+    body: Body,
+    place: Arc<Place>,
 }
 
-/// The connections that ask nothing, that which has done so for the longest time first.
+impl hyper::body::Body for Leaving {
+    type Data = <Body as hyper::body::Body>::Data;
+    type Error = <Body as hyper::body::Body>::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.get_mut().body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.place.whole.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The places for connections, and who of those that have one can make room.
+struct Places {
+    free: Arc<Semaphore>,
+    /// How long an answer may take that keeps its place from others.
+    answer: Duration,
+    known: Arc<Mutex<Known>>,
+}
+
+/// The connections that are not at work.
 #[derive(Default)]
-struct Resting {
+struct Known {
     last: u64,
-    by_turn: BTreeMap<u64, CancellationToken>,
+    /// Those that ask nothing, that which has done so for the longest time first.
+    resting: BTreeMap<u64, CancellationToken>,
+    /// Those that take their answer, and since when; that which has done so for the longest time first.
+    answered: BTreeMap<u64, (Instant, CancellationToken)>,
+}
+
+impl Known {
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    fn forget(&mut self, turn: u64) {
+        if self.resting.remove(&turn).is_none() {
+            self.answered.remove(&turn);
+        }
+    }
+
+    /// Takes out the connection that makes room for another.
+    fn leaves(&mut self, answer: Duration) -> Option<CancellationToken> {
+        if let Some((_, closed)) = self.resting.pop_first() {
+            return Some(closed);
+        }
+        let slowest = self.answered.first_entry()?;
+        (slowest.get().0.elapsed() > answer).then(|| slowest.remove().1)
+    }
 }
 
 /// The place of one connection.
 struct Place {
-    resting: Arc<Mutex<Resting>>,
-    /// Its turn among those that rest; 0 while it is at work.
+    known: Arc<Mutex<Known>>,
+    /// Its turn among those that are not at work; 0 while it is at work.
     turn: AtomicU64,
+    /// True when all of an answer has been handed over to be written.
+    whole: AtomicBool,
     /// Set when the connection has to make room.
     closed: CancellationToken,
     _taken: OwnedSemaphorePermit,
 }
 
 impl Places {
-    fn new(most: usize) -> Self {
-        Self { free: Arc::new(Semaphore::new(most)), resting: Arc::default() }
+    fn new(most: usize, answer: Duration) -> Self {
+        Self { free: Arc::new(Semaphore::new(most)), answer, known: Arc::default() }
     }
 
-    /// A place, if need be that of the connection that rests for the longest time. None where all are at
-    /// work.
+    /// A place, if need be that of a connection that makes room. None where there is no such.
     async fn take(&self) -> Option<Place> {
         let taken = match self.free.clone().try_acquire_owned() {
             Ok(taken) => taken,
             Err(_) => {
-                let (_, closed) = lock(&self.resting).by_turn.pop_first()?;
-                closed.cancel();
+                lock(&self.known).leaves(self.answer)?.cancel();
                 tokio::time::timeout(ROOM_WITHIN, self.free.clone().acquire_owned()).await.ok()?.ok()?
             }
         };
         let place = Place {
-            resting: self.resting.clone(),
+            known: self.known.clone(),
             turn: AtomicU64::new(0),
+            whole: AtomicBool::new(false),
             closed: CancellationToken::new(),
             _taken: taken,
         };
@@ -194,17 +287,39 @@ impl Places {
 }
 
 impl Place {
+    /// Nothing is asked.
     fn rest(&self) {
-        let mut resting = lock(&self.resting);
-        resting.last += 1;
-        let turn = resting.last;
-        resting.by_turn.insert(turn, self.closed.clone());
-        self.turn.store(turn, Ordering::Relaxed);
+        self.stand(|known, turn| {
+            known.resting.insert(turn, self.closed.clone());
+        });
     }
 
+    /// Something is asked.
     fn work(&self) {
+        self.whole.store(false, Ordering::Relaxed);
         let turn = self.turn.swap(0, Ordering::Relaxed);
-        lock(&self.resting).by_turn.remove(&turn);
+        lock(&self.known).forget(turn);
+    }
+
+    /// An answer begins to be written.
+    fn answer(&self) {
+        self.stand(|known, turn| {
+            known.answered.insert(turn, (Instant::now(), self.closed.clone()));
+        });
+    }
+
+    /// All that has been handed over was written.
+    fn written(&self) {
+        if self.whole.swap(false, Ordering::Relaxed) {
+            self.rest();
+        }
+    }
+
+    fn stand(&self, among: impl FnOnce(&mut Known, u64)) {
+        let mut known = lock(&self.known);
+        let turn = known.next();
+        known.forget(self.turn.swap(turn, Ordering::Relaxed));
+        among(&mut known, turn);
     }
 
     fn is_at_work(&self) -> bool {
@@ -218,16 +333,13 @@ impl Drop for Place {
     }
 }
 
-fn lock(resting: &Mutex<Resting>) -> std::sync::MutexGuard<'_, Resting> {
-    resting.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(known: &Mutex<Known>) -> std::sync::MutexGuard<'_, Known> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
-    use std::net::SocketAddr;
-    use std::time::Instant;
-
     use axum::routing::get;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::sync::Notify;
@@ -240,20 +352,23 @@ mod tests {
         header: Duration::from_secs(60),
         reserve_header: Duration::from_secs(60),
         answer: Duration::from_secs(60),
+        answer_bytes: 1,
         reserve_life: Duration::from_secs(60),
     };
+    const LONG: usize = 32 * 1024 * 1024;
     /// Far more than anything here takes.
     const PATIENCE: Duration = Duration::from_secs(20);
 
     /// A door whose path `/hold` answers when it is let go, and `/long` at great length.
     async fn door(limits: Limits) -> (SocketAddr, Arc<Notify>) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = listen(([127, 0, 0, 1], 0).into()).unwrap();
         let address = listener.local_addr().unwrap();
         let go = Arc::new(Notify::new());
         let held = go.clone();
         let all = Router::new()
             .route("/healthz", get(async || "all"))
-            .route("/long", get(async || "x".repeat(32 * 1024 * 1024)))
+            .route("/nothing", get(async || axum::http::StatusCode::NO_CONTENT))
+            .route("/long", get(async || "x".repeat(LONG)))
             .route("/hold", get(async move || held.notified().await));
         let only_probes = Router::new().route("/healthz", get(async || "reserve"));
         tokio::spawn(serve(listener, limits, all, only_probes));
@@ -303,7 +418,95 @@ mod tests {
         }
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest).await;
-        assert!(rest.len() < 32 * 1024 * 1024, "all of it came");
+        assert!(rest.len() < LONG, "all of it came");
+    }
+
+    /// Takes a piece of what comes and pauses, until all has come or the other side has closed.
+    async fn take_slowly(mut stream: TcpStream, pause: Duration) -> usize {
+        let mut piece = vec![0; LONG / 128];
+        let mut taken = 0;
+        while taken < LONG {
+            match tokio::time::timeout(PATIENCE, stream.read(&mut piece)).await.unwrap() {
+                Ok(bytes) if bytes > 0 => taken += bytes,
+                _ => break,
+            }
+            tokio::time::sleep(pause).await;
+        }
+        taken
+    }
+
+    #[tokio::test]
+    async fn qlt_8_a_slow_reader_is_closed_if_it_does_not_keep_the_pace() {
+        let answer = Duration::from_millis(200);
+        let (address, _) = door(Limits { answer, answer_bytes: 1024, ..LIMITS }).await;
+        let (begun, pause) = (Instant::now(), Duration::from_millis(5));
+        assert!(
+            take_slowly(ask(address, "/long").await, pause).await >= LONG,
+            "a steady reader gets all of it"
+        );
+        assert!(begun.elapsed() > answer * 2, "it was no slow one: {:?}", begun.elapsed());
+        let (address, _) = door(Limits { answer, answer_bytes: LONG, ..LIMITS }).await;
+        assert!(take_slowly(ask(address, "/long").await, pause).await < LONG, "it is below the pace");
+    }
+
+    #[tokio::test]
+    async fn qlt_8_an_answer_on_its_way_is_not_cut_off_for_who_comes_later() {
+        let (address, _) = door(LIMITS).await;
+        let mut reader = ask(address, "/long").await;
+        assert!(first(&mut reader).await.starts_with("HTTP/1.1 200"));
+        let mut silent = Vec::new();
+        for _ in 0..12 {
+            silent.push(send(address, "").await);
+            assert!(first(&mut ask(address, "/healthz").await).await.ends_with("all"));
+        }
+        let mut rest = Vec::new();
+        let read = tokio::time::timeout(PATIENCE, async {
+            while rest.len() < LONG - 4096 {
+                if reader.read_buf(&mut rest).await.unwrap_or(0) == 0 {
+                    break;
+                }
+            }
+        });
+        read.await.unwrap();
+        assert!(rest.len() >= LONG - 4096, "{} bytes came", rest.len());
+    }
+
+    #[tokio::test]
+    async fn qlt_8_slow_readers_do_not_shut_the_door() {
+        let (address, _) = door(Limits { answer: Duration::from_secs(1), ..LIMITS }).await;
+        let mut readers = Vec::new();
+        for _ in 0..4 {
+            let mut reader = ask(address, "/long").await;
+            assert!(first(&mut reader).await.starts_with("HTTP/1.1 200"));
+            readers.push(reader);
+        }
+        let told = first(&mut ask(address, "/healthz").await).await;
+        assert!(told.ends_with("reserve"), "no answer is cut off before its time: {told}");
+        let begun = Instant::now();
+        // They would read on for longer than this test waits.
+        let pause = PATIENCE / 100;
+        let _readers: tokio::task::JoinSet<usize> =
+            readers.into_iter().map(|reader| take_slowly(reader, pause)).collect();
+        while !first(&mut ask(address, "/healthz").await).await.ends_with("all") {
+            assert!(begun.elapsed() < PATIENCE / 2, "the door is shut");
+        }
+    }
+
+    #[tokio::test]
+    async fn qlt_8_whoever_has_its_answer_rests_and_makes_room() {
+        let (address, _) = door(LIMITS).await;
+        let mut resting = Vec::new();
+        for request in ["GET /healthz", "HEAD /healthz", "GET /nothing", "GET /unknown"] {
+            let mut stream = send(address, &format!("{request} HTTP/1.1\r\nhost: a\r\n\r\n")).await;
+            assert!(first(&mut stream).await.starts_with("HTTP/1.1 "), "{request}");
+            resting.push(stream);
+        }
+        let mut later = Vec::new();
+        for mut stream in resting {
+            later.push(ask(address, "/healthz").await);
+            assert!(first(later.last_mut().unwrap()).await.ends_with("all"));
+            assert_eq!(first(&mut stream).await, "", "it made room");
+        }
     }
 
     #[tokio::test]

@@ -34,7 +34,14 @@ pub(in crate::order) fn start_at(value: &Value) -> Result<Option<Timestamp>, Fau
 
 impl Reader<'_> {
     pub(super) fn lifecycle(&mut self) -> Lifecycle {
-        let Some(lifecycle) = self.object("lifecycle") else { return Lifecycle::default() };
+        let lifecycle = match self.get("lifecycle") {
+            None => return Lifecycle::default(),
+            Some(Value::Object(lifecycle)) => lifecycle,
+            Some(_) => {
+                self.fault("/lifecycle", "must be an object");
+                return Lifecycle::default();
+            }
+        };
         for key in lifecycle.keys().filter(|key| !KEYS.contains(&key.as_str())) {
             self.fault(&format!("/lifecycle/{}", escape(key)), "is not a field of lifecycle");
         }

@@ -2,7 +2,8 @@
 //!
 //! Operations, sizes and depths are counted by the engine. One operation may still walk over all
 //! that a bound allows, a hundred thousand times, so that a run is watched by a clock, too: it
-//! comes in as an argument, as all time does here.
+//! comes in as an argument, as all time does here. What all variables hold together is weighed
+//! ([`holding`]).
 
 use std::cell::Cell;
 use std::fmt;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use rhai::{Dynamic, Engine, Module, Shared};
 use serde_json::Value;
 
-use super::native;
+use super::{holding, native};
 
 /// Bounds of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,15 +73,23 @@ impl Eq for Clock {}
 #[derive(Clone)]
 pub(super) struct TimeOver;
 
+/// The variables of a run may take as many bytes as so many values of the largest kind.
+const VALUES: usize = 8;
+/// Bytes of an element of a list or map at most: it may be a map with one member.
+const ELEMENT: usize = 600;
+
 thread_local! {
     /// When the run of this thread has to be over. A run never leaves its thread.
     static ENDS_AT: Cell<Duration> = const { Cell::new(Duration::MAX) };
 }
 
 impl Limits {
-    /// A run begins in this thread.
-    pub(super) fn begin(&self) {
+    /// A run begins in this thread, to which the order brings so much.
+    pub(super) fn begin(&self, brought: Size) {
         ENDS_AT.set((self.clock.0)().saturating_add(self.max_duration));
+        let largest = self.max_string_bytes.saturating_add(self.max_elements.saturating_mul(ELEMENT));
+        // What is brought is there, and may be there once more in another form.
+        holding::begin(largest.saturating_mul(VALUES).saturating_add(brought.bytes().saturating_mul(2)));
     }
 
     /// An engine that keeps to these bounds.
@@ -102,6 +111,7 @@ impl Limits {
         engine.on_print(|_| {});
         engine.on_debug(|_, _, _| {});
         let clock = self.clock;
+        holding::watch(&mut engine, clock);
         engine.on_progress(move |_| ((clock.0)() > ENDS_AT.get()).then(|| Dynamic::from(TimeOver)));
         engine
     }
@@ -127,6 +137,11 @@ pub(super) struct Size {
 }
 
 impl Size {
+    /// The most bytes that it takes.
+    fn bytes(self) -> usize {
+        self.text.saturating_add(self.elements.saturating_mul(ELEMENT))
+    }
+
     /// Counts the members of a map in.
     pub(super) fn add_members(&mut self, members: &[(&str, &Value)]) {
         self.elements += members.len();

@@ -9,8 +9,9 @@ mod calls;
 mod lists;
 mod text;
 
+use super::holding::bytes_of;
 use rhai::packages::{Package, StandardPackage};
-use rhai::{Dynamic, EvalAltResult, FuncRegistration, INT, Module, NativeCallContext, Position};
+use rhai::{Dynamic, EvalAltResult, FnPtr, FuncRegistration, INT, Module, NativeCallContext, Position};
 
 /// What a function returns.
 type Outcome<T> = Result<T, Box<EvalAltResult>>;
@@ -59,6 +60,9 @@ impl Held {
             self.text += text.len();
         } else if let Ok(bytes) = value.as_blob_ref() {
             self.elements += bytes.len();
+        } else if value.read_lock::<FnPtr>().is_some_and(|function| function.is_curried()) {
+            // What it was given in advance, as closures are.
+            self.text += bytes_of(value);
         }
     }
 

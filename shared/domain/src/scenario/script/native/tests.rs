@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rhai::{AST, Array, Blob, Engine, FnPtr, ImmutableString, Map, Scope};
 
 use super::super::speech::speaking_engine;
-use super::super::{Clock, Limits};
+use super::super::{Clock, Limits, Size};
 use super::*;
 
 /// Says that this process is the one that calls.
@@ -126,7 +126,7 @@ fn call(engine: &Engine, limits: &Limits, ast: &AST, told: &str, arguments: &[(S
         scope.push_dynamic(format!("a{index}"), value.clone());
     }
     let (before, begun) = (largest_size(), Instant::now());
-    limits.begin();
+    limits.begin(Size::default());
     // What comes of it does not matter; a panic does.
     drop(engine.eval_ast_with_scope::<Dynamic>(&mut scope, ast));
     // The kernel counts by and by, and may say a little less than before.

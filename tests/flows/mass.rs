@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use pagurus_command::{Action, Commands, Restart, Terms};
+use pagurus_command::{Commands, LifeAction, Restart, Terms};
 use pagurus_domain::id::Role;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::principal::Principal;
@@ -82,12 +82,16 @@ async fn restart_all(env: &Env) -> Vec<String> {
             host.at_work(false).await;
             let by = Principal::node(&host.name);
             let commands = Commands::of(host);
-            let key = pagurus_command::request::Key { name: "operation-1".to_owned(), digest: String::new() };
+            let key = pagurus_command::request::RequestKey {
+                name: "operation-1".to_owned(),
+                digest: String::new(),
+            };
             let terms = Terms { by: &by, reason: Some("the bank is back"), if_status: None, key: Some(&key) };
             let ids: Vec<String> = (0..=FAILED).map(|number| format!("o-{number}")).collect();
             for batch in ids.chunks(BATCH) {
                 let batch: Vec<&str> = batch.iter().map(String::as_str).collect();
-                let outcomes = commands.act_all(&batch, &Action::Restart(Restart::default()), terms).await;
+                let outcomes =
+                    commands.act_all(&batch, &LifeAction::Restart(Restart::default()), terms).await;
                 found.lock().unwrap().extend(outcomes.into_iter().map(|outcome| match outcome {
                     Ok(acted) => format!("{} in life {}", acted.status, acted.life),
                     Err(Problem { type_, .. }) => type_.rsplit('/').next().unwrap_or_default().to_owned(),

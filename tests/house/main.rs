@@ -5,11 +5,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at the first surprise")]
 
+mod circles;
 mod compose;
 mod dependencies;
 mod documents;
 mod generated;
 mod imports;
+mod names;
 mod problems;
 mod schema;
 mod texts;

@@ -4,7 +4,7 @@
 use futures_util::future::join_all;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
-use pagurus_domain::order::dependency::{StartMode, Verdict};
+use pagurus_domain::order::dependency::{StartDecision, StartMode};
 use pagurus_domain::order::transition::Cause;
 use pagurus_store::control;
 use pagurus_store::dependencies::{self, Cursor};
@@ -170,7 +170,7 @@ async fn ord_15_other_ends_leave_it_waiting_and_polling_leaves_all_to_the_look()
     let tx = client.transaction().await.unwrap();
     let waiting = dependencies::lock_waiting(&tx, &[polled.0]).await.unwrap();
     let conditions = dependencies::judged(&tx, &waiting).await.unwrap();
-    assert_eq!(dependencies::verdict(&conditions[&polled]), Verdict::Fail(0));
+    assert_eq!(dependencies::verdict(&conditions[&polled]), StartDecision::Fail(0));
     tx.commit().await.unwrap();
     assert_eq!(dependencies::urgent(&client, OrderNo(0), 10).await.unwrap(), [polled.0]);
 }

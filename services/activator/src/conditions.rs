@@ -7,7 +7,7 @@ use pagurus_command::recovery::{self, EndWanted};
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::dependency::{
-    DEPENDENCY_FAILED, DEPENDENCY_INVALID, Stand, Verdict, unknown_states,
+    DEPENDENCY_FAILED, DEPENDENCY_INVALID, Stand, StartDecision, unknown_states,
 };
 use pagurus_domain::order::transition::Cause;
 use pagurus_runtime::metrics::Count;
@@ -119,7 +119,7 @@ impl Looker {
             }
             let found = conditions.iter().filter(|one| one.stand == Stand::Found);
             checked.extend(found.map(|one| (no, one.before.clone(), Stand::Open)));
-            if dependencies::verdict(&conditions) == Verdict::Start {
+            if dependencies::verdict(&conditions) == StartDecision::Start {
                 starts.push(no.0);
             }
         }
@@ -171,9 +171,9 @@ impl Looker {
             }
         }
         let (cause, class, index) = match dependencies::verdict(conditions) {
-            Verdict::Start | Verdict::Wait => return Ok(None),
-            Verdict::Fail(index) => (Cause::DependencyFailed, Some(DEPENDENCY_FAILED), index),
-            Verdict::Cancel(index) => (Cause::Canceled, None, index),
+            StartDecision::Start | StartDecision::Wait => return Ok(None),
+            StartDecision::Fail(index) => (Cause::DependencyFailed, Some(DEPENDENCY_FAILED), index),
+            StartDecision::Cancel(index) => (Cause::Canceled, None, index),
         };
         Ok(Some(EndWanted { no, pass: None, cause, class, message: missed(&conditions[index]) }))
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Args;
 use pagurus_domain::retry::{self, ErrorPolicy};
 use pagurus_runtime::config;
-use pagurus_wire::errors::{Explained, Question};
+use pagurus_wire::errors::{ExplanationView, QuestionView};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
 
@@ -65,8 +65,8 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    fn question(&self) -> Question {
-        Question {
+    fn question(&self) -> QuestionView {
+        QuestionView {
             scenario: self.scenario.clone(),
             path: self.path.clone(),
             method: self.method.clone(),
@@ -104,10 +104,10 @@ fn rules_of(file: &Path) -> Result<ErrorPolicy, Failure> {
     })
 }
 
-fn show(told: &Explained, why: bool, screen: &Screen) -> Result<(), Failure> {
+fn show(told: &ExplanationView, why: bool, screen: &Screen) -> Result<(), Failure> {
     if screen.json {
         let why = if why { told.why.clone() } else { Vec::new() };
-        return screen.value(&Explained { why, ..told.clone() });
+        return screen.value(&ExplanationView { why, ..told.clone() });
     }
     let or_none = |value: &Option<String>| Some(value.clone().unwrap_or_else(|| "none".to_owned()));
     let pairs = screen.pairs(&[

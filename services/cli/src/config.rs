@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use pagurus_domain::document::{self, Limits, Node};
+use pagurus_domain::document::{self, DocumentLimits, DocumentNode};
 use pagurus_runtime::config;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ struct Line {
 
 /// Every key of the page of defaults with its value: the environment goes before the file.
 fn effective(file: Option<(&str, &str)>, variables: &BTreeMap<String, String>) -> Vec<Line> {
-    let parsed = |text: &str| document::parse(text, &Limits::default()).ok();
+    let parsed = |text: &str| document::parse(text, &DocumentLimits::default()).ok();
     let tree = file.and_then(|(name, text)| Some((name, parsed(text)?)));
     let defaults = parsed(&config::defaults_page());
     let mut keys = Vec::new();
@@ -154,7 +154,7 @@ fn effective(file: Option<(&str, &str)>, variables: &BTreeMap<String, String>) -
     lines
 }
 
-fn leaves<'a>(path: &str, node: &'a Node, keys: &mut Vec<(String, &'a Node)>) {
+fn leaves<'a>(path: &str, node: &'a DocumentNode, keys: &mut Vec<(String, &'a DocumentNode)>) {
     for (key, value) in node.as_map().unwrap_or_default() {
         let inner = if path.is_empty() { key.name.clone() } else { format!("{path}.{}", key.name) };
         if value.as_map().is_some_and(|entries| !entries.is_empty()) {
@@ -165,7 +165,7 @@ fn leaves<'a>(path: &str, node: &'a Node, keys: &mut Vec<(String, &'a Node)>) {
     }
 }
 
-fn at<'a>(tree: &'a Node, key: &str) -> Option<&'a Node> {
+fn at<'a>(tree: &'a DocumentNode, key: &str) -> Option<&'a DocumentNode> {
     key.split('.').try_fold(tree, |node, part| node.get(part)).filter(|node| !node.is_null())
 }
 

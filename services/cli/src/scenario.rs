@@ -12,7 +12,7 @@ mod trial;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use pagurus_domain::document::{self, Fault, Limits};
+use pagurus_domain::document::{self, DocumentLimits, Fault};
 use pagurus_domain::scenario::Bounds;
 use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::source::{explain_faults, read};
@@ -322,7 +322,7 @@ fn refused(file: &str, text: &str, faults: &[Fault], screen: &Screen) -> Failure
 /// The name that a text gives itself. Only that: the rest is the server's to judge, whose bounds
 /// may be others than ours.
 fn scenario_name(text: &str) -> Result<String, Vec<Fault>> {
-    let tree = document::parse(text, &Limits::default())?;
+    let tree = document::parse(text, &DocumentLimits::default())?;
     let name = tree.get("scenario").and_then(|name| name.as_str()).filter(|name| !name.is_empty());
     if let Some(name) = name {
         return Ok(name.to_owned());

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use pagurus_broker::{ConsumeSpec, Consumer, Delivery, QueueSource};
 use pagurus_domain::activation::Stream;
 use pagurus_domain::dispatch::{
-    Capacity, Dispatcher, Event, FlowShare, HandOut, Refusal, Settings as PolicySettings, Weights,
+    Capacity, DispatchEvent, DispatchSettings as PolicySettings, Dispatcher, FlowShare, HandOut, Refusal,
+    Weights,
 };
 use pagurus_domain::id::{Incarnation, OrderNo};
 use pagurus_domain::order::{Mode, Priority};
@@ -162,18 +163,19 @@ impl Leader<'_> {
         for left in told.left {
             let no = OrderNo(left.no);
             if let Some(attempt) = left.attempt {
-                self.dispatcher.handle(Event::LeftReady { no, attempt: number(attempt) }, now);
+                self.dispatcher.handle(DispatchEvent::LeftReady { no, attempt: number(attempt) }, now);
             }
             if let Some(queue) = left.queue {
-                self.dispatcher.handle(Event::LeftQueue { no, queue: queue.into() }, now);
+                self.dispatcher.handle(DispatchEvent::LeftQueue { no, queue: queue.into() }, now);
             }
         }
         if !told.ready.is_empty() {
             told.ready.iter().for_each(|ready| self.note_command(ready));
-            self.dispatcher.handle(Event::Ready(told.ready.into_iter().map(ready_news).collect()), now);
+            self.dispatcher
+                .handle(DispatchEvent::Ready(told.ready.into_iter().map(ready_news).collect()), now);
         }
         for ended in told.ended {
-            let event = Event::Ended {
+            let event = DispatchEvent::Ended {
                 no: OrderNo(ended.no),
                 attempt: number(ended.attempt),
                 left_queue: ended.left_queue.map(Into::into),
@@ -190,7 +192,7 @@ impl Leader<'_> {
 
     /// A command to wake came. One that is repeated was lost before, if nothing is known of its stage;
     /// one that comes for the first time was not, even where the tables were read before it came.
-    fn note_command(&mut self, ready: &message::Ready) {
+    fn note_command(&mut self, ready: &message::ReadyNews) {
         let (no, attempt) = (OrderNo(ready.no), number(ready.attempt));
         match &ready.repeat_of {
             Some(stream) => {
@@ -203,14 +205,14 @@ impl Leader<'_> {
     }
 
     /// A refusal of what another dispatcher handed out means nothing here.
-    fn refusal(&self, refused: &message::Refused) -> Option<Event> {
+    fn refusal(&self, refused: &message::RefusedHandOut) -> Option<DispatchEvent> {
         let why = match refused.why {
-            message::Refusal::Gone => Refusal::Gone,
-            message::Refusal::Behind => Refusal::Behind,
-            message::Refusal::Busy => Refusal::Busy,
-            message::Refusal::StaleEpoch => Refusal::Epoch,
+            message::RefusalReason::Gone => Refusal::Gone,
+            message::RefusalReason::Behind => Refusal::Behind,
+            message::RefusalReason::Busy => Refusal::Busy,
+            message::RefusalReason::StaleEpoch => Refusal::Epoch,
         };
-        (refused.epoch == self.lease.epoch.0).then(|| Event::Refused {
+        (refused.epoch == self.lease.epoch.0).then(|| DispatchEvent::Refused {
             hand_out: HandOut {
                 no: OrderNo(refused.no),
                 attempt: number(refused.attempt),

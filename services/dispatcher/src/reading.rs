@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::dispatch::{Dispatcher, Event, Lane, Member, Place, QueueHead, Ready, Running, Snapshot};
+use pagurus_domain::dispatch::{
+    DispatchEvent, Dispatcher, InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Running,
+};
 use pagurus_domain::id::{Incarnation, OrderNo};
 use pagurus_domain::order::Priority;
 use pagurus_runtime::Host;
@@ -44,7 +46,7 @@ impl Reader {
             let page = self.page(&client).await?;
             count += page.len();
             let rows = page.into_iter().map(|(stage, _)| ready(stage)).collect();
-            dispatcher.handle(Event::Ready(rows), Timestamp::now());
+            dispatcher.handle(DispatchEvent::Ready(rows), Timestamp::now());
             // Between two pages the lease is renewed and signals are seen.
             tokio::task::yield_now().await;
             if self.round.is_none() {
@@ -78,7 +80,7 @@ impl Reader {
             }
         }
         let rows = page.into_iter().map(|(stage, _)| ready(stage)).collect();
-        dispatcher.handle(Event::Ready(rows), Timestamp::now());
+        dispatcher.handle(DispatchEvent::Ready(rows), Timestamp::now());
         self.workers(&client, dispatcher).await?;
         self.in_progress(&client, dispatcher).await
     }
@@ -116,13 +118,13 @@ impl Reader {
                 continue;
             }
             let event = match *state {
-                (concurrency, true) => Event::NodeUp { node: *node, concurrency },
-                (_, false) => Event::NodeDraining { node: *node },
+                (concurrency, true) => DispatchEvent::NodeUp { node: *node, concurrency },
+                (_, false) => DispatchEvent::NodeDraining { node: *node },
             };
             dispatcher.handle(event, now);
         }
         for node in self.workers.keys().filter(|node| !present.contains_key(node)) {
-            dispatcher.handle(Event::NodeDown { node: *node }, now);
+            dispatcher.handle(DispatchEvent::NodeDown { node: *node }, now);
         }
         self.workers = present;
         Ok(())
@@ -135,7 +137,7 @@ impl Reader {
         let still =
             if doubtful.is_empty() { Vec::new() } else { stages::still_ready(client, &doubtful).await? };
         let running = stages::running(client).await?;
-        let snapshot = Snapshot {
+        let snapshot = InProgress {
             ready: still.into_iter().map(|(no, attempt)| (no, number(attempt))).collect(),
             running: running
                 .into_iter()
@@ -148,7 +150,7 @@ impl Reader {
                 })
                 .collect(),
         };
-        dispatcher.handle(Event::InProgress(snapshot), Timestamp::now());
+        dispatcher.handle(DispatchEvent::InProgress(snapshot), Timestamp::now());
         Ok(())
     }
 }
@@ -164,16 +166,17 @@ pub(crate) async fn queue_heads(host: &Host, dispatcher: &mut Dispatcher) -> Res
     }
     let client = host.store.recovery().await?;
     let names: Vec<String> = wanted.iter().map(ToString::to_string).collect();
-    let mut heads: BTreeMap<String, Member> = queues::heads(&client, &names)
+    let mut heads: BTreeMap<String, QueueMember> = queues::heads(&client, &names)
         .await?
         .into_iter()
         .map(|member| {
-            let head = Member { no: member.no, position: member.position, ready: member.ready.map(ready) };
+            let head =
+                QueueMember { no: member.no, position: member.position, ready: member.ready.map(ready) };
             (member.queue, head)
         })
         .collect();
     let told = wanted.into_iter().map(|queue| QueueHead { head: heads.remove(&*queue), queue }).collect();
-    dispatcher.handle(Event::QueueHeads(told), Timestamp::now());
+    dispatcher.handle(DispatchEvent::QueueHeads(told), Timestamp::now());
     Ok(())
 }
 
@@ -184,19 +187,19 @@ fn ready(stage: ReadyStage) -> Ready {
         flow: stage.flow.into(),
         priority: stage.priority,
         lane: if stage.woken { Lane::Woken } else { Lane::Fresh },
-        place: stage.place.map(|(queue, position)| Place { queue: queue.into(), position }),
+        place: stage.place.map(|(queue, position)| QueuePosition { queue: queue.into(), position }),
     }
 }
 
 /// A ready stage as news tells it.
-pub(crate) fn ready_news(told: message::Ready) -> Ready {
+pub(crate) fn ready_news(told: message::ReadyNews) -> Ready {
     Ready {
         no: OrderNo(told.no),
         attempt: number(told.attempt),
         flow: told.flow.into(),
         priority: told.priority.parse().unwrap_or(Priority::Normal),
         lane: if told.woken { Lane::Woken } else { Lane::Fresh },
-        place: told.place.map(|place| Place { queue: place.queue.into(), position: place.position }),
+        place: told.place.map(|place| QueuePosition { queue: place.queue.into(), position: place.position }),
     }
 }
 

@@ -17,7 +17,7 @@ use pagurus_runtime::{Effects, Host};
 use pagurus_store::outbox::{self, NewNotification};
 use pagurus_store::stages::{self, Claimed, Finished, ReadyStage};
 use pagurus_store::{Error, beside};
-use pagurus_wire::message::Ended;
+use pagurus_wire::message::EndedStage;
 use serde_json::{Value, json};
 
 use crate::Worker;
@@ -292,7 +292,7 @@ async fn tell(host: &Host, batch: &[Arc<End>], written: &Written) {
             Then::Retry { error, .. } | Then::End { error: Some(error), .. } => error.class.clone(),
             _ => None,
         };
-        effects.ended.push(Ended {
+        effects.ended.push(EndedStage {
             no: finished.no.0,
             attempt: finished.attempt,
             node: host.node.0,

@@ -23,7 +23,7 @@ use pagurus_broker::{ConsumeSpec, QueueSource};
 use pagurus_domain::activation::AgeGroups;
 use pagurus_domain::id::RequestId;
 use pagurus_domain::scenario::script::Scripting;
-use pagurus_domain::scenario::stage::Settings as StageSettings;
+use pagurus_domain::scenario::stage::StageSettings;
 use pagurus_runtime::address::base_of;
 use pagurus_runtime::batch::Shape;
 use pagurus_runtime::node::chain;

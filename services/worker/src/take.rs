@@ -15,7 +15,7 @@ use pagurus_runtime::scenarios::Known;
 use pagurus_store::answers::Accepted;
 use pagurus_store::stages::{self, Claimed, HandOut, Unclaimed};
 use pagurus_store::{Error, Tx, answers, calls};
-use pagurus_wire::message::{BreakOff, Ended, HandOuts, Refusal, Refused, work};
+use pagurus_wire::message::{BreakOff, EndedStage, HandOuts, RefusalReason, RefusedHandOut, work};
 
 use crate::held::Hold;
 use crate::{Worker, drive, reconcile};
@@ -70,7 +70,7 @@ async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
     // The dispatcher counts the same permits; a node that is over its number says so.
     let room = worker.permits.available_permits();
     let busy = orders.split_off(orders.len().min(room));
-    let told = |order: &Order, why: Refusal| Refused {
+    let told = |order: &Order, why: RefusalReason| RefusedHandOut {
         no: order.hand_out.no.0,
         attempt: order.hand_out.attempt,
         node: worker.host.node.0,
@@ -78,7 +78,8 @@ async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
         epoch: order.hand_out.epoch.0,
         why,
     };
-    let mut refused: Vec<Refused> = busy.iter().map(|order| told(order, Refusal::Busy)).collect();
+    let mut refused: Vec<RefusedHandOut> =
+        busy.iter().map(|order| told(order, RefusalReason::Busy)).collect();
     // By the rows' key, as everywhere: two claims never wait for each other.
     orders.sort_by_key(|order| order.hand_out.no);
     let hand_outs: Vec<HandOut> = orders.iter().map(|order| order.hand_out).collect();
@@ -108,11 +109,11 @@ async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
     Effects { refused, ..Effects::default() }.send(&worker.host).await;
 }
 
-const fn refusal(why: Unclaimed) -> Refusal {
+const fn refusal(why: Unclaimed) -> RefusalReason {
     match why {
-        Unclaimed::Gone => Refusal::Gone,
-        Unclaimed::Behind => Refusal::Behind,
-        Unclaimed::StaleEpoch => Refusal::StaleEpoch,
+        Unclaimed::Gone => RefusalReason::Gone,
+        Unclaimed::Behind => RefusalReason::Behind,
+        Unclaimed::StaleEpoch => RefusalReason::StaleEpoch,
     }
 }
 
@@ -253,7 +254,7 @@ async fn tell_broken_off(
         "the stage is broken off: the order was ended, or given to another"
     );
     worker.host.metrics.count(Count::Stages, "broken_off", 1);
-    let ended = Ended {
+    let ended = EndedStage {
         no: no.0,
         attempt,
         node: worker.host.node.0,

@@ -18,14 +18,14 @@ use pagurus_store::{Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
-use crate::request::{ActionRequest, Key};
+use crate::request::{ActionRequest, RequestKey};
 use crate::restart::{self, Restart};
 use crate::tries::Tries;
 use crate::{Commands, caused, not_found, refused};
 
 /// An action on orders.
 #[derive(Clone, Debug)]
-pub enum Action {
+pub enum LifeAction {
     /// Give the order up.
     Cancel,
     /// Stop it before it begins.
@@ -36,7 +36,7 @@ pub enum Action {
     Restart(Restart),
 }
 
-impl Action {
+impl LifeAction {
     /// The same with what the body of the request says of it.
     #[must_use]
     pub fn with(self, request: &ActionRequest) -> Self {
@@ -87,8 +87,8 @@ pub struct Terms<'a> {
     pub reason: Option<&'a str>,
     /// Status in which an order must still be.
     pub if_status: Option<Status>,
-    /// Key by which a repeat is known.
-    pub key: Option<&'a Key>,
+    /// RequestKey by which a repeat is known.
+    pub key: Option<&'a RequestKey>,
 }
 
 impl Terms<'_> {
@@ -123,9 +123,9 @@ impl Commands {
     ///
     /// # Errors
     /// The problem to answer with: not found, refused by the law, invalid, or not available.
-    pub async fn act(&self, id: &str, action: &Action, terms: Terms<'_>) -> Outcome {
+    pub async fn act(&self, id: &str, action: &LifeAction, terms: Terms<'_>) -> Outcome {
         let mut tries = Tries::default();
-        let own = Key::of_our_own();
+        let own = RequestKey::of_our_own();
         let keyed = Terms { key: terms.key.or(Some(&own)), ..terms };
         loop {
             let may_be_done = terms.key.is_some() || tries.is_again();
@@ -144,7 +144,7 @@ impl Commands {
     pub async fn act_at_once(
         &self,
         id: &str,
-        action: &Action,
+        action: &LifeAction,
         terms: Terms<'_>,
         may_be_done: bool,
     ) -> Result<Outcome, Error> {
@@ -154,8 +154,8 @@ impl Commands {
 
     /// Carries an action out on many orders: all in one transaction, and where somebody has locked one of
     /// them, in halves, until that one stands alone. One outcome for each, in order; none waits for another.
-    pub async fn act_all(&self, ids: &[&str], action: &Action, terms: Terms<'_>) -> Vec<Outcome> {
-        let own = Key::of_our_own();
+    pub async fn act_all(&self, ids: &[&str], action: &LifeAction, terms: Terms<'_>) -> Vec<Outcome> {
+        let own = RequestKey::of_our_own();
         let keyed = Terms { key: terms.key.or(Some(&own)), ..terms };
         let mut outcomes = Vec::with_capacity(ids.len());
         // The last is the next: each is in order, and nothing of two is done twice.
@@ -180,7 +180,7 @@ impl Commands {
     async fn act_together(
         &self,
         ids: &[&str],
-        action: &Action,
+        action: &LifeAction,
         terms: Terms<'_>,
         may_be_done: bool,
     ) -> Result<Vec<Outcome>, Error> {
@@ -218,12 +218,12 @@ impl Commands {
     }
 
     /// Sends the effects, below the commit.
-    async fn tell(&self, action: &Action, count: usize, mut effects: Effects) {
+    async fn tell(&self, action: &LifeAction, count: usize, mut effects: Effects) {
         if count == 0 {
             return;
         }
         self.host.metrics.count(Count::Actions, action.cause().as_str(), count as u64);
-        if !matches!(action, Action::Restart(_)) {
+        if !matches!(action, LifeAction::Restart(_)) {
             // Conditions of orders that wait for these are to be looked at.
             effects.timer(Stream::Dependent, Timestamp::now());
         }
@@ -235,7 +235,7 @@ impl Commands {
         &self,
         tx: &Tx<'_>,
         order: &'a Locked,
-        action: &Action,
+        action: &LifeAction,
         terms: Terms<'a>,
         stored: &restart::Stored,
         plan: &mut Plan<'a>,
@@ -249,7 +249,7 @@ impl Commands {
             Err(refusal) => return Ok(Err(refused(refusal))),
         };
         let status = allowed.change().to;
-        let Action::Restart(restart) = action else {
+        let LifeAction::Restart(restart) = action else {
             let detail = terms.detail(json!({"reason": terms.reason, "from": order.status.as_str()}));
             let ending = Ending { error: None, source: terms.by.source(), detail: detail.to_string() };
             plan.ending.push((allowed, ending));
@@ -271,7 +271,7 @@ struct Plan<'a> {
 }
 
 /// The answer of the first time, read from the event of the action.
-fn repeated(before: &Event, key: &Key) -> Outcome {
+fn repeated(before: &Event, key: &RequestKey) -> Outcome {
     let detail: Value = serde_json::from_str(&before.detail).unwrap_or_default();
     if detail["request"] != key.digest.as_str() {
         let message = format!(

@@ -22,7 +22,7 @@ use pagurus_wire::message::Left;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
-use crate::request::Key;
+use crate::request::RequestKey;
 use crate::tries::Tries;
 use crate::{Commands, caused, not_found, refused, stored_snapshot};
 
@@ -33,7 +33,7 @@ impl Commands {
     /// The problem to answer with: not found, refused by the law, or invalid.
     pub async fn repair(&self, id: &str, repair: &Repair, by: &Principal) -> Result<(), Problem> {
         let mut tries = Tries::default();
-        let mut by = By { principal: by, key: Key::of_our_own(), may_be_done: false };
+        let mut by = By { principal: by, key: RequestKey::of_our_own(), may_be_done: false };
         let effects = loop {
             let outcome = self.try_repair(id, repair, &by).await;
             by.may_be_done = true;
@@ -52,7 +52,7 @@ impl Commands {
     /// The problem to answer with: not found, refused by the law, or invalid.
     pub async fn update(&self, id: &str, update: &Update, by: &Principal) -> Result<(), Problem> {
         let mut tries = Tries::default();
-        let mut by = By { principal: by, key: Key::of_our_own(), may_be_done: false };
+        let mut by = By { principal: by, key: RequestKey::of_our_own(), may_be_done: false };
         let effects = loop {
             let outcome = self.try_update(id, update, &by).await;
             by.may_be_done = true;
@@ -219,7 +219,7 @@ impl Commands {
 /// Who asks, and by what a try is known that was carried out though its answer was lost.
 struct By<'a> {
     principal: &'a Principal,
-    key: Key,
+    key: RequestKey,
     may_be_done: bool,
 }
 
@@ -277,7 +277,7 @@ fn starts<'a>(
 }
 
 /// What the history says of an update: everything that changed, as it was and as it is.
-fn changes(order: &Locked, asked: &Update, former_params: Option<&str>, key: &Key) -> Value {
+fn changes(order: &Locked, asked: &Update, former_params: Option<&str>, key: &RequestKey) -> Value {
     let parsed = |text: Option<&str>| {
         text.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or(Value::Null)
     };

@@ -32,7 +32,7 @@ use pagurus_store::{Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
-pub use act::{Acted, Action, Terms};
+pub use act::{Acted, LifeAction, Terms};
 pub use restart::{CLAMPED, Restart};
 
 /// What actions need of their process. Cheap to clone.

@@ -9,7 +9,7 @@ use pagurus_wire::message::Left;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
 
-use crate::request::Key;
+use crate::request::RequestKey;
 use crate::tries::Tries;
 use crate::{Commands, caused};
 
@@ -21,7 +21,7 @@ struct Release<'a> {
     queue: &'a str,
     by: &'a Principal,
     reason: &'a str,
-    key: Key,
+    key: RequestKey,
 }
 
 impl Commands {
@@ -32,7 +32,7 @@ impl Commands {
     /// The problem to answer with.
     pub async fn release_queue(&self, queue: &str, by: &Principal, reason: &str) -> Result<String, Problem> {
         let mut tries = Tries::default();
-        let release = Release { queue, by, reason, key: Key::of_our_own() };
+        let release = Release { queue, by, reason, key: RequestKey::of_our_own() };
         let mut former = None;
         let (id, no) = loop {
             let outcome = self.try_release(&release, &mut former).await;

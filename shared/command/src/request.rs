@@ -115,14 +115,14 @@ fn text_of(map: &Map<String, Value>, key: &str) -> Result<Option<String>, Fault>
 
 /// The client's name for one request: the same again is a repeat, whose answer was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
+pub struct RequestKey {
     /// The name.
     pub name: String,
     /// What was asked under it, as a digest: a key that is used for something else is a mistake.
     pub digest: String,
 }
 
-impl Key {
+impl RequestKey {
     /// A key for the tries of one request that came without: a commit whose answer was lost is known by
     /// it, so that a client is not refused because of its own action.
     pub fn of_our_own() -> Self {
@@ -171,13 +171,13 @@ mod tests {
     #[test]
     fn ord_22_a_key_can_be_kept_and_knows_what_was_asked_whatever_its_form() {
         let body = json!({"from": "a", "params": {"n": 1}});
-        let key = Key::read(Some("k"), &body).unwrap().unwrap();
+        let key = RequestKey::read(Some("k"), &body).unwrap().unwrap();
         let same: Value = serde_json::from_str(r#"{"params": {"n": 1.0}, "from": "a"}"#).unwrap();
-        assert_eq!(Key::read(Some("k"), &same).unwrap().unwrap(), key);
-        assert_ne!(Key::read(Some("k"), &json!({})).unwrap().unwrap(), key);
-        assert_eq!(Key::read(None, &body).unwrap(), None);
+        assert_eq!(RequestKey::read(Some("k"), &same).unwrap().unwrap(), key);
+        assert_ne!(RequestKey::read(Some("k"), &json!({})).unwrap().unwrap(), key);
+        assert_eq!(RequestKey::read(None, &body).unwrap(), None);
         for bad in ["", "a\0", "a\n", &"x".repeat(256)] {
-            assert!(Key::read(Some(bad), &body).is_err(), "{bad:?}");
+            assert!(RequestKey::read(Some(bad), &body).is_err(), "{bad:?}");
         }
     }
 }

@@ -95,7 +95,7 @@ impl Default for AgeGroups {
 
 /// How strongly activation is guaranteed (ACT-3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum ActivationMode {
     /// Every command is repeated until the order is claimed.
     AtLeastOnce,
     /// The same for waits and retries only.
@@ -104,13 +104,13 @@ pub enum Mode {
     AtMostOnce,
 }
 
-spelled!(Mode {
+spelled!(ActivationMode {
     AtLeastOnce => "at_least_once",
     AtLeastOnceInProgress => "at_least_once_inprogress",
     AtMostOnce => "at_most_once",
 });
 
-impl Mode {
+impl ActivationMode {
     /// Whether commands of this stream are repeated.
     #[must_use]
     pub fn repeats(self, stream: Stream) -> bool {
@@ -145,9 +145,14 @@ mod tests {
 
     #[test]
     fn act_3_each_mode_repeats_what_it_promises() {
-        let repeated = |mode: Mode| Stream::ALL.iter().filter(|stream| mode.repeats(**stream)).count();
+        let repeated =
+            |mode: ActivationMode| Stream::ALL.iter().filter(|stream| mode.repeats(**stream)).count();
         assert_eq!(
-            [repeated(Mode::AtLeastOnce), repeated(Mode::AtLeastOnceInProgress), repeated(Mode::AtMostOnce)],
+            [
+                repeated(ActivationMode::AtLeastOnce),
+                repeated(ActivationMode::AtLeastOnceInProgress),
+                repeated(ActivationMode::AtMostOnce)
+            ],
             [8, 2, 0]
         );
     }

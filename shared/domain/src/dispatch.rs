@@ -55,7 +55,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub use event::{Event, HandOut, Lane, Member, Place, QueueHead, Ready, Refusal, Running, Snapshot};
+pub use event::{
+    DispatchEvent, HandOut, InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Refusal, Running,
+};
 pub use limit::{Capacity, FlowShare};
 pub use node::NodeState;
 pub use share::Weights;
@@ -75,7 +77,7 @@ const MODES: [Mode; 2] = [Mode::Parallel, Mode::Sequential];
 
 /// What the operators set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct DispatchSettings {
     /// Stages in progress at most, of each mode.
     pub capacity: Capacity,
     /// How the priorities share it.
@@ -88,7 +90,7 @@ pub struct Settings {
     pub queue_period: Duration,
 }
 
-impl Default for Settings {
+impl Default for DispatchSettings {
     fn default() -> Self {
         Self {
             capacity: Capacity { parallel: 1000, sequential: 1000 },
@@ -103,7 +105,7 @@ impl Default for Settings {
 /// The policy with all that it knows. One task owns it.
 #[derive(Debug)]
 pub struct Dispatcher {
-    settings: Settings,
+    settings: DispatchSettings,
     waiting: Waiting,
     queues: Queues,
     flows: Flows,
@@ -119,7 +121,7 @@ pub struct Dispatcher {
 impl Dispatcher {
     /// Knows nothing yet.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: DispatchSettings) -> Self {
         Self {
             settings,
             waiting: Waiting::new(),
@@ -134,7 +136,7 @@ impl Dispatcher {
     }
 
     /// Goes on with other settings. What is in progress beyond them runs on.
-    pub fn reconfigure(&mut self, settings: Settings) {
+    pub fn reconfigure(&mut self, settings: DispatchSettings) {
         self.settings = settings;
         self.nodes.set_capacity(settings.capacity);
         for share in &mut self.shares {
@@ -144,35 +146,35 @@ impl Dispatcher {
     }
 
     /// Takes in what happened, or what was read.
-    pub fn handle(&mut self, event: Event, now: Timestamp) {
+    pub fn handle(&mut self, event: DispatchEvent, now: Timestamp) {
         match event {
-            Event::Ready(rows) => rows.iter().for_each(|row| self.ready(row)),
-            Event::LeftReady { no, attempt } => self.left_ready(no, attempt),
-            Event::LeftQueue { no, queue } => self.left_queue(no, &queue),
-            Event::Ended { no, attempt, left_queue } => {
+            DispatchEvent::Ready(rows) => rows.iter().for_each(|row| self.ready(row)),
+            DispatchEvent::LeftReady { no, attempt } => self.left_ready(no, attempt),
+            DispatchEvent::LeftQueue { no, queue } => self.left_queue(no, &queue),
+            DispatchEvent::Ended { no, attempt, left_queue } => {
                 self.ended(no, attempt, left_queue.as_deref());
             }
-            Event::Refused { hand_out, why } => self.refused(hand_out, why, now),
-            Event::Returned(hand_outs) => {
+            DispatchEvent::Refused { hand_out, why } => self.refused(hand_out, why, now),
+            DispatchEvent::Returned(hand_outs) => {
                 // Backwards, because each goes back to the front of its line.
                 for hand_out in hand_outs.into_iter().rev() {
                     self.refused(hand_out, Refusal::Busy, now);
                 }
             }
-            Event::NodeUp { node, concurrency } => {
+            DispatchEvent::NodeUp { node, concurrency } => {
                 self.nodes.up(node, concurrency);
                 self.judge_all();
             }
-            Event::NodeDraining { node } => {
+            DispatchEvent::NodeDraining { node } => {
                 self.nodes.leave(node, NodeState::Draining);
                 self.judge_all();
             }
-            Event::NodeDown { node } => {
+            DispatchEvent::NodeDown { node } => {
                 self.nodes.leave(node, NodeState::Down);
                 self.judge_all();
             }
-            Event::InProgress(snapshot) => self.in_progress(snapshot),
-            Event::QueueHeads(heads) => {
+            DispatchEvent::InProgress(snapshot) => self.in_progress(snapshot),
+            DispatchEvent::QueueHeads(heads) => {
                 heads.into_iter().for_each(|head| self.queue_head(head));
             }
         }
@@ -195,7 +197,7 @@ impl Dispatcher {
     }
 
     /// The hand-outs that nothing was heard of within the grace, or whose node is gone. The next
-    /// [`Snapshot`] must say which of them still are ready; those that neither are nor run are
+    /// [`InProgress`] must say which of them still are ready; those that neither are nor run are
     /// let go.
     pub fn doubtful(&mut self, now: Timestamp) -> Vec<OrderNo> {
         let mut doubtful = Vec::new();
@@ -314,7 +316,7 @@ impl Dispatcher {
 
     /// Lets a flow stand aside where it has its part of the places, and come back where it has not.
     fn judge(&mut self, flow: FlowIndex) {
-        let Settings { capacity, flow_share, .. } = self.settings;
+        let DispatchSettings { capacity, flow_share, .. } = self.settings;
         let in_progress = self.flows.in_progress(flow);
         for mode in MODES {
             let admits = flow_share.admits(capacity, self.nodes.places(), mode, in_progress);

@@ -27,7 +27,7 @@ impl fmt::Display for Position {
 
 /// One value of a document with its place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node {
+pub struct DocumentNode {
     /// The value itself.
     pub value: Value,
     /// Where it begins; for a block text (`|`, `>`), its first line of content.
@@ -50,14 +50,14 @@ pub enum Value {
     /// A text.
     String(String),
     /// A list in its order.
-    List(Vec<Node>),
+    List(Vec<DocumentNode>),
     /// A mapping in the order of the file, each key once.
-    Map(Vec<(Key, Node)>),
+    Map(Vec<(DocumentKey, DocumentNode)>),
 }
 
 /// The key of a mapping with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key {
+pub struct DocumentKey {
     /// The key as text; a number as a key is its text.
     pub name: String,
     /// Where the key begins.
@@ -79,7 +79,7 @@ pub struct Fault {
 
 impl Fault {
     /// A fault of `node`, which stands at `pointer`.
-    pub fn new(node: &Node, pointer: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn new(node: &DocumentNode, pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self::placed(Some(node.at), pointer, message)
     }
 
@@ -97,7 +97,7 @@ impl Fault {
 
     /// A key that nobody knows; the hint names the nearest of the `known` ones.
     pub fn unknown_key<'a>(
-        key: &Key,
+        key: &DocumentKey,
         parent_pointer: &str,
         known: impl IntoIterator<Item = &'a str>,
     ) -> Self {
@@ -130,7 +130,7 @@ impl fmt::Display for Fault {
 
 /// How large a document may be. What goes beyond is a fault, found before the tree is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct DocumentLimits {
     /// The length of the text in bytes.
     pub bytes: usize,
     /// The number of keys and values.
@@ -139,7 +139,7 @@ pub struct Limits {
     pub depth: usize,
 }
 
-impl Default for Limits {
+impl Default for DocumentLimits {
     fn default() -> Self {
         // The reader needs up to 33 kB of stack for each level in a debug build, and the threads
         // of the runtime have 2 MiB: 64 levels overflowed them, 32 leave half.
@@ -152,23 +152,23 @@ impl Default for Limits {
 /// Repeated keys, aliases, merge keys, several documents, numbers that 64 bits do not hold, and
 /// whatever goes beyond `limits` are faults. The YAML reader stops at the first fault of form, so
 /// the list has one entry today; readers of the tree add theirs and report all of them.
-pub fn parse(text: &str, limits: &Limits) -> Result<Node, Vec<Fault>> {
+pub fn parse(text: &str, limits: &DocumentLimits) -> Result<DocumentNode, Vec<Fault>> {
     read::parse(text, limits)
 }
 
-impl Node {
+impl DocumentNode {
     /// A node that was not read from a text, such as one from an environment variable.
     pub fn new(value: Value, at: Position) -> Self {
         Self { value, at, source: None }
     }
 
     /// The value under a key, where this is a mapping that has it.
-    pub fn get(&self, name: &str) -> Option<&Node> {
+    pub fn get(&self, name: &str) -> Option<&DocumentNode> {
         self.entry(name).map(|(_, node)| node)
     }
 
     /// The key and its value, where this is a mapping that has it.
-    pub fn entry(&self, name: &str) -> Option<(&Key, &Node)> {
+    pub fn entry(&self, name: &str) -> Option<(&DocumentKey, &DocumentNode)> {
         let entries = self.as_map()?;
         entries.iter().find(|(key, _)| key.name == name).map(|(key, node)| (key, node))
     }
@@ -213,7 +213,7 @@ impl Node {
     }
 
     /// The items, where this is a list.
-    pub fn as_list(&self) -> Option<&[Node]> {
+    pub fn as_list(&self) -> Option<&[DocumentNode]> {
         match &self.value {
             Value::List(items) => Some(items),
             _ => None,
@@ -221,7 +221,7 @@ impl Node {
     }
 
     /// The entries in their order, where this is a mapping.
-    pub fn as_map(&self) -> Option<&[(Key, Node)]> {
+    pub fn as_map(&self) -> Option<&[(DocumentKey, DocumentNode)]> {
         match &self.value {
             Value::Map(entries) => Some(entries),
             _ => None,
@@ -263,7 +263,7 @@ impl Node {
             Value::Integer(number) => (*number).into(),
             Value::Float(number) => (*number).into(),
             Value::String(text) => text.as_str().into(),
-            Value::List(items) => items.iter().map(Node::to_json).collect(),
+            Value::List(items) => items.iter().map(DocumentNode::to_json).collect(),
             Value::Map(entries) => entries
                 .iter()
                 .map(|(key, node)| (key.name.clone(), node.to_json()))

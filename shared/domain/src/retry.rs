@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::document::{Fault, Node};
+use crate::document::{DocumentNode, Fault};
 use asynchronous::AsyncRule;
 use classify::Rule;
 pub use explain::{Explained, Question, explain};
@@ -208,7 +208,7 @@ impl ErrorPolicy {
     ///
     /// # Errors
     /// Everything that is wrong with it, all at once. Pointers are relative to `node`.
-    pub fn read(node: &Node) -> Result<Self, Vec<Fault>> {
+    pub fn read(node: &DocumentNode) -> Result<Self, Vec<Fault>> {
         read::error_policy(node)
     }
 

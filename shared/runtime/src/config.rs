@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pagurus_domain::activation::{AgeGroups, Mode as ActivationMode};
+use pagurus_domain::activation::{ActivationMode, AgeGroups};
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::dependency::StartMode;
 use pagurus_domain::order::notification::AllowList;

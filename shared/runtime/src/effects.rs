@@ -11,8 +11,8 @@ use pagurus_store::control::Locked;
 use pagurus_store::ends;
 use pagurus_store::stages::ReadyStage;
 use pagurus_wire::message::{
-    BreakOff, BrokenOff, Due, DueNews, Ended, EndedLife, Left, News, OutboxNews, Place, Ready, Refused,
-    news as key, work,
+    BreakOff, BrokenOff, Due, DueNews, EndedLife, EndedStage, Left, News, OutboxNews, QueuePlace, ReadyNews,
+    RefusedHandOut, news as key, work,
 };
 
 use crate::Host;
@@ -26,11 +26,11 @@ pub struct Effects {
     /// Orders that are not where they were.
     pub left: Vec<Left>,
     /// Stages that have ended.
-    pub ended: Vec<Ended>,
+    pub ended: Vec<EndedStage>,
     /// Hand-outs that were not claimed.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedHandOut>,
     /// Stages that may run.
-    pub ready: Vec<Ready>,
+    pub ready: Vec<ReadyNews>,
     /// True where the registry of workers has changed.
     pub workers_changed: bool,
     /// Ends that somebody is to be notified of: order and life.
@@ -111,13 +111,13 @@ impl Effects {
 }
 
 /// A ready stage as news; with a stream it is a repeat of what that one woke.
-fn ready(stage: &ReadyStage, repeat_of: Option<Stream>) -> Ready {
-    Ready {
+fn ready(stage: &ReadyStage, repeat_of: Option<Stream>) -> ReadyNews {
+    ReadyNews {
         no: stage.no.0,
         attempt: stage.attempt,
         flow: stage.flow.clone(),
         priority: stage.priority.as_str().to_owned(),
-        place: stage.place.clone().map(|(queue, position)| Place { queue, position }),
+        place: stage.place.clone().map(|(queue, position)| QueuePlace { queue, position }),
         woken: stage.woken,
         repeat_of: repeat_of.map(|stream| stream.to_string()),
     }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use pagurus_domain::id::{OrderNo, ScenarioNo};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::change::Waking;
-use pagurus_domain::order::dependency::{self, Otherwise, Stand, Verdict};
+use pagurus_domain::order::dependency::{self, Otherwise, Stand, StartDecision};
 
 use crate::place::ReadyStage;
 use crate::row::word;
@@ -109,7 +109,7 @@ impl Condition {
 
 /// What follows for an order by all its conditions, as they stand.
 #[must_use]
-pub fn verdict(conditions: &[Condition]) -> Verdict {
+pub fn verdict(conditions: &[Condition]) -> StartDecision {
     let stands: Vec<(Stand, Otherwise)> = conditions.iter().map(|one| (one.stand, one.otherwise)).collect();
     dependency::verdict(&stands)
 }
@@ -202,7 +202,7 @@ pub(crate) async fn close(tx: &Tx<'_>, nos: &[i64]) -> Result<()> {
 }
 
 fn satisfied(conditions: &BTreeMap<OrderNo, Vec<Condition>>) -> Vec<i64> {
-    conditions.iter().filter(|(_, all)| verdict(all) == Verdict::Start).map(|(no, _)| no.0).collect()
+    conditions.iter().filter(|(_, all)| verdict(all) == StartDecision::Start).map(|(no, _)| no.0).collect()
 }
 
 /// Lets orders go whose conditions are met and whose places are locked: those whose start lies in

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A failure that somebody asks about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Question {
+pub struct QuestionView {
     /// The scenario; without it only policies for all scenarios count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scenario: Option<String>,
@@ -43,7 +43,7 @@ pub struct Question {
     pub step_status: Option<String>,
 }
 
-impl Question {
+impl QuestionView {
     /// The same question to the rules.
     #[must_use]
     pub fn as_asked(&self) -> retry::Question<'_> {
@@ -65,7 +65,7 @@ impl Question {
 
 /// What a failure would get.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Explained {
+pub struct ExplanationView {
     /// The rule that gave the class; none for a built-in class, or for none.
     pub rule: Option<String>,
     /// The class.
@@ -77,7 +77,7 @@ pub struct Explained {
     pub why: Vec<String>,
 }
 
-impl From<retry::Explained> for Explained {
+impl From<retry::Explained> for ExplanationView {
     fn from(told: retry::Explained) -> Self {
         Self {
             rule: told.rule,

@@ -97,9 +97,9 @@ pub struct CallError {
     pub message: String,
 }
 
-/// Place of a sequential order.
+/// QueuePlace of a sequential order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct QueuePlace {
     /// The queue.
     pub queue: String,
     /// Its place; the smallest of the queue owns it.
@@ -108,7 +108,7 @@ pub struct Place {
 
 /// A stage that may run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ready {
+pub struct ReadyNews {
     /// Our number of the order.
     pub no: i64,
     /// Number that the hand-out will bear.
@@ -119,7 +119,7 @@ pub struct Ready {
     pub priority: String,
     /// Queue and position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<QueuePlace>,
     /// Whether it was woken from a suspension.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub woken: bool,
@@ -130,7 +130,7 @@ pub struct Ready {
 
 /// A stage that ended, whatever way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct EndedStage {
     /// Our number of the order.
     pub no: i64,
     /// Number of the hand-out.
@@ -150,7 +150,7 @@ pub struct Ended {
 /// Why a hand-out was not claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Refusal {
+pub enum RefusalReason {
     /// No such stage is ready any more.
     Gone,
     /// Another order is at the head of its queue.
@@ -163,7 +163,7 @@ pub enum Refusal {
 
 /// A hand-out that was not claimed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
+pub struct RefusedHandOut {
     /// Our number of the order.
     pub no: i64,
     /// Number of the hand-out.
@@ -175,7 +175,7 @@ pub struct Refused {
     /// Epoch of that dispatcher: another one does not know the serial.
     pub epoch: i64,
     /// Why.
-    pub why: Refusal,
+    pub why: RefusalReason,
 }
 
 /// An order that is no member of its queue any more, or not ready any more.
@@ -196,13 +196,13 @@ pub struct Left {
 pub struct News {
     /// Stages that may run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ready: Vec<Ready>,
+    pub ready: Vec<ReadyNews>,
     /// Stages that ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ended: Vec<Ended>,
+    pub ended: Vec<EndedStage>,
     /// Hand-outs that were not claimed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedHandOut>,
     /// Orders that were taken away.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<Left>,
@@ -270,7 +270,7 @@ pub struct HandedOut {
     pub no: i64,
     /// Number of the hand-out.
     pub attempt: i32,
-    /// Place of the hand-out among those of its dispatcher.
+    /// QueuePlace of the hand-out among those of its dispatcher.
     pub serial: u64,
 }
 

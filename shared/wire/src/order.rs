@@ -9,7 +9,7 @@ use crate::Problem;
 /// The answer to a registration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Registered {
+pub struct RegisteredView {
     /// The client's id; none where the item had none that could be read.
     pub id: Option<String>,
     /// `accepted`, `duplicate`, `conflict`, `rejected`, or, of a batch, `unavailable`: whether the item was
@@ -202,7 +202,7 @@ pub struct OrderView {
     pub attempt: i32,
     /// The node that runs its stage.
     pub node: Option<String>,
-    /// Registered at.
+    /// RegisteredView at.
     pub created_at: Timestamp,
     /// First stage of this life.
     pub started_at: Option<Timestamp>,
@@ -305,7 +305,7 @@ pub struct OrderLine {
     pub step: Option<String>,
     /// Class of the error.
     pub error_class: Option<String>,
-    /// Registered at.
+    /// RegisteredView at.
     pub created_at: Timestamp,
     /// Last change.
     pub updated_at: Timestamp,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use pagurus_domain::document::{self, Limits};
+use pagurus_domain::document::{self, DocumentLimits};
 use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::{Bounds, source, trial};
 use serde_json::Value;
@@ -61,5 +61,5 @@ fn read(folder: &Path, name: String) -> Example {
 }
 
 fn json(text: &str) -> Value {
-    document::parse(text, &Limits::default()).unwrap().to_json()
+    document::parse(text, &DocumentLimits::default()).unwrap().to_json()
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use pagurus_domain::order::Priority;
-use pagurus_wire::order::{DependencyGraph, OrderView, Registered, StatusView};
+use pagurus_wire::order::{DependencyGraph, OrderView, RegisteredView, StatusView};
 use serde_json::{Map, Value, json};
 
 use crate::client::{Client, order_path};
@@ -104,7 +104,7 @@ pub(super) async fn clone(
     if screen.json {
         return screen.line(&reply.text);
     }
-    let made: Registered = reply.read()?;
+    let made: RegisteredView = reply.read()?;
     let id = made.id.as_deref().unwrap_or_default();
     screen.line(&format!("{}: {}", harmless(id), screen.status(&made.status)))
 }

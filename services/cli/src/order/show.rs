@@ -1,7 +1,7 @@
 //! Orders as people read them. Only renders: asks nothing and prints nothing.
 
 use pagurus_wire::order::{
-    ConditionView, DependencyGraph, EventView, OrderLine, OrderView, Registered, TransitionView,
+    ConditionView, DependencyGraph, EventView, OrderLine, OrderView, RegisteredView, TransitionView,
 };
 use serde_json::Value;
 
@@ -187,7 +187,7 @@ pub(super) fn event(event: &EventView) -> String {
 }
 
 /// What became of the orders of a file.
-pub(super) fn registrations(registered: &[Registered], screen: &Screen) -> String {
+pub(super) fn registrations(registered: &[RegisteredView], screen: &Screen) -> String {
     let rows: Vec<[String; 5]> = registered
         .iter()
         .enumerate()

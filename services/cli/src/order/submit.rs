@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use pagurus_wire::order::Registered;
+use pagurus_wire::order::RegisteredView;
 use reqwest::Method;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
@@ -104,7 +104,7 @@ pub(super) async fn run(arguments: Arguments, client: &Client, screen: &Screen) 
     if screen.json {
         screen.line(&reply.text)?;
     }
-    let registered: Vec<Registered> = if many { reply.read()? } else { vec![reply.read()?] };
+    let registered: Vec<RegisteredView> = if many { reply.read()? } else { vec![reply.read()?] };
     if !screen.json {
         let shown =
             if many { show::registrations(&registered, screen) } else { told(&registered[0], screen) };
@@ -250,7 +250,7 @@ fn is_json(line: &str) -> bool {
 }
 
 /// What became of one order, in a line.
-fn told(registered: &Registered, screen: &Screen) -> String {
+fn told(registered: &RegisteredView, screen: &Screen) -> String {
     let id = registered.id.as_deref().unwrap_or_default();
     let mut told = format!("{}: {}", harmless(id), screen.status(&registered.status));
     if let Some(status) = registered.order_status.as_ref().filter(|_| registered.status != "accepted") {
@@ -266,7 +266,7 @@ fn told(registered: &Registered, screen: &Screen) -> String {
 }
 
 /// The worst that became of any: rejected, then conflict, then what the same command may register yet.
-fn verdict(registered: &[Registered]) -> Result<(), Failure> {
+fn verdict(registered: &[RegisteredView]) -> Result<(), Failure> {
     let worst = [("rejected", FAILED), ("conflict", REFUSED), ("unavailable", AWAY)];
     let found = worst.iter().find(|(status, _)| registered.iter().any(|one| one.status == *status));
     found.map_or(Ok(()), |(_, code)| Err(Failure::Told(*code)))
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn the_worst_decides_the_exit_code() {
-        let one = |status: &str| Registered {
+        let one = |status: &str| RegisteredView {
             id: Some("a".into()),
             status: status.into(),
             order_status: None,
@@ -343,7 +343,7 @@ mod tests {
             error: None,
         };
         let code = |statuses: &[&str]| {
-            let all: Vec<Registered> = statuses.iter().map(|status| one(status)).collect();
+            let all: Vec<RegisteredView> = statuses.iter().map(|status| one(status)).collect();
             verdict(&all).map_err(|failure| failure.code())
         };
         assert_eq!(code(&["accepted", "duplicate"]), Ok(()));

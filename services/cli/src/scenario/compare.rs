@@ -1,6 +1,6 @@
 //! `pagurus scenario diff`: what is different between two texts, and what orders would lose by it.
 
-use pagurus_domain::scenario::diff::{Change, Difference, diff};
+use pagurus_domain::scenario::diff::{Difference, ValueChange, diff};
 use pagurus_domain::scenario::source::explain_faults;
 use serde_json::{Value, json};
 
@@ -25,8 +25,8 @@ pub(super) async fn run(from: &str, to: &str, client: &Client, screen: &Screen) 
 }
 
 fn value_of(difference: &Difference) -> Value {
-    let change = |change: &Change| json!({"place": change.place, "from": change.from, "to": change.to});
-    let changes = |changes: &[Change]| changes.iter().map(change).collect::<Vec<_>>();
+    let change = |change: &ValueChange| json!({"place": change.place, "from": change.from, "to": change.to});
+    let changes = |changes: &[ValueChange]| changes.iter().map(change).collect::<Vec<_>>();
     let states = difference.changed.iter();
     json!({
         "added": difference.added,
@@ -63,7 +63,7 @@ fn told(difference: &Difference, screen: &Screen) -> String {
     lines.join("\n")
 }
 
-fn line(change: &Change) -> String {
+fn line(change: &ValueChange) -> String {
     let short = |value: &Value| {
         let text = value.to_string();
         let mut letters = text.chars();

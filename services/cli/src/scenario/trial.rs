@@ -7,7 +7,7 @@ use pagurus_domain::document::Fault;
 use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::source::{explain_faults, read};
-use pagurus_domain::scenario::trial::{self, Deployment, Outcome, spelled_duration};
+use pagurus_domain::scenario::trial::{self, Deployment, TrialOutcome, spelled_duration};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ const ENDINGS: [&str; 3] = [".test.yaml", ".test.yml", ".test.json"];
 /// What became of one file.
 enum Report {
     /// Its tests were run.
-    Run { file: String, text: String, outcomes: Vec<Outcome> },
+    Run { file: String, text: String, outcomes: Vec<TrialOutcome> },
     /// The file, or the scenario that it names, cannot be read.
     Refused { file: String, text: String, faults: Vec<Fault> },
 }
@@ -48,7 +48,7 @@ pub(super) fn run(
         screen.line(&told(&reports, story, screen))?;
     }
     let good = |report: &Report| match report {
-        Report::Run { outcomes, .. } => outcomes.iter().all(Outcome::passed),
+        Report::Run { outcomes, .. } => outcomes.iter().all(TrialOutcome::passed),
         Report::Refused { .. } => false,
     };
     if reports.iter().all(good) { Ok(()) } else { Err(Failure::Told(FAILED)) }
@@ -81,7 +81,7 @@ fn try_file(path: &Path, deployment: &Deployment) -> Result<Report, Failure> {
     Ok(Report::Run { file, text, outcomes: try_all(&scenario, deployment, &tests.trials) })
 }
 
-fn try_all(scenario: &Arc<Scenario>, deployment: &Deployment, trials: &[trial::Trial]) -> Vec<Outcome> {
+fn try_all(scenario: &Arc<Scenario>, deployment: &Deployment, trials: &[trial::Trial]) -> Vec<TrialOutcome> {
     trials.iter().map(|one| trial::run(scenario, deployment, one, &mut || true)).collect()
 }
 
@@ -94,8 +94,8 @@ fn scenario_beside(path: &Path) -> PathBuf {
 fn value_of(report: &Report) -> Value {
     match report {
         Report::Run { file, outcomes, .. } => {
-            let passed = outcomes.iter().all(Outcome::passed);
-            let tests: Vec<Value> = outcomes.iter().map(Outcome::to_value).collect();
+            let passed = outcomes.iter().all(TrialOutcome::passed);
+            let tests: Vec<Value> = outcomes.iter().map(TrialOutcome::to_value).collect();
             json!({"file": file, "passed": passed, "tests": tests})
         }
         Report::Refused { file, faults, .. } => {
@@ -152,7 +152,7 @@ fn noted(file: &str, note: &Fault) -> String {
 }
 
 /// What was not as expected, and the story so far.
-fn detail(file: &str, text: &str, outcome: &Outcome) -> String {
+fn detail(file: &str, text: &str, outcome: &TrialOutcome) -> String {
     let mut lines = vec![format!("{}: {}", harmless(file), harmless(&outcome.name))];
     if !outcome.passed() {
         lines.push(explain_faults(text, file, &outcome.faults));

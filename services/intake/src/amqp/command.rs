@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use pagurus_broker::Delivery;
 use pagurus_command::call::NewCall;
-use pagurus_command::request::{ActionRequest, Key, OF_OTHERS, OF_RESTART};
-use pagurus_command::{Acted, Action, Restart, Terms};
+use pagurus_command::request::{ActionRequest, OF_OTHERS, OF_RESTART, RequestKey};
+use pagurus_command::{Acted, LifeAction, Restart, Terms};
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::registration;
 use pagurus_store::Error;
@@ -31,9 +31,9 @@ pub(super) struct Command {
 enum What {
     /// The key is the client's, or one of our own, by which a try knows what one before it did.
     Action {
-        action: Action,
+        action: LifeAction,
         asked: ActionRequest,
-        key: Key,
+        key: RequestKey,
         is_own_key: bool,
     },
     Call(NewCall),
@@ -149,12 +149,12 @@ fn read(delivery: &Delivery) -> Result<Command, Unreadable> {
     let id = id_of(&value);
     let named = id.clone().ok();
     let action = match delivery.routing_key.as_str() {
-        key::CANCEL => Action::Cancel,
-        key::INTERRUPT => Action::Interrupt,
-        key::KILL => Action::Kill,
+        key::CANCEL => LifeAction::Cancel,
+        key::INTERRUPT => LifeAction::Interrupt,
+        key::KILL => LifeAction::Kill,
         key::RESTART => {
             let sent_at = sent_at(delivery).map_err(|problem| (named.clone(), problem))?;
-            Action::Restart(Restart { sent_at, ..Restart::default() })
+            LifeAction::Restart(Restart { sent_at, ..Restart::default() })
         }
         other => {
             let told = format!(
@@ -170,12 +170,12 @@ fn read(delivery: &Delivery) -> Result<Command, Unreadable> {
             return Err((named, Problem::new(Type::UnknownKey, told)));
         }
     };
-    let fields = if matches!(action, Action::Restart(_)) { OF_RESTART } else { OF_OTHERS };
+    let fields = if matches!(action, LifeAction::Restart(_)) { OF_RESTART } else { OF_OTHERS };
     let asked = ActionRequest::read(&value, fields).map_err(|problem| (named.clone(), problem))?;
     // A message without an id of its own is another one each time.
     let message_id = delivery.properties.message_id.as_deref().filter(|id| !id.is_empty());
-    let key = Key::read(message_id, &value).map_err(|problem| (named, problem))?;
+    let key = RequestKey::read(message_id, &value).map_err(|problem| (named, problem))?;
     let id = id.map_err(|problem| (None, problem))?;
-    let (is_own_key, key) = (key.is_none(), key.unwrap_or_else(Key::of_our_own));
+    let (is_own_key, key) = (key.is_none(), key.unwrap_or_else(RequestKey::of_our_own));
     Ok(Command { id, asked: What::Action { action: action.with(&asked), asked, key, is_own_key } })
 }

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use bytes::Bytes;
 use pagurus_domain::order::registration::Request;
-use pagurus_wire::order::Registered;
+use pagurus_wire::order::RegisteredView;
 use pagurus_wire::problem::{Problem, Type};
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -34,7 +34,7 @@ pub(super) async fn create(
     State(intake): State<Intake>,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Json<Vec<Registered>>> {
+) -> Outcome<Json<Vec<RegisteredView>>> {
     let settings = &intake.host.settings.intake;
     let max = settings.max_batch_orders;
     let form = form_of(&headers);
@@ -47,7 +47,7 @@ pub(super) async fn create(
     };
     let body = read_within(&intake, body, settings.max_batch_body_bytes, look).await?;
     let items = off_runtime(body.len(), || split(form, &body))?;
-    let mut answers: Vec<Registered> = Vec::with_capacity(items.len());
+    let mut answers: Vec<RegisteredView> = Vec::with_capacity(items.len());
     let mut listed = 0;
     let mut rest = &items[..];
     while !rest.is_empty() {
@@ -141,7 +141,7 @@ impl Item {
     }
 }
 
-async fn create_item(intake: &Intake, headers: &HeaderMap, item: Item) -> Registered {
+async fn create_item(intake: &Intake, headers: &HeaderMap, item: Item) -> RegisteredView {
     let outcome = match item.request {
         Err(problem) => Registration::Rejected(problem),
         Ok(request) => match submit(intake, request, headers).await {
@@ -162,7 +162,7 @@ fn failed(problem: Problem) -> Registration {
     }
 }
 
-fn shorten(answer: &mut Registered, listed: &mut usize) {
+fn shorten(answer: &mut RegisteredView, listed: &mut usize) {
     let Some(problem) = &mut answer.error else { return };
     if *listed >= MAX_LISTED {
         problem.errors.clear();

@@ -11,7 +11,7 @@ use pagurus_domain::id::OrderNo;
 use pagurus_domain::retry;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::errors::{self, By, Filter};
-use pagurus_wire::errors::{ErrorGroups, Explained, Question};
+use pagurus_wire::errors::{ErrorGroups, ExplanationView, QuestionView};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 
@@ -42,10 +42,10 @@ pub(super) struct GroupsQuery {
 }
 
 /// `POST /v1/classify`
-pub(super) async fn classify(State(intake): State<Intake>, body: Body) -> Outcome<Json<Explained>> {
+pub(super) async fn classify(State(intake): State<Intake>, body: Body) -> Outcome<Json<ExplanationView>> {
     let asked = read_json(&intake, body).await?;
     let question =
-        Question::deserialize(&*asked).map_err(|error| Problem::new(Type::Invalid, error.to_string()))?;
+        QuestionView::deserialize(&*asked).map_err(|error| Problem::new(Type::Invalid, error.to_string()))?;
     let told = retry::explain(&intake.host.settings.errors, &question.as_asked())
         .map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))?;
     Ok(Json(told.into()))

@@ -8,13 +8,13 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use jiff::Timestamp;
-use pagurus_command::request::{ActionRequest, Key, OF_OTHERS, OF_RESTART};
-use pagurus_command::{Acted, Action, Restart, Terms, not_found};
+use pagurus_command::request::{ActionRequest, OF_OTHERS, OF_RESTART, RequestKey};
+use pagurus_command::{Acted, LifeAction, Restart, Terms, not_found};
 use pagurus_domain::order::registration::Request;
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::orders;
-use pagurus_wire::order::{OrderView, Registered, StatusView};
+use pagurus_wire::order::{OrderView, RegisteredView, StatusView};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 
@@ -87,8 +87,8 @@ where
     })
 }
 
-pub(super) fn registered(id: Option<String>, outcome: &Registration) -> Registered {
-    Registered {
+pub(super) fn registered(id: Option<String>, outcome: &Registration) -> RegisteredView {
+    RegisteredView {
         id,
         status: outcome.word().to_owned(),
         order_status: outcome.status().map(|status| status.to_string()),
@@ -166,14 +166,14 @@ pub(super) async fn action(
     body: Body,
 ) -> Outcome<Json<StatusView>> {
     let asked = read_json_if_any(&intake, body).await?;
-    let key = Key::read(key_of(&headers)?, &asked)?;
+    let key = RequestKey::read(key_of(&headers)?, &asked)?;
     let fields = if word == "restart" { OF_RESTART } else { OF_OTHERS };
     let asked = ActionRequest::read(&asked, fields).and_then(|asked| asked.of_path(&id));
     let action = match word.as_str() {
-        "cancel" => Action::Cancel,
-        "interrupt" => Action::Interrupt,
-        "kill" => Action::Kill,
-        "restart" => Action::Restart(Restart { sent_at: sent_time_of(&headers)?, ..Restart::default() }),
+        "cancel" => LifeAction::Cancel,
+        "interrupt" => LifeAction::Interrupt,
+        "kill" => LifeAction::Kill,
+        "restart" => LifeAction::Restart(Restart { sent_at: sent_time_of(&headers)?, ..Restart::default() }),
         "resend" => {
             intake.commands.resend(&id, &by, asked?.reason.as_deref()).await?;
             return Ok(Json(status_view(&intake, &id).await?));
@@ -191,7 +191,7 @@ pub(super) async fn action(
 }
 
 fn key_of(headers: &HeaderMap) -> Outcome<Option<&str>> {
-    let told = "the header `Idempotency-Key` has other characters than visible ASCII";
+    let told = "the header `Idempotency-RequestKey` has other characters than visible ASCII";
     let key = headers.get("idempotency-key").map(|value| value.to_str()).transpose();
     Ok(key.map_err(|_| Problem::new(Type::Invalid, told))?)
 }

@@ -106,7 +106,7 @@ fn view(
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
-    use pagurus_domain::document::{Limits, parse};
+    use pagurus_domain::document::{DocumentLimits, parse};
     use serde_json::json;
 
     fn at(text: &str) -> Timestamp {
@@ -116,7 +116,7 @@ mod tests {
     fn rules() -> ErrorPolicy {
         let text = "sync: {retry: {policies: {s: {error_classes: [c], parameters: {max_attempts: 20, max_duration: 2h}}}}}
 async: {retry: {max_cycle_duration: 6h, policies: {a: {error_classes: [async.timeout], parameters: {max_attempts: 3}}}}}";
-        ErrorPolicy::read(&parse(text, &Limits::default()).unwrap()).unwrap()
+        ErrorPolicy::read(&parse(text, &DocumentLimits::default()).unwrap()).unwrap()
     }
 
     fn cycle(class: &str, policy: &str, started_at: &str) -> Value {

@@ -20,7 +20,7 @@ pub struct Ready {
     /// Whether it starts or goes on.
     pub lane: Lane,
     /// Where it stands in its queue; none for an order that runs beside all others.
-    pub place: Option<Place>,
+    pub place: Option<QueuePosition>,
 }
 
 impl Ready {
@@ -45,7 +45,7 @@ spelled!(Lane { Fresh => "fresh", Woken => "woken" });
 
 /// Where a sequential order stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct QueuePosition {
     /// The queue's name.
     pub queue: Arc<str>,
     /// Smaller goes first; unique within the queue, and newcomers always get a greater one.
@@ -106,7 +106,7 @@ pub struct Running {
 /// a row from ready to running, and read the other way round it would be seen in neither. The next
 /// reading must not begin before this one was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct InProgress {
     /// All that runs.
     pub running: Vec<Running>,
     /// Which of the last answer of [`super::Dispatcher::doubtful`] still are ready, with attempt.
@@ -119,12 +119,12 @@ pub struct QueueHead {
     /// The queue's name.
     pub queue: Arc<str>,
     /// The member with the smallest position; none if the queue has no members.
-    pub head: Option<Member>,
+    pub head: Option<QueueMember>,
 }
 
 /// A member of a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct QueueMember {
     /// The order.
     pub no: OrderNo,
     /// Its position in the queue.
@@ -136,7 +136,7 @@ pub struct Member {
 /// All that can be told to the dispatcher. Each may come late, twice, out of order or not at all,
 /// except where it says that the tables were read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum DispatchEvent {
     /// These stages may run: news, or a page of the re-reading of the table. After a start they
     /// come by ascending number, so that the old keep their turn.
     Ready(Vec<Ready>),
@@ -192,7 +192,7 @@ pub enum Event {
         node: Incarnation,
     },
     /// The tables were read: this is in progress. Nothing is handed out before the first one.
-    InProgress(Snapshot),
+    InProgress(InProgress),
     /// The tables were read: these are the heads of the queues asked for.
     QueueHeads(Vec<QueueHead>),
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Dispatcher;
-use super::event::{HandOut, Member, QueueHead, Ready, Refusal, Running, Snapshot};
+use super::event::{HandOut, InProgress, QueueHead, QueueMember, Ready, Refusal, Running};
 use super::progress::{Record, Sent, Standing};
 use super::queue::Gate;
 use super::ready::{End, Slot, Stage};
@@ -123,8 +123,8 @@ impl Dispatcher {
         }
     }
 
-    pub(super) fn in_progress(&mut self, snapshot: Snapshot) {
-        let Snapshot { running, ready } = snapshot;
+    pub(super) fn in_progress(&mut self, snapshot: InProgress) {
+        let InProgress { running, ready } = snapshot;
         let reading = self.progress.next_reading();
         for row in &running {
             self.runs(row, reading);
@@ -151,14 +151,14 @@ impl Dispatcher {
 
     pub(super) fn queue_head(&mut self, head: QueueHead) {
         let QueueHead { queue: name, head } = head;
-        if let Some(Member { ready: Some(row), .. }) = &head {
+        if let Some(QueueMember { ready: Some(row), .. }) = &head {
             self.ready(row);
         }
         let Some(queue) = self.queues.find(&name) else { return };
         if !self.queues.take_asked(queue) {
             return;
         }
-        let Some(Member { no, position, .. }) = head else {
+        let Some(QueueMember { no, position, .. }) = head else {
             // No member at all: the claim tells about each that is held here.
             self.queues.set_gate(queue, Gate::Open);
             return self.settle(queue, End::Back);

@@ -9,10 +9,10 @@ use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy};
 use serde_saphyr::{Error, Location, Spanned};
 
-use super::{Fault, Key, Limits, Node, Position, Value};
+use super::{DocumentKey, DocumentLimits, DocumentNode, Fault, Position, Value};
 
 /// See [`super::parse`].
-pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, Vec<Fault>> {
+pub(super) fn parse(text: &str, limits: &DocumentLimits) -> Result<DocumentNode, Vec<Fault>> {
     if text.len() > limits.bytes {
         let message = format!("the document has {} bytes, {} are allowed", text.len(), limits.bytes);
         return Err(vec![Fault::placed(None, "", message)]);
@@ -50,7 +50,7 @@ enum Raw {
 }
 
 /// Recursion is bounded by [`Limits::depth`], which the reader enforces.
-fn node(raw: Spanned<Raw>, text: &str, faults: &mut Vec<Fault>) -> Node {
+fn node(raw: Spanned<Raw>, text: &str, faults: &mut Vec<Fault>) -> DocumentNode {
     let at = position(&raw.referenced);
     let (value, source) = match raw.value {
         Raw::Scalar(value) => {
@@ -63,7 +63,7 @@ fn node(raw: Spanned<Raw>, text: &str, faults: &mut Vec<Fault>) -> Node {
         Raw::Map(entries) => {
             let entries = entries.into_iter().map(|(key, value)| {
                 let at = position(&key.referenced);
-                (Key { name: key.value, at }, node(value, text, faults))
+                (DocumentKey { name: key.value, at }, node(value, text, faults))
             });
             (Value::Map(entries.collect()), None)
         }
@@ -74,7 +74,7 @@ fn node(raw: Spanned<Raw>, text: &str, faults: &mut Vec<Fault>) -> Node {
         let message = format!("the number {digits} does not fit 64 bits");
         faults.push(Fault::placed(Some(at), "", message).hint("put it in quotes to keep it"));
     }
-    Node { value, at, source }
+    DocumentNode { value, at, source }
 }
 
 /// A whole number so long that the reader made a rounded one of it. Small ones with leading zeros
@@ -102,7 +102,7 @@ fn position(location: &Location) -> Position {
     Position { line: number(location.line()), column: number(location.column()) }
 }
 
-fn fault(error: &Error, limits: &Limits) -> Fault {
+fn fault(error: &Error, limits: &DocumentLimits) -> Fault {
     let at = error.location().filter(|location| location.line() > 0).map(|place| position(&place));
     let (message, hint) = match error {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
@@ -127,7 +127,7 @@ fn fault(error: &Error, limits: &Limits) -> Fault {
     Fault { at, pointer: String::new(), message, hint: hint.map(str::to_owned) }
 }
 
-fn over_budget(breach: &BudgetBreach, limits: &Limits) -> (String, Option<&'static str>) {
+fn over_budget(breach: &BudgetBreach, limits: &DocumentLimits) -> (String, Option<&'static str>) {
     match breach {
         BudgetBreach::Aliases { .. } | BudgetBreach::Anchors { .. } => {
             ("anchors and aliases (`&`, `*`) are not allowed".to_owned(), Some("write the value out"))

@@ -3,12 +3,12 @@
 
 use super::*;
 
-fn read(text: &str) -> Node {
-    parse(text, &Limits::default()).unwrap()
+fn read(text: &str) -> DocumentNode {
+    parse(text, &DocumentLimits::default()).unwrap()
 }
 
 fn fault(text: &str) -> Fault {
-    parse(text, &Limits::default()).unwrap_err().remove(0)
+    parse(text, &DocumentLimits::default()).unwrap_err().remove(0)
 }
 
 fn fault_line(text: &str) -> String {
@@ -100,7 +100,7 @@ fn faults_of_form_have_a_place_and_a_remedy() {
 
 #[test]
 fn bombs_are_refused_at_once() {
-    let limits = Limits::default();
+    let limits = DocumentLimits::default();
     let deep = |levels: usize| format!("{}x{}", "{a: ".repeat(levels), "}".repeat(levels));
     assert!(parse(&deep(limits.depth), &limits).is_ok());
     assert_eq!(fault(&deep(limits.depth + 1)).message, "nested deeper than 32 levels");

@@ -107,7 +107,7 @@ pub fn judge(present: Stand, states: &[String], order: Option<(Status, Option<&s
 
 /// What follows for the order that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum StartDecision {
     /// All pre-conditions are met.
     Start,
     /// Some are not.
@@ -120,15 +120,19 @@ pub enum Verdict {
 
 /// Decides by all pre-conditions of an order. A failure goes before a cancellation: it is told.
 #[must_use]
-pub fn verdict(stands: &[(Stand, Otherwise)]) -> Verdict {
+pub fn verdict(stands: &[(Stand, Otherwise)]) -> StartDecision {
     let missed = |wanted: Otherwise| stands.iter().position(|one| *one == (Stand::Missed, wanted));
     if let Some(index) = missed(Otherwise::Fail) {
-        return Verdict::Fail(index);
+        return StartDecision::Fail(index);
     }
     if let Some(index) = missed(Otherwise::Cancel) {
-        return Verdict::Cancel(index);
+        return StartDecision::Cancel(index);
     }
-    if stands.iter().all(|(stand, _)| *stand == Stand::Met) { Verdict::Start } else { Verdict::Wait }
+    if stands.iter().all(|(stand, _)| *stand == Stand::Met) {
+        StartDecision::Start
+    } else {
+        StartDecision::Wait
+    }
 }
 
 /// The expected states, by index, that are no terminal states of the scenario; a message for each.
@@ -204,11 +208,11 @@ mod tests {
     fn ord_15_what_follows_is_decided_by_all_conditions() {
         use Otherwise::{Cancel, Fail, Wait};
         let (met, open, missed) = (Stand::Met, Stand::Open, Stand::Missed);
-        assert_eq!(verdict(&[(met, Fail), (met, Wait)]), Verdict::Start);
-        assert_eq!(verdict(&[(met, Fail), (open, Fail)]), Verdict::Wait);
-        assert_eq!(verdict(&[(missed, Wait), (met, Fail)]), Verdict::Wait);
-        assert_eq!(verdict(&[(missed, Cancel), (open, Wait)]), Verdict::Cancel(0));
-        assert_eq!(verdict(&[(missed, Cancel), (missed, Fail)]), Verdict::Fail(1));
+        assert_eq!(verdict(&[(met, Fail), (met, Wait)]), StartDecision::Start);
+        assert_eq!(verdict(&[(met, Fail), (open, Fail)]), StartDecision::Wait);
+        assert_eq!(verdict(&[(missed, Wait), (met, Fail)]), StartDecision::Wait);
+        assert_eq!(verdict(&[(missed, Cancel), (open, Wait)]), StartDecision::Cancel(0));
+        assert_eq!(verdict(&[(missed, Cancel), (missed, Fail)]), StartDecision::Fail(1));
         assert_eq!([StartMode::Reactive, StartMode::Polling].map(StartMode::otherwise), [Wait, Fail]);
     }
 

@@ -9,13 +9,13 @@ mod rules;
 use std::time::Duration;
 
 use super::{DurationControl, ErrorPolicy, Retries, RetryMode};
-use crate::document::{Fault, Key, Node, Value, parse_duration, pointer_to};
+use crate::document::{DocumentKey, DocumentNode, Fault, Value, parse_duration, pointer_to};
 
 /// Names of rules, classes and policies are shown in tables and metrics (DSP-9).
 const MAX_NAME_CHARACTERS: usize = 64;
 
 /// See [`ErrorPolicy::read`].
-pub(super) fn error_policy(node: &Node) -> Result<ErrorPolicy, Vec<Fault>> {
+pub(super) fn error_policy(node: &DocumentNode) -> Result<ErrorPolicy, Vec<Fault>> {
     let mut reader = Reader { faults: Vec::new() };
     let mut errors = ErrorPolicy::default();
     for (key, value, at) in reader.mapping(node, "", &["sync", "async", "retry_duration_control"]) {
@@ -42,7 +42,7 @@ pub(super) fn error_policy(node: &Node) -> Result<ErrorPolicy, Vec<Fault>> {
     Err(reader.faults)
 }
 
-fn sync(reader: &mut Reader, node: &Node, pointer: &str, errors: &mut ErrorPolicy) {
+fn sync(reader: &mut Reader, node: &DocumentNode, pointer: &str, errors: &mut ErrorPolicy) {
     for (key, value, at) in reader.mapping(node, pointer, &["mode", "classification", "retry"]) {
         match key.name.as_str() {
             "mode" => mode(reader, value, &at, &mut errors.retries),
@@ -56,7 +56,7 @@ fn sync(reader: &mut Reader, node: &Node, pointer: &str, errors: &mut ErrorPolic
     }
 }
 
-fn callbacks(reader: &mut Reader, node: &Node, pointer: &str, errors: &mut ErrorPolicy) {
+fn callbacks(reader: &mut Reader, node: &DocumentNode, pointer: &str, errors: &mut ErrorPolicy) {
     for (key, value, at) in reader.mapping(node, pointer, &["mode", "classification", "retry"]) {
         match key.name.as_str() {
             "mode" => mode(reader, value, &at, &mut errors.async_retries),
@@ -70,12 +70,12 @@ fn callbacks(reader: &mut Reader, node: &Node, pointer: &str, errors: &mut Error
     }
 }
 
-fn mode(reader: &mut Reader, node: &Node, pointer: &str, retries: &mut Retries) {
+fn mode(reader: &mut Reader, node: &DocumentNode, pointer: &str, retries: &mut Retries) {
     const MODES: &[(&str, RetryMode)] = &[("retry", RetryMode::Retry), ("none", RetryMode::None)];
     retries.mode = reader.choice(node, pointer, MODES).unwrap_or(retries.mode);
 }
 
-fn retry(reader: &mut Reader, node: &Node, pointer: &str, retries: &mut Retries) {
+fn retry(reader: &mut Reader, node: &DocumentNode, pointer: &str, retries: &mut Retries) {
     for (key, value, at) in reader.mapping(node, pointer, &["max_cycle_duration", "policies"]) {
         match key.name.as_str() {
             "max_cycle_duration" => {
@@ -89,7 +89,7 @@ fn retry(reader: &mut Reader, node: &Node, pointer: &str, retries: &mut Retries)
 }
 
 /// Whether a node is a mapping, or the nothing that stands for an empty one.
-fn may_be_mapping(node: &Node) -> bool {
+fn may_be_mapping(node: &DocumentNode) -> bool {
     node.as_map().is_some() || node.is_null()
 }
 
@@ -115,25 +115,25 @@ struct Reader {
 }
 
 impl Reader {
-    fn fault(&mut self, node: &Node, pointer: &str, message: impl Into<String>) {
+    fn fault(&mut self, node: &DocumentNode, pointer: &str, message: impl Into<String>) {
         self.faults.push(Fault::new(node, pointer, message));
     }
 
-    fn fault_with_hint(&mut self, node: &Node, pointer: &str, message: String, hint: &str) {
+    fn fault_with_hint(&mut self, node: &DocumentNode, pointer: &str, message: String, hint: &str) {
         self.faults.push(Fault::new(node, pointer, message).hint(hint));
     }
 
-    fn expected(&mut self, node: &Node, pointer: &str, what: &str) {
+    fn expected(&mut self, node: &DocumentNode, pointer: &str, what: &str) {
         self.fault(node, pointer, format!("expected {what}, found {}", node.kind()));
     }
 
     /// The entries with known keys, each with its pointer; nothing at all is an empty mapping.
     fn mapping<'n>(
         &mut self,
-        node: &'n Node,
+        node: &'n DocumentNode,
         pointer: &str,
         known: &[&str],
-    ) -> Vec<(&'n Key, &'n Node, String)> {
+    ) -> Vec<(&'n DocumentKey, &'n DocumentNode, String)> {
         let mut entries = self.names(node, pointer);
         entries.retain(|(key, _, _)| {
             let is_known = known.contains(&key.name.as_str());
@@ -154,11 +154,11 @@ impl Reader {
     /// The parts of a rule in the order in which they are asked for; each of them must be there.
     fn parts<'n>(
         &mut self,
-        rule: &Key,
-        node: &'n Node,
+        rule: &DocumentKey,
+        node: &'n DocumentNode,
         pointer: &str,
         asked: &[&str],
-    ) -> Vec<(&'n Key, &'n Node, String)> {
+    ) -> Vec<(&'n DocumentKey, &'n DocumentNode, String)> {
         let mut entries = self.mapping(node, pointer, asked);
         entries.sort_by_key(|(key, _, _)| asked.iter().position(|name| *name == key.name));
         for name in asked {
@@ -172,7 +172,11 @@ impl Reader {
     }
 
     /// The entries of a mapping whose keys are free, each with its pointer.
-    fn names<'n>(&mut self, node: &'n Node, pointer: &str) -> Vec<(&'n Key, &'n Node, String)> {
+    fn names<'n>(
+        &mut self,
+        node: &'n DocumentNode,
+        pointer: &str,
+    ) -> Vec<(&'n DocumentKey, &'n DocumentNode, String)> {
         match &node.value {
             Value::Null => Vec::new(),
             Value::Map(entries) => {
@@ -186,7 +190,11 @@ impl Reader {
     }
 
     /// Like [`Reader::names`], with the length of the names checked.
-    fn named<'n>(&mut self, node: &'n Node, pointer: &str) -> Vec<(&'n Key, &'n Node, String)> {
+    fn named<'n>(
+        &mut self,
+        node: &'n DocumentNode,
+        pointer: &str,
+    ) -> Vec<(&'n DocumentKey, &'n DocumentNode, String)> {
         let entries = self.names(node, pointer);
         for (key, _, at) in &entries {
             if !(1..=MAX_NAME_CHARACTERS).contains(&key.name.chars().count()) {
@@ -198,7 +206,7 @@ impl Reader {
     }
 
     /// The items of a list, each with its pointer.
-    fn list<'n>(&mut self, node: &'n Node, pointer: &str) -> Vec<(&'n Node, String)> {
+    fn list<'n>(&mut self, node: &'n DocumentNode, pointer: &str) -> Vec<(&'n DocumentNode, String)> {
         let Some(items) = node.as_list() else {
             self.expected(node, pointer, "a list");
             return Vec::new();
@@ -208,8 +216,8 @@ impl Reader {
     }
 
     /// Like [`Reader::list`], with at least one item.
-    fn filled_list<'n>(&mut self, node: &'n Node, pointer: &str) -> Vec<(&'n Node, String)> {
-        if node.as_list().is_some_and(<[Node]>::is_empty) {
+    fn filled_list<'n>(&mut self, node: &'n DocumentNode, pointer: &str) -> Vec<(&'n DocumentNode, String)> {
+        if node.as_list().is_some_and(<[DocumentNode]>::is_empty) {
             let message = "the list is empty".to_owned();
             self.fault_with_hint(node, pointer, message, "give it an item, or leave the key out");
         }
@@ -218,7 +226,7 @@ impl Reader {
 
     /// A text that is not empty. A plain number or truth value is taken as it was written, since
     /// keywords such as `404` are often written without quotes.
-    fn text<'n>(&mut self, node: &'n Node, pointer: &str) -> Option<&'n str> {
+    fn text<'n>(&mut self, node: &'n DocumentNode, pointer: &str) -> Option<&'n str> {
         let text = match node.value {
             Value::String(_) => node.as_str(),
             Value::Integer(_) | Value::Float(_) | Value::Bool(_) => node.source_text(),
@@ -240,7 +248,7 @@ impl Reader {
         text
     }
 
-    fn choice<T: Copy>(&mut self, node: &Node, pointer: &str, known: &[(&str, T)]) -> Option<T> {
+    fn choice<T: Copy>(&mut self, node: &DocumentNode, pointer: &str, known: &[(&str, T)]) -> Option<T> {
         let text = self.text(node, pointer)?;
         let found = known.iter().find(|(name, _)| *name == text);
         if found.is_none() {
@@ -252,7 +260,7 @@ impl Reader {
     }
 
     /// A duration longer than nothing.
-    fn duration(&mut self, node: &Node, pointer: &str) -> Option<Duration> {
+    fn duration(&mut self, node: &DocumentNode, pointer: &str) -> Option<Duration> {
         let text = self.text(node, pointer)?;
         match parse_duration(text) {
             Ok(Duration::ZERO) => {
@@ -268,7 +276,7 @@ impl Reader {
     }
 
     /// A number within bounds.
-    fn number(&mut self, node: &Node, pointer: &str, least: f64, most: f64) -> Option<f64> {
+    fn number(&mut self, node: &DocumentNode, pointer: &str, least: f64, most: f64) -> Option<f64> {
         let Some(number) = node.as_f64() else {
             self.expected(node, pointer, "a number");
             return None;
@@ -281,7 +289,7 @@ impl Reader {
     }
 
     /// A whole number from 1 up.
-    fn count(&mut self, node: &Node, pointer: &str) -> Option<u32> {
+    fn count(&mut self, node: &DocumentNode, pointer: &str) -> Option<u32> {
         let count = node.as_i64().and_then(|number| u32::try_from(number).ok());
         if count.is_none_or(|count| count == 0) {
             self.fault(node, pointer, "expected a whole number from 1 up");

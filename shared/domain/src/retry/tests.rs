@@ -9,7 +9,7 @@ mod masks;
 mod rules;
 
 use super::*;
-use crate::document::{Limits, parse};
+use crate::document::{DocumentLimits, parse};
 
 /// The example of the specification.
 const EXAMPLE: &str = r#"
@@ -48,7 +48,7 @@ sync:
 "#;
 
 fn read(text: &str) -> Result<ErrorPolicy, Vec<Fault>> {
-    ErrorPolicy::read(&parse(text, &Limits::default()).unwrap())
+    ErrorPolicy::read(&parse(text, &DocumentLimits::default()).unwrap())
 }
 
 fn example() -> ErrorPolicy {

@@ -24,7 +24,7 @@ pub struct Difference {
     /// States that both have, with what changed in each.
     pub changed: Vec<StateChange>,
     /// What changed outside the states: schema of the parameters, targets, time-outs, …
-    pub whole: Vec<Change>,
+    pub whole: Vec<ValueChange>,
 }
 
 impl Difference {
@@ -41,12 +41,12 @@ pub struct StateChange {
     /// Its name.
     pub state: String,
     /// What changed.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ValueChange>,
 }
 
 /// One change.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct ValueChange {
     /// The place: `on.fail`, `actions[1].http.url`.
     pub place: String,
     /// What stood there; none where nothing did.
@@ -55,7 +55,7 @@ pub struct Change {
     pub to: Option<Value>,
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for ValueChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.from, &self.to) {
             (Some(from), Some(to)) => write!(f, "{}: {from} -> {to}", self.place),
@@ -71,7 +71,7 @@ impl fmt::Display for Change {
 /// # Errors
 /// The faults of the text that cannot be read, with the number of it: 1 or 2.
 pub fn diff(from: &str, to: &str) -> Result<Difference, (u8, Vec<Fault>)> {
-    let limits = document::Limits::default();
+    let limits = document::DocumentLimits::default();
     let from = document::parse(from, &limits).map_err(|faults| (1, faults))?.to_json();
     let to = document::parse(to, &limits).map_err(|faults| (2, faults))?.to_json();
     Ok(compare::documents(&from, &to))

@@ -30,7 +30,7 @@ use super::script::Scripting;
 use super::{
     Bounds, CallHandler, Mask, Outcome, Scenario, ScenarioKind, State, StateId, StateKind, Timeouts, check,
 };
-use crate::document::{self, Fault, Node};
+use crate::document::{self, DocumentNode, Fault};
 use draft::{Draft, Named};
 use layout::lay_out;
 use reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
@@ -64,7 +64,7 @@ const LONGEST_KEY: usize = 256;
 /// # Errors
 /// All faults of the text, in its order: what cannot be read, and what breaks a rule (SCN-1).
 pub fn read(text: &str, scripting: &Scripting, bounds: &Bounds) -> Result<Scenario, Vec<Fault>> {
-    let tree = document::parse(text, &document::Limits::default())?;
+    let tree = document::parse(text, &document::DocumentLimits::default())?;
     if let Some(fault) = long_key(&tree) {
         return Err(vec![fault]);
     }
@@ -146,7 +146,7 @@ fn name(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<String> {
 }
 
 /// The kind is known before everything else: it says which keys there are.
-fn kind(reader: &mut Reader<'_>, tree: &Node) -> ScenarioKind {
+fn kind(reader: &mut Reader<'_>, tree: &DocumentNode) -> ScenarioKind {
     let Some((_, kind)) = tree.entry("kind") else {
         return ScenarioKind::Workflow;
     };
@@ -199,7 +199,7 @@ fn target_states(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Vec<Named>>
 }
 
 /// The first key that is longer than any that this language has or needs.
-fn long_key(node: &Node) -> Option<Fault> {
+fn long_key(node: &DocumentNode) -> Option<Fault> {
     let items = node.as_list().unwrap_or_default();
     let entries = node.as_map().unwrap_or_default();
     let here = entries.iter().find(|(key, _)| key.name.len() > LONGEST_KEY);

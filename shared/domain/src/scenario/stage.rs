@@ -22,7 +22,7 @@ mod wait;
 
 pub use call::{CALL_REFUSED, Call, CallAnswer};
 pub use end::{LogLine, StageEnd, Then, Transition};
-pub use input::{Callback, Facts, Input, Settings, Wake};
+pub use input::{Callback, Facts, Input, StageSettings, Wake};
 pub use need::{
     Answer, ChildOrder, HttpBody, HttpCall, HttpFailure, NO_ROOM, Need, Publication, Response, Task,
     TaskTerms,
@@ -100,7 +100,7 @@ impl Stage {
     /// The snapshot names a state that this version of the scenario does not have.
     pub fn resume(
         scenario: Arc<Scenario>,
-        settings: Arc<Settings>,
+        settings: Arc<StageSettings>,
         facts: Facts,
         input: Input,
         now: Timestamp,

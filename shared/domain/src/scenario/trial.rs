@@ -182,7 +182,7 @@ struct Wanted {
 
 /// What became of a test.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct TrialOutcome {
     /// Its name.
     pub name: String,
     /// What was not as expected, each with its place in the file of the tests; empty if it passed.
@@ -195,7 +195,7 @@ pub struct Outcome {
     pub duration: Duration,
 }
 
-impl Outcome {
+impl TrialOutcome {
     /// Whether everything was as expected.
     #[must_use]
     pub fn passed(&self) -> bool {
@@ -258,7 +258,7 @@ pub fn run(
     deployment: &Deployment,
     trial: &Trial,
     go_on: &mut dyn FnMut() -> bool,
-) -> Outcome {
+) -> TrialOutcome {
     let played = play::play(scenario, deployment, trial, go_on);
     let (faults, notes) = match played.broken {
         // What the rest of the way would have been is unknown: only the reason helps.
@@ -266,7 +266,7 @@ pub fn run(
         None => (judge::judge(&trial.expect, &played), judge::notes(&played)),
     };
     let duration = played.story.last().map_or(Duration::ZERO, |moment| moment.after);
-    Outcome { name: trial.name.clone(), faults, notes, story: played.story, duration }
+    TrialOutcome { name: trial.name.clone(), faults, notes, story: played.story, duration }
 }
 
 /// A duration as people write it in a scenario: `1d5s`, `250ms`, `0s`.

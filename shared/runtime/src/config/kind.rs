@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use pagurus_domain::document::{Node, Value, nearest, parse_duration};
+use pagurus_domain::document::{DocumentNode, Value, nearest, parse_duration};
 
 use super::calls::Destination;
 
@@ -66,7 +66,7 @@ pub(super) enum Typed {
     Address(SocketAddr),
     Texts(Vec<String>),
     Calls(Vec<Destination>),
-    Tree(Node),
+    Tree(DocumentNode),
 }
 
 impl Kind {
@@ -99,7 +99,7 @@ impl Kind {
     ///
     /// # Errors
     /// Says what was expected instead.
-    pub(super) fn read(self, node: &Node) -> Result<Typed, String> {
+    pub(super) fn read(self, node: &DocumentNode) -> Result<Typed, String> {
         match self {
             Self::OptionalText | Self::OptionalDuration if node.is_null() => Ok(Typed::Absent),
             Self::Text | Self::OptionalText | Self::Secret => text(node).map(Typed::Text),
@@ -130,12 +130,12 @@ fn listed(words: &[&str]) -> String {
     words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
-fn expected(what: &str, node: &Node) -> String {
+fn expected(what: &str, node: &DocumentNode) -> String {
     format!("expected {what}, found {}", node.kind())
 }
 
 /// Plain numbers and truth values are taken as they were written.
-pub(super) fn text(node: &Node) -> Result<String, String> {
+pub(super) fn text(node: &DocumentNode) -> Result<String, String> {
     let text = match node.value {
         Value::String(_) => node.as_str(),
         Value::Bool(_) | Value::Integer(_) | Value::Float(_) => node.source_text(),
@@ -148,7 +148,7 @@ pub(super) fn text(node: &Node) -> Result<String, String> {
     }
 }
 
-fn name(node: &Node) -> Result<String, String> {
+fn name(node: &DocumentNode) -> Result<String, String> {
     let text = text(node)?;
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if text.len() > 64 || !text.chars().all(allowed) {
@@ -157,7 +157,7 @@ fn name(node: &Node) -> Result<String, String> {
     Ok(text)
 }
 
-fn count(node: &Node, least: u64, most: u64) -> Result<u64, String> {
+fn count(node: &DocumentNode, least: u64, most: u64) -> Result<u64, String> {
     let number = node.as_i64().ok_or_else(|| expected("a whole number", node))?;
     u64::try_from(number)
         .ok()
@@ -165,7 +165,7 @@ fn count(node: &Node, least: u64, most: u64) -> Result<u64, String> {
         .ok_or_else(|| format!("{number} is not between {least} and {most}"))
 }
 
-fn bytes(node: &Node) -> Result<u64, String> {
+fn bytes(node: &DocumentNode) -> Result<u64, String> {
     const UNITS: [(&str, u64); 4] = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)];
     let text = text(node)?;
     let refused = || format!("`{text}` is not a number of bytes; write it like `65536` or `64KiB`");
@@ -182,17 +182,17 @@ fn bytes(node: &Node) -> Result<u64, String> {
     }
 }
 
-fn duration(node: &Node) -> Result<Duration, String> {
+fn duration(node: &DocumentNode) -> Result<Duration, String> {
     parse_duration(&text(node)?)
 }
 
-fn address(node: &Node) -> Result<SocketAddr, String> {
+fn address(node: &DocumentNode) -> Result<SocketAddr, String> {
     let text = text(node)?;
     text.parse()
         .map_err(|_| format!("`{text}` is not an IP address with a port; write it like `127.0.0.1:8080`"))
 }
 
-fn choice(node: &Node, now: &[&str], later: &[&str]) -> Result<String, String> {
+fn choice(node: &DocumentNode, now: &[&str], later: &[&str]) -> Result<String, String> {
     let text = text(node)?;
     if now.contains(&text.as_str()) {
         return Ok(text);
@@ -206,7 +206,7 @@ fn choice(node: &Node, now: &[&str], later: &[&str]) -> Result<String, String> {
     })
 }
 
-fn texts(node: &Node) -> Result<Vec<String>, String> {
+fn texts(node: &DocumentNode) -> Result<Vec<String>, String> {
     let list = node.as_list().ok_or_else(|| expected("a list of texts", node))?;
     if list.is_empty() {
         return Err("the list is empty".into());

@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pagurus_domain::document::{self, Fault, Key, Limits, Node, Position, Value, nearest, pointer_to};
+use pagurus_domain::document::{
+    self, DocumentKey, DocumentLimits, DocumentNode, Fault, Position, Value, nearest, pointer_to,
+};
 
 use super::keys::{self, Setting};
 use super::kind::{Kind, Typed};
@@ -26,7 +28,7 @@ enum Origin {
 /// A value of the file or of the environment.
 #[derive(Debug)]
 struct Found {
-    node: Node,
+    node: DocumentNode,
     origin: Origin,
 }
 
@@ -41,7 +43,7 @@ pub(super) struct Values {
 /// Reads the text of the file, empty where there is none, and lays the environment over it.
 pub(super) fn values(text: &str, environment: impl Iterator<Item = (String, String)>) -> Values {
     let mut values = Values { found: BTreeMap::new(), typed: BTreeMap::new(), faults: Vec::new() };
-    match document::parse(text, &Limits::default()) {
+    match document::parse(text, &DocumentLimits::default()) {
         Ok(tree) => values.take_section("", "", &tree),
         Err(faults) => values.faults.extend(faults),
     }
@@ -72,7 +74,7 @@ impl Values {
     /// Reports a value of which the reader of the settings does not approve.
     pub(super) fn fault(&mut self, path: &str, message: impl Into<String>) {
         let node = self.found.get(path).map(|found| found.node.clone());
-        let node = node.unwrap_or_else(|| Node::new(Value::Null, NOWHERE));
+        let node = node.unwrap_or_else(|| DocumentNode::new(Value::Null, NOWHERE));
         self.push(path, Fault::new(&node, "", message));
     }
 
@@ -87,7 +89,7 @@ impl Values {
         self.faults.push(Fault { at, pointer, message, hint: fault.hint });
     }
 
-    fn take_section(&mut self, path: &str, pointer: &str, node: &Node) {
+    fn take_section(&mut self, path: &str, pointer: &str, node: &DocumentNode) {
         let Some(entries) = node.as_map() else {
             if !node.is_null() {
                 let message = format!("expected a mapping, found {}", node.kind());
@@ -140,7 +142,7 @@ impl Values {
         match self.found.get_mut(setting.path) {
             Some(found) => insert(&mut found.node, &parts, node),
             None => {
-                let mut tree = Node::new(Value::Map(Vec::new()), NOWHERE);
+                let mut tree = DocumentNode::new(Value::Map(Vec::new()), NOWHERE);
                 insert(&mut tree, &parts, node);
                 self.found.insert(setting.path, Found { node: tree, origin });
             }
@@ -166,13 +168,13 @@ impl Values {
 
 /// The default of a key. A test reads all of them, so nothing is absent that should not be.
 pub(super) fn default_of(setting: &Setting) -> Typed {
-    document::parse(setting.default, &Limits::default())
+    document::parse(setting.default, &DocumentLimits::default())
         .ok()
         .and_then(|node| setting.kind.read(&node).ok())
         .unwrap_or(Typed::Absent)
 }
 
-fn unknown(key: &Key, pointer: &str, names: &[&str]) -> Fault {
+fn unknown(key: &DocumentKey, pointer: &str, names: &[&str]) -> Fault {
     let fault = Fault::unknown_key(key, pointer, names.iter().copied());
     // Keys of CRAB, whose names ours are, with its prefix; or several in one with dots.
     let bare = key.name.strip_prefix("crab.").unwrap_or(&key.name);
@@ -211,33 +213,33 @@ fn unknown_variable(name: &str) -> String {
 }
 
 /// The value of a variable: a YAML scalar or list; what is no YAML is text as it stands.
-fn node_of(raw: &str, is_text: bool) -> Node {
+fn node_of(raw: &str, is_text: bool) -> DocumentNode {
     // Passwords and URLs may hold `#` or `: `; only quotes at the start ask for YAML.
     let as_it_stands = is_text && !raw.starts_with(['"', '\'']);
-    let read = if as_it_stands { None } else { document::parse(raw, &Limits::default()).ok() };
-    let node = read.unwrap_or_else(|| Node::new(Value::String(raw.to_owned()), NOWHERE));
+    let read = if as_it_stands { None } else { document::parse(raw, &DocumentLimits::default()).ok() };
+    let node = read.unwrap_or_else(|| DocumentNode::new(Value::String(raw.to_owned()), NOWHERE));
     without_places(node)
 }
 
-fn secret_of(path: &str) -> Result<Node, String> {
+fn secret_of(path: &str) -> Result<DocumentNode, String> {
     let text = read_text(Path::new(path)).map_err(|fault| fault.message)?;
     let secret = text.trim_end_matches(['\n', '\r']).to_owned();
-    Ok(Node::new(Value::String(secret), NOWHERE))
+    Ok(DocumentNode::new(Value::String(secret), NOWHERE))
 }
 
 /// Places in a variable would be taken for places in the file.
-fn without_places(mut node: Node) -> Node {
+fn without_places(mut node: DocumentNode) -> DocumentNode {
     node.at = NOWHERE;
     match &mut node.value {
         Value::List(items) => {
             for item in items {
-                *item = without_places(std::mem::replace(item, Node::new(Value::Null, NOWHERE)));
+                *item = without_places(std::mem::replace(item, DocumentNode::new(Value::Null, NOWHERE)));
             }
         }
         Value::Map(entries) => {
             for (key, value) in entries {
                 key.at = NOWHERE;
-                *value = without_places(std::mem::replace(value, Node::new(Value::Null, NOWHERE)));
+                *value = without_places(std::mem::replace(value, DocumentNode::new(Value::Null, NOWHERE)));
             }
         }
         _ => {}
@@ -246,7 +248,7 @@ fn without_places(mut node: Node) -> Node {
 }
 
 /// Puts a value into a tree, making mappings on the way.
-fn insert(tree: &mut Node, parts: &[&str], value: Node) {
+fn insert(tree: &mut DocumentNode, parts: &[&str], value: DocumentNode) {
     let Some((first, rest)) = parts.split_first() else {
         *tree = value;
         return;
@@ -260,8 +262,8 @@ fn insert(tree: &mut Node, parts: &[&str], value: Node) {
     // Variables are written in capitals, so the case of the file's names cannot count.
     let place = entries.iter().position(|(key, _)| key.name.eq_ignore_ascii_case(first));
     let place = place.unwrap_or_else(|| {
-        let key = Key { name: (*first).to_owned(), at: NOWHERE };
-        entries.push((key, Node::new(Value::Null, NOWHERE)));
+        let key = DocumentKey { name: (*first).to_owned(), at: NOWHERE };
+        entries.push((key, DocumentNode::new(Value::Null, NOWHERE)));
         entries.len() - 1
     });
     insert(&mut entries[place].1, rest, value);

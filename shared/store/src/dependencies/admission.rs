@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::order::Status;
-use pagurus_domain::order::dependency::{self, Otherwise, Stand, Verdict};
+use pagurus_domain::order::dependency::{self, Otherwise, Stand, StartDecision};
 use pagurus_domain::order::registration::NewOrder;
 
 use crate::row::word;
@@ -90,7 +90,7 @@ impl Admission {
             .into_iter()
             .map(|(_, stand, otherwise)| (stand, otherwise))
             .collect();
-        dependency::verdict(&stands) != Verdict::Start
+        dependency::verdict(&stands) != StartDecision::Start
     }
 
     /// Each pre-condition's index, how it stands, and what happens when it is missed. `beside` are

@@ -7,7 +7,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use pagurus_domain::document::{Fault, pointer_to};
-use pagurus_domain::scenario::trial::{self, Outcome as Tried, TrialFile};
+use pagurus_domain::scenario::trial::{self, TrialFile, TrialOutcome as Tried};
 use pagurus_domain::scenario::{Scenario, source};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};

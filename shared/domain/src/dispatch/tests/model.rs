@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::super::{Event, HandOut, Lane, Member, Place, QueueHead, Ready, Refusal, Running, Snapshot};
+use super::super::{
+    DispatchEvent, HandOut, InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Refusal, Running,
+};
 use crate::id::{Incarnation, OrderNo};
 use crate::order::{Mode, Priority};
 
@@ -73,7 +75,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    pub(super) fn register(&mut self, queue: Option<&str>, priority: Priority, flow: &str) -> Event {
+    pub(super) fn register(&mut self, queue: Option<&str>, priority: Priority, flow: &str) -> DispatchEvent {
         let no = OrderNo(i64::try_from(self.orders.len()).unwrap() + 1);
         let order = Order {
             queue: queue.map(Arc::from),
@@ -85,7 +87,7 @@ impl Model {
         };
         self.orders.insert(no, order);
         self.enter_queue(no);
-        Event::Ready(vec![self.row(no)])
+        DispatchEvent::Ready(vec![self.row(no)])
     }
 
     /// The worker's claim. `Ok(true)` if the stage runs by it, `Ok(false)` if it ran already.
@@ -118,7 +120,7 @@ impl Model {
     }
 
     /// Ends the stage of a running order; the news of it.
-    pub(super) fn end(&mut self, no: OrderNo, how: End) -> Vec<Event> {
+    pub(super) fn end(&mut self, no: OrderNo, how: End) -> Vec<DispatchEvent> {
         let attempt = self.orders[&no].attempt;
         let left_queue = match how {
             End::Finally | End::Sleep => self.leave_queue(no),
@@ -128,7 +130,7 @@ impl Model {
             End::Finally => State::Ended,
             _ => State::Suspended,
         };
-        let mut news = vec![Event::Ended { no, attempt, left_queue }];
+        let mut news = vec![DispatchEvent::Ended { no, attempt, left_queue }];
         if matches!(how, End::ReadyAgain) {
             news.push(self.wake(no));
         }
@@ -136,35 +138,35 @@ impl Model {
     }
 
     /// A suspended order, or one whose node died, is ready again.
-    pub(super) fn wake(&mut self, no: OrderNo) -> Event {
+    pub(super) fn wake(&mut self, no: OrderNo) -> DispatchEvent {
         let order = self.order(no);
         order.attempt += 1;
         order.state = State::Ready(Lane::Woken);
         if order.position.is_none() {
             self.enter_queue(no);
         }
-        Event::Ready(vec![self.row(no)])
+        DispatchEvent::Ready(vec![self.row(no)])
     }
 
     /// Cancels what is ready or suspended; the news of it.
-    pub(super) fn cancel(&mut self, no: OrderNo) -> Vec<Event> {
+    pub(super) fn cancel(&mut self, no: OrderNo) -> Vec<DispatchEvent> {
         let order = &self.orders[&no];
         let mut news = Vec::new();
         if matches!(order.state, State::Ready(_)) {
-            news.push(Event::LeftReady { no, attempt: order.attempt });
+            news.push(DispatchEvent::LeftReady { no, attempt: order.attempt });
         }
         self.order(no).state = State::Ended;
-        news.extend(self.leave_queue(no).map(|queue| Event::LeftQueue { no, queue }));
+        news.extend(self.leave_queue(no).map(|queue| DispatchEvent::LeftQueue { no, queue }));
         news
     }
 
     /// Takes the queue away from an order for good; the news of it.
-    pub(super) fn release(&mut self, no: OrderNo) -> Vec<Event> {
+    pub(super) fn release(&mut self, no: OrderNo) -> Vec<DispatchEvent> {
         let Some(queue) = self.leave_queue(no) else { return Vec::new() };
         self.order(no).queue = None;
-        let mut news = vec![Event::LeftQueue { no, queue }];
+        let mut news = vec![DispatchEvent::LeftQueue { no, queue }];
         if matches!(self.orders[&no].state, State::Ready(_)) {
-            news.push(Event::Ready(vec![self.row(no)]));
+            news.push(DispatchEvent::Ready(vec![self.row(no)]));
         }
         news
     }
@@ -173,7 +175,7 @@ impl Model {
         self.in_state(|state| matches!(state, State::Ready(_))).map(|no| self.row(no)).collect()
     }
 
-    pub(super) fn snapshot(&self, doubtful: &[OrderNo]) -> Snapshot {
+    pub(super) fn snapshot(&self, doubtful: &[OrderNo]) -> InProgress {
         let running = self.orders.iter().filter_map(|(no, order)| match order.state {
             State::Running { node, .. } => Some(Running {
                 no: *no,
@@ -188,14 +190,14 @@ impl Model {
             let order = &self.orders[no];
             matches!(order.state, State::Ready(_)).then_some((*no, order.attempt))
         });
-        Snapshot { running: running.collect(), ready: ready.collect() }
+        InProgress { running: running.collect(), ready: ready.collect() }
     }
 
     pub(super) fn queue_head(&self, queue: &Arc<str>) -> QueueHead {
         let head = self.head(queue).map(|no| {
             let order = &self.orders[&no];
             let ready = matches!(order.state, State::Ready(_)).then(|| self.row(no));
-            Member { no, position: order.position.unwrap(), ready }
+            QueueMember { no, position: order.position.unwrap(), ready }
         });
         QueueHead { queue: Arc::clone(queue), head }
     }
@@ -243,7 +245,9 @@ impl Model {
             flow: Arc::clone(&order.flow),
             priority: order.priority,
             lane,
-            place: order.position.map(|position| Place { queue: order.queue.clone().unwrap(), position }),
+            place: order
+                .position
+                .map(|position| QueuePosition { queue: order.queue.clone().unwrap(), position }),
         }
     }
 }

@@ -7,8 +7,8 @@ use super::super::*;
 const FLOW_SHARE: FlowShare = FlowShare { percentage: 50 };
 
 /// These capacities, with a part for each flow that is reached all the time.
-pub(super) fn settings(parallel: u32, sequential: u32) -> Settings {
-    Settings { flow_share: FLOW_SHARE, ..super::settings(parallel, sequential) }
+pub(super) fn settings(parallel: u32, sequential: u32) -> DispatchSettings {
+    DispatchSettings { flow_share: FLOW_SHARE, ..super::settings(parallel, sequential) }
 }
 
 /// No flow has more than its part, unless it had it before. And where some have theirs they are in

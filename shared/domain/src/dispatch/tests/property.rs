@@ -23,7 +23,7 @@ const SEQUENTIAL: u32 = 2;
 /// What was done to the dispatcher, to do it again.
 #[derive(Clone, Debug)]
 enum Done {
-    Handled(Event, Timestamp),
+    Handled(DispatchEvent, Timestamp),
     Polled(Timestamp, usize, Vec<HandOut>),
     Doubted(Timestamp, Vec<OrderNo>),
     Wanted(Timestamp, Vec<Arc<str>>),
@@ -33,9 +33,9 @@ struct World {
     model: Model,
     dispatcher: Dispatcher,
     now: Timestamp,
-    news: Vec<Event>,
+    news: Vec<DispatchEvent>,
     messages: Vec<Message>,
-    reading: Option<Snapshot>,
+    reading: Option<InProgress>,
     done: Vec<Done>,
     /// Runs by a message that the dispatcher had given up on and was not told of otherwise.
     unforeseen: BTreeSet<OrderNo>,
@@ -81,7 +81,7 @@ impl World {
                 if let Some(message) = pick(&mut self.messages, index)
                     && message.epoch == self.model.epoch
                 {
-                    self.news.push(Event::Returned(vec![message.hand_out]));
+                    self.news.push(DispatchEvent::Returned(vec![message.hand_out]));
                 }
             }
             Step::EndStage(index, how) => {
@@ -102,7 +102,7 @@ impl World {
             Step::Release(index) => self.change(index, |s| s != State::Ended, Model::release),
             Step::Hear(_) | Step::HearTwice(_) | Step::LoseNews(_) => self.hear(step),
             Step::NodeUp(_) | Step::NodeDraining(_) | Step::NodeDown(_) => self.node(step),
-            Step::ReadReady => self.news.push(Event::Ready(self.model.ready_rows())),
+            Step::ReadReady => self.news.push(DispatchEvent::Ready(self.model.ready_rows())),
             Step::BeginReading => self.begin_reading(),
             Step::FinishReading => self.finish_reading(),
             Step::AskHeads => self.ask_heads(),
@@ -113,7 +113,7 @@ impl World {
         self.verify();
     }
 
-    fn handle(&mut self, event: Event) {
+    fn handle(&mut self, event: DispatchEvent) {
         self.dispatcher.handle(event.clone(), self.now);
         self.done.push(Done::Handled(event, self.now));
     }
@@ -142,13 +142,13 @@ impl World {
                 let life = &mut self.model.nodes.get_mut(&node).unwrap().1;
                 if *life == Life::Up {
                     *life = Life::Draining;
-                    self.news.push(Event::NodeDraining { node });
+                    self.news.push(DispatchEvent::NodeDraining { node });
                 }
             }
             Step::NodeDown(index) => {
                 let node = *index.get(&up);
                 self.model.nodes.get_mut(&node).unwrap().1 = Life::Down;
-                self.news.push(Event::NodeDown { node });
+                self.news.push(DispatchEvent::NodeDown { node });
             }
             _ => {}
         }
@@ -157,14 +157,14 @@ impl World {
     fn node_up(&mut self, concurrency: u32) {
         let node = Incarnation(i64::try_from(self.model.nodes.len()).unwrap() + 1);
         self.model.nodes.insert(node, (concurrency, Life::Up));
-        self.handle(Event::NodeUp { node, concurrency });
+        self.handle(DispatchEvent::NodeUp { node, concurrency });
     }
 
     fn change(
         &mut self,
         index: Index,
         wanted: impl Fn(State) -> bool,
-        change: impl Fn(&mut Model, OrderNo) -> Vec<Event>,
+        change: impl Fn(&mut Model, OrderNo) -> Vec<DispatchEvent>,
     ) {
         let candidates: Vec<OrderNo> = self.model.in_state(wanted).collect();
         if !candidates.is_empty() {
@@ -191,7 +191,7 @@ impl World {
             Err(Some(why)) => {
                 *self.refusals.entry(why.as_str()).or_default() += 1;
                 if message.epoch == self.model.epoch {
-                    self.news.push(Event::Refused { hand_out: message.hand_out, why });
+                    self.news.push(DispatchEvent::Refused { hand_out: message.hand_out, why });
                 }
             }
         }
@@ -207,14 +207,14 @@ impl World {
 
     fn finish_reading(&mut self) {
         if let Some(snapshot) = self.reading.take() {
-            self.handle(Event::InProgress(snapshot));
+            self.handle(DispatchEvent::InProgress(snapshot));
         }
     }
 
     fn ask_heads(&mut self) {
         let wanted = self.dispatcher.wanted_queues(self.now, 2);
         let heads = wanted.iter().map(|queue| self.model.queue_head(queue)).collect();
-        self.news.push(Event::QueueHeads(heads));
+        self.news.push(DispatchEvent::QueueHeads(heads));
         self.done.push(Done::Wanted(self.now, wanted));
     }
 
@@ -244,7 +244,8 @@ impl World {
         self.model.epoch += 1;
         self.dispatcher = Dispatcher::new(parts::settings(PARALLEL, SEQUENTIAL));
         self.reading = None;
-        self.news.retain(|event| !matches!(event, Event::Refused { .. } | Event::Returned(_)));
+        self.news
+            .retain(|event| !matches!(event, DispatchEvent::Refused { .. } | DispatchEvent::Returned(_)));
         self.done.clear();
         self.unforeseen.clear();
         self.tell_nodes();
@@ -252,11 +253,11 @@ impl World {
 
     fn tell_nodes(&mut self) {
         for (node, (concurrency, life)) in self.model.nodes.clone() {
-            self.handle(Event::NodeUp { node, concurrency });
+            self.handle(DispatchEvent::NodeUp { node, concurrency });
             match life {
                 Life::Up => {}
-                Life::Draining => self.handle(Event::NodeDraining { node }),
-                Life::Down => self.handle(Event::NodeDown { node }),
+                Life::Draining => self.handle(DispatchEvent::NodeDraining { node }),
+                Life::Down => self.handle(DispatchEvent::NodeDown { node }),
             }
         }
     }
@@ -303,7 +304,7 @@ impl World {
             }
             self.begin_reading();
             self.finish_reading();
-            self.handle(Event::Ready(self.model.ready_rows()));
+            self.handle(DispatchEvent::Ready(self.model.ready_rows()));
             self.ask_heads();
             self.poll(100);
             for message in std::mem::take(&mut self.messages) {

@@ -2,13 +2,13 @@
 
 use super::rules::{alternatives, requests};
 use super::{Reader, may_be_mapping};
-use crate::document::{Fault, Key, Node};
+use crate::document::{DocumentKey, DocumentNode, Fault};
 use crate::retry::ErrorClass;
 use crate::retry::asynchronous::{AsyncClass, AsyncRule, CallbackCondition};
 use crate::retry::classify::Alternatives;
 use crate::retry::mask::{AmqpMask, NoMask};
 
-pub(super) fn rules(reader: &mut Reader, node: &Node, pointer: &str) -> Vec<AsyncRule> {
+pub(super) fn rules(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<AsyncRule> {
     let mut rules: Vec<AsyncRule> = Vec::new();
     for (key, value, at) in reader.named(node, pointer) {
         let mut rule =
@@ -28,8 +28,8 @@ pub(super) fn rules(reader: &mut Reader, node: &Node, pointer: &str) -> Vec<Asyn
 /// `requests: {http: [...], amqp: [...]}`, at least one of them.
 fn asked(
     reader: &mut Reader,
-    key: &Key,
-    node: &Node,
+    key: &DocumentKey,
+    node: &DocumentNode,
     pointer: &str,
     rule: &mut AsyncRule,
     before: &[AsyncRule],
@@ -54,7 +54,7 @@ fn asked(
     }
 }
 
-fn messages(reader: &mut Reader, node: &Node, pointer: &str, before: &[AsyncRule]) -> Vec<AmqpMask> {
+fn messages(reader: &mut Reader, node: &DocumentNode, pointer: &str, before: &[AsyncRule]) -> Vec<AmqpMask> {
     let mut masks = Vec::new();
     for (item, at) in reader.filled_list(node, pointer) {
         if may_be_mapping(item) && item.get("path").is_none() {
@@ -78,7 +78,13 @@ fn messages(reader: &mut Reader, node: &Node, pointer: &str, before: &[AsyncRule
 }
 
 /// Two rules that are equally specific for some message: only chance could choose.
-fn refuse_tie(reader: &mut Reader, node: &Node, pointer: &str, mask: &AmqpMask, before: &[AsyncRule]) {
+fn refuse_tie(
+    reader: &mut Reader,
+    node: &DocumentNode,
+    pointer: &str,
+    mask: &AmqpMask,
+    before: &[AsyncRule],
+) {
     let ties = |other: &AmqpMask| other.specificity() == mask.specificity() && other.overlaps(mask);
     if let Some(other) = before.iter().find(|other| other.amqp.iter().any(ties)) {
         reader.fault_with_hint(
@@ -90,7 +96,7 @@ fn refuse_tie(reader: &mut Reader, node: &Node, pointer: &str, mask: &AmqpMask, 
     }
 }
 
-fn classes(reader: &mut Reader, node: &Node, pointer: &str) -> Vec<AsyncClass> {
+fn classes(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<AsyncClass> {
     let mut classes = Vec::new();
     for (key, value, at) in reader.named(node, pointer) {
         let class = ErrorClass::from(key.name.as_str());
@@ -117,7 +123,7 @@ fn classes(reader: &mut Reader, node: &Node, pointer: &str) -> Vec<AsyncClass> {
     classes
 }
 
-fn callback(reader: &mut Reader, node: &Node, pointer: &str) -> Option<CallbackCondition> {
+fn callback(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<CallbackCondition> {
     let mut condition =
         CallbackCondition { step_status_keywords: Vec::new(), body_keywords: Alternatives::default() };
     let entries = reader.mapping(node, pointer, &["step_status_keywords", "body_keywords"]);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Reader, may_be_mapping};
-use crate::document::{Fault, Key, Node};
+use crate::document::{DocumentKey, DocumentNode, Fault};
 use crate::retry::mask::Glob;
 use crate::retry::policy::conflict;
 use crate::retry::{ErrorClass, Policy};
@@ -11,7 +11,7 @@ use crate::retry::{ErrorClass, Policy};
 /// Steeper growth reaches any longest interval within a few attempts.
 const MAX_MULTIPLIER: f64 = 1000.0;
 
-pub(super) fn policies(reader: &mut Reader, node: &Node, pointer: &str) -> Vec<Policy> {
+pub(super) fn policies(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Policy> {
     let mut policies: Vec<Policy> = Vec::new();
     for (key, value, at) in reader.named(node, pointer) {
         let policy = policy(reader, key, value, &at);
@@ -51,7 +51,7 @@ fn with_defaults(name: &str) -> Policy {
     }
 }
 
-fn policy(reader: &mut Reader, key: &Key, node: &Node, pointer: &str) -> Policy {
+fn policy(reader: &mut Reader, key: &DocumentKey, node: &DocumentNode, pointer: &str) -> Policy {
     let mut policy = with_defaults(&key.name);
     let known = ["error_classes", "scenarios", "parameters"];
     for (key, value, at) in reader.mapping(node, pointer, &known) {
@@ -75,7 +75,7 @@ fn policy(reader: &mut Reader, key: &Key, node: &Node, pointer: &str) -> Policy 
     policy
 }
 
-fn scenarios(reader: &mut Reader, node: &Node, pointer: &str) -> Vec<Glob> {
+fn scenarios(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Glob> {
     let mut masks = Vec::new();
     let hint = "write `{name: change-tariff}`, with `*` for any letters";
     for (item, at) in reader.filled_list(node, pointer) {
@@ -94,7 +94,7 @@ fn scenarios(reader: &mut Reader, node: &Node, pointer: &str) -> Vec<Glob> {
     masks
 }
 
-fn parameters(reader: &mut Reader, node: &Node, pointer: &str, policy: &mut Policy) {
+fn parameters(reader: &mut Reader, node: &DocumentNode, pointer: &str, policy: &mut Policy) {
     const KNOWN: &[&str] =
         &["initial_interval", "multiplier", "max_interval", "jitter", "max_attempts", "max_duration"];
     let entries = reader.mapping(node, pointer, KNOWN);

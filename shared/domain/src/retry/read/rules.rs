@@ -1,7 +1,7 @@
 //! Reads the rules of classification: `sync.classification.rules`.
 
 use super::{Reader, may_be_mapping};
-use crate::document::{Fault, Node};
+use crate::document::{DocumentNode, Fault};
 use crate::retry::ErrorClass;
 use crate::retry::classify::{Alternatives, Class, ExceptionCondition, Request, ResponseCondition, Rule};
 use crate::retry::mask::{Glob, PathMask};
@@ -9,7 +9,7 @@ use crate::retry::mask::{Glob, PathMask};
 /// A word of older engines for "whatever went wrong without an answer".
 const ANY_HTTP_EXCEPTION: &str = "ANY_HTTP_EXCEPTION";
 
-pub(super) fn rules(reader: &mut Reader, node: &Node, pointer: &str) -> Vec<Rule> {
+pub(super) fn rules(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Rule> {
     let mut rules: Vec<Rule> = Vec::new();
     for (key, value, at) in reader.named(node, pointer) {
         let mut rule = Rule { name: key.name.clone(), requests: Vec::new(), classes: Vec::new() };
@@ -33,7 +33,7 @@ pub(super) fn rules(reader: &mut Reader, node: &Node, pointer: &str) -> Vec<Rule
 /// Masks of HTTP requests. `taken` are the rules before, each with its masks.
 pub(super) fn requests<'r>(
     reader: &mut Reader,
-    node: &Node,
+    node: &DocumentNode,
     pointer: &str,
     takes_success: bool,
     taken: impl Iterator<Item = (&'r str, &'r [Request])> + Clone,
@@ -64,7 +64,7 @@ pub(super) fn requests<'r>(
     requests
 }
 
-fn request(reader: &mut Reader, node: &Node, pointer: &str) -> Option<Request> {
+fn request(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<Request> {
     if node.as_str().is_some() {
         let message = "expected a mapping, found a text".to_owned();
         reader.fault_with_hint(
@@ -99,7 +99,7 @@ fn request(reader: &mut Reader, node: &Node, pointer: &str) -> Option<Request> {
     Some(Request { path: path?, host, method })
 }
 
-fn classes(reader: &mut Reader, node: &Node, pointer: &str) -> Vec<Class> {
+fn classes(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Class> {
     let mut classes = Vec::new();
     for (key, value, at) in reader.named(node, pointer) {
         let class = ErrorClass::from(key.name.as_str());
@@ -126,7 +126,7 @@ fn classes(reader: &mut Reader, node: &Node, pointer: &str) -> Vec<Class> {
     classes
 }
 
-fn response(reader: &mut Reader, node: &Node, pointer: &str) -> Option<ResponseCondition> {
+fn response(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<ResponseCondition> {
     let mut condition =
         ResponseCondition { status_codes: Vec::new(), body_keywords: Alternatives::default() };
     for (key, value, at) in reader.mapping(node, pointer, &["status_codes", "body_keywords"]) {
@@ -146,7 +146,7 @@ fn response(reader: &mut Reader, node: &Node, pointer: &str) -> Option<ResponseC
     Some(condition)
 }
 
-fn status_code(reader: &mut Reader, node: &Node, pointer: &str) -> Option<u16> {
+fn status_code(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<u16> {
     let code = node.as_i64().and_then(|code| u16::try_from(code).ok());
     match code {
         Some(code @ (200..300 | 400..600)) => Some(code),
@@ -164,7 +164,7 @@ fn status_code(reader: &mut Reader, node: &Node, pointer: &str) -> Option<u16> {
     }
 }
 
-fn exception(reader: &mut Reader, node: &Node, pointer: &str) -> Option<ExceptionCondition> {
+fn exception(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<ExceptionCondition> {
     if refuse_any_exception(reader, node, pointer).is_some() {
         return None;
     }
@@ -187,7 +187,7 @@ fn exception(reader: &mut Reader, node: &Node, pointer: &str) -> Option<Exceptio
 }
 
 /// Reports the word of older engines wherever it stands.
-fn refuse_any_exception(reader: &mut Reader, node: &Node, pointer: &str) -> Option<()> {
+fn refuse_any_exception(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<()> {
     if node.as_str()? != ANY_HTTP_EXCEPTION {
         return None;
     }
@@ -198,7 +198,7 @@ fn refuse_any_exception(reader: &mut Reader, node: &Node, pointer: &str) -> Opti
 }
 
 /// Lists of substrings: one list must hold, and of it every substring.
-pub(super) fn alternatives(reader: &mut Reader, node: &Node, pointer: &str) -> Alternatives {
+pub(super) fn alternatives(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Alternatives {
     let mut alternatives = Vec::new();
     for (item, at) in reader.filled_list(node, pointer) {
         if item.as_str().is_some() {

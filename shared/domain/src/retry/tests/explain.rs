@@ -133,7 +133,7 @@ fn err_14_a_question_says_where_and_how_once() {
 #[test]
 fn err_14_the_example_of_the_guide() {
     let text = include_str!("../../../../../examples/errors/rules.yaml");
-    let tree = parse(text, &Limits::default()).unwrap();
+    let tree = parse(text, &DocumentLimits::default()).unwrap();
     let rules = tree.get("execution").and_then(|node| node.get("error_handling")).unwrap();
     let errors = ErrorPolicy::read(rules).unwrap();
     let ask = Question { scenario: Some("order-1"), ..Question::default() };

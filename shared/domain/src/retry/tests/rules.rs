@@ -174,7 +174,7 @@ fn err_3_time_outs_go_by_the_words_of_the_jvm_too() {
     let text = "sync: {classification: {rules: {all: {requests: [{path: '/**'}],
         classes: {read: {exceptions: [{name_keyword: java.net.SocketTimeoutException, message_keywords: [['Read timed out']]}]},
                   connect: {exceptions: [{message_keywords: [['connect timed out']]}]}}}}}}";
-    let errors = ErrorPolicy::read(&parse(text, &Limits::default()).unwrap()).unwrap();
+    let errors = ErrorPolicy::read(&parse(text, &DocumentLimits::default()).unwrap()).unwrap();
     let class = |chain: &[&str], message: &str| {
         class_of(&errors, "/x", &Outcome::Exception { chain, message }).map(|class| class.to_string())
     };

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Change, Difference, StateChange};
+use super::{Difference, StateChange, ValueChange};
 
 /// The longest list that is laid side by side; the work grows with the square of it.
 const LONGEST_ALIGNED: usize = 400;
@@ -37,7 +37,7 @@ fn states(document: &Value) -> Map<String, Value> {
     document.get("states").and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
-fn compare(from: &Value, to: &Value, place: &str, changes: &mut Vec<Change>) {
+fn compare(from: &Value, to: &Value, place: &str, changes: &mut Vec<ValueChange>) {
     match (from, to) {
         _ if from == to => {}
         (Value::Object(old), Value::Object(new)) => {
@@ -54,13 +54,17 @@ fn compare(from: &Value, to: &Value, place: &str, changes: &mut Vec<Change>) {
         (Value::Array(old), Value::Array(new)) if old.len().max(new.len()) <= LONGEST_ALIGNED => {
             lists(old, new, place, changes);
         }
-        _ => changes.push(Change { place: place.to_owned(), from: Some(from.clone()), to: Some(to.clone()) }),
+        _ => changes.push(ValueChange {
+            place: place.to_owned(),
+            from: Some(from.clone()),
+            to: Some(to.clone()),
+        }),
     }
 }
 
 /// Items that stayed are not told; what lies between them is compared in pairs of one kind, and the
 /// rest is new or gone.
-fn lists(old: &[Value], new: &[Value], place: &str, changes: &mut Vec<Change>) {
+fn lists(old: &[Value], new: &[Value], place: &str, changes: &mut Vec<ValueChange>) {
     let (mut left, mut right) = (0, 0);
     let mut stayed = common(old, new, |one, other| one == other);
     stayed.push((old.len(), new.len()));
@@ -126,10 +130,10 @@ fn member(place: &str, key: &str) -> String {
     if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") }
 }
 
-fn gone(place: String, value: &Value) -> Change {
-    Change { place, from: Some(value.clone()), to: None }
+fn gone(place: String, value: &Value) -> ValueChange {
+    ValueChange { place, from: Some(value.clone()), to: None }
 }
 
-fn fresh(place: String, value: &Value) -> Change {
-    Change { place, from: None, to: Some(value.clone()) }
+fn fresh(place: String, value: &Value) -> ValueChange {
+    ValueChange { place, from: None, to: Some(value.clone()) }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::draft::Mark;
 use super::reader::{Reader, Spot, quoted, shortened, with_nearest};
-use crate::document::{Fault, Node, Value as NodeValue};
+use crate::document::{DocumentNode, Fault, Value as NodeValue};
 use crate::scenario::schema::{Expansion, MAX_EXPANSION, TooMuch};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -132,7 +132,7 @@ fn fault_of(spot: &Spot<'_>, error: &jsonschema::ValidationError<'_>) -> Fault {
 }
 
 /// The value at a JSON pointer.
-fn node_at<'n>(node: &'n Node, pointer: &str) -> Option<&'n Node> {
+fn node_at<'n>(node: &'n DocumentNode, pointer: &str) -> Option<&'n DocumentNode> {
     let mut keys = pointer.split('/').skip(1);
     keys.try_fold(node, |node, key| {
         let key = key.replace("~1", "/").replace("~0", "~");

@@ -4,7 +4,7 @@
 //! file: indentation taken off, lines folded, escapes resolved. Here both are walked side by side.
 //! Must never fail: where the two do not match, the best place so far is the answer.
 
-use crate::document::{Node, Position};
+use crate::document::{DocumentNode, Position};
 
 /// The text of a file with the places of its lines.
 pub(super) struct SourceMap<'a> {
@@ -30,7 +30,7 @@ impl<'a> SourceMap<'a> {
     }
 
     /// The place of line `line`, column `column` of the text `value` that was read at `node`.
-    pub(super) fn place(&self, node: &Node, value: &str, line: u32, column: u32) -> Position {
+    pub(super) fn place(&self, node: &DocumentNode, value: &str, line: u32, column: u32) -> Position {
         let Some(start) = self.offset(node.at) else {
             return node.at;
         };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::draft::{Mark, Named};
 use super::place::SourceMap;
-use crate::document::{self, Fault, Key, Node, Value, parse_duration, pointer_to};
+use crate::document::{self, DocumentKey, DocumentNode, Fault, Value, parse_duration, pointer_to};
 use crate::scenario::script::{CompileError, Scripting};
 
 /// Faults of one file that are told. Rendering a fault costs time in proportion to the file, so
@@ -34,7 +34,7 @@ pub(super) struct Reader<'a> {
 #[derive(Clone)]
 pub(super) struct Spot<'a> {
     /// The value.
-    pub(super) node: &'a Node,
+    pub(super) node: &'a DocumentNode,
     /// Its place.
     pub(super) mark: Mark,
     /// The key it stands under.
@@ -51,7 +51,7 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Spot<'a> {
     /// The whole document.
-    pub(super) fn root(node: &'a Node) -> Self {
+    pub(super) fn root(node: &'a DocumentNode) -> Self {
         let mark = Mark { at: node.at, pointer: String::new() };
         Self { node, mark, label: "scenario file".into() }
     }
@@ -85,7 +85,7 @@ impl<'a> Spot<'a> {
         entries.map(|(key, node)| self.member(key, node))
     }
 
-    fn member(&self, key: &Key, node: &'a Node) -> (Mark, Spot<'a>) {
+    fn member(&self, key: &DocumentKey, node: &'a DocumentNode) -> (Mark, Spot<'a>) {
         let pointer = pointer_to(&self.mark.pointer, &key.name);
         let at_key = Mark { at: key.at, pointer: pointer.clone() };
         let mark = Mark { at: node.at, pointer };

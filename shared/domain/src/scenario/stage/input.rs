@@ -38,7 +38,7 @@ pub struct Facts {
 
 /// What the deployment sets, shared by all stages.
 #[derive(Debug)]
-pub struct Settings {
+pub struct StageSettings {
     /// The sandbox.
     pub scripting: Scripting,
     /// Bounds of scenarios.
@@ -125,7 +125,7 @@ pub struct Input {
 #[derive(Debug)]
 pub(super) struct Given {
     pub scenario: Arc<Scenario>,
-    pub settings: Arc<Settings>,
+    pub settings: Arc<StageSettings>,
     pub facts: Facts,
     /// The callbacks as they were received.
     pub received: Vec<Callback>,
@@ -137,7 +137,7 @@ pub(super) struct Given {
 #[derive(Debug)]
 pub(super) struct Turn<'t> {
     pub scenario: &'t Scenario,
-    pub settings: &'t Settings,
+    pub settings: &'t StageSettings,
     pub facts: &'t Facts,
     pub received: &'t [Callback],
     pub started_at: Timestamp,

@@ -30,7 +30,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::*;
-use crate::document::{Limits, parse, parse_duration};
+use crate::document::{DocumentLimits, parse, parse_duration};
 use crate::id::RequestId;
 use crate::order::{Mode, ScenarioStatus, Status};
 use crate::retry::ErrorPolicy;
@@ -70,7 +70,7 @@ const START: &str = "2026-01-01T00:00:00Z";
 /// What an order brings along, and the deployment it runs in.
 struct Play {
     scenario: Arc<Scenario>,
-    settings: Settings,
+    settings: StageSettings,
     facts: Facts,
     params: Arc<Value>,
     snapshot: Snapshot,
@@ -104,7 +104,7 @@ impl Play {
         let bounds = Bounds::default();
         let scenario = source::read(text, &scripting, &bounds)
             .unwrap_or_else(|faults| panic!("{}\n{text}", source::explain_faults(text, "s.yaml", &faults)));
-        let settings = Settings {
+        let settings = StageSettings {
             scripting,
             bounds,
             errors: errors(ERRORS),
@@ -148,7 +148,7 @@ impl Play {
         self
     }
 
-    fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+    fn set(mut self, change: impl FnOnce(&mut StageSettings)) -> Self {
         change(&mut self.settings);
         self
     }
@@ -340,5 +340,5 @@ impl Played {
 }
 
 fn errors(text: &str) -> ErrorPolicy {
-    ErrorPolicy::read(&parse(text, &Limits::default()).unwrap()).unwrap()
+    ErrorPolicy::read(&parse(text, &DocumentLimits::default()).unwrap()).unwrap()
 }

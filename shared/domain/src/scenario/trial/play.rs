@@ -16,7 +16,7 @@ use crate::order::Mode;
 use crate::order::registration::params_faults;
 use crate::scenario::script::Scripting;
 use crate::scenario::stage::{
-    Answer, Facts, Input, LogLine, Need, Settings, Snapshot, Stage, StageEnd, Then, Wake,
+    Answer, Facts, Input, LogLine, Need, Snapshot, Stage, StageEnd, StageSettings, Then, Wake,
 };
 use crate::scenario::{Scenario, StateKind};
 use jiff::Timestamp;
@@ -64,8 +64,8 @@ pub(super) fn play(
 }
 
 /// What a worker of this deployment would be given.
-fn settings(deployment: &Deployment, trial: &Trial) -> Settings {
-    Settings {
+fn settings(deployment: &Deployment, trial: &Trial) -> StageSettings {
+    StageSettings {
         scripting: Scripting::new(deployment.bounds.script.clone()),
         bounds: deployment.bounds.clone(),
         errors: trial.errors.clone(),
@@ -83,7 +83,7 @@ fn settings(deployment: &Deployment, trial: &Trial) -> Settings {
 struct Play<'t> {
     trial: &'t Trial,
     scenario: Arc<Scenario>,
-    settings: Arc<Settings>,
+    settings: Arc<StageSettings>,
     world: World<'t>,
     now: Timestamp,
     /// When the time of the whole order is over.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Call, Expect, Ordered, Secrets, Trial, TrialFile};
-use crate::document::{self, Fault, Node};
+use crate::document::{self, DocumentNode, Fault};
 use crate::retry::ErrorPolicy;
 use reader::{Field, Reader};
 
@@ -23,7 +23,7 @@ const OF_TRIAL: &[&str] =
 
 /// See [`super::read()`].
 pub(super) fn file(text: &str) -> Result<TrialFile, Vec<Fault>> {
-    let tree = document::parse(text, &document::Limits::default())?;
+    let tree = document::parse(text, &document::DocumentLimits::default())?;
     let mut reader = Reader::default();
     let root = Field::root(&tree);
     let fields = reader.fields(&root, OF_FILE);
@@ -133,6 +133,6 @@ fn errors(reader: &mut Reader, field: &Field<'_>) -> Option<ErrorPolicy> {
 }
 
 /// The value of a node, for bodies and expectations.
-fn value(node: &Node) -> Value {
+fn value(node: &DocumentNode) -> Value {
     node.to_json()
 }

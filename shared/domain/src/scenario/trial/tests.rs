@@ -65,7 +65,7 @@ fn scenario(text: &str) -> Arc<Scenario> {
     Arc::new(read.unwrap_or_else(|faults| panic!("{}", source::explain_faults(text, "s", &faults))))
 }
 
-fn outcome(scenario_text: &str, tests: &str) -> Outcome {
+fn outcome(scenario_text: &str, tests: &str) -> TrialOutcome {
     let file = read(tests).unwrap_or_else(|faults| panic!("{faults:#?}"));
     run(&scenario(scenario_text), &Deployment::default(), &file.trials[0], &mut || true)
 }

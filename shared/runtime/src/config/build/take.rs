@@ -6,7 +6,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use pagurus_domain::document::{Fault, Node};
+use pagurus_domain::document::{DocumentNode, Fault};
 
 use super::super::calls::Destination;
 use super::super::kind::Typed;
@@ -99,7 +99,7 @@ impl Builder {
         self.take(path, of).unwrap_or_default()
     }
 
-    pub(super) fn tree(&mut self, path: &str) -> Option<Node> {
+    pub(super) fn tree(&mut self, path: &str) -> Option<DocumentNode> {
         let of = |typed: &Typed| {
             if let Typed::Tree(tree) = typed { Some(tree.clone()) } else { None }
         };

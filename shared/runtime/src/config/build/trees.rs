@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pagurus_domain::document::{Fault, Node};
+use pagurus_domain::document::{DocumentNode, Fault};
 use pagurus_domain::order::notification::{AllowList, Pattern};
 use pagurus_domain::retry::{DurationControl, ErrorPolicy};
 
@@ -94,9 +94,9 @@ impl Builder {
     fn mappings(
         &mut self,
         path: &str,
-        tree: Option<&Node>,
+        tree: Option<&DocumentNode>,
         known: &[&'static str],
-    ) -> Vec<(Node, Vec<(&'static str, String)>)> {
+    ) -> Vec<(DocumentNode, Vec<(&'static str, String)>)> {
         let Some(tree) = tree else { return Vec::new() };
         let Some(items) = tree.as_list() else {
             self.values.fault(path, format!("expected a list, found {}", tree.kind()));

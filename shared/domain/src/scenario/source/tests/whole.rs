@@ -96,7 +96,7 @@ fn scn_1_the_example_becomes_the_model() {
 
 #[test]
 fn scn_1_the_same_in_json_is_the_same() {
-    let tree = parse(EXAMPLE, &crate::document::Limits::default()).unwrap();
+    let tree = parse(EXAMPLE, &crate::document::DocumentLimits::default()).unwrap();
     let json = serde_json::to_string_pretty(&tree.to_json()).unwrap();
     let scenario = outcome(&json).unwrap();
     assert_eq!((scenario.states.len(), scenario.targets.len()), (10, 1));

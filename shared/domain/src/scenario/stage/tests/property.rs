@@ -17,7 +17,7 @@ struct Run {
 
 struct Runner<'a> {
     play: Play,
-    settings: Arc<Settings>,
+    settings: Arc<StageSettings>,
     world: &'a World,
     /// When to crash: one number for each question of the run, over and over.
     crashes: &'a [u8],

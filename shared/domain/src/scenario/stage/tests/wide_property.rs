@@ -53,7 +53,7 @@ type Keys = BTreeMap<(u32, usize, u32), Uuid>;
 
 struct Runner<'a> {
     play: Play,
-    settings: Arc<Settings>,
+    settings: Arc<StageSettings>,
     world: &'a World,
     crashes: &'a [u8],
     asked: usize,

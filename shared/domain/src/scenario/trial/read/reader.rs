@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::document::{Fault, Node, Value, parse_duration, pointer_to};
+use crate::document::{DocumentNode, Fault, Value, parse_duration, pointer_to};
 
 /// Faults of one file that are told.
 const MAX_FAULTS: usize = 200;
@@ -10,14 +10,14 @@ const MAX_FAULTS: usize = 200;
 /// A value of the file with its place.
 #[derive(Clone)]
 pub(super) struct Field<'n> {
-    pub(super) node: &'n Node,
+    pub(super) node: &'n DocumentNode,
     pub(super) pointer: String,
     /// The key it stands under.
     pub(super) key: String,
 }
 
 impl<'n> Field<'n> {
-    pub(super) fn root(node: &'n Node) -> Self {
+    pub(super) fn root(node: &'n DocumentNode) -> Self {
         Self { node, pointer: String::new(), key: "the file".to_owned() }
     }
 
@@ -29,7 +29,7 @@ impl<'n> Field<'n> {
         self.fault(format!("`{}` must be {what}, not {}", self.key, self.node.kind()))
     }
 
-    fn member(&self, key: &str, node: &'n Node) -> Self {
+    fn member(&self, key: &str, node: &'n DocumentNode) -> Self {
         Self { node, pointer: pointer_to(&self.pointer, key), key: key.to_owned() }
     }
 }
@@ -94,7 +94,7 @@ impl Reader {
             self.push(field.must_be("a list"));
             return Vec::new();
         };
-        let item = |(at, node): (usize, &'n Node)| Field {
+        let item = |(at, node): (usize, &'n DocumentNode)| Field {
             node,
             pointer: pointer_to(&field.pointer, &at.to_string()),
             key: field.key.clone(),

@@ -36,7 +36,7 @@ statements! {
     NUMBER = "SELECT no FROM orders WHERE id = $1";
     DROP_DUE = "DELETE FROM due WHERE order_no = $1";
     PENDING = "
-        SELECT t.no, c.no, c.name, c.body
+        SELECT t.no AS order_no, c.no, c.name, c.body
           FROM unnest($1::bigint[], $2::integer[]) AS t (no, life)
          CROSS JOIN LATERAL (
                SELECT no, name, body FROM calls
@@ -87,21 +87,21 @@ pub struct Call {
 
 fn read(row: &tokio_postgres::Row) -> Call {
     let json = |text: Option<&str>| text.and_then(|text| serde_json::from_str(text).ok());
-    let error = row.get::<_, Option<String>>(6).map(|message| OrderError {
-        class: row.get(5),
+    let error = row.get::<_, Option<String>>("error_message").map(|message| OrderError {
+        class: row.get("error_class"),
         message,
         system: None,
     });
     Call {
-        no: row.get(0),
-        name: row.get(1),
-        body: json(Some(row.get(2))).unwrap_or_default(),
-        status: row.get(3),
-        answer: json(row.get(4)),
+        no: row.get("no"),
+        name: row.get("name"),
+        body: json(Some(row.get("body"))).unwrap_or_default(),
+        status: row.get("status"),
+        answer: json(row.get("answer")),
         error,
-        received_at: row.get(7),
-        answered_at: row.get(8),
-        key: row.get(9),
+        received_at: row.get("received_at"),
+        answered_at: row.get("answered_at"),
+        key: row.get("key"),
     }
 }
 
@@ -153,7 +153,7 @@ pub async fn by_key(client: &Client, order: &str, key: &str) -> Result<Option<Ca
     let number = client.prepare_cached(NUMBER).await?;
     let Some(row) = client.query_opt(&number, &[&order]).await? else { return Ok(None) };
     let by_key = client.prepare_cached(BY_KEY).await?;
-    let row = client.query_opt(&by_key, &[&row.get::<_, i64>(0), &key]).await?;
+    let row = client.query_opt(&by_key, &[&row.get::<_, i64>("no"), &key]).await?;
     Ok(row.as_ref().map(read))
 }
 
@@ -188,10 +188,10 @@ pub async fn pending(
     let statement = client.prepare_cached(PENDING).await?;
     let mut calls: HashMap<OrderNo, Vec<OutsideCall>> = HashMap::new();
     for row in client.query(&statement, &[&nos, &lives]).await? {
-        calls.entry(OrderNo(row.get(0))).or_default().push(OutsideCall {
-            no: row.get(1),
-            name: row.get(2),
-            body: Folded::read(row.get(3)).unwrap_or_else(|_| Value::Null.into()),
+        calls.entry(OrderNo(row.get("order_no"))).or_default().push(OutsideCall {
+            no: row.get("no"),
+            name: row.get("name"),
+            body: Folded::read(row.get("body")).unwrap_or_else(|_| Value::Null.into()),
         });
     }
     Ok(calls)

@@ -55,7 +55,12 @@ pub struct NewChild {
 pub async fn depths(client: &Client, orders: &[OrderNo]) -> Result<HashMap<OrderNo, i32>> {
     let nos: Vec<i64> = orders.iter().map(|no| no.0).collect();
     let statement = client.prepare_cached(DEPTHS).await?;
-    Ok(client.query(&statement, &[&nos]).await?.iter().map(|row| (OrderNo(row.get(0)), row.get(1))).collect())
+    Ok(client
+        .query(&statement, &[&nos])
+        .await?
+        .iter()
+        .map(|row| (OrderNo(row.get("order_no")), row.get("depth")))
+        .collect())
 }
 
 /// Those of these orders that have started so many others, or more.
@@ -66,7 +71,7 @@ pub async fn full(client: &Client, orders: &[OrderNo], children: u32) -> Result<
     let nos: Vec<i64> = orders.iter().map(|no| no.0).collect();
     let statement = client.prepare_cached(FULL).await?;
     let rows = client.query(&statement, &[&nos, &i64::from(children)]).await?;
-    Ok(rows.iter().map(|row| OrderNo(row.get(0))).collect())
+    Ok(rows.iter().map(|row| OrderNo(row.get("no"))).collect())
 }
 
 /// Who started the orders of these ids, where an order did.
@@ -76,7 +81,7 @@ pub async fn full(client: &Client, orders: &[OrderNo], children: u32) -> Result<
 pub async fn parents(client: &impl Connection, ids: &[&str]) -> Result<HashMap<String, OrderNo>> {
     let statement = client.prepare_cached(PARENTS).await?;
     let rows = client.query(&statement, &[&ids]).await?;
-    Ok(rows.iter().map(|row| (row.get(0), OrderNo(row.get(1)))).collect())
+    Ok(rows.iter().map(|row| (row.get("id"), OrderNo(row.get("parent_no")))).collect())
 }
 
 /// Registers children and notes whose they are. What became of each, in order.
@@ -127,8 +132,8 @@ async fn only_own(
 /// The database fails.
 pub async fn family(client: &Client, no: OrderNo) -> Result<(Option<String>, Vec<(String, String)>)> {
     let parent = client.prepare_cached(PARENT).await?;
-    let parent = client.query_opt(&parent, &[&no.0]).await?.map(|row| row.get(0));
+    let parent = client.query_opt(&parent, &[&no.0]).await?.map(|row| row.get("id"));
     let statement = client.prepare_cached(OF_PARENT).await?;
     let rows = client.query(&statement, &[&no.0]).await?;
-    Ok((parent, rows.iter().map(|row| (row.get(0), row.get(1))).collect()))
+    Ok((parent, rows.iter().map(|row| (row.get("id"), row.get("status"))).collect()))
 }

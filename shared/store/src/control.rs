@@ -303,5 +303,5 @@ pub async fn params(tx: &Tx<'_>, nos: &[i64]) -> Result<HashMap<OrderNo, String>
 /// # Errors
 /// The database fails, or there is no such order.
 pub async fn id_of(tx: &Tx<'_>, no: OrderNo) -> Result<String> {
-    Ok(tx.query_one(&tx.prepare_cached(ID).await?, &[&no.0]).await?.get(0))
+    Ok(tx.query_one(&tx.prepare_cached(ID).await?, &[&no.0]).await?.get("id"))
 }

@@ -51,7 +51,7 @@ statements! {
     INSERT_DEADLINES = "
         INSERT INTO deadlines (order_no, kind, at) SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[])";
     KNOWN = concat!("
-        SELECT o.id, o.digest, ", shown_status!(), "
+        SELECT o.id, o.digest, ", shown_status!(), " AS status
           FROM orders o
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
@@ -220,12 +220,12 @@ async fn insert_orders(
     rows.iter()
         .map(|row| {
             let inserted = Inserted {
-                no: OrderNo(row.get(0)),
-                status: word(row, 2, "orders.status")?,
-                created_at: row.get(3),
-                awaited: row.get(4),
+                no: OrderNo(row.get("no")),
+                status: word(row, "status", "orders.status")?,
+                created_at: row.get("created_at"),
+                awaited: row.get("awaited"),
             };
-            Ok((row.get(1), inserted))
+            Ok((row.get("id"), inserted))
         })
         .collect()
 }
@@ -324,5 +324,7 @@ async fn insert_deadlines(tx: &Tx<'_>, nos: &[i64], kinds: &[&str], at: &[Timest
 pub async fn known(client: &impl Connection, ids: &[&str]) -> Result<HashMap<String, (Vec<u8>, Status)>> {
     let statement = client.prepare_cached(KNOWN).await?;
     let rows = client.query(&statement, &[&ids]).await?;
-    rows.iter().map(|row| Ok((row.get(0), (row.get(1), word(row, 2, "orders.status")?)))).collect()
+    rows.iter()
+        .map(|row| Ok((row.get("id"), (row.get("digest"), word(row, "status", "orders.status")?))))
+        .collect()
 }

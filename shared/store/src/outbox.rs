@@ -66,8 +66,8 @@ statements! {
     RESEND = "
         UPDATE outbox SET next_at = now(), parked_because = NULL WHERE order_no = $1";
     BACKLOG = "
-        SELECT count(*) FILTER (WHERE parked_because IS NULL), count(*) FILTER (WHERE parked_because IS NOT NULL),
-               extract(epoch FROM now() - min(created_at) FILTER (WHERE parked_because IS NULL))::double precision
+        SELECT count(*) FILTER (WHERE parked_because IS NULL) AS waiting, count(*) FILTER (WHERE parked_because IS NOT NULL) AS parked,
+               extract(epoch FROM now() - min(created_at) FILTER (WHERE parked_because IS NULL))::double precision AS age
           FROM outbox";
 }
 
@@ -199,16 +199,16 @@ pub struct Notification {
 
 fn read_notification(row: &tokio_postgres::Row) -> Notification {
     Notification {
-        no: OrderNo(row.get(0)),
-        life: row.get(1),
-        kind: row.get(2),
-        message_id: row.get(3),
-        target: row.get(4),
-        correlation_id: row.get(5),
-        transaction_id: row.get(6),
-        trace: row.get(7),
-        body: row.get(8),
-        attempts: row.get(9),
+        no: OrderNo(row.get("order_no")),
+        life: row.get("life"),
+        kind: row.get("kind"),
+        message_id: row.get("message_id"),
+        target: row.get("target"),
+        correlation_id: row.get("correlation_id"),
+        transaction_id: row.get("transaction_id"),
+        trace: row.get("trace"),
+        body: row.get("body"),
+        attempts: row.get("attempts"),
     }
 }
 
@@ -310,14 +310,14 @@ pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<Unsent>> {
     Ok(rows
         .iter()
         .map(|row| Unsent {
-            life: row.get(0),
-            kind: row.get(1),
-            target: row.get(2),
-            attempts: row.get(3),
-            parked_because: row.get(4),
-            last_error: row.get(5),
-            next_at: row.get(6),
-            created_at: row.get(7),
+            life: row.get("life"),
+            kind: row.get("kind"),
+            target: row.get("target"),
+            attempts: row.get("attempts"),
+            parked_because: row.get("parked_because"),
+            last_error: row.get("last_error"),
+            next_at: row.get("next_at"),
+            created_at: row.get("created_at"),
         })
         .collect())
 }
@@ -338,7 +338,7 @@ pub async fn resend(tx: &Tx<'_>, no: OrderNo) -> Result<u64> {
 pub async fn backlog(client: &Client) -> Result<(i64, i64, Option<f64>)> {
     let statement = client.prepare_cached(BACKLOG).await?;
     let row = client.query_one(&statement, &[]).await?;
-    Ok((row.get(0), row.get(1), row.get(2)))
+    Ok((row.get("waiting"), row.get("parked"), row.get("age")))
 }
 
 #[cfg(test)]

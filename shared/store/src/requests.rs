@@ -54,9 +54,9 @@ statements! {
     OF_ORDER = "
         SELECT r.id, r.name,
                CASE WHEN r.status = 'open' AND (o.finished_at IS NOT NULL OR o.life <> r.life)
-                    THEN 'canceled' ELSE r.status END,
+                    THEN 'canceled' ELSE r.status END AS status,
                r.awaited, r.life, r.visit, r.registered_at,
-               coalesce(r.closed_at, CASE WHEN o.life = r.life THEN o.finished_at END)
+               coalesce(r.closed_at, CASE WHEN o.life = r.life THEN o.finished_at END) AS closed_at
           FROM requests r JOIN orders o ON o.no = r.order_no
          WHERE r.order_no = $1 ORDER BY r.registered_at, r.id";
 }
@@ -109,7 +109,7 @@ pub async fn register(tx: &Tx<'_>, requests: &[NewRequest]) -> Result<Vec<Option
         )
         .await?;
     // An order runs one stage, and a stage registers one request at a time.
-    let ids: HashMap<i64, Uuid> = rows.iter().map(|row| (row.get(1), row.get(0))).collect();
+    let ids: HashMap<i64, Uuid> = rows.iter().map(|row| (row.get("order_no"), row.get("id"))).collect();
     let alone =
         requests.iter().filter(|r| r.task.is_some_and(|task| !task.accept_first && task.hand_out > 1));
     let alone: Vec<Uuid> = alone.filter_map(|r| ids.get(&r.no.0).copied()).collect();
@@ -156,13 +156,13 @@ pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<Value>> {
         .iter()
         .map(|row| {
             json!({
-                "name": row.get::<_, &str>(1),
-                "status": row.get::<_, &str>(2),
-                "awaited": row.get::<_, bool>(3),
-                "life": row.get::<_, i32>(4),
-                "visit": row.get::<_, i32>(5),
-                "registeredAt": row.get::<_, Timestamp>(6),
-                "closedAt": row.get::<_, Option<Timestamp>>(7),
+                "name": row.get::<_, &str>("name"),
+                "status": row.get::<_, &str>("status"),
+                "awaited": row.get::<_, bool>("awaited"),
+                "life": row.get::<_, i32>("life"),
+                "visit": row.get::<_, i32>("visit"),
+                "registeredAt": row.get::<_, Timestamp>("registered_at"),
+                "closedAt": row.get::<_, Option<Timestamp>>("closed_at"),
             })
         })
         .collect())

@@ -4,7 +4,6 @@ use std::str::FromStr;
 
 use pagurus_domain::id::UnknownWord;
 use tokio_postgres::Row;
-use tokio_postgres::row::RowIndex;
 
 use crate::{Error, Result};
 
@@ -12,10 +11,9 @@ use crate::{Error, Result};
 ///
 /// # Errors
 /// The word is not in the vocabulary; `what` says which column it is.
-pub(crate) fn word<T, I>(row: &Row, column: I, what: &'static str) -> Result<T>
+pub(crate) fn word<T>(row: &Row, column: &str, what: &'static str) -> Result<T>
 where
     T: FromStr<Err = UnknownWord>,
-    I: RowIndex + std::fmt::Display,
 {
     let text: &str = row.get(column);
     text.parse().map_err(|_| Error::broken(what, text))

@@ -36,8 +36,8 @@ statements! {
             RETURNING r.order_no, r.pass, r.attempt, r.wake, r.restarts, r.since, r.queue)
         SELECT t.order_no, t.pass, t.attempt, t.wake, t.restarts, t.since, t.queue,
                o.id, o.scenario, o.mode, o.transaction_id, o.notify, o.trace, o.start_deadline, o.created_at,
-               o.life, o.started_at, CASE WHEN octet_length(p.params) <= $3 THEN p.params END, c.snapshot, clock_timestamp(), o.flow, o.status,
-               octet_length(p.params)
+               o.life, o.started_at, CASE WHEN octet_length(p.params) <= $3 THEN p.params END AS params, octet_length(p.params) AS params_bytes,
+               c.snapshot, clock_timestamp() AS now, o.flow, o.status
           FROM taken t
           JOIN orders o ON o.no = ANY(ARRAY[t.order_no])
           LEFT JOIN payloads p ON p.order_no = ANY(ARRAY[t.order_no])
@@ -58,7 +58,7 @@ statements! {
         SELECT order_no, attempt, flow, priority, queue, position, stream
           FROM ready WHERE order_no > $1 AND order_no <= $2 ORDER BY order_no LIMIT $3";
     RUNNING_OF_FLOW = "
-        SELECT count(*) FILTER (WHERE o.mode = 'parallel'), count(*) FILTER (WHERE o.mode = 'sequential')
+        SELECT count(*) FILTER (WHERE o.mode = 'parallel') AS parallel, count(*) FILTER (WHERE o.mode = 'sequential') AS sequential
           FROM running r JOIN orders o ON o.no = ANY(ARRAY[r.order_no])
          WHERE o.flow = $1";
     RUNNING = "
@@ -156,7 +156,7 @@ impl Claimed {
 /// The database fails; nothing is claimed then.
 pub async fn claim(tx: &Tx<'_>, hand_outs: &[HandOut]) -> Result<(Vec<Claimed>, Vec<(HandOut, Unclaimed)>)> {
     let (epoch_statement, claim_statement) = try_join!(tx.prepare_cached(EPOCH), tx.prepare_cached(CLAIM))?;
-    let present = Epoch(tx.query_one(&epoch_statement, &[]).await?.get(0));
+    let present = Epoch(tx.query_one(&epoch_statement, &[]).await?.get("epoch"));
     let (current, stale): (Vec<HandOut>, Vec<HandOut>) =
         hand_outs.iter().partition(|hand_out| hand_out.epoch == present);
     let nos: Vec<i64> = current.iter().map(|h| h.no.0).collect();
@@ -178,15 +178,19 @@ pub async fn claim(tx: &Tx<'_>, hand_outs: &[HandOut]) -> Result<(Vec<Claimed>, 
 /// The database fails.
 pub async fn params(client: &Client, no: OrderNo) -> Result<String> {
     let statement = client.prepare_cached(PARAMS).await?;
-    Ok(client.query_one(&statement, &[&no.0]).await?.get(0))
+    Ok(client.query_one(&statement, &[&no.0]).await?.get("params"))
 }
 
 /// What is still ready with the same number stayed because it is not the head of its queue.
 async fn why_unclaimed(tx: &Tx<'_>, left: &[HandOut]) -> Result<Vec<(HandOut, Unclaimed)>> {
     let nos: Vec<i64> = left.iter().map(|h| h.no.0).collect();
     let statement = tx.prepare_cached(STILL_READY).await?;
-    let ready: HashSet<(i64, i32)> =
-        tx.query(&statement, &[&nos]).await?.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let ready: HashSet<(i64, i32)> = tx
+        .query(&statement, &[&nos])
+        .await?
+        .iter()
+        .map(|row| (row.get("order_no"), row.get("attempt")))
+        .collect();
     Ok(left
         .iter()
         .map(|h| (*h, if ready.contains(&(h.no.0, h.attempt)) { Unclaimed::Behind } else { Unclaimed::Gone }))
@@ -195,29 +199,29 @@ async fn why_unclaimed(tx: &Tx<'_>, left: &[HandOut]) -> Result<Vec<(HandOut, Un
 
 fn read_claimed(row: &tokio_postgres::Row) -> Result<Claimed> {
     Ok(Claimed {
-        no: OrderNo(row.get(0)),
-        pass: Pass(row.get(1)),
-        attempt: row.get(2),
-        wake: word(row, 3, "ready.wake")?,
-        restarts: row.get(4),
-        since: row.get(5),
-        queue: row.get(6),
-        id: row.get(7),
-        scenario: ScenarioNo(row.get(8)),
-        mode: word(row, 9, "orders.mode")?,
-        transaction_id: row.get(10),
-        notify: row.get(11),
-        trace: row.get(12),
-        start_deadline: row.get(13),
-        created_at: row.get(14),
-        life: row.get(15),
-        started_at: row.get(16),
-        params: row.get(17),
-        params_bytes: row.get::<_, Option<i32>>(22).and_then(|bytes| usize::try_from(bytes).ok()),
-        snapshot: row.get(18),
-        now: row.get(19),
-        flow: row.get(20),
-        status: word(row, 21, "orders.status")?,
+        no: OrderNo(row.get("order_no")),
+        pass: Pass(row.get("pass")),
+        attempt: row.get("attempt"),
+        wake: word(row, "wake", "ready.wake")?,
+        restarts: row.get("restarts"),
+        since: row.get("since"),
+        queue: row.get("queue"),
+        id: row.get("id"),
+        scenario: ScenarioNo(row.get("scenario")),
+        mode: word(row, "mode", "orders.mode")?,
+        transaction_id: row.get("transaction_id"),
+        notify: row.get("notify"),
+        trace: row.get("trace"),
+        start_deadline: row.get("start_deadline"),
+        created_at: row.get("created_at"),
+        life: row.get("life"),
+        started_at: row.get("started_at"),
+        params: row.get("params"),
+        params_bytes: row.get::<_, Option<i32>>("params_bytes").and_then(|bytes| usize::try_from(bytes).ok()),
+        snapshot: row.get("snapshot"),
+        now: row.get("now"),
+        flow: row.get("flow"),
+        status: word(row, "status", "orders.status")?,
     })
 }
 
@@ -282,7 +286,7 @@ pub async fn give_queue_up(tx: &Tx<'_>, no: OrderNo, pass: Pass) -> Result<bool>
 /// The database fails.
 pub async fn last_ready(client: &Client) -> Result<Option<OrderNo>> {
     let statement = client.prepare_cached(LAST_READY).await?;
-    Ok(client.query_opt(&statement, &[]).await?.map(|row| OrderNo(row.get(0))))
+    Ok(client.query_opt(&statement, &[]).await?.map(|row| OrderNo(row.get("order_no"))))
 }
 
 /// A page of what may run, by ascending number, after one and up to another; with each stage the
@@ -300,7 +304,7 @@ pub async fn ready_page(
     let rows = client.query(&statement, &[&after.0, &until.0, &limit]).await?;
     rows.iter()
         .map(|row| {
-            let stream: Option<i16> = row.get(6);
+            let stream: Option<i16> = row.get("stream");
             Ok((read_ready(row, stream.is_some())?, stream))
         })
         .collect()
@@ -331,11 +335,11 @@ pub async fn running(client: &Client) -> Result<Vec<RunningStage>> {
     Ok(rows
         .iter()
         .map(|row| RunningStage {
-            no: OrderNo(row.get(0)),
-            attempt: row.get(1),
-            node: Incarnation(row.get(2)),
-            flow: row.get(3),
-            queue: row.get(4),
+            no: OrderNo(row.get("order_no")),
+            attempt: row.get("attempt"),
+            node: Incarnation(row.get("node")),
+            flow: row.get("flow"),
+            queue: row.get("queue"),
         })
         .collect())
 }
@@ -347,7 +351,7 @@ pub async fn running(client: &Client) -> Result<Vec<RunningStage>> {
 pub async fn running_of_flow(client: &Client, flow: &str) -> Result<[u32; 2]> {
     let statement = client.prepare_cached(RUNNING_OF_FLOW).await?;
     let row = client.query_one(&statement, &[&flow]).await?;
-    Ok([0, 1].map(|column| u32::try_from(row.get::<_, i64>(column)).unwrap_or(u32::MAX)))
+    Ok(["parallel", "sequential"].map(|column| u32::try_from(row.get::<_, i64>(column)).unwrap_or(u32::MAX)))
 }
 
 /// Which of these orders are still ready, with the number that their hand-out will bear.
@@ -357,5 +361,5 @@ pub async fn running_of_flow(client: &Client, flow: &str) -> Result<[u32; 2]> {
 pub async fn still_ready(client: &Client, nos: &[i64]) -> Result<Vec<(OrderNo, i32)>> {
     let statement = client.prepare_cached(STILL_READY).await?;
     let rows = client.query(&statement, &[&nos]).await?;
-    Ok(rows.iter().map(|row| (OrderNo(row.get(0)), row.get(1))).collect())
+    Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("attempt"))).collect())
 }

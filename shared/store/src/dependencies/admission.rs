@@ -78,7 +78,9 @@ impl Admission {
         let rows = tx.query(&tx.prepare_cached(LOCK_BEFORE).await?, &[&ids]).await?;
         let before = rows
             .iter()
-            .map(|row| Ok((row.get(1), (row.get(0), word(row, 2, "orders.status")?, row.get(3)))))
+            .map(|row| {
+                Ok((row.get("id"), (row.get("no"), word(row, "status", "orders.status")?, row.get("step"))))
+            })
             .collect::<Result<_>>()?;
         Ok(Self { refused, before })
     }
@@ -166,7 +168,7 @@ struct Columns<'a> {
 /// The database fails.
 pub async fn registered(client: &Client, ids: &[&str]) -> Result<HashMap<String, ScenarioNo>> {
     let rows = client.query(&client.prepare_cached(SCENARIOS).await?, &[&ids]).await?;
-    Ok(rows.iter().map(|row| (row.get(0), ScenarioNo(row.get(1)))).collect())
+    Ok(rows.iter().map(|row| (row.get("id"), ScenarioNo(row.get("scenario")))).collect())
 }
 
 /// Those who wait for these orders, which are registered only now, know of them from now on.
@@ -186,19 +188,19 @@ fn named<'a>(waiting: &[&'a NewOrder]) -> BTreeSet<&'a str> {
 async fn refused(tx: &Tx<'_>, waiting: &[&NewOrder]) -> Result<HashMap<String, Vec<String>>> {
     let ids: Vec<&str> = waiting.iter().map(|order| order.request.id.as_str()).collect();
     let rows = tx.query(&tx.prepare_cached(AWAITED).await?, &[&ids]).await?;
-    let mut awaited: BTreeSet<String> = rows.iter().map(|row| row.get(0)).collect();
+    let mut awaited: BTreeSet<String> = rows.iter().map(|row| row.get("before_id")).collect();
     awaited.extend(named(waiting).into_iter().map(str::to_owned));
     if !ids.iter().any(|id| awaited.contains(*id)) {
         return Ok(HashMap::new());
     }
     let rows = tx.query(&tx.prepare_cached(PRESENT).await?, &[&ids]).await?;
-    let present: BTreeSet<String> = rows.iter().map(|row| row.get(0)).collect();
+    let present: BTreeSet<String> = rows.iter().map(|row| row.get("id")).collect();
     let begin: Vec<&str> = named(waiting).into_iter().collect();
     let rows = tx.query(&tx.prepare_cached(WAY).await?, &[&begin, &MAX_WAY]).await?;
     let too_long = i64::try_from(rows.len()).is_ok_and(|count| count >= MAX_WAY);
     let mut waits: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for row in &rows {
-        waits.entry(row.get(0)).or_default().push(row.get(1));
+        waits.entry(row.get("id")).or_default().push(row.get("before_id"));
     }
     let mut refused = HashMap::new();
     // One after the other: of those that close a cycle among themselves, the last is refused.

@@ -22,7 +22,7 @@ statements! {
         DELETE FROM running r
          USING unnest($1::bigint[], $2::uuid[]) AS f (no, pass)
          WHERE r.order_no = ANY(ARRAY[f.no]) AND r.pass = f.pass
-        RETURNING r.order_no, now()";
+        RETURNING r.order_no, now() AS now";
     // Answers only with the orders whose end somebody waits for.
     FINISH = "
         WITH finished AS (
@@ -136,7 +136,7 @@ pub async fn take_ends(tx: &Tx<'_>, stages: &[(OrderNo, Pass)]) -> Result<HashMa
     let passes: Vec<Uuid> = stages.iter().map(|(_, pass)| pass.0).collect();
     let statement = tx.prepare_cached(TAKE_ENDS).await?;
     let rows = tx.query(&statement, &[&nos, &passes]).await?;
-    Ok(rows.iter().map(|row| (OrderNo(row.get(0)), row.get(1))).collect())
+    Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("now"))).collect())
 }
 
 /// Writes the ends of stages whose right was taken with [`take_ends`] in this transaction. Answers
@@ -211,7 +211,7 @@ async fn update_orders(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<i64>> 
             ],
         )
         .await?;
-    Ok(awaited.iter().map(|row| row.get(0)).collect())
+    Ok(awaited.iter().map(|row| row.get("no")).collect())
 }
 
 async fn save_contexts(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {

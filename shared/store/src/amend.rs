@@ -13,6 +13,7 @@ use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{Priority, ScenarioStatus};
 
+use crate::columns::columns;
 use crate::control::{Allowed, Locked, Place};
 use crate::history::NewEvent;
 use crate::place::{ReadyStage, read_ready};
@@ -21,7 +22,8 @@ use crate::{Error, Result, Tx, history, place, queues, requests};
 
 statements! {
     SAVE_CONTEXTS = "
-        INSERT INTO contexts (order_no, snapshot) SELECT * FROM unnest($1::bigint[], $2::text[])
+        INSERT INTO contexts (order_no, snapshot)
+        SELECT * FROM unnest($1::bigint[], $2::text[]) AS t (order_no, snapshot)
         ON CONFLICT (order_no) DO UPDATE SET snapshot = excluded.snapshot";
     DROP_CONTEXTS = "DELETE FROM contexts WHERE order_no = ANY($1::bigint[])";
     REOPEN = "
@@ -32,7 +34,8 @@ statements! {
           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[]) AS t (no, status, scenario_status, start_deadline)
          WHERE o.no = ANY(ARRAY[t.no])";
     SET_DEADLINES = "
-        INSERT INTO deadlines (order_no, kind, at) SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[])
+        INSERT INTO deadlines (order_no, kind, at)
+        SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[]) AS t (order_no, kind, at)
         ON CONFLICT (order_no, kind) DO UPDATE SET at = excluded.at";
     DROP_DUE = "DELETE FROM due WHERE order_no = $1";
     DROP_READY = "DELETE FROM ready WHERE order_no = $1";
@@ -98,14 +101,13 @@ pub async fn reopen_all(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) ->
     tx.execute(&tx.prepare_cached(DROP_CONTEXTS).await?, &[&blank]).await?;
     save_contexts(tx, &texts(orders, |new| new.snapshot.as_deref())).await?;
     replace_params(tx, &texts(orders, |new| new.params.as_deref())).await?;
-    let status: Vec<&str> = orders.iter().map(|(allowed, _)| allowed.change().to.as_str()).collect();
-    let scenario_status: Vec<&str> = orders
-        .iter()
-        .map(|(allowed, _)| allowed.change().scenario_status(allowed.order().scenario_status).as_str())
-        .collect();
-    let start: Vec<Option<Timestamp>> = orders.iter().map(|(_, new)| new.start_deadline).collect();
-    let statement = tx.prepare_cached(REOPEN).await?;
-    tx.execute(&statement, &[&nos, &status, &scenario_status, &start]).await?;
+    let columns = columns!((allowed, new) in orders => {
+        no: i64 = allowed.order().no.0,
+        status: &str = allowed.change().to.as_str(),
+        scenario_status: &str = allowed.change().scenario_status(allowed.order().scenario_status).as_str(),
+        start_deadline: Option<Timestamp> = new.start_deadline,
+    });
+    columns.execute(tx, REOPEN, &[]).await?;
     set_deadlines(tx, orders).await?;
     let events: Vec<NewEvent<'_>> =
         orders.iter().map(|(allowed, new)| event(*allowed, new.source, &new.detail)).collect();
@@ -123,35 +125,41 @@ fn texts<'a>(
 
 async fn save_contexts(tx: &Tx<'_>, snapshots: &[(i64, &str)]) -> Result<()> {
     if !snapshots.is_empty() {
-        let (nos, snapshots): (Vec<i64>, Vec<&str>) = snapshots.iter().copied().unzip();
-        tx.execute(&tx.prepare_cached(SAVE_CONTEXTS).await?, &[&nos, &snapshots]).await?;
+        let columns = columns!((no, snapshot) in snapshots => {
+            order_no: i64 = *no,
+            snapshot: &str = *snapshot,
+        });
+        columns.execute(tx, SAVE_CONTEXTS, &[]).await?;
     }
     Ok(())
 }
 
 async fn replace_params(tx: &Tx<'_>, params: &[(i64, &str)]) -> Result<()> {
     if !params.is_empty() {
-        let (nos, params): (Vec<i64>, Vec<&str>) = params.iter().copied().unzip();
-        tx.execute(&tx.prepare_cached(REPLACE_PARAMS).await?, &[&nos, &params]).await?;
+        let columns = columns!((no, params) in params => {
+            no: i64 = *no,
+            params: &str = *params,
+        });
+        columns.execute(tx, REPLACE_PARAMS, &[]).await?;
     }
     Ok(())
 }
 
 async fn set_deadlines(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) -> Result<()> {
-    let (mut nos, mut kinds, mut at): (Vec<i64>, Vec<&str>, Vec<Timestamp>) = Default::default();
+    let mut deadlines = Vec::new();
     for (allowed, new) in orders {
         let order = allowed.order();
         let process = new.process_timeout.and_then(|timeout| order.now.checked_add(timeout).ok());
-        for (kind, deadline) in [("start", new.start_deadline), ("process", process)] {
-            if let Some(deadline) = deadline {
-                nos.push(order.no.0);
-                kinds.push(kind);
-                at.push(deadline);
-            }
-        }
+        let set = [("start", new.start_deadline), ("process", process)];
+        deadlines.extend(set.into_iter().filter_map(|(kind, at)| Some((order.no.0, kind, at?))));
     }
-    if !nos.is_empty() {
-        tx.execute(&tx.prepare_cached(SET_DEADLINES).await?, &[&nos, &kinds, &at]).await?;
+    if !deadlines.is_empty() {
+        let columns = columns!((no, kind, at) in &deadlines => {
+            order_no: i64 = *no,
+            kind: &str = *kind,
+            at: Timestamp = *at,
+        });
+        columns.execute(tx, SET_DEADLINES, &[]).await?;
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use pagurus_domain::scenario::{Folded, value};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::columns::columns;
 use crate::sql::statements;
 use crate::stages::{LONG_BYTES, ReadyStage};
 use crate::{Client, Result, Tx, due};
@@ -50,7 +51,8 @@ statements! {
     STATUSES = "SELECT id, status FROM requests WHERE id = ANY($1::uuid[])";
     STORE = "
         INSERT INTO callbacks (request_id, named, order_no, verdict, step_status, headers, body)
-        SELECT * FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bytea[])";
+        SELECT * FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bytea[])
+               AS t (request_id, named, order_no, verdict, step_status, headers, body)";
     // The last answer to the last request of each name: an answer to an earlier one would look
     // like one to the present. What a stage registered that died before its end is not counted, or
     // its repeat would judge the wait that it begins with by requests that came after it.
@@ -220,19 +222,18 @@ async fn store(
     if callbacks.is_empty() {
         return Ok(());
     }
-    let (callbacks, verdicts): (Vec<&NewCallback>, Vec<&Verdict>) = callbacks.iter().copied().unzip();
     // An id that was never given out is kept as text only: nothing must look like a real request.
-    let request: Vec<Option<Uuid>> =
-        callbacks.iter().map(|c| c.request.map(|id| id.0).filter(|id| order_of.contains_key(id))).collect();
-    let named: Vec<&str> = callbacks.iter().map(|c| c.named.as_str()).collect();
-    let order: Vec<Option<i64>> =
-        request.iter().map(|id| id.and_then(|id| order_of.get(&id).copied())).collect();
-    let verdict: Vec<&str> = verdicts.iter().map(|verdict| verdict.as_str()).collect();
-    let step_status: Vec<Option<&str>> = callbacks.iter().map(|c| c.step_status.as_deref()).collect();
-    let (headers, body): (Vec<Option<&str>>, Vec<&[u8]>) =
-        callbacks.iter().zip(verdicts).map(|(callback, verdict)| kept_of(callback, *verdict)).unzip();
-    let statement = tx.prepare_cached(STORE).await?;
-    tx.execute(&statement, &[&request, &named, &order, &verdict, &step_status, &headers, &body]).await?;
+    let known = |callback: &NewCallback| callback.request.filter(|id| order_of.contains_key(&id.0));
+    let columns = columns!((callback, verdict) in callbacks => {
+        request_id: Option<Uuid> = known(callback).map(|id| id.0),
+        named: &str = callback.named.as_str(),
+        order_no: Option<i64> = known(callback).and_then(|id| order_of.get(&id.0).copied()),
+        verdict: &str = verdict.as_str(),
+        step_status: Option<&str> = callback.step_status.as_deref(),
+        headers: Option<&str> = kept_of(callback, **verdict).0,
+        body: &[u8] = kept_of(callback, **verdict).1,
+    });
+    columns.execute(tx, STORE, &[]).await?;
     Ok(())
 }
 

@@ -14,6 +14,7 @@ use pagurus_domain::scenario::Folded;
 use pagurus_domain::scenario::stage::{CallAnswer, OutsideCall};
 use serde_json::Value;
 
+use crate::columns::columns;
 use crate::control::{Locked, Place};
 use crate::place::ReadyStage;
 use crate::sql::statements;
@@ -183,11 +184,12 @@ pub async fn pending(
     client: &Client,
     orders: &[(OrderNo, i32)],
 ) -> Result<HashMap<OrderNo, Vec<OutsideCall>>> {
-    let nos: Vec<i64> = orders.iter().map(|(no, _)| no.0).collect();
-    let lives: Vec<i32> = orders.iter().map(|(_, life)| *life).collect();
-    let statement = client.prepare_cached(PENDING).await?;
+    let columns = columns!((no, life) in orders => {
+        no: i64 = no.0,
+        life: i32 = *life,
+    });
     let mut calls: HashMap<OrderNo, Vec<OutsideCall>> = HashMap::new();
-    for row in client.query(&statement, &[&nos, &lives]).await? {
+    for row in columns.query(client, PENDING, &[]).await? {
         calls.entry(OrderNo(row.get("order_no"))).or_default().push(OutsideCall {
             no: row.get("no"),
             name: row.get("name"),
@@ -230,18 +232,14 @@ pub(crate) async fn settle(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<Re
 }
 
 async fn write(tx: &Tx<'_>, answers: &[&CallAnswer]) -> Result<()> {
-    let nos: Vec<i64> = answers.iter().map(|answer| answer.no).collect();
-    let status: Vec<&str> =
-        answers.iter().map(|answer| if answer.outcome.is_ok() { "answered" } else { "failed" }).collect();
-    let told: Vec<Option<String>> =
-        answers.iter().map(|answer| answer.outcome.as_ref().ok().map(ToString::to_string)).collect();
-    let error = |answer: &&CallAnswer| answer.outcome.as_ref().err().cloned();
-    let class: Vec<Option<String>> =
-        answers.iter().map(|answer| error(answer).and_then(|error| error.class)).collect();
-    let message: Vec<Option<String>> =
-        answers.iter().map(|answer| error(answer).map(|error| error.message)).collect();
-    let statement = tx.prepare_cached(ANSWER).await?;
-    tx.execute(&statement, &[&nos, &status, &told, &class, &message]).await?;
+    let columns = columns!(answer in answers => {
+        no: i64 = answer.no,
+        status: &str = if answer.outcome.is_ok() { "answered" } else { "failed" },
+        answer: Option<String> = answer.outcome.as_ref().ok().map(ToString::to_string),
+        class: Option<&str> = answer.outcome.as_ref().err().and_then(|error| error.class.as_deref()),
+        message: Option<&str> = answer.outcome.as_ref().err().map(|error| error.message.as_str()),
+    });
+    columns.execute(tx, ANSWER, &[]).await?;
     Ok(())
 }
 

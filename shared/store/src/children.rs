@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::registration::NewOrder;
 
+use crate::columns::columns;
 use crate::orders::{self, Registered};
 use crate::sql::statements;
 use crate::{Client, Connection, Result, Tx};
@@ -91,16 +92,17 @@ pub async fn parents(client: &impl Connection, ids: &[&str]) -> Result<HashMap<S
 pub async fn register(tx: &Tx<'_>, children: &[NewChild], depths: &[i32]) -> Result<Vec<Registered>> {
     let new: Vec<NewOrder> = children.iter().map(|child| child.order.clone()).collect();
     let registered = orders::register(tx, &new).await?;
-    let (mut ids, mut parents, mut of) = (Vec::new(), Vec::new(), Vec::new());
-    for ((child, depth), registered) in children.iter().zip(depths).zip(&registered) {
-        if matches!(registered, Registered::Accepted { .. }) {
-            ids.push(child.order.request.id.as_str());
-            parents.push(child.parent.0);
-            of.push(*depth);
-        }
-    }
-    let link = tx.prepare_cached(LINK).await?;
-    tx.execute(&link, &[&ids, &parents, &of]).await?;
+    let accepted = children.iter().zip(depths).zip(&registered);
+    let accepted: Vec<(&NewChild, i32)> = accepted
+        .filter(|(_, registered)| matches!(registered, Registered::Accepted { .. }))
+        .map(|((child, depth), _)| (child, *depth))
+        .collect();
+    let columns = columns!((child, depth) in &accepted => {
+        id: &str = child.order.request.id.as_str(),
+        parent: i64 = child.parent.0,
+        depth: i32 = *depth,
+    });
+    columns.execute(tx, LINK, &[]).await?;
     only_own(tx, children, registered).await
 }
 

@@ -15,6 +15,7 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::dependency::{self, Otherwise, Stand, Verdict};
 
+use crate::columns::columns;
 use crate::place::ReadyStage;
 use crate::row::word;
 use crate::sql::statements;
@@ -186,10 +187,12 @@ pub async fn settle(tx: &Tx<'_>, changed: &[(OrderNo, String, Stand)]) -> Result
     if changed.is_empty() {
         return Ok(());
     }
-    let nos: Vec<i64> = changed.iter().map(|(no, _, _)| no.0).collect();
-    let before: Vec<&str> = changed.iter().map(|(_, before, _)| before.as_str()).collect();
-    let stands: Vec<&str> = changed.iter().map(|(_, _, stand)| stand.as_str()).collect();
-    tx.execute(&tx.prepare_cached(SETTLE).await?, &[&nos, &before, &stands]).await?;
+    let columns = columns!((no, before, stand) in changed => {
+        no: i64 = no.0,
+        before_id: &str = before.as_str(),
+        stand: &str = stand.as_str(),
+    });
+    columns.execute(tx, SETTLE, &[]).await?;
     Ok(())
 }
 

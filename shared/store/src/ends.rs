@@ -6,6 +6,7 @@ use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::Content;
 use serde_json::Value;
 
+use crate::columns::columns;
 use crate::control::Allowed;
 use crate::history::NewEvent;
 use crate::outbox::NewNotification;
@@ -66,7 +67,7 @@ pub async fn end_lives(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Resul
     queues::leave(tx, &nos).await?;
     requests::cancel(tx, &nos).await?;
     calls::close(tx, &nos).await?;
-    write(tx, &nos, ends).await?;
+    write(tx, ends).await?;
     let events: Vec<NewEvent<'_>> = ends
         .iter()
         .map(|(allowed, ending)| NewEvent {
@@ -92,21 +93,17 @@ pub async fn end_lives(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Resul
     Ok(Ended { notify: notifications.iter().map(|new| (new.no.0, new.life)).collect(), ready })
 }
 
-async fn write(tx: &Tx<'_>, nos: &[i64], ends: &[(Allowed<'_>, Ending<'_>)]) -> Result<()> {
-    let status: Vec<&str> = ends.iter().map(|(allowed, _)| allowed.change().to.as_str()).collect();
-    let scenario_status: Vec<&str> = ends
-        .iter()
-        .map(|(allowed, _)| allowed.change().scenario_status(allowed.order().scenario_status).as_str())
-        .collect();
-    let attempt: Vec<i32> = ends.iter().map(|(allowed, _)| allowed.order().attempt).collect();
-    let error = |ending: &Ending<'_>| ending.error.clone();
-    let class: Vec<Option<String>> =
-        ends.iter().map(|(_, ending)| error(ending).and_then(|error| error.class)).collect();
-    let message: Vec<Option<String>> =
-        ends.iter().map(|(_, ending)| error(ending).map(|error| error.message)).collect();
-    let keeps: Vec<bool> = ends.iter().map(|(allowed, _)| allowed.change().keeps_error()).collect();
-    let statement = tx.prepare_cached(END).await?;
-    tx.execute(&statement, &[&nos, &status, &scenario_status, &attempt, &class, &message, &keeps]).await?;
+async fn write(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Result<()> {
+    let columns = columns!((allowed, ending) in ends => {
+        no: i64 = allowed.order().no.0,
+        status: &str = allowed.change().to.as_str(),
+        scenario_status: &str = allowed.change().scenario_status(allowed.order().scenario_status).as_str(),
+        attempt: i32 = allowed.order().attempt,
+        class: Option<&str> = ending.error.as_ref().and_then(|error| error.class.as_deref()),
+        message: Option<&str> = ending.error.as_ref().map(|error| error.message.as_str()),
+        keeps_error: bool = allowed.change().keeps_error(),
+    });
+    columns.execute(tx, END, &[]).await?;
     Ok(())
 }
 

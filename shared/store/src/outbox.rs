@@ -9,6 +9,7 @@ use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::{Content, Occasion, StoredNotify};
 use uuid::Uuid;
 
+use crate::columns::columns;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
@@ -154,21 +155,18 @@ pub async fn put(tx: &Tx<'_>, new: &[NewNotification]) -> Result<()> {
     if new.is_empty() {
         return Ok(());
     }
-    let no: Vec<i64> = new.iter().map(|n| n.no.0).collect();
-    let life: Vec<i32> = new.iter().map(|n| n.life).collect();
-    let kind: Vec<&str> = new.iter().map(|n| kind(n.end)).collect();
-    let message: Vec<Uuid> = new.iter().map(|n| n.message_id).collect();
-    let target: Vec<&str> = new.iter().map(|n| n.target.as_str()).collect();
-    let correlation: Vec<Option<&str>> = new.iter().map(|n| n.correlation_id.as_deref()).collect();
-    let transaction: Vec<Option<&str>> = new.iter().map(|n| n.transaction_id.as_deref()).collect();
-    let trace: Vec<Option<&str>> = new.iter().map(|n| n.trace.as_deref()).collect();
-    let body: Vec<&str> = new.iter().map(|n| n.body.as_str()).collect();
-    let statement = tx.prepare_cached(PUT).await?;
-    tx.execute(
-        &statement,
-        &[&no, &life, &kind, &message, &target, &correlation, &transaction, &trace, &body],
-    )
-    .await?;
+    let columns = columns!(one in new => {
+        no: i64 = one.no.0,
+        life: i32 = one.life,
+        kind: &str = kind(one.end),
+        message_id: Uuid = one.message_id,
+        target: &str = one.target.as_str(),
+        correlation_id: Option<&str> = one.correlation_id.as_deref(),
+        transaction_id: Option<&str> = one.transaction_id.as_deref(),
+        trace: Option<&str> = one.trace.as_deref(),
+        body: &str = one.body.as_str(),
+    });
+    columns.execute(tx, PUT, &[]).await?;
     Ok(())
 }
 
@@ -217,10 +215,11 @@ fn read_notification(row: &tokio_postgres::Row) -> Notification {
 /// # Errors
 /// The database fails.
 pub async fn read(client: &Client, orders: &[(OrderNo, i32)]) -> Result<Vec<Notification>> {
-    let no: Vec<i64> = orders.iter().map(|(no, _)| no.0).collect();
-    let life: Vec<i32> = orders.iter().map(|(_, life)| *life).collect();
-    let statement = client.prepare_cached(READ).await?;
-    Ok(client.query(&statement, &[&no, &life]).await?.iter().map(read_notification).collect())
+    let columns = columns!((no, life) in orders => {
+        no: i64 = no.0,
+        life: i32 = *life,
+    });
+    Ok(columns.query(client, READ, &[]).await?.iter().map(read_notification).collect())
 }
 
 /// Takes notifications whose time has come, and keeps others off them for half a minute.
@@ -237,9 +236,12 @@ pub async fn take(client: &Client, limit: i64) -> Result<Vec<Notification>> {
 /// # Errors
 /// The database fails.
 pub async fn sent(client: &Client, sent: &[&Notification]) -> Result<()> {
-    let (no, life, kind) = keys(sent);
-    let statement = client.prepare_cached(SENT).await?;
-    client.execute(&statement, &[&no, &life, &kind]).await?;
+    let columns = columns!(one in sent => {
+        no: i64 = one.no.0,
+        life: i32 = one.life,
+        kind: &str = one.kind.as_str(),
+    });
+    columns.execute(client, SENT, &[]).await?;
     Ok(())
 }
 
@@ -261,22 +263,16 @@ pub struct Failed<'a> {
 /// # Errors
 /// The database fails.
 pub async fn failed(client: &Client, failed: &[Failed<'_>]) -> Result<()> {
-    let notifications: Vec<&Notification> = failed.iter().map(|f| f.notification).collect();
-    let (no, life, kind) = keys(&notifications);
-    let delay: Vec<f64> = failed.iter().map(|f| f.delay.as_secs_f64()).collect();
-    let error: Vec<&str> = failed.iter().map(|f| f.error.as_str()).collect();
-    let parked: Vec<Option<&str>> = failed.iter().map(|f| f.parked).collect();
-    let statement = client.prepare_cached(FAILED).await?;
-    client.execute(&statement, &[&no, &life, &kind, &delay, &error, &parked]).await?;
+    let columns = columns!(one in failed => {
+        no: i64 = one.notification.no.0,
+        life: i32 = one.notification.life,
+        kind: &str = one.notification.kind.as_str(),
+        delay: f64 = one.delay.as_secs_f64(),
+        error: &str = one.error.as_str(),
+        parked: Option<&str> = one.parked,
+    });
+    columns.execute(client, FAILED, &[]).await?;
     Ok(())
-}
-
-fn keys<'a>(notifications: &[&'a Notification]) -> (Vec<i64>, Vec<i32>, Vec<&'a str>) {
-    (
-        notifications.iter().map(|n| n.no.0).collect(),
-        notifications.iter().map(|n| n.life).collect(),
-        notifications.iter().map(|n| n.kind.as_str()).collect(),
-    )
 }
 
 /// A notification that has not been confirmed, as people see it.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 
+use crate::columns::columns;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
@@ -21,7 +22,7 @@ statements! {
         RETURNING name, last_position - taken + 1 AS first";
     ENQUEUE = "
         INSERT INTO queued (order_no, queue, position)
-        SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[])";
+        SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS t (order_no, queue, position)";
     LEAVE = "DELETE FROM queued WHERE order_no = ANY($1::bigint[])";
     BEFORE = "SELECT count(*) AS before FROM queued WHERE queue = $1 AND position < $2";
     HEADS = "
@@ -51,10 +52,12 @@ pub async fn take_positions(tx: &Tx<'_>, queues: &[&str]) -> Result<Vec<i64>> {
         *wanted.entry(queue).or_default() += 1;
     }
     // Sorted by name: two transactions lock the same queues in the same order.
-    let names: Vec<&str> = wanted.keys().copied().collect();
-    let counts: Vec<i64> = wanted.values().copied().collect();
-    let statement = tx.prepare_cached(TAKE).await?;
-    let rows = tx.query(&statement, &[&names, &counts]).await?;
+    let wanted: Vec<(&str, i64)> = wanted.into_iter().collect();
+    let columns = columns!((name, count) in &wanted => {
+        name: &str = *name,
+        wanted: i64 = *count,
+    });
+    let rows = columns.query(tx, TAKE, &[]).await?;
     let mut next: BTreeMap<String, i64> =
         rows.iter().map(|row| (row.get("name"), row.get("first"))).collect();
     Ok(queues
@@ -68,14 +71,18 @@ pub async fn take_positions(tx: &Tx<'_>, queues: &[&str]) -> Result<Vec<i64>> {
         .collect())
 }
 
-/// Puts orders into their queues.
+/// Puts orders into their queues: number, queue and position of each.
 ///
 /// # Errors
 /// The database fails.
-pub async fn enqueue(tx: &Tx<'_>, nos: &[i64], queues: &[&str], positions: &[i64]) -> Result<()> {
-    if !nos.is_empty() {
-        let statement = tx.prepare_cached(ENQUEUE).await?;
-        tx.execute(&statement, &[&nos, &queues, &positions]).await?;
+pub async fn enqueue(tx: &Tx<'_>, members: &[(i64, &str, i64)]) -> Result<()> {
+    if !members.is_empty() {
+        let columns = columns!((no, queue, position) in members => {
+            order_no: i64 = *no,
+            queue: &str = *queue,
+            position: i64 = *position,
+        });
+        columns.execute(tx, ENQUEUE, &[]).await?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use pagurus_domain::scenario::stage::Wake;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::columns::columns;
 use crate::history::NewEvent;
 use crate::place::ReadyStage;
 use crate::place::read_ready;
@@ -205,12 +206,14 @@ pub async fn reissue(
         .map(|((stuck, _), detail)| NewEvent { no: stuck.no, kind, source, detail })
         .collect();
     history::append_all(tx, &events).await?;
-    let passes: Vec<Uuid> = stages.iter().map(|_| Uuid::new_v4()).collect();
-    let attempts: Vec<i32> = stages.iter().map(|(stuck, _)| stuck.attempt + 1).collect();
-    let wakes: Vec<&str> = stages.iter().map(|(stuck, _)| stuck.wake.as_str()).collect();
-    let restarts: Vec<i16> = stages.iter().map(|(_, restarts)| *restarts).collect();
-    let statement = tx.prepare_cached(REISSUE).await?;
-    let rows = tx.query(&statement, &[&nos, &passes, &attempts, &wakes, &restarts]).await?;
+    let columns = columns!((stuck, restarts) in stages => {
+        no: i64 = stuck.no.0,
+        pass: Uuid = Uuid::new_v4(),
+        attempt: i32 = stuck.attempt + 1,
+        wake: &str = stuck.wake.as_str(),
+        restarts: i16 = *restarts,
+    });
+    let rows = columns.query(tx, REISSUE, &[]).await?;
     rows.iter().map(|row| read_ready(row, true)).collect()
 }
 

@@ -8,9 +8,9 @@ use pagurus_domain::order::change::{Change, Deadlines};
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{Mode, Status};
 use pagurus_domain::scenario::stage::Wake;
-use tokio::try_join;
 use uuid::Uuid;
 
+use crate::columns::columns;
 use crate::place::read_ready;
 use crate::row::word;
 use crate::sql::statements;
@@ -45,8 +45,8 @@ statements! {
     PARAMS = "SELECT params FROM payloads WHERE order_no = $1";
     RUN = "
         INSERT INTO running (order_no, pass, attempt, wake, restarts, queue, node, since, started_at, deadline_at)
-        SELECT no, pass, attempt, wake, restarts, queue, $7, since, clock_timestamp(), clock_timestamp() + make_interval(secs => work)
-          FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::text[], $5::smallint[], $6::text[], $8::timestamptz[], $9::double precision[])
+        SELECT no, pass, attempt, wake, restarts, queue, $9, since, clock_timestamp(), clock_timestamp() + make_interval(secs => work)
+          FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::text[], $5::smallint[], $6::text[], $7::timestamptz[], $8::double precision[])
                AS t (no, pass, attempt, wake, restarts, queue, since, work)";
     STILL_READY = "SELECT order_no, attempt FROM ready WHERE order_no = ANY($1::bigint[])";
     STARTED = "DELETE FROM deadlines WHERE order_no = ANY($1::bigint[]) AND kind = 'start'";
@@ -155,13 +155,15 @@ impl Claimed {
 /// # Errors
 /// The database fails; nothing is claimed then.
 pub async fn claim(tx: &Tx<'_>, hand_outs: &[HandOut]) -> Result<(Vec<Claimed>, Vec<(HandOut, Unclaimed)>)> {
-    let (epoch_statement, claim_statement) = try_join!(tx.prepare_cached(EPOCH), tx.prepare_cached(CLAIM))?;
-    let present = Epoch(tx.query_one(&epoch_statement, &[]).await?.get("epoch"));
+    let epoch = tx.prepare_cached(EPOCH).await?;
+    let present = Epoch(tx.query_one(&epoch, &[]).await?.get("epoch"));
     let (current, stale): (Vec<HandOut>, Vec<HandOut>) =
         hand_outs.iter().partition(|hand_out| hand_out.epoch == present);
-    let nos: Vec<i64> = current.iter().map(|h| h.no.0).collect();
-    let attempts: Vec<i32> = current.iter().map(|h| h.attempt).collect();
-    let rows = tx.query(&claim_statement, &[&nos, &attempts, &LONG_BYTES]).await?;
+    let columns = columns!(given in &current => {
+        no: i64 = given.no.0,
+        attempt: i32 = given.attempt,
+    });
+    let rows = columns.query(tx, CLAIM, &[&LONG_BYTES]).await?;
     let claimed = rows.iter().map(read_claimed).collect::<Result<Vec<_>>>()?;
     let mut unclaimed: Vec<_> = stale.into_iter().map(|h| (h, Unclaimed::StaleEpoch)).collect();
     if claimed.len() < current.len() {
@@ -234,15 +236,18 @@ pub async fn run(tx: &Tx<'_>, node: Incarnation, claimed: &[Claimed], work: &[f6
     if claimed.is_empty() {
         return Ok(());
     }
-    let no: Vec<i64> = claimed.iter().map(|c| c.no.0).collect();
-    let pass: Vec<Uuid> = claimed.iter().map(|c| c.pass.0).collect();
-    let attempt: Vec<i32> = claimed.iter().map(|c| c.attempt).collect();
-    let wake: Vec<&str> = claimed.iter().map(|c| c.wake.as_str()).collect();
-    let restarts: Vec<i16> = claimed.iter().map(|c| c.restarts).collect();
-    let queue: Vec<Option<&str>> = claimed.iter().map(|c| c.queue.as_deref()).collect();
-    let since: Vec<Timestamp> = claimed.iter().map(|c| c.since).collect();
-    let statement = tx.prepare_cached(RUN).await?;
-    tx.execute(&statement, &[&no, &pass, &attempt, &wake, &restarts, &queue, &node.0, &since, &work]).await?;
+    let stages: Vec<(&Claimed, f64)> = claimed.iter().zip(work.iter().copied()).collect();
+    let columns = columns!((stage, work) in &stages => {
+        no: i64 = stage.no.0,
+        pass: Uuid = stage.pass.0,
+        attempt: i32 = stage.attempt,
+        wake: &str = stage.wake.as_str(),
+        restarts: i16 = stage.restarts,
+        queue: Option<&str> = stage.queue.as_deref(),
+        since: Timestamp = stage.since,
+        work: f64 = *work,
+    });
+    columns.execute(tx, RUN, &[&node.0]).await?;
     let started: Vec<i64> = claimed
         .iter()
         .filter(|c| c.started_at.is_none() && c.start_deadline.is_some() && c.meets_its_start())

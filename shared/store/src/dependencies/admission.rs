@@ -11,6 +11,7 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{self, Otherwise, Stand, Verdict};
 use pagurus_domain::order::registration::NewOrder;
 
+use crate::columns::columns;
 use crate::row::word;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
@@ -118,7 +119,7 @@ impl Admission {
     /// Writes the conditions of the orders that were registered, by id and number, and the places
     /// of those that wait; tells the pre-conditions that somebody waits.
     pub async fn write(&self, tx: &Tx<'_>, orders: &[NewOrder], inserted: &HashMap<&str, i64>) -> Result<()> {
-        let mut columns = Columns::default();
+        let mut conditions = Vec::new();
         let mut places = Vec::new();
         let mut awaited = BTreeSet::new();
         for order in orders.iter().filter(|order| !order.request.after.is_empty()) {
@@ -128,38 +129,28 @@ impl Admission {
             }
             for (index, stand, otherwise) in self.stands(order, inserted) {
                 let one = &order.request.after[index];
-                columns.no.push(*no);
-                columns.before.push(&one.order);
-                columns.states.push(serde_json::json!(one.states).to_string());
-                columns.otherwise.push(otherwise.as_str());
-                columns.reactive.push(order.start_mode == dependency::StartMode::Reactive);
-                columns.stand.push(stand.as_str());
+                conditions.push((*no, one, order.start_mode, stand, otherwise));
                 awaited.extend(self.before.get(&one.order).map(|(no, _, _)| *no));
                 awaited.extend(inserted.get(one.order.as_str()).copied());
             }
         }
-        if columns.no.is_empty() {
+        if conditions.is_empty() {
             return Ok(());
         }
         let awaited: Vec<i64> = awaited.into_iter().collect();
         tx.execute(&tx.prepare_cached(HEED).await?, &[&awaited]).await?;
         tx.execute(&tx.prepare_cached(INSERT_PLACES).await?, &[&places]).await?;
-        let Columns { no, before, states, otherwise, reactive, stand } = &columns;
-        let insert = tx.prepare_cached(INSERT).await?;
-        tx.execute(&insert, &[no, before, states, otherwise, reactive, stand]).await?;
+        let columns = columns!((no, one, mode, stand, otherwise) in &conditions => {
+            no: i64 = *no,
+            before_id: &str = one.order.as_str(),
+            states: String = serde_json::json!(one.states).to_string(),
+            otherwise: &str = otherwise.as_str(),
+            reactive: bool = *mode == dependency::StartMode::Reactive,
+            stand: &str = stand.as_str(),
+        });
+        columns.execute(tx, INSERT, &[]).await?;
         Ok(())
     }
-}
-
-/// Rows of `dependencies`, column by column.
-#[derive(Default)]
-struct Columns<'a> {
-    no: Vec<i64>,
-    before: Vec<&'a str>,
-    states: Vec<String>,
-    otherwise: Vec<&'static str>,
-    reactive: Vec<bool>,
-    stand: Vec<&'static str>,
 }
 
 /// Which of these orders are registered, with the version that each runs.

@@ -11,6 +11,7 @@ use pagurus_domain::scenario::stage::{CallAnswer, Then};
 use tokio::try_join;
 use uuid::Uuid;
 
+use crate::columns::columns;
 use crate::place::ReadyStage;
 use crate::place::insert_due;
 use crate::sql::statements;
@@ -43,7 +44,8 @@ statements! {
         RETURNING o.no, f.ended AND o.awaited AS awaited)
         SELECT no FROM finished WHERE awaited";
     SAVE_CONTEXTS = "
-        INSERT INTO contexts (order_no, snapshot) SELECT * FROM unnest($1::bigint[], $2::text[])
+        INSERT INTO contexts (order_no, snapshot)
+        SELECT * FROM unnest($1::bigint[], $2::text[]) AS t (order_no, snapshot)
         ON CONFLICT (order_no) DO UPDATE SET snapshot = excluded.snapshot";
     DROP_CONTEXTS = "DELETE FROM contexts WHERE order_no = ANY($1::bigint[])";
     DROP_DEADLINES = "DELETE FROM deadlines WHERE order_no = ANY($1::bigint[])";
@@ -132,10 +134,11 @@ impl Finished {
 /// # Errors
 /// The database fails.
 pub async fn take_ends(tx: &Tx<'_>, stages: &[(OrderNo, Pass)]) -> Result<HashMap<OrderNo, Timestamp>> {
-    let nos: Vec<i64> = stages.iter().map(|(no, _)| no.0).collect();
-    let passes: Vec<Uuid> = stages.iter().map(|(_, pass)| pass.0).collect();
-    let statement = tx.prepare_cached(TAKE_ENDS).await?;
-    let rows = tx.query(&statement, &[&nos, &passes]).await?;
+    let columns = columns!((no, pass) in stages => {
+        no: i64 = no.0,
+        pass: Uuid = pass.0,
+    });
+    let rows = columns.query(tx, TAKE_ENDS, &[]).await?;
     Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("now"))).collect())
 }
 
@@ -170,66 +173,39 @@ pub async fn finish(
 }
 
 async fn update_orders(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<i64>> {
-    let no: Vec<i64> = finished.iter().map(|f| f.no.0).collect();
-    let status: Vec<&str> = finished.iter().map(|f| f.change().to.as_str()).collect();
-    let scenario_status: Vec<&str> = finished.iter().map(|f| f.scenario_status.as_str()).collect();
-    let step: Vec<Option<&str>> = finished.iter().map(|f| f.step.as_deref()).collect();
-    let entry: Vec<Option<&str>> = finished.iter().map(|f| f.entry_point.as_deref()).collect();
-    let attempt: Vec<i32> = finished.iter().map(|f| f.attempt).collect();
-    let visited: Vec<i32> = finished.iter().map(|f| f.visited).collect();
-    let distance: Vec<Option<i32>> = finished.iter().map(|f| f.distance).collect();
-    let started: Vec<Timestamp> = finished.iter().map(|f| f.started_at).collect();
-    let ended: Vec<bool> = finished.iter().map(|f| f.ended()).collect();
-    let result: Vec<Option<&str>> = finished.iter().map(|f| f.result.as_deref()).collect();
-    let message: Vec<Option<&str>> = finished.iter().map(|f| f.message.as_deref()).collect();
-    let class: Vec<Option<&str>> =
-        finished.iter().map(|f| f.error().and_then(|error| error.class.as_deref())).collect();
-    let error: Vec<Option<&str>> =
-        finished.iter().map(|f| f.error().map(|error| error.message.as_str())).collect();
-    let system: Vec<Option<&str>> =
-        finished.iter().map(|f| f.error().and_then(|error| error.system.as_deref())).collect();
-    let statement = tx.prepare_cached(FINISH).await?;
-    let awaited = tx
-        .query(
-            &statement,
-            &[
-                &no,
-                &status,
-                &scenario_status,
-                &step,
-                &entry,
-                &attempt,
-                &visited,
-                &distance,
-                &started,
-                &ended,
-                &result,
-                &message,
-                &class,
-                &error,
-                &system,
-            ],
-        )
-        .await?;
+    let columns = columns!(end in finished => {
+        no: i64 = end.no.0,
+        status: &str = end.change().to.as_str(),
+        scenario_status: &str = end.scenario_status.as_str(),
+        step: Option<&str> = end.step.as_deref(),
+        entry_point: Option<&str> = end.entry_point.as_deref(),
+        attempt: i32 = end.attempt,
+        visited: i32 = end.visited,
+        distance: Option<i32> = end.distance,
+        started_at: Timestamp = end.started_at,
+        ended: bool = end.ended(),
+        result: Option<&str> = end.result.as_deref(),
+        message: Option<&str> = end.message.as_deref(),
+        error_class: Option<&str> = end.error().and_then(|error| error.class.as_deref()),
+        error_message: Option<&str> = end.error().map(|error| error.message.as_str()),
+        error_system: Option<&str> = end.error().and_then(|error| error.system.as_deref()),
+    });
+    let awaited = columns.query(tx, FINISH, &[]).await?;
     Ok(awaited.iter().map(|row| row.get("no")).collect())
 }
 
 async fn save_contexts(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {
-    let (mut nos, mut snapshots, mut gone): (Vec<i64>, Vec<&str>, Vec<i64>) = Default::default();
-    for f in finished {
-        match &f.snapshot {
-            Some(snapshot) => {
-                nos.push(f.no.0);
-                snapshots.push(snapshot);
-            }
-            None if f.had_snapshot => gone.push(f.no.0),
-            None => {}
-        }
+    let kept: Vec<(OrderNo, &str)> =
+        finished.iter().filter_map(|end| Some((end.no, end.snapshot.as_deref()?))).collect();
+    if !kept.is_empty() {
+        let columns = columns!((no, snapshot) in &kept => {
+            order_no: i64 = no.0,
+            snapshot: &str = *snapshot,
+        });
+        columns.execute(tx, SAVE_CONTEXTS, &[]).await?;
     }
-    if !nos.is_empty() {
-        let statement = tx.prepare_cached(SAVE_CONTEXTS).await?;
-        tx.execute(&statement, &[&nos, &snapshots]).await?;
-    }
+    let gone = finished.iter().filter(|end| end.snapshot.is_none() && end.had_snapshot);
+    let gone: Vec<i64> = gone.map(|end| end.no.0).collect();
     if !gone.is_empty() {
         let statement = tx.prepare_cached(DROP_CONTEXTS).await?;
         tx.execute(&statement, &[&gone]).await?;
@@ -238,15 +214,12 @@ async fn save_contexts(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {
 }
 
 async fn suspend(tx: &Tx<'_>, finished: &[&Finished], groups: &AgeGroups) -> Result<()> {
-    let (mut nos, mut streams, mut due): (Vec<i64>, Vec<i16>, Vec<Timestamp>) = Default::default();
-    for f in finished {
-        let Some(at) = f.then.due_at() else { continue };
-        let length = at.duration_since(f.started_at).unsigned_abs();
-        nos.push(f.no.0);
-        streams.push(Stream::of(f.then.status(), length, groups).number());
-        due.push(at);
-    }
-    insert_due(tx, &nos, &streams, &due).await
+    let resting = finished.iter().filter_map(|end| {
+        let at = end.then.due_at()?;
+        let length = at.duration_since(end.started_at).unsigned_abs();
+        Some((end.no.0, Stream::of(end.then.status(), length, groups), at))
+    });
+    insert_due(tx, &resting.collect::<Vec<_>>()).await
 }
 
 async fn drop_deadlines(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {

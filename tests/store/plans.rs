@@ -258,7 +258,7 @@ async fn run_stages(client: &mut Client, ground: &Ground, nos: &[OrderNo]) {
     stages::run(&tx, ground.node, &claimed, &vec![60.0; claimed.len()]).await.unwrap();
     tx.commit().await.unwrap();
     let ends: Vec<_> = claimed.iter().map(|one| finished(one, success())).collect();
-    let passes: Vec<_> = claimed.iter().map(|one| (one.no, one.pass)).collect();
+    let passes: Vec<_> = claimed.iter().map(|one| (one.head.no, one.pass)).collect();
     let tx = client.transaction().await.unwrap();
     stages::take_ends(&tx, &passes).await.unwrap();
     stages::finish(&tx, "w-1", &ends.iter().collect::<Vec<_>>(), &Default::default()).await.unwrap();

@@ -76,7 +76,7 @@ async fn rec_6_a_stage_whose_payload_is_missing_is_claimed_and_can_be_ended() {
               + (SELECT count(*) FROM queued WHERE order_no = {broken})"
     );
     assert_eq!(ground.count(&places).await, 0);
-    assert_eq!(ground.claim(other).await.no, other, "its queue goes on");
+    assert_eq!(ground.claim(other).await.head.no, other, "its queue goes on");
 }
 
 #[tokio::test]
@@ -93,7 +93,7 @@ async fn ord_10_only_the_head_of_a_queue_can_be_claimed_even_in_one_batch() {
     for head in 0..nos.len() {
         let wanted: Vec<_> = nos.iter().rev().map(|no| (*no, 1)).collect();
         let (claimed, unclaimed) = ground.claim_under(FIRST_EPOCH, &wanted).await;
-        assert_eq!(claimed.iter().map(|stage| stage.no).collect::<Vec<_>>(), [nos[head]]);
+        assert_eq!(claimed.iter().map(|stage| stage.head.no).collect::<Vec<_>>(), [nos[head]]);
         let behind = unclaimed.iter().filter(|(_, why)| *why == Unclaimed::Behind).count();
         assert_eq!(behind, nos.len() - 1 - head);
         // Between its stages the head keeps the queue: nobody behind it can be claimed.

@@ -55,7 +55,7 @@ enum Long {
 
 async fn read_long(client: &Client, claimed: &Claimed, long: Long) -> Result<Vec<u8>, Error> {
     match long {
-        Long::Params => stages::params(client, claimed.no).await.map(String::into_bytes),
+        Long::Params => stages::params(client, claimed.head.no).await.map(String::into_bytes),
         Long::Callback(no) => answers::body(client, no).await,
     }
 }
@@ -73,8 +73,8 @@ async fn patiently(worker: &Worker, claimed: &Claimed, long: Long) -> Vec<u8> {
             Err(error) => {
                 worker.host.metrics.count(Count::StoreErrors, "brought", 1);
                 tracing::warn!(
-                    order = claimed.id,
-                    transaction = claimed.transaction_id,
+                    order = claimed.head.id,
+                    transaction = claimed.head.transaction_id,
                     error = chain(&error),
                     "what an order brings could not be read yet"
                 );

@@ -76,8 +76,8 @@ impl Children {
                 Err(why) => {
                     host.metrics.count(Count::StoreErrors, "child", 1);
                     tracing::warn!(
-                        order = parent.id,
-                        transaction = parent.transaction_id,
+                        order = parent.head.id,
+                        transaction = parent.head.transaction_id,
                         why,
                         "a child order could not be stored yet"
                     );
@@ -94,8 +94,12 @@ impl Children {
             Ok(request) => request,
             Err(faults) => return Ok(Err(told(&faults))),
         };
-        let wanted =
-            Wanted { parent: parent.no, trace: parent.trace.clone(), request, answers: child.request };
+        let wanted = Wanted {
+            parent: parent.head.no,
+            trace: parent.head.trace.clone(),
+            request,
+            answers: child.request,
+        };
         let registered = match self.together.submit(wanted.clone()).await {
             Ok(None) => self.costly.submit(wanted).await,
             other => other,

@@ -94,15 +94,15 @@ pub async fn reopen_all(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) ->
     if orders.is_empty() {
         return Ok(Vec::new());
     }
-    let nos: Vec<i64> = orders.iter().map(|(allowed, _)| allowed.order().no.0).collect();
+    let nos: Vec<i64> = orders.iter().map(|(allowed, _)| allowed.order().head.no.0).collect();
     requests::cancel(tx, &nos).await?;
     let blank = orders.iter().filter(|(_, new)| new.snapshot.is_none());
-    let blank: Vec<i64> = blank.map(|(allowed, _)| allowed.order().no.0).collect();
+    let blank: Vec<i64> = blank.map(|(allowed, _)| allowed.order().head.no.0).collect();
     tx.execute(&tx.prepare_cached(DROP_CONTEXTS).await?, &[&blank]).await?;
     save_contexts(tx, &texts(orders, |new| new.snapshot.as_deref())).await?;
     replace_params(tx, &texts(orders, |new| new.params.as_deref())).await?;
     let columns = columns!((allowed, new) in orders => {
-        no: i64 = allowed.order().no.0,
+        no: i64 = allowed.order().head.no.0,
         status: &str = allowed.change().to.as_str(),
         scenario_status: &str = allowed.change().scenario_status(allowed.order().scenario_status).as_str(),
         start_deadline: Option<Timestamp> = new.start_deadline,
@@ -120,7 +120,7 @@ fn texts<'a>(
     orders: &'a [(Allowed<'_>, Reopening<'_>)],
     text: impl Fn(&'a Reopening<'_>) -> Option<&'a str>,
 ) -> Vec<(i64, &'a str)> {
-    orders.iter().filter_map(|(allowed, new)| Some((allowed.order().no.0, text(new)?))).collect()
+    orders.iter().filter_map(|(allowed, new)| Some((allowed.order().head.no.0, text(new)?))).collect()
 }
 
 async fn save_contexts(tx: &Tx<'_>, snapshots: &[(i64, &str)]) -> Result<()> {
@@ -151,7 +151,7 @@ async fn set_deadlines(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) -> 
         let order = allowed.order();
         let process = new.process_timeout.and_then(|timeout| order.now.checked_add(timeout).ok());
         let set = [("start", new.start_deadline), ("process", process)];
-        deadlines.extend(set.into_iter().filter_map(|(kind, at)| Some((order.no.0, kind, at?))));
+        deadlines.extend(set.into_iter().filter_map(|(kind, at)| Some((order.head.no.0, kind, at?))));
     }
     if !deadlines.is_empty() {
         let columns = columns!((no, kind, at) in &deadlines => {
@@ -166,7 +166,7 @@ async fn set_deadlines(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) -> 
 
 /// The event of the history that a change is.
 fn event<'a>(allowed: Allowed<'_>, source: &'a str, detail: &'a str) -> NewEvent<'a> {
-    NewEvent { no: allowed.order().no, kind: allowed.change().cause.as_str(), source, detail }
+    NewEvent { no: allowed.order().head.no, kind: allowed.change().cause.as_str(), source, detail }
 }
 
 /// Where a stuck order goes on within its life.
@@ -197,7 +197,7 @@ pub struct Repairing<'a> {
 /// The database fails.
 pub async fn repair(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Repairing<'_>) -> Result<ReadyStage> {
     let order = allowed.order();
-    let no = order.no.0;
+    let no = order.head.no.0;
     tx.execute(&tx.prepare_cached(DROP_READY).await?, &[&no]).await?;
     tx.execute(&tx.prepare_cached(DROP_DUE).await?, &[&no]).await?;
     requests::cancel(tx, &[no]).await?;
@@ -273,7 +273,7 @@ pub struct Updated {
 /// The database fails.
 pub async fn update(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Updating<'_>) -> Result<Updated> {
     let order = allowed.order();
-    let no = order.no.0;
+    let no = order.head.no.0;
     if let Some(params) = &new.params {
         replace_params(tx, &[(no, params)]).await?;
     }
@@ -290,7 +290,7 @@ pub async fn update(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Updating<'_>) -> Re
     )
     .await?;
     // Moving the start is a part of an update, with a status of its own.
-    history::append(tx, order.no, Cause::Updated.as_str(), new.source, &new.detail).await?;
+    history::append(tx, order.head.no, Cause::Updated.as_str(), new.source, &new.detail).await?;
     let gone = order.ready_attempt();
     if let Starts::At(at, stream) = new.starts {
         tx.execute(&tx.prepare_cached(DROP_READY).await?, &[&no]).await?;

@@ -122,18 +122,19 @@ pub enum Submitted {
 /// The database fails.
 pub async fn submit(tx: &Tx<'_>, order: &Locked, key: &str, name: &str, body: &Value) -> Result<Submitted> {
     let store = tx.prepare_cached(STORE).await?;
-    let stored = tx.query_opt(&store, &[&order.no.0, &order.life, &key, &name, &body.to_string()]).await?;
+    let stored =
+        tx.query_opt(&store, &[&order.head.no.0, &order.head.life, &key, &name, &body.to_string()]).await?;
     if stored.is_none() {
         let by_key = tx.prepare_cached(BY_KEY).await?;
-        let row = tx.query_one(&by_key, &[&order.no.0, &key]).await?;
+        let row = tx.query_one(&by_key, &[&order.head.no.0, &key]).await?;
         return Ok(Submitted::Known(read(&row)));
     }
     if order.place != Place::Due || order.status == Status::Postponed {
         return Ok(Submitted::Waiting(None));
     }
-    tx.execute(&tx.prepare_cached(DROP_DUE).await?, &[&order.no.0]).await?;
+    tx.execute(&tx.prepare_cached(DROP_DUE).await?, &[&order.head.no.0]).await?;
     // A sleep gave the queue up: the call is handled when the order owns it again.
-    let mut ready = place::wake_now(tx, &[order.no.0], Waking::Called(order.status)).await?;
+    let mut ready = place::wake_now(tx, &[order.head.no.0], Waking::Called(order.status)).await?;
     Ok(Submitted::Waiting(ready.pop()))
 }
 

@@ -105,44 +105,22 @@ pub struct NewNotification {
 }
 
 impl NewNotification {
-    /// The notification of the first end of a life, where the client wants one; `notify` is its
-    /// wish as stored.
+    /// Notification of this end of a life, where the client wants one.
     #[must_use]
-    pub fn of(
-        content: &Content<'_>,
-        notify: &str,
-        no: OrderNo,
-        life: i32,
-        trace: Option<&str>,
-    ) -> Option<Self> {
-        Self::of_end(content, notify, (no, life, LifeEnd::First), trace)
-    }
-
-    /// The same of any end.
-    #[must_use]
-    pub fn of_end(
-        content: &Content<'_>,
-        notify: &str,
-        (no, life, end): (OrderNo, i32, LifeEnd),
-        trace: Option<&str>,
-    ) -> Option<Self> {
-        let notify = StoredNotify::read(notify).filter(|notify| notify.wants(Occasion::Final))?;
-        let content = Content {
-            correlation_id: notify.correlation_id.as_deref(),
-            timezone: notify.timezone.as_deref(),
-            ..content.clone()
-        };
-        let name = format!("{}\0{life}\0{}", content.id, kind(end));
+    pub fn of(content: &Content<'_>, end: LifeEnd) -> Option<Self> {
+        let order = content.order;
+        let wish = StoredNotify::read(order.notify.as_deref()?).filter(|wish| wish.wants(Occasion::Final))?;
+        let name = format!("{}\0{}\0{}", order.id, order.life, kind(end));
         Some(Self {
-            no,
-            life,
+            no: order.no,
+            life: order.life,
             end,
             message_id: Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
-            target: notify.url.clone(),
-            correlation_id: content.correlation_id.map(str::to_owned),
-            transaction_id: content.transaction_id.map(str::to_owned),
-            trace: trace.map(str::to_owned),
-            body: content.render(),
+            body: content.render(wish.correlation_id.as_deref(), wish.timezone.as_deref()),
+            target: wish.url,
+            correlation_id: wish.correlation_id,
+            transaction_id: order.transaction_id.clone(),
+            trace: order.trace.clone(),
         })
     }
 }
@@ -340,33 +318,41 @@ pub async fn backlog(client: &Client) -> Result<(i64, i64, Option<f64>)> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use pagurus_domain::order::{ScenarioStatus, Status};
+    use pagurus_domain::id::ScenarioNo;
+    use pagurus_domain::order::{Mode, OrderHead, ScenarioStatus, Status};
 
     use super::*;
 
     #[test]
     fn ord_19_each_end_of_a_life_has_an_id_of_its_own_that_never_changes() {
-        let content = Content {
-            id: "a",
-            correlation_id: None,
-            transaction_id: None,
-            scenario: "s",
-            scenario_version: 1,
-            status: Status::Fail,
-            scenario_status: ScenarioStatus::Failed,
-            step: None,
-            result: None,
-            message: None,
-            error: None,
-            created_at: Timestamp::UNIX_EPOCH,
-            started_at: None,
-            finished_at: Timestamp::UNIX_EPOCH,
-            attempt: 1,
-            timezone: None,
-        };
         let id = |life: i32, end: LifeEnd| {
-            let notify = r#"{"url": "amqp://?key=k", "on": ["final"]}"#;
-            NewNotification::of_end(&content, notify, (OrderNo(1), life, end), None).unwrap().message_id
+            let order = OrderHead {
+                no: OrderNo(1),
+                id: "a".into(),
+                scenario: ScenarioNo(1),
+                mode: Mode::Parallel,
+                transaction_id: None,
+                notify: Some(r#"{"url": "amqp://?key=k", "on": ["final"]}"#.into()),
+                trace: None,
+                life,
+                created_at: Timestamp::UNIX_EPOCH,
+                started_at: None,
+            };
+            let content = Content {
+                order: &order,
+                scenario: "s",
+                scenario_version: 1,
+                status: Status::Fail,
+                scenario_status: ScenarioStatus::Failed,
+                step: None,
+                result: None,
+                message: None,
+                error: None,
+                started_at: None,
+                finished_at: Timestamp::UNIX_EPOCH,
+                attempt: 1,
+            };
+            NewNotification::of(&content, end).unwrap().message_id
         };
         let ids =
             [id(1, LifeEnd::First), id(1, LifeEnd::Second), id(2, LifeEnd::First), id(2, LifeEnd::Second)];

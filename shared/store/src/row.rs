@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use pagurus_domain::id::UnknownWord;
+use pagurus_domain::id::{OrderNo, ScenarioNo, UnknownWord};
+use pagurus_domain::order::OrderHead;
 use tokio_postgres::Row;
 
 use crate::{Error, Result};
@@ -17,4 +18,20 @@ where
 {
     let text: &str = row.get(column);
     text.parse().map_err(|_| Error::broken(what, text))
+}
+
+/// Head of an order, from a row that has its ten columns of `orders`.
+pub(crate) fn head(row: &Row) -> Result<OrderHead> {
+    Ok(OrderHead {
+        no: OrderNo(row.get("no")),
+        id: row.get("id"),
+        scenario: ScenarioNo(row.get("scenario")),
+        mode: word(row, "mode", "orders.mode")?,
+        transaction_id: row.get("transaction_id"),
+        notify: row.get("notify"),
+        trace: row.get("trace"),
+        life: row.get("life"),
+        created_at: row.get("created_at"),
+        started_at: row.get("started_at"),
+    })
 }

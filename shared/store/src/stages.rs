@@ -3,16 +3,16 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
-use pagurus_domain::id::{Epoch, Incarnation, OrderNo, Pass, ScenarioNo};
+use pagurus_domain::id::{Epoch, Incarnation, OrderNo, Pass};
 use pagurus_domain::order::change::{Change, Deadlines};
 use pagurus_domain::order::transition::Cause;
-use pagurus_domain::order::{Mode, Status};
+use pagurus_domain::order::{OrderHead, Status};
 use pagurus_domain::scenario::stage::Wake;
 use uuid::Uuid;
 
 use crate::columns::columns;
 use crate::place::read_ready;
-use crate::row::word;
+use crate::row::{head, word};
 use crate::sql::statements;
 use crate::{Client, Result, Tx, queues};
 
@@ -34,7 +34,7 @@ statements! {
                AND (r.queue IS NULL OR NOT EXISTS (
                     SELECT FROM queued q WHERE q.queue = r.queue AND q.position < r.position))
             RETURNING r.order_no, r.pass, r.attempt, r.wake, r.restarts, r.since, r.queue)
-        SELECT t.order_no, t.pass, t.attempt, t.wake, t.restarts, t.since, t.queue,
+        SELECT o.no, t.pass, t.attempt, t.wake, t.restarts, t.since, t.queue,
                o.id, o.scenario, o.mode, o.transaction_id, o.notify, o.trace, o.start_deadline, o.created_at,
                o.life, o.started_at, CASE WHEN octet_length(p.params) <= $3 THEN p.params END AS params, octet_length(p.params) AS params_bytes,
                c.snapshot, clock_timestamp() AS now, o.flow, o.status
@@ -94,8 +94,8 @@ pub const LONG_BYTES: i32 = 16 * 1024;
 /// A stage that is ours to run.
 #[derive(Clone, Debug)]
 pub struct Claimed {
-    /// The order.
-    pub no: OrderNo,
+    /// Head of its order.
+    pub head: OrderHead,
     /// Its token: without it nothing can be written.
     pub pass: Pass,
     /// Number of the hand-out.
@@ -108,26 +108,8 @@ pub struct Claimed {
     pub since: Timestamp,
     /// The queue it owns.
     pub queue: Option<String>,
-    /// The client's id.
-    pub id: String,
-    /// The pinned version.
-    pub scenario: ScenarioNo,
-    /// Parallel or sequential.
-    pub mode: Mode,
-    /// The business transaction.
-    pub transaction_id: Option<String>,
-    /// Notification wish, as JSON.
-    pub notify: Option<String>,
-    /// Trace context.
-    pub trace: Option<String>,
     /// Latest start.
     pub start_deadline: Option<Timestamp>,
-    /// Registered at.
-    pub created_at: Timestamp,
-    /// Which life.
-    pub life: i32,
-    /// First stage of this life, if it is not this one.
-    pub started_at: Option<Timestamp>,
     /// Parameters, as JSON; none where they are longer than [`LONG_BYTES`]: then [`params`] reads them.
     pub params: Option<String>,
     /// Their length. Every order has some, unless its rows are broken.
@@ -167,7 +149,7 @@ pub async fn claim(tx: &Tx<'_>, hand_outs: &[HandOut]) -> Result<(Vec<Claimed>, 
     let claimed = rows.iter().map(read_claimed).collect::<Result<Vec<_>>>()?;
     let mut unclaimed: Vec<_> = stale.into_iter().map(|h| (h, Unclaimed::StaleEpoch)).collect();
     if claimed.len() < current.len() {
-        let taken: HashSet<OrderNo> = claimed.iter().map(|stage| stage.no).collect();
+        let taken: HashSet<OrderNo> = claimed.iter().map(|stage| stage.head.no).collect();
         let left: Vec<HandOut> = current.into_iter().filter(|h| !taken.contains(&h.no)).collect();
         unclaimed.extend(why_unclaimed(tx, &left).await?);
     }
@@ -201,23 +183,14 @@ async fn why_unclaimed(tx: &Tx<'_>, left: &[HandOut]) -> Result<Vec<(HandOut, Un
 
 fn read_claimed(row: &tokio_postgres::Row) -> Result<Claimed> {
     Ok(Claimed {
-        no: OrderNo(row.get("order_no")),
+        head: head(row)?,
         pass: Pass(row.get("pass")),
         attempt: row.get("attempt"),
         wake: word(row, "wake", "ready.wake")?,
         restarts: row.get("restarts"),
         since: row.get("since"),
         queue: row.get("queue"),
-        id: row.get("id"),
-        scenario: ScenarioNo(row.get("scenario")),
-        mode: word(row, "mode", "orders.mode")?,
-        transaction_id: row.get("transaction_id"),
-        notify: row.get("notify"),
-        trace: row.get("trace"),
         start_deadline: row.get("start_deadline"),
-        created_at: row.get("created_at"),
-        life: row.get("life"),
-        started_at: row.get("started_at"),
         params: row.get("params"),
         params_bytes: row.get::<_, Option<i32>>("params_bytes").and_then(|bytes| usize::try_from(bytes).ok()),
         snapshot: row.get("snapshot"),
@@ -238,7 +211,7 @@ pub async fn run(tx: &Tx<'_>, node: Incarnation, claimed: &[Claimed], work: &[f6
     }
     let stages: Vec<(&Claimed, f64)> = claimed.iter().zip(work.iter().copied()).collect();
     let columns = columns!((stage, work) in &stages => {
-        no: i64 = stage.no.0,
+        no: i64 = stage.head.no.0,
         pass: Uuid = stage.pass.0,
         attempt: i32 = stage.attempt,
         wake: &str = stage.wake.as_str(),
@@ -250,8 +223,8 @@ pub async fn run(tx: &Tx<'_>, node: Incarnation, claimed: &[Claimed], work: &[f6
     columns.execute(tx, RUN, &[&node.0]).await?;
     let started: Vec<i64> = claimed
         .iter()
-        .filter(|c| c.started_at.is_none() && c.start_deadline.is_some() && c.meets_its_start())
-        .map(|c| c.no.0)
+        .filter(|c| c.head.started_at.is_none() && c.start_deadline.is_some() && c.meets_its_start())
+        .map(|c| c.head.no.0)
         .collect();
     if !started.is_empty() {
         let statement = tx.prepare_cached(STARTED).await?;

@@ -15,6 +15,7 @@ use crate::columns::columns;
 use crate::place::ReadyStage;
 use crate::place::insert_due;
 use crate::sql::statements;
+use crate::stages::Claimed;
 use crate::{Result, Tx, beside, calls, dependencies, due, history, queues, requests};
 
 statements! {
@@ -103,6 +104,36 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// End of a stage of which nothing is told besides what comes after it: nothing was executed.
+    #[must_use]
+    pub fn of(claimed: &Claimed, then: Then, scenario_status: ScenarioStatus) -> Self {
+        Self {
+            no: claimed.head.no,
+            pass: claimed.pass,
+            life: claimed.head.life,
+            attempt: claimed.attempt,
+            then,
+            scenario_status,
+            step: None,
+            entry_point: None,
+            visited: 0,
+            distance: None,
+            started_at: claimed.now,
+            result: None,
+            message: None,
+            snapshot: None,
+            had_snapshot: claimed.snapshot.is_some(),
+            queue: claimed.queue.clone(),
+            released: false,
+            history: "{}".to_owned(),
+            has_deadlines: true,
+            takes_calls: true,
+            handles_call: false,
+            moved_by: None,
+            answers: Vec::new(),
+        }
+    }
+
     /// Whether the order is no member of its queue any more.
     #[must_use]
     pub fn leaves_queue(&self) -> bool {

@@ -169,6 +169,8 @@ fn blank_end(then: pagurus_domain::scenario::stage::Then) -> pagurus_store::stag
         life: 1,
         created_at: Timestamp::now(),
         started_at: None,
+        stages: 0,
+        retries: 0,
     };
     let claimed = pagurus_store::stages::Claimed {
         head,

@@ -117,7 +117,8 @@ impl End {
             error: error.as_ref(),
             started_at: Some(claimed.head.started_at.unwrap_or(claimed.now)),
             finished_at,
-            attempt: claimed.attempt,
+            stages: claimed.head.stages + i32::from(self.finished.ran()),
+            retries: claimed.head.retries + i32::from(self.finished.repeated()),
         };
         NewNotification::of(&content, LifeEnd::First)
     }

@@ -66,7 +66,7 @@ pub async fn end_poisoned(host: &Host, poison: &[&Stuck], finding: Finding) -> u
             cause: Cause::Poisoned,
             class: Some(POISON),
             message: format!(
-                "the stage was handed out {} times and never ended; last on node {}, attempt {}, {}",
+                "the stage was handed out {} times and never ended; last on node {}, hand-out {}, {}",
                 stage.restarts + 1,
                 node_of(stage),
                 stage.attempt,

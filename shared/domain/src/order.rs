@@ -192,4 +192,8 @@ pub struct OrderHead {
     pub created_at: Timestamp,
     /// First stage of this life; none before it.
     pub started_at: Option<Timestamp>,
+    /// Stages of this life that ran to their end.
+    pub stages: i32,
+    /// Those among them that were repeats after a classified error.
+    pub retries: i32,
 }

@@ -28,7 +28,7 @@ statements! {
     DROP_CONTEXTS = "DELETE FROM contexts WHERE order_no = ANY($1::bigint[])";
     REOPEN = "
         UPDATE orders o
-           SET status = t.status, scenario_status = t.scenario_status, life = o.life + 1, visited = 0, distance = NULL,
+           SET status = t.status, scenario_status = t.scenario_status, life = o.life + 1, stages = 0, retries = 0, visited = 0, distance = NULL,
                started_at = NULL, finished_at = NULL, updated_at = now(), result = NULL, message = NULL,
                error_class = NULL, error_message = NULL, error_system = NULL, start_deadline = t.start_deadline, step = NULL
           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[]) AS t (no, status, scenario_status, start_deadline)

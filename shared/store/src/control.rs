@@ -23,7 +23,7 @@ statements! {
         SELECT order_no, attempt, reissued FROM ready WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
     LOCK_ORDERS = "
         SELECT o.no, o.id, o.scenario, o.mode, o.queue, o.transaction_id, o.notify, o.trace, o.status, o.scenario_status,
-               o.step, o.entry_point, o.life, o.attempt, o.created_at, o.started_at, o.result, o.message, now() AS now,
+               o.step, o.entry_point, o.life, o.attempt, o.created_at, o.started_at, o.stages, o.retries, o.result, o.message, now() AS now,
                s.name AS scenario_name, s.version AS scenario_version, o.start_period, o.awaited, o.start_at, o.priority,
                o.error_class
           FROM orders o JOIN scenarios s ON s.no = o.scenario
@@ -121,13 +121,6 @@ impl Locked {
     /// The law refuses; the answer says in which statuses it may happen.
     pub fn may(&self, cause: Cause) -> std::result::Result<Allowed<'_>, Refused> {
         Change::of(self.status, cause).map(|change| Allowed { order: self, change })
-    }
-
-    /// The last hand-out, as it is told: the number that a change by hand took for itself is none.
-    pub(crate) fn executed_attempt(&self) -> i32 {
-        let waits_for_its_first =
-            self.head.life == 1 && matches!(self.status, Status::New | Status::Postponed);
-        if waits_for_its_first { 0 } else { self.attempt }
     }
 }
 

@@ -123,7 +123,8 @@ fn notification(allowed: Allowed<'_>, ending: &Ending<'_>, end: LifeEnd) -> Opti
         error: ending.error.as_ref(),
         started_at: order.head.started_at,
         finished_at: order.now,
-        attempt: order.executed_attempt(),
+        stages: order.head.stages,
+        retries: order.head.retries,
     };
     NewNotification::of(&content, end)
 }

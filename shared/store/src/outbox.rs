@@ -337,6 +337,8 @@ mod tests {
                 life,
                 created_at: Timestamp::UNIX_EPOCH,
                 started_at: None,
+                stages: 0,
+                retries: 0,
             };
             let content = Content {
                 order: &order,
@@ -350,7 +352,8 @@ mod tests {
                 error: None,
                 started_at: None,
                 finished_at: Timestamp::UNIX_EPOCH,
-                attempt: 1,
+                stages: 1,
+                retries: 0,
             };
             NewNotification::of(&content, end).unwrap().message_id
         };

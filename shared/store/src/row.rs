@@ -20,7 +20,7 @@ where
     text.parse().map_err(|_| Error::broken(what, text))
 }
 
-/// Head of an order, from a row that has its ten columns of `orders`.
+/// Head of an order, from a row that has its twelve columns of `orders`.
 pub(crate) fn head(row: &Row) -> Result<OrderHead> {
     Ok(OrderHead {
         no: OrderNo(row.get("no")),
@@ -33,5 +33,7 @@ pub(crate) fn head(row: &Row) -> Result<OrderHead> {
         life: row.get("life"),
         created_at: row.get("created_at"),
         started_at: row.get("started_at"),
+        stages: row.get("stages"),
+        retries: row.get("retries"),
     })
 }

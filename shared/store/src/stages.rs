@@ -36,7 +36,7 @@ statements! {
             RETURNING r.order_no, r.pass, r.attempt, r.wake, r.restarts, r.since, r.queue)
         SELECT o.no, t.pass, t.attempt, t.wake, t.restarts, t.since, t.queue,
                o.id, o.scenario, o.mode, o.transaction_id, o.notify, o.trace, o.start_deadline, o.created_at,
-               o.life, o.started_at, CASE WHEN octet_length(p.params) <= $3 THEN p.params END AS params, octet_length(p.params) AS params_bytes,
+               o.life, o.started_at, o.stages, o.retries, CASE WHEN octet_length(p.params) <= $3 THEN p.params END AS params, octet_length(p.params) AS params_bytes,
                c.snapshot, clock_timestamp() AS now, o.flow, o.status
           FROM taken t
           JOIN orders o ON o.no = ANY(ARRAY[t.order_no])

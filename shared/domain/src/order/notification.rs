@@ -251,8 +251,10 @@ pub struct Content<'a> {
     pub started_at: Option<Timestamp>,
     /// Ended at.
     pub finished_at: Timestamp,
-    /// Number of the last hand-out.
-    pub attempt: i32,
+    /// Stages of this life that ran, this last one counted in.
+    pub stages: i32,
+    /// Those among them that were repeats after a classified error.
+    pub retries: i32,
 }
 
 impl Content<'_> {
@@ -283,9 +285,11 @@ impl Content<'_> {
         put("createdAt", time(order.created_at));
         put("startedAt", self.started_at.map_or(Value::Null, time));
         put("finishedAt", time(self.finished_at));
-        let duration = self.finished_at.as_millisecond() - order.created_at.as_millisecond();
-        put("durationMs", duration.max(0).into());
-        put("attempt", self.attempt.into());
+        let duration = |begin: Timestamp| self.finished_at.as_millisecond() - begin.as_millisecond();
+        put("durationMs", self.started_at.map_or(Value::Null, |begin| duration(begin).max(0).into()));
+        put("life", order.life.into());
+        put("stages", self.stages.into());
+        put("retries", self.retries.into());
         Value::Object(map).to_string()
     }
 }
@@ -384,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn ord_20_times_are_written_in_the_zone_of_the_client() {
+    fn ord_20_times_are_written_in_the_zone_of_the_client_and_the_duration_is_that_of_this_life() {
         let order = OrderHead {
             no: OrderNo(1),
             id: "a".into(),
@@ -393,9 +397,11 @@ mod tests {
             transaction_id: None,
             notify: None,
             trace: None,
-            life: 1,
+            life: 2,
             created_at: "2026-01-01T00:00:00Z".parse().unwrap(),
             started_at: None,
+            stages: 0,
+            retries: 0,
         };
         let content = Content {
             order: &order,
@@ -407,15 +413,21 @@ mod tests {
             result: None,
             message: None,
             error: None,
-            started_at: None,
+            started_at: Some("2026-01-01T00:00:01Z".parse().unwrap()),
             finished_at: "2026-01-01T00:00:01.5Z".parse().unwrap(),
-            attempt: 1,
+            stages: 3,
+            retries: 1,
         };
         let body = content.render(Some("c"), Some("Europe/Moscow"));
         let body: Value = serde_json::from_str(&body).unwrap();
         assert_eq!(body["correlationId"], "c");
         assert_eq!(body["finishedAt"], "2026-01-01T03:00:01.500+03:00");
-        assert_eq!(body["durationMs"], 1500);
-        assert_eq!(body.as_object().unwrap().len(), 16);
+        assert_eq!(body["durationMs"], 500, "from the begin of this life, not from the registration");
+        assert_eq!([&body["life"], &body["stages"], &body["retries"]], [2, 3, 1]);
+        assert!(body.get("attempt").is_none(), "{body}");
+        assert_eq!(body.as_object().unwrap().len(), 18);
+        let content = Content { started_at: None, ..content };
+        let body: Value = serde_json::from_str(&content.render(None, None)).unwrap();
+        assert_eq!((&body["startedAt"], &body["durationMs"]), (&Value::Null, &Value::Null));
     }
 }

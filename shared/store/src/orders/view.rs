@@ -13,7 +13,7 @@ statements! {
         SELECT o.no, o.id, s.name AS scenario_name, s.version AS scenario_version, o.mode, o.queue, o.priority, o.flow, o.transaction_id, o.notify,
                o.start_at, o.start_deadline, o.created_at,
                ", shown_status!(), " AS status,
-               o.scenario_status, o.step, o.entry_point, o.life, o.attempt, o.visited, o.distance,
+               o.scenario_status, o.step, o.entry_point, o.life, o.attempt, o.stages, o.retries, o.visited, o.distance,
                o.started_at, o.finished_at, o.updated_at, o.result, o.message, o.error_class, o.error_message,
                p.params, d.due_at, n.name AS node, w.attempt AS running_attempt, w.started_at AS running_since,
                r.since AS ready_since, o.scenario,
@@ -81,6 +81,10 @@ pub struct OrderView {
     pub life: i32,
     /// Last hand-out.
     pub attempt: i32,
+    /// Stages of this life that ran to their end.
+    pub stages: i32,
+    /// Those among them that were repeats after a classified error.
+    pub retries: i32,
     /// States entered in this life.
     pub visited: i32,
     /// Transitions to the nearest target.
@@ -145,6 +149,8 @@ pub async fn view(client: &Client, id: &str) -> Result<Option<OrderView>> {
         entry_point: row.get("entry_point"),
         life: row.get("life"),
         attempt: running.unwrap_or_else(|| row.get("attempt")),
+        stages: row.get("stages"),
+        retries: row.get("retries"),
         visited: row.get("visited"),
         distance: row.get("distance"),
         started_at: row.get("started_at"),

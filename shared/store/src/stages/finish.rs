@@ -7,7 +7,7 @@ use pagurus_domain::activation::{AgeGroups, Stream};
 use pagurus_domain::id::{OrderNo, Pass};
 use pagurus_domain::order::change::{Change, Deadlines, Membership};
 use pagurus_domain::order::{OrderError, ScenarioStatus};
-use pagurus_domain::scenario::stage::{CallAnswer, Then};
+use pagurus_domain::scenario::stage::{CallAnswer, Then, Wake};
 use tokio::try_join;
 use uuid::Uuid;
 
@@ -32,15 +32,16 @@ statements! {
            SET status = f.status, scenario_status = f.scenario_status, step = coalesce(f.step, o.step),
                entry_point = coalesce(f.entry_point, o.entry_point), attempt = f.attempt, events = o.events + 2,
                visited = f.visited, distance = f.distance,
+               stages = o.stages + f.stages, retries = o.retries + f.retries,
                started_at = coalesce(o.started_at, f.started_at),
                finished_at = CASE WHEN f.ended THEN now() END,
                result = f.result, message = f.message, error_class = f.error_class, error_message = f.error_message,
                error_system = f.error_system, updated_at = now()
           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::integer[], $8::integer[],
                       $9::timestamptz[], $10::boolean[], $11::text[], $12::text[], $13::text[], $14::text[],
-                      $15::text[])
+                      $15::text[], $16::integer[], $17::integer[])
                AS f (no, status, scenario_status, step, entry_point, attempt, visited, distance,
-                     started_at, ended, result, message, error_class, error_message, error_system)
+                     started_at, ended, result, message, error_class, error_message, error_system, stages, retries)
          WHERE o.no = ANY(ARRAY[f.no])
         RETURNING o.no, f.ended AND o.awaited AS awaited)
         SELECT no FROM finished WHERE awaited";
@@ -63,6 +64,8 @@ pub struct Finished {
     pub life: i32,
     /// Number of the hand-out.
     pub attempt: i32,
+    /// Why the stage ran.
+    pub wake: Wake,
     /// What comes after the stage.
     pub then: Then,
     /// How the order stands to its target.
@@ -112,6 +115,7 @@ impl Finished {
             pass: claimed.pass,
             life: claimed.head.life,
             attempt: claimed.attempt,
+            wake: claimed.wake,
             then,
             scenario_status,
             step: None,
@@ -138,6 +142,18 @@ impl Finished {
     #[must_use]
     pub fn leaves_queue(&self) -> bool {
         self.queue.is_some() && (self.released || self.change().membership == Membership::Leaves)
+    }
+
+    /// True where something was executed; what ended before that is no stage that outsiders count.
+    #[must_use]
+    pub const fn ran(&self) -> bool {
+        self.step.is_some()
+    }
+
+    /// True where the stage was a repeat after a classified error.
+    #[must_use]
+    pub fn repeated(&self) -> bool {
+        self.ran() && self.wake == Wake::Retry
     }
 
     fn error(&self) -> Option<&OrderError> {
@@ -220,6 +236,8 @@ async fn update_orders(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<i64>> 
         error_class: Option<&str> = end.error().and_then(|error| error.class.as_deref()),
         error_message: Option<&str> = end.error().map(|error| error.message.as_str()),
         error_system: Option<&str> = end.error().and_then(|error| error.system.as_deref()),
+        stages: i32 = i32::from(end.ran()),
+        retries: i32 = i32::from(end.repeated()),
     });
     let awaited = columns.query(tx, FINISH, &[]).await?;
     Ok(awaited.iter().map(|row| row.get("no")).collect())

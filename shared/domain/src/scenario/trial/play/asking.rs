@@ -130,6 +130,8 @@ impl Play<'_> {
             life: 1,
             created_at: self.now,
             started_at: Some(self.now),
+            stages: 0,
+            retries: 0,
         };
         let content = Content {
             order: &order,
@@ -143,7 +145,8 @@ impl Play<'_> {
             error: end.error.as_ref(),
             started_at: Some(self.now),
             finished_at: later(self.now, after),
-            attempt: 1,
+            stages: 1,
+            retries: 0,
         };
         value_of(content.render(text("correlationId"), None).as_bytes())
     }

@@ -236,7 +236,7 @@ async fn rec_10_the_work_of_a_lost_node_goes_on_elsewhere_or_is_canceled_and_can
         engine.reach("a", "success").await;
         let log = engine.part("a", "log").await.to_string();
         assert!(
-            log.contains(&format!("FAILOVER from worker-1 (life {life}) to worker-2: attempt 1")),
+            log.contains(&format!("FAILOVER from worker-1 (life {life}) to worker-2: hand-out 1")),
             "{log}"
         );
     }

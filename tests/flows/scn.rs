@@ -168,7 +168,7 @@ async fn scn_3_transitions_are_kept_and_a_running_order_keeps_its_version() {
     );
     for (index, one) in transitions.iter().enumerate() {
         assert_eq!((&one["number"], &one["node"]), (&json!(index + 1), &json!("worker-1")), "{one}");
-        assert!(one["at"].is_string() && one["attempt"].as_i64().unwrap() >= 1, "{one}");
+        assert!(one["at"].is_string() && one["handOut"].as_i64().unwrap() >= 1, "{one}");
     }
     let newer = engine.run(json!({"id": "b", "scenario": "asks"}), "wait").await;
     assert_eq!(newer["scenarioVersion"], 2);

@@ -98,6 +98,36 @@ fn house_sql_is_spoken_in_one_crate() {
     none("SQL outside the store", &found);
 }
 
+/// Columns have names: a position says nothing, and two of one type that change places go unseen.
+#[test]
+fn house_columns_are_read_by_name() {
+    let by_position = |line: &str| {
+        ["get", "try_get", "word"].iter().any(|read| {
+            line.match_indices(read).any(|(at, _)| {
+                let is_whole = !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+                let call = line[at + read.len()..]
+                    .split_once('(')
+                    .filter(|(kind, _)| kind.is_empty() || (kind.starts_with("::<") && kind.ends_with('>')));
+                let Some((_, arguments)) = call.filter(|_| is_whole) else { return false };
+                let column = if *read == "word" { arguments.split(',').nth(1) } else { Some(arguments) };
+                column.is_some_and(|column| column.trim_start().starts_with(|c: char| c.is_ascii_digit()))
+            })
+        })
+    };
+    for seen in ["row.get(0)", "row.get::<_, Option<i64>>(12)", "word(&row, 3, \"a\")", "r.try_get(1)?"] {
+        assert!(by_position(seen), "{seen}");
+    }
+    for passed in ["row.get(\"a\")", "row.get::<_, i64>(\"a\")", "word(row, \"a\", \"b\")", "budget(3)"] {
+        assert!(!by_position(passed), "{passed}");
+    }
+    let found = offenders(&rust(), |source| {
+        let at_home = source.path.starts_with("shared/store/src/");
+        let line = source.code().lines().position(|line| at_home && by_position(line));
+        line.map(|line| format!("line {}", line + 1))
+    });
+    none("columns that are read by position", &found);
+}
+
 #[test]
 fn house_the_core_reads_no_clock_and_throws_no_dice() {
     let found = offenders(&rust(), |source| {

@@ -52,15 +52,15 @@ async fn submit(ground: &Ground, id: &str, key: &str) -> Handed {
 /// The numbers of the calls that a stage is given.
 async fn given(ground: &Ground, claimed: &Claimed) -> Vec<i64> {
     let client = ground.work().await;
-    let pending = calls::pending(&client, &[(claimed.no, claimed.life)]).await.unwrap();
-    pending.get(&claimed.no).into_iter().flatten().map(|call| call.no).collect()
+    let pending = calls::pending(&client, &[(claimed.head.no, claimed.head.life)]).await.unwrap();
+    pending.get(&claimed.head.no).into_iter().flatten().map(|call| call.no).collect()
 }
 
 /// Ends a stage that has answered these calls.
 async fn answer(ground: &Ground, claimed: &Claimed, nos: &[i64], then: Then) -> Vec<ReadyStage> {
     let mut end = finished(claimed, then);
     end.answers = nos.iter().map(|no| CallAnswer { no: *no, outcome: Ok(json!("heard")) }).collect();
-    ground.finish_under(claimed.no, claimed.pass, &end).await.expect("the pass holds")
+    ground.finish_under(claimed.head.no, claimed.pass, &end).await.expect("the pass holds")
 }
 
 /// How many calls of an order are in each status, and in how many places the order stands.

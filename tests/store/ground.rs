@@ -142,15 +142,15 @@ impl Ground {
     /// Ends a stage that was claimed.
     pub async fn finish(&self, claimed: &Claimed, then: Then) -> Vec<ReadyStage> {
         let end = finished(claimed, then);
-        self.finish_under(claimed.no, claimed.pass, &end).await.expect("the pass holds")
+        self.finish_under(claimed.head.no, claimed.pass, &end).await.expect("the pass holds")
     }
 
     /// Stores a request of a claimed stage.
     pub async fn request(&self, claimed: &Claimed, action: u32) -> Option<RequestId> {
         let new = NewRequest {
-            no: claimed.no,
+            no: claimed.head.no,
             pass: claimed.pass,
-            life: claimed.life,
+            life: claimed.head.life,
             visit: 1,
             action,
             name: format!("r{action}"),
@@ -205,29 +205,11 @@ pub fn new_node(name: &str, role: Role) -> NewNode {
 /// The end of a claimed stage with nothing in it but what follows.
 pub fn finished(claimed: &Claimed, then: Then) -> Finished {
     Finished {
-        no: claimed.no,
-        pass: claimed.pass,
-        life: claimed.life,
-        attempt: claimed.attempt,
-        then,
-        scenario_status: ScenarioStatus::OnTarget,
         step: Some("a".to_owned()),
-        entry_point: None,
         visited: 1,
         distance: Some(1),
-        started_at: claimed.now,
-        result: None,
-        message: None,
         snapshot: Some("{}".to_owned()),
-        had_snapshot: claimed.snapshot.is_some(),
-        queue: claimed.queue.clone(),
-        released: false,
-        history: "{}".to_owned(),
-        has_deadlines: true,
-        takes_calls: true,
-        handles_call: false,
-        moved_by: None,
-        answers: Vec::new(),
+        ..Finished::of(claimed, then, ScenarioStatus::OnTarget)
     }
 }
 

@@ -158,24 +158,29 @@ async fn end_stage(ground: &Ground, subject: &Subject, then: pagurus_domain::sce
 }
 
 fn blank_end(then: pagurus_domain::scenario::stage::Then) -> pagurus_store::stages::Finished {
-    let claimed = pagurus_store::stages::Claimed {
+    let head = pagurus_domain::order::OrderHead {
         no: OrderNo(0),
-        pass: no_pass(),
-        attempt: 1,
-        wake: pagurus_domain::scenario::stage::Wake::Start,
-        restarts: 0,
-        since: Timestamp::now(),
-        queue: None,
         id: String::new(),
         scenario: pagurus_domain::id::ScenarioNo(0),
         mode: pagurus_domain::order::Mode::Parallel,
         transaction_id: None,
         notify: None,
         trace: None,
-        start_deadline: None,
-        created_at: Timestamp::now(),
         life: 1,
+        created_at: Timestamp::now(),
         started_at: None,
+        stages: 0,
+        retries: 0,
+    };
+    let claimed = pagurus_store::stages::Claimed {
+        head,
+        pass: no_pass(),
+        attempt: 1,
+        wake: pagurus_domain::scenario::stage::Wake::Start,
+        restarts: 0,
+        since: Timestamp::now(),
+        queue: None,
+        start_deadline: None,
         params: None,
         params_bytes: None,
         snapshot: None,
@@ -303,7 +308,7 @@ async fn seen(ground: &Ground, subject: &Subject) -> Status {
     let tx = client.transaction().await.unwrap();
     let locked = control::lock(&tx, &subject.id).await.unwrap().unwrap();
     assert_eq!([view.status, status], [locked.status; 2]);
-    assert_eq!([view.life, life], [locked.life; 2]);
+    assert_eq!([view.life, life], [locked.head.life; 2]);
     locked.status
 }
 

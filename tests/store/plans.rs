@@ -1,6 +1,7 @@
 //! Every statement fits the schema, and the hot ones reach their rows by a key, whatever the statistics say.
 //! Never trusts one number of one run: plans are read, and rows are counted.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use pagurus_domain::id::OrderNo;
@@ -9,7 +10,7 @@ use pagurus_store::sql::{self, Statement};
 use pagurus_store::stages::{self, HandOut};
 use pagurus_store::{Client, orders};
 use serde_json::{Value, json};
-use tokio_postgres::SimpleQueryMessage;
+use tokio_postgres::{Column, SimpleQueryMessage};
 
 use crate::ground::{FIRST_EPOCH, Ground, finished, success};
 
@@ -59,6 +60,39 @@ async fn rec_1_every_statement_can_be_prepared_against_the_migrated_schema() {
     assert!(broken.is_empty(), "{broken:#?}");
     assert!(sql::all().count() > 80, "the list has lost its statements");
 }
+
+/// Columns are read by name: a second one of the same name would never be read, and one without a name
+/// could only be read by its position.
+#[tokio::test]
+async fn rec_1_every_column_of_a_statement_has_a_name_of_its_own() {
+    let ground = Ground::new("names").await;
+    let client = ground.work().await;
+    let mut found = Vec::new();
+    for statement in sql::all() {
+        let prepared = client.prepare(statement.sql).await.unwrap();
+        let mut names = HashSet::new();
+        let wrong = prepared.columns().iter().map(Column::name).filter(|name| {
+            let is_left_to_the_server = UNNAMED.contains(name);
+            is_left_to_the_server || !names.insert(*name)
+        });
+        found.extend(wrong.map(|name| format!("{}: {name}", statement.name)));
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// Names that the server gives to expressions that have none: `?column?`, or that of the function.
+const UNNAMED: [&str; 10] = [
+    "?column?",
+    "case",
+    "coalesce",
+    "count",
+    "exists",
+    "min",
+    "max",
+    "array",
+    "octet_length",
+    "clock_timestamp",
+];
 
 #[tokio::test]
 async fn the_plans_of_empty_tables_are_those_of_full_ones() {
@@ -224,7 +258,7 @@ async fn run_stages(client: &mut Client, ground: &Ground, nos: &[OrderNo]) {
     stages::run(&tx, ground.node, &claimed, &vec![60.0; claimed.len()]).await.unwrap();
     tx.commit().await.unwrap();
     let ends: Vec<_> = claimed.iter().map(|one| finished(one, success())).collect();
-    let passes: Vec<_> = claimed.iter().map(|one| (one.no, one.pass)).collect();
+    let passes: Vec<_> = claimed.iter().map(|one| (one.head.no, one.pass)).collect();
     let tx = client.transaction().await.unwrap();
     stages::take_ends(&tx, &passes).await.unwrap();
     stages::finish(&tx, "w-1", &ends.iter().collect::<Vec<_>>(), &Default::default()).await.unwrap();

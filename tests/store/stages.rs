@@ -2,8 +2,13 @@
 //! Never runs a scenario: ends are made up.
 
 use futures_util::future::join_all;
+use pagurus_domain::activation::Stream;
 use pagurus_domain::id::OrderNo;
-use pagurus_store::stages::Unclaimed;
+use pagurus_domain::order::ScenarioStatus;
+use pagurus_domain::order::transition::Cause;
+use pagurus_store::amend::{self, Reopening};
+use pagurus_store::stages::{Claimed, Finished, Unclaimed};
+use pagurus_store::{control, orders, recovery};
 use serde_json::json;
 use tokio_postgres::error::SqlState;
 
@@ -76,7 +81,7 @@ async fn rec_6_a_stage_whose_payload_is_missing_is_claimed_and_can_be_ended() {
               + (SELECT count(*) FROM queued WHERE order_no = {broken})"
     );
     assert_eq!(ground.count(&places).await, 0);
-    assert_eq!(ground.claim(other).await.no, other, "its queue goes on");
+    assert_eq!(ground.claim(other).await.head.no, other, "its queue goes on");
 }
 
 #[tokio::test]
@@ -93,7 +98,7 @@ async fn ord_10_only_the_head_of_a_queue_can_be_claimed_even_in_one_batch() {
     for head in 0..nos.len() {
         let wanted: Vec<_> = nos.iter().rev().map(|no| (*no, 1)).collect();
         let (claimed, unclaimed) = ground.claim_under(FIRST_EPOCH, &wanted).await;
-        assert_eq!(claimed.iter().map(|stage| stage.no).collect::<Vec<_>>(), [nos[head]]);
+        assert_eq!(claimed.iter().map(|stage| stage.head.no).collect::<Vec<_>>(), [nos[head]]);
         let behind = unclaimed.iter().filter(|(_, why)| *why == Unclaimed::Behind).count();
         assert_eq!(behind, nos.len() - 1 - head);
         // Between its stages the head keeps the queue: nobody behind it can be claimed.
@@ -123,4 +128,55 @@ async fn ord_11_a_sleep_gives_the_queue_up_and_the_sleeper_comes_back_to_its_tai
     assert_eq!(unclaimed.first().map(|(_, why)| *why), Some(Unclaimed::Behind));
     ground.finish(&running, success()).await;
     assert_eq!(ground.claim(first).await.attempt, 2);
+}
+
+/// Lets an order that rests in this stream be due, wakes it, and claims its stage.
+async fn woken(ground: &Ground, no: OrderNo, stream: Stream) -> Claimed {
+    ground.sql(&format!("UPDATE due SET due_at = now() - interval '1 second' WHERE order_no = {no}")).await;
+    assert_eq!(ground.wake(stream).await, [no]);
+    ground.claim(no).await
+}
+
+#[tokio::test]
+async fn ord_20_a_life_counts_the_stages_that_ran_and_the_repeats_and_no_hand_out() {
+    let ground = Ground::new("counts").await;
+    let no = ground.order("a", &json!({})).await;
+    let counts = async || {
+        let view = orders::view(&ground.work().await, "a").await.unwrap().unwrap();
+        (view.life, view.stages, view.retries)
+    };
+    let first = ground.claim(no).await;
+    assert_eq!((first.head.stages, first.head.retries), (0, 0));
+    ground.finish(&first, sleep()).await;
+    ground.finish(&woken(&ground, no, Stream::Youngest).await, retry()).await;
+    assert_eq!(counts().await, (1, 2, 0), "a repeat that is still to come is none");
+    // A stage that is handed out again is the same stage, and the repeat is the same repeat.
+    let lost = woken(&ground, no, Stream::Retry).await;
+    let mut client = ground.work().await;
+    let tx = client.transaction().await.unwrap();
+    let stuck = recovery::some_of_node(&tx, ground.node, &[no.0]).await.unwrap();
+    recovery::reissue(&tx, &[(&stuck[0], 1)], "test", "overdue").await.unwrap();
+    tx.commit().await.unwrap();
+    let again = ground.claim(no).await;
+    assert_eq!((again.attempt, again.head.stages, again.head.retries), (lost.attempt + 1, 2, 0));
+    ground.finish(&again, fail()).await;
+    assert_eq!(counts().await, (1, 3, 1));
+    let tx = client.transaction().await.unwrap();
+    let order = control::lock(&tx, "a").await.unwrap().unwrap();
+    assert_eq!((order.head.stages, order.head.retries), (3, 1), "as the end by an operator tells them");
+    let new = Reopening {
+        snapshot: None,
+        params: None,
+        start_deadline: None,
+        process_timeout: None,
+        source: "test",
+        detail: "{}".to_owned(),
+    };
+    amend::reopen(&tx, order.may(Cause::Restarted).unwrap(), new).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(counts().await, (2, 0, 0));
+    let claimed = ground.claim(no).await;
+    let end = Finished::of(&claimed, fail(), ScenarioStatus::Failed);
+    ground.finish_under(no, claimed.pass, &end).await.unwrap();
+    assert_eq!(counts().await, (2, 0, 0), "what ended before anything was executed is no stage that ran");
 }

@@ -53,7 +53,7 @@ enum Long {
 
 async fn read_long(client: &Client, claimed: &Claimed, long: Long) -> Result<Vec<u8>, Error> {
     match long {
-        Long::Params => stages::params(client, claimed.no).await.map(String::into_bytes),
+        Long::Params => stages::params(client, claimed.head.no).await.map(String::into_bytes),
         Long::Callback(no) => answers::body(client, no).await,
     }
 }

@@ -85,8 +85,12 @@ impl Children {
             Ok(request) => request,
             Err(faults) => return Ok(Err(told(&faults))),
         };
-        let wanted =
-            Wanted { parent: parent.no, trace: parent.trace.clone(), request, answers: child.request };
+        let wanted = Wanted {
+            parent: parent.head.no,
+            trace: parent.head.trace.clone(),
+            request,
+            answers: child.request,
+        };
         let registered = match self.together.submit(wanted.clone()).await {
             Ok(None) => self.costly.submit(wanted).await,
             other => other,

@@ -66,8 +66,8 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
                 .await
                 .unwrap_or_else(|_| {
                     tracing::error!(
-                        order = claimed.id,
-                        transaction = claimed.transaction_id,
+                        order = claimed.head.id,
+                        transaction = claimed.head.transaction_id,
                         "the stage panicked"
                     );
                     Ok(Err(broken(PANIC, "a defect of the engine ended the stage; its log says more")))
@@ -100,8 +100,8 @@ impl Clock {
 }
 
 fn note_start(worker: &Worker, claimed: &Claimed, scenario: &str) {
-    if claimed.started_at.is_none() && claimed.restarts == 0 {
-        let delay = claimed.now.as_millisecond().saturating_sub(claimed.created_at.as_millisecond());
+    if claimed.head.started_at.is_none() && claimed.restarts == 0 {
+        let delay = claimed.now.as_millisecond().saturating_sub(claimed.head.created_at.as_millisecond());
         worker.host.metrics.count(Count::Started, scenario, 1);
         worker.host.metrics.count(Count::StartDelay, scenario, u64::try_from(delay).unwrap_or(0));
     }
@@ -110,7 +110,7 @@ fn note_start(worker: &Worker, claimed: &Claimed, scenario: &str) {
 fn missed_deadline(claimed: &Claimed) -> bool {
     let waiting = matches!(claimed.status, Status::New | Status::Postponed | Status::Reopen);
     waiting
-        && claimed.started_at.is_none()
+        && claimed.head.started_at.is_none()
         && claimed.start_deadline.is_some_and(|deadline| deadline < claimed.now)
 }
 
@@ -126,13 +126,13 @@ async fn drive(
     clock: &Clock,
 ) -> Result<Result<Box<StageEnd>, OrderError>, Stale> {
     let facts = Facts {
-        id: claimed.id.clone(),
-        transaction_id: claimed.transaction_id.clone(),
-        life: claimed.life,
-        mode: claimed.mode,
+        id: claimed.head.id.clone(),
+        transaction_id: claimed.head.transaction_id.clone(),
+        life: claimed.head.life,
+        mode: claimed.head.mode,
         queue: claimed.queue.clone(),
         attempt: claimed.attempt,
-        created_at: claimed.created_at,
+        created_at: claimed.head.created_at,
     };
     let snapshot = match claimed.snapshot.as_deref().map(read_snapshot).transpose() {
         Ok(snapshot) => snapshot.unwrap_or_default(),
@@ -168,9 +168,9 @@ async fn drive(
             Need::Done(end) => return Ok(Ok(end)),
             Need::Register { name, visit, action, task } => {
                 let request = NewRequest {
-                    no: claimed.no,
+                    no: claimed.head.no,
                     pass: claimed.pass,
-                    life: claimed.life,
+                    life: claimed.head.life,
                     visit,
                     action,
                     name,
@@ -178,14 +178,14 @@ async fn drive(
                 };
                 register(worker, claimed, request).await?
             }
-            Need::Http(call) => worker.calls.http(call, claimed.trace.as_deref(), &share).await,
+            Need::Http(call) => worker.calls.http(call, claimed.head.trace.as_deref(), &share).await,
             Need::Parallel(calls) => {
-                let trace = claimed.trace.as_deref();
+                let trace = claimed.head.trace.as_deref();
                 let made = calls.into_iter().map(|call| worker.calls.request(call, trace, &share));
                 Answer::Parallel(futures_util::future::join_all(made).await)
             }
-            Need::Publish(message) => worker.calls.publish(&message, claimed.trace.as_deref()).await,
-            Need::Task(task) => worker.calls.queue_task(&task, claimed.trace.as_deref()).await,
+            Need::Publish(message) => worker.calls.publish(&message, claimed.head.trace.as_deref()).await,
+            Need::Task(task) => worker.calls.queue_task(&task, claimed.head.trace.as_deref()).await,
             Need::Release => release(worker, claimed).await?,
             Need::Order(child) => worker.children.start(worker, claimed, &child).await,
         };
@@ -232,7 +232,7 @@ async fn release(worker: &Worker, claimed: &Claimed) -> Result<Answer, Stale> {
             }
         }
     }
-    let left = vec![Left { no: claimed.no.0, attempt: None, queue: claimed.queue.clone() }];
+    let left = vec![Left { no: claimed.head.no.0, attempt: None, queue: claimed.queue.clone() }];
     Effects { left, ..Effects::default() }.send(&worker.host).await;
     Ok(Answer::Released)
 }
@@ -240,7 +240,7 @@ async fn release(worker: &Worker, claimed: &Claimed) -> Result<Answer, Stale> {
 async fn try_release(worker: &Worker, claimed: &Claimed) -> Result<bool, Error> {
     let mut client = worker.host.store.work().await?;
     let tx = client.transaction().await?;
-    let ours = stages::give_queue_up(&tx, claimed.no, claimed.pass).await?;
+    let ours = stages::give_queue_up(&tx, claimed.head.no, claimed.pass).await?;
     tx.commit().await?;
     Ok(ours)
 }

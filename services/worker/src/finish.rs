@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use pagurus_domain::activation::{AgeGroups, Stream};
 use pagurus_domain::id::{OrderNo, Pass, ScenarioRef};
-use pagurus_domain::order::OrderError;
+use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::Content;
+use pagurus_domain::order::{OrderError, ScenarioStatus};
 use pagurus_domain::scenario::stage::{Snapshot, StageEnd, Then};
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Span};
@@ -68,29 +69,19 @@ impl End {
             _ => Some(end.snapshot),
         };
         let finished = Finished {
-            no: claimed.no,
-            pass: claimed.pass,
-            life: claimed.life,
-            attempt: claimed.attempt,
-            then: end.then,
-            scenario_status: end.scenario_status,
             step: Some(end.step),
             entry_point: end.entry_point,
             visited,
             distance: end.distance.and_then(|distance| i32::try_from(distance).ok()),
-            started_at: claimed.now,
             result: result.as_ref().map(ToString::to_string),
             message,
             snapshot: kept.map(|snapshot| snapshot.to_text()),
-            had_snapshot: claimed.snapshot.is_some(),
-            queue: claimed.queue.clone(),
             released: end.released,
             history: history.to_string(),
-            has_deadlines: true,
-            takes_calls: true,
             handles_call,
             moved_by,
             answers: end.answers,
+            ..Finished::of(&claimed, end.then, end.scenario_status)
         };
         Self { claimed, finished, scenario, result, duration }
     }
@@ -107,31 +98,8 @@ impl End {
         let told = format!("{}: {}", error.class.as_deref().unwrap_or_default(), error.message);
         let mut history = json!({"transitions": [], "log": [{"at": now.to_string(), "text": told}]});
         put_frame(&mut history, &claimed, then.status().as_str(), now);
-        let finished = Finished {
-            no: claimed.no,
-            pass: claimed.pass,
-            life: claimed.life,
-            attempt: claimed.attempt,
-            scenario_status: pagurus_domain::order::ScenarioStatus::Failed,
-            then,
-            step: None,
-            entry_point: None,
-            visited: 0,
-            distance: None,
-            started_at: claimed.now,
-            result: None,
-            message: None,
-            snapshot: None,
-            had_snapshot: claimed.snapshot.is_some(),
-            queue: claimed.queue.clone(),
-            released: false,
-            history: history.to_string(),
-            has_deadlines: true,
-            takes_calls: true,
-            handles_call: false,
-            moved_by: None,
-            answers: Vec::new(),
-        };
+        let finished =
+            Finished { history: history.to_string(), ..Finished::of(&claimed, then, ScenarioStatus::Failed) };
         Self { claimed, finished, scenario, result: None, duration }
     }
 
@@ -139,12 +107,9 @@ impl End {
     fn notification(&self, finished_at: Timestamp) -> Option<NewNotification> {
         let Then::End { status, scenario_status, error } = &self.finished.then else { return None };
         let claimed = &self.claimed;
-        let notify = claimed.notify.as_deref()?;
         let scenario = self.scenario.as_ref();
         let content = Content {
-            id: &claimed.id,
-            correlation_id: None,
-            transaction_id: claimed.transaction_id.as_deref(),
+            order: &claimed.head,
             scenario: scenario.map_or("", |scenario| &scenario.name),
             scenario_version: scenario.map_or(0, |scenario| scenario.version),
             status: *status,
@@ -153,13 +118,12 @@ impl End {
             result: self.result.as_ref(),
             message: self.finished.message.as_deref(),
             error: error.as_ref(),
-            created_at: claimed.created_at,
-            started_at: Some(claimed.started_at.unwrap_or(claimed.now)),
+            started_at: Some(claimed.head.started_at.unwrap_or(claimed.now)),
             finished_at,
-            attempt: claimed.attempt,
-            timezone: None,
+            stages: claimed.head.stages + i32::from(self.finished.ran()),
+            retries: claimed.head.retries + i32::from(self.finished.repeated()),
         };
-        NewNotification::of(&content, notify, claimed.no, claimed.life, claimed.trace.as_deref())
+        NewNotification::of(&content, LifeEnd::First)
     }
 }
 
@@ -180,15 +144,15 @@ pub(crate) async fn submit(worker: &Worker, end: End) {
     match hand_in(worker, &end).await {
         Ok(true) | Err(Failed::Gone(_)) => {}
         Ok(false) => tracing::info!(
-            order = end.claimed.id,
-            transaction = end.claimed.transaction_id,
+            order = end.claimed.head.id,
+            transaction = end.claimed.head.transaction_id,
             attempt = end.claimed.attempt,
             "the end of a stage came too late: it is somebody else's by now"
         ),
         Err(Failed::Handler(error)) => {
             tracing::error!(
-                order = end.claimed.id,
-                transaction = end.claimed.transaction_id,
+                order = end.claimed.head.id,
+                transaction = end.claimed.head.transaction_id,
                 error = chain(&*error),
                 "the end of a stage cannot be stored"
             );

@@ -87,7 +87,7 @@ async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
         orders.into_iter().map(|order| (order.hand_out.no, order)).collect();
     let mut halves = Halves::of(&hand_outs);
     while let Some((claimed, unclaimed)) = halves.claim_next(worker).await {
-        let of_claimed = claimed.iter().filter_map(|work| holds.remove(&work.claimed.no));
+        let of_claimed = claimed.iter().filter_map(|work| holds.remove(&work.claimed.head.no));
         let of_claimed = of_claimed.map(|order| (order.hand_out.no, order.hold)).collect();
         for (hand_out, why) in unclaimed {
             refused.extend(holds.remove(&hand_out.no).map(|order| told(&order, refusal(why))));
@@ -182,11 +182,11 @@ async fn scenarios(worker: &Worker, tx: &Tx<'_>, claimed: &[Claimed]) -> Result<
     // Each once: one that was read for this batch may have left memory for another of it.
     let mut known: HashMap<ScenarioNo, Option<Known>> = HashMap::new();
     for stage in claimed {
-        if let Entry::Vacant(missing) = known.entry(stage.scenario) {
-            missing.insert(worker.catalogue.get(tx, stage.scenario).await?);
+        if let Entry::Vacant(missing) = known.entry(stage.head.scenario) {
+            missing.insert(worker.catalogue.get(tx, stage.head.scenario).await?);
         }
     }
-    Ok(claimed.iter().map(|stage| known.get(&stage.scenario).cloned().flatten()).collect())
+    Ok(claimed.iter().map(|stage| known.get(&stage.head.scenario).cloned().flatten()).collect())
 }
 
 /// How long a stage of this scenario may take, in seconds.
@@ -216,24 +216,24 @@ async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> 
         .iter()
         .zip(&scenarios)
         .filter(|(stage, known)| may_have_asked(stage, known.as_ref()))
-        .map(|(stage, _)| stage.no.0)
+        .map(|(stage, _)| stage.head.no.0)
         .collect();
     let mut callbacks =
         if asked.is_empty() { Default::default() } else { answers::results(&client, &asked).await? };
     let mut all: Vec<Work> = Vec::with_capacity(claimed.len());
     for (claimed, scenario) in claimed.into_iter().zip(scenarios) {
-        let callbacks = callbacks.remove(&claimed.no).unwrap_or_default();
+        let callbacks = callbacks.remove(&claimed.head.no).unwrap_or_default();
         all.push(Work { claimed, scenario, callbacks, calls: Vec::new(), claimed_at });
     }
     let called: Vec<(OrderNo, i32)> = all
         .iter()
         .filter(|work| work.may_be_called())
-        .map(|work| (work.claimed.no, work.claimed.life))
+        .map(|work| (work.claimed.head.no, work.claimed.head.life))
         .collect();
     if !called.is_empty() {
         let mut pending = calls::pending(&client, &called).await?;
         for work in &mut all {
-            work.calls = pending.remove(&work.claimed.no).unwrap_or_default();
+            work.calls = pending.remove(&work.claimed.head.no).unwrap_or_default();
         }
     }
     Ok((all, unclaimed))
@@ -281,9 +281,9 @@ async fn start(worker: &Worker, claimed: Vec<Work>, mut holds: HashMap<OrderNo, 
         // There is room: it was counted before the claim, and only this worker takes from it. Two
         // lanes may have counted the same room; then the later one waits a moment for an end.
         let Ok(permit) = worker.permits.clone().acquire_owned().await else { return };
-        let Some(hold) = holds.remove(&work.claimed.no) else { continue };
+        let Some(hold) = holds.remove(&work.claimed.head.no) else { continue };
         let running = worker.clone();
-        let told = (work.claimed.id.clone(), work.claimed.transaction_id.clone());
+        let told = (work.claimed.head.id.clone(), work.claimed.head.transaction_id.clone());
         let ended = worker.host.ended.clone();
         worker.stages.spawn(async move {
             let begun = Instant::now();

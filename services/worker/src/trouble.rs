@@ -27,8 +27,8 @@ impl<'a> Trouble<'a> {
     pub async fn wait_out(&mut self, error: &str) {
         self.worker.host.metrics.count(Count::StoreErrors, self.operation, 1);
         tracing::warn!(
-            order = self.claimed.id,
-            transaction = self.claimed.transaction_id,
+            order = self.claimed.head.id,
+            transaction = self.claimed.head.transaction_id,
             operation = self.operation,
             error,
             "the database fails; the stage waits for it"

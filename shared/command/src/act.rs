@@ -191,7 +191,7 @@ impl Commands {
         if !moved.is_empty() {
             return Err(Error::Contended);
         }
-        let nos: Vec<i64> = orders.iter().map(|order| order.no.0).collect();
+        let nos: Vec<i64> = orders.iter().map(|order| order.head.no.0).collect();
         let kinds: Vec<&str> = action.causes().iter().map(|cause| cause.as_str()).collect();
         let done = match terms.key.filter(|_| may_be_done) {
             Some(key) => history::of_key(&tx, &nos, &kinds, &key.name).await?,
@@ -200,11 +200,11 @@ impl Commands {
         let stored = restart::Stored::read(&tx, action, &orders).await?;
         let mut plan = Plan::default();
         for order in &orders {
-            let outcome = match (done.get(&order.no), terms.key) {
+            let outcome = match (done.get(&order.head.no), terms.key) {
                 (Some(before), Some(key)) => repeated(before, key),
                 _ => self.plan(&tx, order, action, terms, &stored, &mut plan).await?,
             };
-            plan.outcomes.insert(&order.id, outcome);
+            plan.outcomes.insert(&order.head.id, outcome);
         }
         let Plan { ending, reopening, outcomes } = plan;
         let mut effects = Effects::default();
@@ -253,11 +253,11 @@ impl Commands {
             let detail = terms.detail(json!({"reason": terms.reason, "from": order.status.as_str()}));
             let ending = Ending { error: None, source: terms.by.source(), detail: detail.to_string() };
             plan.ending.push((allowed, ending));
-            return Ok(Ok(Acted { status, life: order.life, note: None }));
+            return Ok(Ok(Acted { status, life: order.head.life, note: None }));
         };
         Ok(self.reopening(tx, allowed.order(), restart, terms, stored).await?.map(|(reopening, note)| {
             plan.reopening.push((allowed, reopening));
-            Acted { status, life: order.life + 1, note }
+            Acted { status, life: order.head.life + 1, note }
         }))
     }
 }

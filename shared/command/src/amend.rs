@@ -92,7 +92,7 @@ impl Commands {
         let ready = self.go_on(&tx, allowed, asked, &scenario, by).await?;
         tx.commit().await?;
         let left =
-            order.ready_attempt().map(|gone| Left { no: order.no.0, attempt: Some(gone), queue: None });
+            order.ready_attempt().map(|gone| Left { no: order.head.no.0, attempt: Some(gone), queue: None });
         Ok(Ok(Effects { left: left.into_iter().collect(), ..Effects::of_ready([&ready]) }))
     }
 
@@ -170,7 +170,7 @@ impl Commands {
             costly::run(is_costly, check).map_err(|faults| invalid(&faults))?;
             Ok(allowed)
         });
-        let waits = dependencies::is_waiting(&tx, order.no).await?;
+        let waits = dependencies::is_waiting(&tx, order.head.no).await?;
         let groups = &self.host.settings.activation.groups;
         if order.status == Status::Sleep
             && order.place != Place::Due
@@ -185,12 +185,12 @@ impl Commands {
             Err(problem) => return Ok(Err(problem)),
         };
         let former_params = if asked.params.is_some() {
-            control::params(&tx, &[order.no.0]).await?.remove(&order.no)
+            control::params(&tx, &[order.head.no.0]).await?.remove(&order.head.no)
         } else {
             None
         };
         let notify = match &asked.notify {
-            None => order.notify.clone(),
+            None => order.head.notify.clone(),
             Some(notify) => notify.as_ref().map(|notify| notify.to_value().to_string()),
         };
         let updating = Updating {
@@ -207,7 +207,7 @@ impl Commands {
         let Updated { ready, gone, due } = amend::update(&tx, allowed, &updating).await?;
         tx.commit().await?;
         let queue = order.queue.clone().filter(|_| due.is_some() && gone.is_some());
-        let left = gone.map(|attempt| Left { no: order.no.0, attempt: Some(attempt), queue });
+        let left = gone.map(|attempt| Left { no: order.head.no.0, attempt: Some(attempt), queue });
         let mut effects = Effects { left: left.into_iter().collect(), ..Effects::of_ready(&ready) };
         if let Some((stream, at)) = due {
             effects.timer(stream, at);
@@ -225,7 +225,7 @@ struct By<'a> {
 
 impl By<'_> {
     async fn has_done(&self, tx: &Tx<'_>, order: &Locked, cause: Cause) -> Result<bool, Error> {
-        let (nos, kinds) = ([order.no.0], [cause.as_str()]);
+        let (nos, kinds) = ([order.head.no.0], [cause.as_str()]);
         Ok(self.may_be_done && !history::of_key(tx, &nos, &kinds, &self.key.name).await?.is_empty())
     }
 }
@@ -294,7 +294,7 @@ fn changes(order: &Locked, asked: &Update, former_params: Option<&str>, key: &Re
     }
     if let Some(notify) = &asked.notify {
         let is = notify.as_ref().map(|notify| notify.to_value());
-        changed.insert("notify".into(), json!({"was": parsed(order.notify.as_deref()), "is": is}));
+        changed.insert("notify".into(), json!({"was": parsed(order.head.notify.as_deref()), "is": is}));
     }
     json!({"reason": asked.reason, "status": order.status.as_str(), "changed": changed, "key": key.name})
 }

@@ -114,7 +114,7 @@ impl Commands {
         let Some(order) = control::lock(&tx, id).await? else {
             return Ok(Err(not_found(id)));
         };
-        let known = self.catalogue.get(&tx, order.scenario_no).await?.and_then(Known::readable);
+        let known = self.catalogue.get(&tx, order.head.scenario).await?.and_then(Known::readable);
         let Some(scenario) = known.filter(|scenario| scenario.takes_call(&call.name)) else {
             let told = format!("scenario `{}` takes no call `{}`", order.scenario, call.name);
             let mut problem = Problem::new(Type::Invalid, told);
@@ -127,7 +127,7 @@ impl Commands {
         let call = &NewCall { body, ..call.clone() };
         if order.status.is_final() {
             // What was answered before the end stays to be asked for.
-            return match calls::of_key(&tx, order.no, &call.key).await? {
+            return match calls::of_key(&tx, order.head.no, &call.key).await? {
                 Some(stored) => Ok(same(&stored, call).map(|()| None)),
                 None => {
                     Ok(Err(Problem::new(Type::Refused, "the order has ended: it takes no calls any more")

@@ -70,7 +70,7 @@ impl Commands {
         tx: &Tx<'_>,
         order: &Locked,
     ) -> Result<Result<Arc<Scenario>, Problem>, Error> {
-        let known = self.catalogue.get(tx, order.scenario_no).await?;
+        let known = self.catalogue.get(tx, order.head.scenario).await?;
         Ok(known.and_then(Known::readable).ok_or_else(|| {
             let message =
                 format!("scenario `{}` version {} cannot be read", order.scenario, order.scenario_version);
@@ -113,5 +113,5 @@ fn read_snapshot(stored: &Snapshots, no: OrderNo) -> Result<Snapshot, Error> {
 
 /// The same of one order, read now.
 async fn stored_snapshot(tx: &Tx<'_>, order: &Locked) -> Result<Snapshot, Error> {
-    read_snapshot(&control::snapshots(tx, &[order.no.0]).await?, order.no)
+    read_snapshot(&control::snapshots(tx, &[order.head.no.0]).await?, order.head.no)
 }

@@ -58,9 +58,9 @@ impl Commands {
         if let Some(id) = former.clone() {
             let tx = client.transaction().await?;
             if let Some(order) = control::lock(&tx, &id).await?
-                && !history::of_key(&tx, &[order.no.0], &[EVENT], &key.name).await?.is_empty()
+                && !history::of_key(&tx, &[order.head.no.0], &[EVENT], &key.name).await?.is_empty()
             {
-                return Ok(Ok((id, order.no.0)));
+                return Ok(Ok((id, order.head.no.0)));
             }
         }
         let nobody = || Problem::new(Type::NotFound, format!("nobody is in queue `{queue}`"));
@@ -68,12 +68,12 @@ impl Commands {
         *former = Some(id.clone());
         let tx = client.transaction().await?;
         let Some(order) = control::lock(&tx, &id).await? else { return Ok(Err(nobody())) };
-        debug_assert!(order.mode == Mode::Sequential, "only sequential orders are in queues");
-        stages::leave_queue(&tx, order.no).await?;
-        queues::leave(&tx, &[order.no.0]).await?;
+        debug_assert!(order.head.mode == Mode::Sequential, "only sequential orders are in queues");
+        stages::leave_queue(&tx, order.head.no).await?;
+        queues::leave(&tx, &[order.head.no.0]).await?;
         let detail = caused(json!({"queue": queue, "reason": reason, "key": key.name}), by);
-        history::append(&tx, order.no, EVENT, by.source(), &detail.to_string()).await?;
+        history::append(&tx, order.head.no, EVENT, by.source(), &detail.to_string()).await?;
         tx.commit().await?;
-        Ok(Ok((id, order.no.0)))
+        Ok(Ok((id, order.head.no.0)))
     }
 }

@@ -66,7 +66,7 @@ pub async fn end_poisoned(host: &Host, poison: &[&Stuck], finding: Finding) -> u
             cause: Cause::Poisoned,
             class: Some(POISON),
             message: format!(
-                "the stage was handed out {} times and never ended; last on node {}, attempt {}, {}",
+                "the stage was handed out {} times and never ended; last on node {}, hand-out {}, {}",
                 stage.restarts + 1,
                 node_of(stage),
                 stage.attempt,
@@ -153,7 +153,7 @@ pub async fn end_in(
     }
     let mut ends = Vec::with_capacity(wanted.len());
     for order in &orders {
-        let Some(end) = wanted.iter().find(|end| end.no == order.no) else { continue };
+        let Some(end) = wanted.iter().find(|end| end.no == order.head.no) else { continue };
         if end.pass.is_some_and(|pass| order.place != (Place::Running { pass })) {
             host.metrics.count(Count::GuardsRefused, end.cause.as_str(), 1);
             continue;
@@ -162,7 +162,7 @@ pub async fn end_in(
             host.metrics.count(Count::GuardsRefused, end.cause.as_str(), 1);
             if let Some(kind) = deadline_of(end.cause) {
                 // It has begun, or ended: the deadline has nothing more to say.
-                recovery::drop_deadline(tx, order.no, kind).await?;
+                recovery::drop_deadline(tx, order.head.no, kind).await?;
             }
             continue;
         };

@@ -25,9 +25,9 @@ impl Commands {
         let mut client = self.host.store.recovery().await?;
         let tx = client.transaction().await?;
         let Some(order) = control::lock(&tx, id).await? else { return Ok(false) };
-        let count = outbox::resend(&tx, order.no).await?;
+        let count = outbox::resend(&tx, order.head.no).await?;
         let detail = caused(json!({"notifications": count, "reason": reason}), by).to_string();
-        history::append(&tx, order.no, "resent", by.source(), &detail).await?;
+        history::append(&tx, order.head.no, "resent", by.source(), &detail).await?;
         tx.commit().await?;
         Ok(true)
     }

@@ -47,7 +47,7 @@ impl Stored {
     /// The database fails.
     pub async fn read(tx: &Tx<'_>, action: &LifeAction, orders: &[Locked]) -> Result<Self, Error> {
         let LifeAction::Restart(restart) = action else { return Ok(Self::default()) };
-        let nos: Vec<i64> = orders.iter().map(|order| order.no.0).collect();
+        let nos: Vec<i64> = orders.iter().map(|order| order.head.no.0).collect();
         let goes_on = restart.from.as_deref() != Some("initial");
         Ok(Self {
             snapshots: if goes_on { control::snapshots(tx, &nos).await? } else { Snapshots::default() },
@@ -87,7 +87,7 @@ impl Commands {
         let snapshot = match &from {
             None => None,
             Some(_) => {
-                let vars = read_snapshot(&stored.snapshots, order.no)?.vars;
+                let vars = read_snapshot(&stored.snapshots, order.head.no)?.vars;
                 Some(Snapshot::entering(from.clone(), vars).to_value().to_string())
             }
         };
@@ -98,7 +98,7 @@ impl Commands {
             .and_then(|seconds| u64::try_from(seconds).ok())
             .and_then(|seconds| sent_at.checked_add(Duration::from_secs(seconds)).ok());
         let former_params =
-            stored.params.get(&order.no).and_then(|params| serde_json::from_str::<Value>(params).ok());
+            stored.params.get(&order.head.no).and_then(|params| serde_json::from_str::<Value>(params).ok());
         let mut detail = terms.detail(json!({
             "reason": terms.reason, "from": from.as_deref().unwrap_or("initial"), "formerParams": former_params,
         }));

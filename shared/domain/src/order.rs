@@ -10,7 +10,9 @@ pub mod principal;
 pub mod registration;
 pub mod transition;
 
-use crate::id::spelled;
+use jiff::Timestamp;
+
+use crate::id::{OrderNo, ScenarioNo, spelled};
 
 /// Where an order is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -166,3 +168,32 @@ pub const INCONSISTENT: &str = "recovery.inconsistent";
 pub const NODE_STOPPED: &str = "node.stopped";
 /// A defect of the engine ended the stage.
 pub const PANIC: &str = "internal.panic";
+
+/// Head of an order: the part that its claim, its lock and its notifications share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderHead {
+    /// Our number.
+    pub no: OrderNo,
+    /// The client's id.
+    pub id: String,
+    /// The pinned version.
+    pub scenario: ScenarioNo,
+    /// Parallel or sequential.
+    pub mode: Mode,
+    /// The business transaction.
+    pub transaction_id: Option<String>,
+    /// Notification wish, as JSON.
+    pub notify: Option<String>,
+    /// Trace context.
+    pub trace: Option<String>,
+    /// Number of the life.
+    pub life: i32,
+    /// Registered at.
+    pub created_at: Timestamp,
+    /// First stage of this life; none before it.
+    pub started_at: Option<Timestamp>,
+    /// Stages of this life that ran to their end.
+    pub stages: i32,
+    /// Those among them that were repeats after a classified error.
+    pub retries: i32,
+}

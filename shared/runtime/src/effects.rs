@@ -67,9 +67,9 @@ impl Effects {
     /// Adds the ends of orders that were locked for them, with what these led to.
     pub fn lives_ended<'a>(&mut self, orders: impl IntoIterator<Item = &'a Locked>, ended: ends::Ended) {
         for order in orders {
-            self.over.extend(order.running().map(|attempt| (order.no, attempt)));
+            self.over.extend(order.running().map(|attempt| (order.head.no, attempt)));
             self.left.push(Left {
-                no: order.no.0,
+                no: order.head.no.0,
                 attempt: order.ready_attempt(),
                 queue: order.queue.clone(),
             });

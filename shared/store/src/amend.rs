@@ -13,6 +13,7 @@ use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{Priority, ScenarioStatus};
 
+use crate::columns::columns;
 use crate::control::{Allowed, Locked, Place};
 use crate::history::NewEvent;
 use crate::place::{ReadyStage, read_ready};
@@ -21,18 +22,20 @@ use crate::{Error, Result, Tx, history, place, queues, requests};
 
 statements! {
     SAVE_CONTEXTS = "
-        INSERT INTO contexts (order_no, snapshot) SELECT * FROM unnest($1::bigint[], $2::text[])
+        INSERT INTO contexts (order_no, snapshot)
+        SELECT * FROM unnest($1::bigint[], $2::text[]) AS t (order_no, snapshot)
         ON CONFLICT (order_no) DO UPDATE SET snapshot = excluded.snapshot";
     DROP_CONTEXTS = "DELETE FROM contexts WHERE order_no = ANY($1::bigint[])";
     REOPEN = "
         UPDATE orders o
-           SET status = t.status, scenario_status = t.scenario_status, life = o.life + 1, visited = 0, distance = NULL,
+           SET status = t.status, scenario_status = t.scenario_status, life = o.life + 1, stages = 0, retries = 0, visited = 0, distance = NULL,
                started_at = NULL, finished_at = NULL, updated_at = now(), result = NULL, message = NULL,
                error_class = NULL, error_message = NULL, error_system = NULL, start_deadline = t.start_deadline, step = NULL
           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[]) AS t (no, status, scenario_status, start_deadline)
          WHERE o.no = ANY(ARRAY[t.no])";
     SET_DEADLINES = "
-        INSERT INTO deadlines (order_no, kind, at) SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[])
+        INSERT INTO deadlines (order_no, kind, at)
+        SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[]) AS t (order_no, kind, at)
         ON CONFLICT (order_no, kind) DO UPDATE SET at = excluded.at";
     DROP_DUE = "DELETE FROM due WHERE order_no = $1";
     DROP_READY = "DELETE FROM ready WHERE order_no = $1";
@@ -91,21 +94,20 @@ pub async fn reopen_all(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) ->
     if orders.is_empty() {
         return Ok(Vec::new());
     }
-    let nos: Vec<i64> = orders.iter().map(|(allowed, _)| allowed.order().no.0).collect();
+    let nos: Vec<i64> = orders.iter().map(|(allowed, _)| allowed.order().head.no.0).collect();
     requests::cancel(tx, &nos).await?;
     let blank = orders.iter().filter(|(_, new)| new.snapshot.is_none());
-    let blank: Vec<i64> = blank.map(|(allowed, _)| allowed.order().no.0).collect();
+    let blank: Vec<i64> = blank.map(|(allowed, _)| allowed.order().head.no.0).collect();
     tx.execute(&tx.prepare_cached(DROP_CONTEXTS).await?, &[&blank]).await?;
     save_contexts(tx, &texts(orders, |new| new.snapshot.as_deref())).await?;
     replace_params(tx, &texts(orders, |new| new.params.as_deref())).await?;
-    let status: Vec<&str> = orders.iter().map(|(allowed, _)| allowed.change().to.as_str()).collect();
-    let scenario_status: Vec<&str> = orders
-        .iter()
-        .map(|(allowed, _)| allowed.change().scenario_status(allowed.order().scenario_status).as_str())
-        .collect();
-    let start: Vec<Option<Timestamp>> = orders.iter().map(|(_, new)| new.start_deadline).collect();
-    let statement = tx.prepare_cached(REOPEN).await?;
-    tx.execute(&statement, &[&nos, &status, &scenario_status, &start]).await?;
+    let columns = columns!((allowed, new) in orders => {
+        no: i64 = allowed.order().head.no.0,
+        status: &str = allowed.change().to.as_str(),
+        scenario_status: &str = allowed.change().scenario_status(allowed.order().scenario_status).as_str(),
+        start_deadline: Option<Timestamp> = new.start_deadline,
+    });
+    columns.execute(tx, REOPEN, &[]).await?;
     set_deadlines(tx, orders).await?;
     let events: Vec<NewEvent<'_>> =
         orders.iter().map(|(allowed, new)| event(*allowed, new.source, &new.detail)).collect();
@@ -118,47 +120,53 @@ fn texts<'a>(
     orders: &'a [(Allowed<'_>, Reopening<'_>)],
     text: impl Fn(&'a Reopening<'_>) -> Option<&'a str>,
 ) -> Vec<(i64, &'a str)> {
-    orders.iter().filter_map(|(allowed, new)| Some((allowed.order().no.0, text(new)?))).collect()
+    orders.iter().filter_map(|(allowed, new)| Some((allowed.order().head.no.0, text(new)?))).collect()
 }
 
 async fn save_contexts(tx: &Tx<'_>, snapshots: &[(i64, &str)]) -> Result<()> {
     if !snapshots.is_empty() {
-        let (nos, snapshots): (Vec<i64>, Vec<&str>) = snapshots.iter().copied().unzip();
-        tx.execute(&tx.prepare_cached(SAVE_CONTEXTS).await?, &[&nos, &snapshots]).await?;
+        let columns = columns!((no, snapshot) in snapshots => {
+            order_no: i64 = *no,
+            snapshot: &str = *snapshot,
+        });
+        columns.execute(tx, SAVE_CONTEXTS, &[]).await?;
     }
     Ok(())
 }
 
 async fn replace_params(tx: &Tx<'_>, params: &[(i64, &str)]) -> Result<()> {
     if !params.is_empty() {
-        let (nos, params): (Vec<i64>, Vec<&str>) = params.iter().copied().unzip();
-        tx.execute(&tx.prepare_cached(REPLACE_PARAMS).await?, &[&nos, &params]).await?;
+        let columns = columns!((no, params) in params => {
+            no: i64 = *no,
+            params: &str = *params,
+        });
+        columns.execute(tx, REPLACE_PARAMS, &[]).await?;
     }
     Ok(())
 }
 
 async fn set_deadlines(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) -> Result<()> {
-    let (mut nos, mut kinds, mut at): (Vec<i64>, Vec<&str>, Vec<Timestamp>) = Default::default();
+    let mut deadlines = Vec::new();
     for (allowed, new) in orders {
         let order = allowed.order();
         let process = new.process_timeout.and_then(|timeout| order.now.checked_add(timeout).ok());
-        for (kind, deadline) in [("start", new.start_deadline), ("process", process)] {
-            if let Some(deadline) = deadline {
-                nos.push(order.no.0);
-                kinds.push(kind);
-                at.push(deadline);
-            }
-        }
+        let set = [("start", new.start_deadline), ("process", process)];
+        deadlines.extend(set.into_iter().filter_map(|(kind, at)| Some((order.head.no.0, kind, at?))));
     }
-    if !nos.is_empty() {
-        tx.execute(&tx.prepare_cached(SET_DEADLINES).await?, &[&nos, &kinds, &at]).await?;
+    if !deadlines.is_empty() {
+        let columns = columns!((no, kind, at) in &deadlines => {
+            order_no: i64 = *no,
+            kind: &str = *kind,
+            at: Timestamp = *at,
+        });
+        columns.execute(tx, SET_DEADLINES, &[]).await?;
     }
     Ok(())
 }
 
 /// The event of the history that a change is.
 fn event<'a>(allowed: Allowed<'_>, source: &'a str, detail: &'a str) -> NewEvent<'a> {
-    NewEvent { no: allowed.order().no, kind: allowed.change().cause.as_str(), source, detail }
+    NewEvent { no: allowed.order().head.no, kind: allowed.change().cause.as_str(), source, detail }
 }
 
 /// Where a stuck order goes on within its life.
@@ -189,7 +197,7 @@ pub struct Repairing<'a> {
 /// The database fails.
 pub async fn repair(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Repairing<'_>) -> Result<ReadyStage> {
     let order = allowed.order();
-    let no = order.no.0;
+    let no = order.head.no.0;
     tx.execute(&tx.prepare_cached(DROP_READY).await?, &[&no]).await?;
     tx.execute(&tx.prepare_cached(DROP_DUE).await?, &[&no]).await?;
     requests::cancel(tx, &[no]).await?;
@@ -265,7 +273,7 @@ pub struct Updated {
 /// The database fails.
 pub async fn update(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Updating<'_>) -> Result<Updated> {
     let order = allowed.order();
-    let no = order.no.0;
+    let no = order.head.no.0;
     if let Some(params) = &new.params {
         replace_params(tx, &[(no, params)]).await?;
     }
@@ -282,7 +290,7 @@ pub async fn update(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Updating<'_>) -> Re
     )
     .await?;
     // Moving the start is a part of an update, with a status of its own.
-    history::append(tx, order.no, Cause::Updated.as_str(), new.source, &new.detail).await?;
+    history::append(tx, order.head.no, Cause::Updated.as_str(), new.source, &new.detail).await?;
     let gone = order.ready_attempt();
     if let Starts::At(at, stream) = new.starts {
         tx.execute(&tx.prepare_cached(DROP_READY).await?, &[&no]).await?;

@@ -11,6 +11,7 @@ use pagurus_domain::scenario::{Folded, value};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::columns::columns;
 use crate::sql::statements;
 use crate::stages::{LONG_BYTES, ReadyStage};
 use crate::{Client, Result, Tx, due};
@@ -28,7 +29,7 @@ statements! {
           FROM orders o
          WHERE r.id = ANY($1::uuid[]) AND r.status = 'open'
            AND o.no = ANY(ARRAY[r.order_no]) AND o.life = r.life AND o.finished_at IS NULL
-        RETURNING r.id, r.hand_out > 0";
+        RETURNING r.id, r.hand_out > 0 AS is_task";
     // One decision ends a task, whichever of its hand-outs it answers.
     CANCEL_SIBLINGS = "
         UPDATE requests r SET status = 'canceled', closed_at = now()
@@ -46,19 +47,20 @@ statements! {
         RETURNING d.due_at";
     // Counted no further than the bound: an index has what was not accepted.
     ORPHANS = "
-        SELECT count(*) FROM (SELECT FROM callbacks WHERE verdict = 'orphan' AND verdict <> 'accepted' LIMIT $1) AS kept";
+        SELECT count(*) AS kept FROM (SELECT FROM callbacks WHERE verdict = 'orphan' AND verdict <> 'accepted' LIMIT $1) AS counted";
     STATUSES = "SELECT id, status FROM requests WHERE id = ANY($1::uuid[])";
     STORE = "
         INSERT INTO callbacks (request_id, named, order_no, verdict, step_status, headers, body)
-        SELECT * FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bytea[])";
+        SELECT * FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bytea[])
+               AS t (request_id, named, order_no, verdict, step_status, headers, body)";
     // The last answer to the last request of each name: an answer to an earlier one would look
     // like one to the present. What a stage registered that died before its end is not counted, or
     // its repeat would judge the wait that it begins with by requests that came after it.
     // OFFSET 0 keeps the steps apart: order, its requests, their answers, each by its key. Joined
     // freely, the plan made for empty tables reads every callback there is.
     RESULTS = "
-        SELECT t.no, r.name, CASE WHEN octet_length(c.body) <= $2 THEN c.body END, c.headers, c.step_status,
-               c.received_at, c.no, octet_length(c.body)
+        SELECT t.no AS order_no, r.name, CASE WHEN octet_length(c.body) <= $2 THEN c.body END AS body, c.headers, c.step_status,
+               c.received_at, c.no, octet_length(c.body) AS bytes
           FROM unnest($1::bigint[]) AS t (no)
          CROSS JOIN LATERAL (SELECT life, visited FROM orders WHERE no = t.no OFFSET 0) AS o
          CROSS JOIN LATERAL (
@@ -146,7 +148,7 @@ pub async fn scenarios(client: &Client, callbacks: &[NewCallback]) -> Result<Has
     }
     let statement = client.prepare_cached(SCENARIOS).await?;
     let rows = client.query(&statement, &[&asked]).await?;
-    Ok(rows.iter().map(|row| (RequestId(row.get(0)), ScenarioNo(row.get(1)))).collect())
+    Ok(rows.iter().map(|row| (RequestId(row.get("id")), ScenarioNo(row.get("scenario")))).collect())
 }
 
 /// Stores callbacks, whatever becomes of them, and wakes the orders whose last open one came. Anybody
@@ -158,7 +160,7 @@ pub async fn answer(tx: &Tx<'_>, callbacks: &[NewCallback], max_orphans: u32) ->
     let asked: Vec<Uuid> = callbacks.iter().filter_map(|c| c.request.map(|id| id.0)).collect();
     let find = tx.prepare_cached(FIND).await?;
     let order_of: HashMap<Uuid, i64> =
-        tx.query(&find, &[&asked]).await?.iter().map(|row| (row.get(0), row.get(1))).collect();
+        tx.query(&find, &[&asked]).await?.iter().map(|row| (row.get("id"), row.get("order_no"))).collect();
     let known = |callback: &NewCallback| callback.request.is_some_and(|id| order_of.contains_key(&id.0));
     let orphans = callbacks.iter().filter(|callback| !known(callback)).count();
     // Before anything is locked.
@@ -170,8 +172,8 @@ pub async fn answer(tx: &Tx<'_>, callbacks: &[NewCallback], max_orphans: u32) ->
     tx.execute(&lock, &[&orders]).await?;
     let answer = tx.prepare_cached(ANSWER).await?;
     let rows = tx.query(&answer, &[&asked]).await?;
-    let mut fresh: HashSet<Uuid> = rows.iter().map(|row| row.get(0)).collect();
-    let tasks: Vec<Uuid> = rows.iter().filter(|row| row.get(1)).map(|row| row.get(0)).collect();
+    let mut fresh: HashSet<Uuid> = rows.iter().map(|row| row.get("id")).collect();
+    let tasks: Vec<Uuid> = rows.iter().filter(|row| row.get("is_task")).map(|row| row.get("id")).collect();
     if !tasks.is_empty() {
         let statement = tx.prepare_cached(CANCEL_SIBLINGS).await?;
         tx.execute(&statement, &[&tasks]).await?;
@@ -181,7 +183,7 @@ pub async fn answer(tx: &Tx<'_>, callbacks: &[NewCallback], max_orphans: u32) ->
         HashMap::new()
     } else {
         let statuses = tx.prepare_cached(STATUSES).await?;
-        tx.query(&statuses, &[&asked]).await?.iter().map(|row| (row.get(0), row.get(1))).collect()
+        tx.query(&statuses, &[&asked]).await?.iter().map(|row| (row.get("id"), row.get("status"))).collect()
     };
     let verdicts: Vec<Verdict> = callbacks
         .iter()
@@ -208,7 +210,7 @@ pub async fn answer(tx: &Tx<'_>, callbacks: &[NewCallback], max_orphans: u32) ->
 /// How many callbacks for nobody may be kept yet.
 async fn room_for_orphans(tx: &Tx<'_>, max: u32) -> Result<usize> {
     let statement = tx.prepare_cached(ORPHANS).await?;
-    let kept: i64 = tx.query_one(&statement, &[&i64::from(max)]).await?.get(0);
+    let kept: i64 = tx.query_one(&statement, &[&i64::from(max)]).await?.get("kept");
     Ok(usize::try_from(i64::from(max) - kept).unwrap_or(0))
 }
 
@@ -220,19 +222,18 @@ async fn store(
     if callbacks.is_empty() {
         return Ok(());
     }
-    let (callbacks, verdicts): (Vec<&NewCallback>, Vec<&Verdict>) = callbacks.iter().copied().unzip();
     // An id that was never given out is kept as text only: nothing must look like a real request.
-    let request: Vec<Option<Uuid>> =
-        callbacks.iter().map(|c| c.request.map(|id| id.0).filter(|id| order_of.contains_key(id))).collect();
-    let named: Vec<&str> = callbacks.iter().map(|c| c.named.as_str()).collect();
-    let order: Vec<Option<i64>> =
-        request.iter().map(|id| id.and_then(|id| order_of.get(&id).copied())).collect();
-    let verdict: Vec<&str> = verdicts.iter().map(|verdict| verdict.as_str()).collect();
-    let step_status: Vec<Option<&str>> = callbacks.iter().map(|c| c.step_status.as_deref()).collect();
-    let (headers, body): (Vec<Option<&str>>, Vec<&[u8]>) =
-        callbacks.iter().zip(verdicts).map(|(callback, verdict)| kept_of(callback, *verdict)).unzip();
-    let statement = tx.prepare_cached(STORE).await?;
-    tx.execute(&statement, &[&request, &named, &order, &verdict, &step_status, &headers, &body]).await?;
+    let known = |callback: &NewCallback| callback.request.filter(|id| order_of.contains_key(&id.0));
+    let columns = columns!((callback, verdict) in callbacks => {
+        request_id: Option<Uuid> = known(callback).map(|id| id.0),
+        named: &str = callback.named.as_str(),
+        order_no: Option<i64> = known(callback).and_then(|id| order_of.get(&id.0).copied()),
+        verdict: &str = verdict.as_str(),
+        step_status: Option<&str> = callback.step_status.as_deref(),
+        headers: Option<&str> = kept_of(callback, **verdict).0,
+        body: &[u8] = kept_of(callback, **verdict).1,
+    });
+    columns.execute(tx, STORE, &[]).await?;
     Ok(())
 }
 
@@ -254,7 +255,7 @@ fn kept_of(callback: &NewCallback, verdict: Verdict) -> (Option<&str>, &[u8]) {
 pub async fn prolong(client: &Client, pass: RequestId) -> Result<Option<Timestamp>> {
     let statement = client.prepare_cached(PROLONG).await?;
     let row = client.query_opt(&statement, &[&pass.0, &Stream::Wait.number()]).await?;
-    Ok(row.map(|row| row.get(0)))
+    Ok(row.map(|row| row.get("due_at")))
 }
 
 /// An accepted callback, for a stage.
@@ -313,17 +314,17 @@ pub async fn results(client: &Client, orders: &[i64]) -> Result<HashMap<OrderNo,
     let rows = client.query(&statement, &[&orders, &LONG_BYTES]).await?;
     let mut results: HashMap<OrderNo, Vec<Accepted>> = HashMap::new();
     for row in &rows {
-        let of_order = results.entry(OrderNo(row.get(0))).or_default();
-        let name: String = row.get(1);
+        let of_order = results.entry(OrderNo(row.get("order_no"))).or_default();
+        let name: String = row.get("name");
         of_order.retain(|earlier| earlier.name != name);
         of_order.push(Accepted {
-            no: row.get(6),
-            bytes: usize::try_from(row.get::<_, i32>(7)).unwrap_or(0),
+            no: row.get("no"),
+            bytes: usize::try_from(row.get::<_, i32>("bytes")).unwrap_or(0),
             name,
-            headers: headers_value(row.get(3)),
-            step_status: row.get(4),
-            received_at: row.get(5),
-            body: row.get(2),
+            headers: headers_value(row.get("headers")),
+            step_status: row.get("step_status"),
+            received_at: row.get("received_at"),
+            body: row.get("body"),
         });
     }
     Ok(results)
@@ -335,7 +336,7 @@ pub async fn results(client: &Client, orders: &[i64]) -> Result<HashMap<OrderNo,
 /// The database fails.
 pub async fn body(client: &Client, no: i64) -> Result<Vec<u8>> {
     let statement = client.prepare_cached(BODY).await?;
-    Ok(client.query_one(&statement, &[&no]).await?.get(0))
+    Ok(client.query_one(&statement, &[&no]).await?.get("body"))
 }
 
 /// The callbacks of an order, as the API shows them.
@@ -348,15 +349,15 @@ pub async fn callbacks_of_order(client: &Client, no: OrderNo) -> Result<Vec<Valu
     Ok(rows
         .iter()
         .map(|row| {
-            let headers = headers_value(row.get(3));
+            let headers = headers_value(row.get("headers"));
             json!({
-                "request": row.get::<_, &str>(6),
-                "life": row.get::<_, i32>(7),
-                "verdict": row.get::<_, &str>(1),
-                "stepStatus": row.get::<_, Option<&str>>(2),
-                "body": body_value(row.get(4), &headers),
+                "request": row.get::<_, &str>("name"),
+                "life": row.get::<_, i32>("life"),
+                "verdict": row.get::<_, &str>("verdict"),
+                "stepStatus": row.get::<_, Option<&str>>("step_status"),
+                "body": body_value(row.get("body"), &headers),
                 "headers": headers,
-                "receivedAt": row.get::<_, Timestamp>(5),
+                "receivedAt": row.get::<_, Timestamp>("received_at"),
             })
         })
         .collect())

@@ -16,8 +16,8 @@ statements! {
         SELECT no, verdict, received_at FROM callbacks
          WHERE verdict = $1 AND verdict <> 'accepted' AND no < $2 ORDER BY no DESC LIMIT $3";
     SHOW = "
-        SELECT c.no, c.request_id, c.named, o.id, o.scenario, c.verdict, c.step_status, c.received_at,
-               substring(c.body FROM 1 FOR $2), octet_length(c.body)
+        SELECT c.no, c.request_id, c.named, o.id AS order_id, o.scenario, c.verdict, c.step_status, c.received_at,
+               substring(c.body FROM 1 FOR $2) AS body, octet_length(c.body) AS body_bytes
           FROM callbacks c
           LEFT JOIN orders o ON o.no = ANY(ARRAY[c.order_no])
          WHERE c.no = ANY($1::bigint[]) ORDER BY c.no DESC";
@@ -74,7 +74,7 @@ pub async fn places(client: &Client, verdict: Option<Verdict>, below: i64, limit
             client.query(&statement, &[&below, &limit]).await?
         }
     };
-    Ok(rows.iter().map(|row| place(row.get(0), row.get(1), row.get(2))).collect())
+    Ok(rows.iter().map(|row| place(row.get("no"), row.get("verdict"), row.get("received_at"))).collect())
 }
 
 /// These callbacks, the newest first, each with at most so many bytes of its body.
@@ -85,14 +85,14 @@ pub async fn show(client: &Client, nos: &[i64], most_bytes: i32) -> Result<Vec<S
     let statement = client.prepare_cached(SHOW).await?;
     let rows = client.query(&statement, &[&nos, &most_bytes]).await?;
     let stored = rows.iter().map(|row| Stored {
-        place: place(row.get(0), row.get(5), row.get(7)),
-        request: row.get::<_, Option<uuid::Uuid>>(1).map(RequestId),
-        named: row.get(2),
-        order: row.get(3),
-        scenario: row.get::<_, Option<i32>>(4).map(ScenarioNo),
-        step_status: row.get(6),
-        body: row.get(8),
-        body_bytes: row.get(9),
+        place: place(row.get("no"), row.get("verdict"), row.get("received_at")),
+        request: row.get::<_, Option<uuid::Uuid>>("request_id").map(RequestId),
+        named: row.get("named"),
+        order: row.get("order_id"),
+        scenario: row.get::<_, Option<i32>>("scenario").map(ScenarioNo),
+        step_status: row.get("step_status"),
+        body: row.get("body"),
+        body_bytes: row.get("body_bytes"),
     });
     Ok(stored.collect())
 }

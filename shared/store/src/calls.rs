@@ -14,6 +14,7 @@ use pagurus_domain::scenario::Folded;
 use pagurus_domain::scenario::stage::{self, CallAnswer};
 use serde_json::Value;
 
+use crate::columns::columns;
 use crate::control::{Locked, Place};
 use crate::place::ReadyStage;
 use crate::sql::statements;
@@ -36,7 +37,7 @@ statements! {
     NUMBER = "SELECT no FROM orders WHERE id = $1";
     DROP_DUE = "DELETE FROM due WHERE order_no = $1";
     PENDING = "
-        SELECT t.no, c.no, c.name, c.body
+        SELECT t.no AS order_no, c.no, c.name, c.body
           FROM unnest($1::bigint[], $2::integer[]) AS t (no, life)
          CROSS JOIN LATERAL (
                SELECT no, name, body FROM calls
@@ -87,21 +88,21 @@ pub struct Call {
 
 fn read(row: &tokio_postgres::Row) -> Call {
     let json = |text: Option<&str>| text.and_then(|text| serde_json::from_str(text).ok());
-    let error = row.get::<_, Option<String>>(6).map(|message| OrderError {
-        class: row.get(5),
+    let error = row.get::<_, Option<String>>("error_message").map(|message| OrderError {
+        class: row.get("error_class"),
         message,
         system: None,
     });
     Call {
-        no: row.get(0),
-        name: row.get(1),
-        body: json(Some(row.get(2))).unwrap_or_default(),
-        status: row.get(3),
-        answer: json(row.get(4)),
+        no: row.get("no"),
+        name: row.get("name"),
+        body: json(Some(row.get("body"))).unwrap_or_default(),
+        status: row.get("status"),
+        answer: json(row.get("answer")),
         error,
-        received_at: row.get(7),
-        answered_at: row.get(8),
-        key: row.get(9),
+        received_at: row.get("received_at"),
+        answered_at: row.get("answered_at"),
+        key: row.get("key"),
     }
 }
 
@@ -121,18 +122,19 @@ pub enum Submitted {
 /// The database fails.
 pub async fn submit(tx: &Tx<'_>, order: &Locked, key: &str, name: &str, body: &Value) -> Result<Submitted> {
     let store = tx.prepare_cached(STORE).await?;
-    let stored = tx.query_opt(&store, &[&order.no.0, &order.life, &key, &name, &body.to_string()]).await?;
+    let stored =
+        tx.query_opt(&store, &[&order.head.no.0, &order.head.life, &key, &name, &body.to_string()]).await?;
     if stored.is_none() {
         let by_key = tx.prepare_cached(BY_KEY).await?;
-        let row = tx.query_one(&by_key, &[&order.no.0, &key]).await?;
+        let row = tx.query_one(&by_key, &[&order.head.no.0, &key]).await?;
         return Ok(Submitted::Known(read(&row)));
     }
     if order.place != Place::Due || order.status == Status::Postponed {
         return Ok(Submitted::Waiting(None));
     }
-    tx.execute(&tx.prepare_cached(DROP_DUE).await?, &[&order.no.0]).await?;
+    tx.execute(&tx.prepare_cached(DROP_DUE).await?, &[&order.head.no.0]).await?;
     // A sleep gave the queue up: the call is handled when the order owns it again.
-    let mut ready = place::wake_now(tx, &[order.no.0], Waking::Called(order.status)).await?;
+    let mut ready = place::wake_now(tx, &[order.head.no.0], Waking::Called(order.status)).await?;
     Ok(Submitted::Waiting(ready.pop()))
 }
 
@@ -153,7 +155,7 @@ pub async fn by_key(client: &Client, order: &str, key: &str) -> Result<Option<Ca
     let number = client.prepare_cached(NUMBER).await?;
     let Some(row) = client.query_opt(&number, &[&order]).await? else { return Ok(None) };
     let by_key = client.prepare_cached(BY_KEY).await?;
-    let row = client.query_opt(&by_key, &[&row.get::<_, i64>(0), &key]).await?;
+    let row = client.query_opt(&by_key, &[&row.get::<_, i64>("no"), &key]).await?;
     Ok(row.as_ref().map(read))
 }
 
@@ -183,15 +185,16 @@ pub async fn pending(
     client: &Client,
     orders: &[(OrderNo, i32)],
 ) -> Result<HashMap<OrderNo, Vec<stage::Call>>> {
-    let nos: Vec<i64> = orders.iter().map(|(no, _)| no.0).collect();
-    let lives: Vec<i32> = orders.iter().map(|(_, life)| *life).collect();
-    let statement = client.prepare_cached(PENDING).await?;
+    let columns = columns!((no, life) in orders => {
+        no: i64 = no.0,
+        life: i32 = *life,
+    });
     let mut calls: HashMap<OrderNo, Vec<stage::Call>> = HashMap::new();
-    for row in client.query(&statement, &[&nos, &lives]).await? {
-        calls.entry(OrderNo(row.get(0))).or_default().push(stage::Call {
-            no: row.get(1),
-            name: row.get(2),
-            body: Folded::read(row.get(3)).unwrap_or_else(|_| Value::Null.into()),
+    for row in columns.query(client, PENDING, &[]).await? {
+        calls.entry(OrderNo(row.get("order_no"))).or_default().push(stage::Call {
+            no: row.get("no"),
+            name: row.get("name"),
+            body: Folded::read(row.get("body")).unwrap_or_else(|_| Value::Null.into()),
         });
     }
     Ok(calls)
@@ -230,18 +233,14 @@ pub(crate) async fn settle(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<Re
 }
 
 async fn write(tx: &Tx<'_>, answers: &[&CallAnswer]) -> Result<()> {
-    let nos: Vec<i64> = answers.iter().map(|answer| answer.no).collect();
-    let status: Vec<&str> =
-        answers.iter().map(|answer| if answer.outcome.is_ok() { "answered" } else { "failed" }).collect();
-    let told: Vec<Option<String>> =
-        answers.iter().map(|answer| answer.outcome.as_ref().ok().map(ToString::to_string)).collect();
-    let error = |answer: &&CallAnswer| answer.outcome.as_ref().err().cloned();
-    let class: Vec<Option<String>> =
-        answers.iter().map(|answer| error(answer).and_then(|error| error.class)).collect();
-    let message: Vec<Option<String>> =
-        answers.iter().map(|answer| error(answer).map(|error| error.message)).collect();
-    let statement = tx.prepare_cached(ANSWER).await?;
-    tx.execute(&statement, &[&nos, &status, &told, &class, &message]).await?;
+    let columns = columns!(answer in answers => {
+        no: i64 = answer.no,
+        status: &str = if answer.outcome.is_ok() { "answered" } else { "failed" },
+        answer: Option<String> = answer.outcome.as_ref().ok().map(ToString::to_string),
+        class: Option<&str> = answer.outcome.as_ref().err().and_then(|error| error.class.as_deref()),
+        message: Option<&str> = answer.outcome.as_ref().err().map(|error| error.message.as_str()),
+    });
+    columns.execute(tx, ANSWER, &[]).await?;
     Ok(())
 }
 

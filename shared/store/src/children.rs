@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::registration::NewOrder;
 
+use crate::columns::columns;
 use crate::orders::{self, Registered};
 use crate::sql::statements;
 use crate::{Client, Connection, Result, Tx};
@@ -55,7 +56,12 @@ pub struct NewChild {
 pub async fn depths(client: &Client, orders: &[OrderNo]) -> Result<HashMap<OrderNo, i32>> {
     let nos: Vec<i64> = orders.iter().map(|no| no.0).collect();
     let statement = client.prepare_cached(DEPTHS).await?;
-    Ok(client.query(&statement, &[&nos]).await?.iter().map(|row| (OrderNo(row.get(0)), row.get(1))).collect())
+    Ok(client
+        .query(&statement, &[&nos])
+        .await?
+        .iter()
+        .map(|row| (OrderNo(row.get("order_no")), row.get("depth")))
+        .collect())
 }
 
 /// Those of these orders that have started so many others, or more.
@@ -66,7 +72,7 @@ pub async fn full(client: &Client, orders: &[OrderNo], children: u32) -> Result<
     let nos: Vec<i64> = orders.iter().map(|no| no.0).collect();
     let statement = client.prepare_cached(FULL).await?;
     let rows = client.query(&statement, &[&nos, &i64::from(children)]).await?;
-    Ok(rows.iter().map(|row| OrderNo(row.get(0))).collect())
+    Ok(rows.iter().map(|row| OrderNo(row.get("no"))).collect())
 }
 
 /// Who started the orders of these ids, where an order did.
@@ -76,7 +82,7 @@ pub async fn full(client: &Client, orders: &[OrderNo], children: u32) -> Result<
 pub async fn parents(client: &impl Connection, ids: &[&str]) -> Result<HashMap<String, OrderNo>> {
     let statement = client.prepare_cached(PARENTS).await?;
     let rows = client.query(&statement, &[&ids]).await?;
-    Ok(rows.iter().map(|row| (row.get(0), OrderNo(row.get(1)))).collect())
+    Ok(rows.iter().map(|row| (row.get("id"), OrderNo(row.get("parent_no")))).collect())
 }
 
 /// Registers children and notes whose they are. What became of each, in order.
@@ -86,16 +92,17 @@ pub async fn parents(client: &impl Connection, ids: &[&str]) -> Result<HashMap<S
 pub async fn register(tx: &Tx<'_>, children: &[NewChild], depths: &[i32]) -> Result<Vec<Registered>> {
     let new: Vec<NewOrder> = children.iter().map(|child| child.order.clone()).collect();
     let registered = orders::register(tx, &new).await?;
-    let (mut ids, mut parents, mut of) = (Vec::new(), Vec::new(), Vec::new());
-    for ((child, depth), registered) in children.iter().zip(depths).zip(&registered) {
-        if matches!(registered, Registered::Accepted { .. }) {
-            ids.push(child.order.request.id.as_str());
-            parents.push(child.parent.0);
-            of.push(*depth);
-        }
-    }
-    let link = tx.prepare_cached(LINK).await?;
-    tx.execute(&link, &[&ids, &parents, &of]).await?;
+    let accepted = children.iter().zip(depths).zip(&registered);
+    let accepted: Vec<(&NewChild, i32)> = accepted
+        .filter(|(_, registered)| matches!(registered, Registered::Accepted { .. }))
+        .map(|((child, depth), _)| (child, *depth))
+        .collect();
+    let columns = columns!((child, depth) in &accepted => {
+        id: &str = child.order.request.id.as_str(),
+        parent: i64 = child.parent.0,
+        depth: i32 = *depth,
+    });
+    columns.execute(tx, LINK, &[]).await?;
     only_own(tx, children, registered).await
 }
 
@@ -127,8 +134,8 @@ async fn only_own(
 /// The database fails.
 pub async fn family(client: &Client, no: OrderNo) -> Result<(Option<String>, Vec<(String, String)>)> {
     let parent = client.prepare_cached(PARENT).await?;
-    let parent = client.query_opt(&parent, &[&no.0]).await?.map(|row| row.get(0));
+    let parent = client.query_opt(&parent, &[&no.0]).await?.map(|row| row.get("id"));
     let statement = client.prepare_cached(OF_PARENT).await?;
     let rows = client.query(&statement, &[&no.0]).await?;
-    Ok((parent, rows.iter().map(|row| (row.get(0), row.get(1))).collect()))
+    Ok((parent, rows.iter().map(|row| (row.get("id"), row.get("status"))).collect()))
 }

@@ -17,7 +17,7 @@ statements! {
         RETURNING incarnation";
     SUPERSEDED = "
         SELECT EXISTS (SELECT FROM nodes former JOIN nodes other USING (role, name)
-                        WHERE former.incarnation = $1 AND other.incarnation > former.incarnation)";
+                        WHERE former.incarnation = $1 AND other.incarnation > former.incarnation) AS is_superseded";
     INTAKE = "
         SELECT address FROM nodes WHERE role = 'intake' ORDER BY ended_at IS NULL DESC, incarnation DESC LIMIT 1";
     REGISTER = "
@@ -59,8 +59,8 @@ statements! {
         SELECT n.incarnation, n.name, n.role, n.address, n.version,
                CASE WHEN n.role = 'dispatcher' AND n.status = 'active' AND NOT EXISTS (
                          SELECT FROM leases l WHERE l.name = n.role AND l.holder = n.incarnation AND l.until > clock_timestamp())
-                    THEN 'standby' ELSE n.status END,
-               n.started_at, n.ended_at, h.at, n.concurrency
+                    THEN 'standby' ELSE n.status END AS status,
+               n.started_at, n.ended_at, h.at AS seen_at, n.concurrency
           FROM nodes n LEFT JOIN heartbeats h ON h.incarnation = n.incarnation
          WHERE n.ended_at IS NULL OR n.ended_at > clock_timestamp() - interval '1 hour'
          ORDER BY n.role, n.name, n.incarnation";
@@ -80,7 +80,7 @@ statements! {
            AND EXISTS (SELECT FROM epochs WHERE name = $1 AND epoch = $4)";
     RESIGN = "UPDATE leases SET until = clock_timestamp() WHERE name = $1 AND holder = $2";
     LEASES = "
-        SELECT l.name, n.name, l.until, e.epoch
+        SELECT l.name, n.name AS holder, l.until, e.epoch
           FROM leases l JOIN epochs e ON e.name = l.name LEFT JOIN nodes n ON n.incarnation = l.holder
          ORDER BY l.name";
 }
@@ -109,7 +109,7 @@ pub async fn register(tx: &Tx<'_>, node: &NewNode) -> Result<Incarnation> {
     tx.query(SUPERSEDE, &[&role, &node.name]).await?;
     let row =
         tx.query_one(REGISTER, &[&node.name, &role, &node.address, &node.version, &node.concurrency]).await?;
-    let incarnation: i64 = row.get(0);
+    let incarnation: i64 = row.get("incarnation");
     tx.execute(FIRST_BEAT, &[&incarnation]).await?;
     Ok(Incarnation(incarnation))
 }
@@ -120,7 +120,7 @@ pub async fn register(tx: &Tx<'_>, node: &NewNode) -> Result<Incarnation> {
 /// # Errors
 /// The database fails.
 pub async fn superseded(client: &Client, former: Incarnation) -> Result<bool> {
-    Ok(client.query_one(SUPERSEDED, &[&former.0]).await?.get(0))
+    Ok(client.query_one(SUPERSEDED, &[&former.0]).await?.get("is_superseded"))
 }
 
 /// Tells that the process lives, and what it is now; false where it has been declared over, so that
@@ -190,7 +190,7 @@ pub async fn set_status(client: &Client, node: Incarnation, status: NodeStatus) 
 /// The database fails.
 pub async fn intake_address(client: &Client) -> Result<Option<String>> {
     let statement = client.prepare_cached(INTAKE).await?;
-    Ok(client.query_opt(&statement, &[]).await?.map(|row| row.get(0)))
+    Ok(client.query_opt(&statement, &[]).await?.map(|row| row.get("address")))
 }
 
 /// Declares nodes lost that were silent for so long; who they were. The judge must have been heard
@@ -206,7 +206,11 @@ pub async fn lose_silent(
     let statement = client.prepare_cached(LOSE).await?;
     let (silent, gap) = (after.as_secs_f64(), steady(after).as_secs_f64());
     let rows = client.query(&statement, &[&silent, &judge.0, &gap]).await?;
-    rows.iter().map(|row| Ok((Incarnation(row.get(0)), row.get(1), word(row, 2, "nodes.role")?))).collect()
+    rows.iter()
+        .map(|row| {
+            Ok((Incarnation(row.get("incarnation")), row.get("name"), word(row, "role", "nodes.role")?))
+        })
+        .collect()
 }
 
 /// The living workers: how many stages each takes, and whether it takes new ones.
@@ -219,8 +223,8 @@ pub async fn workers(client: &Client) -> Result<Vec<(Incarnation, u32, bool)>> {
     Ok(rows
         .iter()
         .map(|row| {
-            let concurrency = u32::try_from(row.get::<_, i32>(1)).unwrap_or(0);
-            (Incarnation(row.get(0)), concurrency, row.get::<_, &str>(2) == "active")
+            let concurrency = u32::try_from(row.get::<_, i32>("concurrency")).unwrap_or(0);
+            (Incarnation(row.get("incarnation")), concurrency, row.get::<_, &str>("status") == "active")
         })
         .collect())
 }
@@ -260,16 +264,16 @@ pub async fn nodes(client: &Client) -> Result<Vec<NodeView>> {
     rows.iter()
         .map(|row| {
             Ok(NodeView {
-                incarnation: Incarnation(row.get(0)),
-                name: row.get(1),
-                role: word(row, 2, "nodes.role")?,
-                address: row.get(3),
-                version: row.get(4),
-                status: row.get(5),
-                started_at: row.get(6),
-                ended_at: row.get(7),
-                seen_at: row.get(8),
-                concurrency: row.get(9),
+                incarnation: Incarnation(row.get("incarnation")),
+                name: row.get("name"),
+                role: word(row, "role", "nodes.role")?,
+                address: row.get("address"),
+                version: row.get("version"),
+                status: row.get("status"),
+                started_at: row.get("started_at"),
+                ended_at: row.get("ended_at"),
+                seen_at: row.get("seen_at"),
+                concurrency: row.get("concurrency"),
             })
         })
         .collect()
@@ -298,10 +302,10 @@ pub async fn leases(client: &Client) -> Result<Vec<LeaseView>> {
     Ok(rows
         .iter()
         .map(|row| LeaseView {
-            name: row.get(0),
-            holder: row.get(1),
-            until: row.get(2),
-            epoch: Epoch(row.get(3)),
+            name: row.get("name"),
+            holder: row.get("holder"),
+            until: row.get("until"),
+            epoch: Epoch(row.get("epoch")),
         })
         .collect())
 }
@@ -317,7 +321,7 @@ pub async fn acquire(tx: &Tx<'_>, name: &str, node: Incarnation, ttl: Duration) 
         return Ok(None);
     }
     let epoch = tx.prepare_cached(NEXT_EPOCH).await?;
-    Ok(Some(Epoch(tx.query_one(&epoch, &[&name]).await?.get(0))))
+    Ok(Some(Epoch(tx.query_one(&epoch, &[&name]).await?.get("epoch"))))
 }
 
 /// Prolongs a lease that is still held; false where it is not.

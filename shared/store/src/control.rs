@@ -4,14 +4,14 @@
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
-use pagurus_domain::id::{OrderNo, Pass, ScenarioNo};
+use pagurus_domain::id::{OrderNo, Pass};
 use pagurus_domain::order::change::{Change, shown};
 use pagurus_domain::order::transition::{Cause, Refused};
-use pagurus_domain::order::{Mode, Priority, ScenarioStatus, Status};
+use pagurus_domain::order::{OrderHead, Priority, ScenarioStatus, Status};
 use tokio_postgres::Row;
 
 use crate::patience::wait_briefly;
-use crate::row::word;
+use crate::row::{head, word};
 use crate::sql::statements;
 use crate::{Error, Result, Tx};
 
@@ -23,7 +23,7 @@ statements! {
         SELECT order_no, attempt, reissued FROM ready WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
     LOCK_ORDERS = "
         SELECT o.no, o.id, o.scenario, o.mode, o.queue, o.transaction_id, o.notify, o.trace, o.status, o.scenario_status,
-               o.step, o.entry_point, o.life, o.attempt, o.created_at, o.started_at, o.result, o.message, now() AS now,
+               o.step, o.entry_point, o.life, o.attempt, o.created_at, o.started_at, o.stages, o.retries, o.result, o.message, now() AS now,
                s.name AS scenario_name, s.version AS scenario_version, o.start_period, o.awaited, o.start_at, o.priority,
                o.error_class
           FROM orders o JOIN scenarios s ON s.no = o.scenario
@@ -56,26 +56,14 @@ pub enum Place {
 /// An order whose row and place are locked by the transaction.
 #[derive(Clone, Debug)]
 pub struct Locked {
-    /// Our number.
-    pub no: OrderNo,
-    /// The client's id.
-    pub id: String,
-    /// The pinned version.
-    pub scenario_no: ScenarioNo,
+    /// Head of the order.
+    pub head: OrderHead,
     /// Name of the scenario.
     pub scenario: String,
     /// Its version.
     pub scenario_version: i32,
-    /// Parallel or sequential.
-    pub mode: Mode,
     /// The queue.
     pub queue: Option<String>,
-    /// The business transaction.
-    pub transaction_id: Option<String>,
-    /// Notification wish, as JSON.
-    pub notify: Option<String>,
-    /// Trace context.
-    pub trace: Option<String>,
     /// Present status.
     pub status: Status,
     /// How it stands to its target.
@@ -84,14 +72,8 @@ pub struct Locked {
     pub step: Option<String>,
     /// Last entry point visited.
     pub entry_point: Option<String>,
-    /// Which life.
-    pub life: i32,
     /// Last hand-out.
     pub attempt: i32,
-    /// Registered at.
-    pub created_at: Timestamp,
-    /// First stage of this life.
-    pub started_at: Option<Timestamp>,
     /// Result, as JSON.
     pub result: Option<String>,
     /// Message of the scenario.
@@ -139,12 +121,6 @@ impl Locked {
     /// The law refuses; the answer says in which statuses it may happen.
     pub fn may(&self, cause: Cause) -> std::result::Result<Allowed<'_>, Refused> {
         Change::of(self.status, cause).map(|change| Allowed { order: self, change })
-    }
-
-    /// The last hand-out, as it is told: the number that a change by hand took for itself is none.
-    pub(crate) fn executed_attempt(&self) -> i32 {
-        let waits_for_its_first = self.life == 1 && matches!(self.status, Status::New | Status::Postponed);
-        if waits_for_its_first { 0 } else { self.attempt }
     }
 }
 
@@ -250,24 +226,15 @@ fn read_locked(row: &Row, places: (Option<&Row>, Option<&Row>, bool)) -> Result<
         _ => return Ok(None),
     };
     Ok(Some(Locked {
-        no: OrderNo(row.get("no")),
-        id: row.get("id"),
-        scenario_no: ScenarioNo(row.get("scenario")),
+        head: head(row)?,
         scenario: row.get("scenario_name"),
         scenario_version: row.get("scenario_version"),
-        mode: word(row, "mode", "orders.mode")?,
         queue: row.get("queue"),
-        transaction_id: row.get("transaction_id"),
-        notify: row.get("notify"),
-        trace: row.get("trace"),
         status: shown(stored, matches!(place, Place::Running { .. }), is_reissued),
         scenario_status: word(row, "scenario_status", "orders.scenario_status")?,
         step: row.get("step"),
         entry_point: row.get("entry_point"),
-        life: row.get("life"),
         attempt,
-        created_at: row.get("created_at"),
-        started_at: row.get("started_at"),
         result: row.get("result"),
         message: row.get("message"),
         start_period: row.get("start_period"),
@@ -303,5 +270,5 @@ pub async fn params(tx: &Tx<'_>, nos: &[i64]) -> Result<HashMap<OrderNo, String>
 /// # Errors
 /// The database fails, or there is no such order.
 pub async fn id_of(tx: &Tx<'_>, no: OrderNo) -> Result<String> {
-    Ok(tx.query_one(&tx.prepare_cached(ID).await?, &[&no.0]).await?.get(0))
+    Ok(tx.query_one(&tx.prepare_cached(ID).await?, &[&no.0]).await?.get("id"))
 }

@@ -15,6 +15,7 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::dependency::{self, Otherwise, Stand, StartDecision};
 
+use crate::columns::columns;
 use crate::place::ReadyStage;
 use crate::row::word;
 use crate::sql::statements;
@@ -72,7 +73,7 @@ statements! {
                p.no IS NOT NULL AND CASE d.stand
                    WHEN 'open' THEN p.finished_at IS NOT NULL
                    WHEN 'missed' THEN p.finished_at IS NULL OR p.finished_at > d.settled_at
-                   ELSE true END
+                   ELSE true END AS is_changed
           FROM (SELECT order_no, before_id, stand, settled_at FROM dependencies
                  WHERE reactive = $1 AND (order_no, before_id) > ($2, $3)
                    AND (stand IN ('unknown', 'found', 'open') OR (stand = 'missed' AND otherwise = 'wait'))
@@ -124,7 +125,7 @@ pub(crate) async fn ended(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<ReadyStage>> {
         return Ok(Vec::new());
     }
     let rows = tx.query(&tx.prepare_cached(DEPENDANTS).await?, &[&nos, &MAX_AT_ONCE]).await?;
-    let dependants: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+    let dependants: Vec<i64> = rows.iter().map(|row| row.get("order_no")).collect();
     if dependants.is_empty() {
         return Ok(Vec::new());
     }
@@ -153,7 +154,7 @@ pub async fn is_waiting(tx: &Tx<'_>, no: OrderNo) -> Result<bool> {
 
 async fn lock_places(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<i64>> {
     let rows = tx.query(&tx.prepare_cached(LOCK_PLACES).await?, &[&nos]).await?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    Ok(rows.iter().map(|row| row.get("order_no")).collect())
 }
 
 /// The conditions of orders whose places are locked, judged by what is there now, and stored so.
@@ -186,10 +187,12 @@ pub async fn settle(tx: &Tx<'_>, changed: &[(OrderNo, String, Stand)]) -> Result
     if changed.is_empty() {
         return Ok(());
     }
-    let nos: Vec<i64> = changed.iter().map(|(no, _, _)| no.0).collect();
-    let before: Vec<&str> = changed.iter().map(|(_, before, _)| before.as_str()).collect();
-    let stands: Vec<&str> = changed.iter().map(|(_, _, stand)| stand.as_str()).collect();
-    tx.execute(&tx.prepare_cached(SETTLE).await?, &[&nos, &before, &stands]).await?;
+    let columns = columns!((no, before, stand) in changed => {
+        no: i64 = no.0,
+        before_id: &str = before.as_str(),
+        stand: &str = stand.as_str(),
+    });
+    columns.execute(tx, SETTLE, &[]).await?;
     Ok(())
 }
 
@@ -216,7 +219,7 @@ pub async fn start(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<ReadyStage>> {
     }
     tx.execute(&tx.prepare_cached(DEFER).await?, &[&nos]).await?;
     let rows = tx.query(&tx.prepare_cached(LEAVE).await?, &[&nos]).await?;
-    let mut leaving: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+    let mut leaving: Vec<i64> = rows.iter().map(|row| row.get("order_no")).collect();
     if leaving.is_empty() {
         return Ok(Vec::new());
     }
@@ -231,7 +234,7 @@ pub async fn start(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<ReadyStage>> {
 /// The database fails.
 pub async fn urgent(client: &Client, after: OrderNo, limit: i64) -> Result<Vec<i64>> {
     let rows = client.query(&client.prepare_cached(URGENT).await?, &[&after.0, &limit]).await?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    Ok(rows.iter().map(|row| row.get("order_no")).collect())
 }
 
 /// Where a page of conditions ended: the next begins behind it.
@@ -255,26 +258,31 @@ pub async fn unsettled(
 ) -> Result<(Vec<i64>, Option<Cursor>)> {
     let statement = client.prepare_cached(PAGE).await?;
     let rows = client.query(&statement, &[&reactive, &cursor.no, &cursor.before, &limit]).await?;
-    let mut nos: Vec<i64> = rows.iter().filter(|row| row.get(2)).map(|row| row.get(0)).collect();
+    let mut nos: Vec<i64> =
+        rows.iter().filter(|row| row.get("is_changed")).map(|row| row.get("order_no")).collect();
     nos.dedup();
     let full = i64::try_from(rows.len()).is_ok_and(|count| count == limit);
     let last = rows.last().filter(|_| full);
-    Ok((nos, last.map(|row| Cursor { no: row.get(0), before: row.get(1) })))
+    Ok((nos, last.map(|row| Cursor { no: row.get("order_no"), before: row.get("before_id") })))
 }
 
 fn read(rows: &[tokio_postgres::Row]) -> Result<Vec<Condition>> {
     rows.iter()
         .map(|row| {
-            let order = match row.get::<_, Option<&str>>(5) {
+            let order = match row.get::<_, Option<&str>>("status") {
                 None => None,
-                Some(_) => Some((word(row, 5, "orders.status")?, row.get(6), ScenarioNo(row.get(7)))),
+                Some(_) => Some((
+                    word(row, "status", "orders.status")?,
+                    row.get("step"),
+                    ScenarioNo(row.get("scenario")),
+                )),
             };
             Ok(Condition {
-                no: OrderNo(row.get(0)),
-                before: row.get(1),
-                states: states_of(row.get(2))?,
-                otherwise: word(row, 3, "dependencies.otherwise")?,
-                stand: word(row, 4, "dependencies.stand")?,
+                no: OrderNo(row.get("order_no")),
+                before: row.get("before_id"),
+                states: states_of(row.get("states"))?,
+                otherwise: word(row, "otherwise", "dependencies.otherwise")?,
+                stand: word(row, "stand", "dependencies.stand")?,
                 order,
             })
         })

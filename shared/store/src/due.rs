@@ -11,7 +11,7 @@ use crate::sql::statements;
 use crate::{Client, Error, Result, Tx, place, requests};
 
 statements! {
-    NEXT = "SELECT due_at, clock_timestamp() FROM due WHERE stream = $1 ORDER BY due_at LIMIT 1";
+    NEXT = "SELECT due_at, clock_timestamp() AS now FROM due WHERE stream = $1 ORDER BY due_at LIMIT 1";
     TAKE = "
         DELETE FROM due
          WHERE order_no = ANY (ARRAY(
@@ -48,7 +48,7 @@ statements! {
 pub async fn next(client: &Client, stream: Stream) -> Result<Option<(Timestamp, Timestamp)>> {
     let statement = client.prepare_cached(NEXT).await?;
     let row = client.query_opt(&statement, &[&stream.number()]).await?;
-    Ok(row.map(|row| (row.get(0), row.get(1))))
+    Ok(row.map(|row| (row.get("due_at"), row.get("now"))))
 }
 
 /// An order that was woken: what may run of it, and when it was due.
@@ -74,14 +74,15 @@ pub async fn wake(
     let rows = if stream == Stream::Wait {
         let lock = tx.prepare_cached(LOCK_WAITS).await?;
         let locked = tx.query(&lock, &[&stream.number(), &limit]).await?;
-        let nos: Vec<i64> = locked.iter().map(|row| row.get(0)).collect();
+        let nos: Vec<i64> = locked.iter().map(|row| row.get("no")).collect();
         let take = tx.prepare_cached(TAKE_WAITS).await?;
         tx.query(&take, &[&nos, &stream.number()]).await?
     } else {
         let take = tx.prepare_cached(TAKE).await?;
         tx.query(&take, &[&stream.number(), &limit]).await?
     };
-    let due: Vec<(i64, Timestamp)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let due: Vec<(i64, Timestamp)> =
+        rows.iter().map(|row| (row.get("order_no"), row.get("due_at"))).collect();
     if due.is_empty() {
         return Ok(Vec::new());
     }
@@ -110,7 +111,7 @@ pub async fn wake(
 pub(crate) async fn wake_answered(tx: &Tx<'_>, orders: &[i64]) -> Result<Vec<ReadyStage>> {
     let statement = tx.prepare_cached(TAKE_ANSWERED).await?;
     let rows = tx.query(&statement, &[&orders, &Stream::Wait.number()]).await?;
-    let answered: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+    let answered: Vec<i64> = rows.iter().map(|row| row.get("order_no")).collect();
     place::wake_now(tx, &answered, Waking::Answered).await
 }
 
@@ -122,5 +123,5 @@ pub(crate) async fn wake_answered(tx: &Tx<'_>, orders: &[i64]) -> Result<Vec<Rea
 pub async fn repeat(tx: &Tx<'_>, limit: i64, min_shift: Duration) -> Result<Vec<(Option<i16>, ReadyStage)>> {
     let statement = tx.prepare_cached(REPEAT).await?;
     let rows = tx.query(&statement, &[&limit, &min_shift.as_secs_f64()]).await?;
-    rows.iter().map(|row| Ok((row.get(6), read_ready(row, true)?))).collect()
+    rows.iter().map(|row| Ok((row.get("stream"), read_ready(row, true)?))).collect()
 }

@@ -6,6 +6,7 @@ use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::Content;
 use serde_json::Value;
 
+use crate::columns::columns;
 use crate::control::Allowed;
 use crate::history::NewEvent;
 use crate::outbox::NewNotification;
@@ -59,18 +60,18 @@ pub async fn end_lives(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Resul
     if ends.is_empty() {
         return Ok(Ended::default());
     }
-    let nos: Vec<i64> = ends.iter().map(|(allowed, _)| allowed.order().no.0).collect();
+    let nos: Vec<i64> = ends.iter().map(|(allowed, _)| allowed.order().head.no.0).collect();
     for statement in [DROP_RUNNING, DROP_READY, DROP_DUE, DROP_DEADLINES] {
         tx.execute(&tx.prepare_cached(statement).await?, &[&nos]).await?;
     }
     queues::leave(tx, &nos).await?;
     requests::cancel(tx, &nos).await?;
     calls::close(tx, &nos).await?;
-    write(tx, &nos, ends).await?;
+    write(tx, ends).await?;
     let events: Vec<NewEvent<'_>> = ends
         .iter()
         .map(|(allowed, ending)| NewEvent {
-            no: allowed.order().no,
+            no: allowed.order().head.no,
             kind: allowed.change().cause.as_str(),
             source: ending.source,
             detail: &ending.detail,
@@ -86,39 +87,32 @@ pub async fn end_lives(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Resul
     }
     outbox::put(tx, &notifications).await?;
     let postponed = ends.iter().map(|(allowed, _)| allowed.order()).filter(|order| order.has_conditions());
-    dependencies::close(tx, &postponed.map(|order| order.no.0).collect::<Vec<_>>()).await?;
+    dependencies::close(tx, &postponed.map(|order| order.head.no.0).collect::<Vec<_>>()).await?;
     let awaited = ends.iter().map(|(allowed, _)| allowed.order()).filter(|order| order.awaited);
-    let ready = dependencies::ended(tx, &awaited.map(|order| order.no.0).collect::<Vec<_>>()).await?;
+    let ready = dependencies::ended(tx, &awaited.map(|order| order.head.no.0).collect::<Vec<_>>()).await?;
     Ok(Ended { notify: notifications.iter().map(|new| (new.no.0, new.life)).collect(), ready })
 }
 
-async fn write(tx: &Tx<'_>, nos: &[i64], ends: &[(Allowed<'_>, Ending<'_>)]) -> Result<()> {
-    let status: Vec<&str> = ends.iter().map(|(allowed, _)| allowed.change().to.as_str()).collect();
-    let scenario_status: Vec<&str> = ends
-        .iter()
-        .map(|(allowed, _)| allowed.change().scenario_status(allowed.order().scenario_status).as_str())
-        .collect();
-    let attempt: Vec<i32> = ends.iter().map(|(allowed, _)| allowed.order().attempt).collect();
-    let error = |ending: &Ending<'_>| ending.error.clone();
-    let class: Vec<Option<String>> =
-        ends.iter().map(|(_, ending)| error(ending).and_then(|error| error.class)).collect();
-    let message: Vec<Option<String>> =
-        ends.iter().map(|(_, ending)| error(ending).map(|error| error.message)).collect();
-    let keeps: Vec<bool> = ends.iter().map(|(allowed, _)| allowed.change().keeps_error()).collect();
-    let statement = tx.prepare_cached(END).await?;
-    tx.execute(&statement, &[&nos, &status, &scenario_status, &attempt, &class, &message, &keeps]).await?;
+async fn write(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Result<()> {
+    let columns = columns!((allowed, ending) in ends => {
+        no: i64 = allowed.order().head.no.0,
+        status: &str = allowed.change().to.as_str(),
+        scenario_status: &str = allowed.change().scenario_status(allowed.order().scenario_status).as_str(),
+        attempt: i32 = allowed.order().attempt,
+        class: Option<&str> = ending.error.as_ref().and_then(|error| error.class.as_deref()),
+        message: Option<&str> = ending.error.as_ref().map(|error| error.message.as_str()),
+        keeps_error: bool = allowed.change().keeps_error(),
+    });
+    columns.execute(tx, END, &[]).await?;
     Ok(())
 }
 
 /// The notification of an end, where the client wants one.
 fn notification(allowed: Allowed<'_>, ending: &Ending<'_>, end: LifeEnd) -> Option<NewNotification> {
     let (order, change) = (allowed.order(), allowed.change());
-    let notify = order.notify.as_deref()?;
     let result = order.result.as_deref().and_then(|result| serde_json::from_str::<Value>(result).ok());
     let content = Content {
-        id: &order.id,
-        correlation_id: None,
-        transaction_id: order.transaction_id.as_deref(),
+        order: &order.head,
         scenario: &order.scenario,
         scenario_version: order.scenario_version,
         status: change.to,
@@ -127,11 +121,10 @@ fn notification(allowed: Allowed<'_>, ending: &Ending<'_>, end: LifeEnd) -> Opti
         result: result.as_ref(),
         message: order.message.as_deref(),
         error: ending.error.as_ref(),
-        created_at: order.created_at,
-        started_at: order.started_at,
+        started_at: order.head.started_at,
         finished_at: order.now,
-        attempt: order.executed_attempt(),
-        timezone: None,
+        stages: order.head.stages,
+        retries: order.head.retries,
     };
-    NewNotification::of_end(&content, notify, (order.no, order.life, end), order.trace.as_deref())
+    NewNotification::of(&content, end)
 }

@@ -13,9 +13,10 @@ use crate::{Client, Result};
 
 statements! {
     FAILED = "
-        SELECT CASE $1::text WHEN 'class' THEN f.class WHEN 'scenario' THEN s.name WHEN 'system' THEN f.system ELSE f.step END,
-               CASE $1::text WHEN 'state' THEN s.name END,
-               date_trunc('hour', f.at), count(*), min(f.at), max(f.at), (array_agg(f.order_no ORDER BY f.at DESC))[1:5]
+        SELECT CASE $1::text WHEN 'class' THEN f.class WHEN 'scenario' THEN s.name WHEN 'system' THEN f.system ELSE f.step END AS key,
+               CASE $1::text WHEN 'state' THEN s.name END AS scenario,
+               date_trunc('hour', f.at) AS hour, count(*) AS orders, min(f.at) AS first, max(f.at) AS last,
+               (array_agg(f.order_no ORDER BY f.at DESC))[1:5] AS sample
           FROM (SELECT order_no, at, scenario, class, step, system FROM failures
                  WHERE at >= $2 ORDER BY at DESC LIMIT $3) AS f
           JOIN scenarios s ON s.no = f.scenario
@@ -24,10 +25,10 @@ statements! {
          GROUP BY 1, 2, 3";
     RETRYING = "
         SELECT CASE $1::text WHEN 'class' THEN o.error_class WHEN 'scenario' THEN s.name
-                             WHEN 'system' THEN o.error_system ELSE o.step END,
-               CASE $1::text WHEN 'state' THEN s.name END,
-               date_trunc('hour', o.updated_at), count(*), min(o.updated_at), max(o.updated_at),
-               (array_agg(o.no ORDER BY o.updated_at DESC))[1:5]
+                             WHEN 'system' THEN o.error_system ELSE o.step END AS key,
+               CASE $1::text WHEN 'state' THEN s.name END AS scenario,
+               date_trunc('hour', o.updated_at) AS hour, count(*) AS orders, min(o.updated_at) AS first, max(o.updated_at) AS last,
+               (array_agg(o.no ORDER BY o.updated_at DESC))[1:5] AS sample
           FROM ((SELECT order_no FROM due WHERE stream = $2 ORDER BY due_at LIMIT $3)
                 UNION ALL
                 (SELECT order_no FROM ready WHERE repeat_at > '-infinity' AND stream = $2 LIMIT $3)) AS waiting
@@ -37,14 +38,15 @@ statements! {
            AND ($6::text IS NULL OR coalesce(o.step, '') = $6) AND ($7::text IS NULL OR coalesce(o.error_system, '') = $7)
          GROUP BY 1, 2, 3";
     FAILED_ORDERS = "
-        SELECT f.order_no, f.at, o.id, s.name, f.step, f.class, f.system, o.error_message
+        SELECT f.order_no, f.at, o.id, s.name AS scenario, f.step, f.class, f.system, o.error_message
           FROM (SELECT order_no, at, scenario, class, step, system FROM failures
                  WHERE at >= $1 AND (at, order_no) < ($2, $3) ORDER BY at DESC, order_no DESC LIMIT $4) AS f
           JOIN orders o ON o.no = ANY(ARRAY[f.order_no])
           JOIN scenarios s ON s.no = f.scenario
          ORDER BY f.at DESC, f.order_no DESC";
     RETRYING_ORDERS = "
-        SELECT waiting.order_no, waiting.at, o.id, s.name, o.step, o.error_class, o.error_system, o.error_message
+        SELECT waiting.order_no, waiting.at, o.id, s.name AS scenario, o.step, o.error_class AS class, o.error_system AS system,
+               o.error_message
           FROM ((SELECT order_no, due_at AS at FROM due
                   WHERE stream = $1 AND (due_at, order_no) > ($2, $3) ORDER BY due_at, order_no LIMIT $4)
                 UNION ALL
@@ -226,29 +228,29 @@ pub async fn ids(client: &Client, orders: &[OrderNo]) -> Result<HashMap<OrderNo,
     let nos: Vec<i64> = orders.iter().map(|no| no.0).collect();
     let statement = client.prepare_cached(IDS).await?;
     let rows = client.query(&statement, &[&nos]).await?;
-    Ok(rows.iter().map(|row| (OrderNo(row.get(0)), row.get(1))).collect())
+    Ok(rows.iter().map(|row| (OrderNo(row.get("no")), row.get("id"))).collect())
 }
 
 fn read_hour(row: &Row) -> Hour {
     Hour {
-        key: row.get(0),
-        scenario: row.get(1),
-        from: row.get(2),
-        orders: row.get(3),
-        first: row.get(4),
-        last: row.get(5),
-        sample: row.get::<_, Vec<i64>>(6).into_iter().map(OrderNo).collect(),
+        key: row.get("key"),
+        scenario: row.get("scenario"),
+        from: row.get("hour"),
+        orders: row.get("orders"),
+        first: row.get("first"),
+        last: row.get("last"),
+        sample: row.get::<_, Vec<i64>>("sample").into_iter().map(OrderNo).collect(),
     }
 }
 
 fn read_member(row: &Row) -> Member {
     Member {
-        place: (row.get(1), OrderNo(row.get(0))),
-        id: row.get(2),
-        scenario: row.get(3),
-        state: row.get(4),
-        class: row.get(5),
-        system: row.get(6),
-        message: row.get(7),
+        place: (row.get("at"), OrderNo(row.get("order_no"))),
+        id: row.get("id"),
+        scenario: row.get("scenario"),
+        state: row.get("step"),
+        class: row.get("class"),
+        system: row.get("system"),
+        message: row.get("error_message"),
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 
+use crate::columns::columns;
 use crate::sql::statements;
 use crate::stages::Finished;
 use crate::{Client, Result, Tx};
@@ -35,11 +36,12 @@ statements! {
 
 /// Appends the stages that were just finished.
 pub(crate) async fn append_stages(tx: &Tx<'_>, source: &str, finished: &[&Finished]) -> Result<()> {
-    let no: Vec<i64> = finished.iter().map(|f| f.no.0).collect();
-    let life: Vec<i32> = finished.iter().map(|f| f.life).collect();
-    let detail: Vec<&str> = finished.iter().map(|f| f.history.as_str()).collect();
-    let statement = tx.prepare_cached(APPEND_STAGES).await?;
-    tx.execute(&statement, &[&no, &life, &detail, &source]).await?;
+    let columns = columns!(end in finished => {
+        no: i64 = end.no.0,
+        life: i32 = end.life,
+        detail: &str = end.history.as_str(),
+    });
+    columns.execute(tx, APPEND_STAGES, &[&source]).await?;
     Ok(())
 }
 
@@ -64,12 +66,13 @@ pub async fn append_all(tx: &Tx<'_>, events: &[NewEvent<'_>]) -> Result<()> {
     if events.is_empty() {
         return Ok(());
     }
-    let no: Vec<i64> = events.iter().map(|event| event.no.0).collect();
-    let kind: Vec<&str> = events.iter().map(|event| event.kind).collect();
-    let source: Vec<&str> = events.iter().map(|event| event.source).collect();
-    let detail: Vec<&str> = events.iter().map(|event| event.detail).collect();
-    let statement = tx.prepare_cached(APPEND).await?;
-    tx.execute(&statement, &[&no, &kind, &source, &detail]).await?;
+    let columns = columns!(event in events => {
+        no: i64 = event.no.0,
+        kind: &str = event.kind,
+        source: &str = event.source,
+        detail: &str = event.detail,
+    });
+    columns.execute(tx, APPEND, &[]).await?;
     Ok(())
 }
 

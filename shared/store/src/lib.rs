@@ -14,6 +14,7 @@ pub mod callbacks;
 pub mod calls;
 pub mod children;
 pub mod cluster;
+mod columns;
 pub mod control;
 pub mod dependencies;
 pub mod due;

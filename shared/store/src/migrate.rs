@@ -43,8 +43,8 @@ pub async fn is_current(client: &Client) -> Result<bool> {
         return Ok(false);
     }
     let row = client
-        .query_one("SELECT coalesce(max(version), 0)::integer FROM refinery_schema_history", &[])
+        .query_one("SELECT coalesce(max(version), 0)::integer AS newest FROM refinery_schema_history", &[])
         .await?;
     let newest = embedded::migrations::runner().get_migrations().iter().map(|m| m.version()).max();
-    Ok(newest.is_none_or(|newest| i64::from(row.get::<_, i32>(0)) >= i64::from(newest)))
+    Ok(newest.is_none_or(|newest| i64::from(row.get::<_, i32>("newest")) >= i64::from(newest)))
 }

@@ -4,6 +4,7 @@ mod search;
 mod view;
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
@@ -14,6 +15,7 @@ use pagurus_domain::order::registration::NewOrder;
 use tokio::try_join;
 use uuid::Uuid;
 
+use crate::columns::columns;
 use crate::dependencies::admission::{self, Admission};
 use crate::place::{ReadyStage, insert_due};
 use crate::row::word;
@@ -42,16 +44,18 @@ statements! {
         ON CONFLICT (id) DO NOTHING
         RETURNING no, id, status, created_at, awaited";
     INSERT_PAYLOADS = "
-        INSERT INTO payloads (order_no, params) SELECT * FROM unnest($1::bigint[], $2::text[])";
+        INSERT INTO payloads (order_no, params)
+        SELECT * FROM unnest($1::bigint[], $2::text[]) AS t (order_no, params)";
     INSERT_READY = "
         INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, since)
         SELECT no, pass, 1, 'start', flow, priority, queue, position, now()
           FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::bigint[])
                AS t (no, pass, flow, priority, queue, position)";
     INSERT_DEADLINES = "
-        INSERT INTO deadlines (order_no, kind, at) SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[])";
+        INSERT INTO deadlines (order_no, kind, at)
+        SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[]) AS t (order_no, kind, at)";
     KNOWN = concat!("
-        SELECT o.id, o.digest, ", shown_status!(), "
+        SELECT o.id, o.digest, ", shown_status!(), " AS status
           FROM orders o
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
@@ -174,71 +178,45 @@ async fn insert_orders(
     positions: &[Option<i64>],
     begins: &[Begin],
 ) -> Result<HashMap<String, Inserted>> {
-    let id: Vec<&str> = orders.iter().map(|o| o.request.id.as_str()).collect();
-    let digest: Vec<&[u8]> = orders.iter().map(|o| o.request.digest.as_slice()).collect();
-    let scenario: Vec<i32> = orders.iter().map(|o| o.scenario.0).collect();
-    let mode: Vec<&str> = orders.iter().map(|o| o.request.mode.as_str()).collect();
-    let queue: Vec<Option<&str>> = orders.iter().map(|o| o.request.queue.as_deref()).collect();
-    let priority: Vec<&str> = orders.iter().map(|o| o.request.priority.as_str()).collect();
-    let flow: Vec<&str> = orders.iter().map(|o| o.flow.as_str()).collect();
-    let transaction: Vec<Option<&str>> = orders.iter().map(|o| o.request.transaction_id.as_deref()).collect();
-    let notify: Vec<Option<String>> = orders
+    let new: Vec<(&NewOrder, Option<i64>, &Begin)> = orders
         .iter()
-        .map(|o| o.request.notify.as_ref().map(|notify| notify.to_value().to_string()))
+        .zip(positions.iter().copied().zip(begins))
+        .map(|(order, (position, begin))| (order, position, begin))
         .collect();
-    let trace: Vec<Option<&str>> = orders.iter().map(|o| o.trace.as_deref()).collect();
-    let start_at: Vec<Option<Timestamp>> = orders.iter().map(|o| o.request.start_at).collect();
-    let deadline: Vec<Option<Timestamp>> = orders.iter().map(|o| o.start_deadline).collect();
-    let period: Vec<Option<i64>> = orders
-        .iter()
-        .map(|o| o.request.period_to_start.and_then(|period| i64::try_from(period.as_secs()).ok()))
-        .collect();
-    let statement = tx.prepare_cached(INSERT_ORDERS).await?;
-    let rows = tx
-        .query(
-            &statement,
-            &[
-                &id,
-                &digest,
-                &scenario,
-                &mode,
-                &queue,
-                &priority,
-                &flow,
-                &transaction,
-                &notify,
-                &trace,
-                &start_at,
-                &deadline,
-                &period,
-                &positions,
-                &begins.iter().map(|begin| begin.at_once.as_str()).collect::<Vec<_>>(),
-                &begins.iter().map(|begin| begin.later.as_str()).collect::<Vec<_>>(),
-            ],
-        )
-        .await?;
+    let columns = columns!((order, position, begin) in &new => {
+        id: &str = order.request.id.as_str(),
+        digest: &[u8] = order.request.digest.as_slice(),
+        scenario: i32 = order.scenario.0,
+        mode: &str = order.request.mode.as_str(),
+        queue: Option<&str> = order.request.queue.as_deref(),
+        priority: &str = order.request.priority.as_str(),
+        flow: &str = order.flow.as_str(),
+        transaction_id: Option<&str> = order.request.transaction_id.as_deref(),
+        notify: Option<String> = order.request.notify.as_ref().map(|notify| notify.to_value().to_string()),
+        trace: Option<&str> = order.trace.as_deref(),
+        start_at: Option<Timestamp> = order.request.start_at,
+        start_deadline: Option<Timestamp> = order.start_deadline,
+        start_period: Option<i64> = seconds(order.request.period_to_start),
+        position: Option<i64> = *position,
+        at_once: &str = begin.at_once.as_str(),
+        later: &str = begin.later.as_str(),
+    });
+    let rows = columns.query(tx, INSERT_ORDERS, &[]).await?;
     rows.iter()
         .map(|row| {
             let inserted = Inserted {
-                no: OrderNo(row.get(0)),
-                status: word(row, 2, "orders.status")?,
-                created_at: row.get(3),
-                awaited: row.get(4),
+                no: OrderNo(row.get("no")),
+                status: word(row, "status", "orders.status")?,
+                created_at: row.get("created_at"),
+                awaited: row.get("awaited"),
             };
-            Ok((row.get(1), inserted))
+            Ok((row.get("id"), inserted))
         })
         .collect()
 }
 
-/// Rows of `ready`, column by column.
-#[derive(Default)]
-struct ReadyColumns<'a> {
-    no: Vec<i64>,
-    pass: Vec<Uuid>,
-    flow: Vec<&'a str>,
-    priority: Vec<&'a str>,
-    queue: Vec<Option<&'a str>>,
-    position: Vec<Option<i64>>,
+fn seconds(period: Option<Duration>) -> Option<i64> {
+    period.and_then(|period| i64::try_from(period.as_secs()).ok())
 }
 
 /// Payload, place and deadlines of the orders that were inserted: sent together, one round trip.
@@ -249,70 +227,55 @@ async fn insert_places(
     waits: &[bool],
     inserted: &HashMap<String, Inserted>,
 ) -> Result<()> {
-    let mut payloads: (Vec<i64>, Vec<String>) = Default::default();
-    let mut ready = ReadyColumns::default();
-    let mut queued: (Vec<i64>, Vec<&str>, Vec<i64>) = Default::default();
-    let mut due: (Vec<i64>, Vec<i16>, Vec<Timestamp>) = Default::default();
-    let mut deadlines: (Vec<i64>, Vec<&str>, Vec<Timestamp>) = Default::default();
+    let (mut payloads, mut ready, mut queued) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut due, mut deadlines) = (Vec::new(), Vec::new());
     for ((order, position), waits) in orders.iter().zip(positions).zip(waits) {
         let Some(row) = inserted.get(&order.request.id) else { continue };
         let no = row.no.0;
-        payloads.0.push(no);
-        payloads.1.push(order.request.params.to_string());
+        payloads.push((no, order));
         match order.request.start_at.filter(|_| row.status == Status::Postponed) {
             // Its place is written with its conditions.
             _ if *waits => {}
-            Some(start_at) => {
-                due.0.push(no);
-                due.1.push(Stream::Postponed.number());
-                due.2.push(start_at);
-            }
-            None => {
-                ready.no.push(no);
-                ready.pass.push(Uuid::new_v4());
-                ready.flow.push(&order.flow);
-                ready.priority.push(order.request.priority.as_str());
-                ready.queue.push(order.request.queue.as_deref());
-                ready.position.push(*position);
-            }
+            Some(start_at) => due.push((no, Stream::Postponed, start_at)),
+            None => ready.push((no, order, *position)),
         }
         if let (Some(queue), Some(position)) = (order.request.queue.as_deref(), position) {
-            queued.0.push(no);
-            queued.1.push(queue);
-            queued.2.push(*position);
+            queued.push((no, queue, *position));
         }
         let process = order.process_timeout.and_then(|timeout| row.created_at.checked_add(timeout).ok());
-        for (kind, at) in [("start", order.start_deadline), ("process", process)] {
-            if let Some(at) = at {
-                deadlines.0.push(no);
-                deadlines.1.push(kind);
-                deadlines.2.push(at);
-            }
-        }
+        let set = [("start", order.start_deadline), ("process", process)];
+        deadlines.extend(set.into_iter().filter_map(|(kind, at)| Some((no, kind, at?))));
     }
-    let payload_statement = tx.prepare_cached(INSERT_PAYLOADS).await?;
-    let ready_statement = tx.prepare_cached(INSERT_READY).await?;
+    let payloads = columns!((no, order) in &payloads => {
+        order_no: i64 = *no,
+        params: String = order.request.params.to_string(),
+    });
+    let ready = columns!((no, order, position) in &ready => {
+        no: i64 = *no,
+        pass: Uuid = Uuid::new_v4(),
+        flow: &str = order.flow.as_str(),
+        priority: &str = order.request.priority.as_str(),
+        queue: Option<&str> = order.request.queue.as_deref(),
+        position: Option<i64> = *position,
+    });
     try_join!(
-        beside(async { Ok(tx.execute(&payload_statement, &[&payloads.0, &payloads.1]).await?) }),
-        beside(async {
-            Ok(tx
-                .execute(
-                    &ready_statement,
-                    &[&ready.no, &ready.pass, &ready.flow, &ready.priority, &ready.queue, &ready.position],
-                )
-                .await?)
-        }),
-        beside(queues::enqueue(tx, &queued.0, &queued.1, &queued.2)),
-        beside(insert_due(tx, &due.0, &due.1, &due.2)),
-        beside(insert_deadlines(tx, &deadlines.0, &deadlines.1, &deadlines.2)),
+        beside(payloads.execute(tx, INSERT_PAYLOADS, &[])),
+        beside(ready.execute(tx, INSERT_READY, &[])),
+        beside(queues::enqueue(tx, &queued)),
+        beside(insert_due(tx, &due)),
+        beside(insert_deadlines(tx, &deadlines)),
     )
     .map(|_| ())
 }
 
-async fn insert_deadlines(tx: &Tx<'_>, nos: &[i64], kinds: &[&str], at: &[Timestamp]) -> Result<()> {
-    if !nos.is_empty() {
-        let statement = tx.prepare_cached(INSERT_DEADLINES).await?;
-        tx.execute(&statement, &[&nos, &kinds, &at]).await?;
+async fn insert_deadlines(tx: &Tx<'_>, deadlines: &[(i64, &str, Timestamp)]) -> Result<()> {
+    if !deadlines.is_empty() {
+        let columns = columns!((no, kind, at) in deadlines => {
+            order_no: i64 = *no,
+            kind: &str = *kind,
+            at: Timestamp = *at,
+        });
+        columns.execute(tx, INSERT_DEADLINES, &[]).await?;
     }
     Ok(())
 }
@@ -324,5 +287,7 @@ async fn insert_deadlines(tx: &Tx<'_>, nos: &[i64], kinds: &[&str], at: &[Timest
 pub async fn known(client: &impl Connection, ids: &[&str]) -> Result<HashMap<String, (Vec<u8>, Status)>> {
     let statement = client.prepare_cached(KNOWN).await?;
     let rows = client.query(&statement, &[&ids]).await?;
-    rows.iter().map(|row| Ok((row.get(0), (row.get(1), word(row, 2, "orders.status")?)))).collect()
+    rows.iter()
+        .map(|row| Ok((row.get("id"), (row.get("digest"), word(row, "status", "orders.status")?))))
+        .collect()
 }

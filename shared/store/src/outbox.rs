@@ -9,6 +9,7 @@ use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::{Content, Occasion, StoredNotify};
 use uuid::Uuid;
 
+use crate::columns::columns;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
@@ -66,8 +67,8 @@ statements! {
     RESEND = "
         UPDATE outbox SET next_at = now(), parked_because = NULL WHERE order_no = $1";
     BACKLOG = "
-        SELECT count(*) FILTER (WHERE parked_because IS NULL), count(*) FILTER (WHERE parked_because IS NOT NULL),
-               extract(epoch FROM now() - min(created_at) FILTER (WHERE parked_because IS NULL))::double precision
+        SELECT count(*) FILTER (WHERE parked_because IS NULL) AS waiting, count(*) FILTER (WHERE parked_because IS NOT NULL) AS parked,
+               extract(epoch FROM now() - min(created_at) FILTER (WHERE parked_because IS NULL))::double precision AS age
           FROM outbox";
 }
 
@@ -104,44 +105,22 @@ pub struct NewNotification {
 }
 
 impl NewNotification {
-    /// The notification of the first end of a life, where the client wants one; `notify` is its
-    /// wish as stored.
+    /// Notification of this end of a life, where the client wants one.
     #[must_use]
-    pub fn of(
-        content: &Content<'_>,
-        notify: &str,
-        no: OrderNo,
-        life: i32,
-        trace: Option<&str>,
-    ) -> Option<Self> {
-        Self::of_end(content, notify, (no, life, LifeEnd::First), trace)
-    }
-
-    /// The same of any end.
-    #[must_use]
-    pub fn of_end(
-        content: &Content<'_>,
-        notify: &str,
-        (no, life, end): (OrderNo, i32, LifeEnd),
-        trace: Option<&str>,
-    ) -> Option<Self> {
-        let notify = StoredNotify::read(notify).filter(|notify| notify.wants(Occasion::Final))?;
-        let content = Content {
-            correlation_id: notify.correlation_id.as_deref(),
-            timezone: notify.timezone.as_deref(),
-            ..content.clone()
-        };
-        let name = format!("{}\0{life}\0{}", content.id, kind(end));
+    pub fn of(content: &Content<'_>, end: LifeEnd) -> Option<Self> {
+        let order = content.order;
+        let wish = StoredNotify::read(order.notify.as_deref()?).filter(|wish| wish.wants(Occasion::Final))?;
+        let name = format!("{}\0{}\0{}", order.id, order.life, kind(end));
         Some(Self {
-            no,
-            life,
+            no: order.no,
+            life: order.life,
             end,
             message_id: Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
-            target: notify.url.clone(),
-            correlation_id: content.correlation_id.map(str::to_owned),
-            transaction_id: content.transaction_id.map(str::to_owned),
-            trace: trace.map(str::to_owned),
-            body: content.render(),
+            body: content.render(wish.correlation_id.as_deref(), wish.timezone.as_deref()),
+            target: wish.url,
+            correlation_id: wish.correlation_id,
+            transaction_id: order.transaction_id.clone(),
+            trace: order.trace.clone(),
         })
     }
 }
@@ -154,21 +133,18 @@ pub async fn put(tx: &Tx<'_>, new: &[NewNotification]) -> Result<()> {
     if new.is_empty() {
         return Ok(());
     }
-    let no: Vec<i64> = new.iter().map(|n| n.no.0).collect();
-    let life: Vec<i32> = new.iter().map(|n| n.life).collect();
-    let kind: Vec<&str> = new.iter().map(|n| kind(n.end)).collect();
-    let message: Vec<Uuid> = new.iter().map(|n| n.message_id).collect();
-    let target: Vec<&str> = new.iter().map(|n| n.target.as_str()).collect();
-    let correlation: Vec<Option<&str>> = new.iter().map(|n| n.correlation_id.as_deref()).collect();
-    let transaction: Vec<Option<&str>> = new.iter().map(|n| n.transaction_id.as_deref()).collect();
-    let trace: Vec<Option<&str>> = new.iter().map(|n| n.trace.as_deref()).collect();
-    let body: Vec<&str> = new.iter().map(|n| n.body.as_str()).collect();
-    let statement = tx.prepare_cached(PUT).await?;
-    tx.execute(
-        &statement,
-        &[&no, &life, &kind, &message, &target, &correlation, &transaction, &trace, &body],
-    )
-    .await?;
+    let columns = columns!(one in new => {
+        no: i64 = one.no.0,
+        life: i32 = one.life,
+        kind: &str = kind(one.end),
+        message_id: Uuid = one.message_id,
+        target: &str = one.target.as_str(),
+        correlation_id: Option<&str> = one.correlation_id.as_deref(),
+        transaction_id: Option<&str> = one.transaction_id.as_deref(),
+        trace: Option<&str> = one.trace.as_deref(),
+        body: &str = one.body.as_str(),
+    });
+    columns.execute(tx, PUT, &[]).await?;
     Ok(())
 }
 
@@ -199,16 +175,16 @@ pub struct Notification {
 
 fn read_notification(row: &tokio_postgres::Row) -> Notification {
     Notification {
-        no: OrderNo(row.get(0)),
-        life: row.get(1),
-        kind: row.get(2),
-        message_id: row.get(3),
-        target: row.get(4),
-        correlation_id: row.get(5),
-        transaction_id: row.get(6),
-        trace: row.get(7),
-        body: row.get(8),
-        attempts: row.get(9),
+        no: OrderNo(row.get("order_no")),
+        life: row.get("life"),
+        kind: row.get("kind"),
+        message_id: row.get("message_id"),
+        target: row.get("target"),
+        correlation_id: row.get("correlation_id"),
+        transaction_id: row.get("transaction_id"),
+        trace: row.get("trace"),
+        body: row.get("body"),
+        attempts: row.get("attempts"),
     }
 }
 
@@ -217,10 +193,11 @@ fn read_notification(row: &tokio_postgres::Row) -> Notification {
 /// # Errors
 /// The database fails.
 pub async fn read(client: &Client, orders: &[(OrderNo, i32)]) -> Result<Vec<Notification>> {
-    let no: Vec<i64> = orders.iter().map(|(no, _)| no.0).collect();
-    let life: Vec<i32> = orders.iter().map(|(_, life)| *life).collect();
-    let statement = client.prepare_cached(READ).await?;
-    Ok(client.query(&statement, &[&no, &life]).await?.iter().map(read_notification).collect())
+    let columns = columns!((no, life) in orders => {
+        no: i64 = no.0,
+        life: i32 = *life,
+    });
+    Ok(columns.query(client, READ, &[]).await?.iter().map(read_notification).collect())
 }
 
 /// Takes notifications whose time has come, and keeps others off them for half a minute.
@@ -237,9 +214,12 @@ pub async fn take(client: &Client, limit: i64) -> Result<Vec<Notification>> {
 /// # Errors
 /// The database fails.
 pub async fn sent(client: &Client, sent: &[&Notification]) -> Result<()> {
-    let (no, life, kind) = keys(sent);
-    let statement = client.prepare_cached(SENT).await?;
-    client.execute(&statement, &[&no, &life, &kind]).await?;
+    let columns = columns!(one in sent => {
+        no: i64 = one.no.0,
+        life: i32 = one.life,
+        kind: &str = one.kind.as_str(),
+    });
+    columns.execute(client, SENT, &[]).await?;
     Ok(())
 }
 
@@ -261,22 +241,16 @@ pub struct Failed<'a> {
 /// # Errors
 /// The database fails.
 pub async fn failed(client: &Client, failed: &[Failed<'_>]) -> Result<()> {
-    let notifications: Vec<&Notification> = failed.iter().map(|f| f.notification).collect();
-    let (no, life, kind) = keys(&notifications);
-    let delay: Vec<f64> = failed.iter().map(|f| f.delay.as_secs_f64()).collect();
-    let error: Vec<&str> = failed.iter().map(|f| f.error.as_str()).collect();
-    let parked: Vec<Option<&str>> = failed.iter().map(|f| f.parked).collect();
-    let statement = client.prepare_cached(FAILED).await?;
-    client.execute(&statement, &[&no, &life, &kind, &delay, &error, &parked]).await?;
+    let columns = columns!(one in failed => {
+        no: i64 = one.notification.no.0,
+        life: i32 = one.notification.life,
+        kind: &str = one.notification.kind.as_str(),
+        delay: f64 = one.delay.as_secs_f64(),
+        error: &str = one.error.as_str(),
+        parked: Option<&str> = one.parked,
+    });
+    columns.execute(client, FAILED, &[]).await?;
     Ok(())
-}
-
-fn keys<'a>(notifications: &[&'a Notification]) -> (Vec<i64>, Vec<i32>, Vec<&'a str>) {
-    (
-        notifications.iter().map(|n| n.no.0).collect(),
-        notifications.iter().map(|n| n.life).collect(),
-        notifications.iter().map(|n| n.kind.as_str()).collect(),
-    )
 }
 
 /// A notification that has not been confirmed, as people see it.
@@ -310,14 +284,14 @@ pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<Unsent>> {
     Ok(rows
         .iter()
         .map(|row| Unsent {
-            life: row.get(0),
-            kind: row.get(1),
-            target: row.get(2),
-            attempts: row.get(3),
-            parked_because: row.get(4),
-            last_error: row.get(5),
-            next_at: row.get(6),
-            created_at: row.get(7),
+            life: row.get("life"),
+            kind: row.get("kind"),
+            target: row.get("target"),
+            attempts: row.get("attempts"),
+            parked_because: row.get("parked_because"),
+            last_error: row.get("last_error"),
+            next_at: row.get("next_at"),
+            created_at: row.get("created_at"),
         })
         .collect())
 }
@@ -338,39 +312,50 @@ pub async fn resend(tx: &Tx<'_>, no: OrderNo) -> Result<u64> {
 pub async fn backlog(client: &Client) -> Result<(i64, i64, Option<f64>)> {
     let statement = client.prepare_cached(BACKLOG).await?;
     let row = client.query_one(&statement, &[]).await?;
-    Ok((row.get(0), row.get(1), row.get(2)))
+    Ok((row.get("waiting"), row.get("parked"), row.get("age")))
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use pagurus_domain::order::{ScenarioStatus, Status};
+    use pagurus_domain::id::ScenarioNo;
+    use pagurus_domain::order::{Mode, OrderHead, ScenarioStatus, Status};
 
     use super::*;
 
     #[test]
     fn ord_19_each_end_of_a_life_has_an_id_of_its_own_that_never_changes() {
-        let content = Content {
-            id: "a",
-            correlation_id: None,
-            transaction_id: None,
-            scenario: "s",
-            scenario_version: 1,
-            status: Status::Fail,
-            scenario_status: ScenarioStatus::Failed,
-            step: None,
-            result: None,
-            message: None,
-            error: None,
-            created_at: Timestamp::UNIX_EPOCH,
-            started_at: None,
-            finished_at: Timestamp::UNIX_EPOCH,
-            attempt: 1,
-            timezone: None,
-        };
         let id = |life: i32, end: LifeEnd| {
-            let notify = r#"{"url": "amqp://?key=k", "on": ["final"]}"#;
-            NewNotification::of_end(&content, notify, (OrderNo(1), life, end), None).unwrap().message_id
+            let order = OrderHead {
+                no: OrderNo(1),
+                id: "a".into(),
+                scenario: ScenarioNo(1),
+                mode: Mode::Parallel,
+                transaction_id: None,
+                notify: Some(r#"{"url": "amqp://?key=k", "on": ["final"]}"#.into()),
+                trace: None,
+                life,
+                created_at: Timestamp::UNIX_EPOCH,
+                started_at: None,
+                stages: 0,
+                retries: 0,
+            };
+            let content = Content {
+                order: &order,
+                scenario: "s",
+                scenario_version: 1,
+                status: Status::Fail,
+                scenario_status: ScenarioStatus::Failed,
+                step: None,
+                result: None,
+                message: None,
+                error: None,
+                started_at: None,
+                finished_at: Timestamp::UNIX_EPOCH,
+                stages: 1,
+                retries: 0,
+            };
+            NewNotification::of(&content, end).unwrap().message_id
         };
         let ids =
             [id(1, LifeEnd::First), id(1, LifeEnd::Second), id(2, LifeEnd::First), id(2, LifeEnd::Second)];

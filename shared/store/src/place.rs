@@ -1,11 +1,13 @@
 //! Places of orders that are not final: how one gets into `ready` and `due`, and what is read of it there.
 
 use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Priority;
 use pagurus_domain::order::change::{Membership, Waking};
 use uuid::Uuid;
 
+use crate::columns::columns;
 use crate::row::word;
 use crate::sql::statements;
 use crate::{Result, Tx, queues};
@@ -24,7 +26,8 @@ statements! {
           LEFT JOIN queued q ON q.order_no = ANY(ARRAY[t.no])
         RETURNING order_no, attempt, flow, priority, queue, position";
     INSERT_DUE = "
-        INSERT INTO due (order_no, stream, due_at) SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::timestamptz[])";
+        INSERT INTO due (order_no, stream, due_at)
+        SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::timestamptz[]) AS t (order_no, stream, due_at)";
 }
 
 /// A stage that may run, as the dispatcher needs to know it.
@@ -61,16 +64,17 @@ pub(crate) async fn wake(tx: &Tx<'_>, wakeful: Wakeful<'_>) -> Result<Vec<ReadyS
     if orders.is_empty() {
         return Ok(Vec::new());
     }
-    let nos: Vec<i64> = orders.iter().map(|(no, _)| *no).collect();
     if by.membership() == Membership::TakesTail {
+        let nos: Vec<i64> = orders.iter().map(|(no, _)| *no).collect();
         rejoin_queues(tx, &nos).await?;
     }
-    let passes: Vec<Uuid> = orders.iter().map(|_| Uuid::new_v4()).collect();
-    let since: Vec<Option<Timestamp>> = orders.iter().map(|(_, since)| *since).collect();
-    let statement = tx.prepare_cached(MAKE_READY).await?;
+    let columns = columns!((no, since) in orders => {
+        no: i64 = *no,
+        pass: Uuid = Uuid::new_v4(),
+        since: Option<Timestamp> = *since,
+    });
     let stream = by.stream().map(|stream| stream.number());
-    let rows =
-        tx.query(&statement, &[&nos, &passes, &since, &by.wake().as_str(), &stream, &repeat_at]).await?;
+    let rows = columns.query(tx, MAKE_READY, &[&by.wake().as_str(), &stream, &repeat_at]).await?;
     rows.iter().map(|row| read_ready(row, by.goes_on())).collect()
 }
 
@@ -84,17 +88,25 @@ pub(crate) async fn wake_now(tx: &Tx<'_>, orders: &[i64], by: Waking) -> Result<
 async fn rejoin_queues(tx: &Tx<'_>, nos: &[i64]) -> Result<()> {
     let statement = tx.prepare_cached(OUT_OF_QUEUE).await?;
     let rows = tx.query(&statement, &[&nos]).await?;
-    let orders: Vec<i64> = rows.iter().map(|row| row.get("no")).collect();
     let names: Vec<&str> = rows.iter().map(|row| row.get("queue")).collect();
     let positions = queues::take_positions(tx, &names).await?;
-    queues::enqueue(tx, &orders, &names, &positions).await
+    let members: Vec<(i64, &str, i64)> = rows
+        .iter()
+        .zip(positions)
+        .map(|(row, position)| (row.get("no"), row.get("queue"), position))
+        .collect();
+    queues::enqueue(tx, &members).await
 }
 
 /// Puts orders to rest: each in a stream, until a time.
-pub(crate) async fn insert_due(tx: &Tx<'_>, nos: &[i64], streams: &[i16], at: &[Timestamp]) -> Result<()> {
-    if !nos.is_empty() {
-        let statement = tx.prepare_cached(INSERT_DUE).await?;
-        tx.execute(&statement, &[&nos, &streams, &at]).await?;
+pub(crate) async fn insert_due(tx: &Tx<'_>, resting: &[(i64, Stream, Timestamp)]) -> Result<()> {
+    if !resting.is_empty() {
+        let columns = columns!((no, stream, at) in resting => {
+            order_no: i64 = *no,
+            stream: i16 = stream.number(),
+            due_at: Timestamp = *at,
+        });
+        columns.execute(tx, INSERT_DUE, &[]).await?;
     }
     Ok(())
 }

@@ -125,7 +125,7 @@ impl Store {
     /// No connection could be had in time, or the server failed.
     pub async fn ping(&self) -> Result<()> {
         let row = self.lease().await?.query_one("SHOW transaction_read_only", &[]).await?;
-        if row.get::<_, &str>(0) == "off" { Ok(()) } else { Err(Error::ReadOnly) }
+        if row.get::<_, &str>("transaction_read_only") == "off" { Ok(()) } else { Err(Error::ReadOnly) }
     }
 }
 
@@ -176,7 +176,7 @@ fn pool(options: &Options, lane: &str, size: usize, plans: &str, lock_timeout: u
 /// connection is used that would.
 async fn refuse_lossy(client: &deadpool_postgres::ClientWrapper) -> std::result::Result<(), HookError> {
     let row = client.query_one("SHOW synchronous_commit", &[]).await.map_err(HookError::Backend)?;
-    if row.get::<_, &str>(0) == "off" {
+    if row.get::<_, &str>("synchronous_commit") == "off" {
         return Err(HookError::message(
             "synchronous_commit is off: accepted orders could be lost; switch it on for this role or database",
         ));

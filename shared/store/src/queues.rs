@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 
+use crate::columns::columns;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
@@ -18,21 +19,21 @@ statements! {
         ON CONFLICT (name) DO UPDATE
            SET last_position = greatest(q.last_position + excluded.taken, excluded.last_position),
                taken = excluded.taken
-        RETURNING name, last_position - taken + 1";
+        RETURNING name, last_position - taken + 1 AS first";
     ENQUEUE = "
         INSERT INTO queued (order_no, queue, position)
-        SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[])";
+        SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS t (order_no, queue, position)";
     LEAVE = "DELETE FROM queued WHERE order_no = ANY($1::bigint[])";
-    BEFORE = "SELECT count(*) FROM queued WHERE queue = $1 AND position < $2";
+    BEFORE = "SELECT count(*) AS before FROM queued WHERE queue = $1 AND position < $2";
     HEADS = "
-        SELECT wanted.queue, head.position, head.order_no, r.attempt, r.flow, r.priority, r.stream IS NOT NULL
+        SELECT wanted.queue, head.position, head.order_no, r.attempt, r.flow, r.priority, r.stream IS NOT NULL AS woken
           FROM unnest($1::text[]) AS wanted (queue)
          CROSS JOIN LATERAL (
                SELECT q.position, q.order_no FROM queued q WHERE q.queue = wanted.queue ORDER BY q.position LIMIT 1) AS head
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[head.order_no])";
-    HOLDER = "SELECT o.id, to_timestamp(q.position / 1000.0) FROM queued q JOIN orders o ON o.no = ANY(ARRAY[q.order_no]) WHERE q.queue = $1 ORDER BY q.position LIMIT 1";
+    HOLDER = "SELECT o.id, to_timestamp(q.position / 1000.0) AS since FROM queued q JOIN orders o ON o.no = ANY(ARRAY[q.order_no]) WHERE q.queue = $1 ORDER BY q.position LIMIT 1";
     LIST_QUEUES = "
-        SELECT q.queue, count(*), min(q.position), (array_agg(o.id ORDER BY q.position))[1]
+        SELECT q.queue, count(*) AS members, min(q.position) AS position, (array_agg(o.id ORDER BY q.position))[1] AS holder
           FROM queued q JOIN orders o ON o.no = q.order_no GROUP BY q.queue ORDER BY count(*) DESC, q.queue LIMIT $1";
 }
 
@@ -51,11 +52,14 @@ pub async fn take_positions(tx: &Tx<'_>, queues: &[&str]) -> Result<Vec<i64>> {
         *wanted.entry(queue).or_default() += 1;
     }
     // Sorted by name: two transactions lock the same queues in the same order.
-    let names: Vec<&str> = wanted.keys().copied().collect();
-    let counts: Vec<i64> = wanted.values().copied().collect();
-    let statement = tx.prepare_cached(TAKE).await?;
-    let rows = tx.query(&statement, &[&names, &counts]).await?;
-    let mut next: BTreeMap<String, i64> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let wanted: Vec<(&str, i64)> = wanted.into_iter().collect();
+    let columns = columns!((name, count) in &wanted => {
+        name: &str = *name,
+        wanted: i64 = *count,
+    });
+    let rows = columns.query(tx, TAKE, &[]).await?;
+    let mut next: BTreeMap<String, i64> =
+        rows.iter().map(|row| (row.get("name"), row.get("first"))).collect();
     Ok(queues
         .iter()
         .map(|queue| {
@@ -67,14 +71,18 @@ pub async fn take_positions(tx: &Tx<'_>, queues: &[&str]) -> Result<Vec<i64>> {
         .collect())
 }
 
-/// Puts orders into their queues.
+/// Puts orders into their queues: number, queue and position of each.
 ///
 /// # Errors
 /// The database fails.
-pub async fn enqueue(tx: &Tx<'_>, nos: &[i64], queues: &[&str], positions: &[i64]) -> Result<()> {
-    if !nos.is_empty() {
-        let statement = tx.prepare_cached(ENQUEUE).await?;
-        tx.execute(&statement, &[&nos, &queues, &positions]).await?;
+pub async fn enqueue(tx: &Tx<'_>, members: &[(i64, &str, i64)]) -> Result<()> {
+    if !members.is_empty() {
+        let columns = columns!((no, queue, position) in members => {
+            order_no: i64 = *no,
+            queue: &str = *queue,
+            position: i64 = *position,
+        });
+        columns.execute(tx, ENQUEUE, &[]).await?;
     }
     Ok(())
 }
@@ -110,7 +118,7 @@ pub struct Member {
 /// The database fails.
 pub async fn before(client: &Client, queue: &str, position: i64) -> Result<i64> {
     let statement = client.prepare_cached(BEFORE).await?;
-    Ok(client.query_one(&statement, &[&queue, &position]).await?.get(0))
+    Ok(client.query_one(&statement, &[&queue, &position]).await?.get("before"))
 }
 
 /// The head of each of these queues; a queue without members is left out.
@@ -125,17 +133,18 @@ pub async fn heads(client: &Client, queues: &[String]) -> Result<Vec<Member>> {
 fn read_members(rows: &[tokio_postgres::Row]) -> Result<Vec<Member>> {
     rows.iter()
         .map(|row| {
-            let (queue, position, no): (String, i64, i64) = (row.get(0), row.get(1), row.get(2));
+            let (queue, position, no): (String, i64, i64) =
+                (row.get("queue"), row.get("position"), row.get("order_no"));
             let ready = row
-                .get::<_, Option<i32>>(3)
+                .get::<_, Option<i32>>("attempt")
                 .map(|attempt| {
                     Ok::<_, crate::Error>(crate::place::ReadyStage {
                         no: OrderNo(no),
                         attempt,
-                        flow: row.get(4),
-                        priority: crate::row::word(row, 5, "ready.priority")?,
+                        flow: row.get("flow"),
+                        priority: crate::row::word(row, "priority", "ready.priority")?,
                         place: Some((queue.clone(), position)),
-                        woken: row.get(6),
+                        woken: row.get("woken"),
                     })
                 })
                 .transpose()?;
@@ -150,7 +159,7 @@ fn read_members(rows: &[tokio_postgres::Row]) -> Result<Vec<Member>> {
 /// The database fails.
 pub async fn holder(client: &Client, queue: &str) -> Result<Option<(String, Timestamp)>> {
     let statement = client.prepare_cached(HOLDER).await?;
-    Ok(client.query_opt(&statement, &[&queue]).await?.map(|row| (row.get(0), row.get(1))))
+    Ok(client.query_opt(&statement, &[&queue]).await?.map(|row| (row.get("id"), row.get("since"))))
 }
 
 /// One queue, as people see it.
@@ -176,10 +185,10 @@ pub async fn list(client: &Client, limit: i64) -> Result<Vec<QueueView>> {
     Ok(rows
         .iter()
         .map(|row| QueueView {
-            name: row.get(0),
-            members: row.get(1),
-            position: row.get(2),
-            holder: row.get(3),
+            name: row.get("queue"),
+            members: row.get("members"),
+            position: row.get("position"),
+            holder: row.get("holder"),
         })
         .collect())
 }

@@ -9,6 +9,7 @@ use pagurus_domain::scenario::stage::Wake;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::columns::columns;
 use crate::history::NewEvent;
 use crate::place::ReadyStage;
 use crate::place::read_ready;
@@ -18,29 +19,29 @@ use crate::{Client, Connection, Error, Result, Tx, history};
 
 statements! {
     OVERDUE = "
-        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp(),
-               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node)
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp() AS now,
+               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name
           FROM running WHERE deadline_at < statement_timestamp()
          ORDER BY deadline_at LIMIT $1 FOR UPDATE SKIP LOCKED";
     // One activator at a time takes over from lost nodes.
-    LOCK_FAILOVER = "SELECT pg_try_advisory_xact_lock($1)";
+    LOCK_FAILOVER = "SELECT pg_try_advisory_xact_lock($1) AS is_ours";
     ABANDONED = "
-        SELECT r.node, count(*) FILTER (WHERE w.recent), count(*) FILTER (WHERE NOT w.recent)
+        SELECT r.node, count(*) FILTER (WHERE w.recent) AS recent, count(*) FILTER (WHERE NOT w.recent) AS older
           FROM running r
          CROSS JOIN LATERAL (
                SELECT $1::double precision IS NULL OR r.started_at > clock_timestamp() - make_interval(secs => $1)) AS w (recent)
          WHERE NOT EXISTS (SELECT FROM nodes n WHERE n.incarnation = r.node AND n.ended_at IS NULL)
          GROUP BY r.node ORDER BY r.node";
     OF_NODE = "
-        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp(),
-               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node)
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp() AS now,
+               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name
           FROM running
          WHERE node = $1 AND ($2::double precision IS NULL OR started_at > clock_timestamp() - make_interval(secs => $2))
          ORDER BY order_no LIMIT $3 FOR UPDATE SKIP LOCKED";
     CLAIMS_OF_NODE = "SELECT order_no, attempt FROM running WHERE node = $1";
     SOME_OF_NODE = "
-        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp(),
-               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node)
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp() AS now,
+               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name
           FROM running WHERE node = $1 AND order_no = ANY($2)
          ORDER BY order_no FOR UPDATE SKIP LOCKED";
     DROP_RUNNING = "DELETE FROM running WHERE order_no = ANY($1::bigint[])";
@@ -97,7 +98,7 @@ const FAILOVER_JOB: i64 = 0x7061_6775_7275_7302;
 /// # Errors
 /// The database fails.
 pub async fn lock_failover(tx: &Tx<'_>) -> Result<bool> {
-    Ok(tx.query_one(&tx.prepare_cached(LOCK_FAILOVER).await?, &[&FAILOVER_JOB]).await?.get(0))
+    Ok(tx.query_one(&tx.prepare_cached(LOCK_FAILOVER).await?, &[&FAILOVER_JOB]).await?.get("is_ours"))
 }
 
 /// A node that is over, or was never registered, and how many stages are with it.
@@ -120,9 +121,9 @@ pub async fn abandoned(tx: &Tx<'_>, within: Option<Duration>) -> Result<Vec<Aban
     let rows =
         tx.query(&tx.prepare_cached(ABANDONED).await?, &[&within.map(|age| age.as_secs_f64())]).await?;
     let read = |row: &tokio_postgres::Row| Abandoned {
-        node: Incarnation(row.get(0)),
-        recent: row.get(1),
-        older: row.get(2),
+        node: Incarnation(row.get("node")),
+        recent: row.get("recent"),
+        older: row.get("older"),
     };
     Ok(rows.iter().map(read).collect())
 }
@@ -133,7 +134,7 @@ pub async fn abandoned(tx: &Tx<'_>, within: Option<Duration>) -> Result<Vec<Aban
 /// The database fails.
 pub async fn claims_of_node(client: &impl Connection, node: Incarnation) -> Result<Vec<(OrderNo, i32)>> {
     let rows = client.query(&client.prepare_cached(CLAIMS_OF_NODE).await?, &[&node.0]).await?;
-    Ok(rows.iter().map(|row| (OrderNo(row.get(0)), row.get(1))).collect())
+    Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("attempt"))).collect())
 }
 
 /// Stages of these orders that are with this node; rows that others hold are passed over.
@@ -163,16 +164,16 @@ fn read_stuck(rows: &[tokio_postgres::Row]) -> Result<Vec<Stuck>> {
     rows.iter()
         .map(|row| {
             Ok(Stuck {
-                no: OrderNo(row.get(0)),
-                pass: Pass(row.get(1)),
-                attempt: row.get(2),
-                wake: word(row, 3, "running.wake")?,
-                restarts: row.get(4),
-                node: Incarnation(row.get(5)),
-                queue: row.get(6),
-                started_at: row.get(7),
-                now: row.get(8),
-                node_name: row.get(9),
+                no: OrderNo(row.get("order_no")),
+                pass: Pass(row.get("pass")),
+                attempt: row.get("attempt"),
+                wake: word(row, "wake", "running.wake")?,
+                restarts: row.get("restarts"),
+                node: Incarnation(row.get("node")),
+                queue: row.get("queue"),
+                started_at: row.get("started_at"),
+                now: row.get("now"),
+                node_name: row.get("node_name"),
             })
         })
         .collect()
@@ -205,12 +206,14 @@ pub async fn reissue(
         .map(|((stuck, _), detail)| NewEvent { no: stuck.no, kind, source, detail })
         .collect();
     history::append_all(tx, &events).await?;
-    let passes: Vec<Uuid> = stages.iter().map(|_| Uuid::new_v4()).collect();
-    let attempts: Vec<i32> = stages.iter().map(|(stuck, _)| stuck.attempt + 1).collect();
-    let wakes: Vec<&str> = stages.iter().map(|(stuck, _)| stuck.wake.as_str()).collect();
-    let restarts: Vec<i16> = stages.iter().map(|(_, restarts)| *restarts).collect();
-    let statement = tx.prepare_cached(REISSUE).await?;
-    let rows = tx.query(&statement, &[&nos, &passes, &attempts, &wakes, &restarts]).await?;
+    let columns = columns!((stuck, restarts) in stages => {
+        no: i64 = stuck.no.0,
+        pass: Uuid = Uuid::new_v4(),
+        attempt: i32 = stuck.attempt + 1,
+        wake: &str = stuck.wake.as_str(),
+        restarts: i16 = *restarts,
+    });
+    let rows = columns.query(tx, REISSUE, &[]).await?;
     rows.iter().map(|row| read_ready(row, true)).collect()
 }
 

@@ -9,6 +9,7 @@ use pagurus_domain::scenario::stage::TaskTerms;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::columns::columns;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
@@ -54,9 +55,9 @@ statements! {
     OF_ORDER = "
         SELECT r.id, r.name,
                CASE WHEN r.status = 'open' AND (o.finished_at IS NOT NULL OR o.life <> r.life)
-                    THEN 'canceled' ELSE r.status END,
+                    THEN 'canceled' ELSE r.status END AS status,
                r.awaited, r.life, r.visit, r.registered_at,
-               coalesce(r.closed_at, CASE WHEN o.life = r.life THEN o.finished_at END)
+               coalesce(r.closed_at, CASE WHEN o.life = r.life THEN o.finished_at END) AS closed_at
           FROM requests r JOIN orders o ON o.no = r.order_no
          WHERE r.order_no = $1 ORDER BY r.registered_at, r.id";
 }
@@ -85,31 +86,22 @@ pub struct NewRequest {
 /// # Errors
 /// The database fails.
 pub async fn register(tx: &Tx<'_>, requests: &[NewRequest]) -> Result<Vec<Option<RequestId>>> {
-    let no: Vec<i64> = requests.iter().map(|r| r.no.0).collect();
-    let pass: Vec<Uuid> = requests.iter().map(|r| r.pass.0).collect();
-    let life: Vec<i32> = requests.iter().map(|r| r.life).collect();
-    let visit: Vec<i32> = requests.iter().map(|r| i32::try_from(r.visit).unwrap_or(i32::MAX)).collect();
-    let action: Vec<i32> = requests.iter().map(|r| i32::try_from(r.action).unwrap_or(i32::MAX)).collect();
-    let name: Vec<&str> = requests.iter().map(|r| r.name.as_str()).collect();
-    let terms = |f: &dyn Fn(&TaskTerms) -> i32| -> Vec<i32> {
-        requests.iter().map(|r| r.task.as_ref().map_or(0, f)).collect()
-    };
-    let hand_out = terms(&|task| i32::try_from(task.hand_out).unwrap_or(i32::MAX));
-    let work: Vec<Option<f64>> =
-        requests.iter().map(|r| r.task.as_ref().map(|task| task.work_timeout.as_secs_f64())).collect();
-    let first: Vec<bool> = requests.iter().map(|r| r.task.is_some_and(|task| task.accept_first)).collect();
-    let ends: Vec<Option<Timestamp>> =
-        requests.iter().map(|r| r.task.and_then(|task| task.task_ends_at)).collect();
-    let force: Vec<bool> = requests.iter().map(|r| r.task.is_some_and(|task| task.force_finish)).collect();
-    let statement = tx.prepare_cached(REGISTER).await?;
-    let rows = tx
-        .query(
-            &statement,
-            &[&no, &pass, &life, &visit, &action, &name, &hand_out, &work, &first, &ends, &force],
-        )
-        .await?;
+    let columns = columns!(new in requests => {
+        no: i64 = new.no.0,
+        pass: Uuid = new.pass.0,
+        life: i32 = new.life,
+        visit: i32 = count(new.visit),
+        action: i32 = count(new.action),
+        name: &str = new.name.as_str(),
+        hand_out: i32 = new.task.map_or(0, |task| count(task.hand_out)),
+        work_seconds: Option<f64> = new.task.map(|task| task.work_timeout.as_secs_f64()),
+        accept_first: bool = new.task.is_some_and(|task| task.accept_first),
+        task_ends_at: Option<Timestamp> = new.task.and_then(|task| task.task_ends_at),
+        force_finish: bool = new.task.is_some_and(|task| task.force_finish),
+    });
+    let rows = columns.query(tx, REGISTER, &[]).await?;
     // An order runs one stage, and a stage registers one request at a time.
-    let ids: HashMap<i64, Uuid> = rows.iter().map(|row| (row.get(1), row.get(0))).collect();
+    let ids: HashMap<i64, Uuid> = rows.iter().map(|row| (row.get("order_no"), row.get("id"))).collect();
     let alone =
         requests.iter().filter(|r| r.task.is_some_and(|task| !task.accept_first && task.hand_out > 1));
     let alone: Vec<Uuid> = alone.filter_map(|r| ids.get(&r.no.0).copied()).collect();
@@ -118,6 +110,11 @@ pub async fn register(tx: &Tx<'_>, requests: &[NewRequest]) -> Result<Vec<Option
         tx.execute(&statement, &[&alone]).await?;
     }
     Ok(requests.iter().map(|r| ids.get(&r.no.0).copied().map(RequestId)).collect())
+}
+
+/// Count of the interpreter, as a column holds it.
+fn count(number: u32) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
 }
 
 /// These requests are what the orders now wait for, and no others.
@@ -156,13 +153,13 @@ pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<Value>> {
         .iter()
         .map(|row| {
             json!({
-                "name": row.get::<_, &str>(1),
-                "status": row.get::<_, &str>(2),
-                "awaited": row.get::<_, bool>(3),
-                "life": row.get::<_, i32>(4),
-                "visit": row.get::<_, i32>(5),
-                "registeredAt": row.get::<_, Timestamp>(6),
-                "closedAt": row.get::<_, Option<Timestamp>>(7),
+                "name": row.get::<_, &str>("name"),
+                "status": row.get::<_, &str>("status"),
+                "awaited": row.get::<_, bool>("awaited"),
+                "life": row.get::<_, i32>("life"),
+                "visit": row.get::<_, i32>("visit"),
+                "registeredAt": row.get::<_, Timestamp>("registered_at"),
+                "closedAt": row.get::<_, Option<Timestamp>>("closed_at"),
             })
         })
         .collect())

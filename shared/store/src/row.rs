@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use pagurus_domain::id::UnknownWord;
+use pagurus_domain::id::{OrderNo, ScenarioNo, UnknownWord};
+use pagurus_domain::order::OrderHead;
 use tokio_postgres::Row;
-use tokio_postgres::row::RowIndex;
 
 use crate::{Error, Result};
 
@@ -12,11 +12,28 @@ use crate::{Error, Result};
 ///
 /// # Errors
 /// The word is not in the vocabulary; `what` says which column it is.
-pub(crate) fn word<T, I>(row: &Row, column: I, what: &'static str) -> Result<T>
+pub(crate) fn word<T>(row: &Row, column: &str, what: &'static str) -> Result<T>
 where
     T: FromStr<Err = UnknownWord>,
-    I: RowIndex + std::fmt::Display,
 {
     let text: &str = row.get(column);
     text.parse().map_err(|_| Error::broken(what, text))
+}
+
+/// Head of an order, from a row that has its twelve columns of `orders`.
+pub(crate) fn head(row: &Row) -> Result<OrderHead> {
+    Ok(OrderHead {
+        no: OrderNo(row.get("no")),
+        id: row.get("id"),
+        scenario: ScenarioNo(row.get("scenario")),
+        mode: word(row, "mode", "orders.mode")?,
+        transaction_id: row.get("transaction_id"),
+        notify: row.get("notify"),
+        trace: row.get("trace"),
+        life: row.get("life"),
+        created_at: row.get("created_at"),
+        started_at: row.get("started_at"),
+        stages: row.get("stages"),
+        retries: row.get("retries"),
+    })
 }

@@ -21,7 +21,7 @@ statements! {
     NEWEST = "SELECT no, version, digest FROM scenarios WHERE name = $1 ORDER BY version DESC LIMIT 1";
     INSERT = "
         INSERT INTO scenarios (name, version, source, digest) VALUES ($1, $2, $3, $4) RETURNING no";
-    LAST = "SELECT coalesce(max(no), 0) FROM scenarios";
+    LAST = "SELECT coalesce(max(no), 0) AS last FROM scenarios";
     SINCE = "SELECT no, name, version, source FROM scenarios WHERE no > $1 ORDER BY no LIMIT 20";
     ONE = "SELECT no, name, version, source FROM scenarios WHERE no = ANY($1::integer[])";
     NAMED = "SELECT no, name, version, source FROM scenarios WHERE name = $1 AND version = $2";
@@ -32,7 +32,7 @@ statements! {
     // Page by page through the three places: no index knows the version of an order, and the places
     // hold live orders only.
     LIVE = "
-        SELECT p.no, o.scenario = $3, o.id, o.status, p.busy, CASE WHEN o.scenario = $3 THEN c.snapshot END
+        SELECT p.no, o.scenario = $3 AS is_wanted, o.id, o.status, p.busy, CASE WHEN o.scenario = $3 THEN c.snapshot END AS snapshot
           FROM (SELECT all_three.no, bool_or(all_three.busy) AS busy
                   FROM ((SELECT order_no AS no, false AS busy FROM due
                           WHERE order_no > $1 ORDER BY order_no LIMIT $2)
@@ -95,8 +95,8 @@ pub async fn apply(tx: &Tx<'_>, name: &str, source: &str) -> Result<Applied> {
     let digest: Vec<u8> = Sha256::digest(source.as_bytes()).to_vec();
     tx.query(LOCK, &[]).await?;
     let newest = tx.query_opt(NEWEST, &[&name]).await?;
-    let version: i32 = newest.as_ref().map_or(0, |row| row.get(1));
-    if newest.is_some_and(|row| row.get::<_, Vec<u8>>(2) == digest) {
+    let version: i32 = newest.as_ref().map_or(0, |row| row.get("version"));
+    if newest.is_some_and(|row| row.get::<_, Vec<u8>>("digest") == digest) {
         return Ok(Applied::Unchanged(version));
     }
     tx.query_one(INSERT, &[&name, &(version + 1), &source, &digest]).await?;
@@ -109,7 +109,7 @@ pub async fn apply(tx: &Tx<'_>, name: &str, source: &str) -> Result<Applied> {
 /// The database fails.
 pub async fn last(client: &Client) -> Result<ScenarioNo> {
     let statement = client.prepare_cached(LAST).await?;
-    Ok(ScenarioNo(client.query_one(&statement, &[]).await?.get(0)))
+    Ok(ScenarioNo(client.query_one(&statement, &[]).await?.get("last")))
 }
 
 /// The next versions with a greater number: a page of them, all of which may be long.
@@ -146,10 +146,10 @@ async fn read(
     Ok(rows
         .iter()
         .map(|row| Version {
-            no: ScenarioNo(row.get(0)),
-            name: row.get(1),
-            version: row.get(2),
-            source: row.get(3),
+            no: ScenarioNo(row.get("no")),
+            name: row.get("name"),
+            version: row.get("version"),
+            source: row.get("source"),
         })
         .collect())
 }
@@ -161,7 +161,7 @@ async fn read(
 pub async fn list(client: &Client) -> Result<Vec<(String, i32, Timestamp)>> {
     let statement = client.prepare_cached(LIST).await?;
     let rows = client.query(&statement, &[]).await?;
-    Ok(rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect())
+    Ok(rows.iter().map(|row| (row.get("name"), row.get("version"), row.get("created_at"))).collect())
 }
 
 /// The versions of a name, newest first, with their texts.
@@ -171,7 +171,7 @@ pub async fn list(client: &Client) -> Result<Vec<(String, i32, Timestamp)>> {
 pub async fn versions(client: &Client, name: &str) -> Result<Vec<(i32, Timestamp, String)>> {
     let statement = client.prepare_cached(VERSIONS).await?;
     let rows = client.query(&statement, &[&name]).await?;
-    Ok(rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect())
+    Ok(rows.iter().map(|row| (row.get("version"), row.get("created_at"), row.get("source"))).collect())
 }
 
 /// A live order of a version.
@@ -205,16 +205,16 @@ pub async fn live(client: &Client, version: ScenarioNo, after: OrderNo, limit: i
     let statement = client.prepare_cached(LIVE).await?;
     let rows = client.query(&statement, &[&after.0, &limit, &version.0]).await?;
     let mut orders = Vec::new();
-    for row in rows.iter().filter(|row| row.get::<_, bool>(1)) {
-        let busy: bool = row.get(4);
+    for row in rows.iter().filter(|row| row.get::<_, bool>("is_wanted")) {
+        let busy: bool = row.get("busy");
         orders.push(Live {
-            no: OrderNo(row.get(0)),
-            id: row.get(2),
-            status: shown(word(row, 3, "orders.status")?, busy, false),
-            snapshot: row.get(5),
+            no: OrderNo(row.get("no")),
+            id: row.get("id"),
+            status: shown(word(row, "status", "orders.status")?, busy, false),
+            snapshot: row.get("snapshot"),
         });
     }
-    Ok(LivePage { orders, last: rows.last().map(|row| OrderNo(row.get(0))) })
+    Ok(LivePage { orders, last: rows.last().map(|row| OrderNo(row.get("no"))) })
 }
 
 /// Locks those of these orders that rest and are still of the version; the others are left out.
@@ -227,14 +227,15 @@ pub async fn lock_resting(tx: &Tx<'_>, version: ScenarioNo, nos: &[i64]) -> Resu
     let ready = tx.query(&tx.prepare_cached(LOCK_READY).await?, &[&nos]).await?;
     let orders = tx.query(&tx.prepare_cached(LOCK_ORDERS).await?, &[&nos, &version.0]).await?;
     let due = tx.query(&tx.prepare_cached(LOCK_DUE).await?, &[&nos]).await?;
-    let resting: HashSet<i64> = ready.iter().chain(&due).map(|row| row.get(0)).collect();
+    let resting: HashSet<i64> = ready.iter().chain(&due).map(|row| row.get("order_no")).collect();
     let snapshots = tx.query(&tx.prepare_cached(SNAPSHOTS).await?, &[&nos]).await?;
-    let mut snapshots: HashMap<i64, String> = snapshots.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let mut snapshots: HashMap<i64, String> =
+        snapshots.iter().map(|row| (row.get("order_no"), row.get("snapshot"))).collect();
     let mut locked = Vec::new();
-    for row in orders.iter().filter(|row| resting.contains(&row.get::<_, i64>(0))) {
-        let no: i64 = row.get(0);
-        let status = word(row, 2, "orders.status")?;
-        locked.push(Live { no: OrderNo(no), id: row.get(1), status, snapshot: snapshots.remove(&no) });
+    for row in orders.iter().filter(|row| resting.contains(&row.get::<_, i64>("no"))) {
+        let no: i64 = row.get("no");
+        let status = word(row, "status", "orders.status")?;
+        locked.push(Live { no: OrderNo(no), id: row.get("id"), status, snapshot: snapshots.remove(&no) });
     }
     Ok(locked)
 }

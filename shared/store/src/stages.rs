@@ -3,16 +3,16 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
-use pagurus_domain::id::{Epoch, Incarnation, OrderNo, Pass, ScenarioNo};
+use pagurus_domain::id::{Epoch, Incarnation, OrderNo, Pass};
 use pagurus_domain::order::change::{Change, Deadlines};
 use pagurus_domain::order::transition::Cause;
-use pagurus_domain::order::{Mode, Status};
+use pagurus_domain::order::{OrderHead, Status};
 use pagurus_domain::scenario::stage::Wake;
-use tokio::try_join;
 use uuid::Uuid;
 
+use crate::columns::columns;
 use crate::place::read_ready;
-use crate::row::word;
+use crate::row::{head, word};
 use crate::sql::statements;
 use crate::{Client, Result, Tx, queues};
 
@@ -34,10 +34,10 @@ statements! {
                AND (r.queue IS NULL OR NOT EXISTS (
                     SELECT FROM queued q WHERE q.queue = r.queue AND q.position < r.position))
             RETURNING r.order_no, r.pass, r.attempt, r.wake, r.restarts, r.since, r.queue)
-        SELECT t.order_no, t.pass, t.attempt, t.wake, t.restarts, t.since, t.queue,
+        SELECT o.no, t.pass, t.attempt, t.wake, t.restarts, t.since, t.queue,
                o.id, o.scenario, o.mode, o.transaction_id, o.notify, o.trace, o.start_deadline, o.created_at,
-               o.life, o.started_at, CASE WHEN octet_length(p.params) <= $3 THEN p.params END, c.snapshot, clock_timestamp(), o.flow, o.status,
-               octet_length(p.params)
+               o.life, o.started_at, o.stages, o.retries, CASE WHEN octet_length(p.params) <= $3 THEN p.params END AS params, octet_length(p.params) AS params_bytes,
+               c.snapshot, clock_timestamp() AS now, o.flow, o.status
           FROM taken t
           JOIN orders o ON o.no = ANY(ARRAY[t.order_no])
           LEFT JOIN payloads p ON p.order_no = ANY(ARRAY[t.order_no])
@@ -45,8 +45,8 @@ statements! {
     PARAMS = "SELECT params FROM payloads WHERE order_no = $1";
     RUN = "
         INSERT INTO running (order_no, pass, attempt, wake, restarts, queue, node, since, started_at, deadline_at)
-        SELECT no, pass, attempt, wake, restarts, queue, $7, since, clock_timestamp(), clock_timestamp() + make_interval(secs => work)
-          FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::text[], $5::smallint[], $6::text[], $8::timestamptz[], $9::double precision[])
+        SELECT no, pass, attempt, wake, restarts, queue, $9, since, clock_timestamp(), clock_timestamp() + make_interval(secs => work)
+          FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::text[], $5::smallint[], $6::text[], $7::timestamptz[], $8::double precision[])
                AS t (no, pass, attempt, wake, restarts, queue, since, work)";
     STILL_READY = "SELECT order_no, attempt FROM ready WHERE order_no = ANY($1::bigint[])";
     STARTED = "DELETE FROM deadlines WHERE order_no = ANY($1::bigint[]) AND kind = 'start'";
@@ -58,7 +58,7 @@ statements! {
         SELECT order_no, attempt, flow, priority, queue, position, stream
           FROM ready WHERE order_no > $1 AND order_no <= $2 ORDER BY order_no LIMIT $3";
     RUNNING_OF_FLOW = "
-        SELECT count(*) FILTER (WHERE o.mode = 'parallel'), count(*) FILTER (WHERE o.mode = 'sequential')
+        SELECT count(*) FILTER (WHERE o.mode = 'parallel') AS parallel, count(*) FILTER (WHERE o.mode = 'sequential') AS sequential
           FROM running r JOIN orders o ON o.no = ANY(ARRAY[r.order_no])
          WHERE o.flow = $1";
     RUNNING = "
@@ -94,8 +94,8 @@ pub const LONG_BYTES: i32 = 16 * 1024;
 /// A stage that is ours to run.
 #[derive(Clone, Debug)]
 pub struct Claimed {
-    /// The order.
-    pub no: OrderNo,
+    /// Head of its order.
+    pub head: OrderHead,
     /// Its token: without it nothing can be written.
     pub pass: Pass,
     /// Number of the hand-out.
@@ -108,26 +108,8 @@ pub struct Claimed {
     pub since: Timestamp,
     /// The queue it owns.
     pub queue: Option<String>,
-    /// The client's id.
-    pub id: String,
-    /// The pinned version.
-    pub scenario: ScenarioNo,
-    /// Parallel or sequential.
-    pub mode: Mode,
-    /// The business transaction.
-    pub transaction_id: Option<String>,
-    /// Notification wish, as JSON.
-    pub notify: Option<String>,
-    /// Trace context.
-    pub trace: Option<String>,
     /// Latest start.
     pub start_deadline: Option<Timestamp>,
-    /// Registered at.
-    pub created_at: Timestamp,
-    /// Which life.
-    pub life: i32,
-    /// First stage of this life, if it is not this one.
-    pub started_at: Option<Timestamp>,
     /// Parameters, as JSON; none where they are longer than [`LONG_BYTES`]: then [`params`] reads them.
     pub params: Option<String>,
     /// Their length. Every order has some, unless its rows are broken.
@@ -155,17 +137,19 @@ impl Claimed {
 /// # Errors
 /// The database fails; nothing is claimed then.
 pub async fn claim(tx: &Tx<'_>, hand_outs: &[HandOut]) -> Result<(Vec<Claimed>, Vec<(HandOut, Unclaimed)>)> {
-    let (epoch_statement, claim_statement) = try_join!(tx.prepare_cached(EPOCH), tx.prepare_cached(CLAIM))?;
-    let present = Epoch(tx.query_one(&epoch_statement, &[]).await?.get(0));
+    let epoch = tx.prepare_cached(EPOCH).await?;
+    let present = Epoch(tx.query_one(&epoch, &[]).await?.get("epoch"));
     let (current, stale): (Vec<HandOut>, Vec<HandOut>) =
         hand_outs.iter().partition(|hand_out| hand_out.epoch == present);
-    let nos: Vec<i64> = current.iter().map(|h| h.no.0).collect();
-    let attempts: Vec<i32> = current.iter().map(|h| h.attempt).collect();
-    let rows = tx.query(&claim_statement, &[&nos, &attempts, &LONG_BYTES]).await?;
+    let columns = columns!(given in &current => {
+        no: i64 = given.no.0,
+        attempt: i32 = given.attempt,
+    });
+    let rows = columns.query(tx, CLAIM, &[&LONG_BYTES]).await?;
     let claimed = rows.iter().map(read_claimed).collect::<Result<Vec<_>>>()?;
     let mut unclaimed: Vec<_> = stale.into_iter().map(|h| (h, Unclaimed::StaleEpoch)).collect();
     if claimed.len() < current.len() {
-        let taken: HashSet<OrderNo> = claimed.iter().map(|stage| stage.no).collect();
+        let taken: HashSet<OrderNo> = claimed.iter().map(|stage| stage.head.no).collect();
         let left: Vec<HandOut> = current.into_iter().filter(|h| !taken.contains(&h.no)).collect();
         unclaimed.extend(why_unclaimed(tx, &left).await?);
     }
@@ -178,15 +162,19 @@ pub async fn claim(tx: &Tx<'_>, hand_outs: &[HandOut]) -> Result<(Vec<Claimed>, 
 /// The database fails.
 pub async fn params(client: &Client, no: OrderNo) -> Result<String> {
     let statement = client.prepare_cached(PARAMS).await?;
-    Ok(client.query_one(&statement, &[&no.0]).await?.get(0))
+    Ok(client.query_one(&statement, &[&no.0]).await?.get("params"))
 }
 
 /// What is still ready with the same number stayed because it is not the head of its queue.
 async fn why_unclaimed(tx: &Tx<'_>, left: &[HandOut]) -> Result<Vec<(HandOut, Unclaimed)>> {
     let nos: Vec<i64> = left.iter().map(|h| h.no.0).collect();
     let statement = tx.prepare_cached(STILL_READY).await?;
-    let ready: HashSet<(i64, i32)> =
-        tx.query(&statement, &[&nos]).await?.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let ready: HashSet<(i64, i32)> = tx
+        .query(&statement, &[&nos])
+        .await?
+        .iter()
+        .map(|row| (row.get("order_no"), row.get("attempt")))
+        .collect();
     Ok(left
         .iter()
         .map(|h| (*h, if ready.contains(&(h.no.0, h.attempt)) { Unclaimed::Behind } else { Unclaimed::Gone }))
@@ -195,29 +183,20 @@ async fn why_unclaimed(tx: &Tx<'_>, left: &[HandOut]) -> Result<Vec<(HandOut, Un
 
 fn read_claimed(row: &tokio_postgres::Row) -> Result<Claimed> {
     Ok(Claimed {
-        no: OrderNo(row.get(0)),
-        pass: Pass(row.get(1)),
-        attempt: row.get(2),
-        wake: word(row, 3, "ready.wake")?,
-        restarts: row.get(4),
-        since: row.get(5),
-        queue: row.get(6),
-        id: row.get(7),
-        scenario: ScenarioNo(row.get(8)),
-        mode: word(row, 9, "orders.mode")?,
-        transaction_id: row.get(10),
-        notify: row.get(11),
-        trace: row.get(12),
-        start_deadline: row.get(13),
-        created_at: row.get(14),
-        life: row.get(15),
-        started_at: row.get(16),
-        params: row.get(17),
-        params_bytes: row.get::<_, Option<i32>>(22).and_then(|bytes| usize::try_from(bytes).ok()),
-        snapshot: row.get(18),
-        now: row.get(19),
-        flow: row.get(20),
-        status: word(row, 21, "orders.status")?,
+        head: head(row)?,
+        pass: Pass(row.get("pass")),
+        attempt: row.get("attempt"),
+        wake: word(row, "wake", "ready.wake")?,
+        restarts: row.get("restarts"),
+        since: row.get("since"),
+        queue: row.get("queue"),
+        start_deadline: row.get("start_deadline"),
+        params: row.get("params"),
+        params_bytes: row.get::<_, Option<i32>>("params_bytes").and_then(|bytes| usize::try_from(bytes).ok()),
+        snapshot: row.get("snapshot"),
+        now: row.get("now"),
+        flow: row.get("flow"),
+        status: word(row, "status", "orders.status")?,
     })
 }
 
@@ -230,19 +209,22 @@ pub async fn run(tx: &Tx<'_>, node: Incarnation, claimed: &[Claimed], work: &[f6
     if claimed.is_empty() {
         return Ok(());
     }
-    let no: Vec<i64> = claimed.iter().map(|c| c.no.0).collect();
-    let pass: Vec<Uuid> = claimed.iter().map(|c| c.pass.0).collect();
-    let attempt: Vec<i32> = claimed.iter().map(|c| c.attempt).collect();
-    let wake: Vec<&str> = claimed.iter().map(|c| c.wake.as_str()).collect();
-    let restarts: Vec<i16> = claimed.iter().map(|c| c.restarts).collect();
-    let queue: Vec<Option<&str>> = claimed.iter().map(|c| c.queue.as_deref()).collect();
-    let since: Vec<Timestamp> = claimed.iter().map(|c| c.since).collect();
-    let statement = tx.prepare_cached(RUN).await?;
-    tx.execute(&statement, &[&no, &pass, &attempt, &wake, &restarts, &queue, &node.0, &since, &work]).await?;
+    let stages: Vec<(&Claimed, f64)> = claimed.iter().zip(work.iter().copied()).collect();
+    let columns = columns!((stage, work) in &stages => {
+        no: i64 = stage.head.no.0,
+        pass: Uuid = stage.pass.0,
+        attempt: i32 = stage.attempt,
+        wake: &str = stage.wake.as_str(),
+        restarts: i16 = stage.restarts,
+        queue: Option<&str> = stage.queue.as_deref(),
+        since: Timestamp = stage.since,
+        work: f64 = *work,
+    });
+    columns.execute(tx, RUN, &[&node.0]).await?;
     let started: Vec<i64> = claimed
         .iter()
-        .filter(|c| c.started_at.is_none() && c.start_deadline.is_some() && c.meets_its_start())
-        .map(|c| c.no.0)
+        .filter(|c| c.head.started_at.is_none() && c.start_deadline.is_some() && c.meets_its_start())
+        .map(|c| c.head.no.0)
         .collect();
     if !started.is_empty() {
         let statement = tx.prepare_cached(STARTED).await?;
@@ -282,7 +264,7 @@ pub async fn give_queue_up(tx: &Tx<'_>, no: OrderNo, pass: Pass) -> Result<bool>
 /// The database fails.
 pub async fn last_ready(client: &Client) -> Result<Option<OrderNo>> {
     let statement = client.prepare_cached(LAST_READY).await?;
-    Ok(client.query_opt(&statement, &[]).await?.map(|row| OrderNo(row.get(0))))
+    Ok(client.query_opt(&statement, &[]).await?.map(|row| OrderNo(row.get("order_no"))))
 }
 
 /// A page of what may run, by ascending number, after one and up to another; with each stage the
@@ -300,7 +282,7 @@ pub async fn ready_page(
     let rows = client.query(&statement, &[&after.0, &until.0, &limit]).await?;
     rows.iter()
         .map(|row| {
-            let stream: Option<i16> = row.get(6);
+            let stream: Option<i16> = row.get("stream");
             Ok((read_ready(row, stream.is_some())?, stream))
         })
         .collect()
@@ -331,11 +313,11 @@ pub async fn running(client: &Client) -> Result<Vec<RunningStage>> {
     Ok(rows
         .iter()
         .map(|row| RunningStage {
-            no: OrderNo(row.get(0)),
-            attempt: row.get(1),
-            node: Incarnation(row.get(2)),
-            flow: row.get(3),
-            queue: row.get(4),
+            no: OrderNo(row.get("order_no")),
+            attempt: row.get("attempt"),
+            node: Incarnation(row.get("node")),
+            flow: row.get("flow"),
+            queue: row.get("queue"),
         })
         .collect())
 }
@@ -347,7 +329,7 @@ pub async fn running(client: &Client) -> Result<Vec<RunningStage>> {
 pub async fn running_of_flow(client: &Client, flow: &str) -> Result<[u32; 2]> {
     let statement = client.prepare_cached(RUNNING_OF_FLOW).await?;
     let row = client.query_one(&statement, &[&flow]).await?;
-    Ok([0, 1].map(|column| u32::try_from(row.get::<_, i64>(column)).unwrap_or(u32::MAX)))
+    Ok(["parallel", "sequential"].map(|column| u32::try_from(row.get::<_, i64>(column)).unwrap_or(u32::MAX)))
 }
 
 /// Which of these orders are still ready, with the number that their hand-out will bear.
@@ -357,5 +339,5 @@ pub async fn running_of_flow(client: &Client, flow: &str) -> Result<[u32; 2]> {
 pub async fn still_ready(client: &Client, nos: &[i64]) -> Result<Vec<(OrderNo, i32)>> {
     let statement = client.prepare_cached(STILL_READY).await?;
     let rows = client.query(&statement, &[&nos]).await?;
-    Ok(rows.iter().map(|row| (OrderNo(row.get(0)), row.get(1))).collect())
+    Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("attempt"))).collect())
 }

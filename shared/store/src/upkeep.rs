@@ -8,7 +8,7 @@ use crate::{Client, Result};
 
 statements! {
     DEAD = "
-        SELECT coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables
+        SELECT coalesce(sum(n_dead_tup), 0)::bigint AS dead FROM pg_stat_user_tables
          WHERE relname IN ('ready', 'running', 'due', 'outbox', 'queued', 'deadlines')";
     // Of the oldest only: whatever there is, no more rows are read than may be deleted.
     FORGET_ORPHANS = "
@@ -31,7 +31,7 @@ const WORTH_IT: i64 = 10_000;
 /// The database fails.
 pub async fn vacuum_work_lists(client: &Client) -> Result<bool> {
     let statement = client.prepare_cached(DEAD).await?;
-    if client.query_one(&statement, &[]).await?.get::<_, i64>(0) < WORTH_IT {
+    if client.query_one(&statement, &[]).await?.get::<_, i64>("dead") < WORTH_IT {
         return Ok(false);
     }
     client

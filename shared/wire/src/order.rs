@@ -105,8 +105,9 @@ pub struct TransitionView {
     pub to: String,
     /// When.
     pub at: String,
-    /// Number of the hand-out.
-    pub attempt: i64,
+    /// Number of the hand-out by which the node had the stage.
+    #[serde(default)]
+    pub hand_out: i64,
     /// The node that ran the stage.
     pub node: String,
 }
@@ -198,8 +199,12 @@ pub struct OrderView {
     pub async_retry: Option<RetryView>,
     /// Which life.
     pub life: i32,
-    /// Last hand-out.
-    pub attempt: i32,
+    /// Stages of this life that ran.
+    #[serde(default)]
+    pub stages: i32,
+    /// Those among them that were repeats after a classified error.
+    #[serde(default)]
+    pub retries: i32,
     /// The node that runs its stage.
     pub node: Option<String>,
     /// RegisteredView at.

@@ -231,7 +231,7 @@ async fn ord_27_a_later_start_postpones_and_taken_away_it_starts_at_once() {
     let answer = patch(&engine, "moved", json!({"lifecycle": far})).await;
     assert_eq!((answer.status, &answer.body["status"]), (200, &json!("postponed")), "{answer:?}");
     assert!(answer.body["dueAt"].as_str().unwrap().starts_with("2099"), "{answer:?}");
-    assert_eq!(answer.body["attempt"], 0, "nothing has run: {answer:?}");
+    assert_eq!(answer.body["stages"], 0, "nothing has run: {answer:?}");
     // It has given its place in the queue up.
     engine.add(Role::Worker, "worker-1").await;
     engine.reach("next", "success").await;

@@ -277,6 +277,6 @@ async fn ord_15_a_dependant_survives_the_crash_of_every_service() {
         .await;
         let ran = (engine.world().calls("/held").len(), engine.world().calls("/do").len());
         assert_eq!(ran, (1, 1), "{mode}: each ran once");
-        assert_eq!(engine.order("d").await.unwrap()["attempt"], 1, "{mode}");
+        assert_eq!(engine.order("d").await.unwrap()["stages"], 1, "{mode}");
     }
 }

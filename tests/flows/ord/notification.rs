@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::installation::{Installation, LOG, PATIENCE, asking, call, until};
 
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 18] = [
     "id",
     "correlationId",
     "transactionId",
@@ -24,7 +24,9 @@ const KEYS: [&str; 16] = [
     "startedAt",
     "finishedAt",
     "durationMs",
-    "attempt",
+    "life",
+    "stages",
+    "retries",
 ];
 
 #[tokio::test]
@@ -62,7 +64,7 @@ async fn ord_18_20_a_notification_says_everything_in_the_zone_asked_for() {
     let said = json!({
         "id": "good", "correlationId": "c-1", "transactionId": "t-1", "scenario": "speaks", "scenarioVersion": 1,
         "status": "success", "scenarioStatus": "target", "step": "done", "result": {"code": 7},
-        "message": "all is well", "error": null, "attempt": 1,
+        "message": "all is well", "error": null, "life": 1, "stages": 1, "retries": 0,
     });
     for (key, value) in said.as_object().unwrap() {
         assert_eq!(&body[key], value, "{key}");

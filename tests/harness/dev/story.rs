@@ -12,7 +12,7 @@ use serde_json::Value;
 pub struct Story {
     id: String,
     status: String,
-    attempt: Value,
+    stages: Value,
     transitions: usize,
     retries: usize,
 }
@@ -35,7 +35,7 @@ impl Story {
     #[must_use]
     pub fn new(id: &str, title: &str) -> Self {
         println!("    {id}: {title}");
-        Self { id: id.to_owned(), status: String::new(), attempt: Value::Null, transitions: 0, retries: 0 }
+        Self { id: id.to_owned(), status: String::new(), stages: Value::Null, transitions: 0, retries: 0 }
     }
 
     /// What is new, one line each.
@@ -47,14 +47,14 @@ impl Story {
         }
         self.transitions = self.transitions.max(transitions.len());
         let status = order["status"].as_str().unwrap_or_default();
-        let attempt = order["attempt"].clone();
-        // A second retry between two looks shows as the same status with another attempt.
-        if status != self.status || (status == "retry" && attempt != self.attempt) {
+        let stages = order["stages"].clone();
+        // A second retry between two looks shows as the same status with another number of stages.
+        if status != self.status || (status == "retry" && stages != self.stages) {
             lines.push(explain(status, order));
             self.retries += usize::from(status == "retry");
             status.clone_into(&mut self.status);
         }
-        self.attempt = attempt;
+        self.stages = stages;
         lines
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
         ("params", Some(view.params.to_string())),
         ("vars", filled(&view.vars)),
         ("notify", view.notify.as_ref().and_then(|notify| notify["url"].as_str()).map(str::to_owned)),
-        ("life", Some(format!("{}, attempt {}", view.life, view.attempt))),
+        ("life", Some(format!("{}, stages {}, retries {}", view.life, view.stages, view.retries))),
         ("node", view.node.clone()),
         ("entry point", view.entry_point.clone()),
         ("created", Some(time(view.created_at))),
@@ -220,7 +220,7 @@ pub(super) mod tests {
             "id": "o-1", "no": 7, "scenario": "one-action", "scenarioVersion": 2, "status": "running",
             "scenarioStatus": "on_target", "step": "call", "mode": "parallel", "queue": null, "position": null,
             "priority": "normal", "flow": "one-action", "transactionId": null, "params": {"a": 1}, "vars": {},
-            "notify": null, "result": null, "message": null, "error": null, "retry": null, "life": 1, "attempt": 1,
+            "notify": null, "result": null, "message": null, "error": null, "retry": null, "life": 1, "stages": 1, "retries": 0,
             "node": "worker-1", "createdAt": "2026-01-01T00:00:00Z", "startedAt": "2026-01-01T00:00:01Z",
             "finishedAt": null, "updatedAt": "2026-01-01T00:00:02Z", "startAt": null, "startDeadline": null,
             "dueAt": null, "readySince": null, "progress": 0.5, "entryPoint": "call", "transitions": [],
@@ -236,7 +236,7 @@ pub(super) mod tests {
     fn ord_28_an_order_shows_what_it_is_and_what_it_did() {
         let transition = json!({
             "number": 1, "life": 1, "from": "call", "event": "success", "to": "done",
-            "at": "2026-01-01T00:00:02.5Z", "attempt": 1, "node": "worker-1",
+            "at": "2026-01-01T00:00:02.5Z", "handOut": 1, "node": "worker-1",
         });
         let view = sample(json!({
             "queue": "q", "position": 3, "mode": "sequential", "transitions": [transition],

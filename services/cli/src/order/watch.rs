@@ -68,7 +68,9 @@ fn changes<'a>(before: Option<&OrderView>, now: &'a OrderView) -> Vec<Change<'a>
     let known = before.map_or(0, |before| before.transitions.len());
     let moved = now.transitions.iter().skip(known).filter(|moved| before.is_some() || moved.life == now.life);
     let mut changes: Vec<Change<'a>> = moved.map(Change::Moved).collect();
-    let standing = |view: &OrderView| (view.status.clone(), view.step.clone(), view.life, view.attempt);
+    let standing = |view: &OrderView| {
+        (view.status.clone(), view.step.clone(), view.life, view.stages, view.node.clone())
+    };
     if before.is_none_or(|before| standing(before) != standing(now)) {
         changes.push(Change::Status);
     }
@@ -94,7 +96,7 @@ impl Change<'_> {
             Self::Moved(moved) => json!({"kind": "transition", "id": now.id, "transition": moved}),
             Self::Status => json!({
                 "kind": "status", "id": now.id, "status": now.status, "final": is_final(&now.status),
-                "step": now.step, "life": now.life, "attempt": now.attempt, "at": now.updated_at,
+                "step": now.step, "life": now.life, "stages": now.stages, "retries": now.retries, "at": now.updated_at,
                 "dueAt": now.due_at, "error": now.error, "retry": now.retry, "message": now.message,
                 "result": now.result,
             }),
@@ -109,7 +111,7 @@ fn circumstances(now: &OrderView) -> String {
         told.push_str(&format!(" in {step}"));
     }
     if let (Some(node), "running") = (&now.node, now.status.as_str()) {
-        told.push_str(&format!(", attempt {} on {node}", now.attempt));
+        told.push_str(&format!(" on {node}"));
     }
     match (show::retry(now), now.due_at) {
         (Some(retry), _) => told.push_str(&format!(": {retry}")),
@@ -139,7 +141,7 @@ mod tests {
     fn moved(number: u32, life: i32, to: &str) -> Value {
         json!({
             "number": number, "life": life, "from": "a", "event": "success", "to": to,
-            "at": "2026-01-01T00:00:02Z", "attempt": 1, "node": "worker-1",
+            "at": "2026-01-01T00:00:02Z", "handOut": 1, "node": "worker-1",
         })
     }
 
@@ -154,7 +156,7 @@ mod tests {
             lines(None, &now),
             [
                 "2026-01-01 00:00:02.000Z  a --success--> b",
-                "2026-01-01 00:00:02.000Z  running in call, attempt 1 on worker-1",
+                "2026-01-01 00:00:02.000Z  running in call on worker-1",
             ]
         );
     }

@@ -53,15 +53,15 @@ pub(super) async fn explain(
 fn running(row: &Row) -> String {
     match (&row.running, &row.node) {
         (Some((attempt, since)), Some(node)) => {
-            format!("handed out to node {node} at {since}, attempt {attempt}")
+            format!("handed out to node {node} at {since}, hand-out {attempt}")
         }
         (Some((attempt, since)), None) => {
             format!(
-                "handed out at {since}, attempt {attempt}, to a node that is gone; it will fail over soon"
+                "handed out at {since}, hand-out {attempt}, to a node that is gone; it will fail over soon"
             )
         }
         (None, _) => format!(
-            "its worker was lost or late; it waits to be handed out again as attempt {}",
+            "its worker was lost or late; it waits to be handed out again, as hand-out {}",
             row.attempt + 1
         ),
     }

@@ -20,7 +20,7 @@ pub(super) fn lines(row: &Row, events: &[Event]) -> Vec<LogLineView> {
         let at = event.at.to_string();
         if event.kind == "stage" {
             let attempt = detail.get("attempt").and_then(Value::as_i64).unwrap_or_default();
-            let begun = format!("stage begun by {}, attempt {attempt}", event.source);
+            let begun = format!("stage begun by {}, hand-out {attempt}", event.source);
             lines.push((text(&detail, "startedAt"), begun));
             lines.extend(of_stage(&detail));
             lines.push((at, format!("stage ended: {}", text(&detail, "status"))));
@@ -126,7 +126,7 @@ fn told(kind: &str, source: &str, detail: &Value) -> String {
         }
         "updated" => because(format!("updated by {source}: {}", changes(detail))),
         "reissued" => format!(
-            "handed out again by {source}, because {}: attempt {} was with {} (life {}) since {}",
+            "handed out again by {source}, because {}: hand-out {} was with {} (life {}) since {}",
             finding(&of("finding")),
             scalar(detail.get("attempt")),
             detail.get("nodeName").and_then(Value::as_str).unwrap_or("an unknown node"),
@@ -151,7 +151,7 @@ fn told(kind: &str, source: &str, detail: &Value) -> String {
 /// The line of a stage whose node was lost; `to` is the node that went on with it.
 fn failover(detail: &Value, to: Option<String>) -> String {
     format!(
-        "FAILOVER from {} (life {}) to {}: attempt {} was there since {}",
+        "FAILOVER from {} (life {}) to {}: hand-out {} was there since {}",
         detail.get("nodeName").and_then(Value::as_str).unwrap_or("an unknown node"),
         scalar(detail.get("node")),
         to.as_deref().unwrap_or("the next worker that is free"),
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn rec_10_the_line_of_a_failover_says_from_where_to_where() {
         let lost = json!({"attempt": 1, "finding": "node_lost", "node": 7, "nodeName": "worker-1", "startedAt": "T"});
-        let line = "FAILOVER from worker-1 (life 7) to worker-2: attempt 1 was there since T";
+        let line = "FAILOVER from worker-1 (life 7) to worker-2: hand-out 1 was there since T";
         assert_eq!(failover(&lost, Some("worker-2".into())), line);
         assert!(failover(&lost, None).contains("to the next worker that is free"));
     }
@@ -270,7 +270,7 @@ mod tests {
             json!({"attempt": 1, "finding": "overdue", "node": 7, "nodeName": "worker-1", "startedAt": "T"});
         assert_eq!(
             told("reissued", "activator-1", &started),
-            "handed out again by activator-1, because its work time-out was over: attempt 1 was with worker-1 (life 7) since T"
+            "handed out again by activator-1, because its work time-out was over: hand-out 1 was with worker-1 (life 7) since T"
         );
         assert_eq!(
             told("canceled", "api", &json!({"reason": null, "from": "fail"})),

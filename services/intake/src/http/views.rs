@@ -8,7 +8,6 @@ use axum::extract::State;
 use axum::http::Response;
 use axum::response::IntoResponse;
 use jiff::Timestamp;
-use pagurus_domain::order::Status;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_domain::scenario::{MASKED, Mask, Scenario};
 use pagurus_runtime::scenarios::Known;
@@ -147,7 +146,6 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         .and_then(|value| Snapshot::from_value(&value).ok())
         .unwrap_or_default();
     let cycles = retry::cycles(&intake.host.settings, &row, Timestamp::now());
-    let attempt = attempts(&row);
     Ok(OrderView {
         progress: progress(&row),
         transitions: transitions(&events),
@@ -181,7 +179,8 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         transaction_id: row.transaction_id,
         message: row.message,
         life: row.life,
-        attempt,
+        stages: row.stages,
+        retries: row.retries,
         node: row.node,
         created_at: row.created_at,
         started_at: row.started_at.or(row.running.map(|(_, at)| at)),
@@ -193,13 +192,6 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         ready_since: row.ready_since,
         entry_point: row.entry_point,
     })
-}
-
-/// How often a stage was handed out. A change by hand takes a number that nobody has got, so that a
-/// hand-out on its way comes too late: that is none.
-fn attempts(row: &Row) -> i32 {
-    let waits_for_its_first = row.life == 1 && matches!(row.status, Status::New | Status::Postponed);
-    if waits_for_its_first { 0 } else { row.attempt }
 }
 
 /// The parameters, without what the scenario masks (SCN-15).
@@ -324,7 +316,7 @@ fn transitions(events: &[Event]) -> Vec<TransitionView> {
                 event: text(moved, "event"),
                 to: text(moved, "to"),
                 at: text(moved, "at"),
-                attempt: detail.get("attempt").and_then(Value::as_i64).unwrap_or_default(),
+                hand_out: detail.get("attempt").and_then(Value::as_i64).unwrap_or_default(),
                 node: event.source.clone(),
             });
         }
@@ -334,6 +326,17 @@ fn transitions(events: &[Event]) -> Vec<TransitionView> {
 
 pub(super) fn text(value: &Value, key: &str) -> String {
     value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// Detail of an event, with the word of outsiders for the number of a hand-out: where it is stored, it is
+/// an `attempt`, which means a failed try to everybody else (ORD-20).
+fn outward(mut detail: Value) -> Value {
+    if let Some(map) = detail.as_object_mut()
+        && let Some(number) = map.remove("attempt")
+    {
+        map.insert("handOut".into(), number);
+    }
+    detail
 }
 
 /// The history as numbered events. A row of kind `stage` is two: the start and the end of it.
@@ -350,7 +353,7 @@ fn event_views(row: &Row, events: &[Event], after: Option<i32>) -> Vec<EventView
         });
     }
     for event in events {
-        let payload = parsed(Some(&event.detail));
+        let payload = outward(parsed(Some(&event.detail)));
         let view = |number: i32, kind: &str, at: String, payload: Value| EventView {
             number,
             life: event.life,
@@ -360,7 +363,7 @@ fn event_views(row: &Row, events: &[Event], after: Option<i32>) -> Vec<EventView
             payload,
         };
         if event.kind == "stage" {
-            let started = json!({"attempt": payload.get("attempt"), "wake": payload.get("wake")});
+            let started = json!({"handOut": payload.get("handOut"), "wake": payload.get("wake")});
             views.push(view(event.number, "stage_started", text(&payload, "startedAt"), started));
             views.push(view(event.number + 1, "stage_ended", event.at.to_string(), payload));
         } else {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use self::target::MAX_NAME_BYTES;
 pub use self::target::Target;
 use super::registration::{fault, text_at, unknown_members};
-use super::{OrderError, ScenarioStatus, Status};
+use super::{OrderError, OrderHead, ScenarioStatus, Status};
 use crate::document::Fault;
 use crate::id::spelled;
 
@@ -226,15 +226,11 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// What a notification says (ORD-20).
+/// What a notification says of the end of a life, besides what its client asked for (ORD-20).
 #[derive(Clone, Debug)]
 pub struct Content<'a> {
-    /// The client's id of the order.
-    pub id: &'a str,
-    /// The client's mark.
-    pub correlation_id: Option<&'a str>,
-    /// The business transaction.
-    pub transaction_id: Option<&'a str>,
+    /// The order.
+    pub order: &'a OrderHead,
     /// Name of the scenario.
     pub scenario: &'a str,
     /// Its version.
@@ -251,31 +247,30 @@ pub struct Content<'a> {
     pub message: Option<&'a str>,
     /// Why it failed.
     pub error: Option<&'a OrderError>,
-    /// Registered at.
-    pub created_at: Timestamp,
     /// First stage of this life begun at.
     pub started_at: Option<Timestamp>,
     /// Ended at.
     pub finished_at: Timestamp,
-    /// Number of the last hand-out.
-    pub attempt: i32,
-    /// Zone in which times are written; UTC where none is given.
-    pub timezone: Option<&'a str>,
+    /// Stages of this life that ran, this last one counted in.
+    pub stages: i32,
+    /// Those among them that were repeats after a classified error.
+    pub retries: i32,
 }
 
 impl Content<'_> {
-    /// The JSON body.
+    /// The JSON body, with the mark of the client, and times in this zone (IANA name; none is UTC).
     #[must_use]
-    pub fn render(&self) -> String {
-        let zone = self.timezone.and_then(|name| TimeZone::get(name).ok()).unwrap_or(TimeZone::UTC);
+    pub fn render(&self, correlation_id: Option<&str>, timezone: Option<&str>) -> String {
+        let order = self.order;
+        let zone = timezone.and_then(|name| TimeZone::get(name).ok()).unwrap_or(TimeZone::UTC);
         let time = |time: Timestamp| {
             Value::String(time.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string())
         };
         let mut map = Map::new();
         let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
-        put("id", self.id.into());
-        put("correlationId", self.correlation_id.into());
-        put("transactionId", self.transaction_id.into());
+        put("id", order.id.as_str().into());
+        put("correlationId", correlation_id.into());
+        put("transactionId", order.transaction_id.as_deref().into());
         put("scenario", self.scenario.into());
         put("scenarioVersion", self.scenario_version.into());
         put("status", self.status.as_str().into());
@@ -287,12 +282,14 @@ impl Content<'_> {
             "error",
             self.error.map_or(Value::Null, |error| json!({"class": error.class, "message": error.message})),
         );
-        put("createdAt", time(self.created_at));
+        put("createdAt", time(order.created_at));
         put("startedAt", self.started_at.map_or(Value::Null, time));
         put("finishedAt", time(self.finished_at));
-        let duration = self.finished_at.as_millisecond() - self.created_at.as_millisecond();
-        put("durationMs", duration.max(0).into());
-        put("attempt", self.attempt.into());
+        let duration = |begin: Timestamp| self.finished_at.as_millisecond() - begin.as_millisecond();
+        put("durationMs", self.started_at.map_or(Value::Null, |begin| duration(begin).max(0).into()));
+        put("life", order.life.into());
+        put("stages", self.stages.into());
+        put("retries", self.retries.into());
         Value::Object(map).to_string()
     }
 }
@@ -301,6 +298,8 @@ impl Content<'_> {
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+    use crate::id::{OrderNo, ScenarioNo};
+    use crate::order::Mode;
 
     #[test]
     fn ord_18_all_faults_of_a_wish_are_told_and_one_that_wants_nothing_is_none() {
@@ -389,11 +388,23 @@ mod tests {
     }
 
     #[test]
-    fn ord_20_times_are_written_in_the_zone_of_the_client() {
-        let content = Content {
-            id: "a",
-            correlation_id: Some("c"),
+    fn ord_20_times_are_written_in_the_zone_of_the_client_and_the_duration_is_that_of_this_life() {
+        let order = OrderHead {
+            no: OrderNo(1),
+            id: "a".into(),
+            scenario: ScenarioNo(1),
+            mode: Mode::Parallel,
             transaction_id: None,
+            notify: None,
+            trace: None,
+            life: 2,
+            created_at: "2026-01-01T00:00:00Z".parse().unwrap(),
+            started_at: None,
+            stages: 0,
+            retries: 0,
+        };
+        let content = Content {
+            order: &order,
             scenario: "s",
             scenario_version: 2,
             status: Status::Success,
@@ -402,15 +413,21 @@ mod tests {
             result: None,
             message: None,
             error: None,
-            created_at: "2026-01-01T00:00:00Z".parse().unwrap(),
-            started_at: None,
+            started_at: Some("2026-01-01T00:00:01Z".parse().unwrap()),
             finished_at: "2026-01-01T00:00:01.5Z".parse().unwrap(),
-            attempt: 1,
-            timezone: Some("Europe/Moscow"),
+            stages: 3,
+            retries: 1,
         };
-        let body: Value = serde_json::from_str(&content.render()).unwrap();
+        let body = content.render(Some("c"), Some("Europe/Moscow"));
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(body["correlationId"], "c");
         assert_eq!(body["finishedAt"], "2026-01-01T03:00:01.500+03:00");
-        assert_eq!(body["durationMs"], 1500);
-        assert_eq!(body.as_object().unwrap().len(), 16);
+        assert_eq!(body["durationMs"], 500, "from the begin of this life, not from the registration");
+        assert_eq!([&body["life"], &body["stages"], &body["retries"]], [2, 3, 1]);
+        assert!(body.get("attempt").is_none(), "{body}");
+        assert_eq!(body.as_object().unwrap().len(), 18);
+        let content = Content { started_at: None, ..content };
+        let body: Value = serde_json::from_str(&content.render(None, None)).unwrap();
+        assert_eq!((&body["startedAt"], &body["durationMs"]), (&Value::Null, &Value::Null));
     }
 }

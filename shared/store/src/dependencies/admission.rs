@@ -11,6 +11,7 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{self, Otherwise, Stand, StartDecision};
 use pagurus_domain::order::registration::NewOrder;
 
+use crate::columns::columns;
 use crate::row::word;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
@@ -78,7 +79,9 @@ impl Admission {
         let rows = tx.query(&tx.prepare_cached(LOCK_BEFORE).await?, &[&ids]).await?;
         let before = rows
             .iter()
-            .map(|row| Ok((row.get(1), (row.get(0), word(row, 2, "orders.status")?, row.get(3)))))
+            .map(|row| {
+                Ok((row.get("id"), (row.get("no"), word(row, "status", "orders.status")?, row.get("step"))))
+            })
             .collect::<Result<_>>()?;
         Ok(Self { refused, before })
     }
@@ -116,7 +119,7 @@ impl Admission {
     /// Writes the conditions of the orders that were registered, by id and number, and the places
     /// of those that wait; tells the pre-conditions that somebody waits.
     pub async fn write(&self, tx: &Tx<'_>, orders: &[NewOrder], inserted: &HashMap<&str, i64>) -> Result<()> {
-        let mut columns = Columns::default();
+        let mut conditions = Vec::new();
         let mut places = Vec::new();
         let mut awaited = BTreeSet::new();
         for order in orders.iter().filter(|order| !order.request.after.is_empty()) {
@@ -126,38 +129,28 @@ impl Admission {
             }
             for (index, stand, otherwise) in self.stands(order, inserted) {
                 let one = &order.request.after[index];
-                columns.no.push(*no);
-                columns.before.push(&one.order);
-                columns.states.push(serde_json::json!(one.states).to_string());
-                columns.otherwise.push(otherwise.as_str());
-                columns.reactive.push(order.start_mode == dependency::StartMode::Reactive);
-                columns.stand.push(stand.as_str());
+                conditions.push((*no, one, order.start_mode, stand, otherwise));
                 awaited.extend(self.before.get(&one.order).map(|(no, _, _)| *no));
                 awaited.extend(inserted.get(one.order.as_str()).copied());
             }
         }
-        if columns.no.is_empty() {
+        if conditions.is_empty() {
             return Ok(());
         }
         let awaited: Vec<i64> = awaited.into_iter().collect();
         tx.execute(&tx.prepare_cached(HEED).await?, &[&awaited]).await?;
         tx.execute(&tx.prepare_cached(INSERT_PLACES).await?, &[&places]).await?;
-        let Columns { no, before, states, otherwise, reactive, stand } = &columns;
-        let insert = tx.prepare_cached(INSERT).await?;
-        tx.execute(&insert, &[no, before, states, otherwise, reactive, stand]).await?;
+        let columns = columns!((no, one, mode, stand, otherwise) in &conditions => {
+            no: i64 = *no,
+            before_id: &str = one.order.as_str(),
+            states: String = serde_json::json!(one.states).to_string(),
+            otherwise: &str = otherwise.as_str(),
+            reactive: bool = *mode == dependency::StartMode::Reactive,
+            stand: &str = stand.as_str(),
+        });
+        columns.execute(tx, INSERT, &[]).await?;
         Ok(())
     }
-}
-
-/// Rows of `dependencies`, column by column.
-#[derive(Default)]
-struct Columns<'a> {
-    no: Vec<i64>,
-    before: Vec<&'a str>,
-    states: Vec<String>,
-    otherwise: Vec<&'static str>,
-    reactive: Vec<bool>,
-    stand: Vec<&'static str>,
 }
 
 /// Which of these orders are registered, with the version that each runs.
@@ -166,7 +159,7 @@ struct Columns<'a> {
 /// The database fails.
 pub async fn registered(client: &Client, ids: &[&str]) -> Result<HashMap<String, ScenarioNo>> {
     let rows = client.query(&client.prepare_cached(SCENARIOS).await?, &[&ids]).await?;
-    Ok(rows.iter().map(|row| (row.get(0), ScenarioNo(row.get(1)))).collect())
+    Ok(rows.iter().map(|row| (row.get("id"), ScenarioNo(row.get("scenario")))).collect())
 }
 
 /// Those who wait for these orders, which are registered only now, know of them from now on.
@@ -186,19 +179,19 @@ fn named<'a>(waiting: &[&'a NewOrder]) -> BTreeSet<&'a str> {
 async fn refused(tx: &Tx<'_>, waiting: &[&NewOrder]) -> Result<HashMap<String, Vec<String>>> {
     let ids: Vec<&str> = waiting.iter().map(|order| order.request.id.as_str()).collect();
     let rows = tx.query(&tx.prepare_cached(AWAITED).await?, &[&ids]).await?;
-    let mut awaited: BTreeSet<String> = rows.iter().map(|row| row.get(0)).collect();
+    let mut awaited: BTreeSet<String> = rows.iter().map(|row| row.get("before_id")).collect();
     awaited.extend(named(waiting).into_iter().map(str::to_owned));
     if !ids.iter().any(|id| awaited.contains(*id)) {
         return Ok(HashMap::new());
     }
     let rows = tx.query(&tx.prepare_cached(PRESENT).await?, &[&ids]).await?;
-    let present: BTreeSet<String> = rows.iter().map(|row| row.get(0)).collect();
+    let present: BTreeSet<String> = rows.iter().map(|row| row.get("id")).collect();
     let begin: Vec<&str> = named(waiting).into_iter().collect();
     let rows = tx.query(&tx.prepare_cached(WAY).await?, &[&begin, &MAX_WAY]).await?;
     let too_long = i64::try_from(rows.len()).is_ok_and(|count| count >= MAX_WAY);
     let mut waits: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for row in &rows {
-        waits.entry(row.get(0)).or_default().push(row.get(1));
+        waits.entry(row.get("id")).or_default().push(row.get("before_id"));
     }
     let mut refused = HashMap::new();
     // One after the other: of those that close a cycle among themselves, the last is refused.

@@ -24,7 +24,7 @@ statements! {
           FROM dependencies d JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
          WHERE d.before_id = ANY($1::text[]) ORDER BY d.before_id, o.no LIMIT $2";
     NODES = concat!("
-        SELECT o.id, s.name, ", shown_status!(), ", o.step
+        SELECT o.id, s.name AS scenario, ", shown_status!(), " AS status, o.step
           FROM orders o
           JOIN scenarios s ON s.no = o.scenario
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
@@ -111,8 +111,8 @@ pub async fn around(client: &Client, id: &str, depth: usize) -> Result<Graph> {
     graph.nodes = rows
         .iter()
         .map(|row| {
-            let status = word(row, 2, "orders.status")?;
-            Ok(Node { id: row.get(0), scenario: row.get(1), status, step: row.get(3) })
+            let status = word(row, "status", "orders.status")?;
+            Ok(Node { id: row.get("id"), scenario: row.get("scenario"), status, step: row.get("step") })
         })
         .collect::<Result<_>>()?;
     graph.nodes.sort_by(|one, two| one.id.cmp(&two.id));
@@ -123,13 +123,13 @@ fn read(rows: &[tokio_postgres::Row]) -> Result<Vec<Edge>> {
     rows.iter()
         .map(|row| {
             Ok(Edge {
-                order: row.get(0),
-                before: row.get(1),
-                states: states_of(row.get(2))?,
-                otherwise: word(row, 3, "dependencies.otherwise")?,
-                stand: word(row, 4, "dependencies.stand")?,
-                settled_at: row.get(5),
-                reactive: row.get(6),
+                order: row.get("id"),
+                before: row.get("before_id"),
+                states: states_of(row.get("states"))?,
+                otherwise: word(row, "otherwise", "dependencies.otherwise")?,
+                stand: word(row, "stand", "dependencies.stand")?,
+                settled_at: row.get("settled_at"),
+                reactive: row.get("reactive"),
             })
         })
         .collect()

@@ -45,8 +45,8 @@ statements! {
          ORDER BY o.no DESC
          LIMIT $2");
     LINES = concat!("
-        SELECT o.id, s.name, s.version,
-               ", shown_status!(), ",
+        SELECT o.id, s.name AS scenario, s.version,
+               ", shown_status!(), " AS status,
                o.scenario_status, o.step, o.created_at, o.updated_at, o.error_class
           FROM orders o
           JOIN scenarios s ON s.no = o.scenario
@@ -130,7 +130,7 @@ pub struct OrderLine {
 /// The database fails.
 pub async fn scenario_numbers(client: &Client, name: &str) -> Result<HashSet<i32>> {
     let statement = client.prepare_cached(SCENARIO_NUMBERS).await?;
-    Ok(client.query(&statement, &[&name]).await?.iter().map(|row| row.get(0)).collect())
+    Ok(client.query(&statement, &[&name]).await?.iter().map(|row| row.get("no")).collect())
 }
 
 /// The orders of a source below a number, the newest first, so many at most.
@@ -183,15 +183,15 @@ pub async fn lines(client: &Client, nos: &[i64]) -> Result<Vec<OrderLine>> {
     rows.iter()
         .map(|row| {
             Ok(OrderLine {
-                id: row.get(0),
-                scenario: row.get(1),
-                scenario_version: row.get(2),
-                status: word(row, 3, "orders.status")?,
-                scenario_status: word(row, 4, "orders.scenario_status")?,
-                step: row.get(5),
-                created_at: row.get(6),
-                updated_at: row.get(7),
-                error_class: row.get(8),
+                id: row.get("id"),
+                scenario: row.get("scenario"),
+                scenario_version: row.get("version"),
+                status: word(row, "status", "orders.status")?,
+                scenario_status: word(row, "scenario_status", "orders.scenario_status")?,
+                step: row.get("step"),
+                created_at: row.get("created_at"),
+                updated_at: row.get("updated_at"),
+                error_class: row.get("error_class"),
             })
         })
         .collect()

@@ -10,12 +10,13 @@ use crate::{Client, Result};
 
 statements! {
     VIEW = concat!("
-        SELECT o.no, o.id, s.name, s.version, o.mode, o.queue, o.priority, o.flow, o.transaction_id, o.notify,
+        SELECT o.no, o.id, s.name AS scenario_name, s.version AS scenario_version, o.mode, o.queue, o.priority, o.flow, o.transaction_id, o.notify,
                o.start_at, o.start_deadline, o.created_at,
-               ", shown_status!(), ",
-               o.scenario_status, o.step, o.entry_point, o.life, o.attempt, o.visited, o.distance,
+               ", shown_status!(), " AS status,
+               o.scenario_status, o.step, o.entry_point, o.life, o.attempt, o.stages, o.retries, o.visited, o.distance,
                o.started_at, o.finished_at, o.updated_at, o.result, o.message, o.error_class, o.error_message,
-               p.params, d.due_at, n.name, w.attempt, w.started_at, r.order_no IS NOT NULL, r.since, o.scenario,
+               p.params, d.due_at, n.name AS node, w.attempt AS running_attempt, w.started_at AS running_since,
+               r.since AS ready_since, o.scenario,
                q.position, c.snapshot, o.start_period, o.error_system
           FROM orders o
           JOIN scenarios s ON s.no = o.scenario
@@ -28,7 +29,7 @@ statements! {
           LEFT JOIN contexts c ON c.order_no = ANY(ARRAY[o.no])
          WHERE o.id = $1");
     STATUS = concat!("
-        SELECT ", shown_status!(), ", o.life
+        SELECT ", shown_status!(), " AS status, o.life
           FROM orders o
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
@@ -80,6 +81,10 @@ pub struct OrderView {
     pub life: i32,
     /// Last hand-out.
     pub attempt: i32,
+    /// Stages of this life that ran to their end.
+    pub stages: i32,
+    /// Those among them that were repeats after a classified error.
+    pub retries: i32,
     /// States entered in this life.
     pub visited: i32,
     /// Transitions to the nearest target.
@@ -123,47 +128,48 @@ pub struct OrderView {
 pub async fn view(client: &Client, id: &str) -> Result<Option<OrderView>> {
     let statement = client.prepare_cached(VIEW).await?;
     let Some(row) = client.query_opt(&statement, &[&id]).await? else { return Ok(None) };
-    let running: Option<i32> = row.get(31);
-    let ready: bool = row.get(33);
+    let running: Option<i32> = row.get("running_attempt");
     Ok(Some(OrderView {
-        no: OrderNo(row.get(0)),
-        id: row.get(1),
-        scenario: row.get(2),
-        scenario_version: row.get(3),
-        mode: word(&row, 4, "orders.mode")?,
-        queue: row.get(5),
-        priority: word(&row, 6, "orders.priority")?,
-        flow: row.get(7),
-        transaction_id: row.get(8),
-        notify: row.get(9),
-        start_at: row.get(10),
-        start_deadline: row.get(11),
-        created_at: row.get(12),
-        status: word(&row, 13, "orders.status")?,
-        scenario_status: word(&row, 14, "orders.scenario_status")?,
-        step: row.get(15),
-        entry_point: row.get(16),
-        life: row.get(17),
-        attempt: running.unwrap_or_else(|| row.get(18)),
-        visited: row.get(19),
-        distance: row.get(20),
-        started_at: row.get(21),
-        finished_at: row.get(22),
-        updated_at: row.get(23),
-        result: row.get(24),
-        message: row.get(25),
-        error_class: row.get(26),
-        error_message: row.get(27),
-        error_system: row.get(39),
-        params: row.get::<_, Option<String>>(28).unwrap_or_else(|| "{}".to_owned()),
-        due_at: row.get(29),
-        node: row.get(30),
-        running: running.zip(row.get(32)),
-        ready_since: if ready { row.get(34) } else { None },
-        scenario_no: row.get(35),
-        position: row.get(36),
-        snapshot: row.get(37),
-        start_period: row.get(38),
+        no: OrderNo(row.get("no")),
+        id: row.get("id"),
+        scenario: row.get("scenario_name"),
+        scenario_version: row.get("scenario_version"),
+        mode: word(&row, "mode", "orders.mode")?,
+        queue: row.get("queue"),
+        priority: word(&row, "priority", "orders.priority")?,
+        flow: row.get("flow"),
+        transaction_id: row.get("transaction_id"),
+        notify: row.get("notify"),
+        start_at: row.get("start_at"),
+        start_deadline: row.get("start_deadline"),
+        created_at: row.get("created_at"),
+        status: word(&row, "status", "orders.status")?,
+        scenario_status: word(&row, "scenario_status", "orders.scenario_status")?,
+        step: row.get("step"),
+        entry_point: row.get("entry_point"),
+        life: row.get("life"),
+        attempt: running.unwrap_or_else(|| row.get("attempt")),
+        stages: row.get("stages"),
+        retries: row.get("retries"),
+        visited: row.get("visited"),
+        distance: row.get("distance"),
+        started_at: row.get("started_at"),
+        finished_at: row.get("finished_at"),
+        updated_at: row.get("updated_at"),
+        result: row.get("result"),
+        message: row.get("message"),
+        error_class: row.get("error_class"),
+        error_message: row.get("error_message"),
+        error_system: row.get("error_system"),
+        params: row.get::<_, Option<String>>("params").unwrap_or_else(|| "{}".to_owned()),
+        due_at: row.get("due_at"),
+        node: row.get("node"),
+        running: running.zip(row.get("running_since")),
+        ready_since: row.get("ready_since"),
+        scenario_no: row.get("scenario"),
+        position: row.get("position"),
+        snapshot: row.get("snapshot"),
+        start_period: row.get("start_period"),
     }))
 }
 
@@ -174,5 +180,5 @@ pub async fn view(client: &Client, id: &str) -> Result<Option<OrderView>> {
 pub async fn status(client: &Client, id: &str) -> Result<Option<(Status, i32)>> {
     let statement = client.prepare_cached(STATUS).await?;
     let row = client.query_opt(&statement, &[&id]).await?;
-    row.map(|row| Ok((word(&row, 0, "orders.status")?, row.get(1)))).transpose()
+    row.map(|row| Ok((word(&row, "status", "orders.status")?, row.get("life")))).transpose()
 }

@@ -7,13 +7,15 @@ use pagurus_domain::activation::{AgeGroups, Stream};
 use pagurus_domain::id::{OrderNo, Pass};
 use pagurus_domain::order::change::{Change, Deadlines, Membership};
 use pagurus_domain::order::{OrderError, ScenarioStatus};
-use pagurus_domain::scenario::stage::{CallAnswer, Then};
+use pagurus_domain::scenario::stage::{CallAnswer, Then, Wake};
 use tokio::try_join;
 use uuid::Uuid;
 
+use crate::columns::columns;
 use crate::place::ReadyStage;
 use crate::place::insert_due;
 use crate::sql::statements;
+use crate::stages::Claimed;
 use crate::{Result, Tx, beside, calls, dependencies, due, history, queues, requests};
 
 statements! {
@@ -22,7 +24,7 @@ statements! {
         DELETE FROM running r
          USING unnest($1::bigint[], $2::uuid[]) AS f (no, pass)
          WHERE r.order_no = ANY(ARRAY[f.no]) AND r.pass = f.pass
-        RETURNING r.order_no, now()";
+        RETURNING r.order_no, now() AS now";
     // Answers only with the orders whose end somebody waits for.
     FINISH = "
         WITH finished AS (
@@ -30,20 +32,22 @@ statements! {
            SET status = f.status, scenario_status = f.scenario_status, step = coalesce(f.step, o.step),
                entry_point = coalesce(f.entry_point, o.entry_point), attempt = f.attempt, events = o.events + 2,
                visited = f.visited, distance = f.distance,
+               stages = o.stages + f.stages, retries = o.retries + f.retries,
                started_at = coalesce(o.started_at, f.started_at),
                finished_at = CASE WHEN f.ended THEN now() END,
                result = f.result, message = f.message, error_class = f.error_class, error_message = f.error_message,
                error_system = f.error_system, updated_at = now()
           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::integer[], $8::integer[],
                       $9::timestamptz[], $10::boolean[], $11::text[], $12::text[], $13::text[], $14::text[],
-                      $15::text[])
+                      $15::text[], $16::integer[], $17::integer[])
                AS f (no, status, scenario_status, step, entry_point, attempt, visited, distance,
-                     started_at, ended, result, message, error_class, error_message, error_system)
+                     started_at, ended, result, message, error_class, error_message, error_system, stages, retries)
          WHERE o.no = ANY(ARRAY[f.no])
         RETURNING o.no, f.ended AND o.awaited AS awaited)
         SELECT no FROM finished WHERE awaited";
     SAVE_CONTEXTS = "
-        INSERT INTO contexts (order_no, snapshot) SELECT * FROM unnest($1::bigint[], $2::text[])
+        INSERT INTO contexts (order_no, snapshot)
+        SELECT * FROM unnest($1::bigint[], $2::text[]) AS t (order_no, snapshot)
         ON CONFLICT (order_no) DO UPDATE SET snapshot = excluded.snapshot";
     DROP_CONTEXTS = "DELETE FROM contexts WHERE order_no = ANY($1::bigint[])";
     DROP_DEADLINES = "DELETE FROM deadlines WHERE order_no = ANY($1::bigint[])";
@@ -60,6 +64,8 @@ pub struct Finished {
     pub life: i32,
     /// Number of the hand-out.
     pub attempt: i32,
+    /// Why the stage ran.
+    pub wake: Wake,
     /// What comes after the stage.
     pub then: Then,
     /// How the order stands to its target.
@@ -101,10 +107,53 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// End of a stage of which nothing is told besides what comes after it: nothing was executed.
+    #[must_use]
+    pub fn of(claimed: &Claimed, then: Then, scenario_status: ScenarioStatus) -> Self {
+        Self {
+            no: claimed.head.no,
+            pass: claimed.pass,
+            life: claimed.head.life,
+            attempt: claimed.attempt,
+            wake: claimed.wake,
+            then,
+            scenario_status,
+            step: None,
+            entry_point: None,
+            visited: 0,
+            distance: None,
+            started_at: claimed.now,
+            result: None,
+            message: None,
+            snapshot: None,
+            had_snapshot: claimed.snapshot.is_some(),
+            queue: claimed.queue.clone(),
+            released: false,
+            history: "{}".to_owned(),
+            has_deadlines: true,
+            takes_calls: true,
+            handles_call: false,
+            moved_by: None,
+            answers: Vec::new(),
+        }
+    }
+
     /// Whether the order is no member of its queue any more.
     #[must_use]
     pub fn leaves_queue(&self) -> bool {
         self.queue.is_some() && (self.released || self.change().membership == Membership::Leaves)
+    }
+
+    /// True where something was executed; what ended before that is no stage that outsiders count.
+    #[must_use]
+    pub const fn ran(&self) -> bool {
+        self.step.is_some()
+    }
+
+    /// True where the stage was a repeat after a classified error.
+    #[must_use]
+    pub fn repeated(&self) -> bool {
+        self.ran() && self.wake == Wake::Retry
     }
 
     fn error(&self) -> Option<&OrderError> {
@@ -132,11 +181,12 @@ impl Finished {
 /// # Errors
 /// The database fails.
 pub async fn take_ends(tx: &Tx<'_>, stages: &[(OrderNo, Pass)]) -> Result<HashMap<OrderNo, Timestamp>> {
-    let nos: Vec<i64> = stages.iter().map(|(no, _)| no.0).collect();
-    let passes: Vec<Uuid> = stages.iter().map(|(_, pass)| pass.0).collect();
-    let statement = tx.prepare_cached(TAKE_ENDS).await?;
-    let rows = tx.query(&statement, &[&nos, &passes]).await?;
-    Ok(rows.iter().map(|row| (OrderNo(row.get(0)), row.get(1))).collect())
+    let columns = columns!((no, pass) in stages => {
+        no: i64 = no.0,
+        pass: Uuid = pass.0,
+    });
+    let rows = columns.query(tx, TAKE_ENDS, &[]).await?;
+    Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("now"))).collect())
 }
 
 /// Writes the ends of stages whose right was taken with [`take_ends`] in this transaction. Answers
@@ -170,66 +220,41 @@ pub async fn finish(
 }
 
 async fn update_orders(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<i64>> {
-    let no: Vec<i64> = finished.iter().map(|f| f.no.0).collect();
-    let status: Vec<&str> = finished.iter().map(|f| f.change().to.as_str()).collect();
-    let scenario_status: Vec<&str> = finished.iter().map(|f| f.scenario_status.as_str()).collect();
-    let step: Vec<Option<&str>> = finished.iter().map(|f| f.step.as_deref()).collect();
-    let entry: Vec<Option<&str>> = finished.iter().map(|f| f.entry_point.as_deref()).collect();
-    let attempt: Vec<i32> = finished.iter().map(|f| f.attempt).collect();
-    let visited: Vec<i32> = finished.iter().map(|f| f.visited).collect();
-    let distance: Vec<Option<i32>> = finished.iter().map(|f| f.distance).collect();
-    let started: Vec<Timestamp> = finished.iter().map(|f| f.started_at).collect();
-    let ended: Vec<bool> = finished.iter().map(|f| f.ended()).collect();
-    let result: Vec<Option<&str>> = finished.iter().map(|f| f.result.as_deref()).collect();
-    let message: Vec<Option<&str>> = finished.iter().map(|f| f.message.as_deref()).collect();
-    let class: Vec<Option<&str>> =
-        finished.iter().map(|f| f.error().and_then(|error| error.class.as_deref())).collect();
-    let error: Vec<Option<&str>> =
-        finished.iter().map(|f| f.error().map(|error| error.message.as_str())).collect();
-    let system: Vec<Option<&str>> =
-        finished.iter().map(|f| f.error().and_then(|error| error.system.as_deref())).collect();
-    let statement = tx.prepare_cached(FINISH).await?;
-    let awaited = tx
-        .query(
-            &statement,
-            &[
-                &no,
-                &status,
-                &scenario_status,
-                &step,
-                &entry,
-                &attempt,
-                &visited,
-                &distance,
-                &started,
-                &ended,
-                &result,
-                &message,
-                &class,
-                &error,
-                &system,
-            ],
-        )
-        .await?;
-    Ok(awaited.iter().map(|row| row.get(0)).collect())
+    let columns = columns!(end in finished => {
+        no: i64 = end.no.0,
+        status: &str = end.change().to.as_str(),
+        scenario_status: &str = end.scenario_status.as_str(),
+        step: Option<&str> = end.step.as_deref(),
+        entry_point: Option<&str> = end.entry_point.as_deref(),
+        attempt: i32 = end.attempt,
+        visited: i32 = end.visited,
+        distance: Option<i32> = end.distance,
+        started_at: Timestamp = end.started_at,
+        ended: bool = end.ended(),
+        result: Option<&str> = end.result.as_deref(),
+        message: Option<&str> = end.message.as_deref(),
+        error_class: Option<&str> = end.error().and_then(|error| error.class.as_deref()),
+        error_message: Option<&str> = end.error().map(|error| error.message.as_str()),
+        error_system: Option<&str> = end.error().and_then(|error| error.system.as_deref()),
+        stages: i32 = i32::from(end.ran()),
+        retries: i32 = i32::from(end.repeated()),
+    });
+    let awaited = columns.query(tx, FINISH, &[]).await?;
+    Ok(awaited.iter().map(|row| row.get("no")).collect())
 }
 
 async fn save_contexts(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {
-    let (mut nos, mut snapshots, mut gone): (Vec<i64>, Vec<&str>, Vec<i64>) = Default::default();
-    for f in finished {
-        match &f.snapshot {
-            Some(snapshot) => {
-                nos.push(f.no.0);
-                snapshots.push(snapshot);
-            }
-            None if f.had_snapshot => gone.push(f.no.0),
-            None => {}
-        }
+    let kept: Vec<(OrderNo, &str)> =
+        finished.iter().filter_map(|end| Some((end.no, end.snapshot.as_deref()?))).collect();
+    if !kept.is_empty() {
+        let columns = columns!((no, snapshot) in &kept => {
+            order_no: i64 = no.0,
+            snapshot: &str = *snapshot,
+        });
+        columns.execute(tx, SAVE_CONTEXTS, &[]).await?;
     }
-    if !nos.is_empty() {
-        let statement = tx.prepare_cached(SAVE_CONTEXTS).await?;
-        tx.execute(&statement, &[&nos, &snapshots]).await?;
-    }
+    let gone = finished.iter().filter(|end| end.snapshot.is_none() && end.had_snapshot);
+    let gone: Vec<i64> = gone.map(|end| end.no.0).collect();
     if !gone.is_empty() {
         let statement = tx.prepare_cached(DROP_CONTEXTS).await?;
         tx.execute(&statement, &[&gone]).await?;
@@ -238,15 +263,12 @@ async fn save_contexts(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {
 }
 
 async fn suspend(tx: &Tx<'_>, finished: &[&Finished], groups: &AgeGroups) -> Result<()> {
-    let (mut nos, mut streams, mut due): (Vec<i64>, Vec<i16>, Vec<Timestamp>) = Default::default();
-    for f in finished {
-        let Some(at) = f.then.due_at() else { continue };
-        let length = at.duration_since(f.started_at).unsigned_abs();
-        nos.push(f.no.0);
-        streams.push(Stream::of(f.then.status(), length, groups).number());
-        due.push(at);
-    }
-    insert_due(tx, &nos, &streams, &due).await
+    let resting = finished.iter().filter_map(|end| {
+        let at = end.then.due_at()?;
+        let length = at.duration_since(end.started_at).unsigned_abs();
+        Some((end.no.0, Stream::of(end.then.status(), length, groups), at))
+    });
+    insert_due(tx, &resting.collect::<Vec<_>>()).await
 }
 
 async fn drop_deadlines(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::super::{ChildEnd, Made, Reply, Rule};
 use super::{Going, Play, later};
 use crate::document::Fault;
-use crate::id::RequestId;
+use crate::id::{OrderNo, RequestId, ScenarioNo};
 use crate::order::notification::Content;
-use crate::order::{ScenarioStatus, Status};
+use crate::order::{Mode, OrderHead, ScenarioStatus, Status};
 use crate::scenario::stage::{Answer, ChildOrder, HttpCall, HttpFailure, Publication, Response, Task};
 
 /// Requests of one order; beyond, it is a circle.
@@ -119,10 +119,22 @@ impl Play<'_> {
     fn end_of_child(&self, registration: &Value, end: &ChildEnd, after: Duration) -> Value {
         let text = |key: &str| registration[key].as_str();
         let good = end.status == Status::Success;
+        let order = OrderHead {
+            no: OrderNo(0),
+            id: text("id").unwrap_or_default().to_owned(),
+            scenario: ScenarioNo(0),
+            mode: Mode::Parallel,
+            transaction_id: text("transactionId").map(str::to_owned),
+            notify: None,
+            trace: None,
+            life: 1,
+            created_at: self.now,
+            started_at: Some(self.now),
+            stages: 0,
+            retries: 0,
+        };
         let content = Content {
-            id: text("id").unwrap_or_default(),
-            correlation_id: text("correlationId"),
-            transaction_id: text("transactionId"),
+            order: &order,
             scenario: text("scenario").unwrap_or_default(),
             scenario_version: 1,
             status: end.status,
@@ -131,13 +143,12 @@ impl Play<'_> {
             result: end.result.as_ref(),
             message: end.message.as_deref(),
             error: end.error.as_ref(),
-            created_at: self.now,
             started_at: Some(self.now),
             finished_at: later(self.now, after),
-            attempt: 1,
-            timezone: None,
+            stages: 1,
+            retries: 0,
         };
-        value_of(content.render().as_bytes())
+        value_of(content.render(text("correlationId"), None).as_bytes())
     }
 
     /// What comes later of a task or of a child order.

@@ -10,7 +10,7 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::dispatch::{
     Capacity, Dispatcher, Event, FlowShare, HandOut, Refusal, Settings as PolicySettings, Weights,
 };
-use pagurus_domain::id::{Incarnation, OrderNo};
+use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
 use pagurus_domain::order::{Mode, Priority};
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::node::chain;
@@ -162,7 +162,7 @@ impl Leader<'_> {
         for left in told.left {
             let no = OrderNo(left.no);
             if let Some(attempt) = left.attempt {
-                self.dispatcher.handle(Event::LeftReady { no, attempt: number(attempt) }, now);
+                self.dispatcher.handle(Event::LeftReady { no, attempt: Attempt(attempt) }, now);
             }
             if let Some(queue) = left.queue {
                 self.dispatcher.handle(Event::LeftQueue { no, queue: queue.into() }, now);
@@ -175,7 +175,7 @@ impl Leader<'_> {
         for ended in told.ended {
             let event = Event::Ended {
                 no: OrderNo(ended.no),
-                attempt: number(ended.attempt),
+                attempt: Attempt(ended.attempt),
                 left_queue: ended.left_queue.map(Into::into),
             };
             self.dispatcher.handle(event, now);
@@ -191,7 +191,7 @@ impl Leader<'_> {
     /// A command to wake came. One that is repeated was lost before, if nothing is known of its stage;
     /// one that comes for the first time was not, even where the tables were read before it came.
     fn note_command(&mut self, ready: &message::Ready) {
-        let (no, attempt) = (OrderNo(ready.no), number(ready.attempt));
+        let (no, attempt) = (OrderNo(ready.no), Attempt(ready.attempt));
         match &ready.repeat_of {
             Some(stream) => {
                 if let (false, Ok(stream)) = (self.dispatcher.knows(no, attempt), stream.parse::<Stream>()) {
@@ -213,7 +213,7 @@ impl Leader<'_> {
         (refused.epoch == self.lease.epoch.0).then(|| Event::Refused {
             hand_out: HandOut {
                 no: OrderNo(refused.no),
-                attempt: number(refused.attempt),
+                attempt: Attempt(refused.attempt),
                 node: Incarnation(refused.node),
                 serial: refused.serial,
             },
@@ -246,8 +246,7 @@ impl Leader<'_> {
         self.host.metrics.count(Count::HandOuts, "", hand_outs.len() as u64);
         let mut by_node: BTreeMap<Incarnation, Vec<HandedOut>> = BTreeMap::new();
         for hand_out in hand_outs {
-            let attempt = i32::try_from(hand_out.attempt).unwrap_or(i32::MAX);
-            let given = HandedOut { no: hand_out.no.0, attempt, serial: hand_out.serial };
+            let given = HandedOut { no: hand_out.no.0, attempt: hand_out.attempt.0, serial: hand_out.serial };
             by_node.entry(hand_out.node).or_default().push(given);
         }
         let messages = by_node

@@ -8,7 +8,7 @@ use std::time::Instant;
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::dispatch::{Dispatcher, Event, Lane, Member, Place, QueueHead, Ready, Running, Snapshot};
-use pagurus_domain::id::{Incarnation, OrderNo};
+use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
 use pagurus_domain::order::Priority;
 use pagurus_runtime::Host;
 use pagurus_store::stages::{self, ReadyStage};
@@ -70,7 +70,7 @@ impl Reader {
         let client = host.store.recovery().await?;
         let page = self.page(&client).await?;
         for (stage, stream) in &page {
-            let (no, attempt) = (stage.no, number(stage.attempt));
+            let (no, attempt) = (stage.no, stage.attempt);
             if let Some(stream) = stream
                 && !dispatcher.knows(no, attempt)
             {
@@ -97,7 +97,7 @@ impl Reader {
         let page = stages::ready_page(client, round.after, round.until, limit).await?;
         let numbers: Vec<OrderNo> = page.iter().map(|(stage, _)| stage.no).collect();
         self.round = round.after_page(&numbers, PAGE);
-        Ok(page.into_iter().map(|(stage, number)| (stage, number.and_then(Stream::of_number))).collect())
+        Ok(page)
     }
 
     /// Tells the dispatcher which workers came, changed and went.
@@ -136,12 +136,12 @@ impl Reader {
             if doubtful.is_empty() { Vec::new() } else { stages::still_ready(client, &doubtful).await? };
         let running = stages::running(client).await?;
         let snapshot = Snapshot {
-            ready: still.into_iter().map(|(no, attempt)| (no, number(attempt))).collect(),
+            ready: still.into_iter().collect(),
             running: running
                 .into_iter()
                 .map(|stage| Running {
                     no: stage.no,
-                    attempt: number(stage.attempt),
+                    attempt: stage.attempt,
                     node: stage.node,
                     flow: stage.flow.into(),
                     queue: stage.queue.map(Arc::from),
@@ -180,7 +180,7 @@ pub(crate) async fn queue_heads(host: &Host, dispatcher: &mut Dispatcher) -> Res
 fn ready(stage: ReadyStage) -> Ready {
     Ready {
         no: stage.no,
-        attempt: number(stage.attempt),
+        attempt: stage.attempt,
         flow: stage.flow.into(),
         priority: stage.priority,
         lane: if stage.woken { Lane::Woken } else { Lane::Fresh },
@@ -192,15 +192,10 @@ fn ready(stage: ReadyStage) -> Ready {
 pub(crate) fn ready_news(told: message::Ready) -> Ready {
     Ready {
         no: OrderNo(told.no),
-        attempt: number(told.attempt),
+        attempt: Attempt(told.attempt),
         flow: told.flow.into(),
         priority: told.priority.parse().unwrap_or(Priority::Normal),
         lane: if told.woken { Lane::Woken } else { Lane::Fresh },
         place: told.place.map(|place| Place { queue: place.queue.into(), position: place.position }),
     }
-}
-
-/// Numbers of hand-outs count from 1.
-pub(crate) fn number(attempt: i32) -> u32 {
-    u32::try_from(attempt).unwrap_or(0)
 }

@@ -15,6 +15,14 @@ use tokio_util::sync::CancellationToken;
 
 /// Orders that have failed.
 const FAILED: usize = 10_000;
+/// The scenario of all of them.
+const SCENARIO: &str = "scenario: s
+kind: workflow
+initialState: a
+states:
+  a: {actions: [{log: once more}], on: {success: done}}
+  done: {kind: terminal}
+";
 /// Orders of one call of the shared room: the bound of the batch is the caller's.
 const BATCH: usize = 500;
 
@@ -94,7 +102,7 @@ async fn restart_all(env: &Env) -> Vec<String> {
                     commands.act_all(&batch, &LifeAction::Restart(Restart::default()), terms).await;
                 found.lock().unwrap().extend(outcomes.into_iter().map(|outcome| match outcome {
                     Ok(acted) => format!("{} in life {}", acted.status, acted.life),
-                    Err(Problem { type_, .. }) => type_.rsplit('/').next().unwrap_or_default().to_owned(),
+                    Err(Problem { type_, .. }) => type_.rsplit(':').next().unwrap_or_default().to_owned(),
                 }));
             }
             done.cancel();
@@ -124,9 +132,7 @@ async fn fill(store: &Store) {
     let mut client = store.work().await.unwrap();
     migrate::run(&mut client).await.unwrap();
     let tx = client.transaction().await.unwrap();
-    scenarios::apply(&tx, "s", "scenario: s\nstates:\n  a: {initial: true, terminal: success}\n")
-        .await
-        .unwrap();
+    scenarios::apply(&tx, "s", SCENARIO).await.unwrap();
     tx.commit().await.unwrap();
     let scenario = scenarios::last(&client).await.unwrap().0;
     let (fail, canceled) = (Status::Fail.as_str(), Status::Canceled.as_str());

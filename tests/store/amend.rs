@@ -1,7 +1,7 @@
 //! Changes by hand against the claims of workers: what was told to be changed is what runs.
 
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::OrderNo;
+use pagurus_domain::id::{Attempt, OrderNo};
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{Priority, Status};
 use pagurus_harness::race::Race;
@@ -49,7 +49,7 @@ async fn ord_27_an_update_that_was_confirmed_is_what_the_claim_runs() {
         let round = race.races();
         let id = format!("{round}");
         let no = ground.order(&id, &json!({})).await;
-        let hand_out = [(no, 1)];
+        let hand_out = [(no, Attempt(1))];
         let [updates, claims] = race.delays();
         let (done, (claimed, _)) = tokio::join!(
             later(&ground, updates, update(&ground, &id, Starts::AsBefore)),
@@ -66,7 +66,7 @@ async fn ord_27_an_update_that_was_confirmed_is_what_the_claim_runs() {
                 assert!(done, "round {round}");
                 let stage = ground.claim(no).await;
                 assert!(
-                    stage.params.as_deref().unwrap().contains("changed") && stage.attempt == 2,
+                    stage.params.as_deref().unwrap().contains("changed") && stage.attempt == Attempt(2),
                     "round {round}"
                 );
             }
@@ -79,14 +79,18 @@ async fn ord_27_a_later_start_takes_an_order_out_of_its_queue_and_voids_its_hand
     let ground = Ground::new("defer").await;
     let no = ground.order("a", &json!({"mode": "sequential", "queue": "q"})).await;
     assert!(update(&ground, "a", Starts::At(in_an_hour(), Stream::Postponed)).await);
-    let (claimed, _) = ground.claim_under(FIRST_EPOCH, &[(no, 1)]).await;
+    let (claimed, _) = ground.claim_under(FIRST_EPOCH, &[(no, Attempt(1))]).await;
     assert!(claimed.is_empty());
     assert_eq!(ground.count("SELECT count(*) FROM queued").await, 0);
     let seen = view(&ground.work().await, "a").await.unwrap().unwrap();
     assert_eq!((seen.status, seen.priority), (Status::Postponed, Priority::High));
     ground.sql("UPDATE due SET due_at = now() - interval '1 second'").await;
     assert_eq!(ground.wake(pagurus_domain::activation::Stream::Postponed).await, [no]);
-    assert_eq!(ground.ready_attempt(no).await, Some(2), "the number of the void hand-out is not given again");
+    assert_eq!(
+        ground.ready_attempt(no).await,
+        Some(Attempt(2)),
+        "the number of the void hand-out is not given again"
+    );
 }
 
 #[tokio::test]

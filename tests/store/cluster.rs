@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use pagurus_domain::id::{Epoch, Incarnation, Role};
+use pagurus_domain::id::{Attempt, Epoch, Incarnation, Role};
 use pagurus_store::cluster::{self, NodeStatus};
 use pagurus_store::stages::{self, HandOut, Unclaimed};
 use pagurus_store::{Client, Error};
@@ -79,7 +79,7 @@ async fn dsp_12_a_take_over_waits_for_the_claim_under_way_and_refuses_all_later_
 
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
-    let under_way = [HandOut { no: first, attempt: 1, epoch: old }];
+    let under_way = [HandOut { no: first, attempt: Attempt::FIRST, epoch: old }];
     let (claimed, _) = stages::claim(&tx, &under_way).await.unwrap();
     assert_eq!(claimed.len(), 1);
 
@@ -95,10 +95,10 @@ async fn dsp_12_a_take_over_waits_for_the_claim_under_way_and_refuses_all_later_
         take_over.await.expect("the lease had run out")
     };
     assert!(new > old);
-    let (late, unclaimed) = ground.claim_under(old, &[(second, 1)]).await;
+    let (late, unclaimed) = ground.claim_under(old, &[(second, Attempt::FIRST)]).await;
     assert!(late.is_empty(), "claimed under an old epoch");
     assert_eq!(unclaimed.iter().map(|(_, why)| *why).collect::<Vec<_>>(), [Unclaimed::StaleEpoch]);
-    assert_eq!(ground.claim_under(new, &[(second, 1)]).await.0.len(), 1);
+    assert_eq!(ground.claim_under(new, &[(second, Attempt::FIRST)]).await.0.len(), 1);
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn dsp_12_a_claim_that_comes_while_the_epoch_changes_waits_and_is_refused(
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
     let new = cluster::acquire(&tx, NAME, Incarnation(1), LONG).await.unwrap().expect("the holder may again");
-    let wanted = [(no, 1)];
+    let wanted = [(no, Attempt(1))];
     let claim = ground.claim_under(old, &wanted);
     tokio::pin!(claim);
     tokio::select! {
@@ -130,7 +130,8 @@ async fn dsp_12_a_process_that_froze_inside_a_claim_holds_a_take_over_up_for_sec
     let old = acquire(&ground, Incarnation(1), SHORT).await.expect("it is free");
     let mut frozen = ground.work().await;
     let tx = frozen.transaction().await.unwrap();
-    let (claimed, _) = stages::claim(&tx, &[HandOut { no, attempt: 1, epoch: old }]).await.unwrap();
+    let (claimed, _) =
+        stages::claim(&tx, &[HandOut { no, attempt: Attempt::FIRST, epoch: old }]).await.unwrap();
     assert_eq!(claimed.len(), 1);
     // From here on the claimer says nothing more, and its connection stays open.
     let begun = Instant::now();
@@ -145,7 +146,7 @@ async fn dsp_12_a_process_that_froze_inside_a_claim_holds_a_take_over_up_for_sec
         }
     };
     assert!(tx.commit().await.is_err(), "the claim came true under an epoch that is over");
-    assert_eq!(ground.claim_under(new, &[(no, 1)]).await.0.len(), 1);
+    assert_eq!(ground.claim_under(new, &[(no, Attempt(1))]).await.0.len(), 1);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //! Never starts an activator: what is tested here is what one transaction does by itself.
 
 use futures_util::future::join_all;
-use pagurus_domain::id::OrderNo;
+use pagurus_domain::id::{Attempt, OrderNo};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{StartDecision, StartMode};
 use pagurus_domain::order::transition::Cause;
@@ -46,7 +46,7 @@ async fn ord_14_the_last_condition_that_is_met_makes_an_order_ready_in_the_same_
     let ready = ground.finish(&claimed, success()).await;
     assert_eq!(
         ready.iter().map(|stage| (stage.no, stage.attempt, stage.woken)).collect::<Vec<_>>(),
-        [(d, 1, false)]
+        [(d, Attempt::FIRST, false)]
     );
     assert_eq!(ground.claim(d).await.status, Status::Postponed);
     // All is known at the registration: nothing waits.
@@ -68,7 +68,7 @@ async fn ord_14_an_end_and_the_registration_of_its_dependant_never_miss_each_oth
         let [Registered::Accepted { no, .. }] = registered[..] else { panic!("{registered:?}") };
         assert_eq!(
             ground.ready_attempt(no).await,
-            Some(1),
+            Some(Attempt::FIRST),
             "round {round}: {}",
             stand(&ground, no, &before).await
         );

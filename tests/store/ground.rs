@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::{AgeGroups, Stream};
-use pagurus_domain::id::{Epoch, Incarnation, OrderNo, Pass, RequestId, Role, ScenarioNo};
+use pagurus_domain::id::{Attempt, Epoch, Incarnation, OrderNo, Pass, RequestId, Role, ScenarioNo};
 use pagurus_domain::order::dependency::StartMode;
 use pagurus_domain::order::registration::{NewOrder, Request};
 use pagurus_domain::order::{OrderError, ScenarioStatus, Status};
@@ -99,7 +99,7 @@ impl Ground {
     pub async fn claim_under(
         &self,
         epoch: Epoch,
-        wanted: &[(OrderNo, i32)],
+        wanted: &[(OrderNo, Attempt)],
     ) -> (Vec<Claimed>, Vec<(HandOut, Unclaimed)>) {
         let hand_outs: Vec<HandOut> =
             wanted.iter().map(|(no, attempt)| HandOut { no: *no, attempt: *attempt, epoch }).collect();
@@ -120,7 +120,7 @@ impl Ground {
     }
 
     /// Number that the hand-out of an order would bear, if it is ready.
-    pub async fn ready_attempt(&self, no: OrderNo) -> Option<i32> {
+    pub async fn ready_attempt(&self, no: OrderNo) -> Option<Attempt> {
         let client = self.work().await;
         let ready = stages::still_ready(&client, &[no.0]).await.unwrap();
         ready.first().map(|(_, attempt)| *attempt)

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::{OrderNo, Pass};
+use pagurus_domain::id::{Attempt, OrderNo, Pass};
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::order::{Priority, ScenarioStatus, Status};
 use pagurus_store::amend::{self, Reopening, Repairing, Starts, Updating};
@@ -135,8 +135,8 @@ async fn wake_and_claim(ground: &Ground, subject: &Subject) -> bool {
         assert_eq!(woken, [no]);
     }
     // Numbers that are not the one of the row must not do either.
-    let attempt = ground.ready_attempt(no).await.unwrap_or(1);
-    let (wrong, _) = ground.claim_under(FIRST_EPOCH, &[(no, attempt + 1), (no, attempt - 1)]).await;
+    let attempt = ground.ready_attempt(no).await.unwrap_or(Attempt::FIRST);
+    let (wrong, _) = ground.claim_under(FIRST_EPOCH, &[(no, attempt.next()), (no, attempt.previous())]).await;
     assert!(wrong.is_empty(), "claimed under another number");
     let (claimed, _) = ground.claim_under(FIRST_EPOCH, &[(no, attempt)]).await;
     claimed.len() == 1
@@ -166,7 +166,7 @@ fn blank_end(then: pagurus_domain::scenario::stage::Then) -> pagurus_store::stag
         transaction_id: None,
         notify: None,
         trace: None,
-        life: 1,
+        life: pagurus_domain::id::Life::FIRST,
         created_at: Timestamp::now(),
         started_at: None,
         stages: 0,
@@ -175,7 +175,7 @@ fn blank_end(then: pagurus_domain::scenario::stage::Then) -> pagurus_store::stag
     let claimed = pagurus_store::stages::Claimed {
         head,
         pass: no_pass(),
-        attempt: 1,
+        attempt: Attempt::FIRST,
         wake: pagurus_domain::scenario::stage::Wake::Start,
         restarts: 0,
         since: Timestamp::now(),

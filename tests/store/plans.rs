@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use pagurus_domain::id::OrderNo;
+use pagurus_domain::id::{Attempt, OrderNo};
 use pagurus_store::orders::Registered;
 use pagurus_store::sql::{self, Statement};
 use pagurus_store::stages::{self, HandOut};
@@ -252,7 +252,7 @@ async fn a_table_that_was_empty_when_it_was_analyzed_does_not_slow_down_as_it_fi
 
 async fn run_stages(client: &mut Client, ground: &Ground, nos: &[OrderNo]) {
     let hand_outs: Vec<HandOut> =
-        nos.iter().map(|no| HandOut { no: *no, attempt: 1, epoch: FIRST_EPOCH }).collect();
+        nos.iter().map(|no| HandOut { no: *no, attempt: Attempt::FIRST, epoch: FIRST_EPOCH }).collect();
     let tx = client.transaction().await.unwrap();
     let (claimed, _) = stages::claim(&tx, &hand_outs).await.unwrap();
     stages::run(&tx, ground.node, &claimed, &vec![60.0; claimed.len()]).await.unwrap();

@@ -2,7 +2,7 @@
 //! Never sends anything: callbacks are handed to the store as intake would.
 
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::RequestId;
+use pagurus_domain::id::{Attempt, RequestId};
 use pagurus_harness::race::Race;
 use pagurus_store::answers::{self, NewCallback, Verdict};
 use serde_json::json;
@@ -102,7 +102,7 @@ async fn rec_1_a_callback_that_races_the_end_of_its_stage_is_never_lost() {
         );
         assert_eq!(verdicts, [Verdict::Accepted]);
         assert_eq!(ready.len() + woken.len(), 1, "race {race}: told {ready:?} and {woken:?}");
-        let (again, _) = ground.claim_under(FIRST_EPOCH, &[(no, 2)]).await;
+        let (again, _) = ground.claim_under(FIRST_EPOCH, &[(no, Attempt(2))]).await;
         assert_eq!(again.len(), 1, "race {race}: the order waits for what has come");
     }
     assert_eq!(ground.count("SELECT count(*) FROM due").await, 0);
@@ -128,7 +128,7 @@ async fn rec_1_a_callback_that_races_the_time_out_of_its_wait_wakes_once() {
         meet.won(!timed_out.is_empty());
         assert_eq!(timed_out.len() + woken.len(), 1, "race {race}: {timed_out:?} {verdicts:?} {woken:?}");
         assert_eq!(woken.len() == 1, verdicts == [Verdict::Accepted], "race {race}: {verdicts:?}");
-        let (again, _) = ground.claim_under(FIRST_EPOCH, &[(no, 2)]).await;
+        let (again, _) = ground.claim_under(FIRST_EPOCH, &[(no, Attempt(2))]).await;
         assert_eq!(again.len(), 1, "race {race}");
     }
 }

@@ -3,7 +3,7 @@
 
 use futures_util::future::join_all;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::OrderNo;
+use pagurus_domain::id::{Attempt, OrderNo};
 use pagurus_domain::order::ScenarioStatus;
 use pagurus_domain::order::transition::Cause;
 use pagurus_store::amend::{self, Reopening};
@@ -19,7 +19,7 @@ async fn rec_1_of_many_claims_of_one_stage_exactly_one_wins() {
     let ground = Ground::new("claims").await;
     for round in 0..20 {
         let no = ground.order(&format!("o{round}"), &json!({})).await;
-        let wanted = [(no, 1)];
+        let wanted = [(no, Attempt::FIRST)];
         let claims = join_all((0..6).map(|_| ground.claim_under(FIRST_EPOCH, &wanted))).await;
         let won = claims.iter().filter(|(claimed, _)| claimed.len() == 1).count();
         assert_eq!(won, 1);
@@ -96,7 +96,7 @@ async fn ord_10_only_the_head_of_a_queue_can_be_claimed_even_in_one_batch() {
         rows.iter().map(|row| OrderNo(row.get(0))).collect()
     };
     for head in 0..nos.len() {
-        let wanted: Vec<_> = nos.iter().rev().map(|no| (*no, 1)).collect();
+        let wanted: Vec<_> = nos.iter().rev().map(|no| (*no, Attempt::FIRST)).collect();
         let (claimed, unclaimed) = ground.claim_under(FIRST_EPOCH, &wanted).await;
         assert_eq!(claimed.iter().map(|stage| stage.head.no).collect::<Vec<_>>(), [nos[head]]);
         let behind = unclaimed.iter().filter(|(_, why)| *why == Unclaimed::Behind).count();
@@ -123,11 +123,11 @@ async fn ord_11_a_sleep_gives_the_queue_up_and_the_sleeper_comes_back_to_its_tai
     let running = ground.claim(second).await;
     ground.sql("UPDATE due SET due_at = now()").await;
     assert_eq!(ground.wake(pagurus_domain::activation::Stream::Youngest).await, [first]);
-    let (early, unclaimed) = ground.claim_under(FIRST_EPOCH, &[(first, 2)]).await;
+    let (early, unclaimed) = ground.claim_under(FIRST_EPOCH, &[(first, Attempt(2))]).await;
     assert!(early.is_empty());
     assert_eq!(unclaimed.first().map(|(_, why)| *why), Some(Unclaimed::Behind));
     ground.finish(&running, success()).await;
-    assert_eq!(ground.claim(first).await.attempt, 2);
+    assert_eq!(ground.claim(first).await.attempt, Attempt(2));
 }
 
 /// Lets an order that rests in this stream be due, wakes it, and claims its stage.
@@ -143,7 +143,7 @@ async fn ord_20_a_life_counts_the_stages_that_ran_and_the_repeats_and_no_hand_ou
     let no = ground.order("a", &json!({})).await;
     let counts = async || {
         let view = orders::view(&ground.work().await, "a").await.unwrap().unwrap();
-        (view.life, view.stages, view.retries)
+        (view.life.0, view.stages, view.retries)
     };
     let first = ground.claim(no).await;
     assert_eq!((first.head.stages, first.head.retries), (0, 0));
@@ -158,7 +158,7 @@ async fn ord_20_a_life_counts_the_stages_that_ran_and_the_repeats_and_no_hand_ou
     recovery::reissue(&tx, &[(&stuck[0], 1)], "test", "overdue").await.unwrap();
     tx.commit().await.unwrap();
     let again = ground.claim(no).await;
-    assert_eq!((again.attempt, again.head.stages, again.head.retries), (lost.attempt + 1, 2, 0));
+    assert_eq!((again.attempt, again.head.stages, again.head.retries), (lost.attempt.next(), 2, 0));
     ground.finish(&again, fail()).await;
     assert_eq!(counts().await, (1, 3, 1));
     let tx = client.transaction().await.unwrap();

@@ -177,8 +177,8 @@ async fn repeat_turn(host: &Host) -> Result<(), Error> {
         let count = repeated.len();
         // Whether a command was lost the dispatcher knows: a stage may as well wait for capacity.
         let mut effects = Effects::default();
-        for (number, stage) in &repeated {
-            effects.repeats(stage, number.and_then(Stream::of_number));
+        for (stream, stage) in &repeated {
+            effects.repeats(stage, *stream);
         }
         effects.send(host).await;
         if count < settings.batch {

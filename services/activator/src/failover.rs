@@ -57,7 +57,7 @@ impl Failover {
         host.metrics.count(Count::Reissued, Finding::NodeLost.as_str(), again.len() as u64);
         for stage in &again {
             tracing::warn!(
-                order = %stage.no, attempt = stage.attempt, restarts = stage.restarts + 1,
+                order = %stage.no, attempt = stage.attempt.0, restarts = stage.restarts + 1,
                 "FAILOVER from {}: the stage is handed out again", node_of(stage)
             );
         }

@@ -68,7 +68,7 @@ async fn overdue(host: &Host) -> Result<(), Error> {
         host.metrics.count(Count::WorkTimeouts, "", stuck.len() as u64);
         for stage in &again {
             tracing::warn!(
-                order = %stage.no, node = %node_of(stage), attempt = stage.attempt, restarts = stage.restarts + 1,
+                order = %stage.no, node = %node_of(stage), attempt = stage.attempt.0, restarts = stage.restarts + 1,
                 "the stage is overdue and is handed out again"
             );
         }

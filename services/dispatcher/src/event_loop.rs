@@ -11,7 +11,7 @@ use pagurus_domain::dispatch::{
     Capacity, DispatchEvent, DispatchSettings as PolicySettings, Dispatcher, FlowShare, HandOut, Refusal,
     Weights,
 };
-use pagurus_domain::id::{Incarnation, OrderNo};
+use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
 use pagurus_domain::order::{Mode, Priority};
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::node::chain;
@@ -19,7 +19,7 @@ use pagurus_runtime::{Host, news as runtime_news};
 use pagurus_wire::message::{self, HandOuts, HandedOut, News, news};
 
 use crate::lease::Lease;
-use crate::reading::{Reader, number, queue_heads, ready_news};
+use crate::reading::{Reader, queue_heads, ready_news};
 use crate::unheard::Unheard;
 
 /// Hand-outs of one turn: more wait for the next, so that news is heard in between.
@@ -163,7 +163,7 @@ impl Leader<'_> {
         for left in told.left {
             let no = OrderNo(left.no);
             if let Some(attempt) = left.attempt {
-                self.dispatcher.handle(DispatchEvent::LeftReady { no, attempt: number(attempt) }, now);
+                self.dispatcher.handle(DispatchEvent::LeftReady { no, attempt: Attempt(attempt) }, now);
             }
             if let Some(queue) = left.queue {
                 self.dispatcher.handle(DispatchEvent::LeftQueue { no, queue: queue.into() }, now);
@@ -177,7 +177,7 @@ impl Leader<'_> {
         for ended in told.ended {
             let event = DispatchEvent::Ended {
                 no: OrderNo(ended.no),
-                attempt: number(ended.attempt),
+                attempt: Attempt(ended.attempt),
                 left_queue: ended.left_queue.map(Into::into),
             };
             self.dispatcher.handle(event, now);
@@ -193,7 +193,7 @@ impl Leader<'_> {
     /// A command to wake came. One that is repeated was lost before, if nothing is known of its stage;
     /// one that comes for the first time was not, even where the tables were read before it came.
     fn note_command(&mut self, ready: &message::ReadyNews) {
-        let (no, attempt) = (OrderNo(ready.no), number(ready.attempt));
+        let (no, attempt) = (OrderNo(ready.no), Attempt(ready.attempt));
         match &ready.repeat_of {
             Some(stream) => {
                 if let (false, Ok(stream)) = (self.dispatcher.knows(no, attempt), stream.parse::<Stream>()) {
@@ -215,7 +215,7 @@ impl Leader<'_> {
         (refused.epoch == self.lease.epoch.0).then(|| DispatchEvent::Refused {
             hand_out: HandOut {
                 no: OrderNo(refused.no),
-                attempt: number(refused.attempt),
+                attempt: Attempt(refused.attempt),
                 node: Incarnation(refused.node),
                 serial: refused.serial,
             },
@@ -248,8 +248,7 @@ impl Leader<'_> {
         self.host.metrics.count(Count::HandOuts, "", hand_outs.len() as u64);
         let mut by_node: BTreeMap<Incarnation, Vec<HandedOut>> = BTreeMap::new();
         for hand_out in hand_outs {
-            let attempt = i32::try_from(hand_out.attempt).unwrap_or(i32::MAX);
-            let given = HandedOut { no: hand_out.no.0, attempt, serial: hand_out.serial };
+            let given = HandedOut { no: hand_out.no.0, attempt: hand_out.attempt.0, serial: hand_out.serial };
             by_node.entry(hand_out.node).or_default().push(given);
         }
         let messages = by_node

@@ -10,7 +10,7 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::dispatch::{
     DispatchEvent, Dispatcher, InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Running,
 };
-use pagurus_domain::id::{Incarnation, OrderNo};
+use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
 use pagurus_domain::order::Priority;
 use pagurus_runtime::Host;
 use pagurus_store::stages::{self, ReadyStage};
@@ -72,7 +72,7 @@ impl Reader {
         let client = host.store.recovery().await?;
         let page = self.page(&client).await?;
         for (stage, stream) in &page {
-            let (no, attempt) = (stage.no, number(stage.attempt));
+            let (no, attempt) = (stage.no, stage.attempt);
             if let Some(stream) = stream
                 && !dispatcher.knows(no, attempt)
             {
@@ -99,7 +99,7 @@ impl Reader {
         let page = stages::ready_page(client, round.after, round.until, limit).await?;
         let numbers: Vec<OrderNo> = page.iter().map(|(stage, _)| stage.no).collect();
         self.round = round.after_page(&numbers, PAGE);
-        Ok(page.into_iter().map(|(stage, number)| (stage, number.and_then(Stream::of_number))).collect())
+        Ok(page)
     }
 
     /// Tells the dispatcher which workers came, changed and went.
@@ -138,12 +138,12 @@ impl Reader {
             if doubtful.is_empty() { Vec::new() } else { stages::still_ready(client, &doubtful).await? };
         let running = stages::running(client).await?;
         let snapshot = InProgress {
-            ready: still.into_iter().map(|(no, attempt)| (no, number(attempt))).collect(),
+            ready: still.into_iter().collect(),
             running: running
                 .into_iter()
                 .map(|stage| Running {
                     no: stage.no,
-                    attempt: number(stage.attempt),
+                    attempt: stage.attempt,
                     node: stage.node,
                     flow: stage.flow.into(),
                     queue: stage.queue.map(Arc::from),
@@ -183,7 +183,7 @@ pub(crate) async fn queue_heads(host: &Host, dispatcher: &mut Dispatcher) -> Res
 fn ready(stage: ReadyStage) -> Ready {
     Ready {
         no: stage.no,
-        attempt: number(stage.attempt),
+        attempt: stage.attempt,
         flow: stage.flow.into(),
         priority: stage.priority,
         lane: if stage.woken { Lane::Woken } else { Lane::Fresh },
@@ -195,15 +195,10 @@ fn ready(stage: ReadyStage) -> Ready {
 pub(crate) fn ready_news(told: message::ReadyNews) -> Ready {
     Ready {
         no: OrderNo(told.no),
-        attempt: number(told.attempt),
+        attempt: Attempt(told.attempt),
         flow: told.flow.into(),
         priority: told.priority.parse().unwrap_or(Priority::Normal),
         lane: if told.woken { Lane::Woken } else { Lane::Fresh },
         place: told.place.map(|place| QueuePosition { queue: place.queue.into(), position: place.position }),
     }
-}
-
-/// Numbers of hand-outs count from 1.
-pub(crate) fn number(attempt: i32) -> u32 {
-    u32::try_from(attempt).unwrap_or(0)
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::OrderNo;
+use pagurus_domain::id::{Attempt, OrderNo};
 
 /// News that comes later than its row was read by so much was not lost; it was slow.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -13,20 +13,20 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Woken stages that were read and not heard of yet: at most what is read within [`PATIENCE`].
 #[derive(Debug, Default)]
 pub(crate) struct Unheard {
-    streams: HashMap<(OrderNo, u32), Stream>,
-    read: VecDeque<(Instant, OrderNo, u32)>,
+    streams: HashMap<(OrderNo, Attempt), Stream>,
+    read: VecDeque<(Instant, OrderNo, Attempt)>,
 }
 
 impl Unheard {
     /// A woken stage was read that nothing was known of.
-    pub fn read(&mut self, no: OrderNo, attempt: u32, stream: Stream, now: Instant) {
+    pub fn read(&mut self, no: OrderNo, attempt: Attempt, stream: Stream, now: Instant) {
         if self.streams.insert((no, attempt), stream).is_none() {
             self.read.push_back((now, no, attempt));
         }
     }
 
     /// News of a stage came.
-    pub fn heard(&mut self, no: OrderNo, attempt: u32) {
+    pub fn heard(&mut self, no: OrderNo, attempt: Attempt) {
         if !self.streams.is_empty() {
             self.streams.remove(&(no, attempt));
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pagurus_broker::{Consumer, HeaderValue, Message, Published};
-use pagurus_domain::id::OrderNo;
+use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::order::notification::Target;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level, Span};
@@ -30,11 +30,11 @@ pub(crate) async fn fresh(host: Host, consumer: Arc<Consumer>) -> anyhow::Result
             () = host.draining.cancelled() => return Ok(()),
             batch = consumer.next_batch(MESSAGES) => batch,
         };
-        let ended: Vec<(OrderNo, i32)> = batch
+        let ended: Vec<(OrderNo, Life)> = batch
             .iter()
             .filter_map(|delivery| serde_json::from_slice::<OutboxNews>(&delivery.body).ok())
             .flat_map(|news| news.ended)
-            .map(|ended| (OrderNo(ended.no), ended.life))
+            .map(|ended| (OrderNo(ended.no), Life(ended.life)))
             .collect();
         for window in ended.chunks(BATCH as usize) {
             note(&host, "new notifications", send_fresh(&host, window).await);
@@ -42,7 +42,7 @@ pub(crate) async fn fresh(host: Host, consumer: Arc<Consumer>) -> anyhow::Result
     }
 }
 
-async fn send_fresh(host: &Host, ended: &[(OrderNo, i32)]) -> Result<(), Error> {
+async fn send_fresh(host: &Host, ended: &[(OrderNo, Life)]) -> Result<(), Error> {
     let client = host.store.work().await?;
     let notifications = outbox::read(&client, ended).await?;
     drop(client);

@@ -128,10 +128,10 @@ async fn drive(
     let facts = Facts {
         id: claimed.head.id.clone(),
         transaction_id: claimed.head.transaction_id.clone(),
-        life: claimed.head.life,
+        life: claimed.head.life.0,
         mode: claimed.head.mode,
         queue: claimed.queue.clone(),
-        attempt: claimed.attempt,
+        attempt: claimed.attempt.0,
         created_at: claimed.head.created_at,
     };
     let snapshot = match claimed.snapshot.as_deref().map(read_snapshot).transpose() {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use pagurus_domain::activation::{AgeGroups, Stream};
-use pagurus_domain::id::{OrderNo, Pass, ScenarioRef};
+use pagurus_domain::id::{Life, OrderNo, Pass, ScenarioRef};
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::Content;
 use pagurus_domain::order::{OrderError, ScenarioStatus};
@@ -130,7 +130,7 @@ impl End {
 /// What the history says of every stage besides its moves and its log.
 fn put_frame(history: &mut Value, claimed: &Claimed, status: &str, now: Timestamp) {
     if let Value::Object(map) = history {
-        map.insert("attempt".into(), claimed.attempt.into());
+        map.insert("attempt".into(), claimed.attempt.0.into());
         map.insert("wake".into(), claimed.wake.as_str().into());
         map.insert("startedAt".into(), claimed.now.to_string().into());
         map.insert("endedAt".into(), now.to_string().into());
@@ -146,7 +146,7 @@ pub(crate) async fn submit(worker: &Worker, end: End) {
         Ok(false) => tracing::info!(
             order = end.claimed.head.id,
             transaction = end.claimed.head.transaction_id,
-            attempt = end.claimed.attempt,
+            attempt = end.claimed.attempt.0,
             "the end of a stage came too late: it is somebody else's by now"
         ),
         Err(Failed::Handler(error)) => {
@@ -217,7 +217,7 @@ pub(crate) async fn write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -
 struct Written {
     applied: Vec<bool>,
     ready: Vec<ReadyStage>,
-    notified: Vec<(i64, i32)>,
+    notified: Vec<(OrderNo, Life)>,
 }
 
 async fn try_write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -> Result<Written, Error> {
@@ -242,7 +242,7 @@ async fn try_write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -> Resul
     Ok(Written {
         applied: batch.iter().map(|end| ours.contains_key(&end.finished.no)).collect(),
         ready,
-        notified: notifications.iter().map(|n| (n.no.0, n.life)).collect(),
+        notified: notifications.iter().map(|n| (n.no, n.life)).collect(),
     })
 }
 
@@ -258,7 +258,7 @@ async fn tell(host: &Host, batch: &[Arc<End>], written: &Written) {
         };
         effects.ended.push(EndedStage {
             no: finished.no.0,
-            attempt: finished.attempt,
+            attempt: finished.attempt.0,
             node: host.node.0,
             left_queue: finished.queue.clone().filter(|_| finished.leaves_queue()),
             duration_ms: u64::try_from(end.duration.as_millis()).unwrap_or(u64::MAX),

@@ -4,11 +4,11 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pagurus_domain::id::OrderNo;
+use pagurus_domain::id::{Attempt, OrderNo};
 use tokio_util::sync::CancellationToken;
 
 /// An order and the number of its hand-out.
-pub(crate) type Key = (OrderNo, i32);
+pub(crate) type Key = (OrderNo, Attempt);
 
 /// What is held, and how each stage is broken off. Cheap to clone.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pagurus_broker::Consumer;
-use pagurus_domain::id::{Epoch, OrderNo, ScenarioNo};
+use pagurus_domain::id::{Attempt, Epoch, Life, OrderNo, ScenarioNo};
 use pagurus_domain::scenario::stage::Call;
 use pagurus_runtime::Effects;
 use pagurus_runtime::metrics::{Count, Level, Span};
@@ -36,7 +36,8 @@ pub(crate) async fn take(worker: Worker, consumer: Arc<Consumer>) -> anyhow::Res
         // First of all: what is over holds room, and a queue that another order may own by now.
         for delivery in batch.iter().filter(|delivery| delivery.routing_key == work::BREAK_OFF) {
             if let Ok(over) = serde_json::from_slice::<BreakOff>(&delivery.body) {
-                let over: Vec<_> = over.stages.iter().map(|over| (OrderNo(over.no), over.attempt)).collect();
+                let over: Vec<_> =
+                    over.stages.iter().map(|over| (OrderNo(over.no), Attempt(over.attempt))).collect();
                 worker.held.break_off(&over);
             }
         }
@@ -46,9 +47,9 @@ pub(crate) async fn take(worker: Worker, consumer: Arc<Consumer>) -> anyhow::Res
             let Ok(message) = serde_json::from_slice::<HandOuts>(&delivery.body) else { continue };
             let epoch = Epoch(message.epoch);
             for given in message.orders {
-                let hand_out = HandOut { no: OrderNo(given.no), attempt: given.attempt, epoch };
+                let hand_out = HandOut { no: OrderNo(given.no), attempt: Attempt(given.attempt), epoch };
                 // A message that comes twice must not be answered: what it names may be running here.
-                if let Some(hold) = worker.held.hold((hand_out.no, given.attempt))
+                if let Some(hold) = worker.held.hold((hand_out.no, hand_out.attempt))
                     && seen.insert(hand_out.no)
                 {
                     orders.push(Order { hand_out, serial: given.serial, hold });
@@ -72,7 +73,7 @@ async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
     let busy = orders.split_off(orders.len().min(room));
     let told = |order: &Order, why: RefusalReason| RefusedHandOut {
         no: order.hand_out.no.0,
-        attempt: order.hand_out.attempt,
+        attempt: order.hand_out.attempt.0,
         node: worker.host.node.0,
         serial: order.serial,
         epoch: order.hand_out.epoch.0,
@@ -225,7 +226,7 @@ async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> 
         let callbacks = callbacks.remove(&claimed.head.no).unwrap_or_default();
         all.push(Work { claimed, scenario, callbacks, calls: Vec::new(), claimed_at });
     }
-    let called: Vec<(OrderNo, i32)> = all
+    let called: Vec<(OrderNo, Life)> = all
         .iter()
         .filter(|work| work.may_be_called())
         .map(|work| (work.claimed.head.no, work.claimed.head.life))
@@ -243,20 +244,20 @@ async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> 
 /// of the stage was written by whoever ended it.
 async fn tell_broken_off(
     worker: &Worker,
-    (no, attempt): (OrderNo, i32),
+    (no, attempt): (OrderNo, Attempt),
     (order, transaction): (String, Option<String>),
     begun: Instant,
 ) {
     tracing::info!(
         order,
         transaction,
-        attempt,
+        attempt = attempt.0,
         "the stage is broken off: the order was ended, or given to another"
     );
     worker.host.metrics.count(Count::Stages, "broken_off", 1);
     let ended = EndedStage {
         no: no.0,
-        attempt,
+        attempt: attempt.0,
         node: worker.host.node.0,
         left_queue: None,
         duration_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),

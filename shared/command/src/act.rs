@@ -253,11 +253,11 @@ impl Commands {
             let detail = terms.detail(json!({"reason": terms.reason, "from": order.status.as_str()}));
             let ending = Ending { error: None, source: terms.by.source(), detail: detail.to_string() };
             plan.ending.push((allowed, ending));
-            return Ok(Ok(Acted { status, life: order.head.life, note: None }));
+            return Ok(Ok(Acted { status, life: order.head.life.0, note: None }));
         };
         Ok(self.reopening(tx, allowed.order(), restart, terms, stored).await?.map(|(reopening, note)| {
             plan.reopening.push((allowed, reopening));
-            Acted { status, life: order.head.life + 1, note }
+            Acted { status, life: order.head.life.next().0, note }
         }))
     }
 }
@@ -284,5 +284,5 @@ fn repeated(before: &Event, key: &RequestKey) -> Outcome {
     let mut lines = transition::TABLE.iter();
     let status = lines.find(|(known, _, _)| known.as_str() == before.kind).map(|(_, _, to)| *to);
     let note = detail["note"].as_str().map(str::to_owned);
-    Ok(Acted { status: status.unwrap_or(Status::Reopen), life: before.life, note })
+    Ok(Acted { status: status.unwrap_or(Status::Reopen), life: before.life.0, note })
 }

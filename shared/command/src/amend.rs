@@ -91,8 +91,11 @@ impl Commands {
         };
         let ready = self.go_on(&tx, allowed, asked, &scenario, by).await?;
         tx.commit().await?;
-        let left =
-            order.ready_attempt().map(|gone| Left { no: order.head.no.0, attempt: Some(gone), queue: None });
+        let left = order.ready_attempt().map(|gone| Left {
+            no: order.head.no.0,
+            attempt: Some(gone.0),
+            queue: None,
+        });
         Ok(Ok(Effects { left: left.into_iter().collect(), ..Effects::of_ready([&ready]) }))
     }
 
@@ -207,7 +210,7 @@ impl Commands {
         let Updated { ready, gone, due } = amend::update(&tx, allowed, &updating).await?;
         tx.commit().await?;
         let queue = order.queue.clone().filter(|_| due.is_some() && gone.is_some());
-        let left = gone.map(|attempt| Left { no: order.head.no.0, attempt: Some(attempt), queue });
+        let left = gone.map(|attempt| Left { no: order.head.no.0, attempt: Some(attempt.0), queue });
         let mut effects = Effects { left: left.into_iter().collect(), ..Effects::of_ready(&ready) };
         if let Some((stream, at)) = due {
             effects.timer(stream, at);

@@ -63,7 +63,7 @@ pub use node::NodeState;
 pub use share::Weights;
 pub use stats::{FlowStats, NodeStats, Stats};
 
-use crate::id::{Incarnation, OrderNo};
+use crate::id::{Attempt, Incarnation, OrderNo};
 use crate::order::Mode;
 use flow::{FlowIndex, Flows};
 use node::Nodes;
@@ -216,7 +216,7 @@ impl Dispatcher {
     /// Whether this readiness of an order waits, is in progress, or is known to be over: to be told of
     /// it changes nothing.
     #[must_use]
-    pub fn knows(&self, no: OrderNo, attempt: u32) -> bool {
+    pub fn knows(&self, no: OrderNo, attempt: Attempt) -> bool {
         let waits = self.waiting.find(no).map(|slot| self.waiting.stage(slot).attempt);
         let runs = self.progress.get(no).map(|record| record.stage.attempt);
         self.progress.has_ended(no, attempt) || waits.max(runs).is_some_and(|known| known >= attempt)

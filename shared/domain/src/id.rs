@@ -53,6 +53,54 @@ impl fmt::Display for OrderNo {
     }
 }
 
+/// Number of a hand-out of an order: counts from 1 over all its lives, and no failed try is meant by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Attempt(pub i32);
+
+impl Attempt {
+    /// The one of an order that was never handed out.
+    pub const FIRST: Self = Self(1);
+
+    /// The number after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+
+    /// The number before this one.
+    #[must_use]
+    pub const fn previous(self) -> Self {
+        Self(self.0.saturating_sub(1))
+    }
+}
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Number of a life of an order: 1, and one more with each restart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Life(pub i32);
+
+impl Life {
+    /// The one that begins with the registration.
+    pub const FIRST: Self = Self(1);
+
+    /// The life after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+impl fmt::Display for Life {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// The unguessable token of one hand-out of work: a result that bears another pass is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pass(pub Uuid);

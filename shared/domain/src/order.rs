@@ -12,7 +12,7 @@ pub mod transition;
 
 use jiff::Timestamp;
 
-use crate::id::{OrderNo, ScenarioNo, spelled};
+use crate::id::{Life, OrderNo, ScenarioNo, spelled};
 
 /// Where an order is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -187,7 +187,7 @@ pub struct OrderHead {
     /// Trace context.
     pub trace: Option<String>,
     /// Number of the life.
-    pub life: i32,
+    pub life: Life,
     /// Registered at.
     pub created_at: Timestamp,
     /// First stage of this life; none before it.

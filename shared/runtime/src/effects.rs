@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::OrderNo;
+use pagurus_domain::id::{Attempt, Life, OrderNo};
 use pagurus_store::control::Locked;
 use pagurus_store::ends;
 use pagurus_store::stages::ReadyStage;
@@ -22,7 +22,7 @@ use crate::news::{body, send, send_to};
 #[derive(Clone, Debug, Default)]
 pub struct Effects {
     /// Stages that no worker is to go on with: order and attempt.
-    pub over: Vec<(OrderNo, i32)>,
+    pub over: Vec<(OrderNo, Attempt)>,
     /// Orders that are not where they were.
     pub left: Vec<Left>,
     /// Stages that have ended.
@@ -34,7 +34,7 @@ pub struct Effects {
     /// True where the registry of workers has changed.
     pub workers_changed: bool,
     /// Ends that somebody is to be notified of: order and life.
-    pub notify: Vec<(i64, i32)>,
+    pub notify: Vec<(OrderNo, Life)>,
     /// Timers that were set: the earliest of each stream.
     pub due: BTreeMap<Stream, Timestamp>,
 }
@@ -70,7 +70,7 @@ impl Effects {
             self.over.extend(order.running().map(|attempt| (order.head.no, attempt)));
             self.left.push(Left {
                 no: order.head.no.0,
-                attempt: order.ready_attempt(),
+                attempt: order.ready_attempt().map(|attempt| attempt.0),
                 queue: order.queue.clone(),
             });
         }
@@ -83,7 +83,7 @@ impl Effects {
     pub async fn send(self, host: &Host) {
         if !self.over.is_empty() {
             let stages = self.over.into_iter();
-            let stages = stages.map(|(no, attempt)| BrokenOff { no: no.0, attempt }).collect();
+            let stages = stages.map(|(no, attempt)| BrokenOff { no: no.0, attempt: attempt.0 }).collect();
             let message = (work::BREAK_OFF.to_owned(), body(&BreakOff { stages }));
             send_to(host, host.broker.names().work.clone(), vec![message]).await;
         }
@@ -104,7 +104,8 @@ impl Effects {
             send(host, key::DUE, &DueNews { due }).await;
         }
         if !self.notify.is_empty() {
-            let ended = self.notify.into_iter().map(|(no, life)| EndedLife { no, life }).collect();
+            let ended =
+                self.notify.into_iter().map(|(no, life)| EndedLife { no: no.0, life: life.0 }).collect();
             send(host, key::OUTBOX, &OutboxNews { ended }).await;
         }
     }
@@ -114,7 +115,7 @@ impl Effects {
 fn ready(stage: &ReadyStage, repeat_of: Option<Stream>) -> ReadyNews {
     ReadyNews {
         no: stage.no.0,
-        attempt: stage.attempt,
+        attempt: stage.attempt.0,
         flow: stage.flow.clone(),
         priority: stage.priority.as_str().to_owned(),
         place: stage.place.clone().map(|(queue, position)| QueuePlace { queue, position }),

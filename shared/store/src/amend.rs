@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
+use pagurus_domain::id::Attempt;
 use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{Priority, ScenarioStatus};
@@ -212,7 +213,7 @@ pub async fn repair(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Repairing<'_>) -> R
             &new.entry_point,
             &new.visited,
             &new.distance,
-            &handed_out(order),
+            &handed_out(order).0,
             &allowed.change().to.as_str(),
         ],
     )
@@ -222,7 +223,7 @@ pub async fn repair(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Repairing<'_>) -> R
 }
 
 /// The number of the last hand-out that was or might have been: the next is another one.
-fn handed_out(order: &Locked) -> i32 {
+fn handed_out(order: &Locked) -> Attempt {
     order.ready_attempt().unwrap_or(order.attempt)
 }
 
@@ -262,7 +263,7 @@ pub struct Updated {
     /// What may run, under its new number.
     pub ready: Option<ReadyStage>,
     /// The readiness that is no more, by its number.
-    pub gone: Option<i32>,
+    pub gone: Option<Attempt>,
     /// When its start is due, if that was set.
     pub due: Option<(Stream, Timestamp)>,
 }
@@ -286,7 +287,7 @@ pub async fn update(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Updating<'_>) -> Re
     let priority = new.priority.as_str();
     tx.execute(
         &update,
-        &[&no, &allowed.change().to.as_str(), &priority, &new.start_at, &new.notify, &attempt],
+        &[&no, &allowed.change().to.as_str(), &priority, &new.start_at, &new.notify, &attempt.0],
     )
     .await?;
     // Moving the start is a part of an update, with a status of its own.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
-use pagurus_domain::id::OrderNo;
+use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::{OrderError, Status};
 use pagurus_domain::scenario::Folded;
@@ -123,7 +123,7 @@ pub enum Submitted {
 pub async fn submit(tx: &Tx<'_>, order: &Locked, key: &str, name: &str, body: &Value) -> Result<Submitted> {
     let store = tx.prepare_cached(STORE).await?;
     let stored =
-        tx.query_opt(&store, &[&order.head.no.0, &order.head.life, &key, &name, &body.to_string()]).await?;
+        tx.query_opt(&store, &[&order.head.no.0, &order.head.life.0, &key, &name, &body.to_string()]).await?;
     if stored.is_none() {
         let by_key = tx.prepare_cached(BY_KEY).await?;
         let row = tx.query_one(&by_key, &[&order.head.no.0, &key]).await?;
@@ -183,11 +183,11 @@ pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<Call>> {
 /// The database fails.
 pub async fn pending(
     client: &Client,
-    orders: &[(OrderNo, i32)],
+    orders: &[(OrderNo, Life)],
 ) -> Result<HashMap<OrderNo, Vec<stage::Call>>> {
     let columns = columns!((no, life) in orders => {
         no: i64 = no.0,
-        life: i32 = *life,
+        life: i32 = life.0,
     });
     let mut calls: HashMap<OrderNo, Vec<stage::Call>> = HashMap::new();
     for row in columns.query(client, PENDING, &[]).await? {

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
-use pagurus_domain::id::{OrderNo, Pass};
+use pagurus_domain::id::{Attempt, OrderNo, Pass};
 use pagurus_domain::order::change::{Change, shown};
 use pagurus_domain::order::transition::{Cause, Refused};
 use pagurus_domain::order::{OrderHead, Priority, ScenarioStatus, Status};
@@ -40,7 +40,7 @@ pub enum Place {
     /// A stage of it may run.
     Ready {
         /// Number that the hand-out would bear.
-        attempt: i32,
+        attempt: Attempt,
     },
     /// A stage of it is with a worker.
     Running {
@@ -73,7 +73,7 @@ pub struct Locked {
     /// Last entry point visited.
     pub entry_point: Option<String>,
     /// Last hand-out.
-    pub attempt: i32,
+    pub attempt: Attempt,
     /// Result, as JSON.
     pub result: Option<String>,
     /// Message of the scenario.
@@ -97,13 +97,13 @@ pub struct Locked {
 impl Locked {
     /// The attempt that is with a worker.
     #[must_use]
-    pub fn running(&self) -> Option<i32> {
+    pub fn running(&self) -> Option<Attempt> {
         matches!(self.place, Place::Running { .. }).then_some(self.attempt)
     }
 
     /// The number under which it is ready, if it is.
     #[must_use]
-    pub const fn ready_attempt(&self) -> Option<i32> {
+    pub const fn ready_attempt(&self) -> Option<Attempt> {
         match self.place {
             Place::Ready { attempt } => Some(attempt),
             _ => None,
@@ -207,18 +207,18 @@ pub async fn lock_all(tx: &Tx<'_>, nos: &[i64]) -> Result<LockedOrders> {
 /// is so for a moment between two places.
 fn read_locked(row: &Row, places: (Option<&Row>, Option<&Row>, bool)) -> Result<Option<Locked>> {
     let stored: Status = word(row, "status", "orders.status")?;
-    let mut attempt: i32 = row.get("attempt");
+    let mut attempt = Attempt(row.get("attempt"));
     let mut is_reissued = false;
     let place = match places {
         (Some(running), _, _) => {
-            attempt = running.get("attempt");
+            attempt = Attempt(running.get("attempt"));
             Place::Running { pass: Pass(running.get("pass")) }
         }
         (_, Some(ready), _) => {
-            let next: i32 = ready.get("attempt");
+            let next = Attempt(ready.get("attempt"));
             is_reissued = ready.get("reissued");
             // What is handed out again ran under the number before.
-            attempt = if is_reissued { next - 1 } else { attempt };
+            attempt = if is_reissued { next.previous() } else { attempt };
             Place::Ready { attempt: next }
         }
         (_, _, true) => Place::Due,

@@ -10,6 +10,7 @@ pub mod graph;
 
 use std::collections::BTreeMap;
 
+use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{OrderNo, ScenarioNo};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::change::Waking;
@@ -44,7 +45,7 @@ statements! {
                   AND NOT awaited
                 ORDER BY no FOR NO KEY UPDATE))";
     LOCK_PLACES = "
-        SELECT order_no FROM due WHERE order_no = ANY($1::bigint[]) AND stream = 7 ORDER BY order_no FOR UPDATE";
+        SELECT order_no FROM due WHERE order_no = ANY($1::bigint[]) AND stream = $2 ORDER BY order_no FOR UPDATE";
     CONDITIONS = "
         SELECT d.order_no, d.before_id, d.states, d.otherwise, d.stand, p.status, p.step, p.scenario
           FROM dependencies d LEFT JOIN orders p ON p.id = ANY(ARRAY[d.before_id])
@@ -59,11 +60,11 @@ statements! {
         UPDATE dependencies SET stand = 'closed', settled_at = now()
          WHERE order_no = ANY($1::bigint[]) AND stand NOT IN ('met', 'closed')";
     DEFER = "
-        UPDATE due SET stream = 6, due_at = o.start_at
+        UPDATE due SET stream = $3, due_at = o.start_at
           FROM orders o
-         WHERE due.order_no = ANY($1::bigint[]) AND due.stream = 7
+         WHERE due.order_no = ANY($1::bigint[]) AND due.stream = $2
            AND o.no = ANY(ARRAY[due.order_no]) AND o.start_at > now()";
-    LEAVE = "DELETE FROM due WHERE order_no = ANY($1::bigint[]) AND stream = 7 RETURNING order_no";
+    LEAVE = "DELETE FROM due WHERE order_no = ANY($1::bigint[]) AND stream = $2 RETURNING order_no";
     URGENT = "
         SELECT DISTINCT order_no FROM dependencies
          WHERE order_no > $1 AND (stand = 'found' OR (stand = 'missed' AND otherwise <> 'wait'))
@@ -153,7 +154,7 @@ pub async fn is_waiting(tx: &Tx<'_>, no: OrderNo) -> Result<bool> {
 }
 
 async fn lock_places(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<i64>> {
-    let rows = tx.query(&tx.prepare_cached(LOCK_PLACES).await?, &[&nos]).await?;
+    let rows = tx.query(&tx.prepare_cached(LOCK_PLACES).await?, &[&nos, &Stream::Dependent.number()]).await?;
     Ok(rows.iter().map(|row| row.get("order_no")).collect())
 }
 
@@ -217,8 +218,9 @@ pub async fn start(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<ReadyStage>> {
     if nos.is_empty() {
         return Ok(Vec::new());
     }
-    tx.execute(&tx.prepare_cached(DEFER).await?, &[&nos]).await?;
-    let rows = tx.query(&tx.prepare_cached(LEAVE).await?, &[&nos]).await?;
+    let (waits, is_postponed) = (Stream::Dependent.number(), Stream::Postponed.number());
+    tx.execute(&tx.prepare_cached(DEFER).await?, &[&nos, &waits, &is_postponed]).await?;
+    let rows = tx.query(&tx.prepare_cached(LEAVE).await?, &[&nos, &waits]).await?;
     let mut leaving: Vec<i64> = rows.iter().map(|row| row.get("order_no")).collect();
     if leaving.is_empty() {
         return Ok(Vec::new());

@@ -7,6 +7,7 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::order::change::Waking;
 
 use crate::place::{ReadyStage, Wakeful, read_ready};
+use crate::row::stream;
 use crate::sql::statements;
 use crate::{Client, Error, Result, Tx, place, requests};
 
@@ -120,8 +121,12 @@ pub(crate) async fn wake_answered(tx: &Tx<'_>, orders: &[i64]) -> Result<Vec<Rea
 ///
 /// # Errors
 /// The database fails.
-pub async fn repeat(tx: &Tx<'_>, limit: i64, min_shift: Duration) -> Result<Vec<(Option<i16>, ReadyStage)>> {
+pub async fn repeat(
+    tx: &Tx<'_>,
+    limit: i64,
+    min_shift: Duration,
+) -> Result<Vec<(Option<Stream>, ReadyStage)>> {
     let statement = tx.prepare_cached(REPEAT).await?;
     let rows = tx.query(&statement, &[&limit, &min_shift.as_secs_f64()]).await?;
-    rows.iter().map(|row| Ok((row.get("stream"), read_ready(row, true)?))).collect()
+    rows.iter().map(|row| Ok((stream(row), read_ready(row, true)?))).collect()
 }

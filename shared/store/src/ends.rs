@@ -1,6 +1,7 @@
 //! Ends of lives from outside a stage: by operators and clients, and by recovery. Many in one transaction,
 //! in a number of statements that does not grow with them.
 
+use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::Content;
@@ -46,7 +47,7 @@ pub struct Ending<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Ended {
     /// Ends that somebody is to be notified of: order and life.
-    pub notify: Vec<(i64, i32)>,
+    pub notify: Vec<(OrderNo, Life)>,
     /// Orders that waited for these ends and may run now.
     pub ready: Vec<ReadyStage>,
 }
@@ -90,7 +91,7 @@ pub async fn end_lives(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Resul
     dependencies::close(tx, &postponed.map(|order| order.head.no.0).collect::<Vec<_>>()).await?;
     let awaited = ends.iter().map(|(allowed, _)| allowed.order()).filter(|order| order.awaited);
     let ready = dependencies::ended(tx, &awaited.map(|order| order.head.no.0).collect::<Vec<_>>()).await?;
-    Ok(Ended { notify: notifications.iter().map(|new| (new.no.0, new.life)).collect(), ready })
+    Ok(Ended { notify: notifications.iter().map(|new| (new.no, new.life)).collect(), ready })
 }
 
 async fn write(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Result<()> {
@@ -98,7 +99,7 @@ async fn write(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Result<()> {
         no: i64 = allowed.order().head.no.0,
         status: &str = allowed.change().to.as_str(),
         scenario_status: &str = allowed.change().scenario_status(allowed.order().scenario_status).as_str(),
-        attempt: i32 = allowed.order().attempt,
+        attempt: i32 = allowed.order().attempt.0,
         class: Option<&str> = ending.error.as_ref().and_then(|error| error.class.as_deref()),
         message: Option<&str> = ending.error.as_ref().map(|error| error.message.as_str()),
         keeps_error: bool = allowed.change().keeps_error(),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use pagurus_domain::id::OrderNo;
+use pagurus_domain::id::{Life, OrderNo};
 
 use crate::columns::columns;
 use crate::sql::statements;
@@ -38,7 +38,7 @@ statements! {
 pub(crate) async fn append_stages(tx: &Tx<'_>, source: &str, finished: &[&Finished]) -> Result<()> {
     let columns = columns!(end in finished => {
         no: i64 = end.no.0,
-        life: i32 = end.life,
+        life: i32 = end.life.0,
         detail: &str = end.history.as_str(),
     });
     columns.execute(tx, APPEND_STAGES, &[&source]).await?;
@@ -90,7 +90,7 @@ pub struct Event {
     /// Its number; a row of kind `stage` stands for this one and the next.
     pub number: i32,
     /// Which life of the order.
-    pub life: i32,
+    pub life: Life,
     /// What happened.
     pub kind: String,
     /// When.
@@ -115,7 +115,7 @@ pub async fn of_key(tx: &Tx<'_>, nos: &[i64], kinds: &[&str], key: &str) -> Resu
 fn read_event(row: &tokio_postgres::Row) -> Event {
     Event {
         number: row.get("number"),
-        life: row.get("life"),
+        life: Life(row.get("life")),
         kind: row.get("kind"),
         at: row.get("at"),
         source: row.get("source"),

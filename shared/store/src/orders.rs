@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::OrderNo;
+use pagurus_domain::id::{Attempt, OrderNo};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::change::Begin;
 use pagurus_domain::order::registration::NewOrder;
@@ -118,7 +118,7 @@ pub async fn register(tx: &Tx<'_>, orders: &[NewOrder]) -> Result<Vec<Registered
                     created_at: row.created_at,
                     ready: (row.status == Status::New).then(|| ReadyStage {
                         no: row.no,
-                        attempt: 1,
+                        attempt: Attempt::FIRST,
                         flow: order.flow.clone(),
                         priority: order.request.priority,
                         place: order.request.queue.clone().zip(*position),

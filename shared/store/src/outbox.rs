@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::id::OrderNo;
+use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::{Content, Occasion, StoredNotify};
 use uuid::Uuid;
@@ -87,7 +87,7 @@ pub struct NewNotification {
     /// The order.
     pub no: OrderNo,
     /// Which life of it.
-    pub life: i32,
+    pub life: Life,
     /// Which end of that life.
     pub end: LifeEnd,
     /// Stays the same over repeats.
@@ -135,7 +135,7 @@ pub async fn put(tx: &Tx<'_>, new: &[NewNotification]) -> Result<()> {
     }
     let columns = columns!(one in new => {
         no: i64 = one.no.0,
-        life: i32 = one.life,
+        life: i32 = one.life.0,
         kind: &str = kind(one.end),
         message_id: Uuid = one.message_id,
         target: &str = one.target.as_str(),
@@ -154,7 +154,7 @@ pub struct Notification {
     /// The order.
     pub no: OrderNo,
     /// Which life of it.
-    pub life: i32,
+    pub life: Life,
     /// Of what it tells.
     pub kind: String,
     /// Stays the same over repeats.
@@ -176,7 +176,7 @@ pub struct Notification {
 fn read_notification(row: &tokio_postgres::Row) -> Notification {
     Notification {
         no: OrderNo(row.get("order_no")),
-        life: row.get("life"),
+        life: Life(row.get("life")),
         kind: row.get("kind"),
         message_id: row.get("message_id"),
         target: row.get("target"),
@@ -192,10 +192,10 @@ fn read_notification(row: &tokio_postgres::Row) -> Notification {
 ///
 /// # Errors
 /// The database fails.
-pub async fn read(client: &Client, orders: &[(OrderNo, i32)]) -> Result<Vec<Notification>> {
+pub async fn read(client: &Client, orders: &[(OrderNo, Life)]) -> Result<Vec<Notification>> {
     let columns = columns!((no, life) in orders => {
         no: i64 = no.0,
-        life: i32 = *life,
+        life: i32 = life.0,
     });
     Ok(columns.query(client, READ, &[]).await?.iter().map(read_notification).collect())
 }
@@ -216,7 +216,7 @@ pub async fn take(client: &Client, limit: i64) -> Result<Vec<Notification>> {
 pub async fn sent(client: &Client, sent: &[&Notification]) -> Result<()> {
     let columns = columns!(one in sent => {
         no: i64 = one.no.0,
-        life: i32 = one.life,
+        life: i32 = one.life.0,
         kind: &str = one.kind.as_str(),
     });
     columns.execute(client, SENT, &[]).await?;
@@ -243,7 +243,7 @@ pub struct Failed<'a> {
 pub async fn failed(client: &Client, failed: &[Failed<'_>]) -> Result<()> {
     let columns = columns!(one in failed => {
         no: i64 = one.notification.no.0,
-        life: i32 = one.notification.life,
+        life: i32 = one.notification.life.0,
         kind: &str = one.notification.kind.as_str(),
         delay: f64 = one.delay.as_secs_f64(),
         error: &str = one.error.as_str(),
@@ -257,7 +257,7 @@ pub async fn failed(client: &Client, failed: &[Failed<'_>]) -> Result<()> {
 #[derive(Clone, Debug)]
 pub struct Unsent {
     /// Which life.
-    pub life: i32,
+    pub life: Life,
     /// Of what it tells.
     pub kind: String,
     /// Where it goes.
@@ -284,7 +284,7 @@ pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<Unsent>> {
     Ok(rows
         .iter()
         .map(|row| Unsent {
-            life: row.get("life"),
+            life: Life(row.get("life")),
             kind: row.get("kind"),
             target: row.get("target"),
             attempts: row.get("attempts"),
@@ -334,7 +334,7 @@ mod tests {
                 transaction_id: None,
                 notify: Some(r#"{"url": "amqp://?key=k", "on": ["final"]}"#.into()),
                 trace: None,
-                life,
+                life: Life(life),
                 created_at: Timestamp::UNIX_EPOCH,
                 started_at: None,
                 stages: 0,

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::OrderNo;
+use pagurus_domain::id::{Attempt, OrderNo};
 use pagurus_domain::order::Priority;
 use pagurus_domain::order::change::{Membership, Waking};
 use uuid::Uuid;
@@ -36,7 +36,7 @@ pub struct ReadyStage {
     /// The order.
     pub no: OrderNo,
     /// Number that the hand-out will bear.
-    pub attempt: i32,
+    pub attempt: Attempt,
     /// Flow marker.
     pub flow: String,
     /// Urgency.
@@ -115,7 +115,7 @@ pub(crate) async fn insert_due(tx: &Tx<'_>, resting: &[(i64, Stream, Timestamp)]
 pub(crate) fn read_ready(row: &tokio_postgres::Row, woken: bool) -> Result<ReadyStage> {
     Ok(ReadyStage {
         no: OrderNo(row.get("order_no")),
-        attempt: row.get("attempt"),
+        attempt: Attempt(row.get("attempt")),
         flow: row.get("flow"),
         priority: word(row, "priority", "ready.priority")?,
         place: row.get::<_, Option<String>>("queue").zip(row.get("position")),

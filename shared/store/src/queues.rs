@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use pagurus_domain::id::OrderNo;
+use pagurus_domain::id::{Attempt, OrderNo};
 
 use crate::columns::columns;
 use crate::sql::statements;
@@ -140,7 +140,7 @@ fn read_members(rows: &[tokio_postgres::Row]) -> Result<Vec<Member>> {
                 .map(|attempt| {
                     Ok::<_, crate::Error>(crate::place::ReadyStage {
                         no: OrderNo(no),
-                        attempt,
+                        attempt: Attempt(attempt),
                         flow: row.get("flow"),
                         priority: crate::row::word(row, "priority", "ready.priority")?,
                         place: Some((queue.clone(), position)),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::id::{Incarnation, OrderNo, Pass};
+use pagurus_domain::id::{Attempt, Incarnation, OrderNo, Pass};
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::scenario::stage::Wake;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::place::ReadyStage;
 use crate::place::read_ready;
 use crate::row::word;
 use crate::sql::statements;
-use crate::{Client, Connection, Error, Result, Tx, history};
+use crate::{Client, Connection, Error, Result, Tx, history, stages};
 
 statements! {
     OVERDUE = "
@@ -65,7 +65,7 @@ pub struct Stuck {
     /// Its present pass.
     pub pass: Pass,
     /// Number of the hand-out.
-    pub attempt: i32,
+    pub attempt: Attempt,
     /// Why the stage runs.
     pub wake: Wake,
     /// How often it was handed out again.
@@ -132,9 +132,9 @@ pub async fn abandoned(tx: &Tx<'_>, within: Option<Duration>) -> Result<Vec<Aban
 ///
 /// # Errors
 /// The database fails.
-pub async fn claims_of_node(client: &impl Connection, node: Incarnation) -> Result<Vec<(OrderNo, i32)>> {
+pub async fn claims_of_node(client: &impl Connection, node: Incarnation) -> Result<Vec<(OrderNo, Attempt)>> {
     let rows = client.query(&client.prepare_cached(CLAIMS_OF_NODE).await?, &[&node.0]).await?;
-    Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("attempt"))).collect())
+    Ok(rows.iter().map(stages::read_hand_out).collect())
 }
 
 /// Stages of these orders that are with this node; rows that others hold are passed over.
@@ -166,7 +166,7 @@ fn read_stuck(rows: &[tokio_postgres::Row]) -> Result<Vec<Stuck>> {
             Ok(Stuck {
                 no: OrderNo(row.get("order_no")),
                 pass: Pass(row.get("pass")),
-                attempt: row.get("attempt"),
+                attempt: Attempt(row.get("attempt")),
                 wake: word(row, "wake", "running.wake")?,
                 restarts: row.get("restarts"),
                 node: Incarnation(row.get("node")),
@@ -209,7 +209,7 @@ pub async fn reissue(
     let columns = columns!((stuck, restarts) in stages => {
         no: i64 = stuck.no.0,
         pass: Uuid = Uuid::new_v4(),
-        attempt: i32 = stuck.attempt + 1,
+        attempt: i32 = stuck.attempt.next().0,
         wake: &str = stuck.wake.as_str(),
         restarts: i16 = *restarts,
     });
@@ -220,7 +220,7 @@ pub async fn reissue(
 /// What the history says of a stage that is handed out again.
 fn detail(stuck: &Stuck, finding: &str) -> Value {
     json!({
-        "finding": finding, "attempt": stuck.attempt, "node": stuck.node.0, "nodeName": stuck.node_name,
+        "finding": finding, "attempt": stuck.attempt.0, "node": stuck.node.0, "nodeName": stuck.node_name,
         "startedAt": stuck.started_at.to_string(),
     })
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use pagurus_domain::id::{OrderNo, Pass, RequestId};
+use pagurus_domain::id::{Life, OrderNo, Pass, RequestId};
 use pagurus_domain::scenario::stage::TaskTerms;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -70,7 +70,7 @@ pub struct NewRequest {
     /// The right to register.
     pub pass: Pass,
     /// Which life.
-    pub life: i32,
+    pub life: Life,
     /// Number of the visit.
     pub visit: u32,
     /// Index of the action.
@@ -89,7 +89,7 @@ pub async fn register(tx: &Tx<'_>, requests: &[NewRequest]) -> Result<Vec<Option
     let columns = columns!(new in requests => {
         no: i64 = new.no.0,
         pass: Uuid = new.pass.0,
-        life: i32 = new.life,
+        life: i32 = new.life.0,
         visit: i32 = count(new.visit),
         action: i32 = count(new.action),
         name: &str = new.name.as_str(),

@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use pagurus_domain::id::{OrderNo, ScenarioNo, UnknownWord};
+use pagurus_domain::activation::Stream;
+use pagurus_domain::id::{Life, OrderNo, ScenarioNo, UnknownWord};
 use pagurus_domain::order::OrderHead;
 use tokio_postgres::Row;
 
@@ -30,10 +31,16 @@ pub(crate) fn head(row: &Row) -> Result<OrderHead> {
         transaction_id: row.get("transaction_id"),
         notify: row.get("notify"),
         trace: row.get("trace"),
-        life: row.get("life"),
+        life: Life(row.get("life")),
         created_at: row.get("created_at"),
         started_at: row.get("started_at"),
         stages: row.get("stages"),
         retries: row.get("retries"),
     })
+}
+
+/// Stream that woke a stage, from the column `stream`: none where no time did, nor where a version that is
+/// yet to come has one that this one does not know.
+pub(crate) fn stream(row: &Row) -> Option<Stream> {
+    row.get::<_, Option<i16>>("stream").and_then(Stream::of_number)
 }

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
-use pagurus_domain::id::{Epoch, Incarnation, OrderNo, Pass};
+use pagurus_domain::activation::Stream;
+use pagurus_domain::id::{Attempt, Epoch, Incarnation, OrderNo, Pass};
 use pagurus_domain::order::change::{Change, Deadlines};
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{OrderHead, Status};
@@ -12,7 +13,7 @@ use uuid::Uuid;
 
 use crate::columns::columns;
 use crate::place::read_ready;
-use crate::row::{head, word};
+use crate::row::{head, stream, word};
 use crate::sql::statements;
 use crate::{Client, Result, Tx, queues};
 
@@ -72,7 +73,7 @@ pub struct HandOut {
     /// The order.
     pub no: OrderNo,
     /// Number of the hand-out.
-    pub attempt: i32,
+    pub attempt: Attempt,
     /// Epoch of the dispatcher that sent it.
     pub epoch: Epoch,
 }
@@ -99,7 +100,7 @@ pub struct Claimed {
     /// Its token: without it nothing can be written.
     pub pass: Pass,
     /// Number of the hand-out.
-    pub attempt: i32,
+    pub attempt: Attempt,
     /// Why the stage runs.
     pub wake: Wake,
     /// How often this stage was handed out again.
@@ -143,7 +144,7 @@ pub async fn claim(tx: &Tx<'_>, hand_outs: &[HandOut]) -> Result<(Vec<Claimed>, 
         hand_outs.iter().partition(|hand_out| hand_out.epoch == present);
     let columns = columns!(given in &current => {
         no: i64 = given.no.0,
-        attempt: i32 = given.attempt,
+        attempt: i32 = given.attempt.0,
     });
     let rows = columns.query(tx, CLAIM, &[&LONG_BYTES]).await?;
     let claimed = rows.iter().map(read_claimed).collect::<Result<Vec<_>>>()?;
@@ -169,23 +170,24 @@ pub async fn params(client: &Client, no: OrderNo) -> Result<String> {
 async fn why_unclaimed(tx: &Tx<'_>, left: &[HandOut]) -> Result<Vec<(HandOut, Unclaimed)>> {
     let nos: Vec<i64> = left.iter().map(|h| h.no.0).collect();
     let statement = tx.prepare_cached(STILL_READY).await?;
-    let ready: HashSet<(i64, i32)> = tx
-        .query(&statement, &[&nos])
-        .await?
-        .iter()
-        .map(|row| (row.get("order_no"), row.get("attempt")))
-        .collect();
+    let rows = tx.query(&statement, &[&nos]).await?;
+    let ready: HashSet<(OrderNo, Attempt)> = rows.iter().map(read_hand_out).collect();
     Ok(left
         .iter()
-        .map(|h| (*h, if ready.contains(&(h.no.0, h.attempt)) { Unclaimed::Behind } else { Unclaimed::Gone }))
+        .map(|h| (*h, if ready.contains(&(h.no, h.attempt)) { Unclaimed::Behind } else { Unclaimed::Gone }))
         .collect())
+}
+
+/// Order and number of a hand-out.
+pub(crate) fn read_hand_out(row: &tokio_postgres::Row) -> (OrderNo, Attempt) {
+    (OrderNo(row.get("order_no")), Attempt(row.get("attempt")))
 }
 
 fn read_claimed(row: &tokio_postgres::Row) -> Result<Claimed> {
     Ok(Claimed {
         head: head(row)?,
         pass: Pass(row.get("pass")),
-        attempt: row.get("attempt"),
+        attempt: Attempt(row.get("attempt")),
         wake: word(row, "wake", "ready.wake")?,
         restarts: row.get("restarts"),
         since: row.get("since"),
@@ -213,7 +215,7 @@ pub async fn run(tx: &Tx<'_>, node: Incarnation, claimed: &[Claimed], work: &[f6
     let columns = columns!((stage, work) in &stages => {
         no: i64 = stage.head.no.0,
         pass: Uuid = stage.pass.0,
-        attempt: i32 = stage.attempt,
+        attempt: i32 = stage.attempt.0,
         wake: &str = stage.wake.as_str(),
         restarts: i16 = stage.restarts,
         queue: Option<&str> = stage.queue.as_deref(),
@@ -268,7 +270,7 @@ pub async fn last_ready(client: &Client) -> Result<Option<OrderNo>> {
 }
 
 /// A page of what may run, by ascending number, after one and up to another; with each stage the
-/// number of the stream that woke it, if one did.
+/// stream that woke it, if one did.
 ///
 /// # Errors
 /// The database fails.
@@ -277,12 +279,12 @@ pub async fn ready_page(
     after: OrderNo,
     until: OrderNo,
     limit: i64,
-) -> Result<Vec<(ReadyStage, Option<i16>)>> {
+) -> Result<Vec<(ReadyStage, Option<Stream>)>> {
     let statement = client.prepare_cached(READY_PAGE).await?;
     let rows = client.query(&statement, &[&after.0, &until.0, &limit]).await?;
     rows.iter()
         .map(|row| {
-            let stream: Option<i16> = row.get("stream");
+            let stream = stream(row);
             Ok((read_ready(row, stream.is_some())?, stream))
         })
         .collect()
@@ -294,7 +296,7 @@ pub struct RunningStage {
     /// The order.
     pub no: OrderNo,
     /// Number of the hand-out.
-    pub attempt: i32,
+    pub attempt: Attempt,
     /// The node that runs it.
     pub node: Incarnation,
     /// Flow marker.
@@ -314,7 +316,7 @@ pub async fn running(client: &Client) -> Result<Vec<RunningStage>> {
         .iter()
         .map(|row| RunningStage {
             no: OrderNo(row.get("order_no")),
-            attempt: row.get("attempt"),
+            attempt: Attempt(row.get("attempt")),
             node: Incarnation(row.get("node")),
             flow: row.get("flow"),
             queue: row.get("queue"),
@@ -336,8 +338,8 @@ pub async fn running_of_flow(client: &Client, flow: &str) -> Result<[u32; 2]> {
 ///
 /// # Errors
 /// The database fails.
-pub async fn still_ready(client: &Client, nos: &[i64]) -> Result<Vec<(OrderNo, i32)>> {
+pub async fn still_ready(client: &Client, nos: &[i64]) -> Result<Vec<(OrderNo, Attempt)>> {
     let statement = client.prepare_cached(STILL_READY).await?;
     let rows = client.query(&statement, &[&nos]).await?;
-    Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("attempt"))).collect())
+    Ok(rows.iter().map(read_hand_out).collect())
 }

@@ -62,7 +62,7 @@ fn running(row: &Row) -> String {
         }
         (None, _) => format!(
             "its worker was lost or late; it waits to be handed out again, as hand-out {}",
-            row.attempt + 1
+            row.attempt.next()
         ),
     }
 }

@@ -178,7 +178,7 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         flow: row.flow,
         transaction_id: row.transaction_id,
         message: row.message,
-        life: row.life,
+        life: row.life.0,
         stages: row.stages,
         retries: row.retries,
         node: row.node,
@@ -264,7 +264,7 @@ fn concealed_of(intake: &Intake, scenario: &Scenario, value: &Value) -> Value {
 
 fn unsent_view(unsent: outbox::Unsent) -> UnsentView {
     UnsentView {
-        life: unsent.life,
+        life: unsent.life.0,
         kind: unsent.kind,
         target: unsent.target,
         attempts: unsent.attempts,
@@ -311,7 +311,7 @@ fn transitions(events: &[Event]) -> Vec<TransitionView> {
         for moved in &moves {
             views.push(TransitionView {
                 number: u32::try_from(views.len() + 1).unwrap_or(u32::MAX),
-                life: event.life,
+                life: event.life.0,
                 from: text(moved, "from"),
                 event: text(moved, "event"),
                 to: text(moved, "to"),
@@ -356,7 +356,7 @@ fn event_views(row: &Row, events: &[Event], after: Option<i32>) -> Vec<EventView
         let payload = outward(parsed(Some(&event.detail)));
         let view = |number: i32, kind: &str, at: String, payload: Value| EventView {
             number,
-            life: event.life,
+            life: event.life.0,
             kind: kind.to_owned(),
             at,
             source: event.source.clone(),

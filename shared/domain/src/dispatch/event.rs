@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::id::{Incarnation, OrderNo, spelled};
+use crate::id::{Attempt, Incarnation, OrderNo, spelled};
 use crate::order::{Mode, Priority};
 
 /// A stage that may run, as its row in the table of ready stages says.
@@ -12,7 +12,7 @@ pub struct Ready {
     pub no: OrderNo,
     /// Tells one readiness of an order from the next: it grows with each new row, so that late
     /// news of an earlier stage cannot be taken for news of this one.
-    pub attempt: u32,
+    pub attempt: Attempt,
     /// What capacity is shared by and counted for.
     pub flow: Arc<str>,
     /// How urgent.
@@ -58,7 +58,7 @@ pub struct HandOut {
     /// The order.
     pub no: OrderNo,
     /// Which readiness of it.
-    pub attempt: u32,
+    pub attempt: Attempt,
     /// Who shall run it.
     pub node: Incarnation,
     /// Which of this dispatcher's hand-outs it is. A refusal repeats it: a late or doubled one
@@ -93,7 +93,7 @@ pub struct Running {
     /// The order.
     pub no: OrderNo,
     /// Which readiness of it was claimed.
-    pub attempt: u32,
+    pub attempt: Attempt,
     /// Who runs it.
     pub node: Incarnation,
     /// The flow it counts for.
@@ -110,7 +110,7 @@ pub struct InProgress {
     /// All that runs.
     pub running: Vec<Running>,
     /// Which of the last answer of [`super::Dispatcher::doubtful`] still are ready, with attempt.
-    pub ready: Vec<(OrderNo, u32)>,
+    pub ready: Vec<(OrderNo, Attempt)>,
 }
 
 /// The present head of a queue that [`super::Dispatcher::wanted_queues`] asked for.
@@ -145,7 +145,7 @@ pub enum DispatchEvent {
         /// The order.
         no: OrderNo,
         /// Which readiness of it.
-        attempt: u32,
+        attempt: Attempt,
     },
     /// An order is no longer a member of its queue, other than by the end of a stage: released by
     /// the scenario or by hand, or canceled while it was suspended.
@@ -160,7 +160,7 @@ pub enum DispatchEvent {
         /// The order.
         no: OrderNo,
         /// Which readiness of it had been claimed.
-        attempt: u32,
+        attempt: Attempt,
         /// The queue that the order left by it; none if it keeps its queue or never had one.
         left_queue: Option<Arc<str>>,
     },

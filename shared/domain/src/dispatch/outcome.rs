@@ -14,7 +14,7 @@ use super::event::{HandOut, InProgress, QueueHead, QueueMember, Ready, Refusal, 
 use super::progress::{Record, Sent, Standing};
 use super::queue::Gate;
 use super::ready::{End, Slot, Stage};
-use crate::id::{Incarnation, OrderNo};
+use crate::id::{Attempt, Incarnation, OrderNo};
 use crate::order::Mode;
 
 /// How long a node rests that could not take a hand-out. Its permits and the news of its ended
@@ -48,7 +48,7 @@ impl Dispatcher {
         self.add_waiting(stage.in_queue(place), End::Back);
     }
 
-    pub(super) fn left_ready(&mut self, no: OrderNo, attempt: u32) {
+    pub(super) fn left_ready(&mut self, no: OrderNo, attempt: Attempt) {
         if let Some(slot) = self.waiting.find(no)
             && self.waiting.stage(slot).attempt <= attempt
         {
@@ -78,7 +78,7 @@ impl Dispatcher {
         self.settle(queue, End::Back);
     }
 
-    pub(super) fn ended(&mut self, no: OrderNo, attempt: u32, left: Option<&str>) {
+    pub(super) fn ended(&mut self, no: OrderNo, attempt: Attempt, left: Option<&str>) {
         if let Some(record) = self.progress.get(no) {
             if record.stage.attempt > attempt {
                 return;
@@ -129,7 +129,7 @@ impl Dispatcher {
         for row in &running {
             self.runs(row, reading);
         }
-        let ready: BTreeSet<(OrderNo, u32)> = ready.into_iter().collect();
+        let ready: BTreeSet<(OrderNo, Attempt)> = ready.into_iter().collect();
         let unseen: BTreeMap<OrderNo, bool> = self
             .progress
             .iter()

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use jiff::Timestamp;
 
 use super::ready::Stage;
-use crate::id::{Incarnation, OrderNo};
+use crate::id::{Attempt, Incarnation, OrderNo};
 use crate::order::Mode;
 
 /// What is known of a stage in progress.
@@ -55,8 +55,8 @@ pub(super) struct Progress {
     /// To be sent again, first things first; entries that no longer apply are skipped.
     again: VecDeque<OrderNo>,
     /// The greatest attempt that has ended, of orders whose stage a reading may still show.
-    ended: HashMap<OrderNo, u32>,
-    ended_after: VecDeque<(u64, OrderNo, u32)>,
+    ended: HashMap<OrderNo, Attempt>,
+    ended_after: VecDeque<(u64, OrderNo, Attempt)>,
     /// Readings told so far.
     readings: u64,
 }
@@ -130,14 +130,14 @@ impl Progress {
 
     /// Remembers that this stage is over, so that a reading that began earlier cannot bring it
     /// back.
-    pub(super) fn ended(&mut self, no: OrderNo, attempt: u32) {
+    pub(super) fn ended(&mut self, no: OrderNo, attempt: Attempt) {
         let greatest = self.ended.entry(no).or_insert(attempt);
         *greatest = attempt.max(*greatest);
         self.ended_after.push_back((self.readings, no, attempt));
     }
 
     /// Whether this stage is known to be over.
-    pub(super) fn has_ended(&self, no: OrderNo, attempt: u32) -> bool {
+    pub(super) fn has_ended(&self, no: OrderNo, attempt: Attempt) -> bool {
         self.ended.get(&no).is_some_and(|ended| *ended >= attempt)
     }
 

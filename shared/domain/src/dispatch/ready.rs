@@ -14,7 +14,7 @@ use super::line::{LineKey, Lines, NONE};
 use super::queue::QueueIndex;
 use super::share::Waits;
 use super::slab::Slab;
-use crate::id::OrderNo;
+use crate::id::{Attempt, OrderNo};
 use crate::order::{Mode, Priority};
 
 /// The number of a ready stage; valid until it is removed.
@@ -31,7 +31,7 @@ pub(super) struct Stage {
     /// Its place in the queue; means nothing without a queue.
     pub(super) position: i64,
     /// Which readiness of the order.
-    pub(super) attempt: u32,
+    pub(super) attempt: Attempt,
     /// The flow it counts for.
     pub(super) flow: FlowIndex,
     /// A plain number, because an `Option` would cost each waiting order eight bytes.
@@ -46,7 +46,7 @@ impl Stage {
     /// A stage without a queue.
     pub(super) const fn new(
         no: OrderNo,
-        attempt: u32,
+        attempt: Attempt,
         flow: FlowIndex,
         priority: Priority,
         lane: Lane,
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     fn stage(no: i64) -> Stage {
-        Stage::new(OrderNo(no), 1, 0, Priority::Normal, Lane::Fresh)
+        Stage::new(OrderNo(no), Attempt::FIRST, 0, Priority::Normal, Lane::Fresh)
     }
 
     fn drain(waiting: &mut Waiting) -> Vec<i64> {

@@ -8,6 +8,7 @@ mod property;
 mod step;
 
 use super::*;
+use crate::id::Attempt;
 use crate::order::Priority;
 
 const NODE: Incarnation = Incarnation(1);
@@ -26,7 +27,7 @@ fn settings(parallel: u32, sequential: u32) -> DispatchSettings {
 fn parallel(no: i64) -> Ready {
     Ready {
         no: OrderNo(no),
-        attempt: 1,
+        attempt: Attempt(1),
         flow: Arc::from("order"),
         priority: Priority::Normal,
         lane: Lane::Fresh,
@@ -50,12 +51,12 @@ fn nothing() -> InProgress {
     InProgress { running: Vec::new(), ready: Vec::new() }
 }
 
-fn ended(no: i64, attempt: u32, left: Option<&str>) -> DispatchEvent {
-    DispatchEvent::Ended { no: OrderNo(no), attempt, left_queue: left.map(Arc::from) }
+fn ended(no: i64, attempt: i32, left: Option<&str>) -> DispatchEvent {
+    DispatchEvent::Ended { no: OrderNo(no), attempt: Attempt(attempt), left_queue: left.map(Arc::from) }
 }
 
 fn refused(no: i64, serial: u64, why: Refusal) -> DispatchEvent {
-    let hand_out = HandOut { no: OrderNo(no), attempt: 1, node: NODE, serial };
+    let hand_out = HandOut { no: OrderNo(no), attempt: Attempt(1), node: NODE, serial };
     DispatchEvent::Refused { hand_out, why }
 }
 
@@ -94,7 +95,7 @@ fn dsp_1_nothing_goes_before_what_runs_is_known() {
 
     let running = |no, queue: Option<&str>| Running {
         no: OrderNo(no),
-        attempt: 1,
+        attempt: Attempt(1),
         node: OTHER,
         flow: Arc::from("order"),
         queue: queue.map(Arc::from),
@@ -165,13 +166,13 @@ fn dsp_3_doubled_and_outdated_news_change_nothing() {
     dispatcher.handle(DispatchEvent::Ready(rows.clone()), second(0));
     assert_eq!(polled(&mut dispatcher, 0), NOBODY);
 
-    let again = Ready { attempt: 2, lane: Lane::Woken, ..member(2, "a", 3) };
+    let again = Ready { attempt: Attempt(2), lane: Lane::Woken, ..member(2, "a", 3) };
     dispatcher.handle(DispatchEvent::Ready(vec![again]), second(1));
     dispatcher.handle(ended(2, 1, Some("a")), second(1));
     dispatcher.handle(ended(1, 1, None), second(1));
     dispatcher.handle(DispatchEvent::Ready(rows), second(1));
     assert_eq!(polled(&mut dispatcher, 1), [3], "2 came back to the tail of its queue");
-    dispatcher.handle(DispatchEvent::LeftReady { no: OrderNo(2), attempt: 1 }, second(2));
+    dispatcher.handle(DispatchEvent::LeftReady { no: OrderNo(2), attempt: Attempt(1) }, second(2));
     dispatcher.handle(ended(3, 1, Some("a")), second(2));
     assert_eq!(polled(&mut dispatcher, 2), [2]);
 }
@@ -186,7 +187,7 @@ fn dsp_3_a_silent_hand_out_is_sent_again_or_let_go() {
     assert_eq!(polled(&mut dispatcher, 4), NOBODY, "it is not time yet");
 
     assert_eq!(dispatcher.doubtful(second(5)), [OrderNo(1), OrderNo(2)]);
-    let ready = vec![(OrderNo(2), 1)];
+    let ready = vec![(OrderNo(2), Attempt(1))];
     dispatcher.handle(DispatchEvent::InProgress(InProgress { ready, running: vec![] }), second(5));
     assert_eq!(polled(&mut dispatcher, 5), [2, 3]);
 
@@ -204,7 +205,7 @@ fn dsp_1_what_was_sent_twice_keeps_its_permit_when_refused() {
     dispatcher.handle(DispatchEvent::Ready(vec![parallel(1)]), second(0));
     assert_eq!(polled(&mut dispatcher, 0), [1]);
     assert_eq!(dispatcher.doubtful(second(5)), [OrderNo(1)]);
-    let ready = vec![(OrderNo(1), 1)];
+    let ready = vec![(OrderNo(1), Attempt(1))];
     dispatcher.handle(DispatchEvent::InProgress(InProgress { ready, running: vec![] }), second(5));
     assert_eq!(polled(&mut dispatcher, 5), [1]);
 
@@ -284,7 +285,7 @@ fn ord_11_who_waits_or_retries_keeps_the_queue_and_who_sleeps_leaves_it() {
     dispatcher.handle(ended(1, 1, None), second(1));
     assert_eq!(polled(&mut dispatcher, 1), NOBODY, "1 waits and owns the queue");
     dispatcher.handle(
-        DispatchEvent::Ready(vec![Ready { attempt: 2, lane: Lane::Woken, ..member(1, "a", 1) }]),
+        DispatchEvent::Ready(vec![Ready { attempt: Attempt(2), lane: Lane::Woken, ..member(1, "a", 1) }]),
         second(2),
     );
     assert_eq!(polled(&mut dispatcher, 2), [1]);
@@ -363,7 +364,7 @@ fn dsp_4_flows_of_one_priority_take_turns() {
 #[test]
 fn act_3_what_waits_runs_or_has_ended_is_known() {
     let mut dispatcher = dispatcher(settings(1, 0));
-    let knows = |dispatcher: &Dispatcher, attempt| dispatcher.knows(OrderNo(1), attempt);
+    let knows = |dispatcher: &Dispatcher, attempt| dispatcher.knows(OrderNo(1), Attempt(attempt));
     assert!(!knows(&dispatcher, 1));
     dispatcher.handle(DispatchEvent::Ready(vec![parallel(1)]), second(0));
     assert!(knows(&dispatcher, 1) && !knows(&dispatcher, 2));

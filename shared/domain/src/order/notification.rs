@@ -287,7 +287,7 @@ impl Content<'_> {
         put("finishedAt", time(self.finished_at));
         let duration = |begin: Timestamp| self.finished_at.as_millisecond() - begin.as_millisecond();
         put("durationMs", self.started_at.map_or(Value::Null, |begin| duration(begin).max(0).into()));
-        put("life", order.life.into());
+        put("life", order.life.0.into());
         put("stages", self.stages.into());
         put("retries", self.retries.into());
         Value::Object(map).to_string()
@@ -298,7 +298,7 @@ impl Content<'_> {
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::id::{OrderNo, ScenarioNo};
+    use crate::id::{Life, OrderNo, ScenarioNo};
     use crate::order::Mode;
 
     #[test]
@@ -397,7 +397,7 @@ mod tests {
             transaction_id: None,
             notify: None,
             trace: None,
-            life: 2,
+            life: Life(2),
             created_at: "2026-01-01T00:00:00Z".parse().unwrap(),
             started_at: None,
             stages: 0,

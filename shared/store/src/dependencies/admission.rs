@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use pagurus_domain::activation::Stream;
 use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{self, Otherwise, Stand, StartDecision};
@@ -47,7 +48,7 @@ statements! {
         SELECT no, before_id, states, otherwise, reactive, stand, CASE WHEN stand IN ('met', 'missed') THEN now() END
           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::text[])
                AS t (no, before_id, states, otherwise, reactive, stand)";
-    INSERT_PLACES = "INSERT INTO due (order_no, stream, due_at) SELECT no, 7, NULL FROM unnest($1::bigint[]) AS t (no)";
+    INSERT_PLACES = "INSERT INTO due (order_no, stream, due_at) SELECT no, $2, NULL FROM unnest($1::bigint[]) AS t (no)";
     HEED = "UPDATE orders SET awaited = true WHERE no = ANY($1::bigint[]) AND NOT awaited";
     SCENARIOS = "SELECT id, scenario FROM orders WHERE id = ANY($1::text[])";
     // Said so that no plan reads the list of all live conditions for it.
@@ -139,7 +140,7 @@ impl Admission {
         }
         let awaited: Vec<i64> = awaited.into_iter().collect();
         tx.execute(&tx.prepare_cached(HEED).await?, &[&awaited]).await?;
-        tx.execute(&tx.prepare_cached(INSERT_PLACES).await?, &[&places]).await?;
+        tx.execute(&tx.prepare_cached(INSERT_PLACES).await?, &[&places, &Stream::Dependent.number()]).await?;
         let columns = columns!((no, one, mode, stand, otherwise) in &conditions => {
             no: i64 = *no,
             before_id: &str = one.order.as_str(),

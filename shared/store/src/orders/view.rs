@@ -1,7 +1,7 @@
 //! One order as it is read: with everything, or its status alone.
 
 use jiff::Timestamp;
-use pagurus_domain::id::OrderNo;
+use pagurus_domain::id::{Attempt, Life, OrderNo};
 use pagurus_domain::order::{Mode, Priority, ScenarioStatus, Status};
 
 use crate::row::word;
@@ -78,9 +78,9 @@ pub struct OrderView {
     /// Last entry point visited.
     pub entry_point: Option<String>,
     /// Which life.
-    pub life: i32,
+    pub life: Life,
     /// Last hand-out.
-    pub attempt: i32,
+    pub attempt: Attempt,
     /// Stages of this life that ran to their end.
     pub stages: i32,
     /// Those among them that were repeats after a classified error.
@@ -112,7 +112,7 @@ pub struct OrderView {
     /// The node that runs its stage.
     pub node: Option<String>,
     /// The attempt that runs, and since when.
-    pub running: Option<(i32, Timestamp)>,
+    pub running: Option<(Attempt, Timestamp)>,
     /// Since when a stage of it may run.
     pub ready_since: Option<Timestamp>,
     /// Position and variables, as JSON.
@@ -147,8 +147,8 @@ pub async fn view(client: &Client, id: &str) -> Result<Option<OrderView>> {
         scenario_status: word(&row, "scenario_status", "orders.scenario_status")?,
         step: row.get("step"),
         entry_point: row.get("entry_point"),
-        life: row.get("life"),
-        attempt: running.unwrap_or_else(|| row.get("attempt")),
+        life: Life(row.get("life")),
+        attempt: Attempt(running.unwrap_or_else(|| row.get("attempt"))),
         stages: row.get("stages"),
         retries: row.get("retries"),
         visited: row.get("visited"),
@@ -164,7 +164,7 @@ pub async fn view(client: &Client, id: &str) -> Result<Option<OrderView>> {
         params: row.get::<_, Option<String>>("params").unwrap_or_else(|| "{}".to_owned()),
         due_at: row.get("due_at"),
         node: row.get("node"),
-        running: running.zip(row.get("running_since")),
+        running: running.map(Attempt).zip(row.get("running_since")),
         ready_since: row.get("ready_since"),
         scenario_no: row.get("scenario"),
         position: row.get("position"),
@@ -177,8 +177,8 @@ pub async fn view(client: &Client, id: &str) -> Result<Option<OrderView>> {
 ///
 /// # Errors
 /// The database fails.
-pub async fn status(client: &Client, id: &str) -> Result<Option<(Status, i32)>> {
+pub async fn status(client: &Client, id: &str) -> Result<Option<(Status, Life)>> {
     let statement = client.prepare_cached(STATUS).await?;
     let row = client.query_opt(&statement, &[&id]).await?;
-    row.map(|row| Ok((word(&row, "status", "orders.status")?, row.get("life")))).transpose()
+    row.map(|row| Ok((word(&row, "status", "orders.status")?, Life(row.get("life"))))).transpose()
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::{AgeGroups, Stream};
-use pagurus_domain::id::{OrderNo, Pass};
+use pagurus_domain::id::{Attempt, Life, OrderNo, Pass};
 use pagurus_domain::order::change::{Change, Deadlines, Membership};
 use pagurus_domain::order::{OrderError, ScenarioStatus};
 use pagurus_domain::scenario::stage::{CallAnswer, Then, Wake};
@@ -61,9 +61,9 @@ pub struct Finished {
     /// The right to write.
     pub pass: Pass,
     /// Which life.
-    pub life: i32,
+    pub life: Life,
     /// Number of the hand-out.
-    pub attempt: i32,
+    pub attempt: Attempt,
     /// Why the stage ran.
     pub wake: Wake,
     /// What comes after the stage.
@@ -226,7 +226,7 @@ async fn update_orders(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<i64>> 
         scenario_status: &str = end.scenario_status.as_str(),
         step: Option<&str> = end.step.as_deref(),
         entry_point: Option<&str> = end.entry_point.as_deref(),
-        attempt: i32 = end.attempt,
+        attempt: i32 = end.attempt.0,
         visited: i32 = end.visited,
         distance: Option<i32> = end.distance,
         started_at: Timestamp = end.started_at,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::super::{
     DispatchEvent, HandOut, InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Refusal, Running,
 };
-use crate::id::{Incarnation, OrderNo};
+use crate::id::{Attempt, Incarnation, OrderNo};
 use crate::order::{Mode, Priority};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(super) struct Order {
     queue: Option<Arc<str>>,
     /// Its place, as long as it is a member.
     position: Option<i64>,
-    attempt: u32,
+    attempt: Attempt,
     flow: Arc<str>,
     priority: Priority,
     pub(super) state: State,
@@ -80,7 +80,7 @@ impl Model {
         let order = Order {
             queue: queue.map(Arc::from),
             position: None,
-            attempt: 1,
+            attempt: Attempt(1),
             flow: Arc::from(flow),
             priority,
             state: State::Ready(Lane::Fresh),
@@ -140,7 +140,7 @@ impl Model {
     /// A suspended order, or one whose node died, is ready again.
     pub(super) fn wake(&mut self, no: OrderNo) -> DispatchEvent {
         let order = self.order(no);
-        order.attempt += 1;
+        order.attempt = order.attempt.next();
         order.state = State::Ready(Lane::Woken);
         if order.position.is_none() {
             self.enter_queue(no);

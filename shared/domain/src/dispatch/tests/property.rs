@@ -40,7 +40,7 @@ struct World {
     /// Runs by a message that the dispatcher had given up on and was not told of otherwise.
     unforeseen: BTreeSet<OrderNo>,
     /// Of these more than one message may be under way.
-    sent_again: BTreeSet<(OrderNo, u32)>,
+    sent_again: BTreeSet<(OrderNo, Attempt)>,
     refusals: BTreeMap<&'static str, usize>,
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::{ChildEnd, Made, Reply, Rule};
 use super::{Going, Play, later};
 use crate::document::Fault;
-use crate::id::{OrderNo, RequestId, ScenarioNo};
+use crate::id::{Life, OrderNo, RequestId, ScenarioNo};
 use crate::order::notification::Content;
 use crate::order::{Mode, OrderHead, ScenarioStatus, Status};
 use crate::scenario::stage::{Answer, ChildOrder, HttpCall, HttpFailure, Publication, Response, Task};
@@ -127,7 +127,7 @@ impl Play<'_> {
             transaction_id: text("transactionId").map(str::to_owned),
             notify: None,
             trace: None,
-            life: 1,
+            life: Life::FIRST,
             created_at: self.now,
             started_at: Some(self.now),
             stages: 0,

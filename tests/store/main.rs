@@ -11,6 +11,7 @@ mod dependencies;
 mod errors;
 mod failover;
 mod ground;
+mod lanes;
 mod law;
 mod orders;
 mod plans;

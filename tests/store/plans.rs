@@ -42,7 +42,7 @@ const WHOLE: &[(&str, &str)] = &[
     ("recovery::ABANDONED", "all that runs, held against the living nodes"),
     ("recovery::CLAIMS_OF_NODE", "all that runs, held against what a worker knows of"),
     ("recovery::OF_NODE", "the same, of one node that is stopping or lost"),
-    ("queues::LIST_QUEUES", "for people, on the connections of people"),
+    ("queues::LIST_QUEUES", "for people, on the connections of reports"),
     ("outbox::BACKLOG", "a number for people; the table holds what is not confirmed yet"),
 ];
 

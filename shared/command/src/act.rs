@@ -14,7 +14,7 @@ use pagurus_store::amend::{self, Reopening};
 use pagurus_store::control::{self, Allowed, Locked, LockedOrders};
 use pagurus_store::ends::{self, Ending};
 use pagurus_store::history::{self, Event};
-use pagurus_store::{Error, Tx};
+use pagurus_store::{Client, Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
@@ -148,7 +148,8 @@ impl Commands {
         terms: Terms<'_>,
         may_be_done: bool,
     ) -> Result<Outcome, Error> {
-        let outcomes = self.act_together(&[id], action, terms, may_be_done).await?;
+        let client = self.host.store.recovery().await?;
+        let outcomes = self.act_together(client, &[id], action, terms, may_be_done).await?;
         Ok(outcomes.into_iter().next().unwrap_or_else(|| Err(not_found(id))))
     }
 
@@ -165,7 +166,7 @@ impl Commands {
                 outcomes.push(self.act(id, action, keyed).await);
                 continue;
             }
-            match self.act_together(part, action, keyed, true).await {
+            match self.act_on_many(part, action, keyed).await {
                 Ok(done) => outcomes.extend(done),
                 Err(_) => {
                     let (first, second) = part.split_at(part.len() / 2);
@@ -176,15 +177,26 @@ impl Commands {
         outcomes
     }
 
+    /// The same on a connection that recovery does not need.
+    async fn act_on_many(
+        &self,
+        ids: &[&str],
+        action: &Action,
+        terms: Terms<'_>,
+    ) -> Result<Vec<Outcome>, Error> {
+        let client = self.host.store.operations().await?;
+        self.act_together(client, ids, action, terms, true).await
+    }
+
     /// One transaction for all of these orders, and its effects.
     async fn act_together(
         &self,
+        mut client: Client,
         ids: &[&str],
         action: &Action,
         terms: Terms<'_>,
         may_be_done: bool,
     ) -> Result<Vec<Outcome>, Error> {
-        let mut client = self.host.store.recovery().await?;
         self.catalogue.refresh(&client).await?;
         let tx = client.transaction().await?;
         let LockedOrders { orders, moved } = control::lock_named(&tx, ids).await?;

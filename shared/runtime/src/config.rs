@@ -137,10 +137,16 @@ pub struct DatabaseSettings {
     pub work_connections: usize,
     /// Connections for the API.
     pub api_connections: usize,
+    /// Connections for reports.
+    pub report_connections: usize,
+    /// Connections for what is done to many orders at once.
+    pub operation_connections: usize,
     /// Limit for connecting.
     pub connect_timeout: Duration,
     /// Limit for one statement.
     pub statement_timeout: Duration,
+    /// Limit for one statement of a report.
+    pub report_timeout: Duration,
     /// Whether to migrate at start.
     pub migrate: bool,
 }

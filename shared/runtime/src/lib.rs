@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 pub use batch::Batcher;
-use config::Settings;
+use config::{DatabaseSettings, Settings};
 pub use door::{HttpDoor, Peer};
 pub use effects::Effects;
 pub use health::Readiness;
@@ -196,15 +196,7 @@ where
         .clone()
         .unwrap_or_else(|| format!("{role}-{}-{}", host_name(), std::process::id()))
         .into();
-    let store = Store::new(&Options {
-        url: settings.database.url.clone(),
-        application_name: format!("pagurus {name}"),
-        work_connections: settings.database.work_connections,
-        api_connections: settings.database.api_connections,
-        connect_timeout: settings.database.connect_timeout,
-        statement_timeout: settings.database.statement_timeout,
-    })
-    .context("database.url")?;
+    let store = store(&settings.database, &name)?;
     let mut broker_config = pagurus_broker::Config::new(
         settings.broker.url.clone(),
         settings.broker.prefix.clone(),
@@ -257,6 +249,21 @@ where
     }
     broker.close().await;
     Ok(())
+}
+
+fn store(database: &DatabaseSettings, name: &str) -> anyhow::Result<Store> {
+    Store::new(&Options {
+        url: database.url.clone(),
+        application_name: format!("pagurus {name}"),
+        work_connections: database.work_connections,
+        api_connections: database.api_connections,
+        report_connections: database.report_connections,
+        operation_connections: database.operation_connections,
+        connect_timeout: database.connect_timeout,
+        statement_timeout: database.statement_timeout,
+        report_timeout: database.report_timeout,
+    })
+    .context("database.url")
 }
 
 fn service_of(role: Role) -> Service {

@@ -101,8 +101,11 @@ impl Builder {
             url: self.text("database.url"),
             work_connections: self.size("database.work_connections"),
             api_connections: self.size("database.api_connections"),
+            report_connections: self.size("database.report_connections"),
+            operation_connections: self.size("database.operation_connections"),
             connect_timeout: self.duration("database.connect_timeout"),
             statement_timeout: self.duration("database.statement_timeout"),
+            report_timeout: self.duration("database.report_timeout"),
             migrate: self.flag("database.migrate"),
         }
     }

@@ -9,7 +9,6 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_runtime::Effects;
-use pagurus_runtime::metrics::Count;
 use pagurus_store::amend::{self, Reopening};
 use pagurus_store::control::{self, Allowed, Locked, LockedOrders};
 use pagurus_store::ends::{self, Ending};
@@ -225,16 +224,16 @@ impl Commands {
         effects.may_run(&amend::reopen_all(&tx, &reopening).await?);
         tx.commit().await?;
         drop(client);
-        self.tell(action, ending.len() + reopening.len(), effects).await;
+        self.tell(action, terms.by, ending.len() + reopening.len(), effects).await;
         Ok(ids.iter().map(|id| outcomes.get(id).cloned().unwrap_or_else(|| Err(not_found(id)))).collect())
     }
 
     /// Sends the effects, below the commit.
-    async fn tell(&self, action: &Action, count: usize, mut effects: Effects) {
+    async fn tell(&self, action: &Action, by: &Principal, count: usize, mut effects: Effects) {
         if count == 0 {
             return;
         }
-        self.host.metrics.count(Count::Actions, action.cause().as_str(), count as u64);
+        self.note(action.cause().as_str(), by.door, count);
         if !matches!(action, Action::Restart(_)) {
             // Conditions of orders that wait for these are to be looked at.
             effects.timer(Stream::Dependent, Timestamp::now());

@@ -5,6 +5,7 @@
 
 pub mod address;
 pub mod batch;
+mod cap;
 pub mod config;
 pub mod costly;
 mod door;

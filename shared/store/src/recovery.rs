@@ -19,7 +19,8 @@ use crate::{Client, Connection, Error, Result, Tx, history};
 statements! {
     OVERDUE = "
         SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp(),
-               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node)
+               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node),
+               (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no)
           FROM running WHERE deadline_at < statement_timestamp()
          ORDER BY deadline_at LIMIT $1 FOR UPDATE SKIP LOCKED";
     // One activator at a time takes over from lost nodes.
@@ -33,14 +34,16 @@ statements! {
          GROUP BY r.node ORDER BY r.node";
     OF_NODE = "
         SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp(),
-               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node)
+               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node),
+               (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no)
           FROM running
          WHERE node = $1 AND ($2::double precision IS NULL OR started_at > clock_timestamp() - make_interval(secs => $2))
          ORDER BY order_no LIMIT $3 FOR UPDATE SKIP LOCKED";
     CLAIMS_OF_NODE = "SELECT order_no, attempt FROM running WHERE node = $1";
     SOME_OF_NODE = "
         SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp(),
-               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node)
+               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node),
+               (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no)
           FROM running WHERE node = $1 AND order_no = ANY($2)
          ORDER BY order_no FOR UPDATE SKIP LOCKED";
     DROP_RUNNING = "DELETE FROM running WHERE order_no = ANY($1::bigint[])";
@@ -73,6 +76,8 @@ pub struct Stuck {
     pub node: Incarnation,
     /// The name of that node, if it was ever registered.
     pub node_name: Option<String>,
+    /// The scenario of the order, if there is one.
+    pub scenario: Option<String>,
     /// The queue it owns.
     pub queue: Option<String>,
     /// Begin of the stage.
@@ -173,6 +178,7 @@ fn read_stuck(rows: &[tokio_postgres::Row]) -> Result<Vec<Stuck>> {
                 started_at: row.get(7),
                 now: row.get(8),
                 node_name: row.get(9),
+                scenario: row.get(10),
             })
         })
         .collect()

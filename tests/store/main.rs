@@ -20,3 +20,4 @@ mod requests;
 mod scenarios;
 mod search;
 mod stages;
+mod stats;

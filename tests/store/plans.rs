@@ -14,7 +14,7 @@ use tokio_postgres::SimpleQueryMessage;
 use crate::ground::{FIRST_EPOCH, Ground, finished, success};
 
 /// Tables that grow with the load.
-const TABLES: [&str; 17] = [
+const TABLES: [&str; 18] = [
     "calls",
     "children",
     "dependencies",
@@ -32,6 +32,7 @@ const TABLES: [&str; 17] = [
     "history",
     "outbox",
     "failures",
+    "stats",
 ];
 
 /// Statements that read a whole table on purpose, each with the reason why it may.

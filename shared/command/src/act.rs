@@ -220,7 +220,7 @@ impl Commands {
         let Plan { ending, reopening, outcomes } = plan;
         let mut effects = Effects::default();
         let ended = ends::end_lives(&tx, &ending).await?;
-        effects.lives_ended(ending.iter().map(|(allowed, _)| allowed.order()), ended);
+        effects.lives_ended(&ending, ended);
         effects.may_run(&amend::reopen_all(&tx, &reopening).await?);
         tx.commit().await?;
         drop(client);

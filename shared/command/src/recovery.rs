@@ -176,6 +176,6 @@ pub async fn end_in(
         ends.push((allowed, Ending { error, source: &host.name, detail: detail.to_string() }));
     }
     let ended = ends::end_lives(tx, &ends).await?;
-    effects.lives_ended(ends.iter().map(|(allowed, _)| allowed.order()), ended);
+    effects.lives_ended(&ends, ended);
     Ok(ends.len())
 }

@@ -77,6 +77,8 @@ pub struct Settings {
     pub intake: IntakeSettings,
     /// `callbacks`
     pub callbacks: CallbackSettings,
+    /// `stats.retention`: how long the series of counts are kept.
+    pub stats_retention: Duration,
     /// `distribution`
     pub distribution: DistributionSettings,
     /// `dispatcher`

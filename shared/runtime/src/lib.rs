@@ -16,6 +16,7 @@ pub mod news;
 pub mod node;
 pub mod scenarios;
 pub mod secrets;
+pub mod stats;
 mod telemetry;
 pub mod trouble;
 
@@ -40,6 +41,7 @@ pub use door::{HttpDoor, Peer};
 pub use effects::Effects;
 pub use health::Readiness;
 pub use metrics::Metrics;
+pub use stats::Stats;
 pub use telemetry::start_logging;
 
 /// What a service gets to live on. Cheap to clone; the tasks it spawns end with it.
@@ -59,6 +61,8 @@ pub struct Host {
     pub broker: Broker,
     /// Everything that is counted.
     pub metrics: Metrics,
+    /// Counts of each minute, for charts.
+    pub stats: Stats,
     /// Where the service can hang an API.
     pub http: HttpDoor,
     /// What `/readyz` says.
@@ -207,6 +211,7 @@ where
     broker_config.confirm_timeout = settings.broker.confirm_timeout;
     let broker = Broker::connect(broker_config).context("broker.url")?;
     let metrics = Metrics::new(role);
+    let stats = Stats::default();
     let readiness = Readiness::default();
     let probes = health::Probes::new(role, &metrics, &readiness, &store, &broker);
     let http = HttpDoor::open(settings.node.listen, settings.node.max_connections, probes)
@@ -234,6 +239,7 @@ where
             store: store.clone(),
             broker: broker.clone(),
             metrics: metrics.clone(),
+            stats: stats.clone(),
             http: http.clone(),
             readiness: readiness.clone(),
             draining: draining.clone(),

@@ -52,6 +52,7 @@ impl Builder {
                 max_orphans: self.number("callbacks.orphans.max"),
                 orphan_retention: self.duration("callbacks.orphans.retention"),
             },
+            stats_retention: self.duration("stats.retention"),
             distribution: self.distribution(),
             dispatcher: DispatcherSettings {
                 lease_ttl: self.duration("dispatcher.lease.ttl"),

@@ -111,6 +111,8 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("callbacks.orphans.max", Count { least: 0, most: 1_000_000 }, "10000", Live, "Callbacks for nobody that are kept at most, each with 16 KiB of its body; more are answered alike, counted, and not kept."),
     key("callbacks.orphans.retention", Duration, "7d", Live, "How long a callback for nobody is kept."),
 
+    key("stats.retention", Duration, "7d", Live, "How long the counts of each minute are kept, of which charts are drawn."),
+
     key("distribution.mode", Later { now: &["simple"], later: &["rated_flows", "stopped_flows", "limited_flows"] }, "simple", Live, "How capacity is shared among flows."),
     key("distribution.capacity.parallel_count", POSITIVE, "2000", Live, "Stages of parallel orders in progress at most."),
     key("distribution.capacity.sequential_count", POSITIVE, "2000", Live, "Stages of sequential orders in progress at most."),

@@ -334,6 +334,22 @@ ALTER TABLE scenarios ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE stats (
+    minute timestamp with time zone NOT NULL,
+    what text NOT NULL,
+    key text NOT NULL,
+    count bigint NOT NULL,
+    sum double precision DEFAULT 0 NOT NULL,
+    buckets bigint[] DEFAULT '{}'::bigint[] NOT NULL
+)
+WITH (fillfactor='70');
+
+CREATE TABLE stats_turns (
+    node bigint NOT NULL,
+    turn bigint NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+
 ALTER TABLE ONLY callbacks
     ADD CONSTRAINT callbacks_pkey PRIMARY KEY (no);
 
@@ -412,6 +428,12 @@ ALTER TABLE ONLY scenarios
 ALTER TABLE ONLY scenarios
     ADD CONSTRAINT scenarios_pkey PRIMARY KEY (no);
 
+ALTER TABLE ONLY stats
+    ADD CONSTRAINT stats_pkey PRIMARY KEY (what, minute, key);
+
+ALTER TABLE ONLY stats_turns
+    ADD CONSTRAINT stats_turns_pkey PRIMARY KEY (node);
+
 CREATE INDEX callbacks_in_vain ON callbacks USING btree (verdict, no) WHERE (verdict <> 'accepted'::text);
 
 CREATE INDEX callbacks_request ON callbacks USING btree (request_id) WHERE (request_id IS NOT NULL);
@@ -445,5 +467,7 @@ CREATE INDEX ready_repeat ON ready USING btree (repeat_at) WHERE (repeat_at IS N
 CREATE INDEX running_deadline ON running USING btree (deadline_at);
 
 CREATE UNIQUE INDEX running_queue ON running USING btree (queue) WHERE (queue IS NOT NULL);
+
+CREATE INDEX stats_minute ON stats USING btree (minute);
 
 CREATE TRIGGER orders_failures AFTER UPDATE ON orders FOR EACH ROW WHEN (((old.status <> new.status) AND (('fail'::text = old.status) OR ('fail'::text = new.status)))) EXECUTE FUNCTION keep_failures();

@@ -29,4 +29,5 @@ mod rec;
 mod robust;
 mod run;
 mod scn;
+mod stats;
 mod tools;

@@ -116,15 +116,7 @@ async fn restart_all(env: &Env) -> Vec<String> {
 }
 
 fn store(env: &Env) -> Store {
-    Store::new(&Options {
-        url: env.database_url(),
-        application_name: "tests".to_owned(),
-        work_connections: 4,
-        api_connections: 2,
-        connect_timeout: std::time::Duration::from_secs(10),
-        statement_timeout: std::time::Duration::from_secs(30),
-    })
-    .unwrap()
+    Store::new(&Options { work_connections: 4, ..Options::of(&env.database_url(), "tests") }).unwrap()
 }
 
 /// Orders that failed before anything else: `o-100` was given up since.

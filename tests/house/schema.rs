@@ -60,12 +60,8 @@ async fn dump(server: &str) -> String {
     let mut url = server.parse::<reqwest::Url>().unwrap();
     url.set_path(&name);
     let store = Store::new(&Options {
-        url: url.to_string(),
-        application_name: "house".into(),
-        work_connections: 1,
-        api_connections: 1,
-        connect_timeout: Duration::from_secs(10),
         statement_timeout: Duration::from_secs(60),
+        ..Options::of(url.as_str(), "house")
     })
     .unwrap();
     let mut client = store.work().await.unwrap();

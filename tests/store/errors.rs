@@ -73,7 +73,7 @@ async fn err_14_counting_a_table_of_failures_stays_bounded() {
         )
         .await;
     ground.sql("ANALYZE failures").await;
-    let client = ground.store.api().await.unwrap();
+    let client = ground.store.reports().await.unwrap();
     let begun = Instant::now();
     let failed = errors::failed(&client, By::Class, a_day_ago(), &Filter::default()).await.unwrap();
     let taken = begun.elapsed();

@@ -25,24 +25,24 @@ pub const FIRST_EPOCH: Epoch = Epoch(0);
 /// Long enough that no stage of these tests is overdue by itself.
 const WORK_SECONDS: f64 = 600.0;
 
+/// Limit of a report: not that of other statements, so that they are told apart.
+pub const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// A database of one test; it goes when this is dropped.
 pub struct Ground {
     pub store: Store,
     pub scenario: ScenarioNo,
     pub node: Incarnation,
-    _env: Env,
+    env: Env,
 }
 
 impl Ground {
     pub async fn new(test: &str) -> Self {
         let env = Env::new(test).await.unwrap();
         let options = Options {
-            url: env.database_url(),
-            application_name: "tests".to_owned(),
             work_connections: 12,
-            api_connections: 2,
-            connect_timeout: Duration::from_secs(10),
-            statement_timeout: Duration::from_secs(30),
+            report_timeout: REPORT_TIMEOUT,
+            ..Options::of(&env.database_url(), "tests")
         };
         let store = Store::new(&options).unwrap();
         let mut client = store.api().await.unwrap();
@@ -55,7 +55,11 @@ impl Ground {
         let node = cluster::register(&tx, &new_node("w-1", Role::Worker)).await.unwrap();
         tx.commit().await.unwrap();
         drop(client);
-        Self { store, scenario, node, _env: env }
+        Self { store, scenario, node, env }
+    }
+
+    pub fn url(&self) -> String {
+        self.env.database_url()
     }
 
     pub async fn work(&self) -> Client {

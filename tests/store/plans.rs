@@ -15,7 +15,7 @@ use tokio_postgres::{Column, SimpleQueryMessage};
 use crate::ground::{FIRST_EPOCH, Ground, finished, success};
 
 /// Tables that grow with the load.
-const TABLES: [&str; 17] = [
+const TABLES: [&str; 18] = [
     "calls",
     "children",
     "dependencies",
@@ -33,6 +33,7 @@ const TABLES: [&str; 17] = [
     "history",
     "outbox",
     "failures",
+    "stats",
 ];
 
 /// Statements that read a whole table on purpose, each with the reason why it may.
@@ -43,7 +44,7 @@ const WHOLE: &[(&str, &str)] = &[
     ("recovery::ABANDONED", "all that runs, held against the living nodes"),
     ("recovery::CLAIMS_OF_NODE", "all that runs, held against what a worker knows of"),
     ("recovery::OF_NODE", "the same, of one node that is stopping or lost"),
-    ("queues::LIST_QUEUES", "for people, on the connections of people"),
+    ("queues::LIST_QUEUES", "for people, on the connections of reports"),
     ("outbox::BACKLOG", "a number for people; the table holds what is not confirmed yet"),
 ];
 

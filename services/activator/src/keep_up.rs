@@ -4,31 +4,40 @@
 use std::time::{Duration, Instant};
 
 use pagurus_runtime::Host;
-use pagurus_store::{Error, upkeep};
+use pagurus_store::{Error, stats, upkeep};
 
 use crate::recover::note;
 
 /// How often the work lists are looked at.
 const WORK_LISTS_EVERY: Duration = Duration::from_secs(5);
-/// How often callbacks for nobody are looked at; what has been removed once in full measure is looked at
+/// How often what is kept for some time is looked at; what has been removed once in full measure is looked at
 /// again with the work lists.
-const ORPHANS_EVERY: Duration = Duration::from_secs(10);
-/// Callbacks that one statement removes.
-const ORPHANS: i64 = 1000;
+const KEPT_EVERY: Duration = Duration::from_secs(10);
+/// Callbacks for nobody that one statement removes.
+const ORPHANS: u32 = 1000;
+/// Counts of minutes that one statement removes: narrow rows, and as many come in an hour.
+const STATS: u32 = 5000;
 
 /// Keeps up, until the process is to stop.
 pub(crate) async fn keep_up(host: Host) -> anyhow::Result<()> {
-    let mut orphans_at = Instant::now();
+    let (mut orphans_at, mut stats_at) = (Instant::now(), Instant::now());
     while !host.rest(WORK_LISTS_EVERY).await {
         note(&host, "upkeep", work_lists(&host).await);
         if Instant::now() >= orphans_at {
-            let removed = orphans(&host).await;
-            let more = matches!(removed, Ok(removed) if removed >= ORPHANS.unsigned_abs());
-            orphans_at = Instant::now() + if more { Duration::ZERO } else { ORPHANS_EVERY };
-            note(&host, "orphans", removed.map(|_| ()));
+            orphans_at = next(&host, "orphans", orphans(&host).await, ORPHANS);
+        }
+        if Instant::now() >= stats_at {
+            stats_at = next(&host, "stats", old_stats(&host).await, STATS);
         }
     }
     Ok(())
+}
+
+/// When to look again, after so many rows were removed.
+fn next(host: &Host, what: &'static str, removed: Result<u64, Error>, most: u32) -> Instant {
+    let more = matches!(removed, Ok(removed) if removed >= u64::from(most));
+    note(host, what, removed.map(|_| ()));
+    Instant::now() + if more { Duration::ZERO } else { KEPT_EVERY }
 }
 
 async fn work_lists(host: &Host) -> Result<(), Error> {
@@ -38,5 +47,10 @@ async fn work_lists(host: &Host) -> Result<(), Error> {
 
 async fn orphans(host: &Host) -> Result<u64, Error> {
     let client = host.store.api().await?;
-    upkeep::forget_orphans(&client, host.settings.callbacks.orphan_retention, ORPHANS).await
+    upkeep::forget_orphans(&client, host.settings.callbacks.orphan_retention, i64::from(ORPHANS)).await
+}
+
+async fn old_stats(host: &Host) -> Result<u64, Error> {
+    let client = host.store.operations().await?;
+    stats::forget(&client, host.settings.stats_retention, i64::from(STATS)).await
 }

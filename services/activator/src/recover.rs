@@ -65,7 +65,9 @@ async fn overdue(host: &Host) -> Result<(), Error> {
         drop(client);
         let ended = end_poisoned(host, &poison, Finding::Overdue).await;
         host.metrics.count(Count::Reissued, Finding::Overdue.as_str(), again.len() as u64);
-        host.metrics.count(Count::WorkTimeouts, "", stuck.len() as u64);
+        for stage in &stuck {
+            host.metrics.count(Count::WorkTimeouts, stage.scenario.as_deref().unwrap_or_default(), 1);
+        }
         for stage in &again {
             tracing::warn!(
                 order = %stage.no, node = %node_of(stage), attempt = stage.attempt.0, restarts = stage.restarts + 1,

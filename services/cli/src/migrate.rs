@@ -14,12 +14,9 @@ use crate::screen::Screen;
 pub(crate) async fn run(config: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
     let database = load_settings(&Arguments { config: config.map(Path::to_owned) })?.database;
     let store = Store::new(&Options {
-        url: database.url,
-        application_name: "pagurus migrate".to_owned(),
-        work_connections: 1,
-        api_connections: 1,
         connect_timeout: database.connect_timeout,
         statement_timeout: database.statement_timeout,
+        ..Options::of(&database.url, "pagurus migrate")
     })
     .context("database.url")?;
     let applied = apply(&store).await.map_err(failure)?;

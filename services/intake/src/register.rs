@@ -14,6 +14,7 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::registration::{self, NewOrder, Request, Rules};
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::scenarios::{Catalogue, Known};
+use pagurus_runtime::stats::Series;
 use pagurus_runtime::{Effects, Host, costly};
 use pagurus_store::orders::{self, Registered};
 use pagurus_store::{Client, Error, Patience};
@@ -255,8 +256,11 @@ impl Registrar {
                 }
             })
             .collect();
-        for outcome in &outcomes {
+        for (outcome, submission) in outcomes.iter().zip(batch) {
             self.host.metrics.count(Count::Registrations, outcome.word(), 1);
+            if matches!(outcome, Outcome::Accepted { .. }) {
+                self.host.stats.count(Series::Registered, &submission.request.scenario);
+            }
         }
         self.host.metrics.span(Span::Batch, "register", begun.elapsed());
         Ok(outcomes)

@@ -11,6 +11,7 @@ use pagurus_domain::scenario::stage::{Answer, HttpCall, HttpFailure, NO_ROOM, Re
 use pagurus_runtime::Host;
 use pagurus_runtime::config::{CallRules, Destination};
 use pagurus_runtime::metrics::{Count, Span};
+use pagurus_runtime::stats::Series;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, Method, Url};
 
@@ -67,6 +68,7 @@ impl Calls {
         share: &Share,
     ) -> Result<Response, HttpFailure> {
         let begun = Instant::now();
+        let system = call.system();
         let timeout = call.timeout.unwrap_or(self.timeout);
         let room = CallRoom { share, waits: AtomicBool::new(false) };
         // The deadline holds for the whole call, body included.
@@ -82,6 +84,9 @@ impl Calls {
         };
         self.host.metrics.count(Count::Calls, outcome, 1);
         self.host.metrics.span(Span::Call, outcome, begun.elapsed());
+        if !matches!(&answer, Err(failure) if never_left(failure)) {
+            self.host.stats.time(Series::Calls, &system, begun.elapsed());
+        }
         answer
     }
 
@@ -165,6 +170,11 @@ impl Calls {
         Ok(String::from_utf8(body)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
+}
+
+/// True for a call that went to nobody: no system is to be counted by it, of whatever name.
+fn never_left(failure: &HttpFailure) -> bool {
+    failure.chain.iter().any(|name| matches!(*name, "UrlError" | "Forbidden"))
 }
 
 /// Only HTTP, no host that an order chose and nobody named, and no literal address that may not be called;

@@ -17,6 +17,7 @@ use pagurus_domain::scenario::stage::{Answer, ChildOrder};
 use pagurus_runtime::batch::{Failed, Shape};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::{Catalogue, Known};
+use pagurus_runtime::stats::Series;
 use pagurus_runtime::{Batcher, Effects, Host, costly};
 use pagurus_store::children::{self, NewChild};
 use pagurus_store::orders::Registered;
@@ -207,6 +208,9 @@ impl Registrar {
         });
         Effects::of_ready(ready).send(&self.host).await;
         for (place, registered) in places.into_iter().zip(&registered) {
+            if matches!(registered, Registered::Accepted { .. }) {
+                self.host.stats.count(Series::Registered, &batch[place].request.scenario);
+            }
             outcomes[place] = Some(outcome(registered));
         }
         Ok(outcomes)

@@ -14,6 +14,7 @@ use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::waits::Waits;
+use pagurus_runtime::stats::Series;
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::outbox::{self, NewNotification};
 use pagurus_store::stages::{self, Claimed, Finished, ReadyStage};
@@ -251,11 +252,8 @@ async fn tell(host: &Host, batch: &[Arc<End>], written: &Written) {
     let mut effects = Effects::of_ready(&written.ready);
     for (end, _) in batch.iter().zip(&written.applied).filter(|(_, applied)| **applied) {
         let finished = &end.finished;
-        host.metrics.count(Count::Stages, finished.then.status().as_str(), 1);
-        let class = match &finished.then {
-            Then::Retry { error, .. } | Then::End { error: Some(error), .. } => error.class.clone(),
-            _ => None,
-        };
+        count(host, end);
+        let class = error_of(&finished.then).and_then(|error| error.class.clone());
         effects.ended.push(EndedStage {
             no: finished.no.0,
             attempt: finished.attempt.0,
@@ -270,6 +268,26 @@ async fn tell(host: &Host, batch: &[Arc<End>], written: &Written) {
     }
     effects.notify.clone_from(&written.notified);
     effects.send(host).await;
+}
+
+/// Counts a stage, and the life that it ended.
+fn count(host: &Host, end: &End) {
+    let then = &end.finished.then;
+    let status = then.status();
+    host.metrics.count(Count::Stages, status.as_str(), 1);
+    host.stats.time(Series::Stages, status.as_str(), end.duration);
+    if let Some(error) = error_of(then) {
+        host.stats.error(error);
+    }
+    host.stats.life_ended(end.scenario.as_ref().map_or("", |scenario| &scenario.name), status);
+}
+
+/// The error that a stage left behind.
+const fn error_of(then: &Then) -> Option<&OrderError> {
+    match then {
+        Then::Retry { error, .. } | Then::End { error: Some(error), .. } => Some(error),
+        _ => None,
+    }
 }
 
 fn timer(finished: &Finished, host: &Host) -> Option<(Stream, Timestamp)> {

@@ -9,12 +9,11 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_runtime::Effects;
-use pagurus_runtime::metrics::Count;
 use pagurus_store::amend::{self, Reopening};
 use pagurus_store::control::{self, Allowed, Locked, LockedOrders};
 use pagurus_store::ends::{self, Ending};
 use pagurus_store::history::{self, Event};
-use pagurus_store::{Error, Tx};
+use pagurus_store::{Client, Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
@@ -148,7 +147,8 @@ impl Commands {
         terms: Terms<'_>,
         may_be_done: bool,
     ) -> Result<Outcome, Error> {
-        let outcomes = self.act_together(&[id], action, terms, may_be_done).await?;
+        let client = self.host.store.recovery().await?;
+        let outcomes = self.act_together(client, &[id], action, terms, may_be_done).await?;
         Ok(outcomes.into_iter().next().unwrap_or_else(|| Err(not_found(id))))
     }
 
@@ -165,7 +165,7 @@ impl Commands {
                 outcomes.push(self.act(id, action, keyed).await);
                 continue;
             }
-            match self.act_together(part, action, keyed, true).await {
+            match self.act_on_many(part, action, keyed).await {
                 Ok(done) => outcomes.extend(done),
                 Err(_) => {
                     let (first, second) = part.split_at(part.len() / 2);
@@ -176,15 +176,26 @@ impl Commands {
         outcomes
     }
 
+    /// The same on a connection that recovery does not need.
+    async fn act_on_many(
+        &self,
+        ids: &[&str],
+        action: &Action,
+        terms: Terms<'_>,
+    ) -> Result<Vec<Outcome>, Error> {
+        let client = self.host.store.operations().await?;
+        self.act_together(client, ids, action, terms, true).await
+    }
+
     /// One transaction for all of these orders, and its effects.
     async fn act_together(
         &self,
+        mut client: Client,
         ids: &[&str],
         action: &LifeAction,
         terms: Terms<'_>,
         may_be_done: bool,
     ) -> Result<Vec<Outcome>, Error> {
-        let mut client = self.host.store.recovery().await?;
         self.catalogue.refresh(&client).await?;
         let tx = client.transaction().await?;
         let LockedOrders { orders, moved } = control::lock_named(&tx, ids).await?;
@@ -209,20 +220,20 @@ impl Commands {
         let Plan { ending, reopening, outcomes } = plan;
         let mut effects = Effects::default();
         let ended = ends::end_lives(&tx, &ending).await?;
-        effects.lives_ended(ending.iter().map(|(allowed, _)| allowed.order()), ended);
+        effects.lives_ended(&ending, ended);
         effects.may_run(&amend::reopen_all(&tx, &reopening).await?);
         tx.commit().await?;
         drop(client);
-        self.tell(action, ending.len() + reopening.len(), effects).await;
+        self.tell(action, terms.by, ending.len() + reopening.len(), effects).await;
         Ok(ids.iter().map(|id| outcomes.get(id).cloned().unwrap_or_else(|| Err(not_found(id)))).collect())
     }
 
     /// Sends the effects, below the commit.
-    async fn tell(&self, action: &LifeAction, count: usize, mut effects: Effects) {
+    async fn tell(&self, action: &LifeAction, by: &Principal, count: usize, mut effects: Effects) {
         if count == 0 {
             return;
         }
-        self.host.metrics.count(Count::Actions, action.cause().as_str(), count as u64);
+        self.note(action.cause().as_str(), by.door, count);
         if !matches!(action, LifeAction::Restart(_)) {
             // Conditions of orders that wait for these are to be looked at.
             effects.timer(Stream::Dependent, Timestamp::now());

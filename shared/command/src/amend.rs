@@ -13,7 +13,6 @@ use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::stage::{Snapshot, Visit};
 use pagurus_runtime::Effects;
 use pagurus_runtime::costly;
-use pagurus_runtime::metrics::Count;
 use pagurus_store::amend::{self, Reopening, Repairing, Starts, Updated, Updating};
 use pagurus_store::control::{self, Allowed, Locked, Place};
 use pagurus_store::stages::ReadyStage;
@@ -41,7 +40,7 @@ impl Commands {
                 break done?;
             }
         };
-        self.host.metrics.count(Count::Actions, Cause::Repaired.as_str(), 1);
+        self.note(Cause::Repaired.as_str(), by.principal.door, 1);
         effects.send(&self.host).await;
         Ok(())
     }
@@ -60,7 +59,7 @@ impl Commands {
                 break done?;
             }
         };
-        self.host.metrics.count(Count::Actions, Cause::Updated.as_str(), 1);
+        self.note(Cause::Updated.as_str(), by.principal.door, 1);
         effects.send(&self.host).await;
         Ok(())
     }

@@ -4,9 +4,9 @@
 //! the same key, and gets the answer that was given meanwhile.
 
 use pagurus_domain::document::{nearest, pointer_to};
+use pagurus_domain::order::principal::Door;
 use pagurus_domain::order::registration;
 use pagurus_runtime::Effects;
-use pagurus_runtime::metrics::Count;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::calls::{self, Call, Submitted};
 use pagurus_store::stages::ReadyStage;
@@ -82,10 +82,10 @@ impl Commands {
     ///
     /// # Errors
     /// The problem to answer with.
-    pub async fn call(&self, id: &str, call: &NewCall) -> Result<(), Problem> {
+    pub async fn call(&self, id: &str, call: &NewCall, door: Door) -> Result<(), Problem> {
         let mut tries = Tries::default();
         loop {
-            let outcome = self.call_at_once(id, call).await;
+            let outcome = self.call_at_once(id, call, door).await;
             if let Some(done) = tries.judge(&self.host, "call", outcome).await {
                 return done;
             }
@@ -96,10 +96,15 @@ impl Commands {
     ///
     /// # Errors
     /// The database failed, or the order is locked: the same call may be repeated.
-    pub async fn call_at_once(&self, id: &str, call: &NewCall) -> Result<Result<(), Problem>, Error> {
+    pub async fn call_at_once(
+        &self,
+        id: &str,
+        call: &NewCall,
+        door: Door,
+    ) -> Result<Result<(), Problem>, Error> {
         Ok(match self.try_call(id, call).await? {
             Ok(woken) => {
-                self.host.metrics.count(Count::Actions, "called", 1);
+                self.note("called", door, 1);
                 Effects::of_ready(&woken).send(&self.host).await;
                 Ok(())
             }

@@ -19,12 +19,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pagurus_domain::id::OrderNo;
-use pagurus_domain::order::principal::Principal;
+use pagurus_domain::order::principal::{Door, Principal};
 use pagurus_domain::order::registration::Rules;
 use pagurus_domain::order::transition::Refused;
 use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::Host;
+use pagurus_runtime::metrics::Count;
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_store::control::{self, Locked};
@@ -59,6 +60,11 @@ impl Commands {
             catalogue,
             host,
         }
+    }
+
+    /// Counts actions that were carried out.
+    fn note(&self, action: &str, door: Door, count: usize) {
+        self.host.metrics.count_by(Count::Actions, &[action, door.as_str()], count as u64);
     }
 
     /// The version of the scenario that an order runs.

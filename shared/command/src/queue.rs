@@ -3,7 +3,6 @@
 use pagurus_domain::order::Mode;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Effects;
-use pagurus_runtime::metrics::Count;
 use pagurus_store::{Error, control, history, queues, stages};
 use pagurus_wire::message::Left;
 use pagurus_wire::problem::{Problem, Type};
@@ -40,7 +39,7 @@ impl Commands {
                 break done?;
             }
         };
-        self.host.metrics.count(Count::Actions, "released", 1);
+        self.note("released", by.door, 1);
         let left = vec![Left { no, attempt: None, queue: Some(queue.to_owned()) }];
         Effects { left, ..Effects::default() }.send(&self.host).await;
         Ok(id)

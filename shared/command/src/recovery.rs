@@ -126,7 +126,9 @@ const fn deadline_of(cause: Cause) -> Option<&'static str> {
 }
 
 async fn end_together(host: &Host, wanted: &[EndWanted]) -> Result<usize, Error> {
-    let mut client = host.store.recovery().await?;
+    // Many at once are never in the way of what is woken.
+    let store = &host.store;
+    let mut client = if wanted.len() > 1 { store.operations().await? } else { store.recovery().await? };
     let tx = client.transaction().await?;
     let mut effects = Effects::default();
     let count = end_in(host, &tx, wanted, &mut effects).await?;
@@ -174,6 +176,6 @@ pub async fn end_in(
         ends.push((allowed, Ending { error, source: &host.name, detail: detail.to_string() }));
     }
     let ended = ends::end_lives(tx, &ends).await?;
-    effects.lives_ended(ends.iter().map(|(allowed, _)| allowed.order()), ended);
+    effects.lives_ended(&ends, ended);
     Ok(ends.len())
 }

@@ -77,6 +77,8 @@ pub struct Settings {
     pub intake: IntakeSettings,
     /// `callbacks`
     pub callbacks: CallbackSettings,
+    /// `stats.retention`: how long the series of counts are kept.
+    pub stats_retention: Duration,
     /// `distribution`
     pub distribution: DistributionSettings,
     /// `dispatcher`
@@ -137,10 +139,16 @@ pub struct DatabaseSettings {
     pub work_connections: usize,
     /// Connections for the API.
     pub api_connections: usize,
+    /// Connections for reports.
+    pub report_connections: usize,
+    /// Connections for what is done to many orders at once.
+    pub operation_connections: usize,
     /// Limit for connecting.
     pub connect_timeout: Duration,
     /// Limit for one statement.
     pub statement_timeout: Duration,
+    /// Limit for one statement of a report.
+    pub report_timeout: Duration,
     /// Whether to migrate at start.
     pub migrate: bool,
 }

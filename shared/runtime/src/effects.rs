@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, Life, OrderNo};
-use pagurus_store::control::Locked;
-use pagurus_store::ends;
+use pagurus_domain::order::{OrderError, Status};
+use pagurus_store::control::Allowed;
+use pagurus_store::ends::{self, Ending};
 use pagurus_store::stages::ReadyStage;
 use pagurus_wire::message::{
     BreakOff, BrokenOff, Due, DueNews, EndedLife, EndedStage, Left, News, OutboxNews, QueuePlace, ReadyNews,
@@ -35,6 +36,8 @@ pub struct Effects {
     pub workers_changed: bool,
     /// Ends that somebody is to be notified of: order and life.
     pub notify: Vec<(OrderNo, Life)>,
+    /// Lives that were ended, to be counted: scenario, status, error.
+    pub lives: Vec<(String, Status, Option<OrderError>)>,
     /// Timers that were set: the earliest of each stream.
     pub due: BTreeMap<Stream, Timestamp>,
 }
@@ -65,8 +68,10 @@ impl Effects {
     }
 
     /// Adds the ends of orders that were locked for them, with what these led to.
-    pub fn lives_ended<'a>(&mut self, orders: impl IntoIterator<Item = &'a Locked>, ended: ends::Ended) {
-        for order in orders {
+    pub fn lives_ended(&mut self, ends: &[(Allowed<'_>, Ending<'_>)], ended: ends::Ended) {
+        for (allowed, ending) in ends {
+            let order = allowed.order();
+            self.lives.push((order.scenario.clone(), allowed.change().to, ending.error.clone()));
             self.over.extend(order.running().map(|attempt| (order.head.no, attempt)));
             self.left.push(Left {
                 no: order.head.no.0,
@@ -81,6 +86,10 @@ impl Effects {
     /// Tells everybody whom it concerns. In this order: no worker goes on with what is over before the next
     /// order of its queue may run, and an order has left its place before it is ready anew.
     pub async fn send(self, host: &Host) {
+        for (scenario, status, error) in self.lives {
+            host.stats.life_ended(&scenario, status);
+            error.iter().for_each(|error| host.stats.error(error));
+        }
         if !self.over.is_empty() {
             let stages = self.over.into_iter();
             let stages = stages.map(|(no, attempt)| BrokenOff { no: no.0, attempt: attempt.0 }).collect();

@@ -5,6 +5,7 @@
 
 pub mod address;
 pub mod batch;
+mod cap;
 pub mod config;
 pub mod costly;
 mod door;
@@ -15,6 +16,7 @@ pub mod news;
 pub mod node;
 pub mod scenarios;
 pub mod secrets;
+pub mod stats;
 mod telemetry;
 pub mod trouble;
 pub mod waits;
@@ -35,11 +37,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 pub use batch::Batcher;
-use config::Settings;
+use config::{DatabaseSettings, Settings};
 pub use door::{HttpDoor, Peer};
 pub use effects::Effects;
 pub use health::Readiness;
 pub use metrics::Metrics;
+pub use stats::Stats;
 pub use telemetry::start_logging;
 
 /// What a service gets to live on. Cheap to clone; the tasks it spawns end with it.
@@ -59,6 +62,8 @@ pub struct Host {
     pub broker: Broker,
     /// Everything that is counted.
     pub metrics: Metrics,
+    /// Counts of each minute, for charts.
+    pub stats: Stats,
     /// Where the service can hang an API.
     pub http: HttpDoor,
     /// What `/readyz` says.
@@ -197,15 +202,7 @@ where
         .clone()
         .unwrap_or_else(|| format!("{role}-{}-{}", host_name(), std::process::id()))
         .into();
-    let store = Store::new(&Options {
-        url: settings.database.url.clone(),
-        application_name: format!("pagurus {name}"),
-        work_connections: settings.database.work_connections,
-        api_connections: settings.database.api_connections,
-        connect_timeout: settings.database.connect_timeout,
-        statement_timeout: settings.database.statement_timeout,
-    })
-    .context("database.url")?;
+    let store = store(&settings.database, &name)?;
     let mut broker_config = pagurus_broker::Config::new(
         settings.broker.url.clone(),
         settings.broker.prefix.clone(),
@@ -215,6 +212,7 @@ where
     broker_config.confirm_timeout = settings.broker.confirm_timeout;
     let broker = Broker::connect(broker_config).context("broker.url")?;
     let metrics = Metrics::new(role);
+    let stats = Stats::default();
     let readiness = Readiness::default();
     let probes = health::Probes::new(role, &metrics, &readiness, &store, &broker);
     let http = HttpDoor::open(settings.node.listen, settings.node.max_connections, probes)
@@ -242,6 +240,7 @@ where
             store: store.clone(),
             broker: broker.clone(),
             metrics: metrics.clone(),
+            stats: stats.clone(),
             http: http.clone(),
             readiness: readiness.clone(),
             draining: draining.clone(),
@@ -258,6 +257,21 @@ where
     }
     broker.close().await;
     Ok(())
+}
+
+fn store(database: &DatabaseSettings, name: &str) -> anyhow::Result<Store> {
+    Store::new(&Options {
+        url: database.url.clone(),
+        application_name: format!("pagurus {name}"),
+        work_connections: database.work_connections,
+        api_connections: database.api_connections,
+        report_connections: database.report_connections,
+        operation_connections: database.operation_connections,
+        connect_timeout: database.connect_timeout,
+        statement_timeout: database.statement_timeout,
+        report_timeout: database.report_timeout,
+    })
+    .context("database.url")
 }
 
 fn service_of(role: Role) -> Service {

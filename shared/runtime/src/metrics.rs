@@ -1,19 +1,25 @@
-//! Everything that is counted, in one table: names, help and the one label of each.
+//! Everything that is counted, in one table: names, help and the labels of each. No label has more values
+//! than its cap lets in: what clients name never makes the page grow without bound.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use pagurus_domain::id::Role;
+use prometheus_client::encoding::EncodeMetric;
 use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::TypedMetric;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// Name, help, and the name of the label; an empty one for none.
-type Row = (&'static str, &'static str, &'static str);
+use crate::cap::Cap;
+
+/// Name, help, and the names of the labels.
+type Row = (&'static str, &'static str, &'static [&'static str]);
 
 /// A counter: index into the table of counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +34,7 @@ pub enum Count {
     Callbacks,
     /// Callbacks for nobody that were not kept.
     OrphansUnkept,
-    /// Actions of clients and operators, by action.
+    /// Actions of clients and operators, by action and door.
     Actions,
     /// Hand-outs sent by the dispatcher.
     HandOuts,
@@ -52,7 +58,7 @@ pub enum Count {
     ActivationRepeats,
     /// Stages handed out again, by finding.
     Reissued,
-    /// Stages that passed their work time-out.
+    /// Stages that passed their work time-out, by scenario.
     WorkTimeouts,
     /// Orders ended as poison.
     Poisoned,
@@ -103,62 +109,98 @@ pub enum Span {
 }
 
 const COUNTERS: &[Row] = &[
-    ("registrations", "Registrations by what became of them", "result"),
-    ("refused", "Messages put aside by reason", "reason"),
-    ("receipts_lost", "Receipts that could not be delivered", ""),
-    ("callbacks", "Callbacks by verdict", "verdict"),
-    ("orphans_unkept", "Callbacks for nobody that were not kept, because there are too many", ""),
-    ("actions", "Actions of clients and operators", "action"),
-    ("hand_outs", "Hand-outs sent by the dispatcher", ""),
-    ("unclaimed", "Hand-outs that were not claimed, by reason", "reason"),
-    ("stages", "Stages that ended, by the status that followed", "status"),
-    ("guards_refused", "Guarded writes that found another state than expected", "kind"),
-    ("calls", "Calls of systems by outcome", "outcome"),
-    ("started", "Orders whose first stage began", "scenario"),
-    ("start_delay_milliseconds", "Total time between registration and start", "scenario"),
-    ("start_missed", "Orders whose deadline to start passed", "scenario"),
-    ("activations", "Orders woken", "stream"),
+    ("registrations", "Registrations by what became of them", &["result"]),
+    ("refused", "Messages put aside by reason", &["reason"]),
+    ("receipts_lost", "Receipts that could not be delivered", &[]),
+    ("callbacks", "Callbacks by verdict", &["verdict"]),
+    ("orphans_unkept", "Callbacks for nobody that were not kept, because there are too many", &[]),
+    ("actions", "Actions of clients and operators by action and door", &["action", "door"]),
+    ("hand_outs", "Hand-outs sent by the dispatcher", &[]),
+    ("unclaimed", "Hand-outs that were not claimed, by reason", &["reason"]),
+    ("stages", "Stages that ended, by the status that followed", &["status"]),
+    ("guards_refused", "Guarded writes that found another state than expected", &["kind"]),
+    ("calls", "Calls of systems by outcome", &["outcome"]),
+    ("started", "Orders whose first stage began", &["scenario"]),
+    ("start_delay_milliseconds", "Total time between registration and start", &["scenario"]),
+    ("start_missed", "Orders whose deadline to start passed", &["scenario"]),
+    ("activations", "Orders woken", &["stream"]),
     (
         "activation_repeats",
         "Activation commands that the dispatcher did not get and was told again",
-        "stream",
+        &["stream"],
     ),
-    ("reissued", "Stages handed out again", "finding"),
-    ("work_timeout", "Stages that passed their work time-out", ""),
-    ("poisoned", "Orders ended because a stage was handed out too often", ""),
-    ("nodes_lost", "Nodes declared lost", "role"),
-    ("notifications", "Notifications by outcome", "outcome"),
-    ("store_errors", "Failures of the database by what was tried", "operation"),
-    ("broker_errors", "Failures of the broker by what was tried", "operation"),
-    ("stale_acknowledgements", "Acknowledgements that came too late to count", ""),
+    ("reissued", "Stages handed out again", &["finding"]),
+    ("work_timeout", "Stages that passed their work time-out", &["scenario"]),
+    ("poisoned", "Orders ended because a stage was handed out too often", &[]),
+    ("nodes_lost", "Nodes declared lost", &["role"]),
+    ("notifications", "Notifications by outcome", &["outcome"]),
+    ("store_errors", "Failures of the database by what was tried", &["operation"]),
+    ("broker_errors", "Failures of the broker by what was tried", &["operation"]),
+    ("stale_acknowledgements", "Acknowledgements that came too late to count", &[]),
 ];
 
 const GAUGES: &[Row] = &[
-    ("ready", "Stages that may run", "priority"),
-    ("in_progress", "Stages in progress", "mode"),
-    ("leader", "1 on the active dispatcher", ""),
-    ("epoch", "Epoch of the dispatcher's lease", ""),
-    ("worker_stages", "Stages on this worker", ""),
-    ("activation_lag_milliseconds", "How late activation is", "stream"),
-    ("outbox", "Notifications that are not confirmed", "state"),
-    ("outbox_age_seconds", "Age of the oldest unconfirmed notification", ""),
-    ("failover_left", "Stages of lost nodes that are older than failover.interval", ""),
+    ("ready", "Stages that may run", &["priority"]),
+    ("in_progress", "Stages in progress", &["mode"]),
+    ("leader", "1 on the active dispatcher", &[]),
+    ("epoch", "Epoch of the dispatcher's lease", &[]),
+    ("worker_stages", "Stages on this worker", &[]),
+    ("activation_lag_milliseconds", "How late activation is", &["stream"]),
+    ("outbox", "Notifications that are not confirmed", &["state"]),
+    ("outbox_age_seconds", "Age of the oldest unconfirmed notification", &[]),
+    ("failover_left", "Stages of lost nodes that are older than failover.interval", &[]),
 ];
 
 const HISTOGRAMS: &[Row] = &[
-    ("batch_seconds", "Time of a batch by what it does", "operation"),
-    ("call_seconds", "Time of a call to a system", "outcome"),
-    ("stage_seconds", "Time of a stage on its worker", "status"),
+    ("batch_seconds", "Time of a batch by what it does", &["operation"]),
+    ("call_seconds", "Time of a call to a system", &["outcome"]),
+    ("stage_seconds", "Time of a stage on its worker", &["status"]),
 ];
 
-type Label = [(&'static str, String); 1];
+type Labels = Vec<(&'static str, String)>;
+
+/// A metric with the words that each of its labels has had.
+#[derive(Debug)]
+struct Series<M, C = fn() -> M> {
+    family: Family<Labels, M, C>,
+    names: &'static [&'static str],
+    caps: Vec<Cap>,
+}
+
+impl<M, C> Series<M, C>
+where
+    M: Clone + Debug + TypedMetric + EncodeMetric + Send + Sync + 'static,
+    C: MetricConstructor<M> + Clone + Send + Sync + 'static,
+{
+    fn register(registry: &mut Registry, (name, help, names): &Row, constructor: C) -> Self {
+        let family = Family::new_with_constructor(constructor);
+        registry.register(*name, *help, family.clone());
+        Self { family, names, caps: names.iter().map(|_| Cap::default()).collect() }
+    }
+
+    /// The series of these values, one for each label in the order of the table.
+    fn of(&self, values: &[&str]) -> M {
+        self.family.get_or_create_owned(&self.labels(values))
+    }
+
+    fn labels(&self, values: &[&str]) -> Labels {
+        if self.names.is_empty() {
+            // An empty label is none to Prometheus.
+            return vec![("label", String::new())];
+        }
+        debug_assert_eq!(values.len(), self.names.len(), "one value for each of {:?}", self.names);
+        let value = |place: usize| values.get(place).copied().unwrap_or_default();
+        let labels = self.names.iter().zip(&self.caps).enumerate();
+        labels.map(|(place, (name, cap))| (*name, cap.admit(value(place)))).collect()
+    }
+}
 
 #[derive(Debug)]
 struct Families {
     registry: Registry,
-    counters: Vec<Family<Label, Counter>>,
-    gauges: Vec<Family<Label, Gauge<f64, AtomicU64>>>,
-    histograms: Vec<Family<Label, Histogram>>,
+    counters: Vec<Series<Counter>>,
+    gauges: Vec<Series<Gauge<f64, AtomicU64>>>,
+    histograms: Vec<Series<Histogram>>,
 }
 
 /// The metrics of one process. Cheap to clone.
@@ -172,56 +214,39 @@ impl Metrics {
     #[must_use]
     pub fn new(role: Role) -> Self {
         let mut registry = Registry::with_prefix("pagurus");
-        let info: Family<Label, Gauge> = Family::default();
-        info.get_or_create(&[("role", role.to_string())]).set(1);
-        registry.register("process", "1, with the role of the process", info);
-        let counters = COUNTERS
-            .iter()
-            .map(|(name, help, _)| {
-                let family = Family::<Label, Counter>::default();
-                registry.register(*name, *help, family.clone());
-                family
-            })
-            .collect();
-        let gauges = GAUGES
-            .iter()
-            .map(|(name, help, _)| {
-                let family = Family::<Label, Gauge<f64, AtomicU64>>::default();
-                registry.register(*name, *help, family.clone());
-                family
-            })
-            .collect();
-        let histograms = HISTOGRAMS
-            .iter()
-            .map(|(name, help, _)| {
-                let family = Family::new_with_constructor(
-                    (|| Histogram::new(exponential_buckets(0.0005, 2.0, 16))) as fn() -> Histogram,
-                );
-                registry.register(*name, *help, family.clone());
-                family
-            })
-            .collect();
+        let info: Row = ("process", "1, with the role of the process", &["role"]);
+        let info: Series<Gauge> = Series::register(&mut registry, &info, Gauge::default);
+        info.of(&[role.as_str()]).set(1);
+        let counters = COUNTERS.iter().map(|row| Series::register(&mut registry, row, Counter::default as _));
+        let counters = counters.collect();
+        let gauges = GAUGES.iter().map(|row| Series::register(&mut registry, row, Gauge::default as _));
+        let gauges = gauges.collect();
+        let times = || Histogram::new(exponential_buckets(0.0005, 2.0, 16));
+        let histograms = HISTOGRAMS.iter().map(|row| Series::register(&mut registry, row, times as _));
+        let histograms = histograms.collect();
         Self { families: Arc::new(Families { registry, counters, gauges, histograms }) }
     }
 
-    /// Adds to a counter; `value` is the value of its label.
+    /// Adds to a counter of one label, or of none; `value` is the value of its label.
     pub fn count(&self, what: Count, value: &str, by: u64) {
+        self.count_by(what, &[value], by);
+    }
+
+    /// Adds to a counter of several labels: a value for each, in the order of the table.
+    pub fn count_by(&self, what: Count, values: &[&str], by: u64) {
         if by > 0 {
-            let row = &COUNTERS[what as usize];
-            self.families.counters[what as usize].get_or_create(&label(row, value)).inc_by(by);
+            self.families.counters[what as usize].of(values).inc_by(by);
         }
     }
 
     /// Sets a gauge; `value` is the value of its label.
     pub fn level(&self, what: Level, value: &str, level: f64) {
-        let row = &GAUGES[what as usize];
-        self.families.gauges[what as usize].get_or_create(&label(row, value)).set(level);
+        self.families.gauges[what as usize].of(&[value]).set(level);
     }
 
     /// Observes a time; `value` is the value of its label.
     pub fn span(&self, what: Span, value: &str, time: Duration) {
-        let row = &HISTOGRAMS[what as usize];
-        self.families.histograms[what as usize].get_or_create(&label(row, value)).observe(time.as_secs_f64());
+        self.families.histograms[what as usize].of(&[value]).observe(time.as_secs_f64());
     }
 
     /// The page that Prometheus reads.
@@ -234,15 +259,10 @@ impl Metrics {
     }
 }
 
-fn label(row: &Row, value: &str) -> Label {
-    // A row without a label gets an empty one, which Prometheus takes for none.
-    let name = if row.2.is_empty() { "label" } else { row.2 };
-    [(name, value.chars().take(128).collect())]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cap::MOST_WORDS;
 
     #[test]
     fn the_tables_are_as_long_as_their_enums() {
@@ -256,5 +276,44 @@ mod tests {
         let metrics = Metrics::new(Role::Worker);
         metrics.count(Count::Stages, "success", 3);
         assert!(metrics.page().contains("pagurus_stages_total{status=\"success\"} 3"), "{}", metrics.page());
+    }
+
+    #[test]
+    fn a_counter_of_several_labels_has_them_in_the_order_of_the_table() {
+        let metrics = Metrics::new(Role::Intake);
+        metrics.count_by(Count::Actions, &["canceled", "http"], 2);
+        metrics.count_by(Count::Actions, &["canceled", "amqp"], 1);
+        let page = metrics.page();
+        for line in [
+            "pagurus_actions_total{action=\"canceled\",door=\"http\"} 2\n",
+            "pagurus_actions_total{action=\"canceled\",door=\"amqp\"} 1\n",
+        ] {
+            assert!(page.contains(line), "{line} {page}");
+        }
+    }
+
+    #[test]
+    fn values_beyond_the_cap_of_a_label_are_counted_together_and_each_label_has_its_own() {
+        let metrics = Metrics::new(Role::Worker);
+        for number in 0..MOST_WORDS + 50 {
+            metrics.count(Count::Started, &format!("scenario-{number}"), 1);
+        }
+        metrics.count(Count::StartMissed, "another", 1);
+        let page = metrics.page();
+        assert!(page.contains("pagurus_started_total{scenario=\"other\"} 50\n"), "{page}");
+        assert_eq!(page.matches("pagurus_started_total{").count(), MOST_WORDS + 1);
+        assert!(page.contains("pagurus_start_missed_total{scenario=\"another\"} 1\n"), "{page}");
+    }
+
+    #[test]
+    fn text_of_clients_cannot_leave_its_label() {
+        let metrics = Metrics::new(Role::Worker);
+        metrics.count(Count::Started, "a\"} 7\npagurus_forged{x=\"\\", 1);
+        let page = metrics.page();
+        assert!(
+            page.contains(r#"pagurus_started_total{scenario="a\"} 7pagurus_forged{x=\"\\"} 1"#),
+            "{page}"
+        );
+        assert!(!page.lines().any(|line| line.starts_with("pagurus_forged")), "{page}");
     }
 }

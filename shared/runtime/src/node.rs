@@ -9,7 +9,7 @@ use pagurus_store::{Store, migrate};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Settings;
-use crate::{Host, HttpDoor, Readiness, address};
+use crate::{Host, HttpDoor, Readiness, address, stats};
 
 /// Between two tries to reach the database at start.
 const RETRY: Duration = Duration::from_millis(500);
@@ -128,6 +128,7 @@ pub(crate) async fn live(
     service: impl Future<Output = anyhow::Result<()>>,
 ) -> anyhow::Result<End> {
     let heart = tokio::spawn(beat(host.clone()));
+    let stats = tokio::spawn(stats::write(host.clone()));
     tokio::pin!(service);
     let grace = host.settings.shutdown.grace + LAST_WRITES;
     let overtime = async {
@@ -151,10 +152,11 @@ pub(crate) async fn live(
     };
     host.ended.cancel();
     heart.abort();
+    stats.abort();
     host.http.unhang();
     host.readiness.not_ready("its life is over");
     if matches!(outcome, Ok(End::Stopped)) {
-        set_stopped(host).await;
+        tokio::join!(set_stopped(host), last_counts(host));
         tracing::info!("stopped");
     }
     outcome
@@ -205,6 +207,15 @@ async fn set_stopped(host: &Host) {
     });
     // Without the database others find out by our silence.
     let _ = tokio::time::timeout(LAST_WRITES, set).await;
+}
+
+/// Adds what was counted since the last turn.
+async fn last_counts(host: &Host) {
+    match tokio::time::timeout(LAST_WRITES, host.stats.flush(&host.store, host.node)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(error = chain(&error), "the last counts are lost"),
+        Err(_) => tracing::warn!("the last counts are lost: the database does not answer"),
+    }
 }
 
 impl Host {

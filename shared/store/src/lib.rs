@@ -35,6 +35,7 @@ mod row;
 pub mod scenarios;
 pub mod sql;
 pub mod stages;
+pub mod stats;
 pub mod upkeep;
 
 pub use error::{Error, Result, beside};

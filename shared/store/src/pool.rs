@@ -1,4 +1,5 @@
-//! Connections: separate lanes, so that leases and heartbeats never wait behind work.
+//! Connections: separate lanes, so that leases and heartbeats never wait behind work, nor recovery behind
+//! operators. Never more sessions than the options of each lane say.
 
 use std::time::Duration;
 
@@ -27,10 +28,34 @@ pub struct Options {
     pub work_connections: usize,
     /// Connections for reads of people and programs.
     pub api_connections: usize,
+    /// Connections for reports, which only read.
+    pub report_connections: usize,
+    /// Connections for what is done to many orders at once.
+    pub operation_connections: usize,
     /// Longest time to connect, and to wait for a free connection.
     pub connect_timeout: Duration,
-    /// Longest statement.
+    /// Longest statement, but for reports.
     pub statement_timeout: Duration,
+    /// Longest statement of a report.
+    pub report_timeout: Duration,
+}
+
+impl Options {
+    /// Options of a tool or a test: two connections a lane, and time to wait.
+    #[must_use]
+    pub fn of(url: &str, application_name: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            application_name: application_name.to_owned(),
+            work_connections: 2,
+            api_connections: 2,
+            report_connections: 2,
+            operation_connections: 2,
+            connect_timeout: Duration::from_secs(10),
+            statement_timeout: Duration::from_secs(30),
+            report_timeout: Duration::from_secs(30),
+        }
+    }
 }
 
 /// The database, as services hold it. Cheap to clone.
@@ -40,6 +65,8 @@ pub struct Store {
     api: Pool,
     lease: Pool,
     recovery: Pool,
+    reports: Pool,
+    operations: Pool,
     patience: Patience,
 }
 
@@ -54,6 +81,14 @@ pub struct Store {
 const WORK_PLANS: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_indexonlyscan=off \
      -c enable_hashjoin=off -c enable_mergejoin=off -c enable_material=off -c enable_memoize=off -c jit=off";
 
+/// Session settings of heartbeats: nothing but the usual.
+const LEASE_PLANS: &str = "-c jit=off";
+
+/// Session settings of reports. They look through many rows and are asked for seldom: each is planned anew,
+/// for what the tables hold now and for the values that were asked for. A report that would write is a mistake.
+const REPORT_PLANS: &str =
+    "-c plan_cache_mode=force_custom_plan -c jit=off -c default_transaction_read_only=on";
+
 /// A process that freezes inside a transaction keeps its locks: the rows of its orders, and the
 /// epoch, which a take-over waits for. Ours are never idle there for longer than a computation.
 const IDLE_IN_TRANSACTION_MS: u32 = 5000;
@@ -65,17 +100,29 @@ const WORK_LOCK_MS: u32 = 1000;
 /// How long everything else waits for a lock.
 const LOCK_MS: u32 = 5000;
 
+/// Connection of leases, heartbeats and probes.
+const LEASE_CONNECTIONS: usize = 1;
+/// Connections of activation, recovery, and actions on one order.
+const RECOVERY_CONNECTIONS: usize = 2;
+
 impl Store {
     /// Makes the pools; connects when the first connection is asked for.
     ///
     /// # Errors
     /// The URL cannot be read.
     pub fn new(options: &Options) -> Result<Self> {
+        let Options { work_connections, api_connections, report_connections, operation_connections, .. } =
+            *options;
+        let (usual, of_reports) = (options.statement_timeout, options.report_timeout);
+        let lane =
+            |name, size, plans, lock_ms, timeout| pool(options, Lane { name, size, plans, lock_ms, timeout });
         Ok(Self {
-            work: pool(options, "work", options.work_connections, WORK_PLANS, WORK_LOCK_MS)?,
-            api: pool(options, "api", options.api_connections, WORK_PLANS, LOCK_MS)?,
-            lease: pool(options, "lease", 1, "-c jit=off", LOCK_MS)?,
-            recovery: pool(options, "recovery", 2, WORK_PLANS, LOCK_MS)?,
+            work: lane("work", work_connections, WORK_PLANS, WORK_LOCK_MS, usual)?,
+            api: lane("api", api_connections, WORK_PLANS, LOCK_MS, usual)?,
+            lease: lane("lease", LEASE_CONNECTIONS, LEASE_PLANS, LOCK_MS, usual)?,
+            recovery: lane("recovery", RECOVERY_CONNECTIONS, WORK_PLANS, LOCK_MS, usual)?,
+            reports: lane("reports", report_connections, REPORT_PLANS, LOCK_MS, of_reports)?,
+            operations: lane("operations", operation_connections, WORK_PLANS, LOCK_MS, usual)?,
             patience: Patience::default(),
         })
     }
@@ -110,12 +157,30 @@ impl Store {
         Ok(self.lease.get().await?)
     }
 
-    /// A connection for activation and recovery.
+    /// A connection for activation, recovery, and actions on one order.
     ///
     /// # Errors
     /// None could be had in time.
     pub async fn recovery(&self) -> Result<Client> {
         Ok(self.recovery.get().await?)
+    }
+
+    /// A connection for reports: it only reads, its statements end after a time of their own, and the
+    /// planner is free. Not for pages by key, which want the plans of the hot path.
+    ///
+    /// # Errors
+    /// None could be had in time.
+    pub async fn reports(&self) -> Result<Client> {
+        Ok(self.reports.get().await?)
+    }
+
+    /// A connection for what is done to many orders at once, and for what may wait: it never takes one
+    /// from recovery.
+    ///
+    /// # Errors
+    /// None could be had in time.
+    pub async fn operations(&self) -> Result<Client> {
+        Ok(self.operations.get().await?)
     }
 
     /// Asks the server whether it takes writes, on the connection of leases and heartbeats: neither
@@ -142,18 +207,28 @@ pub fn server_of(url: &str) -> Option<(String, u16)> {
     }
 }
 
-fn pool(options: &Options, lane: &str, size: usize, plans: &str, lock_timeout: u32) -> Result<Pool> {
+/// One lane: a pool with settings of its own.
+struct Lane {
+    name: &'static str,
+    size: usize,
+    plans: &'static str,
+    lock_ms: u32,
+    timeout: Duration,
+}
+
+fn pool(options: &Options, lane: Lane) -> Result<Pool> {
     let mut config: tokio_postgres::Config = options.url.parse()?;
-    let statement_timeout = options.statement_timeout.as_millis();
+    let Lane { name, size, plans, lock_ms, timeout } = lane;
+    let statement_timeout = timeout.as_millis();
     config
-        .application_name(format!("{} {lane}", options.application_name))
+        .application_name(format!("{} {name}", options.application_name))
         .connect_timeout(options.connect_timeout)
         .keepalives_idle(Duration::from_secs(5))
         .keepalives_interval(Duration::from_secs(3))
         .keepalives_retries(3)
         .tcp_user_timeout(Duration::from_secs(15))
         .options(format!(
-            "{plans} -c statement_timeout={statement_timeout} -c lock_timeout={lock_timeout} \
+            "{plans} -c statement_timeout={statement_timeout} -c lock_timeout={lock_ms} \
              -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_MS} -c timezone=UTC"
         ));
     let manager =

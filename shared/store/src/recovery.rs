@@ -20,7 +20,8 @@ use crate::{Client, Connection, Error, Result, Tx, history, stages};
 statements! {
     OVERDUE = "
         SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp() AS now,
-               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name
+               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name,
+               (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no) AS scenario_name
           FROM running WHERE deadline_at < statement_timestamp()
          ORDER BY deadline_at LIMIT $1 FOR UPDATE SKIP LOCKED";
     // One activator at a time takes over from lost nodes.
@@ -34,14 +35,16 @@ statements! {
          GROUP BY r.node ORDER BY r.node";
     OF_NODE = "
         SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp() AS now,
-               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name
+               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name,
+               (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no) AS scenario_name
           FROM running
          WHERE node = $1 AND ($2::double precision IS NULL OR started_at > clock_timestamp() - make_interval(secs => $2))
          ORDER BY order_no LIMIT $3 FOR UPDATE SKIP LOCKED";
     CLAIMS_OF_NODE = "SELECT order_no, attempt FROM running WHERE node = $1";
     SOME_OF_NODE = "
         SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp() AS now,
-               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name
+               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name,
+               (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no) AS scenario_name
           FROM running WHERE node = $1 AND order_no = ANY($2)
          ORDER BY order_no FOR UPDATE SKIP LOCKED";
     DROP_RUNNING = "DELETE FROM running WHERE order_no = ANY($1::bigint[])";
@@ -74,6 +77,8 @@ pub struct Stuck {
     pub node: Incarnation,
     /// The name of that node, if it was ever registered.
     pub node_name: Option<String>,
+    /// The scenario of the order, if there is one.
+    pub scenario: Option<String>,
     /// The queue it owns.
     pub queue: Option<String>,
     /// Begin of the stage.
@@ -174,6 +179,7 @@ fn read_stuck(rows: &[tokio_postgres::Row]) -> Result<Vec<Stuck>> {
                 started_at: row.get("started_at"),
                 now: row.get("now"),
                 node_name: row.get("node_name"),
+                scenario: row.get("scenario_name"),
             })
         })
         .collect()

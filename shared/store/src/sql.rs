@@ -60,6 +60,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::scenarios::STATEMENTS,
         crate::stages::STATEMENTS,
         crate::stages::finish::STATEMENTS,
+        crate::stats::STATEMENTS,
         crate::upkeep::STATEMENTS,
     ]
     .into_iter()

@@ -6,7 +6,7 @@ use pagurus_broker::Delivery;
 use pagurus_command::call::NewCall;
 use pagurus_command::request::{ActionRequest, OF_OTHERS, OF_RESTART, RequestKey};
 use pagurus_command::{Acted, LifeAction, Restart, Terms};
-use pagurus_domain::order::principal::Principal;
+use pagurus_domain::order::principal::{Door, Principal};
 use pagurus_domain::order::registration;
 use pagurus_store::Error;
 use pagurus_wire::message::{Receipt, key};
@@ -102,7 +102,7 @@ fn done(id: &str, acted: Acted) -> Receipt {
 
 /// Stores a call; its answer follows as the receipt, as soon as there is one.
 async fn call(intake: &Intake, delivery: &Delivery, id: &str, new: &NewCall) -> Result<Handled, Error> {
-    if let Err(problem) = intake.commands.call_at_once(id, new).await? {
+    if let Err(problem) = intake.commands.call_at_once(id, new, Door::Amqp).await? {
         return Ok(reject(intake, delivery, Some(id.to_owned()), problem));
     }
     if let Some((to, correlation)) = super::address(delivery) {

@@ -50,12 +50,8 @@ mod tests {
     /// What a database says that is away.
     async fn nobody_there() -> Error {
         let options = pagurus_store::Options {
-            url: "postgres://nobody@127.0.0.1:1/nothing".to_owned(),
-            application_name: "test".to_owned(),
-            work_connections: 1,
-            api_connections: 1,
             connect_timeout: std::time::Duration::from_secs(1),
-            statement_timeout: std::time::Duration::from_secs(1),
+            ..pagurus_store::Options::of("postgres://nobody@127.0.0.1:1/nothing", "test")
         };
         pagurus_store::Store::new(&options).unwrap().work().await.unwrap_err()
     }

@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode};
 use axum::response::IntoResponse;
 use pagurus_command::call::NewCall;
+use pagurus_domain::order::principal::Door;
 use pagurus_wire::message::CallView;
 use serde::Deserialize;
 
@@ -47,7 +48,7 @@ pub(super) async fn call(
     let asked = read_json(&intake, body).await?;
     let beside = headers.get("idempotency-key").and_then(|value| value.to_str().ok());
     let new = NewCall::read(&asked, beside)?;
-    intake.commands.call(&id, &new).await?;
+    intake.commands.call(&id, &new, Door::Http).await?;
     Ok(told(calls::answered(&intake, &id, &new.key, patience).await?))
 }
 

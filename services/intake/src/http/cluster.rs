@@ -20,7 +20,7 @@ const MAX_QUEUES: i64 = 500;
 /// `GET /v1/nodes`
 pub(super) async fn nodes(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Value>> {
     let nodes = async {
-        let client = intake.host.store.api().await?;
+        let client = intake.host.store.reports().await?;
         cluster::nodes(&client).await
     }
     .await
@@ -57,7 +57,7 @@ pub(super) async fn leases(State(intake): State<Intake>, _: Query<Nothing>) -> O
 /// `GET /v1/queues`
 pub(super) async fn queues(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Value>> {
     let listed = async {
-        let client = intake.host.store.api().await?;
+        let client = intake.host.store.reports().await?;
         queues::list(&client, MAX_QUEUES).await
     }
     .await

@@ -58,7 +58,7 @@ pub(super) async fn groups(
 ) -> Outcome<Json<ErrorGroups>> {
     let asked = Asked::read(query, Timestamp::now())?;
     let found = async {
-        let client = intake.host.store.api().await?;
+        let client = intake.host.store.reports().await?;
         let failed = errors::failed(&client, asked.by, asked.since, &asked.filter).await?;
         let retrying = errors::retrying(&client, asked.by, &asked.filter).await?;
         let (mut view, samples) = groups::page(&asked, &failed, &retrying);

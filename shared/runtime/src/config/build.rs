@@ -52,6 +52,7 @@ impl Builder {
                 max_orphans: self.number("callbacks.orphans.max"),
                 orphan_retention: self.duration("callbacks.orphans.retention"),
             },
+            stats_retention: self.duration("stats.retention"),
             distribution: self.distribution(),
             dispatcher: DispatcherSettings {
                 lease_ttl: self.duration("dispatcher.lease.ttl"),
@@ -101,8 +102,11 @@ impl Builder {
             url: self.text("database.url"),
             work_connections: self.size("database.work_connections"),
             api_connections: self.size("database.api_connections"),
+            report_connections: self.size("database.report_connections"),
+            operation_connections: self.size("database.operation_connections"),
             connect_timeout: self.duration("database.connect_timeout"),
             statement_timeout: self.duration("database.statement_timeout"),
+            report_timeout: self.duration("database.report_timeout"),
             migrate: self.flag("database.migrate"),
         }
     }

@@ -85,8 +85,11 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("database.url", Secret, "postgres://pagurus@127.0.0.1:5432/pagurus", Restart, "Where Postgres is."),
     key("database.work_connections", CONNECTIONS, "4", Restart, "Connections for the main work of a process."),
     key("database.api_connections", CONNECTIONS, "4", Restart, "Connections for the API, apart from the work so that neither starves the other."),
+    key("database.report_connections", CONNECTIONS, "2", Restart, "Connections for reports, such as errors in groups: they only read."),
+    key("database.operation_connections", CONNECTIONS, "2", Restart, "Connections for what is done to many orders at once, so that it never takes those of recovery."),
     key("database.connect_timeout", Duration, "5s", Restart, "Limit for opening a connection."),
     key("database.statement_timeout", Duration, "10s", Restart, "Limit for one statement."),
+    key("database.report_timeout", Duration, "5s", Restart, "Limit for one statement of a report."),
     key("database.migrate", Flag, "true", Restart, "Whether a process brings the schema up to date when it starts."),
 
     key("broker.url", Secret, "amqp://127.0.0.1:5672/%2f", Restart, "Where RabbitMQ is, with the virtual host."),
@@ -107,6 +110,8 @@ pub(super) static SETTINGS: &[Setting] = &[
 
     key("callbacks.orphans.max", Count { least: 0, most: 1_000_000 }, "10000", Live, "Callbacks for nobody that are kept at most, each with 16 KiB of its body; more are answered alike, counted, and not kept."),
     key("callbacks.orphans.retention", Duration, "7d", Live, "How long a callback for nobody is kept."),
+
+    key("stats.retention", Duration, "7d", Live, "How long the counts of each minute are kept, of which charts are drawn."),
 
     key("distribution.mode", Later { now: &["simple"], later: &["rated_flows", "stopped_flows", "limited_flows"] }, "simple", Live, "How capacity is shared among flows."),
     key("distribution.capacity.parallel_count", POSITIVE, "2000", Live, "Stages of parallel orders in progress at most."),

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::super::Method;
 use super::StageEnd;
+use super::call::host_and_path;
 use crate::id::RequestId;
 
 /// What a stage needs to go on.
@@ -57,6 +58,14 @@ pub struct HttpCall {
     pub timeout: Option<Duration>,
     /// Sent as `Idempotency-Key`.
     pub idempotency_key: Uuid,
+}
+
+impl HttpCall {
+    /// The called system, as [`OrderError::system`](crate::order::OrderError::system) names it.
+    #[must_use]
+    pub fn system(&self) -> String {
+        host_and_path(&self.url).0.to_ascii_lowercase()
+    }
 }
 
 /// A body with its media type.

@@ -1,0 +1,313 @@
+//! What happened in each minute, for charts: counted in memory, and added to the database every few seconds.
+//! Nothing is decided by these counts, and nobody waits for them.
+//!
+//! What is promised: charts, not accounts. While the database is away, counts of thirty minutes are kept, and
+//! older ones are dropped. A turn whose answer was lost is sent again under its number, and is not added twice.
+//! A process that is killed takes with it what it counted since its last turn; one that stops adds it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pagurus_domain::id::Incarnation;
+use pagurus_domain::order::{OrderError, Status};
+use pagurus_store::stats::{self, BOUNDS, Buckets, Delta};
+use pagurus_store::{Error, Store};
+
+use crate::Host;
+use crate::cap::Cap;
+use crate::metrics::Count;
+use crate::node::chain;
+
+/// Between two turns.
+const EVERY: Duration = Duration::from_secs(10);
+/// Minutes that are kept while they cannot be added.
+const MOST_MINUTES: usize = 30;
+
+/// A series. Those that are timed have a sum and buckets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Series {
+    /// Orders that were registered, by scenario.
+    Registered,
+    /// Lives that ended `success`, by scenario.
+    Succeeded,
+    /// Lives that ended `fail`, by scenario.
+    Failed,
+    /// Lives that ended `interrupted`, by scenario.
+    Interrupted,
+    /// Lives that ended `canceled`, by scenario.
+    Canceled,
+    /// Stages by the status that followed, timed.
+    Stages,
+    /// Stages and lives that ended with an error, by its class.
+    ErrorClasses,
+    /// The same by the called system, where the error is about one.
+    ErrorSystems,
+    /// HTTP calls of systems, by host and port, timed.
+    Calls,
+}
+
+impl Series {
+    const ALL: [Self; 9] = [
+        Self::Registered,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Interrupted,
+        Self::Canceled,
+        Self::Stages,
+        Self::ErrorClasses,
+        Self::ErrorSystems,
+        Self::Calls,
+    ];
+
+    /// Word under which it is stored.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Registered => "registered",
+            Self::Succeeded => "ended.success",
+            Self::Failed => "ended.fail",
+            Self::Interrupted => "ended.interrupted",
+            Self::Canceled => "ended.canceled",
+            Self::Stages => "stages",
+            Self::ErrorClasses => "errors.class",
+            Self::ErrorSystems => "errors.system",
+            Self::Calls => "calls",
+        }
+    }
+
+    /// Lives that ended in this status; none where it is no end.
+    const fn ended(status: Status) -> Option<Self> {
+        match status {
+            Status::Success => Some(Self::Succeeded),
+            Status::Fail => Some(Self::Failed),
+            Status::Interrupted => Some(Self::Interrupted),
+            Status::Canceled => Some(Self::Canceled),
+            _ => None,
+        }
+    }
+}
+
+/// Counts of one key.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    count: i64,
+    sum: f64,
+    buckets: Option<Buckets>,
+}
+
+type Minute = HashMap<(Series, String), Counts>;
+/// Minutes by their number since the process began.
+type Minutes = BTreeMap<u64, Minute>;
+
+/// Counts that are being added. They stay as they are until the database has answered.
+#[derive(Debug)]
+struct Turn {
+    node: Incarnation,
+    number: i64,
+    minutes: Minutes,
+}
+
+/// Counts of one process, by the minute. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Stats {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    begun: Instant,
+    caps: [Cap; Series::ALL.len()],
+    minutes: Mutex<Minutes>,
+    /// The turn that is under way, and the number of the last one.
+    turn: tokio::sync::Mutex<(Option<Turn>, i64)>,
+}
+
+impl Default for Stats {
+    fn default() -> Self {
+        let inner = Inner {
+            begun: Instant::now(),
+            caps: Default::default(),
+            minutes: Mutex::default(),
+            turn: tokio::sync::Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+}
+
+impl Stats {
+    /// Counts something.
+    pub fn count(&self, series: Series, key: &str) {
+        self.note(self.inner.begun.elapsed(), series, key, None);
+    }
+
+    /// Counts something that took a time.
+    pub fn time(&self, series: Series, key: &str, time: Duration) {
+        self.note(self.inner.begun.elapsed(), series, key, Some(time));
+    }
+
+    /// Counts the end of a life.
+    pub fn life_ended(&self, scenario: &str, status: Status) {
+        if let Some(series) = Series::ended(status) {
+            self.count(series, scenario);
+        }
+    }
+
+    /// Counts an error.
+    pub fn error(&self, error: &OrderError) {
+        self.count(Series::ErrorClasses, error.class.as_deref().unwrap_or_default());
+        if let Some(system) = &error.system {
+            self.count(Series::ErrorSystems, system);
+        }
+    }
+
+    fn note(&self, now: Duration, series: Series, key: &str, time: Option<Duration>) {
+        let key = self.inner.caps[series as usize].admit(key);
+        let mut minutes = self.inner.minutes.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = minutes.entry(minute_of(now)).or_default().entry((series, key)).or_default();
+        counts.count += 1;
+        if let Some(time) = time {
+            let seconds = time.as_secs_f64();
+            counts.sum += seconds;
+            let place = BOUNDS.iter().position(|bound| seconds <= *bound).unwrap_or(BOUNDS.len());
+            counts.buckets.get_or_insert_default()[place] += 1;
+        }
+        while minutes.len() > MOST_MINUTES {
+            minutes.pop_first();
+        }
+    }
+
+    /// Adds what was counted since the last turn; first the turn before, where nobody answered to it.
+    ///
+    /// # Errors
+    /// The database fails: the same is sent again with the next call.
+    pub async fn flush(&self, store: &Store, node: Incarnation) -> Result<(), Error> {
+        let mut under_way = self.inner.turn.lock().await;
+        let is_again = under_way.0.is_some();
+        self.send(&mut under_way, store, node).await?;
+        if is_again { self.send(&mut under_way, store, node).await } else { Ok(()) }
+    }
+
+    /// Adds one turn.
+    async fn send(
+        &self,
+        (turn, last): &mut (Option<Turn>, i64),
+        store: &Store,
+        node: Incarnation,
+    ) -> Result<(), Error> {
+        if turn.is_none() {
+            *turn = self.next_turn(node, *last + 1);
+        }
+        let Some(Turn { node, number, minutes }) = turn else { return Ok(()) };
+        *last = *number;
+        let deltas = deltas(minutes, minute_of(self.inner.begun.elapsed()));
+        let client = store.operations().await?;
+        match stats::add(&client, *node, *number, &deltas).await {
+            Err(error) if error.is_transient() => return Err(error),
+            // No later try would fare better.
+            Err(error) => tracing::error!(error = chain(&error), "counts of the last minutes are dropped"),
+            Ok(_) => {}
+        }
+        *turn = None;
+        Ok(())
+    }
+
+    /// Everything that was counted, as the next turn; none where nothing was.
+    fn next_turn(&self, node: Incarnation, number: i64) -> Option<Turn> {
+        let mut minutes = self.inner.minutes.lock().unwrap_or_else(PoisonError::into_inner);
+        let minutes = std::mem::take(&mut *minutes);
+        (!minutes.is_empty()).then_some(Turn { node, number, minutes })
+    }
+}
+
+fn minute_of(since_begin: Duration) -> u64 {
+    since_begin.as_secs() / 60
+}
+
+fn deltas(minutes: &Minutes, now: u64) -> Vec<Delta> {
+    let rows =
+        minutes.iter().flat_map(|(minute, keys)| keys.iter().map(move |(key, counts)| (minute, key, counts)));
+    rows.map(|(minute, (series, key), counts)| Delta {
+        what: series.as_str(),
+        key: key.clone(),
+        minutes_ago: i32::try_from(now.saturating_sub(*minute)).unwrap_or(i32::MAX),
+        count: counts.count,
+        sum: counts.sum,
+        buckets: counts.buckets,
+    })
+    .collect()
+}
+
+/// Adds counts, turn by turn, as long as the life of the node lasts.
+pub(crate) async fn write(host: Host) {
+    loop {
+        tokio::time::sleep(EVERY).await;
+        if let Err(error) = host.stats.flush(&host.store, host.node).await {
+            host.metrics.count(Count::StoreErrors, "stats", 1);
+            tracing::warn!(error = chain(&error), "counts of the last minutes could not be stored yet");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(stats: &Stats) -> Vec<Delta> {
+        let turn = stats.next_turn(Incarnation(1), 1);
+        let mut deltas = turn.map_or_else(Vec::new, |turn| deltas(&turn.minutes, 40));
+        deltas.sort_by_key(|delta| (delta.what, delta.minutes_ago));
+        deltas
+    }
+
+    #[test]
+    fn every_series_has_its_own_place_and_word() {
+        let words: std::collections::BTreeSet<&str> =
+            Series::ALL.iter().map(|series| series.as_str()).collect();
+        assert_eq!(words.len(), Series::ALL.len());
+        assert!(Series::ALL.iter().enumerate().all(|(place, series)| *series as usize == place));
+    }
+
+    #[test]
+    fn counts_of_one_minute_are_one_delta_with_its_times_in_buckets() {
+        let stats = Stats::default();
+        let minute = Duration::from_secs(38 * 60);
+        for millis in [1, 5, 200, 60_000] {
+            let now = minute + Duration::from_secs(20);
+            stats.note(now, Series::Stages, "success", Some(Duration::from_millis(millis)));
+        }
+        stats.note(minute, Series::Registered, "s", None);
+        let deltas = kept(&stats);
+        assert_eq!(deltas.len(), 2);
+        assert_eq!((deltas[0].what, deltas[0].count, deltas[0].buckets), ("registered", 1, None));
+        assert_eq!((deltas[1].count, deltas[1].minutes_ago), (4, 2));
+        assert_eq!(deltas[1].buckets, Some([1, 1, 0, 0, 1, 0, 0, 0, 0, 1]));
+        assert!((deltas[1].sum - 60.206).abs() < 1e-9, "{deltas:?}");
+        assert_eq!(kept(&stats), [], "they are told once");
+    }
+
+    #[test]
+    fn minutes_that_cannot_be_added_are_kept_up_to_a_bound_the_newest() {
+        let stats = Stats::default();
+        for minute in 0..40 {
+            stats.note(Duration::from_secs(60 * minute), Series::Registered, "s", None);
+        }
+        let deltas = kept(&stats);
+        assert_eq!(deltas.len(), MOST_MINUTES);
+        assert_eq!((deltas[0].minutes_ago, deltas[MOST_MINUTES - 1].minutes_ago), (1, 30));
+    }
+
+    #[test]
+    fn keys_beyond_the_cap_are_counted_together() {
+        let stats = Stats::default();
+        for number in 0..crate::cap::MOST_WORDS + 5 {
+            stats.count(Series::Registered, &format!("s-{number}"));
+        }
+        let other: Vec<i64> = kept(&stats)
+            .iter()
+            .filter(|delta| delta.key == crate::cap::OTHER)
+            .map(|delta| delta.count)
+            .collect();
+        assert_eq!(other, [5]);
+    }
+}

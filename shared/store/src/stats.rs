@@ -1,0 +1,140 @@
+//! Counts of each minute, for charts. Each node adds what it counted; nothing here is read to decide anything.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use pagurus_domain::id::Incarnation;
+
+use crate::sql::statements;
+use crate::{Connection, Result};
+
+statements! {
+    // In the order of the key: nodes that add to the same minute never wait for each other in a circle. A
+    // turn that was added before adds nothing.
+    ADD = "
+        WITH fresh AS (
+            INSERT INTO stats_turns AS t (node, turn, at) VALUES ($1, $2, clock_timestamp())
+            ON CONFLICT (node) DO UPDATE SET turn = excluded.turn, at = excluded.at WHERE t.turn < excluded.turn
+            RETURNING node),
+        added AS (
+            INSERT INTO stats AS s (what, minute, key, count, sum, buckets)
+            SELECT d.what, date_trunc('minute', now()) - make_interval(mins => d.minutes_ago), d.key, d.count, d.sum, d.buckets::bigint[]
+              FROM fresh, unnest($3::text[], $4::text[], $5::integer[], $6::bigint[], $7::double precision[], $8::text[])
+                   AS d (what, key, minutes_ago, count, sum, buckets)
+             ORDER BY 1, 2, 3
+            ON CONFLICT (what, minute, key) DO UPDATE
+               SET count = s.count + excluded.count, sum = s.sum + excluded.sum,
+                   buckets = ARRAY(SELECT coalesce(one, 0) + coalesce(other, 0)
+                                     FROM unnest(s.buckets, excluded.buckets) WITH ORDINALITY AS b (one, other, place)
+                                    ORDER BY place))
+        SELECT EXISTS (SELECT FROM fresh)";
+    SERIES = "
+        SELECT minute, key, count, sum, buckets FROM stats
+         WHERE what = $1 AND minute >= $2 AND minute < $3 ORDER BY minute, key LIMIT $4";
+    FORGET = "
+        DELETE FROM stats
+         WHERE ctid = ANY(ARRAY(
+               SELECT ctid FROM stats WHERE minute < now() - make_interval(secs => $1) ORDER BY minute LIMIT $2))";
+    FORGET_TURNS = "DELETE FROM stats_turns WHERE at < now() - make_interval(secs => $1)";
+}
+
+/// Upper bounds of the buckets, in seconds; what took longer is in one more.
+pub const BOUNDS: [f64; 9] = [0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0];
+
+/// Counts of the buckets, the last of them beyond all bounds.
+pub type Buckets = [i64; BOUNDS.len() + 1];
+
+/// Counts that a node adds to one series of one minute.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delta {
+    /// Series: a word of a closed set.
+    pub what: &'static str,
+    /// Key by which it is counted.
+    pub key: String,
+    /// Minutes that have passed since. Of one key no two deltas of a turn have the same.
+    pub minutes_ago: i32,
+    /// Number of them.
+    pub count: i64,
+    /// Seconds that they took in all.
+    pub sum: f64,
+    /// Numbers of them by the time that each took; none where that is not counted.
+    pub buckets: Option<Buckets>,
+}
+
+/// One minute of a series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Begin of the minute.
+    pub minute: Timestamp,
+    /// Key by which it is counted.
+    pub key: String,
+    /// Number of them.
+    pub count: i64,
+    /// Seconds that they took in all.
+    pub sum: f64,
+    /// Numbers of them by the time that each took; empty where times are not counted.
+    pub buckets: Vec<i64>,
+}
+
+/// Adds what a node counted since its last turn, in one statement; false where this turn, or a later one, was
+/// added before. Turns of a node grow.
+///
+/// # Errors
+/// The database fails: whether the turn was added is not known where the connection did.
+pub async fn add(client: &impl Connection, node: Incarnation, turn: i64, deltas: &[Delta]) -> Result<bool> {
+    if deltas.is_empty() {
+        return Ok(false);
+    }
+    let what: Vec<&str> = deltas.iter().map(|delta| delta.what).collect();
+    let key: Vec<&str> = deltas.iter().map(|delta| delta.key.as_str()).collect();
+    let ago: Vec<i32> = deltas.iter().map(|delta| delta.minutes_ago).collect();
+    let count: Vec<i64> = deltas.iter().map(|delta| delta.count).collect();
+    let sum: Vec<f64> = deltas.iter().map(|delta| delta.sum).collect();
+    let buckets: Vec<String> = deltas.iter().map(|delta| spelled(delta.buckets.as_ref())).collect();
+    let statement = client.prepare_cached(ADD).await?;
+    let row =
+        client.query_one(&statement, &[&node.0, &turn, &what, &key, &ago, &count, &sum, &buckets]).await?;
+    Ok(row.get(0))
+}
+
+/// An array as the server reads it: arrays of arrays of unequal length it does not know.
+fn spelled(buckets: Option<&Buckets>) -> String {
+    let counts: Vec<String> = buckets.into_iter().flatten().map(ToString::to_string).collect();
+    format!("{{{}}}", counts.join(","))
+}
+
+/// The minutes of a series from one time to another, so many at most, the oldest first.
+///
+/// # Errors
+/// The database fails.
+pub async fn series(
+    client: &impl Connection,
+    what: &str,
+    from: Timestamp,
+    to: Timestamp,
+    limit: i64,
+) -> Result<Vec<Point>> {
+    let statement = client.prepare_cached(SERIES).await?;
+    let rows = client.query(&statement, &[&what, &from, &to, &limit]).await?;
+    Ok(rows
+        .iter()
+        .map(|row| Point {
+            minute: row.get(0),
+            key: row.get(1),
+            count: row.get(2),
+            sum: row.get(3),
+            buckets: row.get(4),
+        })
+        .collect())
+}
+
+/// Deletes minutes that are older than this, so many rows at most, and turns of nodes that have added nothing
+/// for as long; how many rows it were.
+///
+/// # Errors
+/// The database fails.
+pub async fn forget(client: &impl Connection, older_than: Duration, limit: i64) -> Result<u64> {
+    let age = older_than.as_secs_f64();
+    client.execute(&client.prepare_cached(FORGET_TURNS).await?, &[&age]).await?;
+    Ok(client.execute(&client.prepare_cached(FORGET).await?, &[&age, &limit]).await?)
+}

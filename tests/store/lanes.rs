@@ -1,0 +1,41 @@
+//! Lanes of connections: each has the settings and the number of sessions that it is for.
+
+use std::time::Duration;
+
+use pagurus_store::{Client, Options, Store};
+
+use crate::ground::{Ground, REPORT_TIMEOUT};
+
+async fn shown(client: &Client, setting: &str) -> String {
+    client.query_one(&format!("SHOW {setting}"), &[]).await.unwrap().get(0)
+}
+
+#[tokio::test]
+async fn reports_only_read_end_in_their_own_time_and_leave_the_planner_free() {
+    let ground = Ground::new("lane_reports").await;
+    let client = ground.store.reports().await.unwrap();
+    let refused = client.execute("DELETE FROM orders", &[]).await.unwrap_err();
+    assert_eq!(refused.code(), Some(&tokio_postgres::error::SqlState::READ_ONLY_SQL_TRANSACTION));
+    assert_eq!(shown(&client, "statement_timeout").await, format!("{}s", REPORT_TIMEOUT.as_secs()));
+    for switch in ["enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_indexonlyscan"] {
+        assert_eq!(shown(&client, switch).await, "on", "{switch}");
+    }
+    assert_ne!(shown(&client, "plan_cache_mode").await, "force_generic_plan");
+    let operations = ground.store.operations().await.unwrap();
+    assert_eq!(shown(&operations, "default_transaction_read_only").await, "off");
+    assert_eq!(shown(&operations, "enable_seqscan").await, "off", "its statements are those of the hot path");
+}
+
+#[tokio::test]
+async fn operations_that_hold_all_of_their_connections_take_none_of_recovery() {
+    let ground = Ground::new("lane_operations").await;
+    let options =
+        Options { connect_timeout: Duration::from_millis(300), ..Options::of(&ground.url(), "lanes") };
+    let store = Store::new(&options).unwrap();
+    let held = (store.operations().await.unwrap(), store.operations().await.unwrap());
+    assert!(store.operations().await.is_err(), "there are two");
+    let other = (store.recovery().await, store.reports().await, store.api().await, store.lease().await);
+    assert!(other.0.is_ok() && other.1.is_ok() && other.2.is_ok() && other.3.is_ok());
+    drop(held);
+    assert!(store.operations().await.is_ok());
+}

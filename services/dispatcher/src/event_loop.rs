@@ -18,7 +18,7 @@ use pagurus_runtime::{Host, news as runtime_news};
 use pagurus_wire::message::{self, HandOuts, HandedOut, News, news};
 
 use crate::lease::Lease;
-use crate::reading::{Reader, number, queue_heads, ready_news};
+use crate::reading::{Reader, queue_heads, ready_news};
 use crate::unheard::Unheard;
 
 /// Hand-outs of one turn: more wait for the next, so that news is heard in between.
@@ -210,15 +210,13 @@ impl Leader<'_> {
             message::Refusal::Busy => Refusal::Busy,
             message::Refusal::StaleEpoch => Refusal::Epoch,
         };
-        (refused.epoch == self.lease.epoch.0).then(|| Event::Refused {
-            hand_out: HandOut {
-                no: OrderNo(refused.no),
-                attempt: Attempt(refused.attempt),
-                node: Incarnation(refused.node),
-                serial: refused.serial,
-            },
-            why,
-        })
+        let hand_out = HandOut {
+            no: OrderNo(refused.no),
+            attempt: Attempt(refused.attempt),
+            node: Incarnation(refused.node),
+            serial: refused.serial,
+        };
+        (refused.epoch == self.lease.epoch.0).then_some(Event::Refused { hand_out, why })
     }
 
     async fn reread(&mut self) {

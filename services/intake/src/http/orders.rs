@@ -151,7 +151,7 @@ pub(super) async fn status_view(intake: &Intake, id: &str) -> Outcome<StatusView
         id: id.to_owned(),
         status: status.to_string(),
         is_final: status.is_final(),
-        life,
+        life: life.0,
         note: None,
     })
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::installation::{Installation, LOG, PATIENCE, asking, call, until};
 
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 18] = [
     "id",
     "correlationId",
     "transactionId",

@@ -212,15 +212,13 @@ impl Leader<'_> {
             message::RefusalReason::Busy => Refusal::Busy,
             message::RefusalReason::StaleEpoch => Refusal::Epoch,
         };
-        (refused.epoch == self.lease.epoch.0).then(|| DispatchEvent::Refused {
-            hand_out: HandOut {
-                no: OrderNo(refused.no),
-                attempt: Attempt(refused.attempt),
-                node: Incarnation(refused.node),
-                serial: refused.serial,
-            },
-            why,
-        })
+        let hand_out = HandOut {
+            no: OrderNo(refused.no),
+            attempt: Attempt(refused.attempt),
+            node: Incarnation(refused.node),
+            serial: refused.serial,
+        };
+        (refused.epoch == self.lease.epoch.0).then_some(DispatchEvent::Refused { hand_out, why })
     }
 
     async fn reread(&mut self) {

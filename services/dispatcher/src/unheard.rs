@@ -55,11 +55,11 @@ mod tests {
         let begin = Instant::now();
         let mut unheard = Unheard::default();
         for no in 1..=3 {
-            unheard.read(OrderNo(no), 2, Stream::Retry, begin);
+            unheard.read(OrderNo(no), Attempt(2), Stream::Retry, begin);
         }
-        unheard.read(OrderNo(4), 2, Stream::Wait, begin);
-        unheard.heard(OrderNo(1), 1);
-        unheard.heard(OrderNo(2), 2);
+        unheard.read(OrderNo(4), Attempt(2), Stream::Wait, begin);
+        unheard.heard(OrderNo(1), Attempt(1));
+        unheard.heard(OrderNo(2), Attempt(2));
         assert!(unheard.lost(begin + PATIENCE / 2).is_empty());
         let lost = unheard.lost(begin + PATIENCE);
         assert_eq!(lost, BTreeMap::from([(Stream::Retry, 2), (Stream::Wait, 1)]));

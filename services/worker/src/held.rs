@@ -71,20 +71,20 @@ mod tests {
     #[test]
     fn a_stage_is_held_once_until_its_hold_is_dropped() {
         let held = Held::default();
-        let hold = held.hold((OrderNo(1), 1)).unwrap();
-        assert!(held.hold((OrderNo(1), 1)).is_none());
-        assert!(held.hold((OrderNo(1), 2)).is_some());
+        let hold = held.hold((OrderNo(1), Attempt(1))).unwrap();
+        assert!(held.hold((OrderNo(1), Attempt(1))).is_none());
+        assert!(held.hold((OrderNo(1), Attempt(2))).is_some());
         drop(hold);
-        assert!(!held.contains((OrderNo(1), 1)));
+        assert!(!held.contains((OrderNo(1), Attempt(1))));
     }
 
     #[test]
     fn a_stage_can_be_broken_off_before_it_runs() {
         let held = Held::default();
-        let hold = held.hold((OrderNo(1), 1)).unwrap();
-        held.break_off(&[(OrderNo(1), 2), (OrderNo(2), 1)]);
+        let hold = held.hold((OrderNo(1), Attempt(1))).unwrap();
+        held.break_off(&[(OrderNo(1), Attempt(2)), (OrderNo(2), Attempt(1))]);
         assert!(!hold.broken_off.is_cancelled());
-        held.break_off(&[(OrderNo(1), 1)]);
+        held.break_off(&[(OrderNo(1), Attempt(1))]);
         assert!(hold.broken_off.is_cancelled());
     }
 }

@@ -180,7 +180,7 @@ impl Commands {
     async fn act_on_many(
         &self,
         ids: &[&str],
-        action: &Action,
+        action: &LifeAction,
         terms: Terms<'_>,
     ) -> Result<Vec<Outcome>, Error> {
         let client = self.host.store.operations().await?;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::super::Method;
 use super::StageEnd;
-use super::call::host_and_path;
+use super::response::host_and_path;
 use crate::id::RequestId;
 
 /// What a stage needs to go on.

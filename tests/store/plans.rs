@@ -53,13 +53,13 @@ async fn rec_1_every_statement_can_be_prepared_against_the_migrated_schema() {
     let ground = Ground::new("prepare").await;
     let client = ground.work().await;
     let mut broken = Vec::new();
-    for statement in sql::all() {
+    for statement in statements::all() {
         if let Err(error) = client.prepare(statement.sql).await {
             broken.push(format!("{}: {:?}", statement.name, error.as_db_error()));
         }
     }
     assert!(broken.is_empty(), "{broken:#?}");
-    assert!(sql::all().count() > 80, "the list has lost its statements");
+    assert!(statements::all().count() > 80, "the list has lost its statements");
 }
 
 /// Columns are read by name: a second one of the same name would never be read, and one without a name
@@ -69,7 +69,7 @@ async fn rec_1_every_column_of_a_statement_has_a_name_of_its_own() {
     let ground = Ground::new("names").await;
     let client = ground.work().await;
     let mut found = Vec::new();
-    for statement in sql::all() {
+    for statement in statements::all() {
         let prepared = client.prepare(statement.sql).await.unwrap();
         let mut names = HashSet::new();
         let wrong = prepared.columns().iter().map(Column::name).filter(|name| {
@@ -101,14 +101,14 @@ async fn the_plans_of_empty_tables_are_those_of_full_ones() {
     let client = ground.work().await;
     client.batch_execute("VACUUM ANALYZE").await.unwrap();
     let mut slow = Vec::new();
-    for statement in sql::all().filter(|statement| whole(statement).is_none()) {
+    for statement in statements::all().filter(|statement| whole(statement).is_none()) {
         let plan = explain(&client, statement).await;
         slow.extend(unkeyed(&plan).into_iter().map(|found| format!("{}: {found}", statement.name)));
     }
     assert!(slow.is_empty(), "{slow:#?}");
     for (name, _) in WHOLE {
         assert!(
-            sql::all().any(|statement| statement.name.ends_with(name)),
+            statements::all().any(|statement| statement.name.ends_with(name)),
             "{name} is no statement any more"
         );
     }
@@ -180,7 +180,7 @@ async fn act_4_looking_for_what_is_due_does_not_read_what_is_not() {
         ("recovery::PASSED", "1000"),
         ("outbox::TAKE", "1000"),
     ] {
-        let statement = sql::all().find(|statement| statement.name.ends_with(name)).expect(name);
+        let statement = statements::all().find(|statement| statement.name.ends_with(name)).expect(name);
         client.batch_execute(&format!("PREPARE looked_at AS {}", statement.sql)).await.unwrap();
         let told = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE looked_at({arguments})");
         let plan = read_plan(&client.simple_query(&told).await.unwrap());

@@ -19,8 +19,8 @@ use pagurus_store::requests::NewRequest;
 use pagurus_store::stages::{self, Claimed};
 use pagurus_wire::message::Left;
 
+use crate::claim::Work;
 use crate::finish::{self, End};
-use crate::take::Work;
 use crate::trouble::Trouble;
 use crate::{Worker, brought};
 

@@ -6,6 +6,7 @@
 mod brought;
 mod call;
 mod child;
+mod claim;
 mod drain;
 mod drive;
 mod finish;

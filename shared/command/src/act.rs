@@ -19,8 +19,9 @@ use serde_json::{Value, json};
 
 use crate::request::{ActionRequest, RequestKey};
 use crate::restart::{self, Restart};
+use crate::terms::Terms;
 use crate::tries::Tries;
-use crate::{Commands, caused, not_found, refused};
+use crate::{Commands, not_found, refused};
 
 /// An action on orders.
 #[derive(Clone, Debug)]
@@ -49,6 +50,13 @@ impl LifeAction {
         }
     }
 
+    const fn restart(&self) -> Option<&Restart> {
+        match self {
+            Self::Restart(restart) => Some(restart),
+            _ => None,
+        }
+    }
+
     const fn cause(&self) -> Cause {
         match self {
             Self::Cancel => Cause::Canceled,
@@ -74,31 +82,6 @@ impl LifeAction {
             Self::Restart(_) => transition::restart_of(order.status, order.error_class.as_deref()),
             other => other.cause(),
         }
-    }
-}
-
-/// Who acts, why, and on what condition.
-#[derive(Clone, Copy, Debug)]
-pub struct Terms<'a> {
-    /// Who.
-    pub by: &'a Principal,
-    /// Reason, for the history.
-    pub reason: Option<&'a str>,
-    /// Status in which an order must still be.
-    pub if_status: Option<Status>,
-    /// RequestKey by which a repeat is known.
-    pub key: Option<&'a RequestKey>,
-}
-
-impl Terms<'_> {
-    /// The detail of an event with who caused it, and with what a repeat of the request is known by.
-    pub(crate) fn detail(&self, detail: Value) -> Value {
-        let mut detail = caused(detail, self.by);
-        if let Some(key) = self.key {
-            detail["key"] = key.name.as_str().into();
-            detail["request"] = key.digest.as_str().into();
-        }
-        detail
     }
 }
 
@@ -208,7 +191,7 @@ impl Commands {
             Some(key) => history::of_key(&tx, &nos, &kinds, &key.name).await?,
             None => HashMap::new(),
         };
-        let stored = restart::Stored::read(&tx, action, &orders).await?;
+        let stored = restart::Stored::read(&tx, action.restart(), &orders).await?;
         let mut plan = Plan::default();
         for order in &orders {
             let outcome = match (done.get(&order.head.no), terms.key) {

@@ -13,6 +13,7 @@ pub mod recovery;
 pub mod request;
 pub mod resend;
 mod restart;
+mod terms;
 mod tries;
 
 use std::collections::HashMap;
@@ -33,8 +34,9 @@ use pagurus_store::{Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
-pub use act::{Acted, LifeAction, Terms};
+pub use act::{Acted, LifeAction};
 pub use restart::{CLAMPED, Restart};
+pub use terms::Terms;
 
 /// What actions need of their process. Cheap to clone.
 #[derive(Clone)]

@@ -15,7 +15,7 @@ use pagurus_store::{Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
-use crate::act::{LifeAction, Terms};
+use crate::terms::Terms;
 use crate::{Commands, Snapshots, read_snapshot};
 
 /// How a restart is asked for.
@@ -45,8 +45,8 @@ impl Stored {
     ///
     /// # Errors
     /// The database fails.
-    pub async fn read(tx: &Tx<'_>, action: &LifeAction, orders: &[Locked]) -> Result<Self, Error> {
-        let LifeAction::Restart(restart) = action else { return Ok(Self::default()) };
+    pub async fn read(tx: &Tx<'_>, restart: Option<&Restart>, orders: &[Locked]) -> Result<Self, Error> {
+        let Some(restart) = restart else { return Ok(Self::default()) };
         let nos: Vec<i64> = orders.iter().map(|order| order.head.no.0).collect();
         let goes_on = restart.from.as_deref() != Some("initial");
         Ok(Self {

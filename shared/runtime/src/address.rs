@@ -5,18 +5,18 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use tokio::net::{UdpSocket, lookup_host};
 
-use crate::config::Settings;
 use crate::host_name;
 
-/// The address that the registry gets: `HOST:PORT`, or the base of a URL.
-pub(crate) async fn advertised(settings: &Settings, listen: SocketAddr) -> String {
-    if let Some(told) = &settings.node.advertise {
+/// The address that the registry gets: `HOST:PORT`, or the base of a URL. The configuration may tell it; else it
+/// is the one on the way to the database.
+pub(crate) async fn advertised(told: Option<&str>, database: &str, listen: SocketAddr) -> String {
+    if let Some(told) = told {
         return told.trim_end_matches('/').to_owned();
     }
     if !listen.ip().is_unspecified() {
         return listen.to_string();
     }
-    let server = pagurus_store::server_of(&settings.database.url);
+    let server = pagurus_store::server_of(database);
     match towards(server).await {
         Some(ip) => SocketAddr::new(ip, listen.port()).to_string(),
         None => format!("{}:{}", host_name(), listen.port()),
@@ -63,7 +63,7 @@ mod tests {
         let variables = [("PAGURUS__NODE__LISTEN", Some(listen)), ("PAGURUS__NODE__ADVERTISE", advertise)];
         let variables = variables.into_iter().filter_map(|(name, value)| Some((name.into(), value?.into())));
         let settings = load(None, variables).unwrap();
-        advertised(&settings, settings.node.listen).await
+        advertised(settings.node.advertise.as_deref(), &settings.database.url, settings.node.listen).await
     }
 
     #[tokio::test]

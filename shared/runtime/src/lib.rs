@@ -6,6 +6,7 @@
 pub mod address;
 pub mod batch;
 mod cap;
+mod chain;
 pub mod config;
 pub mod costly;
 mod door;

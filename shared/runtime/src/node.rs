@@ -8,6 +8,7 @@ use pagurus_store::cluster::{self, NewNode, NodeStatus};
 use pagurus_store::{Store, migrate};
 use tokio_util::sync::CancellationToken;
 
+pub use crate::chain::chain;
 use crate::config::Settings;
 use crate::{Host, HttpDoor, Readiness, address, stats};
 
@@ -59,7 +60,10 @@ pub(crate) async fn register(
     let mut told: Option<Instant> = None;
     loop {
         // Anew each time: it may follow from where the database is, which is not known at once.
-        node.address = address::advertised(settings, http.address()).await;
+        node.address = {
+            let told = settings.node.advertise.as_deref();
+            address::advertised(told, &settings.database.url, http.address()).await
+        };
         match try_register(&node, former, settings, store).await {
             Ok(Some(incarnation)) => {
                 readiness.not_ready(NodeStatus::Starting.as_str());
@@ -240,17 +244,4 @@ impl Host {
         // Without the database the signs of life go on trying.
         let _ = tokio::time::timeout(LAST_WRITES, sign(self)).await;
     }
-}
-
-/// An error with its causes, in one line.
-#[must_use]
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
-        cause = inner.source();
-    }
-    text
 }

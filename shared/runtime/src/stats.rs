@@ -16,8 +16,8 @@ use pagurus_store::{Error, Store};
 
 use crate::Host;
 use crate::cap::Cap;
+use crate::chain::chain;
 use crate::metrics::Count;
-use crate::node::chain;
 
 /// Between two turns.
 const EVERY: Duration = Duration::from_secs(10);

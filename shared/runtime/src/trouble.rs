@@ -3,8 +3,8 @@
 use pagurus_wire::problem::{Problem, Type};
 
 use crate::Host;
+use crate::chain::chain;
 use crate::metrics::Count;
-use crate::node::chain;
 
 /// A failure of the database as a problem: the request may be repeated, or the engine has a defect.
 #[must_use]

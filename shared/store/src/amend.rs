@@ -17,7 +17,7 @@ use pagurus_domain::order::{Priority, ScenarioStatus};
 use crate::columns::columns;
 use crate::control::{Allowed, Locked, Place};
 use crate::history::NewEvent;
-use crate::place::{ReadyStage, read_ready};
+use crate::ready::{ReadyStage, read_ready};
 use crate::sql::statements;
 use crate::{Error, Result, Tx, history, place, queues, requests};
 

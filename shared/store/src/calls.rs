@@ -16,9 +16,8 @@ use serde_json::Value;
 
 use crate::columns::columns;
 use crate::control::{Locked, Place};
-use crate::place::ReadyStage;
+use crate::ready::ReadyStage;
 use crate::sql::statements;
-use crate::stages::Finished;
 use crate::{Client, Result, Tx, place};
 
 statements! {
@@ -200,30 +199,30 @@ pub async fn pending(
     Ok(calls)
 }
 
-/// Writes the answers of finished stages, and wakes the orders for which calls came meanwhile. The
-/// rows of the orders are locked by now.
-pub(crate) async fn settle(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<ReadyStage>> {
-    let answers: Vec<&CallAnswer> = finished.iter().flat_map(|f| &f.answers).collect();
-    if !answers.is_empty() {
-        write(tx, &answers).await?;
-    }
-    let (ended, resting): (Vec<&Finished>, Vec<&Finished>) =
-        finished.iter().filter(|f| f.takes_calls).partition(|f| f.ended());
-    let ended: Vec<i64> = ended.iter().map(|f| f.no.0).collect();
-    close(tx, &ended).await?;
-    // A call that is repeated later blocks those behind it; one that moved its order is only not to
-    // be taken up again.
-    let free: Vec<i64> = resting.iter().filter(|f| !f.handles_call).map(|f| f.no.0).collect();
+/// An order that rests after its stage, for calls that came meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resting {
+    pub no: OrderNo,
+    pub status: Status,
+    /// False where it rests in the middle of a call: the repeat of that one comes before any other.
+    pub takes_another: bool,
+    /// The call that moved it and is not answered yet: it is not to be taken up again.
+    pub moved_by: Option<i64>,
+}
+
+/// Wakes the resting orders for which calls came meanwhile. Their rows are locked by now.
+pub(crate) async fn wake(tx: &Tx<'_>, resting: &[Resting]) -> Result<Vec<ReadyStage>> {
+    let free: Vec<i64> = resting.iter().filter(|one| one.takes_another).map(|one| one.no.0).collect();
     if free.is_empty() {
         return Ok(Vec::new());
     }
-    let taken: Vec<i64> = resting.iter().filter_map(|f| f.moved_by).collect();
+    let taken: Vec<i64> = resting.iter().filter_map(|one| one.moved_by).collect();
     let wake = tx.prepare_cached(WAKE).await?;
     let rows = tx.query(&wake, &[&free, &taken]).await?;
     let woken: HashSet<i64> = rows.iter().map(|row| row.get("order_no")).collect();
     let mut by_status: BTreeMap<Status, Vec<i64>> = BTreeMap::new();
-    for end in resting.iter().filter(|end| woken.contains(&end.no.0)) {
-        by_status.entry(end.then.status()).or_default().push(end.no.0);
+    for one in resting.iter().filter(|one| woken.contains(&one.no.0)) {
+        by_status.entry(one.status).or_default().push(one.no.0);
     }
     let mut ready = Vec::with_capacity(woken.len());
     for (status, orders) in by_status {
@@ -232,7 +231,11 @@ pub(crate) async fn settle(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<Re
     Ok(ready)
 }
 
-async fn write(tx: &Tx<'_>, answers: &[&CallAnswer]) -> Result<()> {
+/// Writes the answers of finished stages.
+pub(crate) async fn write(tx: &Tx<'_>, answers: &[&CallAnswer]) -> Result<()> {
+    if answers.is_empty() {
+        return Ok(());
+    }
     let columns = columns!(answer in answers => {
         no: i64 = answer.no,
         status: &str = if answer.outcome.is_ok() { "answered" } else { "failed" },

@@ -17,7 +17,7 @@ use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::dependency::{self, Otherwise, Stand, StartDecision};
 
 use crate::columns::columns;
-use crate::place::ReadyStage;
+use crate::ready::ReadyStage;
 use crate::row::word;
 use crate::sql::statements;
 use crate::{Client, Error, Result, Tx, place};

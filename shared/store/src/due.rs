@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::order::change::Waking;
 
-use crate::place::{ReadyStage, Wakeful, read_ready};
+use crate::place::Wakeful;
+use crate::ready::{ReadyStage, read_ready};
 use crate::row::stream;
 use crate::sql::statements;
 use crate::{Client, Error, Result, Tx, place, requests};

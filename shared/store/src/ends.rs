@@ -11,7 +11,7 @@ use crate::columns::columns;
 use crate::control::Allowed;
 use crate::history::NewEvent;
 use crate::outbox::NewNotification;
-use crate::place::ReadyStage;
+use crate::ready::ReadyStage;
 use crate::sql::statements;
 use crate::{Error, Result, Tx, calls, dependencies, history, outbox, queues, requests};
 

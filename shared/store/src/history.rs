@@ -7,7 +7,6 @@ use pagurus_domain::id::{Life, OrderNo};
 
 use crate::columns::columns;
 use crate::sql::statements;
-use crate::stages::Finished;
 use crate::{Client, Result, Tx};
 
 statements! {
@@ -34,12 +33,21 @@ statements! {
          WHERE order_no = $1 AND number > $2 ORDER BY number LIMIT $3";
 }
 
+/// Stage of the history that was just finished.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewStage<'a> {
+    pub no: OrderNo,
+    pub life: Life,
+    /// The stage, as JSON.
+    pub detail: &'a str,
+}
+
 /// Appends the stages that were just finished.
-pub(crate) async fn append_stages(tx: &Tx<'_>, source: &str, finished: &[&Finished]) -> Result<()> {
-    let columns = columns!(end in finished => {
-        no: i64 = end.no.0,
-        life: i32 = end.life.0,
-        detail: &str = end.history.as_str(),
+pub(crate) async fn append_stages(tx: &Tx<'_>, source: &str, stages: &[NewStage<'_>]) -> Result<()> {
+    let columns = columns!(stage in stages => {
+        no: i64 = stage.no.0,
+        life: i32 = stage.life.0,
+        detail: &str = stage.detail,
     });
     columns.execute(tx, APPEND_STAGES, &[&source]).await?;
     Ok(())

@@ -29,12 +29,14 @@ pub mod patience;
 mod place;
 mod pool;
 pub mod queues;
+mod ready;
 pub mod recovery;
 pub mod requests;
 mod row;
 pub mod scenarios;
 pub mod sql;
 pub mod stages;
+pub mod statements;
 pub mod stats;
 pub mod upkeep;
 

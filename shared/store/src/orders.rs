@@ -17,7 +17,8 @@ use uuid::Uuid;
 
 use crate::columns::columns;
 use crate::dependencies::admission::{self, Admission};
-use crate::place::{ReadyStage, insert_due};
+use crate::place::insert_due;
+use crate::ready::ReadyStage;
 use crate::row::word;
 use crate::sql::{shown_status, statements};
 use crate::{Connection, Error, Result, Tx, beside, queues};

@@ -2,13 +2,11 @@
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::{Attempt, OrderNo};
-use pagurus_domain::order::Priority;
 use pagurus_domain::order::change::{Membership, Waking};
 use uuid::Uuid;
 
 use crate::columns::columns;
-use crate::row::word;
+use crate::ready::{ReadyStage, read_ready};
 use crate::sql::statements;
 use crate::{Result, Tx, queues};
 
@@ -28,23 +26,6 @@ statements! {
     INSERT_DUE = "
         INSERT INTO due (order_no, stream, due_at)
         SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::timestamptz[]) AS t (order_no, stream, due_at)";
-}
-
-/// A stage that may run, as the dispatcher needs to know it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadyStage {
-    /// The order.
-    pub no: OrderNo,
-    /// Number that the hand-out will bear.
-    pub attempt: Attempt,
-    /// Flow marker.
-    pub flow: String,
-    /// Urgency.
-    pub priority: Priority,
-    /// Queue and position of a sequential order.
-    pub place: Option<(String, i64)>,
-    /// True where the stage goes on with what was begun.
-    pub woken: bool,
 }
 
 /// Orders without a place that may run now, each with the time since when; none is now.
@@ -109,16 +90,4 @@ pub(crate) async fn insert_due(tx: &Tx<'_>, resting: &[(i64, Stream, Timestamp)]
         columns.execute(tx, INSERT_DUE, &[]).await?;
     }
     Ok(())
-}
-
-/// Reads a row that has the six columns of `ready` that the dispatcher needs.
-pub(crate) fn read_ready(row: &tokio_postgres::Row, woken: bool) -> Result<ReadyStage> {
-    Ok(ReadyStage {
-        no: OrderNo(row.get("order_no")),
-        attempt: Attempt(row.get("attempt")),
-        flow: row.get("flow"),
-        priority: word(row, "priority", "ready.priority")?,
-        place: row.get::<_, Option<String>>("queue").zip(row.get("position")),
-        woken,
-    })
 }

@@ -109,7 +109,7 @@ pub struct Member {
     /// The order.
     pub no: OrderNo,
     /// What may run of it, if anything may.
-    pub ready: Option<crate::place::ReadyStage>,
+    pub ready: Option<crate::ready::ReadyStage>,
 }
 
 /// How many members of a queue stand before a position.
@@ -138,7 +138,7 @@ fn read_members(rows: &[tokio_postgres::Row]) -> Result<Vec<Member>> {
             let ready = row
                 .get::<_, Option<i32>>("attempt")
                 .map(|attempt| {
-                    Ok::<_, crate::Error>(crate::place::ReadyStage {
+                    Ok::<_, crate::Error>(crate::ready::ReadyStage {
                         no: OrderNo(no),
                         attempt: Attempt(attempt),
                         flow: row.get("flow"),

@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use crate::columns::columns;
 use crate::history::NewEvent;
-use crate::place::ReadyStage;
-use crate::place::read_ready;
+use crate::ready::ReadyStage;
+use crate::ready::read_ready;
 use crate::row::word;
 use crate::sql::statements;
 use crate::{Client, Connection, Error, Result, Tx, history, stages};

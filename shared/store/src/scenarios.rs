@@ -8,8 +8,8 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::change::shown;
 use sha2::{Digest as _, Sha256};
 
-use crate::place::ReadyStage;
-use crate::place::read_ready;
+use crate::ready::ReadyStage;
+use crate::ready::read_ready;
 use crate::row::word;
 use crate::sql::statements;
 use crate::{Client, Connection, Result, Tx, history};

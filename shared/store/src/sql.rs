@@ -1,5 +1,5 @@
-//! Statements have names: each stands in its module's `statements!` and in [`all`], so that a test
-//! prepares every one against the migrated schema and looks at the plans of the hot ones.
+//! Statements have names: each stands in its module's `statements!` and in
+//! [`crate::statements::all`], so that a test prepares every one against the migrated schema and looks at the plans of the hot ones.
 
 /// One named statement.
 #[derive(Clone, Copy, Debug)]
@@ -31,38 +31,3 @@ macro_rules! shown_status {
     };
 }
 pub(crate) use shown_status;
-
-/// Every statement of the project.
-pub fn all() -> impl Iterator<Item = &'static Statement> {
-    [
-        crate::amend::STATEMENTS,
-        crate::answers::STATEMENTS,
-        crate::callbacks::STATEMENTS,
-        crate::calls::STATEMENTS,
-        crate::children::STATEMENTS,
-        crate::cluster::STATEMENTS,
-        crate::control::STATEMENTS,
-        crate::dependencies::STATEMENTS,
-        crate::dependencies::admission::STATEMENTS,
-        crate::dependencies::graph::STATEMENTS,
-        crate::due::STATEMENTS,
-        crate::ends::STATEMENTS,
-        crate::errors::STATEMENTS,
-        crate::history::STATEMENTS,
-        crate::orders::STATEMENTS,
-        crate::orders::SEARCH_STATEMENTS,
-        crate::orders::VIEW_STATEMENTS,
-        crate::outbox::STATEMENTS,
-        crate::place::STATEMENTS,
-        crate::queues::STATEMENTS,
-        crate::recovery::STATEMENTS,
-        crate::requests::STATEMENTS,
-        crate::scenarios::STATEMENTS,
-        crate::stages::STATEMENTS,
-        crate::stages::finish::STATEMENTS,
-        crate::stats::STATEMENTS,
-        crate::upkeep::STATEMENTS,
-    ]
-    .into_iter()
-    .flatten()
-}

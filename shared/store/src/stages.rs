@@ -12,14 +12,14 @@ use pagurus_domain::scenario::stage::Wake;
 use uuid::Uuid;
 
 use crate::columns::columns;
-use crate::place::read_ready;
+use crate::ready::read_ready;
 use crate::row::{head, stream, word};
 use crate::sql::statements;
 use crate::{Client, Result, Tx, queues};
 
 pub(crate) mod finish;
 
-pub use crate::place::ReadyStage;
+pub use crate::ready::ReadyStage;
 pub use finish::{Finished, finish, take_ends};
 
 statements! {

@@ -11,9 +11,11 @@ use pagurus_domain::scenario::stage::{CallAnswer, Then, Wake};
 use tokio::try_join;
 use uuid::Uuid;
 
+use crate::calls::Resting;
 use crate::columns::columns;
-use crate::place::ReadyStage;
+use crate::history::NewStage;
 use crate::place::insert_due;
+use crate::ready::ReadyStage;
 use crate::sql::statements;
 use crate::stages::Claimed;
 use crate::{Result, Tx, beside, calls, dependencies, due, history, queues, requests};
@@ -212,10 +214,11 @@ pub async fn finish(
         beside(queues::leave(tx, &leaving)),
         beside(drop_deadlines(tx, finished)),
     )?;
-    history::append_stages(tx, node, finished).await?;
+    let stages = finished.iter().map(|f| NewStage { no: f.no, life: f.life, detail: &f.history });
+    history::append_stages(tx, node, &stages.collect::<Vec<_>>()).await?;
     let mut ready = await_callbacks(tx, finished).await?;
     ready.append(&mut dependencies::ended(tx, &awaited).await?);
-    ready.append(&mut calls::settle(tx, finished).await?);
+    ready.append(&mut settle_calls(tx, finished).await?);
     Ok(ready)
 }
 
@@ -282,6 +285,23 @@ async fn drop_deadlines(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {
         tx.execute(&statement, &[&nos]).await?;
     }
     Ok(())
+}
+
+/// Writes the answers of the stages to calls, closes the calls of orders that have ended, and wakes those for
+/// which others came meanwhile.
+async fn settle_calls(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<ReadyStage>> {
+    let answers: Vec<&CallAnswer> = finished.iter().flat_map(|f| &f.answers).collect();
+    calls::write(tx, &answers).await?;
+    let (ended, resting): (Vec<&Finished>, Vec<&Finished>) =
+        finished.iter().filter(|f| f.takes_calls).partition(|f| f.ended());
+    calls::close(tx, &ended.iter().map(|f| f.no.0).collect::<Vec<_>>()).await?;
+    let resting = resting.iter().map(|f| Resting {
+        no: f.no,
+        status: f.change().to,
+        takes_another: !f.handles_call,
+        moved_by: f.moved_by,
+    });
+    calls::wake(tx, &resting.collect::<Vec<_>>()).await
 }
 
 /// The rows of the orders are locked by now, so that a callback is either seen here or sees the

@@ -1,0 +1,36 @@
+//! Stages that may run, as they are read from `ready`.
+
+use pagurus_domain::id::{Attempt, OrderNo};
+use pagurus_domain::order::Priority;
+
+use crate::Result;
+use crate::row::word;
+
+/// A stage that may run, as the dispatcher needs to know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadyStage {
+    /// The order.
+    pub no: OrderNo,
+    /// Number that the hand-out will bear.
+    pub attempt: Attempt,
+    /// Flow marker.
+    pub flow: String,
+    /// Urgency.
+    pub priority: Priority,
+    /// Queue and position of a sequential order.
+    pub place: Option<(String, i64)>,
+    /// True where the stage goes on with what was begun.
+    pub woken: bool,
+}
+
+/// Reads a row that has the six columns of `ready` that the dispatcher needs.
+pub(crate) fn read_ready(row: &tokio_postgres::Row, woken: bool) -> Result<ReadyStage> {
+    Ok(ReadyStage {
+        no: OrderNo(row.get("order_no")),
+        attempt: Attempt(row.get("attempt")),
+        flow: row.get("flow"),
+        priority: word(row, "priority", "ready.priority")?,
+        place: row.get::<_, Option<String>>("queue").zip(row.get("position")),
+        woken,
+    })
+}

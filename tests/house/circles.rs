@@ -5,26 +5,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::tree::{none, rust};
 
 /// Rooms that know each other, with the reason. The list may only shrink.
-const KNOWN: [(&str, &str, &str); 3] = [
+const KNOWN: [(&str, &str, &str); 2] = [
     ("shared/domain", "order scenario activation", "an order names its scenario, and a stage its order"),
     ("services/cli", "failure screen", "a failure is shown, and showing may fail"),
-    ("shared/runtime", "address config", "the registry's address is made from settings, which check one"),
 ];
 
 /// Rooms of a crate with the rooms that each one imports.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
-/// First words of the paths that stand in the braces of a `use`.
+/// First words of the paths that stand in the braces of a `use`; the text begins behind the first brace.
 fn first_words(list: &str) -> Vec<String> {
     let (mut depth, mut words, mut word) = (0_i32, Vec::new(), String::new());
-    for sign in list.chars().chain([',']) {
+    for sign in list.chars() {
         match sign {
             '{' => depth += 1,
-            '}' => depth -= 1,
-            ',' if depth == 0 => {
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
                 let first = word.split("::").next().unwrap_or_default().trim().to_owned();
                 words.push(first.split_whitespace().next().unwrap_or_default().to_owned());
                 word.clear();
+                if sign == '}' {
+                    break;
+                }
             }
             _ => word.push(sign),
         }
@@ -38,8 +40,6 @@ fn named(text: &str) -> BTreeSet<String> {
     for (at, _) in text.match_indices("crate::") {
         let rest = &text[at + "crate::".len()..];
         if let Some(list) = rest.strip_prefix('{') {
-            let end = list.find(';').unwrap_or(list.len());
-            let list = list[..end].trim_end().trim_end_matches('}');
             found.extend(first_words(list));
         } else {
             found.insert(rest.chars().take_while(|sign| sign.is_alphanumeric() || *sign == '_').collect());

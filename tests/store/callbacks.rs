@@ -1,7 +1,7 @@
 //! Callbacks as people look at them (SCN-7): the newest first, and what came in vain without reading what did not.
 
 use pagurus_domain::id::RequestId;
-use pagurus_store::answers::{self, NewCallback, Verdict};
+use pagurus_store::answers::{self, CallbackVerdict, NewCallback};
 use pagurus_store::callbacks::{self, VERDICTS};
 use pagurus_store::upkeep;
 use serde_json::json;
@@ -32,8 +32,16 @@ async fn scn_7_what_came_for_nobody_is_found_beside_the_rest() {
     tx.commit().await.unwrap();
 
     let all = callbacks::places(&client, None, i64::MAX, 10).await.unwrap();
-    let verdicts: Vec<Verdict> = all.iter().map(|place| place.verdict).collect();
-    assert_eq!(verdicts, [Verdict::Orphan, Verdict::Orphan, Verdict::Duplicate, Verdict::Accepted]);
+    let verdicts: Vec<CallbackVerdict> = all.iter().map(|place| place.verdict).collect();
+    assert_eq!(
+        verdicts,
+        [
+            CallbackVerdict::Orphan,
+            CallbackVerdict::Orphan,
+            CallbackVerdict::Duplicate,
+            CallbackVerdict::Accepted
+        ]
+    );
     assert!(all.windows(2).all(|pair| pair[0].no > pair[1].no), "{all:?}");
     let below = callbacks::places(&client, None, all[1].no, 1).await.unwrap();
     assert_eq!(below, all[2..3], "a page goes on below its cursor");
@@ -41,7 +49,7 @@ async fn scn_7_what_came_for_nobody_is_found_beside_the_rest() {
         let found = callbacks::places(&client, Some(verdict), i64::MAX, 10).await.unwrap();
         let expected: Vec<_> = match verdict {
             // Nearly all are: whoever wants them passes over the rest.
-            Verdict::Accepted => all.clone(),
+            CallbackVerdict::Accepted => all.clone(),
             _ => all.iter().filter(|place| place.verdict == verdict).copied().collect(),
         };
         assert_eq!(found, expected, "{verdict:?}");
@@ -74,7 +82,7 @@ async fn scn_7_what_was_accepted_burdens_neither_the_index_nor_the_search_of_the
         "SELECT (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_user_tables
                  WHERE relname = 'callbacks'";
     let before = ground.count(read).await;
-    let late = callbacks::places(&client, Some(Verdict::Late), i64::MAX, 1000).await.unwrap();
+    let late = callbacks::places(&client, Some(CallbackVerdict::Late), i64::MAX, 1000).await.unwrap();
     assert_eq!(late.len(), 3);
     client.query("SELECT pg_stat_force_next_flush()", &[]).await.unwrap();
     client.query("SELECT 1", &[]).await.unwrap();
@@ -101,12 +109,12 @@ async fn qlt_8_of_callbacks_for_nobody_so_many_are_kept_each_so_long_and_for_a_t
     let mut batch = vec![large];
     batch.extend((0..5).map(|n| orphan(&n.to_string(), b"{}".to_vec(), Some("{}".to_owned()))));
     let answered = answers::answer(&tx, &batch, 4).await.unwrap();
-    assert_eq!(answered.verdicts, [Verdict::Orphan; 6], "each is answered alike");
+    assert_eq!(answered.verdicts, [CallbackVerdict::Orphan; 6], "each is answered alike");
     assert_eq!(answered.unkept, 2);
     // Somebody's is kept and wakes its order, whatever came for nobody.
     let mixed = [orphan("more", Vec::new(), None), callback(asked)];
     let answered = answers::answer(&tx, &mixed, 4).await.unwrap();
-    assert_eq!(answered.verdicts, [Verdict::Orphan, Verdict::Accepted]);
+    assert_eq!(answered.verdicts, [CallbackVerdict::Orphan, CallbackVerdict::Accepted]);
     assert_eq!((answered.unkept, answered.woken.len()), (1, 1));
     tx.commit().await.unwrap();
     let kept = "SELECT count(*) FROM callbacks WHERE verdict = 'orphan'";

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use pagurus_domain::id::{Attempt, Epoch, Incarnation, Role};
 use pagurus_store::cluster::{self, NodeStatus};
-use pagurus_store::stages::{self, HandOut, Unclaimed};
+use pagurus_store::stages::{self, OfferedStage, Unclaimed};
 use pagurus_store::{Client, Error};
 use serde_json::json;
 
@@ -79,7 +79,7 @@ async fn dsp_12_a_take_over_waits_for_the_claim_under_way_and_refuses_all_later_
 
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
-    let under_way = [HandOut { no: first, attempt: Attempt::FIRST, epoch: old }];
+    let under_way = [OfferedStage { no: first, attempt: Attempt::FIRST, epoch: old }];
     let (claimed, _) = stages::claim(&tx, &under_way).await.unwrap();
     assert_eq!(claimed.len(), 1);
 
@@ -131,7 +131,7 @@ async fn dsp_12_a_process_that_froze_inside_a_claim_holds_a_take_over_up_for_sec
     let mut frozen = ground.work().await;
     let tx = frozen.transaction().await.unwrap();
     let (claimed, _) =
-        stages::claim(&tx, &[HandOut { no, attempt: Attempt::FIRST, epoch: old }]).await.unwrap();
+        stages::claim(&tx, &[OfferedStage { no, attempt: Attempt::FIRST, epoch: old }]).await.unwrap();
     assert_eq!(claimed.len(), 1);
     // From here on the claimer says nothing more, and its connection stays open.
     let begun = Instant::now();

@@ -11,11 +11,11 @@ use pagurus_domain::order::registration::{NewOrder, Request};
 use pagurus_domain::order::{OrderError, ScenarioStatus, Status};
 use pagurus_domain::scenario::stage::Then;
 use pagurus_harness::env::Env;
-use pagurus_store::answers::{self, NewCallback, Verdict};
+use pagurus_store::answers::{self, CallbackVerdict, NewCallback};
 use pagurus_store::cluster::{self, NewNode};
 use pagurus_store::orders::{self, Registered};
 use pagurus_store::requests::{self, NewRequest};
-use pagurus_store::stages::{self, Claimed, Finished, HandOut, ReadyStage, Unclaimed};
+use pagurus_store::stages::{self, Claimed, Finished, OfferedStage, ReadyStage, Unclaimed};
 use pagurus_store::{Client, Options, Store, due, migrate, scenarios};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -104,9 +104,9 @@ impl Ground {
         &self,
         epoch: Epoch,
         wanted: &[(OrderNo, Attempt)],
-    ) -> (Vec<Claimed>, Vec<(HandOut, Unclaimed)>) {
-        let hand_outs: Vec<HandOut> =
-            wanted.iter().map(|(no, attempt)| HandOut { no: *no, attempt: *attempt, epoch }).collect();
+    ) -> (Vec<Claimed>, Vec<(OfferedStage, Unclaimed)>) {
+        let hand_outs: Vec<OfferedStage> =
+            wanted.iter().map(|(no, attempt)| OfferedStage { no: *no, attempt: *attempt, epoch }).collect();
         let mut client = self.work().await;
         let tx = client.transaction().await.unwrap();
         let (claimed, unclaimed) = stages::claim(&tx, &hand_outs).await.unwrap();
@@ -168,7 +168,7 @@ impl Ground {
     }
 
     /// Answers requests, as intake does with a batch of callbacks.
-    pub async fn answer(&self, requests: &[RequestId]) -> (Vec<Verdict>, Vec<ReadyStage>) {
+    pub async fn answer(&self, requests: &[RequestId]) -> (Vec<CallbackVerdict>, Vec<ReadyStage>) {
         let callbacks: Vec<NewCallback> = requests.iter().map(|id| callback(*id)).collect();
         let mut client = self.work().await;
         let tx = client.transaction().await.unwrap();

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use pagurus_domain::id::{Attempt, OrderNo};
 use pagurus_store::orders::Registered;
-use pagurus_store::sql::{self, Statement};
-use pagurus_store::stages::{self, HandOut};
+use pagurus_store::sql::Statement;
+use pagurus_store::stages::{self, OfferedStage};
+use pagurus_store::statements;
 use pagurus_store::{Client, orders};
 use serde_json::{Value, json};
 use tokio_postgres::{Column, SimpleQueryMessage};
@@ -252,8 +253,8 @@ async fn a_table_that_was_empty_when_it_was_analyzed_does_not_slow_down_as_it_fi
 }
 
 async fn run_stages(client: &mut Client, ground: &Ground, nos: &[OrderNo]) {
-    let hand_outs: Vec<HandOut> =
-        nos.iter().map(|no| HandOut { no: *no, attempt: Attempt::FIRST, epoch: FIRST_EPOCH }).collect();
+    let hand_outs: Vec<OfferedStage> =
+        nos.iter().map(|no| OfferedStage { no: *no, attempt: Attempt::FIRST, epoch: FIRST_EPOCH }).collect();
     let tx = client.transaction().await.unwrap();
     let (claimed, _) = stages::claim(&tx, &hand_outs).await.unwrap();
     stages::run(&tx, ground.node, &claimed, &vec![60.0; claimed.len()]).await.unwrap();

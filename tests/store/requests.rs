@@ -4,7 +4,7 @@
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, RequestId};
 use pagurus_harness::race::Race;
-use pagurus_store::answers::{self, NewCallback, Verdict};
+use pagurus_store::answers::{self, CallbackVerdict, NewCallback};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -20,10 +20,10 @@ async fn scn_7_an_early_callback_is_kept_and_wakes_the_order_as_soon_as_it_waits
     let (first, second) =
         (ground.request(&claimed, 1).await.unwrap(), ground.request(&claimed, 2).await.unwrap());
     let (verdicts, woken) = ground.answer(&[first]).await;
-    assert_eq!((verdicts, woken.len()), (vec![Verdict::Accepted], 0), "the stage still runs");
+    assert_eq!((verdicts, woken.len()), (vec![CallbackVerdict::Accepted], 0), "the stage still runs");
     assert!(ground.finish(&claimed, wait_for(&[first, second])).await.is_empty(), "one is still open");
     let (verdicts, woken) = ground.answer(&[second]).await;
-    assert_eq!((verdicts, woken.len()), (vec![Verdict::Accepted], 1));
+    assert_eq!((verdicts, woken.len()), (vec![CallbackVerdict::Accepted], 1));
     let claimed = ground.claim(no).await;
     let client = ground.work().await;
     let results = answers::results(&client, &[no.0]).await.unwrap();
@@ -46,14 +46,14 @@ async fn scn_7_doubles_late_ones_and_strangers_are_kept_and_change_nothing() {
         (ground.request(&claimed, 1).await.unwrap(), ground.request(&claimed, 2).await.unwrap());
     assert_eq!(
         ground.answer(&[known, known]).await.0,
-        [Verdict::Accepted, Verdict::Duplicate],
+        [CallbackVerdict::Accepted, CallbackVerdict::Duplicate],
         "in one batch"
     );
-    assert_eq!(ground.answer(&[known]).await.0, [Verdict::Duplicate]);
+    assert_eq!(ground.answer(&[known]).await.0, [CallbackVerdict::Duplicate]);
     ground.finish(&claimed, wait_for(&[known, timed_out])).await;
     ground.sql("UPDATE due SET due_at = now()").await;
     assert_eq!(ground.wake(Stream::Wait).await, [no]);
-    assert_eq!(ground.answer(&[timed_out]).await.0, [Verdict::Late], "after the time-out");
+    assert_eq!(ground.answer(&[timed_out]).await.0, [CallbackVerdict::Late], "after the time-out");
     let claimed = ground.claim(no).await;
     let unanswered = ground.request(&claimed, 3).await.unwrap();
     ground.finish(&claimed, success()).await;
@@ -61,11 +61,11 @@ async fn scn_7_doubles_late_ones_and_strangers_are_kept_and_change_nothing() {
     let after_end = ground.answer(&[unanswered]).await;
     assert!(after_end.1.is_empty(), "an ended order was woken");
     let stranger = RequestId(Uuid::new_v4());
-    assert_eq!(ground.answer(&[stranger]).await.0, [Verdict::Orphan]);
+    assert_eq!(ground.answer(&[stranger]).await.0, [CallbackVerdict::Orphan]);
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
     let nonsense = NewCallback { named: "no id".to_owned(), request: None, ..callback(stranger) };
-    assert_eq!(answers::answer(&tx, &[nonsense], 10).await.unwrap().verdicts, [Verdict::Orphan]);
+    assert_eq!(answers::answer(&tx, &[nonsense], 10).await.unwrap().verdicts, [CallbackVerdict::Orphan]);
     tx.commit().await.unwrap();
     drop(client);
     assert_eq!(
@@ -100,7 +100,7 @@ async fn rec_1_a_callback_that_races_the_end_of_its_stage_is_never_lost() {
             later(&ground, race % 4, ground.finish(&claimed, wait_for(&asked))),
             ground.answer(&asked)
         );
-        assert_eq!(verdicts, [Verdict::Accepted]);
+        assert_eq!(verdicts, [CallbackVerdict::Accepted]);
         assert_eq!(ready.len() + woken.len(), 1, "race {race}: told {ready:?} and {woken:?}");
         let (again, _) = ground.claim_under(FIRST_EPOCH, &[(no, Attempt(2))]).await;
         assert_eq!(again.len(), 1, "race {race}: the order waits for what has come");
@@ -127,7 +127,7 @@ async fn rec_1_a_callback_that_races_the_time_out_of_its_wait_wakes_once() {
         );
         meet.won(!timed_out.is_empty());
         assert_eq!(timed_out.len() + woken.len(), 1, "race {race}: {timed_out:?} {verdicts:?} {woken:?}");
-        assert_eq!(woken.len() == 1, verdicts == [Verdict::Accepted], "race {race}: {verdicts:?}");
+        assert_eq!(woken.len() == 1, verdicts == [CallbackVerdict::Accepted], "race {race}: {verdicts:?}");
         let (again, _) = ground.claim_under(FIRST_EPOCH, &[(no, Attempt(2))]).await;
         assert_eq!(again.len(), 1, "race {race}");
     }

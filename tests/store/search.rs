@@ -4,7 +4,7 @@
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
 use pagurus_store::Client;
-use pagurus_store::orders::{self, Place, Source};
+use pagurus_store::orders::{self, FoundOrder, Source};
 use serde_json::json;
 
 use crate::ground::{Ground, fail, in_an_hour, retry, sleep, success};
@@ -15,7 +15,7 @@ const READ: &str =
                      WHERE relname IN ('orders', 'failures', 'ready', 'running', 'due')";
 
 /// Every order of a source, page by page.
-async fn walk(client: &Client, source: Source<'_>, limit: usize) -> Vec<Place> {
+async fn walk(client: &Client, source: Source<'_>, limit: usize) -> Vec<FoundOrder> {
     let (mut all, mut below) = (Vec::new(), OrderNo(i64::MAX));
     loop {
         let page = orders::places(client, &source, below, limit).await.unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::id::Incarnation;
 use pagurus_harness::proxy::{Mode, Proxy, host_of};
-use pagurus_runtime::Stats;
+use pagurus_runtime::MinuteCounts;
 use pagurus_runtime::stats::Series;
 use pagurus_store::stats::{self, Delta, Point};
 use pagurus_store::{Options, Store};
@@ -82,7 +82,7 @@ async fn counts_outlive_an_absence_of_the_database_and_an_answer_that_was_lost()
     let ground = Ground::new("stats_lost").await;
     let proxy = Proxy::start(&host_of(&ground.url())).await.unwrap();
     let store = Store::new(&Options::of(&proxy.url(&ground.url()), "counts")).unwrap();
-    let counted = Stats::default();
+    let counted = MinuteCounts::default();
     counted.count(Series::Registered, "k");
     proxy.set(Mode::Cut);
     assert!(counted.flush(&store, ONE).await.is_err());

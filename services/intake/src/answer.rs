@@ -11,7 +11,7 @@ use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_runtime::{Effects, Host, costly};
-use pagurus_store::answers::{self, Answered, NewCallback, Verdict};
+use pagurus_store::answers::{self, Answered, CallbackVerdict, NewCallback};
 use pagurus_store::{Client, Error};
 use uuid::Uuid;
 
@@ -73,7 +73,7 @@ impl Recorder {
     ///
     /// # Errors
     /// The database failed: the same call may be repeated, doubles are told apart.
-    pub async fn record(&self, batch: &[NewAnswer]) -> Result<Vec<Verdict>, Error> {
+    pub async fn record(&self, batch: &[NewAnswer]) -> Result<Vec<CallbackVerdict>, Error> {
         let begun = Instant::now();
         let Host { store, metrics, .. } = &self.host;
         let stored = self.store(batch).await.inspect_err(|error| store.patience().note(error));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pagurus_runtime::trouble::store_problem;
-use pagurus_store::calls::{self, Call};
+use pagurus_store::calls::{self, StoredCall};
 use pagurus_wire::message::{CallError, CallView};
 use pagurus_wire::problem::{Problem, Type};
 
@@ -40,7 +40,7 @@ pub(crate) async fn answered(
 }
 
 /// A call as it is shown.
-pub(crate) fn view(call: Call) -> CallView {
+pub(crate) fn view(call: StoredCall) -> CallView {
     CallView {
         key: call.key,
         name: call.name,

@@ -41,7 +41,7 @@ struct Intake {
     registrations: Batcher<Submission, Option<Outcome>, pagurus_store::Error>,
     /// Orders whose parameters take long to check, one at a time.
     costly: Batcher<Submission, Outcome, pagurus_store::Error>,
-    answers: Batcher<NewAnswer, pagurus_store::answers::Verdict, pagurus_store::Error>,
+    answers: Batcher<NewAnswer, pagurus_store::answers::CallbackVerdict, pagurus_store::Error>,
     /// The room for the bodies of requests.
     bodies: http::Bodies,
     /// Lists that look through many rows at a time, so that reads by key find a connection.

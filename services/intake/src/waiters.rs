@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use pagurus_runtime::Host;
 use pagurus_runtime::node::chain;
-use pagurus_store::calls::{self, Call};
+use pagurus_store::calls::{self, StoredCall};
 use tokio::sync::{Notify, oneshot};
 
 /// Callers of one process that may wait at a time; the next one is told that its call waits.
@@ -36,12 +36,12 @@ struct Waiter {
     no: i64,
     look_at: Instant,
     pause: Duration,
-    tell: oneshot::Sender<Call>,
+    tell: oneshot::Sender<StoredCall>,
 }
 
 impl Waiters {
     /// Waits for the answer to a call; none where too many wait already.
-    pub fn wait_for(&self, no: i64) -> Option<oneshot::Receiver<Call>> {
+    pub fn wait_for(&self, no: i64) -> Option<oneshot::Receiver<StoredCall>> {
         let mut waiting = self.lock();
         if waiting.len() >= MAX_WAITERS {
             waiting.retain(|waiter| !waiter.tell.is_closed());
@@ -96,8 +96,8 @@ impl Waiters {
         .collect()
     }
 
-    fn tell(&self, answered: Vec<Call>) {
-        let answered: HashMap<i64, Call> = answered.into_iter().map(|call| (call.no, call)).collect();
+    fn tell(&self, answered: Vec<StoredCall>) {
+        let answered: HashMap<i64, StoredCall> = answered.into_iter().map(|call| (call.no, call)).collect();
         let mut waiting = self.lock();
         let all = std::mem::take(&mut *waiting).into_iter();
         let (told, others): (Vec<_>, Vec<_>) = all.partition(|waiter| answered.contains_key(&waiter.no));
@@ -124,8 +124,8 @@ mod tests {
 
     use super::*;
 
-    fn answer(no: i64) -> Call {
-        Call {
+    fn answer(no: i64) -> StoredCall {
+        StoredCall {
             no,
             key: format!("k{no}"),
             name: "say".into(),

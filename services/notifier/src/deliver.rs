@@ -9,7 +9,7 @@ use pagurus_domain::order::notification::Target;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level, Span};
 use pagurus_runtime::node::chain;
-use pagurus_store::outbox::{self, Failed, Notification};
+use pagurus_store::outbox::{self, FailedNotification, Notification};
 use pagurus_store::{Client, Error};
 use pagurus_wire::message::OutboxNews;
 
@@ -144,7 +144,7 @@ async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> 
 
 async fn keep(host: &Host, client: &Client, failed: Vec<(&Notification, Trouble)>) -> Result<(), Error> {
     let settings = &host.settings.notify;
-    let rows: Vec<Failed<'_>> = failed
+    let rows: Vec<FailedNotification<'_>> = failed
         .into_iter()
         .map(|(notification, trouble)| {
             let delay = delay(notification.attempts, settings.retry_initial, settings.retry_max);
@@ -159,11 +159,11 @@ async fn keep(host: &Host, client: &Client, failed: Vec<(&Notification, Trouble)
                         error,
                         "a notification was parked"
                     );
-                    Failed { notification, error, delay, parked: Some(why) }
+                    FailedNotification { notification, error, delay, parked: Some(why) }
                 }
                 Trouble::Later(error) => {
                     host.metrics.count(Count::Notifications, "failed", 1);
-                    Failed { notification, error, delay, parked: None }
+                    FailedNotification { notification, error, delay, parked: None }
                 }
             }
         })

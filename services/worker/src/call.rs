@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pagurus_domain::order::notification::matches;
 use pagurus_domain::scenario::stage::{Answer, HttpCall, HttpFailure, NO_ROOM, Response};
 use pagurus_runtime::Host;
-use pagurus_runtime::config::{CallRules, Destination};
+use pagurus_runtime::config::{AllowedDestination, CallRules};
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::stats::Series;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -264,7 +264,7 @@ impl Resolve for GuardedResolver {
 fn permitted(rules: &CallRules, host: &str, address: IpAddr) -> bool {
     rules.permits(host, 0, address)
         || rules.allow.iter().any(|entry| match entry {
-            Destination::Host { name, port: Some(port) } => {
+            AllowedDestination::Host { name, port: Some(port) } => {
                 matches(name, host) && rules.permits(host, *port, address)
             }
             _ => false,

@@ -6,10 +6,10 @@ use pagurus_domain::scenario::stage::Call;
 use pagurus_runtime::metrics::Span;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::answers::Accepted;
-use pagurus_store::stages::{self, Claimed, HandOut, Unclaimed};
+use pagurus_store::stages::{self, Claimed, OfferedStage, Unclaimed};
 use pagurus_store::{Error, Tx, answers, calls};
-use std::collections::hash_map::Entry;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::Instant;
 
 /// A stage that is ours, with everything it needs.
@@ -49,9 +49,9 @@ fn work_timeout(worker: &Worker, known: Option<&Known>) -> f64 {
     scenario.and_then(|scenario| scenario.timeouts.work).unwrap_or(usual).as_secs_f64()
 }
 
-pub(crate) type Claims = (Vec<Work>, Vec<(HandOut, Unclaimed)>);
+pub(crate) type Claims = (Vec<Work>, Vec<(OfferedStage, Unclaimed)>);
 
-pub(crate) async fn claim(worker: &Worker, hand_outs: &[HandOut]) -> Result<Claims, Error> {
+pub(crate) async fn claim(worker: &Worker, hand_outs: &[OfferedStage]) -> Result<Claims, Error> {
     let begun = Instant::now();
     let host = &worker.host;
     let mut client = host.store.work().await?;

@@ -9,8 +9,8 @@ use pagurus_domain::id::{Attempt, Epoch, OrderNo};
 use pagurus_runtime::Effects;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::node::chain;
-use pagurus_store::stages::{HandOut, Unclaimed};
 use pagurus_store::Error;
+use pagurus_store::stages::{OfferedStage, Unclaimed};
 use pagurus_wire::message::{BreakOff, EndedStage, HandOuts, RefusalReason, RefusedHandOut, work};
 
 use crate::claim::{Claims, Work, claim};
@@ -44,7 +44,7 @@ pub(crate) async fn take(worker: Worker, consumer: Arc<Consumer>) -> anyhow::Res
             let Ok(message) = serde_json::from_slice::<HandOuts>(&delivery.body) else { continue };
             let epoch = Epoch(message.epoch);
             for given in message.orders {
-                let hand_out = HandOut { no: OrderNo(given.no), attempt: Attempt(given.attempt), epoch };
+                let hand_out = OfferedStage { no: OrderNo(given.no), attempt: Attempt(given.attempt), epoch };
                 // A message that comes twice must not be answered: what it names may be running here.
                 if let Some(hold) = worker.held.hold((hand_out.no, hand_out.attempt))
                     && seen.insert(hand_out.no)
@@ -59,7 +59,7 @@ pub(crate) async fn take(worker: Worker, consumer: Arc<Consumer>) -> anyhow::Res
 
 /// A hand-out with the dispatcher's own number of it.
 struct Order {
-    hand_out: HandOut,
+    hand_out: OfferedStage,
     serial: u64,
     hold: Hold,
 }
@@ -80,7 +80,7 @@ async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
         busy.iter().map(|order| told(order, RefusalReason::Busy)).collect();
     // By the rows' key, as everywhere: two claims never wait for each other.
     orders.sort_by_key(|order| order.hand_out.no);
-    let hand_outs: Vec<HandOut> = orders.iter().map(|order| order.hand_out).collect();
+    let hand_outs: Vec<OfferedStage> = orders.iter().map(|order| order.hand_out).collect();
     let mut holds: HashMap<OrderNo, Order> =
         orders.into_iter().map(|order| (order.hand_out.no, order)).collect();
     let mut halves = Halves::of(&hand_outs);
@@ -121,14 +121,14 @@ const HALVES: Duration = Duration::from_secs(2);
 /// Hand-outs that are claimed together, and by halves where somebody has locked one of the orders.
 struct Halves<'a> {
     /// Still to be claimed, the first on top.
-    open: Vec<&'a [HandOut]>,
+    open: Vec<&'a [OfferedStage]>,
     begun: Instant,
     /// The last one: what could not be claimed is handed out again.
     failure: Option<Error>,
 }
 
 impl<'a> Halves<'a> {
-    fn of(hand_outs: &'a [HandOut]) -> Self {
+    fn of(hand_outs: &'a [OfferedStage]) -> Self {
         let open = if hand_outs.is_empty() { Vec::new() } else { vec![hand_outs] };
         Self { open, begun: Instant::now(), failure: None }
     }

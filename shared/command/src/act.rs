@@ -12,7 +12,7 @@ use pagurus_runtime::Effects;
 use pagurus_store::amend::{self, Reopening};
 use pagurus_store::control::{self, Allowed, Locked, LockedOrders};
 use pagurus_store::ends::{self, Ending};
-use pagurus_store::history::{self, Event};
+use pagurus_store::history::{self, HistoryEvent};
 use pagurus_store::{Client, Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
@@ -265,7 +265,7 @@ struct Plan<'a> {
 }
 
 /// The answer of the first time, read from the event of the action.
-fn repeated(before: &Event, key: &RequestKey) -> Outcome {
+fn repeated(before: &HistoryEvent, key: &RequestKey) -> Outcome {
     let detail: Value = serde_json::from_str(&before.detail).unwrap_or_default();
     if detail["request"] != key.digest.as_str() {
         let message = format!(

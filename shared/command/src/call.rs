@@ -8,7 +8,7 @@ use pagurus_domain::order::principal::Door;
 use pagurus_domain::order::registration;
 use pagurus_runtime::Effects;
 use pagurus_runtime::scenarios::Known;
-use pagurus_store::calls::{self, Call, Submitted};
+use pagurus_store::calls::{self, StoredCall, Submitted};
 use pagurus_store::stages::ReadyStage;
 use pagurus_store::{Error, control};
 use pagurus_wire::problem::{Problem, Type};
@@ -149,7 +149,7 @@ impl Commands {
     }
 }
 
-fn same(stored: &Call, call: &NewCall) -> Result<(), Problem> {
+fn same(stored: &StoredCall, call: &NewCall) -> Result<(), Problem> {
     if stored.name == call.name && stored.body == call.body {
         return Ok(());
     }

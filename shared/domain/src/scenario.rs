@@ -210,14 +210,14 @@ spelled!(StateKind {
 
 /// Whether a terminal state is a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum TerminalOutcome {
     /// The order ends `success`.
     Success,
     /// The order ends `fail`.
     Fail,
 }
 
-spelled!(Outcome { Success => "success", Fail => "fail" });
+spelled!(TerminalOutcome { Success => "success", Fail => "fail" });
 
 /// A node of the workflow.
 #[derive(Debug)]
@@ -240,7 +240,7 @@ pub struct State {
     /// An asynchronous retry sends only the failed requests again.
     pub retry_failed_only: bool,
     /// Only meaningful in a terminal state.
-    pub outcome: Outcome,
+    pub outcome: TerminalOutcome,
 }
 
 impl State {

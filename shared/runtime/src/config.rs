@@ -26,7 +26,7 @@ use pagurus_domain::retry::ErrorPolicy;
 use pagurus_domain::scenario::Bounds;
 use pagurus_domain::scenario::trial::Deployment;
 
-pub use calls::{CallRules, Destination};
+pub use calls::{AllowedDestination, CallRules};
 pub use recovery::{FailoverSettings, RecoverySettings, ShutdownSettings, WhenLost};
 
 /// Reads the file, if there is one, and the environment.

@@ -43,7 +43,7 @@ pub use door::{HttpDoor, Peer};
 pub use effects::Effects;
 pub use health::Readiness;
 pub use metrics::Metrics;
-pub use stats::Stats;
+pub use stats::MinuteCounts;
 pub use telemetry::start_logging;
 
 /// What a service gets to live on. Cheap to clone; the tasks it spawns end with it.
@@ -64,7 +64,7 @@ pub struct Host {
     /// Everything that is counted.
     pub metrics: Metrics,
     /// Counts of each minute, for charts.
-    pub stats: Stats,
+    pub stats: MinuteCounts,
     /// Where the service can hang an API.
     pub http: HttpDoor,
     /// What `/readyz` says.
@@ -213,7 +213,7 @@ where
     broker_config.confirm_timeout = settings.broker.confirm_timeout;
     let broker = Broker::connect(broker_config).context("broker.url")?;
     let metrics = Metrics::new(role);
-    let stats = Stats::default();
+    let stats = MinuteCounts::default();
     let readiness = Readiness::default();
     let probes = health::Probes::new(role, &metrics, &readiness, &store, &broker);
     let http = HttpDoor::open(settings.node.listen, settings.node.max_connections, probes)

@@ -110,7 +110,7 @@ struct Turn {
 
 /// Counts of one process, by the minute. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Stats {
+pub struct MinuteCounts {
     inner: Arc<Inner>,
 }
 
@@ -123,7 +123,7 @@ struct Inner {
     turn: tokio::sync::Mutex<(Option<Turn>, i64)>,
 }
 
-impl Default for Stats {
+impl Default for MinuteCounts {
     fn default() -> Self {
         let inner = Inner {
             begun: Instant::now(),
@@ -135,7 +135,7 @@ impl Default for Stats {
     }
 }
 
-impl Stats {
+impl MinuteCounts {
     /// Counts something.
     pub fn count(&self, series: Series, key: &str) {
         self.note(self.inner.begun.elapsed(), series, key, None);
@@ -253,7 +253,7 @@ pub(crate) async fn write(host: Host) {
 mod tests {
     use super::*;
 
-    fn kept(stats: &Stats) -> Vec<Delta> {
+    fn kept(stats: &MinuteCounts) -> Vec<Delta> {
         let turn = stats.next_turn(Incarnation(1), 1);
         let mut deltas = turn.map_or_else(Vec::new, |turn| deltas(&turn.minutes, 40));
         deltas.sort_by_key(|delta| (delta.what, delta.minutes_ago));
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn counts_of_one_minute_are_one_delta_with_its_times_in_buckets() {
-        let stats = Stats::default();
+        let stats = MinuteCounts::default();
         let minute = Duration::from_secs(38 * 60);
         for millis in [1, 5, 200, 60_000] {
             let now = minute + Duration::from_secs(20);
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn minutes_that_cannot_be_added_are_kept_up_to_a_bound_the_newest() {
-        let stats = Stats::default();
+        let stats = MinuteCounts::default();
         for minute in 0..40 {
             stats.note(Duration::from_secs(60 * minute), Series::Registered, "s", None);
         }
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn keys_beyond_the_cap_are_counted_together() {
-        let stats = Stats::default();
+        let stats = MinuteCounts::default();
         for number in 0..crate::cap::MOST_WORDS + 5 {
             stats.count(Series::Registered, &format!("s-{number}"));
         }

@@ -97,7 +97,7 @@ pub struct NewCallback {
 
 /// What became of a callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
+pub enum CallbackVerdict {
     /// The first answer to an open request.
     Accepted,
     /// The request was answered before.
@@ -108,7 +108,7 @@ pub enum Verdict {
     Orphan,
 }
 
-impl Verdict {
+impl CallbackVerdict {
     /// Its one spelling.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -130,7 +130,7 @@ const ORPHAN_HEADER_BYTES: usize = 4 * 1024;
 #[derive(Clone, Debug, Default)]
 pub struct Answered {
     /// One for each callback, in order.
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<CallbackVerdict>,
     /// The orders that go on now.
     pub woken: Vec<ReadyStage>,
     /// How many of those for nobody were not kept, because there are so many already.
@@ -185,21 +185,23 @@ pub async fn answer(tx: &Tx<'_>, callbacks: &[NewCallback], max_orphans: u32) ->
         let statuses = tx.prepare_cached(STATUSES).await?;
         tx.query(&statuses, &[&asked]).await?.iter().map(|row| (row.get("id"), row.get("status"))).collect()
     };
-    let verdicts: Vec<Verdict> = callbacks
+    let verdicts: Vec<CallbackVerdict> = callbacks
         .iter()
         .map(|callback| match callback.request.map(|id| id.0) {
             // The first of the batch takes the place; the next of the same request is a double.
-            Some(id) if fresh.remove(&id) => Verdict::Accepted,
-            Some(id) if !order_of.contains_key(&id) => Verdict::Orphan,
-            Some(id) if statuses.get(&id).is_some_and(|status| status == "answered") => Verdict::Duplicate,
-            Some(_) => Verdict::Late,
-            None => Verdict::Orphan,
+            Some(id) if fresh.remove(&id) => CallbackVerdict::Accepted,
+            Some(id) if !order_of.contains_key(&id) => CallbackVerdict::Orphan,
+            Some(id) if statuses.get(&id).is_some_and(|status| status == "answered") => {
+                CallbackVerdict::Duplicate
+            }
+            Some(_) => CallbackVerdict::Late,
+            None => CallbackVerdict::Orphan,
         })
         .collect();
     let mut left = room;
     let kept = callbacks.iter().zip(&verdicts).filter(|(_, verdict)| {
-        let keeps = **verdict != Verdict::Orphan || left > 0;
-        left = if **verdict == Verdict::Orphan { left.saturating_sub(1) } else { left };
+        let keeps = **verdict != CallbackVerdict::Orphan || left > 0;
+        left = if **verdict == CallbackVerdict::Orphan { left.saturating_sub(1) } else { left };
         keeps
     });
     store(tx, &kept.collect::<Vec<_>>(), &order_of).await?;
@@ -216,7 +218,7 @@ async fn room_for_orphans(tx: &Tx<'_>, max: u32) -> Result<usize> {
 
 async fn store(
     tx: &Tx<'_>,
-    callbacks: &[(&NewCallback, &Verdict)],
+    callbacks: &[(&NewCallback, &CallbackVerdict)],
     order_of: &HashMap<Uuid, i64>,
 ) -> Result<()> {
     if callbacks.is_empty() {
@@ -238,9 +240,9 @@ async fn store(
 }
 
 /// Headers and body as they are kept.
-fn kept_of(callback: &NewCallback, verdict: Verdict) -> (Option<&str>, &[u8]) {
+fn kept_of(callback: &NewCallback, verdict: CallbackVerdict) -> (Option<&str>, &[u8]) {
     let (headers, body) = (callback.headers.as_deref(), callback.body.as_slice());
-    if verdict != Verdict::Orphan {
+    if verdict != CallbackVerdict::Orphan {
         return (headers, body);
     }
     let short = headers.filter(|headers| headers.len() <= ORPHAN_HEADER_BYTES);

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use pagurus_domain::id::{RequestId, ScenarioNo};
 
-use crate::answers::Verdict;
+use crate::answers::CallbackVerdict;
 use crate::sql::statements;
 use crate::{Client, Result};
 
@@ -24,15 +24,16 @@ statements! {
 }
 
 /// Every verdict.
-pub const VERDICTS: [Verdict; 4] = [Verdict::Accepted, Verdict::Duplicate, Verdict::Late, Verdict::Orphan];
+pub const VERDICTS: [CallbackVerdict; 4] =
+    [CallbackVerdict::Accepted, CallbackVerdict::Duplicate, CallbackVerdict::Late, CallbackVerdict::Orphan];
 
 /// Where a callback stands in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CallbackPosition {
     /// Its number; a later one has a larger.
     pub no: i64,
     /// What became of it.
-    pub verdict: Verdict,
+    pub verdict: CallbackVerdict,
     /// When the transaction that stored it began.
     pub received_at: Timestamp,
 }
@@ -41,7 +42,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
     /// Where it stands.
-    pub place: Place,
+    pub place: CallbackPosition,
     /// The request that it answers, where there is one.
     pub request: Option<RequestId>,
     /// The name by which it called its request.
@@ -63,8 +64,13 @@ pub struct Stored {
 ///
 /// # Errors
 /// The database fails.
-pub async fn places(client: &Client, verdict: Option<Verdict>, below: i64, limit: i64) -> Result<Vec<Place>> {
-    let rows = match verdict.filter(|verdict| *verdict != Verdict::Accepted) {
+pub async fn places(
+    client: &Client,
+    verdict: Option<CallbackVerdict>,
+    below: i64,
+    limit: i64,
+) -> Result<Vec<CallbackPosition>> {
+    let rows = match verdict.filter(|verdict| *verdict != CallbackVerdict::Accepted) {
         Some(verdict) => {
             let statement = client.prepare_cached(PLACES_IN_VAIN).await?;
             client.query(&statement, &[&verdict.as_str(), &below, &limit]).await?
@@ -99,11 +105,11 @@ pub async fn show(client: &Client, nos: &[i64], most_bytes: i32) -> Result<Vec<S
 
 /// The verdict of this spelling.
 #[must_use]
-pub fn verdict(word: &str) -> Option<Verdict> {
+pub fn verdict(word: &str) -> Option<CallbackVerdict> {
     VERDICTS.into_iter().find(|verdict| verdict.as_str() == word)
 }
 
-fn place(no: i64, word: &str, received_at: Timestamp) -> Place {
+fn place(no: i64, word: &str, received_at: Timestamp) -> CallbackPosition {
     // The table takes no other word.
-    Place { no, verdict: verdict(word).unwrap_or(Verdict::Orphan), received_at }
+    CallbackPosition { no, verdict: verdict(word).unwrap_or(CallbackVerdict::Orphan), received_at }
 }

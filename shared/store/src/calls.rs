@@ -64,7 +64,7 @@ statements! {
 
 /// A call as it is stored.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct StoredCall {
     /// Its number.
     pub no: i64,
     /// The caller's key.
@@ -85,14 +85,14 @@ pub struct Call {
     pub answered_at: Option<Timestamp>,
 }
 
-fn read(row: &tokio_postgres::Row) -> Call {
+fn read(row: &tokio_postgres::Row) -> StoredCall {
     let json = |text: Option<&str>| text.and_then(|text| serde_json::from_str(text).ok());
     let error = row.get::<_, Option<String>>("error_message").map(|message| OrderError {
         class: row.get("error_class"),
         message,
         system: None,
     });
-    Call {
+    StoredCall {
         no: row.get("no"),
         name: row.get("name"),
         body: json(Some(row.get("body"))).unwrap_or_default(),
@@ -111,7 +111,7 @@ pub enum Submitted {
     /// It waits for its turn; the order is ready for it, if it rested.
     Waiting(Option<ReadyStage>),
     /// A call with this key was there before.
-    Known(Call),
+    Known(StoredCall),
 }
 
 /// Stores a call for a locked order that is not final, and wakes the order if it rests. One that
@@ -141,7 +141,7 @@ pub async fn submit(tx: &Tx<'_>, order: &Locked, key: &str, name: &str, body: &V
 ///
 /// # Errors
 /// The database fails.
-pub async fn of_key(tx: &Tx<'_>, no: OrderNo, key: &str) -> Result<Option<Call>> {
+pub async fn of_key(tx: &Tx<'_>, no: OrderNo, key: &str) -> Result<Option<StoredCall>> {
     let by_key = tx.prepare_cached(BY_KEY).await?;
     Ok(tx.query_opt(&by_key, &[&no.0, &key]).await?.as_ref().map(read))
 }
@@ -150,7 +150,7 @@ pub async fn of_key(tx: &Tx<'_>, no: OrderNo, key: &str) -> Result<Option<Call>>
 ///
 /// # Errors
 /// The database fails.
-pub async fn by_key(client: &Client, order: &str, key: &str) -> Result<Option<Call>> {
+pub async fn by_key(client: &Client, order: &str, key: &str) -> Result<Option<StoredCall>> {
     let number = client.prepare_cached(NUMBER).await?;
     let Some(row) = client.query_opt(&number, &[&order]).await? else { return Ok(None) };
     let by_key = client.prepare_cached(BY_KEY).await?;
@@ -162,7 +162,7 @@ pub async fn by_key(client: &Client, order: &str, key: &str) -> Result<Option<Ca
 ///
 /// # Errors
 /// The database fails.
-pub async fn answered(client: &Client, nos: &[i64]) -> Result<Vec<Call>> {
+pub async fn answered(client: &Client, nos: &[i64]) -> Result<Vec<StoredCall>> {
     let statement = client.prepare_cached(ANSWERED).await?;
     Ok(client.query(&statement, &[&nos]).await?.iter().map(read).collect())
 }
@@ -171,7 +171,7 @@ pub async fn answered(client: &Client, nos: &[i64]) -> Result<Vec<Call>> {
 ///
 /// # Errors
 /// The database fails.
-pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<Call>> {
+pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<StoredCall>> {
     let statement = client.prepare_cached(OF_ORDER).await?;
     Ok(client.query(&statement, &[&no.0]).await?.iter().map(read).collect())
 }

@@ -113,7 +113,7 @@ pub struct Filter {
 impl Filter {
     /// Whether it lets this order through.
     #[must_use]
-    pub fn takes(&self, order: &Member) -> bool {
+    pub fn takes(&self, order: &FailedOrder) -> bool {
         let same = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| wanted == found.unwrap_or_default())
         };
@@ -126,7 +126,7 @@ impl Filter {
 
 /// One failed or retrying order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct FailedOrder {
     /// Our number, and when it failed or is due: its place in the list.
     pub place: (Timestamp, OrderNo),
     /// The client's id.
@@ -198,7 +198,7 @@ pub async fn failed_orders(
     since: Timestamp,
     behind: Option<(Timestamp, OrderNo)>,
     limit: i64,
-) -> Result<Vec<Member>> {
+) -> Result<Vec<FailedOrder>> {
     let (at, no) = behind.unwrap_or((Timestamp::MAX, OrderNo(i64::MAX)));
     let statement = client.prepare_cached(FAILED_ORDERS).await?;
     let rows = client.query(&statement, &[&since, &at, &no.0, &limit]).await?;
@@ -213,7 +213,7 @@ pub async fn retrying_orders(
     client: &Client,
     behind: Option<(Timestamp, OrderNo)>,
     limit: i64,
-) -> Result<Vec<Member>> {
+) -> Result<Vec<FailedOrder>> {
     let (at, no) = behind.unwrap_or((Timestamp::UNIX_EPOCH, OrderNo(0)));
     let statement = client.prepare_cached(RETRYING_ORDERS).await?;
     let rows = client.query(&statement, &[&Stream::Retry.number(), &at, &no.0, &limit]).await?;
@@ -243,8 +243,8 @@ fn read_hour(row: &Row) -> Hour {
     }
 }
 
-fn read_member(row: &Row) -> Member {
-    Member {
+fn read_member(row: &Row) -> FailedOrder {
+    FailedOrder {
         place: (row.get("at"), OrderNo(row.get("order_no"))),
         id: row.get("id"),
         scenario: row.get("scenario"),

@@ -94,7 +94,7 @@ pub async fn append(tx: &Tx<'_>, no: OrderNo, kind: &str, source: &str, detail: 
 
 /// One row of the history.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct HistoryEvent {
     /// Its number; a row of kind `stage` stands for this one and the next.
     pub number: i32,
     /// Which life of the order.
@@ -114,14 +114,19 @@ pub struct Event {
 ///
 /// # Errors
 /// The database fails.
-pub async fn of_key(tx: &Tx<'_>, nos: &[i64], kinds: &[&str], key: &str) -> Result<HashMap<OrderNo, Event>> {
+pub async fn of_key(
+    tx: &Tx<'_>,
+    nos: &[i64],
+    kinds: &[&str],
+    key: &str,
+) -> Result<HashMap<OrderNo, HistoryEvent>> {
     let statement = tx.prepare_cached(OF_KEY).await?;
     let rows = tx.query(&statement, &[&nos, &kinds, &key]).await?;
     Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), read_event(row))).collect())
 }
 
-fn read_event(row: &tokio_postgres::Row) -> Event {
-    Event {
+fn read_event(row: &tokio_postgres::Row) -> HistoryEvent {
+    HistoryEvent {
         number: row.get("number"),
         life: Life(row.get("life")),
         kind: row.get("kind"),
@@ -135,7 +140,7 @@ fn read_event(row: &tokio_postgres::Row) -> Event {
 ///
 /// # Errors
 /// The database fails.
-pub async fn of_order(client: &Client, no: OrderNo, after: i32, limit: i64) -> Result<Vec<Event>> {
+pub async fn of_order(client: &Client, no: OrderNo, after: i32, limit: i64) -> Result<Vec<HistoryEvent>> {
     let statement = client.prepare_cached(OF_ORDER).await?;
     let rows = client.query(&statement, &[&no.0, &after, &limit]).await?;
     Ok(rows.iter().map(read_event).collect())

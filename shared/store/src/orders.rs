@@ -24,9 +24,9 @@ use crate::sql::{shown_status, statements};
 use crate::{Connection, Error, Result, Tx, beside, queues};
 
 pub(crate) use search::STATEMENTS as SEARCH_STATEMENTS;
-pub use search::{OrderLine, Place, Source, lines, places, scenario_numbers};
+pub use search::{FoundOrder, ListedOrder, Source, lines, places, scenario_numbers};
 pub(crate) use view::STATEMENTS as VIEW_STATEMENTS;
-pub use view::{OrderView, status, view};
+pub use view::{OrderRow, status, view};
 
 statements! {
     // The law says both statuses; which of them holds is a matter of the database's clock.

@@ -225,7 +225,7 @@ pub async fn sent(client: &Client, sent: &[&Notification]) -> Result<()> {
 
 /// Why a notification was not sent, and what follows.
 #[derive(Clone, Debug)]
-pub struct Failed<'a> {
+pub struct FailedNotification<'a> {
     /// Which one.
     pub notification: &'a Notification,
     /// What was wrong.
@@ -240,7 +240,7 @@ pub struct Failed<'a> {
 ///
 /// # Errors
 /// The database fails.
-pub async fn failed(client: &Client, failed: &[Failed<'_>]) -> Result<()> {
+pub async fn failed(client: &Client, failed: &[FailedNotification<'_>]) -> Result<()> {
     let columns = columns!(one in failed => {
         no: i64 = one.notification.no.0,
         life: i32 = one.notification.life.0,

@@ -101,7 +101,7 @@ pub async fn leave(tx: &Tx<'_>, nos: &[i64]) -> Result<()> {
 
 /// One member of a queue.
 #[derive(Clone, Debug)]
-pub struct Member {
+pub struct HeadOfQueue {
     /// The queue.
     pub queue: String,
     /// Its place; the smallest owns the queue.
@@ -125,12 +125,12 @@ pub async fn before(client: &Client, queue: &str, position: i64) -> Result<i64> 
 ///
 /// # Errors
 /// The database fails.
-pub async fn heads(client: &Client, queues: &[String]) -> Result<Vec<Member>> {
+pub async fn heads(client: &Client, queues: &[String]) -> Result<Vec<HeadOfQueue>> {
     let statement = client.prepare_cached(HEADS).await?;
     read_members(&client.query(&statement, &[&queues]).await?)
 }
 
-fn read_members(rows: &[tokio_postgres::Row]) -> Result<Vec<Member>> {
+fn read_members(rows: &[tokio_postgres::Row]) -> Result<Vec<HeadOfQueue>> {
     rows.iter()
         .map(|row| {
             let (queue, position, no): (String, i64, i64) =
@@ -148,7 +148,7 @@ fn read_members(rows: &[tokio_postgres::Row]) -> Result<Vec<Member>> {
                     })
                 })
                 .transpose()?;
-            Ok(Member { queue, position, no: OrderNo(no), ready })
+            Ok(HeadOfQueue { queue, position, no: OrderNo(no), ready })
         })
         .collect()
 }

@@ -69,7 +69,7 @@ statements! {
 
 /// A hand-out, as a worker received it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HandOut {
+pub struct OfferedStage {
     /// The order.
     pub no: OrderNo,
     /// Number of the hand-out.
@@ -137,10 +137,13 @@ impl Claimed {
 ///
 /// # Errors
 /// The database fails; nothing is claimed then.
-pub async fn claim(tx: &Tx<'_>, hand_outs: &[HandOut]) -> Result<(Vec<Claimed>, Vec<(HandOut, Unclaimed)>)> {
+pub async fn claim(
+    tx: &Tx<'_>,
+    hand_outs: &[OfferedStage],
+) -> Result<(Vec<Claimed>, Vec<(OfferedStage, Unclaimed)>)> {
     let epoch = tx.prepare_cached(EPOCH).await?;
     let present = Epoch(tx.query_one(&epoch, &[]).await?.get("epoch"));
-    let (current, stale): (Vec<HandOut>, Vec<HandOut>) =
+    let (current, stale): (Vec<OfferedStage>, Vec<OfferedStage>) =
         hand_outs.iter().partition(|hand_out| hand_out.epoch == present);
     let columns = columns!(given in &current => {
         no: i64 = given.no.0,
@@ -151,7 +154,7 @@ pub async fn claim(tx: &Tx<'_>, hand_outs: &[HandOut]) -> Result<(Vec<Claimed>, 
     let mut unclaimed: Vec<_> = stale.into_iter().map(|h| (h, Unclaimed::StaleEpoch)).collect();
     if claimed.len() < current.len() {
         let taken: HashSet<OrderNo> = claimed.iter().map(|stage| stage.head.no).collect();
-        let left: Vec<HandOut> = current.into_iter().filter(|h| !taken.contains(&h.no)).collect();
+        let left: Vec<OfferedStage> = current.into_iter().filter(|h| !taken.contains(&h.no)).collect();
         unclaimed.extend(why_unclaimed(tx, &left).await?);
     }
     Ok((claimed, unclaimed))
@@ -167,7 +170,7 @@ pub async fn params(client: &Client, no: OrderNo) -> Result<String> {
 }
 
 /// What is still ready with the same number stayed because it is not the head of its queue.
-async fn why_unclaimed(tx: &Tx<'_>, left: &[HandOut]) -> Result<Vec<(HandOut, Unclaimed)>> {
+async fn why_unclaimed(tx: &Tx<'_>, left: &[OfferedStage]) -> Result<Vec<(OfferedStage, Unclaimed)>> {
     let nos: Vec<i64> = left.iter().map(|h| h.no.0).collect();
     let statement = tx.prepare_cached(STILL_READY).await?;
     let rows = tx.query(&statement, &[&nos]).await?;

@@ -10,7 +10,7 @@ use pagurus_domain::order::amendment::{Repair, Update};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::history;
-use pagurus_store::orders::{self, OrderView as Row};
+use pagurus_store::orders::{self, OrderRow as Row};
 use pagurus_wire::order::{OrderView, StatusView};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Map, Value, json};

@@ -12,8 +12,8 @@ use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::scenario::{Concealed, MASKED, Mask};
 use pagurus_runtime::scenarios::Known;
 use pagurus_runtime::trouble::store_problem;
-use pagurus_store::answers::Verdict;
-use pagurus_store::callbacks::{self, Place, Stored};
+use pagurus_store::answers::CallbackVerdict;
+use pagurus_store::callbacks::{self, CallbackPosition, Stored};
 use pagurus_store::{Client, Error};
 use pagurus_wire::callbacks::{CallbackLine, CallbackTaken};
 use pagurus_wire::order::Page;
@@ -105,7 +105,7 @@ pub(super) async fn list(
 /// A query that was understood.
 #[derive(Debug)]
 struct Asked {
-    verdict: Option<Verdict>,
+    verdict: Option<CallbackVerdict>,
     since: Option<Timestamp>,
     limit: usize,
     /// The number that the callbacks are below.
@@ -131,13 +131,13 @@ impl Asked {
         })
     }
 
-    fn takes(&self, place: &Place) -> bool {
+    fn takes(&self, place: &CallbackPosition) -> bool {
         self.verdict.is_none_or(|verdict| place.verdict == verdict)
             && self.since.is_none_or(|since| place.received_at >= since)
     }
 
     /// Whether no callback from here on is young enough.
-    fn is_over(&self, place: &Place) -> bool {
+    fn is_over(&self, place: &CallbackPosition) -> bool {
         let oldest = self.since.and_then(|since| since.checked_sub(OUT_OF_ORDER).ok());
         oldest.is_some_and(|oldest| place.received_at < oldest)
     }
@@ -280,7 +280,7 @@ mod tests {
             Asked::read(&query, now).map_err(|Answer(problem)| problem.pointer.unwrap())
         };
         let asked = query("late", "2h", "7", "12").unwrap();
-        assert_eq!((asked.verdict, asked.limit, asked.below), (Some(Verdict::Late), 7, 12));
+        assert_eq!((asked.verdict, asked.limit, asked.below), (Some(CallbackVerdict::Late), 7, 12));
         assert_eq!(asked.since.unwrap().to_string(), "2026-01-02T10:00:00Z");
         assert_eq!(query("", "", "", "").unwrap().below, i64::MAX);
         assert_eq!(query("odd", "", "", "").unwrap_err(), "/verdict");

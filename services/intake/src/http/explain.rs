@@ -7,7 +7,7 @@ use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::config::DistributionSettings;
 use pagurus_store::dependencies::graph::{self, Edge, Node};
-use pagurus_store::orders::OrderView as Row;
+use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::{Client, Error, cluster, queues, requests, stages};
 use pagurus_wire::order::Explanation;
 

@@ -2,8 +2,8 @@
 //! happened (ORD-25). Only words: values that were changed stand in the events, under their mask.
 
 use jiff::Timestamp;
-use pagurus_store::history::Event;
-use pagurus_store::orders::OrderView as Row;
+use pagurus_store::history::HistoryEvent;
+use pagurus_store::orders::OrderRow as Row;
 use pagurus_wire::order::LogLineView;
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use super::views::{parsed, text};
 const FAILED: &str = "failed (";
 
 /// All lines of an order, numbered from 1.
-pub(super) fn lines(row: &Row, events: &[Event]) -> Vec<LogLineView> {
+pub(super) fn lines(row: &Row, events: &[HistoryEvent]) -> Vec<LogLineView> {
     let mut lines = vec![(row.created_at.to_string(), "registered".to_owned())];
     for (index, event) in events.iter().enumerate() {
         let detail = parsed(Some(&event.detail));
@@ -161,7 +161,7 @@ fn failover(detail: &Value, to: Option<String>) -> String {
 }
 
 /// Which node had the stage next, by what happened later, or by where it is now.
-fn taken_over_by(later: &[Event], row: &Row) -> Option<String> {
+fn taken_over_by(later: &[HistoryEvent], row: &Row) -> Option<String> {
     match later.iter().find(|event| matches!(event.kind.as_str(), "stage" | "reissued")) {
         Some(event) if event.kind == "stage" => Some(event.source.clone()),
         Some(event) => parsed(Some(&event.detail)).get("nodeName").and_then(Value::as_str).map(str::to_owned),

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::order::{Mode, Status};
 use pagurus_domain::retry::{Cycle, ErrorPolicy, Standing};
 use pagurus_runtime::config::Settings;
-use pagurus_store::orders::OrderView as Row;
+use pagurus_store::orders::OrderRow as Row;
 use pagurus_wire::order::RetryView;
 use serde_json::Value;
 

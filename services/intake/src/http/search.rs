@@ -10,7 +10,7 @@ use axum::extract::State;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
 use pagurus_runtime::trouble::store_problem;
-use pagurus_store::orders::{self, Place, Source};
+use pagurus_store::orders::{self, FoundOrder, Source};
 use pagurus_store::{Client, Error};
 use pagurus_wire::order::{OrderLine, Page};
 use pagurus_wire::problem::{Problem, Type};
@@ -91,7 +91,7 @@ impl Asked {
         if self.scenario.is_none() && self.status.is_none() { self.limit + 1 } else { ROWS }
     }
 
-    fn takes(&self, place: &Place, scenarios: Option<&HashSet<i32>>) -> bool {
+    fn takes(&self, place: &FoundOrder, scenarios: Option<&HashSet<i32>>) -> bool {
         self.status.is_none_or(|status| place.status == status)
             && scenarios.is_none_or(|numbers| numbers.contains(&place.scenario))
     }

@@ -13,8 +13,8 @@ use pagurus_domain::scenario::{MASKED, Mask, Scenario};
 use pagurus_runtime::scenarios::Known;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::dependencies::graph;
-use pagurus_store::history::Event;
-use pagurus_store::orders::OrderView as Row;
+use pagurus_store::history::HistoryEvent;
+use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::{Client, answers, children, history, orders as order_rows, outbox, requests};
 use pagurus_wire::order::{
     ChildView, ErrorView, EventView, OrderLine, OrderView, TransitionView, UnsentView,
@@ -120,7 +120,7 @@ pub(super) async fn calls(State(intake): State<Intake>, Path(id): Path<String>) 
     Ok(Json(json!(calls.into_iter().map(crate::calls::view).collect::<Vec<_>>())))
 }
 
-async fn events(client: &Client, row: &Row, after: i32) -> Result<Vec<Event>, pagurus_store::Error> {
+async fn events(client: &Client, row: &Row, after: i32) -> Result<Vec<HistoryEvent>, pagurus_store::Error> {
     history::of_order(client, row.no, after, MAX_EVENTS).await
 }
 
@@ -275,7 +275,7 @@ fn unsent_view(unsent: outbox::Unsent) -> UnsentView {
 }
 
 /// One line of a list.
-pub(super) fn line(row: order_rows::OrderLine) -> OrderLine {
+pub(super) fn line(row: order_rows::ListedOrder) -> OrderLine {
     OrderLine {
         id: row.id,
         scenario: row.scenario,
@@ -303,7 +303,7 @@ pub(super) fn parsed(text: Option<&str>) -> Value {
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null)
 }
 
-fn transitions(events: &[Event]) -> Vec<TransitionView> {
+fn transitions(events: &[HistoryEvent]) -> Vec<TransitionView> {
     let mut views = Vec::new();
     for event in events.iter().filter(|event| event.kind == "stage") {
         let detail = parsed(Some(&event.detail));
@@ -340,7 +340,7 @@ fn outward(mut detail: Value) -> Value {
 }
 
 /// The history as numbered events. A row of kind `stage` is two: the start and the end of it.
-fn event_views(row: &Row, events: &[Event], after: Option<i32>) -> Vec<EventView> {
+fn event_views(row: &Row, events: &[HistoryEvent], after: Option<i32>) -> Vec<EventView> {
     let mut views = Vec::new();
     if after.unwrap_or(0) < 1 {
         views.push(EventView {

@@ -73,7 +73,7 @@ enum Tone {
 fn tone(scenario: &Scenario, at: usize) -> Tone {
     let state = &scenario.states[at];
     match (state.kind, state.outcome) {
-        (super::StateKind::Terminal, super::Outcome::Fail) => Tone::Fail,
+        (super::StateKind::Terminal, super::TerminalOutcome::Fail) => Tone::Fail,
         (super::StateKind::Terminal, _) if scenario.targets.contains(&StateId(at)) => Tone::Target,
         (super::StateKind::Terminal, _) => Tone::End,
         _ => Tone::Between,

@@ -28,7 +28,8 @@ use std::time::Duration;
 
 use super::script::Scripting;
 use super::{
-    Bounds, CallHandler, Mask, Outcome, Scenario, ScenarioKind, State, StateId, StateKind, Timeouts, check,
+    Bounds, CallHandler, Mask, Scenario, ScenarioKind, State, StateId, StateKind, TerminalOutcome, Timeouts,
+    check,
 };
 use crate::document::{self, DocumentNode, Fault};
 use draft::{Draft, Named};
@@ -246,7 +247,7 @@ fn scenario(head: Head, draft: Draft, bounds: &Bounds) -> Scenario {
             calls,
             poll: state.poll,
             retry_failed_only: state.retry_failed_only.is_some(),
-            outcome: state.outcome.map_or(Outcome::Success, |(outcome, _)| outcome),
+            outcome: state.outcome.map_or(TerminalOutcome::Success, |(outcome, _)| outcome),
         }
     });
     let (params_schema, params_validator, params_expansion) = match head.params {

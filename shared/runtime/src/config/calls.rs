@@ -7,7 +7,7 @@ use pagurus_domain::order::notification::matches;
 
 /// An entry of `worker.http.allow` or `worker.http.deny`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Destination {
+pub enum AllowedDestination {
     /// A name, in which `*` stands for any letters, with or without a port.
     Host {
         /// In small letters.
@@ -24,7 +24,7 @@ pub enum Destination {
     },
 }
 
-impl Destination {
+impl AllowedDestination {
     /// Reads `*`, `shop.example`, `*.example:8080`, `10.0.0.0/8`, `fe80::/10` or one address.
     ///
     /// # Errors
@@ -74,9 +74,9 @@ impl Destination {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallRules {
     /// Nothing else may be called.
-    pub allow: Vec<Destination>,
+    pub allow: Vec<AllowedDestination>,
     /// Not even when `*` allows it.
-    pub deny: Vec<Destination>,
+    pub deny: Vec<AllowedDestination>,
 }
 
 impl CallRules {
@@ -88,7 +88,7 @@ impl CallRules {
         let to = to.to_canonical();
         let mut named = self.allow.iter().filter(|entry| !entry.is_everything());
         named.any(|entry| entry.takes(host, port, to))
-            || (self.allow.iter().any(Destination::is_everything)
+            || (self.allow.iter().any(AllowedDestination::is_everything)
                 && !self.deny.iter().any(|entry| entry.takes(host, port, to)))
     }
 }
@@ -102,11 +102,11 @@ impl CallRules {
             host.trim_matches(['[', ']']).parse::<IpAddr>().ok().map(|address| address.to_canonical());
         self.allow.iter().filter(|entry| !entry.is_everything()).any(|entry| match (entry, literal) {
             (_, Some(address)) => entry.takes(host, port, address),
-            (Destination::Host { name, port: wanted }, None) => {
+            (AllowedDestination::Host { name, port: wanted }, None) => {
                 let host = host.to_ascii_lowercase();
                 wanted.is_none_or(|wanted| wanted == port) && matches(name, host.trim_end_matches('.'))
             }
-            (Destination::Network { .. }, None) => false,
+            (AllowedDestination::Network { .. }, None) => false,
         })
     }
 }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     fn rules(allow: &[&str], deny: &[&str]) -> CallRules {
-        let read = |list: &[&str]| list.iter().map(|text| Destination::parse(text).unwrap()).collect();
+        let read = |list: &[&str]| list.iter().map(|text| AllowedDestination::parse(text).unwrap()).collect();
         CallRules { allow: read(allow), deny: read(deny) }
     }
 
@@ -174,13 +174,13 @@ mod tests {
         let rules = rules(&["*"], &["::/0"]);
         assert!(!permits(&rules, "x", 80, "2001:db8::1"));
         assert!(permits(&rules, "x", 80, "8.8.8.8"));
-        assert_eq!(Destination::parse("[::1]"), Destination::parse("::1/128"));
+        assert_eq!(AllowedDestination::parse("[::1]"), AllowedDestination::parse("::1/128"));
     }
 
     #[test]
     fn nonsense_is_refused() {
         for text in ["", "10.0.0.0/33", "a b", "host:99999", "http://x", "x/8", ":80"] {
-            assert!(Destination::parse(text).is_err(), "{text}");
+            assert!(AllowedDestination::parse(text).is_err(), "{text}");
         }
     }
 

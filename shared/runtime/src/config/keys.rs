@@ -13,21 +13,21 @@ pub struct Setting {
     /// The default as YAML; `~` where it follows from something else, which the meaning tells.
     pub default: &'static str,
     /// When a change takes effect.
-    pub change: Change,
+    pub change: Reload,
     /// What it is for, in a sentence.
     pub meaning: &'static str,
 }
 
 /// When a changed key can take effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum Reload {
     /// While the process runs.
     Live,
     /// Only when the process starts again.
     Restart,
 }
 
-use Change::{Live, Restart};
+use Reload::{Live, Restart};
 
 /// The key of a path.
 pub(super) fn find(path: &str) -> Option<&'static Setting> {
@@ -61,7 +61,7 @@ const fn key(
     path: &'static str,
     kind: Kind,
     default: &'static str,
-    change: Change,
+    change: Reload,
     meaning: &'static str,
 ) -> Setting {
     Setting { path, kind, default, change, meaning }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pagurus_domain::document::{DocumentNode, Value, nearest, parse_duration};
 
-use super::calls::Destination;
+use super::calls::AllowedDestination;
 
 /// What the value of a key must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(super) enum Typed {
     Duration(Duration),
     Address(SocketAddr),
     Texts(Vec<String>),
-    Calls(Vec<Destination>),
+    Calls(Vec<AllowedDestination>),
     Tree(DocumentNode),
 }
 
@@ -118,7 +118,7 @@ impl Kind {
             Self::Texts => texts(node).map(Typed::Texts),
             Self::Calls => {
                 let list = node.as_list().ok_or_else(|| expected("a list", node))?;
-                let destinations = list.iter().map(|item| Destination::parse(&text(item)?));
+                let destinations = list.iter().map(|item| AllowedDestination::parse(&text(item)?));
                 destinations.collect::<Result<_, _>>().map(Typed::Calls)
             }
             Self::Tree(_) => Ok(Typed::Tree(node.clone())),

@@ -1,7 +1,7 @@
 //! The two pages that show every key with its default and its meaning: one as YAML, one as
 //! Markdown for the documentation. Made from the table, so that they cannot disagree with it.
 
-use super::keys::{Change, SETTINGS, Setting};
+use super::keys::{Reload, SETTINGS, Setting};
 use super::kind::Kind;
 
 /// See [`super::defaults_page`].
@@ -25,7 +25,7 @@ pub(super) fn defaults() -> String {
             page.push_str(&format!("{}{section}:\n", "  ".repeat(depth)));
         }
         let indent = "  ".repeat(sections.len());
-        let restart = if setting.change == Change::Restart { " (restart)" } else { "" };
+        let restart = if setting.change == Reload::Restart { " (restart)" } else { "" };
         page.push_str(&format!(
             "{indent}# {} {}.{restart}\n{indent}{name}: {}\n",
             setting.meaning,
@@ -51,7 +51,7 @@ pub(super) fn reference() -> String {
          Durations are written `500ms`, `5s`, `1h30m`, `2d`; bytes `65536`, `64KiB`, `1MiB`.\n\
          *Live* keys are made to change while a process runs; reading the file again is not available\n\
          yet, so today every change takes effect when the process starts again.\n\n\
-         | Key | Value | Default | Change | Meaning |\n|---|---|---|---|---|\n",
+         | Key | Value | Default | Reload | Meaning |\n|---|---|---|---|---|\n",
     );
     for setting in SETTINGS {
         page.push_str(&row(setting));
@@ -65,8 +65,8 @@ fn row(setting: &Setting) -> String {
         (_, default) => format!("`{default}`"),
     };
     let change = match setting.change {
-        Change::Live => "live",
-        Change::Restart => "restart",
+        Reload::Live => "live",
+        Reload::Restart => "restart",
     };
     let kind = match setting.kind {
         Kind::Secret => "text, secret".to_owned(),

@@ -92,7 +92,7 @@ impl<'a> Source<'a> {
 
 /// One order, as far as lists choose by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FoundOrder {
     /// Our number.
     pub no: OrderNo,
     /// Its status.
@@ -103,7 +103,7 @@ pub struct Place {
 
 /// One line of a list of orders.
 #[derive(Clone, Debug)]
-pub struct OrderLine {
+pub struct ListedOrder {
     /// The client's id.
     pub id: String,
     /// Name of the scenario.
@@ -142,7 +142,7 @@ pub async fn places(
     source: &Source<'_>,
     below: OrderNo,
     limit: usize,
-) -> Result<Vec<Place>> {
+) -> Result<Vec<FoundOrder>> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = match source {
         Source::All => {
@@ -164,7 +164,7 @@ pub async fn places(
     };
     rows.iter()
         .map(|row| {
-            Ok::<_, Error>(Place {
+            Ok::<_, Error>(FoundOrder {
                 no: OrderNo(row.get("no")),
                 status: shown(word(row, "status", "orders.status")?, row.get("runs"), false),
                 scenario: row.get("scenario"),
@@ -177,12 +177,12 @@ pub async fn places(
 ///
 /// # Errors
 /// The database fails.
-pub async fn lines(client: &Client, nos: &[i64]) -> Result<Vec<OrderLine>> {
+pub async fn lines(client: &Client, nos: &[i64]) -> Result<Vec<ListedOrder>> {
     let statement = client.prepare_cached(LINES).await?;
     let rows = client.query(&statement, &[&nos]).await?;
     rows.iter()
         .map(|row| {
-            Ok(OrderLine {
+            Ok(ListedOrder {
                 id: row.get("id"),
                 scenario: row.get("scenario"),
                 scenario_version: row.get("version"),

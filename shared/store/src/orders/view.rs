@@ -38,7 +38,7 @@ statements! {
 
 /// An order with everything a reader may want of its own rows.
 #[derive(Clone, Debug)]
-pub struct OrderView {
+pub struct OrderRow {
     /// Our number.
     pub no: OrderNo,
     /// The client's id.
@@ -125,11 +125,11 @@ pub struct OrderView {
 ///
 /// # Errors
 /// The database fails.
-pub async fn view(client: &Client, id: &str) -> Result<Option<OrderView>> {
+pub async fn view(client: &Client, id: &str) -> Result<Option<OrderRow>> {
     let statement = client.prepare_cached(VIEW).await?;
     let Some(row) = client.query_opt(&statement, &[&id]).await? else { return Ok(None) };
     let running: Option<i32> = row.get("running_attempt");
-    Ok(Some(OrderView {
+    Ok(Some(OrderRow {
         no: OrderNo(row.get("no")),
         id: row.get("id"),
         scenario: row.get("scenario_name"),

@@ -7,7 +7,7 @@ use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::time;
 use pagurus_runtime::trouble::store_problem;
-use pagurus_store::errors::{self, Filter, Member};
+use pagurus_store::errors::{self, FailedOrder, Filter};
 use pagurus_wire::errors::{ErrorOrder, ErrorOrders};
 use serde::Deserialize;
 
@@ -122,7 +122,7 @@ fn page(items: Vec<ErrorOrder>, behind: Option<(Timestamp, OrderNo)>) -> ErrorOr
     ErrorOrders { items, next: behind.map(|(at, no)| format!("{}-{}", at.as_microsecond(), no.0)) }
 }
 
-fn view(order: Member, status: Status) -> ErrorOrder {
+fn view(order: FailedOrder, status: Status) -> ErrorOrder {
     ErrorOrder {
         id: order.id,
         status: status.to_string(),

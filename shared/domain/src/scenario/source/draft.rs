@@ -5,7 +5,7 @@
 
 use crate::document::{Fault, Position};
 use crate::scenario::value::Template;
-use crate::scenario::{Action, Event, Outcome, Poll, StateKind};
+use crate::scenario::{Action, Event, Poll, StateKind, TerminalOutcome};
 
 /// A place in the file, as faults name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub(in crate::scenario) struct DraftState {
     /// Its transitions.
     pub on: Vec<DraftTransition>,
     /// The outcome, where the file names one.
-    pub outcome: Option<(Outcome, Mark)>,
+    pub outcome: Option<(TerminalOutcome, Mark)>,
     /// The rhythm of a polling state.
     pub poll: Option<Poll>,
     /// The place of `poll`.

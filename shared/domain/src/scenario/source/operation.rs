@@ -9,7 +9,7 @@ use super::action;
 use super::draft::{Draft, DraftAction, DraftState, DraftTransition, Mark, Named};
 use super::reader::{Reader, Spot, quoted};
 use super::state::settle_orders;
-use crate::scenario::{Event, Outcome, StateKind};
+use crate::scenario::{Event, StateKind, TerminalOutcome};
 
 /// The part before the first savepoint.
 const FIRST: &str = "start";
@@ -166,7 +166,7 @@ fn draft(parts: Vec<Part>, mark: Mark) -> Draft {
     states.push(state(DONE, &mark, StateKind::Terminal));
     if can_fail {
         let mut failed = state(FAILED, &mark, StateKind::Terminal);
-        failed.outcome = Some((Outcome::Fail, mark.clone()));
+        failed.outcome = Some((TerminalOutcome::Fail, mark.clone()));
         states.push(failed);
     }
     let targets = Some(vec![Named { name: DONE.into(), mark: mark.clone() }]);

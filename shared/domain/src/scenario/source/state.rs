@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::action;
 use super::draft::{DraftAction, DraftState, DraftTransition, Mark, Named};
 use super::reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
-use crate::scenario::{Action, Event, Outcome, Poll, StateKind};
+use crate::scenario::{Action, Event, Poll, StateKind, TerminalOutcome};
 
 const KEYS: Keys = Keys(&["kind", "entryPoint", "actions", "on", "outcome", "poll", "retryFailedOnly"]);
 
@@ -113,12 +113,12 @@ fn poll(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Poll> {
     Some(Poll { delay: delay?, interval: interval?, timeout: timeout? })
 }
 
-fn outcome(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(Outcome, Mark)> {
+fn outcome(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(TerminalOutcome, Mark)> {
     let (mark, spot) = fields.entry("outcome")?;
     let word = reader.text(spot)?;
     let Ok(outcome) = word.parse() else {
         let fault = spot.fault(format!("there is no outcome {}", quoted(word)));
-        let known = Outcome::ALL.iter().map(|outcome| outcome.as_str());
+        let known = TerminalOutcome::ALL.iter().map(|outcome| outcome.as_str());
         reader.push(with_nearest(fault, word, known));
         return None;
     };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 
-use super::super::{Action, Event, Outcome, State, StateId, StateKind};
+use super::super::{Action, Event, State, StateId, StateKind, TerminalOutcome};
 use super::snapshot::{EntryPoint, Polling};
 use super::{Need, Run, Then, Transition, Turn, Wake, later};
 use crate::order::{Mode, OrderError, ScenarioStatus, Status};
@@ -182,8 +182,8 @@ impl Run {
     fn arrive(&mut self, state: &State, turn: &Turn<'_>) {
         let target = turn.scenario.targets.contains(&self.state);
         let (status, error) = match state.outcome {
-            Outcome::Success => (Status::Success, None),
-            Outcome::Fail => (Status::Fail, self.cursor.error.clone()),
+            TerminalOutcome::Success => (Status::Success, None),
+            TerminalOutcome::Fail => (Status::Fail, self.cursor.error.clone()),
         };
         let scenario_status = if target { ScenarioStatus::Target } else { ScenarioStatus::Failed };
         self.end.over(Then::End { status, scenario_status, error });

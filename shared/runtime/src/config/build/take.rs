@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pagurus_domain::document::{DocumentNode, Fault};
 
-use super::super::calls::Destination;
+use super::super::calls::AllowedDestination;
 use super::super::kind::Typed;
 use super::Builder;
 
@@ -92,7 +92,7 @@ impl Builder {
         self.take(path, of).unwrap_or_default()
     }
 
-    pub(super) fn calls(&mut self, path: &str) -> Vec<Destination> {
+    pub(super) fn calls(&mut self, path: &str) -> Vec<AllowedDestination> {
         let of = |typed: &Typed| {
             if let Typed::Calls(calls) = typed { Some(calls.clone()) } else { None }
         };

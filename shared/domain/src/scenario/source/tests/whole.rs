@@ -3,7 +3,7 @@
 use super::{check_table, faults, outcome};
 use crate::document::parse;
 use crate::scenario::source::explain_faults;
-use crate::scenario::{Action, Body, Event, Outcome, StateId, StateKind};
+use crate::scenario::{Action, Body, Event, StateId, StateKind, TerminalOutcome};
 
 const EXAMPLE: &str = r#"
 scenario: change-tariff
@@ -85,7 +85,7 @@ fn scn_1_the_example_becomes_the_model() {
     assert_eq!(words("close"), ["log", "release"]);
     assert_eq!(state("activating").kind, StateKind::Waiting);
     assert_eq!(state("activate").target_of(Event::Wait), scenario.state_named("activating"));
-    assert_eq!(state("failed").outcome, Outcome::Fail);
+    assert_eq!(state("failed").outcome, TerminalOutcome::Fail);
     assert_eq!(scenario.targets.iter().copied().collect::<Vec<StateId>>(), [StateId(8)]);
     assert_eq!(scenario.timeouts.work, Some(std::time::Duration::from_secs(300)));
     assert_eq!(scenario.retention, Some(std::time::Duration::from_secs(30 * 86_400)));

@@ -95,7 +95,7 @@ pub async fn register(tx: &Tx<'_>, orders: &[NewOrder]) -> Result<Vec<Registered
         return register_rest(tx, orders, &admission).await;
     }
     let waits: Vec<bool> = orders.iter().map(|order| admission.waits(order)).collect();
-    let begins: Vec<Begin> = orders.iter().zip(&waits).map(|(order, waits)| order.begin(*waits)).collect();
+    let begins: Vec<Begin> = orders.iter().zip(&waits).map(|(order, waits)| begin(order, *waits)).collect();
     let positions = positions_of(tx, orders, &begins).await?;
     let inserted = insert_orders(tx, orders, &positions, &begins).await?;
     insert_places(tx, orders, &positions, &waits, &inserted).await?;
@@ -159,6 +159,10 @@ struct Inserted {
     status: Status,
     created_at: Timestamp,
     awaited: bool,
+}
+
+fn begin(order: &NewOrder, waits: bool) -> Begin {
+    Begin::of(waits, order.request.start_at.is_some(), order.request.queue.is_some())
 }
 
 /// Positions of the orders that become members of their queues now.

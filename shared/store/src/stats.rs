@@ -27,9 +27,9 @@ statements! {
                    buckets = ARRAY(SELECT coalesce(one, 0) + coalesce(other, 0)
                                      FROM unnest(s.buckets, excluded.buckets) WITH ORDINALITY AS b (one, other, place)
                                     ORDER BY place))
-        SELECT EXISTS (SELECT FROM fresh)";
+        SELECT EXISTS (SELECT FROM fresh) AS is_new";
     SERIES = "
-        SELECT minute, key, count, sum, buckets FROM stats
+        SELECT minute, key, count AS times, sum AS total, buckets FROM stats
          WHERE what = $1 AND minute >= $2 AND minute < $3 ORDER BY minute, key LIMIT $4";
     FORGET = "
         DELETE FROM stats
@@ -94,7 +94,7 @@ pub async fn add(client: &impl Connection, node: Incarnation, turn: i64, deltas:
     let statement = client.prepare_cached(ADD).await?;
     let row =
         client.query_one(&statement, &[&node.0, &turn, &what, &key, &ago, &count, &sum, &buckets]).await?;
-    Ok(row.get(0))
+    Ok(row.get("is_new"))
 }
 
 /// An array as the server reads it: arrays of arrays of unequal length it does not know.
@@ -119,11 +119,11 @@ pub async fn series(
     Ok(rows
         .iter()
         .map(|row| Point {
-            minute: row.get(0),
-            key: row.get(1),
-            count: row.get(2),
-            sum: row.get(3),
-            buckets: row.get(4),
+            minute: row.get("minute"),
+            key: row.get("key"),
+            count: row.get("times"),
+            sum: row.get("total"),
+            buckets: row.get("buckets"),
         })
         .collect())
 }

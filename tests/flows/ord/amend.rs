@@ -54,7 +54,11 @@ async fn ord_23_a_clone_is_like_the_old_order_but_for_what_is_said() {
     );
     let events = engine.part("new", "events").await;
     let event = events.as_array().unwrap().iter().find(|event| event["kind"] == "cloned").unwrap();
-    assert_eq!(event["payload"], json!({"from": "old", "reason": "once more"}));
+    let payload = &event["payload"];
+    assert_eq!((&payload["from"], &payload["reason"]), (&json!("old"), &json!("once more")));
+    // REC-15: the history says who asked, by which door, and from where.
+    assert_eq!(payload["by"]["door"], "http");
+    assert!(payload["by"]["from"].as_str().unwrap().starts_with("127.0.0.1:"), "{payload}");
     // A clone with an id is as idempotent as any registration.
     assert_eq!(engine.act("old", "clone", &body).await.status, 200);
     assert_eq!(engine.act("old", "clone", &json!({"id": "new", "params": {"n": 3}})).await.status, 409);

@@ -174,7 +174,7 @@ async fn ord_13_failure_release_and_an_operator_free_the_queue() {
 
     engine.accepted(queued("generous", "generous", "G")).await;
     engine.run(queued("behind-generous", "next", "G"), "success").await;
-    assert_eq!(engine.order("generous").await.unwrap()["status"], "wait");
+    engine.reach("generous", "wait").await;
 
     engine.accepted(queued("stuck", "stuck", "S")).await;
     engine.accepted(queued("behind-stuck", "next", "S")).await;

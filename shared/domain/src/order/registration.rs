@@ -15,7 +15,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::change::Begin;
 use super::dependency::{Precondition, StartMode};
 use super::notification::{AllowList, NotifyRequest};
 use super::{Mode, Priority};
@@ -116,14 +115,6 @@ pub struct NewOrder {
     pub start_mode: StartMode,
     /// W3C trace context of the request, opaque.
     pub trace: Option<String>,
-}
-
-impl NewOrder {
-    /// The begin of the order, where it is known if it waits for others.
-    #[must_use]
-    pub const fn begin(&self, waits: bool) -> Begin {
-        Begin::of(waits, self.request.start_at.is_some(), self.request.queue.is_some())
-    }
 }
 
 impl Request {

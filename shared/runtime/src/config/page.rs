@@ -51,7 +51,7 @@ pub(super) fn reference() -> String {
          Durations are written `500ms`, `5s`, `1h30m`, `2d`; bytes `65536`, `64KiB`, `1MiB`.\n\
          *Live* keys are made to change while a process runs; reading the file again is not available\n\
          yet, so today every change takes effect when the process starts again.\n\n\
-         | Key | Value | Default | Reload | Meaning |\n|---|---|---|---|---|\n",
+         | Key | Value | Default | Change | Meaning |\n|---|---|---|---|---|\n",
     );
     for setting in SETTINGS {
         page.push_str(&row(setting));

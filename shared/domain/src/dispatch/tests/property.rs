@@ -1,6 +1,5 @@
-//! Any sequence of events: the dispatcher is played against the tables of [`super::model`], with
-//! news and messages lost, doubled and late, nodes that die, claims refused and dispatchers that
-//! are replaced.
+//! Any sequence of events: the dispatcher is played against the tables of [`super::model`], with news and messages
+//! lost, doubled and late, nodes that die, claims refused and dispatchers that are replaced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

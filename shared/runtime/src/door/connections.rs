@@ -220,7 +220,10 @@ struct Places {
 #[derive(Default)]
 struct Known {
     last: u64,
-    /// Those that ask nothing, that which has done so for the longest time first.
+    /// Those that have never been answered, the oldest first. They make room before all others: whoever opens
+    /// many and asks nothing takes none from those that ask.
+    strangers: BTreeMap<u64, CancellationToken>,
+    /// Those that ask nothing now, that which has done so for the longest time first.
     resting: BTreeMap<u64, CancellationToken>,
     /// Those that take their answer, and since when; that which has done so for the longest time first.
     answered: BTreeMap<u64, (Instant, CancellationToken)>,
@@ -233,14 +236,14 @@ impl Known {
     }
 
     fn forget(&mut self, turn: u64) {
-        if self.resting.remove(&turn).is_none() {
+        if self.strangers.remove(&turn).is_none() && self.resting.remove(&turn).is_none() {
             self.answered.remove(&turn);
         }
     }
 
     /// Takes out the connection that makes room for another.
     fn leaves(&mut self, answer: Duration) -> Option<CancellationToken> {
-        if let Some((_, closed)) = self.resting.pop_first() {
+        if let Some((_, closed)) = self.strangers.pop_first().or_else(|| self.resting.pop_first()) {
             return Some(closed);
         }
         let slowest = self.answered.first_entry()?;
@@ -281,13 +284,15 @@ impl Places {
             closed: CancellationToken::new(),
             _taken: taken,
         };
-        place.rest();
+        place.stand(|known, turn| {
+            known.strangers.insert(turn, place.closed.clone());
+        });
         Some(place)
     }
 }
 
 impl Place {
-    /// Nothing is asked.
+    /// Nothing more is asked.
     fn rest(&self) {
         self.stand(|known, turn| {
             known.resting.insert(turn, self.closed.clone());

@@ -11,11 +11,11 @@
 //! the owner also reads the tables from time to time, page by page, and tells what it saw in the
 //! same way; what is known already changes nothing. Three readings go on for ever:
 //!
-//! - the ready rows, as [`Event::Ready`];
-//! - what is in progress, as [`Event::InProgress`]: first [`Dispatcher::doubtful`] is asked which
+//! - the ready rows, as [`DispatchEvent::Ready`];
+//! - what is in progress, as [`DispatchEvent::InProgress`]: first [`Dispatcher::doubtful`] is asked which
 //!   hand-outs nothing was heard of, then the tables are read, one reading at a time. Nothing is
 //!   handed out before the first of these, since the capacity in use is not known before;
-//! - the heads of the queues that [`Dispatcher::wanted_queues`] names, as [`Event::QueueHeads`].
+//! - the heads of the queues that [`Dispatcher::wanted_queues`] names, as [`DispatchEvent::QueueHeads`].
 //!
 //! Between the turns the owner sleeps until the next event, the next reading or
 //! [`Dispatcher::next_wake`].

@@ -178,7 +178,7 @@ impl DocumentNode {
         matches!(self.value, Value::Null)
     }
 
-    /// The text, where this is one. A plain number is not a text; see [`Node::source_text`].
+    /// The text, where this is one. A plain number is not a text; see [`DocumentNode::source_text`].
     pub fn as_str(&self) -> Option<&str> {
         match &self.value {
             Value::String(text) => Some(text),

@@ -1,4 +1,4 @@
-//! Turns YAML text into the tree of [`super::Node`]. Must never build more than the limits allow,
+//! Turns YAML text into the tree of [`super::DocumentNode`]. Must never build more than the limits allow,
 //! whatever the text: aliases are refused, so that a small text cannot stand for a large tree.
 
 use std::fmt;
@@ -49,7 +49,7 @@ enum Raw {
     Map(Vec<(Spanned<String>, Spanned<Raw>)>),
 }
 
-/// Recursion is bounded by [`Limits::depth`], which the reader enforces.
+/// Recursion is bounded by [`DocumentLimits::depth`], which the reader enforces.
 fn node(raw: Spanned<Raw>, text: &str, faults: &mut Vec<Fault>) -> DocumentNode {
     let at = position(&raw.referenced);
     let (value, source) = match raw.value {
@@ -78,7 +78,7 @@ fn node(raw: Spanned<Raw>, text: &str, faults: &mut Vec<Fault>) -> DocumentNode 
 }
 
 /// A whole number so long that the reader made a rounded one of it. Small ones with leading zeros
-/// are left to [`Node::changed_by_typing`].
+/// are left to [`DocumentNode::changed_by_typing`].
 fn long_integer(source: &str) -> Option<&str> {
     let digits = source.trim_start_matches(['+', '-', '0']);
     (digits.len() > 18 && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(source)

@@ -137,19 +137,15 @@ impl Looker {
         let mut client = self.host.store.recovery().await?;
         let others = self.host.store.api().await?;
         let tx = client.transaction().await?;
-        let moved = match control::lock_all(&tx, &[no.0]).await {
-            Ok(locked) => locked.orders.is_empty(),
-            Err(Error::Contended) => true,
-            Err(error) => return Err(error),
-        };
-        if moved {
-            // The next look finds where it moved to.
+        let locked = control::lock_all(&tx, &[no.0]).await?.orders;
+        if locked.is_empty() {
+            // It moved: the next look finds where to.
             return Ok(());
         }
         let conditions = dependencies::judged(&tx, &[no.0]).await?.remove(&no).unwrap_or_default();
         let mut effects = Effects::default();
         if let Some(end) = self.end_by(&others, no, &conditions).await? {
-            recovery::end_in(&self.host, &tx, &[end], &mut effects).await?;
+            recovery::end_locked(&self.host, &tx, &locked, &[end], &mut effects).await?;
         }
         tx.commit().await?;
         drop((client, others));

@@ -33,7 +33,7 @@ pub(crate) async fn keep_up(host: Host) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// When to look again, after so many rows were removed.
+/// Moment of the next look, after so many rows were removed.
 fn next(host: &Host, what: &'static str, removed: Result<u64, Error>, most: u32) -> Instant {
     let more = matches!(removed, Ok(removed) if removed >= u64::from(most));
     note(host, what, removed.map(|_| ()));

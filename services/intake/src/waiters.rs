@@ -83,7 +83,7 @@ impl Waiters {
         }
     }
 
-    /// The calls that are to be looked for now. Who went away is forgotten.
+    /// Numbers of the calls whose answers are to be looked for now; callers that went away are left out from now on.
     fn due(&self, now: Instant) -> Vec<i64> {
         let mut waiting = self.lock();
         waiting.retain(|waiter| !waiter.tell.is_closed());

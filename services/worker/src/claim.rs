@@ -18,12 +18,12 @@ pub(crate) struct Work {
     pub scenario: Option<Known>,
     pub callbacks: Vec<Accepted>,
     pub calls: Vec<Call>,
-    /// When the claim read the database's clock.
+    /// Moment at which the claim read the database's clock.
     pub claimed_at: Instant,
 }
 
 impl Work {
-    /// Whether calls from outside may wait for it: only an order that rested handles them.
+    /// True where calls from outside may wait for it: only an order that rested handles them.
     fn may_be_called(&self) -> bool {
         let scenario = self.scenario.as_ref().and_then(|known| known.scenario.as_ref().ok());
         self.claimed.snapshot.is_some() && scenario.is_some_and(|scenario| scenario.takes_calls())
@@ -42,7 +42,7 @@ async fn scenarios(worker: &Worker, tx: &Tx<'_>, claimed: &[Claimed]) -> Result<
     Ok(claimed.iter().map(|stage| known.get(&stage.head.scenario).cloned().flatten()).collect())
 }
 
-/// How long a stage of this scenario may take, in seconds.
+/// Longest time of a stage of this scenario, in seconds.
 fn work_timeout(worker: &Worker, known: Option<&Known>) -> f64 {
     let scenario = known.and_then(|known| known.scenario.as_ref().ok());
     let usual = worker.host.settings.recovery.work_timeout;
@@ -92,7 +92,7 @@ pub(crate) async fn claim(worker: &Worker, hand_outs: &[OfferedStage]) -> Result
     Ok((all, unclaimed))
 }
 
-/// Whether there may be answers to requests of an order. They are shown for the rest of its life, not
+/// True where there may be answers to requests of an order. They are shown for the rest of its life, not
 /// only to the stage that follows their wait; most scenarios ask nothing, and are spared the question.
 fn may_have_asked(stage: &Claimed, known: Option<&Known>) -> bool {
     let Some(snapshot) = stage.snapshot.as_deref() else { return false };

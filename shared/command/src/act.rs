@@ -9,6 +9,7 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_runtime::Effects;
+use pagurus_runtime::trouble::store_problem;
 use pagurus_store::amend::{self, Reopening};
 use pagurus_store::control::{self, Allowed, Locked, LockedOrders};
 use pagurus_store::ends::{self, Ending};
@@ -85,14 +86,14 @@ impl LifeAction {
     }
 }
 
-/// What the client is told of an action that was carried out, now or when it was asked for first.
+/// The answer to the client about an action that was carried out, now or when it was asked for first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acted {
     /// The status that followed.
     pub status: Status,
     /// The life that was ended or begun.
     pub life: i32,
-    /// What was not done quite as asked for.
+    /// Note about what was not done quite as asked for.
     pub note: Option<String>,
 }
 
@@ -150,9 +151,14 @@ impl Commands {
             }
             match self.act_on_many(part, action, keyed).await {
                 Ok(done) => outcomes.extend(done),
-                Err(_) => {
+                Err(error) if error.concerns_one_item() => {
                     let (first, second) = part.split_at(part.len() / 2);
                     open.extend([second, first].into_iter().filter(|half| !half.is_empty()));
+                }
+                // The absence of the database concerns all of them: nobody waits for it order by order.
+                Err(error) => {
+                    let problem = store_problem(&self.host, "act", &error);
+                    outcomes.extend(part.iter().map(|_| Err(problem.clone())));
                 }
             }
         }

@@ -25,24 +25,20 @@ use crate::request::RequestKey;
 use crate::tries::Tries;
 use crate::{Commands, caused, not_found, refused, stored_snapshot};
 
+/// A change of one order by hand.
+#[derive(Clone, Copy)]
+enum Amendment<'a> {
+    Repair(&'a Repair),
+    Update(&'a Update),
+}
+
 impl Commands {
     /// Lets a stuck order go on from another state.
     ///
     /// # Errors
     /// The problem to answer with: not found, refused by the law, or invalid.
     pub async fn repair(&self, id: &str, repair: &Repair, by: &Principal) -> Result<(), Problem> {
-        let mut tries = Tries::default();
-        let mut by = By { principal: by, key: RequestKey::of_our_own(), may_be_done: false };
-        let effects = loop {
-            let outcome = self.try_repair(id, repair, &by).await;
-            by.may_be_done = true;
-            if let Some(done) = tries.judge(&self.host, "repair", outcome).await {
-                break done?;
-            }
-        };
-        self.note(Cause::Repaired.as_str(), by.principal.door, 1);
-        effects.send(&self.host).await;
-        Ok(())
+        self.amend(id, Amendment::Repair(repair), by).await
     }
 
     /// Changes an order that does not run.
@@ -50,16 +46,28 @@ impl Commands {
     /// # Errors
     /// The problem to answer with: not found, refused by the law, or invalid.
     pub async fn update(&self, id: &str, update: &Update, by: &Principal) -> Result<(), Problem> {
+        self.amend(id, Amendment::Update(update), by).await
+    }
+
+    async fn amend(&self, id: &str, amendment: Amendment<'_>, by: &Principal) -> Result<(), Problem> {
         let mut tries = Tries::default();
         let mut by = By { principal: by, key: RequestKey::of_our_own(), may_be_done: false };
         let effects = loop {
-            let outcome = self.try_update(id, update, &by).await;
+            let (operation, cause, outcome) = match amendment {
+                Amendment::Repair(repair) => {
+                    ("repair", Cause::Repaired, self.try_repair(id, repair, &by).await)
+                }
+                Amendment::Update(update) => {
+                    ("update", Cause::Updated, self.try_update(id, update, &by).await)
+                }
+            };
             by.may_be_done = true;
-            if let Some(done) = tries.judge(&self.host, "update", outcome).await {
-                break done?;
+            if let Some(done) = tries.judge(&self.host, operation, outcome).await {
+                let effects = done?;
+                self.note(cause.as_str(), by.principal.door, 1);
+                break effects;
             }
         };
-        self.note(Cause::Updated.as_str(), by.principal.door, 1);
         effects.send(&self.host).await;
         Ok(())
     }
@@ -250,7 +258,7 @@ async fn resting_until(tx: &Tx<'_>, order: &Locked, starts: Starts) -> Result<Op
     Ok(Some(snapshot.to_value().to_string()))
 }
 
-/// What another start time does: a later one postpones, one in the past starts what waits for its
+/// The effect of another start time: a later one postpones, one in the past starts what waits for its
 /// time. An order that waits for others goes on waiting for them, and one that sleeps goes on then.
 fn starts<'a>(
     updated: Allowed<'a>,
@@ -278,7 +286,7 @@ fn starts<'a>(
     })
 }
 
-/// What the history says of an update: everything that changed, as it was and as it is.
+/// The detail of an update in the history: everything that changed, as it was and as it is.
 fn changes(order: &Locked, asked: &Update, former_params: Option<&str>, key: &RequestKey) -> Value {
     let parsed = |text: Option<&str>| {
         text.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or(Value::Null)

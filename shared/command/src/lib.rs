@@ -38,7 +38,7 @@ pub use act::{Acted, LifeAction};
 pub use restart::{CLAMPED, Restart};
 pub use terms::Terms;
 
-/// What actions need of their process. Cheap to clone.
+/// Commands on orders, with all that they need of their process. Cheap to clone.
 #[derive(Clone)]
 pub struct Commands {
     /// The process.

@@ -1,4 +1,4 @@
-//! What recovery does to orders: hands stages out again, and ends orders. The evidence is the caller's, the
+//! Recovery of orders: stages are handed out again, and orders are ended. The evidence is the caller's, the
 //! remedy is the domain's.
 
 use pagurus_domain::id::{OrderNo, Pass};
@@ -8,7 +8,7 @@ use pagurus_domain::recovery::{Finding, Remedy, remedy};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Effects, Host};
-use pagurus_store::control::{self, LockedOrders, Place};
+use pagurus_store::control::{self, Locked, LockedOrders, Place};
 use pagurus_store::ends::{self, Ending};
 use pagurus_store::recovery::{self, Stuck};
 use pagurus_store::{Error, Tx};
@@ -103,13 +103,14 @@ pub async fn end_all(host: &Host, ends: &[EndWanted]) -> usize {
     while let Some(part) = open.pop().filter(|part| !part.is_empty()) {
         match end_together(host, part).await {
             Ok(count) => ended += count,
-            Err(error) if part.len() == 1 => {
-                host.metrics.count(Count::StoreErrors, part[0].cause.as_str(), 1);
-                tracing::warn!(order = %part[0].no, error = chain(&error), "an order could not be ended yet");
-            }
-            Err(_) => {
+            Err(error) if part.len() > 1 && error.concerns_one_item() => {
                 let (first, second) = part.split_at(part.len() / 2);
                 open.extend([second, first]);
+            }
+            Err(error) => {
+                host.metrics.count(Count::StoreErrors, part[0].cause.as_str(), 1);
+                let orders = part.len();
+                tracing::warn!(order = %part[0].no, orders, error = chain(&error), "orders could not be ended yet");
             }
         }
     }
@@ -153,8 +154,22 @@ pub async fn end_in(
     if !moved.is_empty() {
         return Err(Error::Contended);
     }
+    end_locked(host, tx, &orders, wanted, effects).await
+}
+
+/// The same for orders that the caller has locked.
+///
+/// # Errors
+/// The database fails.
+pub async fn end_locked(
+    host: &Host,
+    tx: &Tx<'_>,
+    orders: &[Locked],
+    wanted: &[EndWanted],
+    effects: &mut Effects,
+) -> Result<usize, Error> {
     let mut ends = Vec::with_capacity(wanted.len());
-    for order in &orders {
+    for order in orders {
         let Some(end) = wanted.iter().find(|end| end.no == order.head.no) else { continue };
         if end.pass.is_some_and(|pass| order.place != (Place::Running { pass })) {
             host.metrics.count(Count::GuardsRefused, end.cause.as_str(), 1);

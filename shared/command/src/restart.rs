@@ -18,21 +18,21 @@ use serde_json::{Value, json};
 use crate::terms::Terms;
 use crate::{Commands, Snapshots, read_snapshot};
 
-/// How a restart is asked for.
+/// Request for a restart.
 #[derive(Clone, Debug, Default)]
 pub struct Restart {
     /// `initial`, or the name of a state; none means the last entry point.
     pub from: Option<String>,
     /// Changed parameters.
     pub params: Option<Value>,
-    /// When the client says it sent the request.
+    /// Sending time of the request, by the client.
     pub sent_at: Option<Timestamp>,
 }
 
 /// Note to a client whose sending time lay in the future.
 pub const CLAMPED: &str = "the sending time lay in the future; the time of receipt counts";
 
-/// What orders had, as far as an action wants to know it.
+/// Snapshots and parameters of orders, as far as an action wants to know them.
 #[derive(Debug, Default)]
 pub(crate) struct Stored {
     snapshots: Snapshots,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::caused;
 use crate::request::RequestKey;
 
-/// Who acts, why, and on what condition.
+/// Terms of a request: the principal, the reason, and the condition.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms<'a> {
     /// Who.

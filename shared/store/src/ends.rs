@@ -32,7 +32,7 @@ statements! {
          WHERE o.no = ANY(ARRAY[t.no])";
 }
 
-/// How a locked order ends.
+/// End of a locked order.
 #[derive(Clone, Debug)]
 pub struct Ending<'a> {
     /// Its error, for an end `fail`.
@@ -43,7 +43,7 @@ pub struct Ending<'a> {
     pub detail: String,
 }
 
-/// What the ends of orders led to, to be told below the commit.
+/// Consequences of the ends of orders, to be told below the commit.
 #[derive(Clone, Debug, Default)]
 pub struct Ended {
     /// Ends that somebody is to be notified of: order and life.

@@ -223,7 +223,7 @@ pub async fn reissue(
     rows.iter().map(|row| read_ready(row, true)).collect()
 }
 
-/// What the history says of a stage that is handed out again.
+/// The detail of a stage that is handed out again, in the history.
 fn detail(stuck: &Stuck, finding: &str) -> Value {
     json!({
         "finding": finding, "attempt": stuck.attempt.0, "node": stuck.node.0, "nodeName": stuck.node_name,

@@ -28,7 +28,7 @@ const SMALL_BYTES: usize = 64 * 1024;
 const SMALL_WEIGHT: usize = 32 * 1024;
 /// What is read from bodies may take so many times the memory of the bodies.
 const VALUES_TO_BODIES: usize = 2;
-/// Of what is read from a body there are so many copies, but for an order: its parameters are shared.
+/// Number of copies of what is read from a body, but for an order: its parameters are shared.
 const COPIES: usize = 4;
 
 /// The room for the bodies of all requests in progress. Cheap to clone.

@@ -1,4 +1,4 @@
-//! Who asks over HTTP.
+//! Principals of requests over HTTP.
 
 use std::convert::Infallible;
 

@@ -17,7 +17,7 @@ pub enum Door {
 
 spelled!(Door { Http => "http", Amqp => "amqp", Engine => "engine" });
 
-/// Who does something to an order, by which door, and from where.
+/// Principal of an action on an order: name, door, and place that it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     /// The door.

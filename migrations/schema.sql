@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest ce11fd1adbc2739a)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 5d926a6c7279a700)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -208,6 +208,7 @@ CREATE TABLE orders (
     error_system text,
     stages integer DEFAULT 0 NOT NULL,
     retries integer DEFAULT 0 NOT NULL,
+    answers uuid,
     CONSTRAINT orders_check CHECK (((mode = 'sequential'::text) = (queue IS NOT NULL))),
     CONSTRAINT orders_check1 CHECK (((status = ANY (ARRAY['success'::text, 'fail'::text, 'interrupted'::text, 'canceled'::text])) = (finished_at IS NOT NULL))),
     CONSTRAINT orders_mode_check CHECK ((mode = ANY (ARRAY['parallel'::text, 'sequential'::text]))),
@@ -252,7 +253,8 @@ CREATE TABLE payloads (
 CREATE TABLE queued (
     order_no bigint NOT NULL,
     queue text NOT NULL,
-    "position" bigint NOT NULL
+    "position" bigint NOT NULL,
+    held_since timestamp with time zone
 )
 WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000');
 
@@ -297,6 +299,7 @@ CREATE TABLE requests (
     accept_first boolean DEFAULT false NOT NULL,
     task_ends_at timestamp with time zone,
     force_finish boolean DEFAULT false NOT NULL,
+    wait_ends_at timestamp with time zone,
     CONSTRAINT requests_check CHECK (((status = 'open'::text) = (closed_at IS NULL))),
     CONSTRAINT requests_status_check CHECK ((status = ANY (ARRAY['open'::text, 'answered'::text, 'timeout'::text, 'canceled'::text])))
 )

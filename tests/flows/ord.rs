@@ -3,6 +3,7 @@
 mod amend;
 mod dependencies;
 mod explain;
+mod lives;
 mod log;
 mod notification;
 mod operator;
@@ -290,8 +291,11 @@ async fn ord_28_29_an_order_that_does_not_run_is_explained() {
             json!({"id": "later", "scenario": "quick", "lifecycle": {"startAt": "2099-01-01T00:00:00Z"}}),
         )
         .await;
-    let cases =
-        [("head", "worker"), ("third", "number 3 in queue `Q`, which order `head`"), ("later", "2099-01-01")];
+    let cases = [
+        ("head", "no worker is alive"),
+        ("third", "number 3 in queue `Q`, of which order `head` is the next"),
+        ("later", "2099-01-01"),
+    ];
     for (id, words) in cases {
         let told = engine.part(id, "explain").await;
         assert!(told["explanation"].as_str().unwrap().contains(words), "{told}");

@@ -9,19 +9,20 @@ use crate::installation::{Installation, PATIENCE, asking, call, until, with_acti
 
 #[tokio::test]
 async fn rec_3_overdue_work_is_handed_out_again_and_poison_ends() {
-    let engine = Installation::with(
-        "rec_3",
-        &[("PAGURUS__RECOVERY__TIMEOUTS__WORK", "700ms"), ("PAGURUS__RECOVERY__MAX_RESTARTS", "2")],
-    )
-    .await;
+    let engine = Installation::with("rec_3", &[("PAGURUS__RECOVERY__MAX_RESTARTS", "2")]).await;
     engine.world().program(Program::at("/poison").hang(100));
     engine.world().program(Program::at("/once").hang(1));
     let action =
         |path: &str| format!("- http: {{method: POST, url: \"${{config.demo}}{path}\", timeout: 30s}}");
     engine.actions("poison", &action("/poison")).await;
     engine.actions("once", &action("/once")).await;
+    engine.accepted(json!({"id": "once", "scenario": "once"})).await;
+    overdue(&engine, "/once", 1).await;
+    engine.reach("once", "success").await;
     engine.accepted(json!({"id": "poison", "scenario": "poison"})).await;
-    engine.run(json!({"id": "once", "scenario": "once"}), "success").await;
+    for count in 1..=3 {
+        overdue(&engine, "/poison", count).await;
+    }
     let order = engine.reach("poison", "fail").await;
     assert_eq!(order["error"]["class"], "recovery.poison", "{order}");
     assert_eq!(engine.world().calls("/poison").len(), 3, "the first and two restarts");
@@ -32,14 +33,36 @@ async fn rec_3_overdue_work_is_handed_out_again_and_poison_ends() {
     numbered(&engine, "once").await;
 }
 
+/// The stage that made the last of so many calls has gone on for longer than it may.
+async fn overdue(engine: &Installation, path: &str, count: usize) {
+    engine.calls(path, count).await;
+    engine.database().await.execute("UPDATE running SET deadline_at = now()", &[]).await.unwrap();
+}
+
 #[tokio::test]
 async fn rec_2_the_first_order_of_a_scenario_is_bounded_by_its_work_time_out_too() {
     let engine = Installation::start("rec_2").await;
     engine.world().program(Program::at("/once").hang(1));
-    let action = "- http: {method: POST, url: \"${config.demo}/once\", timeout: 30s}";
-    engine.scenario("new", &format!("timeouts: {{work: 700ms}}\n{}", with_actions(action))).await;
-    engine.run(json!({"id": "a", "scenario": "new"}), "success").await;
-    assert_eq!(engine.world().calls("/once").len(), 2);
+    engine.scenario("new", &format!("timeouts: {{work: 100s}}\n{}", with_actions(&call("/once")))).await;
+    engine.accepted(json!({"id": "a", "scenario": "new"})).await;
+    engine.calls("/once", 1).await;
+    let bound = "SELECT extract(epoch FROM deadline_at - started_at)::float8 FROM running";
+    let seconds: f64 = engine.database().await.query_one(bound, &[]).await.unwrap().get(0);
+    assert!((99.0..101.0).contains(&seconds), "{seconds}");
+}
+
+#[tokio::test]
+async fn scn_3_a_living_worker_prolongs_the_work_time_out_with_each_action() {
+    let work = [("PAGURUS__RECOVERY__TIMEOUTS__WORK", "700ms")];
+    let engine = Installation::with("scn_3_work", &work).await;
+    engine.world().program(Program::at("/slow").delayed(std::time::Duration::from_millis(500)));
+    // Together they take longer than the time-out, and each may take longer than it by itself.
+    engine.actions("slow", &[call("/slow"), call("/slow"), call("/slow"), call("/slow")].join("\n")).await;
+    let order = engine.run(json!({"id": "a", "scenario": "slow"}), "success").await;
+    assert_eq!((engine.world().calls("/slow").len(), &order["stages"]), (4, &json!(1)), "{order}");
+    let events = engine.part("a", "events").await;
+    let again = events.as_array().unwrap().iter().filter(|event| event["kind"] == "reissued").count();
+    assert_eq!(again, 0, "{events}");
 }
 
 #[tokio::test]

@@ -90,7 +90,7 @@ async fn dsp_12_a_take_over_waits_for_the_claim_under_way_and_refuses_all_later_
             epoch = &mut take_over => panic!("taken over ({epoch:?}) while a claim of the old epoch was under way"),
             () = somebody_waits(&ground) => {}
         }
-        stages::run(&tx, ground.node, &claimed, &[60.0]).await.unwrap();
+        stages::run(&tx, ground.node, &claimed, &[std::time::Duration::from_secs(60)]).await.unwrap();
         tx.commit().await.unwrap();
         take_over.await.expect("the lease had run out")
     };

@@ -187,7 +187,7 @@ async fn ord_15_every_way_in_which_an_order_ends_settles_what_waits_for_it() {
         let mut client = ground.work().await;
         let tx = client.transaction().await.unwrap();
         let order = control::lock(&tx, &format!("p-{cause}")).await.unwrap().unwrap();
-        let ending = Ending { error: None, source: "test", detail: "{}".to_owned() };
+        let ending = Ending { error: None, step: None, source: "test", detail: "{}".to_owned() };
         let ended = ends::end_lives(&tx, &[(order.may(cause).unwrap(), ending.clone())]).await.unwrap();
         tx.commit().await.unwrap();
         assert_eq!(ended.ready.iter().map(|stage| stage.no).collect::<Vec<_>>(), [d], "{cause}");

@@ -23,7 +23,7 @@ use uuid::Uuid;
 /// The epoch before anybody has led.
 pub const FIRST_EPOCH: Epoch = Epoch(0);
 /// Long enough that no stage of these tests is overdue by itself.
-const WORK_SECONDS: f64 = 600.0;
+const WORK: Duration = Duration::from_secs(600);
 
 /// Limit of a report: not that of other statements, so that they are told apart.
 pub const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -80,6 +80,7 @@ impl Ground {
             process_timeout: None,
             start_mode: StartMode::Reactive,
             trace: None,
+            answers: None,
         }
     }
 
@@ -110,7 +111,7 @@ impl Ground {
         let mut client = self.work().await;
         let tx = client.transaction().await.unwrap();
         let (claimed, unclaimed) = stages::claim(&tx, &hand_outs).await.unwrap();
-        let work = vec![WORK_SECONDS; claimed.len()];
+        let work = vec![WORK; claimed.len()];
         stages::run(&tx, self.node, &claimed, &work).await.unwrap();
         tx.commit().await.unwrap();
         (claimed, unclaimed)

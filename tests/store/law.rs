@@ -6,7 +6,7 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, OrderNo, Pass};
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::order::{Priority, ScenarioStatus, Status};
-use pagurus_store::amend::{self, Reopening, Repairing, Starts, Updating};
+use pagurus_store::amend::{self, Postponement, Reopening, Repairing, Starts, Updating};
 use pagurus_store::control;
 use pagurus_store::ends::{self, Ending};
 use pagurus_store::{orders, recovery};
@@ -107,7 +107,7 @@ async fn attempt(ground: &Ground, subject: &Subject, cause: Cause) -> bool {
         Cause::Succeeded => end_stage(ground, subject, success()).await,
         Cause::Failed => end_stage(ground, subject, fail()).await,
         Cause::Reissued => reissue(ground, subject).await,
-        Cause::Restarted | Cause::Rerun => reopen_as(ground, subject, cause).await,
+        Cause::Restarted | Cause::RestartPostponed | Cause::Rerun => reopen_as(ground, subject, cause).await,
         Cause::Repaired => repair(ground, subject).await,
         Cause::Updated | Cause::Deferred => update(ground, subject, cause).await,
         Cause::Poisoned
@@ -165,6 +165,7 @@ fn blank_end(then: pagurus_domain::scenario::stage::Then) -> pagurus_store::stag
         mode: pagurus_domain::order::Mode::Parallel,
         transaction_id: None,
         notify: None,
+        answers: None,
         trace: None,
         life: pagurus_domain::id::Life::FIRST,
         created_at: Timestamp::now(),
@@ -222,13 +223,16 @@ async fn reopen_as(ground: &Ground, subject: &Subject, cause: Cause) -> bool {
     let Ok(allowed) = order.may(cause) else { return false };
     let new = Reopening {
         snapshot: None,
+        entry_point: None,
+        scenario: None,
+        postponed: (cause == Cause::RestartPostponed).then_some(Postponement::ForOthers),
         params: None,
         start_deadline: None,
         process_timeout: None,
         source: "test",
         detail: "{}".to_owned(),
     };
-    amend::reopen(&tx, allowed, new).await.unwrap();
+    amend::reopen_all(&tx, &[(allowed, new)]).await.unwrap();
     tx.commit().await.unwrap();
     true
 }
@@ -246,9 +250,9 @@ async fn repair(ground: &Ground, subject: &Subject) -> bool {
     }
     let new = Repairing {
         snapshot: "{}".to_owned(),
+        scenario: None,
         scenario_status: ScenarioStatus::OnTarget,
         step: "a",
-        entry_point: None,
         visited: 2,
         distance: Some(1),
         source: "test",
@@ -292,7 +296,7 @@ async fn lock_and(ground: &Ground, subject: &Subject, cause: Cause) -> Option<bo
     let Ok(allowed) = order.may(cause) else {
         return if order.status.is_final() { None } else { Some(false) };
     };
-    let ending = Ending { error: None, source: "test", detail: "{}".to_owned() };
+    let ending = Ending { error: None, step: None, source: "test", detail: "{}".to_owned() };
     ends::end_lives(&tx, &[(allowed, ending)]).await.unwrap();
     tx.commit().await.unwrap();
     let late = ground.finish_under(subject.no, subject.pass, &blank_end(success())).await;

@@ -257,7 +257,9 @@ async fn run_stages(client: &mut Client, ground: &Ground, nos: &[OrderNo]) {
         nos.iter().map(|no| OfferedStage { no: *no, attempt: Attempt::FIRST, epoch: FIRST_EPOCH }).collect();
     let tx = client.transaction().await.unwrap();
     let (claimed, _) = stages::claim(&tx, &hand_outs).await.unwrap();
-    stages::run(&tx, ground.node, &claimed, &vec![60.0; claimed.len()]).await.unwrap();
+    stages::run(&tx, ground.node, &claimed, &vec![std::time::Duration::from_secs(60); claimed.len()])
+        .await
+        .unwrap();
     tx.commit().await.unwrap();
     let ends: Vec<_> = claimed.iter().map(|one| finished(one, success())).collect();
     let passes: Vec<_> = claimed.iter().map(|one| (one.head.no, one.pass)).collect();

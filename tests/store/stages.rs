@@ -166,6 +166,9 @@ async fn ord_20_a_life_counts_the_stages_that_ran_and_the_repeats_and_no_hand_ou
     assert_eq!((order.head.stages, order.head.retries), (3, 1), "as the end by an operator tells them");
     let new = Reopening {
         snapshot: None,
+        entry_point: None,
+        scenario: None,
+        postponed: None,
         params: None,
         start_deadline: None,
         process_timeout: None,

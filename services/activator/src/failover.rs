@@ -57,8 +57,12 @@ impl Failover {
         host.metrics.count(Count::Reissued, Finding::NodeLost.as_str(), again.len() as u64);
         for stage in &again {
             tracing::warn!(
-                order = %stage.no, attempt = stage.attempt.0, restarts = stage.restarts + 1,
-                "FAILOVER from {}: the stage is handed out again", node_of(stage)
+                order = stage.id,
+                transaction = stage.transaction_id,
+                attempt = stage.attempt.0,
+                restarts = stage.restarts + 1,
+                "FAILOVER from {}: the stage is handed out again",
+                node_of(stage)
             );
         }
         effects.send(host).await;

@@ -59,6 +59,12 @@ pub(crate) enum Command {
         /// Other parameters: a JSON object, or @FILE
         #[arg(long, value_name = "JSON")]
         params: Option<String>,
+        /// The version of its scenario under which it goes on; left out: the one that it has
+        #[arg(long, value_name = "NUMBER")]
+        scenario_version: Option<i32>,
+        /// Begin although its start time, or orders that it waits for, are still to come
+        #[arg(long)]
+        ignore_conditions: bool,
     },
     /// Call a live order, and show what it answers
     Call(call::CallArguments),
@@ -143,13 +149,19 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         Command::Interrupt(action) => act("interrupt", &action, Map::new(), client, screen).await,
         Command::Kill(action) => act("kill", &action, Map::new(), client, screen).await,
         Command::Resend(action) => act("resend", &action, Map::new(), client, screen).await,
-        Command::Restart { action, from, params } => {
+        Command::Restart { action, from, params, scenario_version, ignore_conditions } => {
             let mut body = Map::new();
             if let Some(from) = from {
                 body.insert("from".to_owned(), from.into());
             }
             if let Some(params) = params {
                 body.insert("params".to_owned(), Value::Object(input::params_of(&params)?));
+            }
+            if let Some(version) = scenario_version {
+                body.insert("scenarioVersion".to_owned(), version.into());
+            }
+            if ignore_conditions {
+                body.insert("ignoreConditions".to_owned(), true.into());
             }
             act("restart", &action, body, client, screen).await
         }

@@ -8,6 +8,9 @@ use pagurus_wire::problem::{Problem, Type};
 /// The header with the client's sending time, and its older name.
 pub(crate) const SENT_TIME: [&str; 2] = ["request-sent-time", "crab-request-sent-time"];
 
+/// The header with the status of a called system's step, and its older name.
+pub(crate) const STEP_STATUS: [&str; 2] = ["step-status", "step_status"];
+
 /// The sending time of a request; one that cannot be read is refused (ORD-17).
 pub(crate) fn sent_time_of(headers: &HeaderMap) -> Result<Option<Timestamp>, Problem> {
     let Some((name, value)) = SENT_TIME.iter().find_map(|name| Some((name, headers.get(*name)?))) else {

@@ -17,6 +17,7 @@ mod query;
 mod retry;
 mod scenarios;
 mod search;
+mod stand;
 mod views;
 
 use axum::Router;

@@ -55,6 +55,11 @@ impl Calls {
         })
     }
 
+    /// Longest time of a call.
+    pub fn timeout(&self, call: &HttpCall) -> Duration {
+        call.timeout.unwrap_or(self.timeout)
+    }
+
     /// Makes an HTTP request.
     pub async fn http(&self, call: HttpCall, trace: Option<&str>, share: &Share) -> Answer {
         self.request(call, trace, share).await.map_or_else(Answer::Failed, Answer::Response)
@@ -69,7 +74,7 @@ impl Calls {
     ) -> Result<Response, HttpFailure> {
         let begun = Instant::now();
         let system = call.system();
-        let timeout = call.timeout.unwrap_or(self.timeout);
+        let timeout = self.timeout(&call);
         let room = CallRoom { share, waits: AtomicBool::new(false) };
         // The deadline holds for the whole call, body included.
         let answered = tokio::time::timeout(timeout, self.send(call, trace, begun, &room)).await;

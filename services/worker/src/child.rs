@@ -11,7 +11,6 @@ use crate::Worker;
 use crate::trouble::Trouble;
 use jiff::Timestamp;
 use pagurus_domain::id::{OrderNo, RequestId};
-use pagurus_domain::order::notification::{NotifyRequest, Occasion, Target};
 use pagurus_domain::order::registration::{self, NewOrder, Request, Rules};
 use pagurus_domain::scenario::stage::{Answer, ChildOrder};
 use pagurus_runtime::batch::{Failed, Shape};
@@ -120,7 +119,7 @@ fn check(known: Option<Known>, rules: &Rules, wanted: &Wanted) -> Result<NewOrde
     let checked = request.clone().check(known.no, &scenario, rules, Timestamp::now());
     let mut order = checked.map_err(|faults| told(&faults))?;
     order.trace.clone_from(&wanted.trace);
-    order.request.notify = wanted.answers.map(notify);
+    order.answers = wanted.answers;
     Ok(order)
 }
 
@@ -128,17 +127,6 @@ fn told(faults: &[pagurus_domain::document::Fault]) -> String {
     let faults: Vec<String> =
         faults.iter().map(|fault| format!("{}: {}", fault.pointer, fault.message)).collect();
     faults.join("; ")
-}
-
-/// The wish that brings the end of a child back to its parent.
-fn notify(request: RequestId) -> NotifyRequest {
-    NotifyRequest {
-        url: Target::callback_url(request),
-        target: Target::Callback(request),
-        correlation_id: Some(request.to_string()),
-        timezone: None,
-        on: vec![Occasion::Final],
-    }
 }
 
 /// The treatment of children whose parameters take long to check.

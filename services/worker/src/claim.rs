@@ -2,6 +2,7 @@
 
 use crate::Worker;
 use pagurus_domain::id::{Life, OrderNo, ScenarioNo};
+use pagurus_domain::order::Mode;
 use pagurus_domain::scenario::stage::Call;
 use pagurus_runtime::metrics::Span;
 use pagurus_runtime::scenarios::Known;
@@ -10,7 +11,7 @@ use pagurus_store::stages::{self, Claimed, OfferedStage, Unclaimed};
 use pagurus_store::{Error, Tx, answers, calls};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A stage that is ours, with everything it needs.
 pub(crate) struct Work {
@@ -18,6 +19,8 @@ pub(crate) struct Work {
     pub scenario: Option<Known>,
     pub callbacks: Vec<Accepted>,
     pub calls: Vec<Call>,
+    /// Longest time without progress.
+    pub work: Duration,
     /// Moment at which the claim read the database's clock.
     pub claimed_at: Instant,
 }
@@ -42,11 +45,19 @@ async fn scenarios(worker: &Worker, tx: &Tx<'_>, claimed: &[Claimed]) -> Result<
     Ok(claimed.iter().map(|stage| known.get(&stage.head.scenario).cloned().flatten()).collect())
 }
 
-/// Longest time of a stage of this scenario, in seconds.
-fn work_timeout(worker: &Worker, known: Option<&Known>) -> f64 {
+/// What a sequential stage may take beyond its bound: the call at work is broken off by then.
+const BEYOND_THE_BOUND: Duration = Duration::from_secs(60);
+
+/// Longest time of a stage without progress. A sequential one is broken off by its own bound before it is
+/// given to another (ORD-12).
+fn work_timeout(worker: &Worker, known: Option<&Known>, mode: Mode) -> Duration {
     let scenario = known.and_then(|known| known.scenario.as_ref().ok());
     let usual = worker.host.settings.recovery.work_timeout;
-    scenario.and_then(|scenario| scenario.timeouts.work).unwrap_or(usual).as_secs_f64()
+    let work = scenario.and_then(|scenario| scenario.timeouts.work).unwrap_or(usual);
+    match mode {
+        Mode::Parallel => work,
+        Mode::Sequential => work.max(worker.settings.max_sync_duration.saturating_add(BEYOND_THE_BOUND)),
+    }
 }
 
 pub(crate) type Claims = (Vec<Work>, Vec<(OfferedStage, Unclaimed)>);
@@ -60,7 +71,9 @@ pub(crate) async fn claim(worker: &Worker, hand_outs: &[OfferedStage]) -> Result
     let (claimed, unclaimed) = stages::claim(&tx, hand_outs).await?;
     let claimed_at = Instant::now();
     let scenarios = scenarios(worker, &tx, &claimed).await?;
-    let work: Vec<f64> = scenarios.iter().map(|known| work_timeout(worker, known.as_ref())).collect();
+    let modes = claimed.iter().map(|stage| stage.head.mode);
+    let work: Vec<Duration> =
+        scenarios.iter().zip(modes).map(|(known, mode)| work_timeout(worker, known.as_ref(), mode)).collect();
     stages::run(&tx, host.node, &claimed, &work).await?;
     tx.commit().await?;
     host.metrics.span(Span::Batch, "claim", begun.elapsed());
@@ -74,9 +87,9 @@ pub(crate) async fn claim(worker: &Worker, hand_outs: &[OfferedStage]) -> Result
     let mut callbacks =
         if asked.is_empty() { Default::default() } else { answers::results(&client, &asked).await? };
     let mut all: Vec<Work> = Vec::with_capacity(claimed.len());
-    for (claimed, scenario) in claimed.into_iter().zip(scenarios) {
+    for ((claimed, scenario), work) in claimed.into_iter().zip(scenarios).zip(work) {
         let callbacks = callbacks.remove(&claimed.head.no).unwrap_or_default();
-        all.push(Work { claimed, scenario, callbacks, calls: Vec::new(), claimed_at });
+        all.push(Work { claimed, scenario, callbacks, calls: Vec::new(), work, claimed_at });
     }
     let called: Vec<(OrderNo, Life)> = all
         .iter()

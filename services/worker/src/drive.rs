@@ -2,10 +2,10 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use jiff::Timestamp;
+use pagurus_domain::id::Life;
 use pagurus_domain::order::{DEADLINE_EXCEEDED, INCONSISTENT, OrderError, PANIC, Status};
 use pagurus_domain::scenario::stage::{Answer, Call, Facts, Input, Need, Snapshot, Stage, StageEnd};
 use pagurus_domain::scenario::{Folded, Scenario};
@@ -20,12 +20,11 @@ use pagurus_store::stages::{self, Claimed};
 use pagurus_wire::message::Left;
 
 use crate::claim::Work;
+use crate::clock::Clock;
 use crate::finish::{self, End};
+use crate::progress::{Pace, Stale};
 use crate::trouble::Trouble;
-use crate::{Worker, brought};
-
-/// The pass no longer holds: whatever this stage would do is somebody else's to do.
-struct Stale;
+use crate::{Worker, brought, progress};
 
 /// What an order brings along.
 struct Brought {
@@ -41,7 +40,7 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
     let mut claimed = work.claimed;
     let brought = Brought { params: claimed.params.take(), callbacks: work.callbacks, calls: work.calls };
     let claimed = Arc::new(claimed);
-    let clock = Clock { at_claim: claimed.now, claimed_at: work.claimed_at };
+    let clock = Clock::since(claimed.now, work.claimed_at);
     let scenario = match &work.scenario {
         Some(known) => known.scenario.clone().map_err(|why| why.to_string()),
         None => Err("its version is not stored".to_owned()),
@@ -61,7 +60,7 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
                 Ok(Err(broken("scenario.unreadable", &format!("the scenario cannot be read: {why}"))))
             }
             // A defect of ours in one stage must end that stage, not the worker.
-            Ok(scenario) => AssertUnwindSafe(drive(worker, &claimed, scenario, brought, &clock))
+            Ok(scenario) => AssertUnwindSafe(drive(worker, &claimed, scenario, brought, work.work, &clock))
                 .catch_unwind()
                 .await
                 .unwrap_or_else(|_| {
@@ -86,22 +85,12 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
     finish::submit(worker, end).await;
 }
 
-/// The database's clock, carried on by our monotonic one: no jump of this node's wall clock moves
-/// any time of an order.
-pub(crate) struct Clock {
-    at_claim: Timestamp,
-    claimed_at: Instant,
-}
-
-impl Clock {
-    pub fn now(&self) -> Timestamp {
-        self.at_claim.checked_add(self.claimed_at.elapsed()).unwrap_or(self.at_claim)
-    }
-}
-
 fn note_start(worker: &Worker, claimed: &Claimed, scenario: &str) {
     if claimed.head.started_at.is_none() && claimed.restarts == 0 {
-        let delay = claimed.now.as_millisecond().saturating_sub(claimed.head.created_at.as_millisecond());
+        // A restart is a request of its own: what was before it is no delay.
+        let requested =
+            if claimed.head.life == Life::FIRST { claimed.head.created_at } else { claimed.since };
+        let delay = claimed.now.as_millisecond().saturating_sub(requested.as_millisecond());
         worker.host.metrics.count(Count::Started, scenario, 1);
         worker.host.metrics.count(Count::StartDelay, scenario, u64::try_from(delay).unwrap_or(0));
     }
@@ -111,6 +100,7 @@ fn missed_deadline(claimed: &Claimed) -> bool {
     let waiting = matches!(claimed.status, Status::New | Status::Postponed | Status::Reopen);
     waiting
         && claimed.head.started_at.is_none()
+        && claimed.restarts == 0
         && claimed.start_deadline.is_some_and(|deadline| deadline < claimed.now)
 }
 
@@ -123,17 +113,9 @@ async fn drive(
     claimed: &Claimed,
     scenario: Arc<Scenario>,
     brought: Brought,
+    work: Duration,
     clock: &Clock,
 ) -> Result<Result<Box<StageEnd>, OrderError>, Stale> {
-    let facts = Facts {
-        id: claimed.head.id.clone(),
-        transaction_id: claimed.head.transaction_id.clone(),
-        life: claimed.head.life.0,
-        mode: claimed.head.mode,
-        queue: claimed.queue.clone(),
-        attempt: claimed.attempt.0,
-        created_at: claimed.head.created_at,
-    };
     let snapshot = match claimed.snapshot.as_deref().map(read_snapshot).transpose() {
         Ok(snapshot) => snapshot.unwrap_or_default(),
         Err(error) => return Ok(Err(error)),
@@ -155,17 +137,23 @@ async fn drive(
         due_at: claimed.since,
         dice: rand_fraction(),
     };
-    let mut stage = match Stage::resume(scenario, worker.settings.clone(), facts, input, now) {
+    let mut stage = match Stage::resume(scenario, worker.settings.clone(), facts(claimed), input, now) {
         Ok(stage) => stage,
         Err(error) => return Ok(Err(broken("scenario.unreadable", &error.to_string()))),
     };
+    let mut pace = Pace::since(claimed.now, work);
     let mut need = stage.next(clock.now());
     loop {
+        progress::keep_up(worker, claimed, &mut pace, &need, clock).await?;
         // What can be made again is not held while the world is asked.
         stage.fold();
         share.settle(stage.held_bytes()).await;
         let answer = match need {
             Need::Done(end) => return Ok(Ok(end)),
+            Need::Save(reached) => {
+                progress::enter(worker, claimed, &mut pace, *reached, clock).await?;
+                Answer::Saved
+            }
             Need::Register { name, visit, action, task } => {
                 let request = NewRequest {
                     no: claimed.head.no,
@@ -190,6 +178,18 @@ async fn drive(
             Need::Order(child) => worker.children.start(worker, claimed, &child).await,
         };
         need = stage.answer(answer, clock.now(), rand_fraction());
+    }
+}
+
+fn facts(claimed: &Claimed) -> Facts {
+    Facts {
+        id: claimed.head.id.clone(),
+        transaction_id: claimed.head.transaction_id.clone(),
+        life: claimed.head.life.0,
+        mode: claimed.head.mode,
+        queue: claimed.queue.clone(),
+        attempt: claimed.attempt.0,
+        created_at: claimed.head.created_at,
     }
 }
 

@@ -9,7 +9,7 @@ use pagurus_domain::id::{Life, OrderNo, Pass, ScenarioRef};
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::Content;
 use pagurus_domain::order::{OrderError, ScenarioStatus};
-use pagurus_domain::scenario::stage::{Snapshot, StageEnd, Then};
+use pagurus_domain::scenario::stage::{StageEnd, Then};
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::node::chain;
@@ -57,16 +57,14 @@ impl End {
         duration: Duration,
     ) -> Self {
         let mut history = end.history();
-        put_frame(&mut history, &claimed, end.then.status().as_str(), now);
+        put_end(&mut history, &claimed, end.then.status().as_str(), now);
         let visited = i32::try_from(end.snapshot.visit.number).unwrap_or(i32::MAX);
         let result = end.snapshot.result.clone();
         let message = end.snapshot.message.clone();
         let handles_call = end.snapshot.handling.is_some();
         let moved_by = end.snapshot.mover.as_ref().map(|call| call.no);
         let kept = match &end.then {
-            // A restart from an entry point goes on with the variables of this life.
-            Then::End { .. } if end.snapshot.vars.is_empty() => None,
-            Then::End { .. } => Some(Snapshot::entering(None, end.snapshot.vars)),
+            Then::End { .. } => end.snapshot.remains(),
             _ => Some(end.snapshot),
         };
         let finished = Finished {
@@ -77,6 +75,7 @@ impl End {
             result: result.as_ref().map(ToString::to_string),
             message,
             snapshot: kept.map(|snapshot| snapshot.to_text()),
+            had_snapshot: claimed.snapshot.is_some() || end.saved,
             released: end.released,
             history: history.to_string(),
             handles_call,
@@ -98,15 +97,19 @@ impl End {
         let then = Then::failed(error.clone());
         let told = format!("{}: {}", error.class.as_deref().unwrap_or_default(), error.message);
         let mut history = json!({"transitions": [], "log": [{"at": now.to_string(), "text": told}]});
-        put_frame(&mut history, &claimed, then.status().as_str(), now);
-        let finished =
-            Finished { history: history.to_string(), ..Finished::of(&claimed, then, ScenarioStatus::Failed) };
+        put_end(&mut history, &claimed, then.status().as_str(), now);
+        let finished = Finished {
+            history: history.to_string(),
+            // What is stored stays as it is: a restart goes on with it.
+            had_snapshot: false,
+            ..Finished::of(&claimed, then, ScenarioStatus::Failed)
+        };
         Self { claimed, finished, scenario, result: None, duration }
     }
 
-    /// The notification of this end, if it is one and somebody wants it.
-    fn notification(&self, finished_at: Timestamp) -> Option<NewNotification> {
-        let Then::End { status, scenario_status, error } = &self.finished.then else { return None };
+    /// The notifications of this end, if it is one.
+    fn notifications(&self, finished_at: Timestamp) -> Vec<NewNotification> {
+        let Then::End { status, scenario_status, error } = &self.finished.then else { return Vec::new() };
         let claimed = &self.claimed;
         let scenario = self.scenario.as_ref();
         let content = Content {
@@ -124,19 +127,23 @@ impl End {
             stages: claimed.head.stages + i32::from(self.finished.ran()),
             retries: claimed.head.retries + i32::from(self.finished.repeated()),
         };
-        NewNotification::of(&content, LifeEnd::First)
+        NewNotification::of(&content, LifeEnd::First).collect()
     }
 }
 
 /// What the history says of every stage besides its moves and its log.
-fn put_frame(history: &mut Value, claimed: &Claimed, status: &str, now: Timestamp) {
+pub(crate) fn put_frame(history: &mut Value, claimed: &Claimed) {
     if let Value::Object(map) = history {
         map.insert("attempt".into(), claimed.attempt.0.into());
         map.insert("wake".into(), claimed.wake.as_str().into());
         map.insert("startedAt".into(), claimed.now.to_string().into());
-        map.insert("endedAt".into(), now.to_string().into());
-        map.insert("status".into(), status.into());
     }
+}
+
+fn put_end(history: &mut Value, claimed: &Claimed, status: &str, now: Timestamp) {
+    put_frame(history, claimed);
+    history["endedAt"] = now.to_string().into();
+    history["status"] = status.into();
 }
 
 /// Hands an end in and waits until it is written, or found stale.
@@ -233,7 +240,7 @@ async fn try_write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -> Resul
     let ours = stages::take_ends(&tx, &stages).await?;
     let applied: Vec<&End> = sorted.into_iter().filter(|end| ours.contains_key(&end.finished.no)).collect();
     let notifications: Vec<NewNotification> =
-        applied.iter().filter_map(|end| end.notification(ours[&end.finished.no])).collect();
+        applied.iter().flat_map(|end| end.notifications(ours[&end.finished.no])).collect();
     let finished: Vec<&Finished> = applied.iter().map(|end| &end.finished).collect();
     let (ready, ()) = tokio::try_join!(
         beside(stages::finish(&tx, &host.name, &finished, groups)),

@@ -7,10 +7,12 @@ mod brought;
 mod call;
 mod child;
 mod claim;
+mod clock;
 mod drain;
 mod drive;
 mod finish;
 mod held;
+mod progress;
 mod publish;
 mod reconcile;
 mod room;
@@ -41,6 +43,7 @@ use call::Calls;
 use child::Children;
 use finish::End;
 use held::Held;
+use progress::Advances;
 use room::Room;
 
 /// What every stage of this worker shares. Cheap to clone.
@@ -58,6 +61,7 @@ struct Worker {
     /// For what stages hold while they run.
     room: Room,
     registrations: Batcher<NewRequest, Option<RequestId>, Error>,
+    advances: Advances,
     ends: Batcher<Arc<End>, bool, Error>,
     /// Ends of stages whose orders somebody has locked, one at a time.
     locked_ends: Batcher<Arc<End>, bool, Error>,
@@ -97,6 +101,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         held: Held::default(),
         room: Room::new(settings.worker.max_held_bytes, settings.worker.max_response_bytes),
         registrations: registrations(&host),
+        advances: progress::advances(&host),
         ends: ends(&host, groups, ENDS),
         locked_ends: ends(&host, groups, ALONE),
         catalogue,

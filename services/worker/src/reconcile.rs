@@ -107,7 +107,10 @@ pub(crate) async fn give_back(worker: &Worker) -> Result<(), Error> {
     host.metrics.count(Count::Reissued, Finding::Unheld.as_str(), again.len() as u64);
     for stage in &again {
         tracing::warn!(
-            order = %stage.no, attempt = stage.attempt.0, restarts = stage.restarts + 1,
+            order = stage.id,
+            transaction = stage.transaction_id,
+            attempt = stage.attempt.0,
+            restarts = stage.restarts + 1,
             "the stage is handed out again: its claim was committed, and its answer was lost"
         );
     }

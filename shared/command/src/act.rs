@@ -10,7 +10,7 @@ use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_runtime::Effects;
 use pagurus_runtime::trouble::store_problem;
-use pagurus_store::amend::{self, Reopening};
+use pagurus_store::amend::{self, Postponement, Reopening};
 use pagurus_store::control::{self, Allowed, Locked, LockedOrders};
 use pagurus_store::ends::{self, Ending};
 use pagurus_store::history::{self, HistoryEvent};
@@ -45,6 +45,8 @@ impl LifeAction {
             Self::Restart(restart) => Self::Restart(Restart {
                 from: request.from.clone(),
                 params: request.params.clone(),
+                scenario_version: request.scenario_version,
+                ignore_conditions: request.ignore_conditions,
                 ..restart
             }),
             other => other,
@@ -73,14 +75,17 @@ impl LifeAction {
             Self::Cancel => &[Cause::Canceled],
             Self::Interrupt => &[Cause::Interrupted],
             Self::Kill => &[Cause::Killed],
-            Self::Restart(_) => &[Cause::Restarted, Cause::Rerun],
+            Self::Restart(_) => &[Cause::Restarted, Cause::RestartPostponed, Cause::Rerun],
         }
     }
 
     /// The event that the action is for an order as it stands.
-    fn cause_for(&self, order: &Locked) -> Cause {
+    fn cause_for(&self, order: &Locked, stored: &restart::Stored) -> Cause {
         match self {
-            Self::Restart(_) => transition::restart_of(order.status, order.error_class.as_deref()),
+            Self::Restart(restart) => {
+                let waits = stored.postponement(order, restart).is_some();
+                transition::restart_of(order.status, order.error_class.as_deref(), waits)
+            }
             other => other.cause(),
         }
     }
@@ -211,6 +216,12 @@ impl Commands {
         let ended = ends::end_lives(&tx, &ending).await?;
         effects.lives_ended(&ending, ended);
         effects.may_run(&amend::reopen_all(&tx, &reopening).await?);
+        for postponed in reopening.iter().filter_map(|(_, new)| new.postponed) {
+            match postponed {
+                Postponement::ForOthers => effects.timer(Stream::Dependent, Timestamp::now()),
+                Postponement::Until(at) => effects.timer(Stream::Postponed, at),
+            }
+        }
         tx.commit().await?;
         drop(client);
         self.tell(action, terms.by, ending.len() + reopening.len(), effects).await;
@@ -244,21 +255,37 @@ impl Commands {
             let message = format!("the order is `{}` and not `{wanted}` any more", order.status);
             return Ok(Err(Problem::new(Type::Refused, message).with_status(order.status)));
         }
-        let allowed = match order.may(action.cause_for(order)) {
+        let allowed = match order.may(action.cause_for(order, stored)) {
             Ok(allowed) => allowed,
             Err(refusal) => return Ok(Err(refused(refusal))),
         };
         let status = allowed.change().to;
         let LifeAction::Restart(restart) = action else {
             let detail = terms.detail(json!({"reason": terms.reason, "from": order.status.as_str()}));
-            let ending = Ending { error: None, source: terms.by.source(), detail: detail.to_string() };
+            let step = self.begun_at(tx, order).await?;
+            let ending = Ending { error: None, step, source: terms.by.source(), detail: detail.to_string() };
             plan.ending.push((allowed, ending));
             return Ok(Ok(Acted { status, life: order.head.life.0, note: None }));
         };
-        Ok(self.reopening(tx, allowed.order(), restart, terms, stored).await?.map(|(reopening, note)| {
+        let reopening = self.reopening(tx, allowed.order(), restart, terms, stored).await?;
+        Ok(reopening.map(|(mut reopening, note)| {
+            // What a node gave up had begun: nothing holds it back.
+            reopening.postponed = reopening.postponed.filter(|_| status == Status::Postponed);
             plan.reopening.push((allowed, reopening));
             Acted { status, life: order.head.life.next().0, note }
         }))
+    }
+}
+
+impl Commands {
+    /// The state at which the first stage of a life was begun that is with a worker: of that nothing was written.
+    async fn begun_at(&self, tx: &Tx<'_>, order: &Locked) -> Result<Option<String>, Error> {
+        if order.step.is_some() || order.running_since.is_none() {
+            return Ok(None);
+        }
+        let scenario = self.scenario_of(tx, order).await?.ok();
+        let initial = scenario.map(|scenario| scenario.state(scenario.initial).name.clone());
+        Ok(order.entry_point.clone().or(initial))
     }
 }
 

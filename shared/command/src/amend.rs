@@ -4,13 +4,14 @@
 use jiff::Timestamp;
 use pagurus_domain::activation::{AgeGroups, Stream};
 use pagurus_domain::document::Fault;
+use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::order::amendment::{Repair, Update};
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::registration::is_costly;
 use pagurus_domain::order::transition::{Cause, Refused};
 use pagurus_domain::order::{ScenarioStatus, Status};
 use pagurus_domain::scenario::Scenario;
-use pagurus_domain::scenario::stage::{Snapshot, Visit};
+use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::Effects;
 use pagurus_runtime::costly;
 use pagurus_store::amend::{self, Reopening, Repairing, Starts, Updated, Updating};
@@ -86,17 +87,17 @@ impl Commands {
             return Ok(Ok(Effects::default()));
         }
         let bounds = &self.host.settings.scenario;
-        let scenario = self.scenario_of(&tx, &order).await?;
+        let chosen = self.chosen(&tx, &order, asked.scenario_version).await?;
         let checked = order.may(Cause::Repaired).map_err(refused).and_then(|allowed| {
-            let scenario = scenario?;
+            let (scenario, other) = chosen?;
             asked.check(&scenario, bounds.max_vars_bytes).map_err(|faults| invalid(&faults))?;
-            Ok((allowed, scenario))
+            Ok((allowed, scenario, other))
         });
-        let (allowed, scenario) = match checked {
+        let (allowed, scenario, other) = match checked {
             Ok(checked) => checked,
             Err(problem) => return Ok(Err(problem)),
         };
-        let ready = self.go_on(&tx, allowed, asked, &scenario, by).await?;
+        let ready = self.go_on(&tx, allowed, asked, (&scenario, other), by).await?;
         tx.commit().await?;
         let left = order.ready_attempt().map(|gone| Left {
             no: order.head.no.0,
@@ -112,7 +113,7 @@ impl Commands {
         tx: &Tx<'_>,
         allowed: Allowed<'_>,
         asked: &Repair,
-        scenario: &Scenario,
+        (scenario, other): (&Scenario, Option<ScenarioNo>),
         by: &By<'_>,
     ) -> Result<ReadyStage, Error> {
         let order = allowed.order();
@@ -121,11 +122,15 @@ impl Commands {
         let detail = json!({
             "reason": asked.reason, "from": order.status.as_str(), "formerState": order.step, "state": asked.state,
             "formerVars": asked.vars.as_ref().map(|_| &former.vars), "key": by.key.name,
+            "scenarioVersion": asked.scenario_version, "formerScenarioVersion": order.scenario_version,
         });
         let detail = caused(detail, by.principal).to_string();
         if order.status.is_final() {
             let reopening = Reopening {
-                snapshot: Some(Snapshot::entering(Some(asked.state.clone()), vars).to_value().to_string()),
+                snapshot: Some(Snapshot::entering(&asked.state, vars).to_text()),
+                entry_point: Some(asked.state.clone()),
+                scenario: other,
+                postponed: None,
                 params: None,
                 start_deadline: None,
                 process_timeout: scenario.timeouts.process.or(self.rules.process_timeout),
@@ -136,22 +141,14 @@ impl Commands {
         }
         let state = scenario.state_named(&asked.state);
         let distance = state.and_then(|state| scenario.distance_to_target(state));
-        let entry_point = state.is_some_and(|state| scenario.state(state).entry_point);
-        let visit = former.visit.number + 1;
-        let snapshot = Snapshot {
-            visit: Visit { state: Some(asked.state.clone()), number: visit, ..Visit::default() },
-            vars,
-            result: former.result,
-            message: former.message,
-            ..Snapshot::default()
-        };
+        let snapshot = former.repaired_at(&asked.state, vars, scenario.kind);
         let status = if distance.is_some() { ScenarioStatus::OnTarget } else { ScenarioStatus::OffTarget };
         let repairing = Repairing {
-            snapshot: snapshot.to_value().to_string(),
+            snapshot: snapshot.to_text(),
+            scenario: other,
             scenario_status: status,
             step: &asked.state,
-            entry_point: entry_point.then_some(asked.state.as_str()),
-            visited: i32::try_from(visit).unwrap_or(i32::MAX),
+            visited: i32::try_from(snapshot.visit.number).unwrap_or(i32::MAX),
             distance: distance.and_then(|distance| i32::try_from(distance).ok()),
             source: by.principal.source(),
             detail,

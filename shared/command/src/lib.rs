@@ -19,7 +19,7 @@ mod tries;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pagurus_domain::id::OrderNo;
+use pagurus_domain::id::{OrderNo, ScenarioNo};
 use pagurus_domain::order::principal::{Door, Principal};
 use pagurus_domain::order::registration::Rules;
 use pagurus_domain::order::transition::Refused;
@@ -84,6 +84,43 @@ impl Commands {
                 format!("scenario `{}` version {} cannot be read", order.scenario, order.scenario_version);
             Problem::new(Type::UnknownScenario, message)
         }))
+    }
+}
+
+impl Commands {
+    /// The scenario of an order in another version of it, with our number of that.
+    ///
+    /// # Errors
+    /// The database failed; the inner error is the problem to answer with.
+    async fn version_of(
+        &self,
+        tx: &Tx<'_>,
+        order: &Locked,
+        version: i32,
+    ) -> Result<Result<(Arc<Scenario>, ScenarioNo), Problem>, Error> {
+        let known = self.catalogue.find(tx, &order.scenario, Some(version)).await?;
+        let found = known.and_then(|known| Some((known.no, known.readable()?)));
+        Ok(found.map(|(no, scenario)| (scenario, no)).ok_or_else(|| {
+            let message = format!("scenario `{}` has no version {version} that can be read", order.scenario);
+            let mut problem = Problem::new(Type::Invalid, message);
+            problem.pointer = Some("/scenarioVersion".into());
+            problem
+        }))
+    }
+
+    /// The scenario that an order is to go on with, and our number of it where that is another version.
+    async fn chosen(
+        &self,
+        tx: &Tx<'_>,
+        order: &Locked,
+        version: Option<i32>,
+    ) -> Result<Result<(Arc<Scenario>, Option<ScenarioNo>), Problem>, Error> {
+        Ok(match version {
+            None => self.scenario_of(tx, order).await?.map(|scenario| (scenario, None)),
+            Some(version) => {
+                self.version_of(tx, order, version).await?.map(|(scenario, no)| (scenario, Some(no)))
+            }
+        })
     }
 }
 

@@ -188,7 +188,7 @@ pub async fn end_locked(
         }
         let detail = json!({"class": end.class, "message": end.message, "from": order.status.as_str()});
         let error = end.class.map(|class| OrderError::new(class, end.message.as_str()));
-        ends.push((allowed, Ending { error, source: &host.name, detail: detail.to_string() }));
+        ends.push((allowed, Ending { error, step: None, source: &host.name, detail: detail.to_string() }));
     }
     let ended = ends::end_lives(tx, &ends).await?;
     effects.lives_ended(&ends, ended);

@@ -2,6 +2,7 @@
 
 use pagurus_domain::document::{Fault, nearest, pointer_to};
 use pagurus_domain::order::Status;
+use pagurus_domain::order::amendment::version_at;
 use pagurus_domain::order::registration::{digest, unstorable};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Map, Value};
@@ -11,7 +12,8 @@ use uuid::Uuid;
 const MAX_KEY_BYTES: usize = 255;
 
 /// What the body of a restart may have.
-pub const OF_RESTART: &[&str] = &["id", "reason", "ifStatus", "from", "params"];
+pub const OF_RESTART: &[&str] =
+    &["id", "reason", "ifStatus", "from", "params", "scenarioVersion", "ignoreConditions"];
 /// What the body of every other action may have.
 pub const OF_OTHERS: &[&str] = &["id", "reason", "ifStatus"];
 
@@ -26,6 +28,10 @@ pub struct ActionRequest {
     pub from: Option<String>,
     /// Changed parameters of a restart.
     pub params: Option<Value>,
+    /// The version of its scenario under which a restart goes on.
+    pub scenario_version: Option<i32>,
+    /// Whether a restart begins although conditions of its start are still open.
+    pub ignore_conditions: bool,
     /// The status in which the order must still be: who acts on what a list showed says so.
     pub if_status: Option<Status>,
 }
@@ -55,6 +61,14 @@ impl ActionRequest {
                 None
             }
         });
+        let scenario_version = given(map, "scenarioVersion").map(version_at).transpose();
+        let scenario_version = scenario_version.map_err(|found| faults.push(found)).ok().flatten();
+        let ignore_conditions = given(map, "ignoreConditions").is_some_and(|value| {
+            value.as_bool().unwrap_or_else(|| {
+                faults.push(fault("/ignoreConditions", "must be true or false"));
+                false
+            })
+        });
         let params = map.get("params").filter(|params| !params.is_null()).cloned();
         if let Some(params) = &params {
             if !params.is_object() {
@@ -65,7 +79,7 @@ impl ActionRequest {
             }
         }
         if faults.is_empty() {
-            Ok(Self { id, reason, from, params, if_status })
+            Ok(Self { id, reason, from, params, scenario_version, ignore_conditions, if_status })
         } else {
             Err(invalid(&faults))
         }
@@ -83,6 +97,10 @@ impl ActionRequest {
             _ => Ok(self),
         }
     }
+}
+
+fn given<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+    map.get(key).filter(|value| !value.is_null())
 }
 
 fn fault(pointer: &str, message: impl Into<String>) -> Fault {

@@ -1,17 +1,16 @@
 //! Restarts: where the new life begins, with which parameters and variables, and until when.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::registration::{is_costly, params_faults};
-use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_domain::scenario::{Scenario, StateKind};
 use pagurus_runtime::costly;
-use pagurus_store::amend::Reopening;
+use pagurus_store::amend::{Postponement, Reopening};
 use pagurus_store::control::{self, Locked};
-use pagurus_store::{Error, Tx};
+use pagurus_store::{Error, Tx, dependencies};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
@@ -25,6 +24,10 @@ pub struct Restart {
     pub from: Option<String>,
     /// Changed parameters.
     pub params: Option<Value>,
+    /// The version of its scenario under which the order goes on; none means the one that it has.
+    pub scenario_version: Option<i32>,
+    /// Whether it begins although conditions of its start are still open.
+    pub ignore_conditions: bool,
     /// Sending time of the request, by the client.
     pub sent_at: Option<Timestamp>,
 }
@@ -38,6 +41,8 @@ pub(crate) struct Stored {
     snapshots: Snapshots,
     /// Parameters, where they are to be replaced.
     params: HashMap<OrderNo, String>,
+    /// Orders with conditions that were not met before they ended.
+    unmet: HashSet<OrderNo>,
 }
 
 impl Stored {
@@ -52,7 +57,17 @@ impl Stored {
         Ok(Self {
             snapshots: if goes_on { control::snapshots(tx, &nos).await? } else { Snapshots::default() },
             params: if restart.params.is_some() { control::params(tx, &nos).await? } else { HashMap::new() },
+            unmet: dependencies::closed(tx, &nos).await?,
         })
+    }
+
+    /// What the new life of an order waits for before it begins (ORD-22).
+    pub fn postponement(&self, order: &Locked, restart: &Restart) -> Option<Postponement> {
+        if restart.ignore_conditions {
+            return None;
+        }
+        let later = order.start_at.filter(|at| *at > order.now).map(Postponement::Until);
+        if self.unmet.contains(&order.head.no) { Some(Postponement::ForOthers) } else { later }
     }
 }
 
@@ -69,8 +84,8 @@ impl Commands {
         terms: Terms<'a>,
         stored: &Stored,
     ) -> Result<Result<(Reopening<'a>, Option<String>), Problem>, Error> {
-        let scenario = match self.scenario_of(tx, order).await? {
-            Ok(scenario) => scenario,
+        let (scenario, other) = match self.chosen(tx, order, restart.scenario_version).await? {
+            Ok(chosen) => chosen,
             Err(problem) => return Ok(Err(problem)),
         };
         let from = match begin(restart, order, &scenario) {
@@ -86,10 +101,7 @@ impl Commands {
         // From an entry point the scenario goes on with what it had; from the start it has nothing.
         let snapshot = match &from {
             None => None,
-            Some(_) => {
-                let vars = read_snapshot(&stored.snapshots, order.head.no)?.vars;
-                Some(Snapshot::entering(from.clone(), vars).to_value().to_string())
-            }
+            Some(from) => Some(read_snapshot(&stored.snapshots, order.head.no)?.restarted_at(from).to_text()),
         };
         let sent_at = restart.sent_at.map_or(order.now, |sent| sent.min(order.now));
         let note = restart.sent_at.filter(|sent| *sent > order.now).map(|_| CLAMPED.to_owned());
@@ -101,12 +113,17 @@ impl Commands {
             stored.params.get(&order.head.no).and_then(|params| serde_json::from_str::<Value>(params).ok());
         let mut detail = terms.detail(json!({
             "reason": terms.reason, "from": from.as_deref().unwrap_or("initial"), "formerParams": former_params,
+            "scenarioVersion": restart.scenario_version, "formerScenarioVersion": order.scenario_version,
+            "ignoreConditions": restart.ignore_conditions,
         }));
         if let Some(note) = &note {
             detail["note"] = note.as_str().into();
         }
         let reopening = Reopening {
             snapshot,
+            entry_point: from,
+            scenario: other,
+            postponed: stored.postponement(order, restart),
             params: restart.params.as_ref().map(ToString::to_string),
             start_deadline,
             process_timeout: scenario.timeouts.process.or(self.rules.process_timeout),
@@ -119,9 +136,9 @@ impl Commands {
 
 /// The state at which the new life begins; none is the initial one.
 fn begin(restart: &Restart, order: &Locked, scenario: &Scenario) -> Result<Option<String>, Problem> {
-    match restart.from.as_deref() {
-        None => Ok(order.entry_point.clone()),
-        Some("initial") => Ok(None),
+    let named = restart.from.as_deref();
+    match named.or(order.entry_point.as_deref().filter(|_| named.is_none())) {
+        None | Some("initial") => Ok(None),
         Some(name) => match scenario.state_named(name).map(|state| scenario.state(state).kind) {
             Some(StateKind::Plain | StateKind::Polling) => Ok(Some(name.to_owned())),
             found => {
@@ -130,7 +147,8 @@ fn begin(restart: &Restart, order: &Locked, scenario: &Scenario) -> Result<Optio
                     Some(kind) => format!("state `{name}` is {kind}: nothing could begin there"),
                 };
                 let mut problem = Problem::new(Type::Invalid, message);
-                problem.pointer = Some("/from".into());
+                let version = restart.scenario_version.filter(|_| named.is_none());
+                problem.pointer = Some(version.map_or("/from", |_| "/scenarioVersion").into());
                 Err(problem)
             }
         },

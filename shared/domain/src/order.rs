@@ -12,7 +12,7 @@ pub mod transition;
 
 use jiff::Timestamp;
 
-use crate::id::{Life, OrderNo, ScenarioNo, spelled};
+use crate::id::{Life, OrderNo, RequestId, ScenarioNo, spelled};
 
 /// Where an order is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -124,13 +124,16 @@ pub struct OrderError {
     /// exchange (or, without one, the queue) of a message, `actor:` with the name of an actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
+    /// The status that it answered a call with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
 }
 
 impl OrderError {
     /// An error of this class, about no called system.
     #[must_use]
     pub fn new(class: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { class: Some(class.into()), message: message.into(), system: None }
+        Self { class: Some(class.into()), message: message.into(), system: None, status: None }
     }
 
     /// The same without the one character that the database cannot keep: texts of others are in it.
@@ -140,6 +143,7 @@ impl OrderError {
             class: self.class.map(storable),
             message: storable(self.message),
             system: self.system.map(storable),
+            status: self.status,
         }
     }
 
@@ -182,8 +186,10 @@ pub struct OrderHead {
     pub mode: Mode,
     /// The business transaction.
     pub transaction_id: Option<String>,
-    /// Notification wish, as JSON.
+    /// Notification wish of its client, as JSON.
     pub notify: Option<String>,
+    /// The request of its parent that its end answers.
+    pub answers: Option<RequestId>,
     /// Trace context.
     pub trace: Option<String>,
     /// Number of the life.

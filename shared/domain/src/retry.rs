@@ -190,6 +190,7 @@ struct Retries {
     mode: RetryMode,
     policies: Vec<Policy>,
     max_cycle_duration: Duration,
+    max_total_duration: Duration,
 }
 
 impl Default for Retries {
@@ -199,6 +200,7 @@ impl Default for Retries {
             mode: RetryMode::default(),
             policies: Vec::new(),
             max_cycle_duration: Duration::from_secs(24 * 60 * 60),
+            max_total_duration: Duration::from_secs(7 * 24 * 60 * 60),
         }
     }
 }

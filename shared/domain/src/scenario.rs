@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use crate::id::spelled;
 pub use action::{
-    Action, ActorAction, AmqpAction, Auth, Body, Branch, HttpAction, Method, OrderAction, SleepUntil,
+    Action, ActorAction, AmqpAction, Auth, Body, Branch, HttpAction, Lapse, Method, OrderAction, SleepUntil,
     StatusRange,
 };
 pub use conceal::Concealed;
@@ -264,14 +264,14 @@ impl State {
 }
 
 /// The rhythm of a polling state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Poll {
     /// Before the first attempt.
-    pub delay: Duration,
+    pub delay: Lapse,
     /// Between two attempts.
-    pub interval: Duration,
+    pub interval: Lapse,
     /// For all attempts together, from the entry of the state.
-    pub timeout: Duration,
+    pub timeout: Lapse,
 }
 
 /// What moves a workflow from state to state.

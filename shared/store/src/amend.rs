@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::Attempt;
+use pagurus_domain::id::{Attempt, ScenarioNo};
 use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{Priority, ScenarioStatus};
@@ -19,7 +19,7 @@ use crate::control::{Allowed, Locked, Place};
 use crate::history::NewEvent;
 use crate::ready::{ReadyStage, read_ready};
 use crate::sql::statements;
-use crate::{Error, Result, Tx, history, place, queues, requests};
+use crate::{Error, Result, Tx, dependencies, history, place, queues, requests};
 
 statements! {
     SAVE_CONTEXTS = "
@@ -31,8 +31,10 @@ statements! {
         UPDATE orders o
            SET status = t.status, scenario_status = t.scenario_status, life = o.life + 1, stages = 0, retries = 0, visited = 0, distance = NULL,
                started_at = NULL, finished_at = NULL, updated_at = now(), result = NULL, message = NULL,
-               error_class = NULL, error_message = NULL, error_system = NULL, start_deadline = t.start_deadline, step = NULL
-          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[]) AS t (no, status, scenario_status, start_deadline)
+               error_class = NULL, error_message = NULL, error_system = NULL, start_deadline = t.start_deadline, step = NULL,
+               entry_point = t.entry_point, scenario = coalesce(t.scenario, o.scenario)
+          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::integer[])
+               AS t (no, status, scenario_status, start_deadline, entry_point, scenario)
          WHERE o.no = ANY(ARRAY[t.no])";
     SET_DEADLINES = "
         INSERT INTO deadlines (order_no, kind, at)
@@ -42,9 +44,9 @@ statements! {
     DROP_READY = "DELETE FROM ready WHERE order_no = $1";
     REPAIR = "
         UPDATE orders
-           SET status = $8, scenario_status = $2, step = $3, entry_point = coalesce($4, entry_point),
-               visited = $5, distance = $6, attempt = $7, updated_at = now(), error_class = NULL, error_message = NULL,
-               error_system = NULL
+           SET status = $7, scenario_status = $2, step = $3, entry_point = $3,
+               visited = $4, distance = $5, attempt = $6, updated_at = now(), error_class = NULL, error_message = NULL,
+               error_system = NULL, scenario = coalesce($8, scenario)
          WHERE no = $1";
     REPLACE_PARAMS = "
         UPDATE payloads p SET params = t.params
@@ -67,6 +69,12 @@ statements! {
 pub struct Reopening<'a> {
     /// Position and variables to begin with, as JSON; none begins at the initial state.
     pub snapshot: Option<String>,
+    /// The state that it begins at, to which a later repeat or restart goes back; none is the initial one.
+    pub entry_point: Option<String>,
+    /// Another version of its scenario.
+    pub scenario: Option<ScenarioNo>,
+    /// What it waits for before it begins, where it does.
+    pub postponed: Option<Postponement>,
     /// Changed parameters, as JSON.
     pub params: Option<String>,
     /// Latest start of the new life.
@@ -79,7 +87,16 @@ pub struct Reopening<'a> {
     pub detail: String,
 }
 
-/// Begins a new life of a locked, final order.
+/// What a new life waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Postponement {
+    /// Other orders, and then its time, if that is still to come.
+    ForOthers,
+    /// This time.
+    Until(Timestamp),
+}
+
+/// Begins a new life of a locked, final order, at once.
 ///
 /// # Errors
 /// The database fails.
@@ -87,7 +104,8 @@ pub async fn reopen(tx: &Tx<'_>, allowed: Allowed<'_>, new: Reopening<'_>) -> Re
     reopen_all(tx, &[(allowed, new)]).await?.pop().ok_or(Error::Contended)
 }
 
-/// Begins new lives of locked, final orders, in a number of statements that does not grow with them.
+/// Begins new lives of locked, final orders, in a number of statements that does not grow with them. Answers
+/// with the stages of those that wait for nothing.
 ///
 /// # Errors
 /// The database fails.
@@ -107,13 +125,26 @@ pub async fn reopen_all(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) ->
         status: &str = allowed.change().to.as_str(),
         scenario_status: &str = allowed.change().scenario_status(allowed.order().scenario_status).as_str(),
         start_deadline: Option<Timestamp> = new.start_deadline,
+        entry_point: Option<&str> = new.entry_point.as_deref(),
+        scenario: Option<i32> = new.scenario.map(|scenario| scenario.0),
     });
     columns.execute(tx, REOPEN, &[]).await?;
     set_deadlines(tx, orders).await?;
     let events: Vec<NewEvent<'_>> =
         orders.iter().map(|(allowed, new)| event(*allowed, new.source, &new.detail)).collect();
     history::append_all(tx, &events).await?;
-    place::wake_now(tx, &nos, Waking::ByHand).await
+    let (mut at_once, mut for_others, mut until) = (Vec::new(), Vec::new(), Vec::new());
+    for (no, (_, new)) in nos.into_iter().zip(orders) {
+        match new.postponed {
+            None => at_once.push(no),
+            Some(Postponement::ForOthers) => for_others.push(no),
+            Some(Postponement::Until(at)) => until.push((no, Stream::Postponed, at)),
+        }
+    }
+    let ready = place::wake_now(tx, &at_once, Waking::ByHand).await?;
+    place::insert_due(tx, &until).await?;
+    dependencies::reopen(tx, &for_others).await?;
+    Ok(ready)
 }
 
 /// Numbers of the orders that have such a text, with it.
@@ -175,12 +206,12 @@ fn event<'a>(allowed: Allowed<'_>, source: &'a str, detail: &'a str) -> NewEvent
 pub struct Repairing<'a> {
     /// Position and variables, as JSON.
     pub snapshot: String,
+    /// Another version of its scenario.
+    pub scenario: Option<ScenarioNo>,
     /// How the state stands to the target.
     pub scenario_status: ScenarioStatus,
-    /// The state that is entered.
+    /// The state that is entered, to which a later repeat or restart goes back.
     pub step: &'a str,
-    /// The same, if a restart may resume there.
-    pub entry_point: Option<&'a str>,
     /// States entered in this life, this one counted in.
     pub visited: i32,
     /// Transitions to the nearest target.
@@ -210,11 +241,11 @@ pub async fn repair(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Repairing<'_>) -> R
             &no,
             &new.scenario_status.as_str(),
             &new.step,
-            &new.entry_point,
             &new.visited,
             &new.distance,
             &handed_out(order).0,
             &allowed.change().to.as_str(),
+            &new.scenario.map(|scenario| scenario.0),
         ],
     )
     .await?;

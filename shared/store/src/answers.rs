@@ -37,11 +37,11 @@ statements! {
          CROSS JOIN LATERAL (SELECT id, order_no, life, visit, action FROM requests WHERE id = t.id OFFSET 0) AS a
          WHERE r.order_no = ANY(ARRAY[a.order_no]) AND r.life = a.life AND r.visit = a.visit
            AND r.action = a.action AND r.id <> a.id AND r.status = 'open'";
-    // Least passes over a bound that is not there.
+    // Least passes over a bound that is not there; no heartbeat outlasts the longest wait.
     PROLONG = "
         UPDATE due d
-           SET due_at = greatest(d.due_at, least(clock_timestamp() + make_interval(secs => r.work_seconds), r.ends_at))
-          FROM (SELECT order_no, work_seconds, CASE WHEN force_finish THEN task_ends_at END AS ends_at FROM requests
+           SET due_at = greatest(d.due_at, least(clock_timestamp() + make_interval(secs => r.work_seconds), r.ends_at, r.wait_ends_at))
+          FROM (SELECT order_no, work_seconds, CASE WHEN force_finish THEN task_ends_at END AS ends_at, wait_ends_at FROM requests
                  WHERE id = $1 AND status = 'open' AND awaited AND work_seconds IS NOT NULL OFFSET 0) AS r
          WHERE d.order_no = ANY(ARRAY[r.order_no]) AND d.stream = $2
         RETURNING d.due_at";

@@ -91,6 +91,7 @@ fn read(row: &tokio_postgres::Row) -> StoredCall {
         class: row.get("error_class"),
         message,
         system: None,
+        status: None,
     });
     StoredCall {
         no: row.get("no"),

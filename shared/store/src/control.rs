@@ -18,11 +18,11 @@ use crate::{Error, Result, Tx};
 statements! {
     FIND = "SELECT no FROM orders WHERE id = ANY($1::text[])";
     LOCK_RUNNING = "
-        SELECT order_no, pass, attempt FROM running WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
+        SELECT order_no, pass, attempt, started_at FROM running WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
     LOCK_READY = "
         SELECT order_no, attempt, reissued FROM ready WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
     LOCK_ORDERS = "
-        SELECT o.no, o.id, o.scenario, o.mode, o.queue, o.transaction_id, o.notify, o.trace, o.status, o.scenario_status,
+        SELECT o.no, o.id, o.scenario, o.mode, o.queue, o.transaction_id, o.notify, o.answers, o.trace, o.status, o.scenario_status,
                o.step, o.entry_point, o.life, o.attempt, o.created_at, o.started_at, o.stages, o.retries, o.result, o.message, now() AS now,
                s.name AS scenario_name, s.version AS scenario_version, o.start_period, o.awaited, o.start_at, o.priority,
                o.error_class
@@ -72,6 +72,8 @@ pub struct Locked {
     pub step: Option<String>,
     /// Last entry point visited.
     pub entry_point: Option<String>,
+    /// Begin of the stage that is with a worker.
+    pub running_since: Option<Timestamp>,
     /// Last hand-out.
     pub attempt: Attempt,
     /// Result, as JSON.
@@ -209,6 +211,7 @@ fn read_locked(row: &Row, places: (Option<&Row>, Option<&Row>, bool)) -> Result<
     let stored: Status = word(row, "status", "orders.status")?;
     let mut attempt = Attempt(row.get("attempt"));
     let mut is_reissued = false;
+    let running_since = places.0.map(|running| running.get("started_at"));
     let place = match places {
         (Some(running), _, _) => {
             attempt = Attempt(running.get("attempt"));
@@ -234,6 +237,7 @@ fn read_locked(row: &Row, places: (Option<&Row>, Option<&Row>, bool)) -> Result<
         scenario_status: word(row, "scenario_status", "orders.scenario_status")?,
         step: row.get("step"),
         entry_point: row.get("entry_point"),
+        running_since,
         attempt,
         result: row.get("result"),
         message: row.get("message"),

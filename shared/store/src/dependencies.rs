@@ -8,7 +8,7 @@
 pub mod admission;
 pub mod graph;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{OrderNo, ScenarioNo};
@@ -59,6 +59,13 @@ statements! {
     CLOSE = "
         UPDATE dependencies SET stand = 'closed', settled_at = now()
          WHERE order_no = ANY($1::bigint[]) AND stand NOT IN ('met', 'closed')";
+    CLOSED = "SELECT DISTINCT order_no FROM dependencies WHERE order_no = ANY($1::bigint[]) AND stand = 'closed'";
+    REOPEN = "
+        UPDATE dependencies d
+           SET stand = CASE WHEN EXISTS (SELECT FROM orders p WHERE p.id = ANY(ARRAY[d.before_id])) THEN 'found' ELSE 'unknown' END,
+               settled_at = NULL
+         WHERE d.order_no = ANY($1::bigint[]) AND d.stand = 'closed'";
+    WAIT = "INSERT INTO due (order_no, stream, due_at) SELECT no, $2, NULL FROM unnest($1::bigint[]) AS t (no)";
     DEFER = "
         UPDATE due SET stream = $3, due_at = o.start_at
           FROM orders o
@@ -201,6 +208,25 @@ pub async fn settle(tx: &Tx<'_>, changed: &[(OrderNo, String, Stand)]) -> Result
 pub(crate) async fn close(tx: &Tx<'_>, nos: &[i64]) -> Result<()> {
     if !nos.is_empty() {
         tx.execute(&tx.prepare_cached(CLOSE).await?, &[&nos]).await?;
+    }
+    Ok(())
+}
+
+/// Those of these locked orders that ended before all their conditions were met.
+///
+/// # Errors
+/// The database fails.
+pub async fn closed(tx: &Tx<'_>, nos: &[i64]) -> Result<HashSet<OrderNo>> {
+    let rows = tx.query(&tx.prepare_cached(CLOSED).await?, &[&nos]).await?;
+    Ok(rows.iter().map(|row| OrderNo(row.get("order_no"))).collect())
+}
+
+/// Opens the conditions of orders again that were not met, and lets the orders wait for them. How they stand is
+/// for whoever looks next: it has the locks on what they wait for.
+pub(crate) async fn reopen(tx: &Tx<'_>, nos: &[i64]) -> Result<()> {
+    if !nos.is_empty() {
+        tx.execute(&tx.prepare_cached(WAIT).await?, &[&nos, &Stream::Dependent.number()]).await?;
+        tx.execute(&tx.prepare_cached(REOPEN).await?, &[&nos]).await?;
     }
     Ok(())
 }

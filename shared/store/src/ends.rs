@@ -1,6 +1,7 @@
 //! Ends of lives from outside a stage: by operators and clients, and by recovery. Many in one transaction,
 //! in a number of statements that does not grow with them.
 
+use jiff::Timestamp;
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::change::LifeEnd;
@@ -26,9 +27,10 @@ statements! {
                finished_at = now(), updated_at = now(),
                error_class = CASE WHEN t.keeps_error THEN o.error_class ELSE t.class END,
                error_message = CASE WHEN t.keeps_error THEN o.error_message ELSE t.message END,
-               error_system = CASE WHEN t.keeps_error THEN o.error_system END
-          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::text[], $7::boolean[])
-               AS t (no, status, scenario_status, attempt, class, message, keeps_error)
+               error_system = CASE WHEN t.keeps_error THEN o.error_system END,
+               started_at = coalesce(o.started_at, t.started_at), step = coalesce(o.step, t.step)
+          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::text[], $7::boolean[], $8::timestamptz[], $9::text[])
+               AS t (no, status, scenario_status, attempt, class, message, keeps_error, started_at, step)
          WHERE o.no = ANY(ARRAY[t.no])";
 }
 
@@ -37,6 +39,8 @@ statements! {
 pub struct Ending<'a> {
     /// Its error, for an end `fail`.
     pub error: Option<OrderError>,
+    /// The state in which its first stage was begun, where nothing of that was written yet.
+    pub step: Option<String>,
     /// Who or what causes it.
     pub source: &'a str,
     /// More for the history, as JSON.
@@ -79,19 +83,19 @@ pub async fn end_lives(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Resul
         })
         .collect();
     history::append_all(tx, &events).await?;
-    let mut notifications = Vec::new();
+    let mut told = Vec::new();
     for (allowed, ending) in ends {
         let Some(end) = allowed.change().ends_life else {
             return Err(Error::broken("change", allowed.change().cause));
         };
-        notifications.extend(notification(*allowed, ending, end));
+        told.extend(notifications(*allowed, ending, end));
     }
-    outbox::put(tx, &notifications).await?;
+    outbox::put(tx, &told).await?;
     let postponed = ends.iter().map(|(allowed, _)| allowed.order()).filter(|order| order.has_conditions());
     dependencies::close(tx, &postponed.map(|order| order.head.no.0).collect::<Vec<_>>()).await?;
     let awaited = ends.iter().map(|(allowed, _)| allowed.order()).filter(|order| order.awaited);
     let ready = dependencies::ended(tx, &awaited.map(|order| order.head.no.0).collect::<Vec<_>>()).await?;
-    Ok(Ended { notify: notifications.iter().map(|new| (new.no, new.life)).collect(), ready })
+    Ok(Ended { notify: told.iter().map(|new| (new.no, new.life)).collect(), ready })
 }
 
 async fn write(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Result<()> {
@@ -103,13 +107,15 @@ async fn write(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Result<()> {
         class: Option<&str> = ending.error.as_ref().and_then(|error| error.class.as_deref()),
         message: Option<&str> = ending.error.as_ref().map(|error| error.message.as_str()),
         keeps_error: bool = allowed.change().keeps_error(),
+        started_at: Option<Timestamp> = allowed.order().running_since,
+        step: Option<&str> = ending.step.as_deref(),
     });
     columns.execute(tx, END, &[]).await?;
     Ok(())
 }
 
-/// The notification of an end, where the client wants one.
-fn notification(allowed: Allowed<'_>, ending: &Ending<'_>, end: LifeEnd) -> Option<NewNotification> {
+/// The notifications of an end.
+fn notifications(allowed: Allowed<'_>, ending: &Ending<'_>, end: LifeEnd) -> Vec<NewNotification> {
     let (order, change) = (allowed.order(), allowed.change());
     let result = order.result.as_deref().and_then(|result| serde_json::from_str::<Value>(result).ok());
     let content = Content {
@@ -118,14 +124,14 @@ fn notification(allowed: Allowed<'_>, ending: &Ending<'_>, end: LifeEnd) -> Opti
         scenario_version: order.scenario_version,
         status: change.to,
         scenario_status: change.scenario_status(order.scenario_status),
-        step: order.step.as_deref(),
+        step: order.step.as_deref().or(ending.step.as_deref()),
         result: result.as_ref(),
         message: order.message.as_deref(),
         error: ending.error.as_ref(),
-        started_at: order.head.started_at,
+        started_at: order.head.started_at.or(order.running_since),
         finished_at: order.now,
         stages: order.head.stages,
         retries: order.head.retries,
     };
-    NewNotification::of(&content, end)
+    NewNotification::of(&content, end).collect()
 }

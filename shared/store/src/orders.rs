@@ -11,6 +11,7 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, OrderNo};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::change::Begin;
+use pagurus_domain::order::notification::NotifyRequest;
 use pagurus_domain::order::registration::NewOrder;
 use tokio::try_join;
 use uuid::Uuid;
@@ -32,16 +33,16 @@ statements! {
     // The law says both statuses; which of them holds is a matter of the database's clock.
     INSERT_ORDERS = "
         INSERT INTO orders (id, digest, scenario, mode, queue, priority, flow, transaction_id, notify,
-                            trace, start_at, start_deadline, start_period, created_at, status, awaited)
+                            trace, start_at, start_deadline, start_period, answers, created_at, status, awaited)
         SELECT id, digest, scenario, mode, queue, priority, flow, transaction_id, notify,
-               trace, start_at, start_deadline, start_period,
+               trace, start_at, start_deadline, start_period, answers,
                coalesce(to_timestamp(position / 1000.0), date_trunc('milliseconds', clock_timestamp())),
                CASE WHEN start_at > now() THEN later ELSE at_once END,
                EXISTS (SELECT FROM dependencies d WHERE d.before_id = ANY(ARRAY[t.id]))
           FROM unnest($1::text[], $2::bytea[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[],
-                      $8::text[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::bigint[], $15::text[], $16::text[])
+                      $8::text[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::uuid[], $15::bigint[], $16::text[], $17::text[])
                AS t (id, digest, scenario, mode, queue, priority, flow, transaction_id, notify,
-                     trace, start_at, start_deadline, start_period, position, at_once, later)
+                     trace, start_at, start_deadline, start_period, answers, position, at_once, later)
         ON CONFLICT (id) DO NOTHING
         RETURNING no, id, status, created_at, awaited";
     INSERT_PAYLOADS = "
@@ -197,11 +198,12 @@ async fn insert_orders(
         priority: &str = order.request.priority.as_str(),
         flow: &str = order.flow.as_str(),
         transaction_id: Option<&str> = order.request.transaction_id.as_deref(),
-        notify: Option<String> = order.request.notify.as_ref().map(|notify| notify.to_value().to_string()),
+        notify: Option<String> = stored_notify(order),
         trace: Option<&str> = order.trace.as_deref(),
         start_at: Option<Timestamp> = order.request.start_at,
         start_deadline: Option<Timestamp> = order.start_deadline,
         start_period: Option<i64> = seconds(order.request.period_to_start),
+        answers: Option<Uuid> = order.answers.map(|request| request.0),
         position: Option<i64> = *position,
         at_once: &str = begin.at_once.as_str(),
         later: &str = begin.later.as_str(),
@@ -218,6 +220,13 @@ async fn insert_orders(
             Ok((row.get("id"), inserted))
         })
         .collect()
+}
+
+/// The notification wish of an order as it is stored. Nodes of the version before look for the request of a
+/// parent in its place; whoever knows the column `answers` tells the two apart.
+fn stored_notify(order: &NewOrder) -> Option<String> {
+    let wish = order.request.notify.clone().or_else(|| order.answers.map(NotifyRequest::of_parent));
+    wish.map(|wish| wish.to_value().to_string())
 }
 
 fn seconds(period: Option<Duration>) -> Option<i64> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::order::change::LifeEnd;
-use pagurus_domain::order::notification::{Content, Occasion, StoredNotify};
+use pagurus_domain::order::notification::{Content, Occasion, StoredNotify, Target};
 use uuid::Uuid;
 
 use crate::columns::columns;
@@ -27,10 +27,10 @@ statements! {
         SELECT o.order_no, o.life, o.kind, o.message_id, o.target, o.correlation_id, o.transaction_id, o.trace, o.body, o.attempts
           FROM unnest($1::bigint[], $2::integer[]) AS t (no, life)
          CROSS JOIN LATERAL (
-               SELECT *
+               SELECT DISTINCT ON (kind = 'answer') *
                  FROM (SELECT * FROM outbox WHERE order_no = t.no AND life = t.life OFFSET 0) AS ends
-                WHERE kind IN ('final', 'final-2') AND parked_because IS NULL
-                ORDER BY kind LIMIT 1) AS o
+                WHERE kind IN ('final', 'final-2', 'answer') AND parked_because IS NULL
+                ORDER BY kind = 'answer', kind) AS o
          WHERE o.attempts = 0";
     // A second end is put off as long as the first one is on its way; one that is parked holds up
     // nobody. The order of the ends is kept, and nothing that waits stands before what can go.
@@ -72,12 +72,24 @@ statements! {
           FROM outbox";
 }
 
-/// Part of the key that says which end of a life a notification tells, and of what the id of the message
-/// is made from. Nodes of earlier versions know only the first: it keeps its name, and so its ids.
-const fn kind(end: LifeEnd) -> &'static str {
-    match end {
-        LifeEnd::First => "final",
-        LifeEnd::Second => "final-2",
+/// The one for whom a notification is, and which end of a life it tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// To the client: this end.
+    Client(LifeEnd),
+    /// To the parent: the end by which the order became final. It was told then, and waits no more.
+    Parent,
+}
+
+impl Told {
+    /// Part of the key, and of what the id of the message is made from. Nodes of earlier versions know only the
+    /// first: it keeps its name, and so its ids.
+    const fn kind(self) -> &'static str {
+        match self {
+            Self::Client(LifeEnd::First) => "final",
+            Self::Client(LifeEnd::Second) => "final-2",
+            Self::Parent => "answer",
+        }
     }
 }
 
@@ -88,8 +100,8 @@ pub struct NewNotification {
     pub no: OrderNo,
     /// Which life of it.
     pub life: Life,
-    /// Which end of that life.
-    pub end: LifeEnd,
+    /// For whom, and of which end of that life.
+    pub told: Told,
     /// Stays the same over repeats.
     pub message_id: Uuid,
     /// The URL as the client gave it.
@@ -105,23 +117,30 @@ pub struct NewNotification {
 }
 
 impl NewNotification {
-    /// Notification of this end of a life, where the client wants one.
-    #[must_use]
-    pub fn of(content: &Content<'_>, end: LifeEnd) -> Option<Self> {
+    /// Notifications of this end of a life: of the client, where it wants one, and of the parent that awaits it.
+    pub fn of(content: &Content<'_>, end: LifeEnd) -> impl Iterator<Item = Self> {
         let order = content.order;
-        let wish = StoredNotify::read(order.notify.as_deref()?).filter(|wish| wish.wants(Occasion::Final))?;
-        let name = format!("{}\0{}\0{}", order.id, order.life, kind(end));
-        Some(Self {
+        let wish = order.notify.as_deref().and_then(StoredNotify::read);
+        let wish = wish.filter(|wish| wish.wants(Occasion::Final)).map(|wish| (Told::Client(end), wish));
+        let first = order.answers.filter(|_| end == LifeEnd::First);
+        let parents = first.map(|request| (Told::Parent, StoredNotify::to(Target::callback_url(request))));
+        wish.into_iter().chain(parents).map(|(told, wish)| Self::for_whom(content, told, wish))
+    }
+
+    fn for_whom(content: &Content<'_>, told: Told, wish: StoredNotify) -> Self {
+        let order = content.order;
+        let name = format!("{}\0{}\0{}", order.id, order.life, told.kind());
+        Self {
             no: order.no,
             life: order.life,
-            end,
+            told,
             message_id: Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
             body: content.render(wish.correlation_id.as_deref(), wish.timezone.as_deref()),
             target: wish.url,
             correlation_id: wish.correlation_id,
             transaction_id: order.transaction_id.clone(),
             trace: order.trace.clone(),
-        })
+        }
     }
 }
 
@@ -136,7 +155,7 @@ pub async fn put(tx: &Tx<'_>, new: &[NewNotification]) -> Result<()> {
     let columns = columns!(one in new => {
         no: i64 = one.no.0,
         life: i32 = one.life.0,
-        kind: &str = kind(one.end),
+        kind: &str = one.told.kind(),
         message_id: Uuid = one.message_id,
         target: &str = one.target.as_str(),
         correlation_id: Option<&str> = one.correlation_id.as_deref(),
@@ -333,6 +352,7 @@ mod tests {
                 mode: Mode::Parallel,
                 transaction_id: None,
                 notify: Some(r#"{"url": "amqp://?key=k", "on": ["final"]}"#.into()),
+                answers: None,
                 trace: None,
                 life: Life(life),
                 created_at: Timestamp::UNIX_EPOCH,
@@ -355,7 +375,7 @@ mod tests {
                 stages: 1,
                 retries: 0,
             };
-            NewNotification::of(&content, end).unwrap().message_id
+            NewNotification::of(&content, end).next().unwrap().message_id
         };
         let ids =
             [id(1, LifeEnd::First), id(1, LifeEnd::Second), id(2, LifeEnd::First), id(2, LifeEnd::Second)];

@@ -21,7 +21,9 @@ statements! {
     OVERDUE = "
         SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp() AS now,
                (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name,
-               (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no) AS scenario_name
+               (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no) AS scenario_name,
+               (SELECT o.id FROM orders o WHERE o.no = running.order_no) AS id,
+               (SELECT o.transaction_id FROM orders o WHERE o.no = running.order_no) AS transaction_id
           FROM running WHERE deadline_at < statement_timestamp()
          ORDER BY deadline_at LIMIT $1 FOR UPDATE SKIP LOCKED";
     // One activator at a time takes over from lost nodes.
@@ -36,7 +38,9 @@ statements! {
     OF_NODE = "
         SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp() AS now,
                (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name,
-               (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no) AS scenario_name
+               (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no) AS scenario_name,
+               (SELECT o.id FROM orders o WHERE o.no = running.order_no) AS id,
+               (SELECT o.transaction_id FROM orders o WHERE o.no = running.order_no) AS transaction_id
           FROM running
          WHERE node = $1 AND ($2::double precision IS NULL OR started_at > clock_timestamp() - make_interval(secs => $2))
          ORDER BY order_no LIMIT $3 FOR UPDATE SKIP LOCKED";
@@ -44,7 +48,9 @@ statements! {
     SOME_OF_NODE = "
         SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp() AS now,
                (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name,
-               (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no) AS scenario_name
+               (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no) AS scenario_name,
+               (SELECT o.id FROM orders o WHERE o.no = running.order_no) AS id,
+               (SELECT o.transaction_id FROM orders o WHERE o.no = running.order_no) AS transaction_id
           FROM running WHERE node = $1 AND order_no = ANY($2)
          ORDER BY order_no FOR UPDATE SKIP LOCKED";
     DROP_RUNNING = "DELETE FROM running WHERE order_no = ANY($1::bigint[])";
@@ -65,6 +71,10 @@ statements! {
 pub struct Stuck {
     /// The order.
     pub no: OrderNo,
+    /// The client's id of it.
+    pub id: Option<String>,
+    /// The business transaction.
+    pub transaction_id: Option<String>,
     /// Its present pass.
     pub pass: Pass,
     /// Number of the hand-out.
@@ -180,6 +190,8 @@ fn read_stuck(rows: &[tokio_postgres::Row]) -> Result<Vec<Stuck>> {
                 now: row.get("now"),
                 node_name: row.get("node_name"),
                 scenario: row.get("scenario_name"),
+                id: row.get("id"),
+                transaction_id: row.get("transaction_id"),
             })
         })
         .collect()

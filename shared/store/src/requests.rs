@@ -17,19 +17,19 @@ statements! {
     // Only who holds the pass may register, and the same action of the same visit gets the same id.
     REGISTER = "
         INSERT INTO requests (id, order_no, life, visit, action, name,
-                              hand_out, work_seconds, accept_first, task_ends_at, force_finish)
+                              hand_out, work_seconds, accept_first, task_ends_at, force_finish, wait_ends_at)
         SELECT gen_random_uuid(), t.no, t.life, t.visit, t.action, t.name,
-               t.hand_out, t.work_seconds, t.accept_first, t.task_ends_at, t.force_finish
+               t.hand_out, t.work_seconds, t.accept_first, t.task_ends_at, t.force_finish, t.wait_ends_at
           FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::integer[], $5::integer[], $6::text[],
-                      $7::integer[], $8::double precision[], $9::boolean[], $10::timestamptz[], $11::boolean[])
+                      $7::integer[], $8::double precision[], $9::boolean[], $10::timestamptz[], $11::boolean[], $12::timestamptz[])
                AS t (no, pass, life, visit, action, name,
-                     hand_out, work_seconds, accept_first, task_ends_at, force_finish)
+                     hand_out, work_seconds, accept_first, task_ends_at, force_finish, wait_ends_at)
           JOIN running r ON r.order_no = ANY(ARRAY[t.no]) AND r.pass = t.pass
         ON CONFLICT (order_no, life, visit, action, hand_out) DO UPDATE
            -- A repeat from a savepoint asks again what got no answer in time.
            SET status = CASE WHEN requests.status = 'answered' THEN 'answered' ELSE 'open' END,
                closed_at = CASE WHEN requests.status = 'answered' THEN requests.closed_at END,
-               task_ends_at = excluded.task_ends_at
+               task_ends_at = excluded.task_ends_at, wait_ends_at = excluded.wait_ends_at
         RETURNING id, order_no";
     // Only the newest hand-out of such a task may still be answered.
     SUPERSEDE = "
@@ -48,7 +48,7 @@ statements! {
     TIME_OUT = "
         UPDATE requests SET status = 'timeout', closed_at = now()
          WHERE order_no = ANY($1::bigint[]) AND status = 'open'
-           AND (awaited AND NOT accept_first OR task_ends_at <= now())";
+           AND (awaited AND NOT accept_first OR task_ends_at <= now() OR wait_ends_at <= now())";
     CANCEL = "
         UPDATE requests SET status = 'canceled', closed_at = now()
          WHERE order_no = ANY($1::bigint[]) AND status = 'open'";
@@ -98,6 +98,7 @@ pub async fn register(tx: &Tx<'_>, requests: &[NewRequest]) -> Result<Vec<Option
         accept_first: bool = new.task.is_some_and(|task| task.accept_first),
         task_ends_at: Option<Timestamp> = new.task.and_then(|task| task.task_ends_at),
         force_finish: bool = new.task.is_some_and(|task| task.force_finish),
+        wait_ends_at: Option<Timestamp> = new.task.map(|task| task.wait_ends_at),
     });
     let rows = columns.query(tx, REGISTER, &[]).await?;
     // An order runs one stage, and a stage registers one request at a time.

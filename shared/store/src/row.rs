@@ -3,9 +3,11 @@
 use std::str::FromStr;
 
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::{Life, OrderNo, ScenarioNo, UnknownWord};
+use pagurus_domain::id::{Life, OrderNo, RequestId, ScenarioNo, UnknownWord};
 use pagurus_domain::order::OrderHead;
+use pagurus_domain::order::notification::apart;
 use tokio_postgres::Row;
+use uuid::Uuid;
 
 use crate::{Error, Result};
 
@@ -21,15 +23,23 @@ where
     text.parse().map_err(|_| Error::broken(what, text))
 }
 
-/// Head of an order, from a row that has its twelve columns of `orders`.
+/// Notification wish of the client, and the request of the parent, from the columns `notify` and `answers`.
+pub(crate) fn wishes(row: &Row) -> (Option<String>, Option<RequestId>) {
+    let (notify, known) = apart(row.get("notify"));
+    (notify, row.get::<_, Option<Uuid>>("answers").map(RequestId).or(known))
+}
+
+/// Head of an order, from a row that has its thirteen columns of `orders`.
 pub(crate) fn head(row: &Row) -> Result<OrderHead> {
+    let (notify, answers) = wishes(row);
     Ok(OrderHead {
         no: OrderNo(row.get("no")),
         id: row.get("id"),
         scenario: ScenarioNo(row.get("scenario")),
         mode: word(row, "mode", "orders.mode")?,
         transaction_id: row.get("transaction_id"),
-        notify: row.get("notify"),
+        notify,
+        answers,
         trace: row.get("trace"),
         life: Life(row.get("life")),
         created_at: row.get("created_at"),

@@ -29,17 +29,18 @@ statements! {
         SELECT name, version, created_at FROM (
             SELECT DISTINCT ON (name) name, version, created_at FROM scenarios ORDER BY name, version DESC) AS newest
          ORDER BY name";
-    // Page by page through the three places: no index knows the version of an order, and the places
-    // hold live orders only.
+    // Page by page through the three places and the failed orders: no index knows the version of an order.
     LIVE = "
-        SELECT p.no, o.scenario = $3 AS is_wanted, o.id, o.status, p.busy, CASE WHEN o.scenario = $3 THEN c.snapshot END AS snapshot
+        SELECT p.no, o.scenario = $3 AS is_wanted, o.id, o.status, o.entry_point, p.busy, CASE WHEN o.scenario = $3 THEN c.snapshot END AS snapshot
           FROM (SELECT all_three.no, bool_or(all_three.busy) AS busy
                   FROM ((SELECT order_no AS no, false AS busy FROM due
                           WHERE order_no > $1 ORDER BY order_no LIMIT $2)
                         UNION ALL
                         (SELECT order_no, reissued FROM ready WHERE order_no > $1 ORDER BY order_no LIMIT $2)
                         UNION ALL
-                        (SELECT order_no, true FROM running WHERE order_no > $1 ORDER BY order_no LIMIT $2)) AS all_three
+                        (SELECT order_no, true FROM running WHERE order_no > $1 ORDER BY order_no LIMIT $2)
+                        UNION ALL
+                        (SELECT order_no, false FROM failures WHERE order_no > $1 ORDER BY order_no LIMIT $2)) AS all_three
                  GROUP BY all_three.no ORDER BY all_three.no LIMIT $2) AS p
           JOIN orders o ON o.no = ANY(ARRAY[p.no])
           LEFT JOIN contexts c ON c.order_no = ANY(ARRAY[p.no])
@@ -48,7 +49,7 @@ statements! {
         SELECT order_no FROM ready WHERE order_no = ANY($1::bigint[]) AND NOT reissued
          ORDER BY order_no FOR UPDATE";
     LOCK_ORDERS = "
-        SELECT no, id, status FROM orders WHERE no = ANY($1::bigint[]) AND scenario = $2
+        SELECT no, id, status, entry_point FROM orders WHERE no = ANY($1::bigint[]) AND scenario = $2
          ORDER BY no FOR UPDATE";
     LOCK_DUE = "SELECT order_no FROM due WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
     SNAPSHOTS = "SELECT order_no, snapshot FROM contexts WHERE order_no = ANY($1::bigint[])";
@@ -183,6 +184,8 @@ pub struct Live {
     pub id: String,
     /// Its status as outsiders see it.
     pub status: Status,
+    /// The state at which a restart would begin.
+    pub entry_point: Option<String>,
     /// Position and variables, as JSON; none before its first suspension.
     pub snapshot: Option<String>,
 }
@@ -211,13 +214,14 @@ pub async fn live(client: &Client, version: ScenarioNo, after: OrderNo, limit: i
             no: OrderNo(row.get("no")),
             id: row.get("id"),
             status: shown(word(row, "status", "orders.status")?, busy, false),
+            entry_point: row.get("entry_point"),
             snapshot: row.get("snapshot"),
         });
     }
     Ok(LivePage { orders, last: rows.last().map(|row| OrderNo(row.get("no"))) })
 }
 
-/// Locks those of these orders that rest and are still of the version; the others are left out.
+/// Locks those of these orders that rest, or have failed, and are still of the version; the others are left out.
 ///
 /// # Errors
 /// The database fails.
@@ -232,10 +236,13 @@ pub async fn lock_resting(tx: &Tx<'_>, version: ScenarioNo, nos: &[i64]) -> Resu
     let mut snapshots: HashMap<i64, String> =
         snapshots.iter().map(|row| (row.get("order_no"), row.get("snapshot"))).collect();
     let mut locked = Vec::new();
-    for row in orders.iter().filter(|row| resting.contains(&row.get::<_, i64>("no"))) {
+    for row in &orders {
         let no: i64 = row.get("no");
         let status = word(row, "status", "orders.status")?;
-        locked.push(Live { no: OrderNo(no), id: row.get("id"), status, snapshot: snapshots.remove(&no) });
+        if resting.contains(&no) || status == Status::Fail {
+            let (id, entry_point) = (row.get("id"), row.get("entry_point"));
+            locked.push(Live { no: OrderNo(no), id, status, entry_point, snapshot: snapshots.remove(&no) });
+        }
     }
     Ok(locked)
 }

@@ -1,6 +1,7 @@
 //! Stages: ready, claimed, finished. The hot path, many rows a statement.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
@@ -17,6 +18,7 @@ use crate::row::{head, stream, word};
 use crate::sql::statements;
 use crate::{Client, Result, Tx, queues};
 
+pub mod advance;
 pub(crate) mod finish;
 
 pub use crate::ready::ReadyStage;
@@ -36,7 +38,7 @@ statements! {
                     SELECT FROM queued q WHERE q.queue = r.queue AND q.position < r.position))
             RETURNING r.order_no, r.pass, r.attempt, r.wake, r.restarts, r.since, r.queue)
         SELECT o.no, t.pass, t.attempt, t.wake, t.restarts, t.since, t.queue,
-               o.id, o.scenario, o.mode, o.transaction_id, o.notify, o.trace, o.start_deadline, o.created_at,
+               o.id, o.scenario, o.mode, o.transaction_id, o.notify, o.answers, o.trace, o.start_deadline, o.created_at,
                o.life, o.started_at, o.stages, o.retries, CASE WHEN octet_length(p.params) <= $3 THEN p.params END AS params, octet_length(p.params) AS params_bytes,
                c.snapshot, clock_timestamp() AS now, o.flow, o.status
           FROM taken t
@@ -50,6 +52,8 @@ statements! {
           FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::text[], $5::smallint[], $6::text[], $7::timestamptz[], $8::double precision[])
                AS t (no, pass, attempt, wake, restarts, queue, since, work)";
     STILL_READY = "SELECT order_no, attempt FROM ready WHERE order_no = ANY($1::bigint[])";
+    HOLD = "
+        UPDATE queued SET held_since = clock_timestamp() WHERE order_no = ANY($1::bigint[]) AND held_since IS NULL";
     STARTED = "DELETE FROM deadlines WHERE order_no = ANY($1::bigint[]) AND kind = 'start'";
     GIVE_UP = "UPDATE running SET queue = NULL WHERE order_no = $1 AND pass = $2";
     UNOWN = "UPDATE running SET queue = NULL WHERE order_no = ANY($1::bigint[])";
@@ -205,16 +209,15 @@ fn read_claimed(row: &tokio_postgres::Row) -> Result<Claimed> {
     })
 }
 
-/// Writes down that the node runs what it claimed; `work` is the longest time of each stage, in
-/// seconds.
+/// Writes down that the node runs what it claimed; `work` is the longest time of each stage without progress.
 ///
 /// # Errors
 /// The database fails.
-pub async fn run(tx: &Tx<'_>, node: Incarnation, claimed: &[Claimed], work: &[f64]) -> Result<()> {
+pub async fn run(tx: &Tx<'_>, node: Incarnation, claimed: &[Claimed], work: &[Duration]) -> Result<()> {
     if claimed.is_empty() {
         return Ok(());
     }
-    let stages: Vec<(&Claimed, f64)> = claimed.iter().zip(work.iter().copied()).collect();
+    let stages: Vec<(&Claimed, Duration)> = claimed.iter().zip(work.iter().copied()).collect();
     let columns = columns!((stage, work) in &stages => {
         no: i64 = stage.head.no.0,
         pass: Uuid = stage.pass.0,
@@ -223,9 +226,14 @@ pub async fn run(tx: &Tx<'_>, node: Incarnation, claimed: &[Claimed], work: &[f6
         restarts: i16 = stage.restarts,
         queue: Option<&str> = stage.queue.as_deref(),
         since: Timestamp = stage.since,
-        work: f64 = *work,
+        work: f64 = work.as_secs_f64(),
     });
     columns.execute(tx, RUN, &[&node.0]).await?;
+    let holding = claimed.iter().filter(|stage| stage.queue.is_some());
+    let holding: Vec<i64> = holding.map(|stage| stage.head.no.0).collect();
+    if !holding.is_empty() {
+        tx.execute(&tx.prepare_cached(HOLD).await?, &[&holding]).await?;
+    }
     let started: Vec<i64> = claimed
         .iter()
         .filter(|c| c.head.started_at.is_none() && c.start_deadline.is_some() && c.meets_its_start())

@@ -29,6 +29,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::requests::STATEMENTS,
         crate::scenarios::STATEMENTS,
         crate::stages::STATEMENTS,
+        crate::stages::advance::STATEMENTS,
         crate::stages::finish::STATEMENTS,
         crate::stats::STATEMENTS,
         crate::upkeep::STATEMENTS,

@@ -144,14 +144,61 @@ async fn ord_15_what_ends_otherwise_leaves_the_order_waiting_for_a_restart_or_do
     assert!(told.contains("that ended `fail` in state `failed`: a restart"), "{told}");
     assert_eq!(engine.act("p", "restart", &json!({})).await.status, 200);
     engine.reach("waits", "success").await;
-    // A restart does not ask again: it is the operator's way to run an order nonetheless.
-    assert_eq!(engine.act("fail", "restart", &json!({})).await.status, 200);
+    // A restart asks again: what was not met may have been by now.
+    assert_eq!(engine.act("fail", "restart", &json!({})).await.body["status"], "postponed");
     engine.reach("fail", "success").await;
     // One that waits can be given up, and then waits no more.
     engine.accepted(after("given-up", "quick", &[("never", "done")])).await;
     assert_eq!(engine.act("given-up", "cancel", &json!({})).await.status, 200);
     let order = engine.reach("given-up", "canceled").await;
     assert_eq!(order["after"][0]["stand"], "closed", "{order}");
+}
+
+#[tokio::test]
+async fn ord_22_a_restart_honours_open_conditions_and_the_start_time() {
+    let engine = Installation::with("ord_22_conditions", &[(INTERVAL, "300ms")]).await;
+    engine.world().program(Program::at("/once").fail(1, 400));
+    engine.actions("once", &call("/once")).await;
+    engine.actions("quick", LOG).await;
+    engine.run(json!({"id": "p", "scenario": "once"}), "fail").await;
+    for id in ["strict", "forced", "patient"] {
+        let mut order = after(id, "quick", &[("p", "done")]);
+        order["lifecycle"]["after"][0]["otherwise"] = json!("fail");
+        engine.accepted(order).await;
+        assert_eq!(engine.reach(id, "fail").await["error"]["class"], "dependency.failed");
+    }
+    // The pre-condition has still failed: so does the order, or it runs because somebody says so.
+    let answer = engine.act("strict", "restart", &json!({})).await;
+    assert_eq!(
+        (answer.status, &answer.body["status"], &answer.body["life"]),
+        (200, &json!("postponed"), &json!(2))
+    );
+    let failed = engine.reach("strict", "fail").await;
+    assert_eq!(
+        (&failed["error"]["class"], &failed["life"]),
+        (&json!("dependency.failed"), &json!(2)),
+        "{failed}"
+    );
+    let answer = engine.act("forced", "restart", &json!({"ignoreConditions": true})).await;
+    assert_eq!(answer.body["status"], "reopen", "{answer:?}");
+    engine.reach("forced", "success").await;
+    assert_eq!(engine.act("p", "restart", &json!({})).await.status, 200);
+    engine.reach("p", "success").await;
+    assert_eq!(engine.act("patient", "restart", &json!({})).await.status, 200);
+    engine.reach("patient", "success").await;
+
+    // One that ended before its time was there waits for it still.
+    let timed = json!({"id": "timed", "scenario": "quick", "lifecycle": {"startAt": "2030-01-01T00:00:00Z", "periodToStart": 1}});
+    let error = engine.run(timed, "fail").await;
+    assert_eq!(error["error"]["class"], "deadline.exceeded", "{error}");
+    let update = "UPDATE orders SET start_period = NULL WHERE id = 'timed'";
+    engine.database().await.execute(update, &[]).await.unwrap();
+    assert_eq!(engine.act("timed", "restart", &json!({})).await.body["status"], "postponed");
+    let told = explanation(&engine, "timed").await;
+    assert!(told.contains("2030-01-01"), "{told}");
+    assert_eq!(engine.act("timed", "cancel", &json!({})).await.status, 200);
+    let answer = engine.act("strict", "restart", &json!({"ignoreConditions": 1})).await;
+    assert_eq!((answer.status, &answer.body["pointer"]), (422, &json!("/ignoreConditions")));
 }
 
 #[tokio::test]

@@ -42,6 +42,9 @@ pub(crate) struct RepairArguments {
     /// Its variables, as a whole: a JSON object, or @FILE; left out: as they are
     #[arg(long, value_name = "JSON")]
     vars: Option<String>,
+    /// The version of its scenario under which it goes on; left out: the one that it has
+    #[arg(long, value_name = "NUMBER")]
+    scenario_version: Option<i32>,
     /// Why, for the history
     #[arg(long)]
     reason: String,
@@ -117,6 +120,9 @@ pub(super) async fn repair(
     let mut body = json!({"state": arguments.state, "reason": arguments.reason});
     if let Some(vars) = &arguments.vars {
         body["vars"] = Value::Object(input::object_of("--vars", vars)?);
+    }
+    if let Some(version) = arguments.scenario_version {
+        body["scenarioVersion"] = version.into();
     }
     let reply = client.post(&order_path(&arguments.id, "repair"), &body).await?;
     if screen.json {

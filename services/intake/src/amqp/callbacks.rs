@@ -8,6 +8,7 @@ use super::halves::by_halves;
 use super::{Handled, Outcome, reject, reject_unstorable, unacceptable};
 use crate::Intake;
 use crate::answer::{self, NewAnswer, new_answer};
+use crate::headers::STEP_STATUS;
 
 /// The `type` of a message by which an actor says that it is still at work.
 const HEARTBEAT: &str = "heartbeat";
@@ -74,7 +75,8 @@ async fn heartbeat(intake: &Intake, delivery: &Delivery) -> Result<(), Error> {
 
 fn answer_of(delivery: &Delivery) -> NewAnswer {
     let properties = &delivery.properties;
-    let step_status = properties.header("step-status").and_then(HeaderValue::to_text);
+    let step_status = STEP_STATUS.iter().find_map(|name| properties.header(name));
+    let step_status = step_status.and_then(HeaderValue::to_text);
     let mut headers = headers_to_json(&properties.headers);
     if let (Some(kind), None) = (&properties.content_type, properties.header("content-type")) {
         headers["content-type"] = kind.as_str().into();

@@ -89,7 +89,8 @@ pub(super) async fn clone(
     // Taken away is what the body names as null.
     order.retain(|_, value| !value.is_null());
     if !order.contains_key("id") {
-        order.insert("id".into(), generated(&row.id).into());
+        let key = headers.get("idempotency-key").map(|key| key.as_bytes());
+        order.insert("id".into(), generated(&row.id, key).into());
     }
     let request = register::read_value(Value::Object(order))?;
     let made = request.id.clone();
@@ -151,9 +152,14 @@ fn flow_of(marker: &str, attributes: &[String]) -> Map<String, Value> {
         .collect()
 }
 
-fn generated(id: &str) -> String {
+/// An id of its own for a clone; a request that is repeated under its key means the same clone.
+fn generated(id: &str, key: Option<&[u8]>) -> String {
     let stem = &id[..id.floor_char_boundary(MAX_STEM_BYTES)];
-    format!("{stem}-{}", Uuid::new_v4())
+    let own = key.map_or_else(Uuid::new_v4, |key| {
+        let name = [id.as_bytes(), b"\0clone\0", key].concat();
+        Uuid::new_v5(&Uuid::NAMESPACE_OID, &name)
+    });
+    format!("{stem}-{own}")
 }
 
 #[cfg(test)]
@@ -163,8 +169,14 @@ mod tests {
     #[test]
     fn ord_23_a_generated_id_fits_whatever_it_was_made_from() {
         for id in ["a", &"x".repeat(255), &"é".repeat(127)] {
-            let made = generated(id);
-            assert!(made.len() <= 255 && made != generated(id), "{made}");
+            let made = generated(id, None);
+            assert!(made.len() <= 255 && made != generated(id, None), "{made}");
+            let keyed = generated(id, Some(b"k"));
+            assert!(
+                keyed.len() <= 255
+                    && keyed == generated(id, Some(b"k"))
+                    && keyed != generated(id, Some(b"l"))
+            );
         }
     }
 

@@ -26,6 +26,7 @@ use super::query::{Path, Query, invalid, limit, moment};
 use super::{Answer, Outcome, body};
 use crate::Intake;
 use crate::answer::new_answer;
+use crate::headers::STEP_STATUS;
 
 /// Callbacks on a page, where nothing else is asked for, and at most.
 const USUAL_LIMIT: usize = 50;
@@ -51,7 +52,8 @@ pub(super) async fn take(
     body: Body,
 ) -> Outcome<Json<CallbackTaken>> {
     let bytes = body::read(&intake, body).await?;
-    let step_status = headers.get("step-status").and_then(|value| value.to_str().ok());
+    let step_status = STEP_STATUS.iter().find_map(|name| headers.get(*name));
+    let step_status = step_status.and_then(|value| value.to_str().ok());
     let kept: serde_json::Map<String, Value> = headers
         .iter()
         .filter(|(name, _)| !matches!(name.as_str(), "authorization" | "cookie" | "proxy-authorization"))

@@ -1,6 +1,7 @@
 //! "Why is it not running?", in one plain sentence (ORD-28).
 
 use pagurus_domain::dispatch::{Capacity, FlowShare};
+use pagurus_domain::id::Role;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{Otherwise, Stand};
 use pagurus_domain::order::transition::{self, Cause};
@@ -87,14 +88,16 @@ async fn ready(
     if let (Some(queue), Some(position)) = (&row.queue, row.position) {
         let before = queues::before(client, queue, position).await?;
         if let Some((holder, since)) = queues::holder(client, queue).await?.filter(|_| before > 0) {
-            return Ok(format!(
-                "number {} in queue `{queue}`, which order `{holder}`, there since {since}, holds",
-                before + 1
-            ));
+            let place = format!("number {} in queue `{queue}`", before + 1);
+            return Ok(match since {
+                Some(since) => format!("{place}, which order `{holder}` holds since {since}"),
+                None => format!("{place}, of which order `{holder}` is the next"),
+            });
         }
     }
-    let waits = format!("it may run since {since} and waits for the dispatcher to hand it to a worker");
-    Ok(match full_flow(client, row, distribution).await? {
+    let ground = ground(client, distribution).await?;
+    let waits = format!("it may run since {since} and {}", nobody(&ground));
+    Ok(match full_flow(client, row, &ground, distribution).await? {
         Some(running) => format!(
             "{waits}; its flow `{}` has {running} stages in progress, which is as much as one flow may have \
              (`distribution.flows.max_share_percentage`: {})",
@@ -104,19 +107,21 @@ async fn ready(
     })
 }
 
-/// How many stages of the order's flow run, where these are as many as one flow may have.
-async fn full_flow(
-    client: &Client,
-    row: &Row,
-    distribution: &DistributionSettings,
-) -> Result<Option<u32>, Error> {
-    let in_progress = stages::running_of_flow(client, &row.flow).await?;
-    let rooms: Vec<u32> = cluster::workers(client)
-        .await?
-        .into_iter()
-        .filter(|(.., takes)| *takes)
-        .map(|(_, room, _)| room)
-        .collect();
+/// Those who could run an order now.
+struct Ground {
+    capacity: Capacity,
+    /// Workers that are alive, and those of them that take work.
+    workers: (usize, usize),
+    /// Stages that all of them may run at once, and that they do.
+    places: u32,
+    running: usize,
+    /// Whether a dispatcher holds the lease.
+    is_led: bool,
+}
+
+async fn ground(client: &Client, distribution: &DistributionSettings) -> Result<Ground, Error> {
+    let workers = cluster::workers(client).await?;
+    let rooms: Vec<u32> = workers.iter().filter(|(.., takes)| *takes).map(|(_, room, _)| *room).collect();
     let count = |setting: usize| u32::try_from(setting).unwrap_or(u32::MAX);
     let capacity = Capacity {
         parallel: count(distribution.parallel_count),
@@ -124,8 +129,37 @@ async fn full_flow(
     };
     let live = count(rooms.len());
     let places = rooms.iter().map(|room| capacity.allowance(live, *room)).fold(0, u32::saturating_add);
+    let now = jiff::Timestamp::now();
+    let leases = cluster::leases(client).await?;
+    let is_led = leases.iter().any(|lease| lease.name == Role::Dispatcher.as_str() && lease.until > now);
+    let running = stages::running(client).await?.len();
+    Ok(Ground { capacity, workers: (workers.len(), rooms.len()), places, running, is_led })
+}
+
+/// Who does not run it, and why.
+fn nobody(ground: &Ground) -> String {
+    let Ground { workers: (alive, taking), places, running, is_led, .. } = ground;
+    match (alive, taking) {
+        (0, _) => "no worker is alive".to_owned(),
+        (_, 0) => format!("none of the {alive} workers takes work: they begin, or end"),
+        _ if !is_led => "no dispatcher is active to hand it to a worker".to_owned(),
+        _ if usize::try_from(*places).is_ok_and(|places| places <= *running) => {
+            format!("all {places} places of {taking} workers are taken")
+        }
+        _ => "waits for the dispatcher to hand it to a worker".to_owned(),
+    }
+}
+
+/// How many stages of the order's flow run, where these are as many as one flow may have.
+async fn full_flow(
+    client: &Client,
+    row: &Row,
+    ground: &Ground,
+    distribution: &DistributionSettings,
+) -> Result<Option<u32>, Error> {
+    let in_progress = stages::running_of_flow(client, &row.flow).await?;
     let share = FlowShare { percentage: distribution.flow_share };
-    let full = !share.admits(capacity, places, row.mode, in_progress) && places > 0;
+    let full = !share.admits(ground.capacity, ground.places, row.mode, in_progress) && ground.places > 0;
     Ok(full.then(|| in_progress.iter().sum()))
 }
 
@@ -225,6 +259,19 @@ fn polling(row: &Row, due: jiff::Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ord_28_nobody_to_run_it_no_room_and_nobody_to_hand_it_out_are_told_apart() {
+        let told = |workers, running, is_led| {
+            let capacity = Capacity { parallel: 4, sequential: 4 };
+            nobody(&Ground { capacity, workers, places: 4, running, is_led })
+        };
+        assert_eq!(told((0, 0), 0, true), "no worker is alive");
+        assert_eq!(told((2, 0), 0, true), "none of the 2 workers takes work: they begin, or end");
+        assert_eq!(told((2, 2), 0, false), "no dispatcher is active to hand it to a worker");
+        assert_eq!(told((2, 1), 4, true), "all 4 places of 1 workers are taken");
+        assert_eq!(told((2, 2), 3, true), "waits for the dispatcher to hand it to a worker");
+    }
 
     #[test]
     fn ord_28_what_is_waited_for_is_told_by_its_kind() {

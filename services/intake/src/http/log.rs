@@ -7,7 +7,7 @@ use pagurus_store::orders::OrderRow as Row;
 use pagurus_wire::order::LogLineView;
 use serde_json::Value;
 
-use super::views::{parsed, text};
+use super::views::{ENTERED, parsed, text};
 
 /// How the line begins by which an action says that it failed for good.
 const FAILED: &str = "failed (";
@@ -15,15 +15,23 @@ const FAILED: &str = "failed (";
 /// All lines of an order, numbered from 1.
 pub(super) fn lines(row: &Row, events: &[HistoryEvent]) -> Vec<LogLineView> {
     let mut lines = vec![(row.created_at.to_string(), "registered".to_owned())];
+    let mut begun = None;
     for (index, event) in events.iter().enumerate() {
         let detail = parsed(Some(&event.detail));
         let at = event.at.to_string();
-        if event.kind == "stage" {
+        if matches!(event.kind.as_str(), "stage" | ENTERED) {
             let attempt = detail.get("attempt").and_then(Value::as_i64).unwrap_or_default();
-            let begun = format!("stage begun by {}, hand-out {attempt}", event.source);
-            lines.push((text(&detail, "startedAt"), begun));
+            // What lies before an entry point was told when that was entered.
+            let stage = Some((event.life, attempt));
+            if begun != stage {
+                let told = format!("stage begun by {}, hand-out {attempt}", event.source);
+                lines.push((text(&detail, "startedAt"), told));
+                begun = stage;
+            }
             lines.extend(of_stage(&detail));
-            lines.push((at, format!("stage ended: {}", text(&detail, "status"))));
+            if event.kind == "stage" {
+                lines.push((at, format!("stage ended: {}", text(&detail, "status"))));
+            }
         } else if event.kind == "reissued" && text(&detail, "finding") == "node_lost" {
             lines.push((at, failover(&detail, taken_over_by(&events[index + 1..], row))));
         } else {
@@ -102,13 +110,17 @@ fn told(kind: &str, source: &str, detail: &Value) -> String {
             true => because_of_error(kind, source, detail),
             false => because(format!("{kind} by {source} in `{}`", of("from"))),
         },
-        "restarted" | "rerun" => {
+        "restarted" | "rerun" | "restart_postponed" => {
             let params = if detail.get("formerParams").is_some_and(Value::is_object) {
                 ", with other parameters"
             } else {
                 ""
             };
-            let line = because(format!("restarted by {source} from {}{params}", place(&of("from"))));
+            let later =
+                if kind == "restart_postponed" { ", to start when its conditions are met" } else { "" };
+            let version = version(detail);
+            let line =
+                because(format!("restarted by {source} from {}{params}{version}{later}", place(&of("from"))));
             if of("note").is_empty() { line } else { format!("{line}; {}", of("note")) }
         }
         "repaired" => {
@@ -118,10 +130,11 @@ fn told(kind: &str, source: &str, detail: &Value) -> String {
                 ""
             };
             because(format!(
-                "repaired by {source} in `{}`: goes on from state `{}` instead of `{}`{vars}",
+                "repaired by {source} in `{}`: goes on from state `{}` instead of `{}`{vars}{}",
                 of("from"),
                 of("state"),
-                of("formerState")
+                of("formerState"),
+                version(detail)
             ))
         }
         "updated" => because(format!("updated by {source}: {}", changes(detail))),
@@ -176,6 +189,12 @@ fn because_of_error(kind: &str, source: &str, detail: &Value) -> String {
         ("", message) => format!("{line}: {message}"),
         (class, message) => format!("{line} ({class}): {message}"),
     }
+}
+
+/// Another version of the scenario, where one was asked for.
+fn version(detail: &Value) -> String {
+    let version = detail.get("scenarioVersion").and_then(Value::as_i64);
+    version.map_or_else(String::new, |version| format!(", under version {version} of its scenario"))
 }
 
 fn place(from: &str) -> String {

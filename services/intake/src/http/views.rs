@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::Response;
 use axum::response::IntoResponse;
 use jiff::Timestamp;
+use pagurus_domain::order::notification::Target;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_domain::scenario::{MASKED, Mask, Scenario};
 use pagurus_runtime::scenarios::Known;
@@ -24,7 +25,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::query::{Path, Query};
-use super::{Answer, Outcome, dependencies, explain, log, retry};
+use super::{Answer, Outcome, dependencies, explain, log, retry, stand};
 use crate::Intake;
 use pagurus_command::not_found;
 
@@ -78,7 +79,7 @@ async fn read_part(
     let known = known.as_deref();
     let value = match part {
         "params" => params(intake, known, &row),
-        "progress" => json!({"progress": progress(&row)}),
+        "progress" => json!({"progress": stand::progress(&row)}),
         "requests" => Value::Array(requests::of_order(&client, row.no).await?),
         "callbacks" => callbacks(intake, known, answers::callbacks_of_order(&client, row.no).await?),
         "explain" => {
@@ -146,8 +147,9 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         .and_then(|value| Snapshot::from_value(&value).ok())
         .unwrap_or_default();
     let cycles = retry::cycles(&intake.host.settings, &row, Timestamp::now());
+    let (step, scenario_status) = stand::stand(&row, known.as_deref());
     Ok(OrderView {
-        progress: progress(&row),
+        progress: stand::progress(&row),
         transitions: transitions(&events),
         vars: concealed(intake, known.as_deref(), &Value::Object(snapshot.vars)),
         retry: cycles.waiting,
@@ -169,8 +171,8 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         scenario: row.scenario,
         scenario_version: row.scenario_version,
         status: row.status.to_string(),
-        scenario_status: row.scenario_status.to_string(),
-        step: row.step,
+        scenario_status: scenario_status.to_string(),
+        step,
         mode: row.mode.to_string(),
         queue: row.queue,
         position: row.position,
@@ -266,7 +268,11 @@ fn unsent_view(unsent: outbox::Unsent) -> UnsentView {
     UnsentView {
         life: unsent.life.0,
         kind: unsent.kind,
-        target: unsent.target,
+        // The id of a request is shown to nobody: who knows it may answer it.
+        target: match Target::stored(&unsent.target) {
+            Ok(Target::Callback(_)) => "the order that started it".to_owned(),
+            _ => unsent.target,
+        },
         attempts: unsent.attempts,
         parked_because: unsent.parked_because,
         last_error: unsent.last_error,
@@ -289,25 +295,27 @@ pub(super) fn line(row: order_rows::ListedOrder) -> OrderLine {
     }
 }
 
-/// Progress (ORD-25): 1 when final, else the states visited over them and the shortest way to a
-/// target. An order off target has no such way: what it has visited, and one more, count.
-fn progress(row: &Row) -> f64 {
-    if row.status.is_final() {
-        return 1.0;
-    }
-    let visited = f64::from(row.visited);
-    visited / (visited + f64::from(row.distance.unwrap_or(1).max(1)))
-}
-
 pub(super) fn parsed(text: Option<&str>) -> Value {
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null)
 }
 
+/// The event of a stage that has entered an entry point and goes on.
+pub(super) const ENTERED: &str = "entered";
+
 fn transitions(events: &[HistoryEvent]) -> Vec<TransitionView> {
     let mut views = Vec::new();
-    for event in events.iter().filter(|event| event.kind == "stage") {
+    for event in events {
         let detail = parsed(Some(&event.detail));
-        let moves = detail.get("transitions").and_then(Value::as_array).cloned().unwrap_or_default();
+        let moves = match event.kind.as_str() {
+            "stage" | ENTERED => {
+                detail.get("transitions").and_then(Value::as_array).cloned().unwrap_or_default()
+            }
+            // By hand, but a move all the same (ORD-23).
+            "repaired" => vec![json!({
+                "from": detail["formerState"], "event": "repair", "to": detail["state"], "at": event.at.to_string(),
+            })],
+            _ => continue,
+        };
         for moved in &moves {
             views.push(TransitionView {
                 number: u32::try_from(views.len() + 1).unwrap_or(u32::MAX),

@@ -115,6 +115,8 @@ pub struct Repair {
     pub state: String,
     /// Its variables; none keeps those that it has.
     pub vars: Option<Map<String, Value>>,
+    /// The version of its scenario under which it goes on; none keeps the one that it has.
+    pub scenario_version: Option<i32>,
     /// Why, for the history.
     pub reason: String,
 }
@@ -126,7 +128,7 @@ impl Repair {
     /// Everything that is wrong with it, each with a JSON pointer.
     pub fn read(body: &Value) -> Result<Self, Vec<Fault>> {
         let map = object(body, "a repair is a JSON object with `state` and `reason`")?;
-        let mut faults = unknown_keys(map, &["state", "vars", "reason"]);
+        let mut faults = unknown_keys(map, &["state", "vars", "scenarioVersion", "reason"]);
         let state = match map.get("state") {
             None | Some(Value::Null) => Err(fault("/state", "is missing: name the state to go on from")),
             Some(state) => text_at(state, "/state", MAX_STATE_BYTES),
@@ -140,12 +142,15 @@ impl Repair {
                 None
             }
         };
+        let scenario_version = map.get("scenarioVersion").filter(|value| !value.is_null()).map(version_at);
+        let scenario_version =
+            scenario_version.transpose().map_err(|found| faults.push(found)).ok().flatten();
         let reason = reason(map, &mut faults);
         if reason.is_none() && !faults.iter().any(|found| found.pointer == "/reason") {
             faults.push(fault("/reason", "is missing: whoever reads the history wants to know why"));
         }
         match reason {
-            Some(reason) if faults.is_empty() => Ok(Self { state, vars, reason }),
+            Some(reason) if faults.is_empty() => Ok(Self { state, vars, scenario_version, reason }),
             _ => Err(faults),
         }
     }
@@ -179,6 +184,16 @@ impl Repair {
         }
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
+}
+
+/// Reads `scenarioVersion`.
+///
+/// # Errors
+/// It is no number that a version can have.
+pub fn version_at(value: &Value) -> Result<i32, Fault> {
+    let version =
+        value.as_i64().and_then(|version| i32::try_from(version).ok()).filter(|version| *version > 0);
+    version.ok_or_else(|| fault("/scenarioVersion", "must be a whole number from 1"))
 }
 
 fn object<'a>(body: &'a Value, told: &str) -> Result<&'a Map<String, Value>, Vec<Fault>> {
@@ -239,5 +254,10 @@ mod tests {
         assert_eq!((repair.state.as_str(), repair.vars), ("two", None));
         assert_eq!(pointers(Repair::read(&json!({}))), ["/state", "/reason"]);
         assert_eq!(pointers(Repair::read(&json!({"state": "a", "vars": [], "reason": "b"}))), ["/vars"]);
+        let versioned =
+            |version: Value| Repair::read(&json!({"state": "a", "scenarioVersion": version, "reason": "b"}));
+        assert_eq!(versioned(json!(2)).unwrap().scenario_version, Some(2));
+        assert_eq!(pointers(versioned(json!(0))), ["/scenarioVersion"]);
+        assert_eq!(pointers(versioned(json!("2"))), ["/scenarioVersion"]);
     }
 }

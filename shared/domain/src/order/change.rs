@@ -95,7 +95,7 @@ impl Change {
             Cause::Claimed => Deadlines::StartIsMet,
             _ => Deadlines::Stay,
         };
-        let closes_requests = ends_life.is_some() || by_hand;
+        let closes_requests = ends_life.is_some() || begins_life || by_hand;
         Self { cause, from, to, membership, deadlines, ends_life, begins_life, closes_requests, wakes }
     }
 
@@ -106,6 +106,8 @@ impl Change {
     pub fn scenario_status(&self, before: ScenarioStatus) -> ScenarioStatus {
         match (self.to, before) {
             _ if self.begins_life => ScenarioStatus::Undefined,
+            // What was with a worker has been executed, whether anybody heard of it or not.
+            _ if self.from == Status::Running => ScenarioStatus::Failed,
             (Status::Canceled | Status::Interrupted, ScenarioStatus::Undefined) => ScenarioStatus::Undefined,
             _ => ScenarioStatus::Failed,
         }
@@ -233,9 +235,12 @@ mod tests {
                 assert!(change.closes_requests && change.wakes.is_none(), "{change:?}");
             }
             if change.begins_life {
-                assert_eq!(change.membership, Membership::TakesTail, "{change:?}");
                 assert_eq!(change.deadlines, Deadlines::Renew, "{change:?}");
-                assert_eq!(change.wakes, Some(Waking::ByHand), "{change:?}");
+                // What waits for its start takes its place in the queue when it starts.
+                let starts = change.to != Status::Postponed;
+                assert_eq!(change.membership == Membership::TakesTail, starts, "{change:?}");
+                assert_eq!(change.wakes, starts.then_some(Waking::ByHand), "{change:?}");
+                assert!(change.closes_requests, "{change:?}");
             }
             assert_eq!(change.keeps_error(), change.from.is_final() && change.to.is_final(), "{change:?}");
         }
@@ -266,6 +271,11 @@ mod tests {
         assert_eq!(of(Status::New, Cause::Canceled, Undefined), Ok(Undefined));
         assert_eq!(of(Status::New, Cause::Interrupted, Undefined), Ok(Undefined));
         assert_eq!(of(Status::Running, Cause::Killed, OnTarget), Ok(Failed));
+        assert_eq!(
+            of(Status::Running, Cause::Killed, Undefined),
+            Ok(Failed),
+            "its first stage was with a worker"
+        );
         assert_eq!(of(Status::New, Cause::StartDeadlinePassed, Undefined), Ok(Failed));
         assert_eq!(of(Status::Fail, Cause::Restarted, Failed), Ok(Undefined));
     }

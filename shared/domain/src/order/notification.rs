@@ -11,7 +11,7 @@ pub use self::target::Target;
 use super::registration::{fault, text_at, unknown_members};
 use super::{OrderError, OrderHead, ScenarioStatus, Status};
 use crate::document::Fault;
-use crate::id::spelled;
+use crate::id::{RequestId, spelled};
 
 /// Of what a client wants to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,6 +82,18 @@ impl NotifyRequest {
         }
     }
 
+    /// The wish that brings the end of a child back to the request of its parent.
+    #[must_use]
+    pub fn of_parent(request: RequestId) -> Self {
+        Self {
+            url: Target::callback_url(request),
+            target: Target::Callback(request),
+            correlation_id: Some(request.to_string()),
+            timezone: None,
+            on: vec![Occasion::Final],
+        }
+    }
+
     /// The form in which it is stored.
     #[must_use]
     pub fn to_value(&self) -> Value {
@@ -90,7 +102,21 @@ impl NotifyRequest {
     }
 }
 
-/// The `notify` part of an order as it is stored: of a client, or of the engine itself for a child order.
+/// Tells the wish of a client from the request of a parent: nodes of the version before know no other place
+/// for the latter.
+#[must_use]
+pub fn apart(stored: Option<String>) -> (Option<String>, Option<RequestId>) {
+    let request =
+        stored.as_deref().filter(|text| text.contains(target::CALLBACK)).and_then(
+            |text| match Target::stored(&StoredNotify::read(text)?.url) {
+                Ok(Target::Callback(request)) => Some(request),
+                _ => None,
+            },
+        );
+    if request.is_some() { (None, request) } else { (stored, None) }
+}
+
+/// The `notify` part of an order as it is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredNotify {
     /// The URL as given.
@@ -116,6 +142,12 @@ impl StoredNotify {
             timezone: text("timezone"),
             on,
         })
+    }
+
+    /// A wish for the end of each life, in universal time.
+    #[must_use]
+    pub const fn to(url: String) -> Self {
+        Self { url, correlation_id: None, timezone: None, on: None }
     }
 
     /// True where somebody is to be told of this occasion; without a list it is the end of each life.
@@ -396,6 +428,7 @@ mod tests {
             mode: Mode::Parallel,
             transaction_id: None,
             notify: None,
+            answers: None,
             trace: None,
             life: Life(2),
             created_at: "2026-01-01T00:00:00Z".parse().unwrap(),

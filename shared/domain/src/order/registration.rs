@@ -19,7 +19,7 @@ use super::dependency::{Precondition, StartMode};
 use super::notification::{AllowList, NotifyRequest};
 use super::{Mode, Priority};
 use crate::document::{Fault, nearest};
-use crate::id::ScenarioNo;
+use crate::id::{RequestId, ScenarioNo};
 use crate::scenario::Scenario;
 
 pub use digest::digest;
@@ -115,6 +115,8 @@ pub struct NewOrder {
     pub start_mode: StartMode,
     /// W3C trace context of the request, opaque.
     pub trace: Option<String>,
+    /// The request of its parent that its end answers, where an order starts it and awaits it.
+    pub answers: Option<RequestId>,
 }
 
 impl Request {
@@ -194,6 +196,7 @@ impl Request {
             process_timeout: scenario.timeouts.process.or(rules.process_timeout),
             start_mode: rules.start_mode,
             trace: None,
+            answers: None,
             request: self,
         })
     }

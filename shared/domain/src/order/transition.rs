@@ -43,6 +43,8 @@ pub enum Cause {
     Abandoned,
     /// Begins a new life.
     Restarted,
+    /// Begins a new life, whose start waits for a time or for other orders.
+    RestartPostponed,
     /// Begins a new life after its node gave it up: see [`restart_of`].
     Rerun,
     /// An order that it waits for ended otherwise than expected.
@@ -72,6 +74,7 @@ spelled!(Cause {
     Killed => "killed",
     Abandoned => "abandoned",
     Restarted => "restarted",
+    RestartPostponed => "restart_postponed",
     Rerun => "rerun",
     DependencyFailed => "dependency_failed",
     Repaired => "repaired",
@@ -119,6 +122,7 @@ pub const TABLE: &[(Cause, &[Status], Status)] = &[
     (Cause::Killed, &[Running, Wait, Polling, Retry], Canceled),
     (Cause::Abandoned, &[Running], Canceled),
     (Cause::Restarted, &[Success, Fail], Reopen),
+    (Cause::RestartPostponed, &[Success, Fail], Postponed),
     (Cause::Rerun, &[Canceled], Reopen),
     (Cause::DependencyFailed, &[Postponed], Fail),
     (Cause::Repaired, &[Sleep, Wait, Polling, Retry, Fail], Reopen),
@@ -142,11 +146,13 @@ pub fn next(from: Status, cause: Cause) -> Result<Status, Refused> {
 }
 
 /// What a restart is of an order that stands so. Who was canceled by a client or an operator stays so;
-/// what a node gave up nobody wanted to end, and it may be run again (REC-9).
+/// what a node gave up nobody wanted to end, and it may be run again (REC-9). That one had begun; any other
+/// `waits`, where conditions of its start are still open (ORD-22).
 #[must_use]
-pub fn restart_of(status: Status, error_class: Option<&str>) -> Cause {
+pub fn restart_of(status: Status, error_class: Option<&str>, waits: bool) -> Cause {
     match (status, error_class) {
         (Canceled, Some(NODE_STOPPED)) => Cause::Rerun,
+        _ if waits => Cause::RestartPostponed,
         _ => Cause::Restarted,
     }
 }
@@ -190,8 +196,14 @@ mod tests {
         for cause in Cause::ALL {
             assert_eq!(next(Status::Canceled, *cause).is_ok(), *cause == Cause::Rerun);
             for status in Status::ALL.iter().filter(|status| status.is_final()) {
-                let by_operator =
-                    matches!(cause, Cause::Canceled | Cause::Restarted | Cause::Rerun | Cause::Repaired);
+                let by_operator = matches!(
+                    cause,
+                    Cause::Canceled
+                        | Cause::Restarted
+                        | Cause::RestartPostponed
+                        | Cause::Rerun
+                        | Cause::Repaired
+                );
                 assert!(by_operator || next(*status, *cause).is_err(), "{status} {cause}");
             }
         }
@@ -205,11 +217,19 @@ mod tests {
 
     #[test]
     fn rec_9_only_what_a_node_gave_up_is_run_again_after_a_cancel() {
-        let may = |status, class| next(status, restart_of(status, class)).is_ok();
+        let may = |status, class| next(status, restart_of(status, class, false)).is_ok();
         assert!(may(Status::Canceled, Some(NODE_STOPPED)));
         assert!(!may(Status::Canceled, None) && !may(Status::Canceled, Some("crm.rejected")));
         assert!(may(Status::Fail, Some(NODE_STOPPED)) && may(Status::Success, None));
         assert!(!may(Status::Interrupted, Some(NODE_STOPPED)) && !may(Status::Running, None));
+    }
+
+    #[test]
+    fn ord_22_a_restart_whose_conditions_are_open_is_postponed() {
+        let after = |status, class| next(status, restart_of(status, class, true));
+        assert_eq!(after(Status::Fail, None), Ok(Status::Postponed));
+        assert_eq!(after(Status::Canceled, Some(NODE_STOPPED)), Ok(Status::Reopen), "it had begun");
+        assert!(after(Status::Canceled, None).is_err() && after(Status::Running, None).is_err());
     }
 
     #[test]

@@ -76,8 +76,15 @@ fn mode(reader: &mut Reader, node: &DocumentNode, pointer: &str, retries: &mut R
 }
 
 fn retry(reader: &mut Reader, node: &DocumentNode, pointer: &str, retries: &mut Retries) {
-    for (key, value, at) in reader.mapping(node, pointer, &["max_cycle_duration", "policies"]) {
+    for (key, value, at) in
+        reader.mapping(node, pointer, &["max_cycle_duration", "max_total_duration", "policies"])
+    {
         match key.name.as_str() {
+            "max_total_duration" => {
+                if let Some(duration) = reader.duration(value, &at) {
+                    retries.max_total_duration = duration;
+                }
+            }
             "max_cycle_duration" => {
                 if let Some(duration) = reader.duration(value, &at) {
                     retries.max_cycle_duration = duration;

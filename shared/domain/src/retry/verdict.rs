@@ -27,6 +27,8 @@ pub struct Cycle {
     pub attempts: u32,
     /// When the first failure of the cycle was seen.
     pub started_at: Timestamp,
+    /// When the first failure at this place was seen: that of the first of its cycles.
+    pub failing_since: Timestamp,
     /// For how long in all the order was due before an attempt of the cycle began.
     pub suspended: Duration,
     /// The cycles of other classes that failed together with it and wait as long as it does
@@ -46,6 +48,9 @@ impl Cycle {
             "startedAt": self.started_at.to_string(),
             "suspendedMs": u64::try_from(self.suspended.as_millis()).unwrap_or(u64::MAX),
         });
+        if self.failing_since != self.started_at {
+            value["failingSince"] = self.failing_since.to_string().into();
+        }
         if !self.beside.is_empty() {
             value["beside"] = self.beside.iter().map(Self::to_value).collect();
         }
@@ -56,12 +61,17 @@ impl Cycle {
     #[must_use]
     pub fn from_value(value: &Value) -> Option<Self> {
         let number = |name: &str| u32::try_from(value.get(name)?.as_u64()?).ok();
+        let started_at = value.get("startedAt")?.as_str()?.parse().ok()?;
         Some(Self {
             class: ErrorClass::from(value.get("class")?.as_str()?),
             policy: value.get("policy")?.as_str()?.to_owned(),
             number: number("number")?,
             attempts: number("attempts")?,
-            started_at: value.get("startedAt")?.as_str()?.parse().ok()?,
+            started_at,
+            failing_since: match value.get("failingSince") {
+                None => started_at,
+                Some(since) => since.as_str()?.parse().ok()?,
+            },
             suspended: Duration::from_millis(value.get("suspendedMs")?.as_u64()?),
             beside: match value.get("beside") {
                 None => Vec::new(),
@@ -79,6 +89,7 @@ impl Cycle {
     /// A time that counts in no limit lies between its first failure and now.
     pub fn shift(&mut self, by: SignedDuration) {
         self.started_at = self.started_at.checked_add(by).unwrap_or(self.started_at);
+        self.failing_since = self.failing_since.checked_add(by).unwrap_or(self.failing_since);
         self.beside.iter_mut().for_each(|cycle| cycle.shift(by));
     }
 
@@ -137,6 +148,8 @@ pub enum GiveUp {
     DurationExhausted,
     /// The next attempt would begin after the general `max_cycle_duration`.
     CycleDurationExhausted,
+    /// The next attempt would begin after `max_total_duration`, which bounds all cycles of one place together.
+    TotalDurationExhausted,
     /// The next attempt would begin after the end of the asynchronous cycle around it.
     AsyncCycleDurationExhausted,
     /// The next attempt of a sequential order would begin after `max_acquisition_duration`.
@@ -154,6 +167,7 @@ impl GiveUp {
             Self::AttemptsExhausted => "all attempts were made",
             Self::DurationExhausted => "the policy's max_duration is over",
             Self::CycleDurationExhausted => "max_cycle_duration is over",
+            Self::TotalDurationExhausted => "max_total_duration is over",
             Self::AsyncCycleDurationExhausted => "max_cycle_duration of the asynchronous cycle is over",
             Self::AcquisitionExhausted => "max_acquisition_duration is over",
         }
@@ -171,6 +185,12 @@ pub struct Standing {
 }
 
 impl ErrorPolicy {
+    /// Whether the time between due and begun counts against no limit (ERR-10).
+    #[must_use]
+    pub fn leaves_out_delivery(&self) -> bool {
+        self.duration_control == DurationControl::RunAndSuspending
+    }
+
     /// How far a cycle of synchronous retries may still go.
     #[must_use]
     pub fn standing(&self, scenario: &str, cycle: &Cycle) -> Standing {
@@ -306,6 +326,9 @@ fn next_attempt(
     if spent_then > retries.max_cycle_duration {
         return Err(GiveUp::CycleDurationExhausted);
     }
+    if elapsed(cycle.failing_since, now).saturating_add(delay) > retries.max_total_duration {
+        return Err(GiveUp::TotalDurationExhausted);
+    }
     let held = failure.sequential_since.map(|since| elapsed(since, now).saturating_add(delay));
     if held.is_some_and(|held| held > failure.max_acquisition) {
         return Err(GiveUp::AcquisitionExhausted);
@@ -329,6 +352,8 @@ fn continued(before: Option<&Cycle>, class: &ErrorClass, now: Timestamp) -> Cycl
         number: known().map(|cycle| cycle.number).max().map_or(1, |last| last.saturating_add(1)),
         attempts: 0,
         started_at: now,
+        // Classes that come by turns end, too.
+        failing_since: known().map(|cycle| cycle.failing_since).min().unwrap_or(now),
         suspended: Duration::ZERO,
         beside: Vec::new(),
     }

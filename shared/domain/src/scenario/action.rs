@@ -18,7 +18,7 @@ pub enum Action {
     /// Ends the stage and waits for the callbacks of all requests registered in it.
     Wait {
         /// Longest wait; the mode of the order bounds it further.
-        timeout: Option<Duration>,
+        timeout: Option<Lapse>,
     },
     /// Ends the stage until a time.
     Sleep(SleepUntil),
@@ -41,6 +41,15 @@ pub enum Action {
     },
     /// Goes on at a later action: the end of a branch.
     Skip(usize),
+}
+
+/// How long something may last.
+#[derive(Debug)]
+pub enum Lapse {
+    /// So long.
+    Known(Duration),
+    /// As long as this says when the order comes to it.
+    Computed(Template),
 }
 
 /// A branch of a `choose`.
@@ -73,6 +82,25 @@ impl Action {
 }
 
 impl Action {
+    /// Whether it asks a called system, the broker or the database for something.
+    #[must_use]
+    pub const fn asks_the_world(&self) -> bool {
+        match self {
+            Self::Http(_)
+            | Self::Parallel(_)
+            | Self::Amqp(_)
+            | Self::Actor(_)
+            | Self::Order(_)
+            | Self::Release => true,
+            Self::Script(_)
+            | Self::Wait { .. }
+            | Self::Sleep(_)
+            | Self::Log(_)
+            | Self::Choose { .. }
+            | Self::Skip(_) => false,
+        }
+    }
+
     /// The name of the asynchronous request that this action registers.
     #[must_use]
     pub fn request(&self) -> Option<&str> {
@@ -148,7 +176,7 @@ pub struct HttpAction {
     /// The body.
     pub body: Option<Body>,
     /// Longest time of the call; none means the configured one.
-    pub timeout: Option<Duration>,
+    pub timeout: Option<Lapse>,
     /// Statuses that are no error, besides 1xx to 3xx.
     pub expect: Vec<StatusRange>,
     /// Variables to set from the answer.
@@ -221,13 +249,13 @@ pub struct ActorAction {
     /// What the task says.
     pub body: Option<Template>,
     /// How long one hand-out may stay without a decision or a heartbeat.
-    pub work_timeout: Duration,
+    pub work_timeout: Lapse,
     /// Whether a task whose work time-out passed is handed out again; else the action fails.
     pub restart_after_work_timeout: bool,
     /// Whether the first decision counts, whichever hand-out it answers.
     pub accept_first: bool,
     /// For all hand-outs together, from the first; none has no bound.
-    pub task_timeout: Option<Duration>,
+    pub task_timeout: Option<Lapse>,
     /// Whether a task at work ends with the task time-out, too.
     pub force_finish_after_task_timeout: bool,
     /// Variables to set from the decision.
@@ -244,5 +272,5 @@ pub struct OrderAction {
     /// The order waits right here for the end of its child; else the next `wait` awaits it.
     pub waits_here: bool,
     /// Longest wait here.
-    pub timeout: Option<Duration>,
+    pub timeout: Option<Lapse>,
 }

@@ -37,6 +37,8 @@ pub struct Context {
     pub vars: Map<String, Value>,
     /// The answer to the last `http` action.
     pub response: Option<Folded>,
+    /// The last failure that went to the scenario: `class`, `message`, `system`, `status`.
+    pub error: Option<Value>,
     /// Answers to `http` actions that bear a name.
     pub responses: BTreeMap<String, Folded>,
     /// Callbacks by the name of their request.
@@ -63,6 +65,7 @@ impl Default for Context {
             params: Folded::from(Value::Object(Map::new())),
             vars: Map::new(),
             response: None,
+            error: None,
             responses: BTreeMap::new(),
             callbacks: BTreeMap::new(),
             order: empty.clone(),
@@ -81,7 +84,11 @@ impl Context {
     fn whole(&self, root: &str) -> Option<Cow<'_, Value>> {
         match root {
             "params" => Some(Cow::Borrowed(self.params.value())),
-            "response" => self.response.as_ref().map(|value| Cow::Borrowed(value.value())),
+            // A call without an answer has left nothing of the one before it.
+            "response" => Some(
+                self.response.as_ref().map_or(Cow::Owned(Value::Null), |value| Cow::Borrowed(value.value())),
+            ),
+            "error" => Some(self.error.as_ref().map_or(Cow::Owned(Value::Null), Cow::Borrowed)),
             "order" => Some(Cow::Borrowed(&self.order)),
             "config" => Some(Cow::Borrowed(&self.config)),
             "now" => Some(Cow::Owned(Value::String(self.now.to_string()))),

@@ -12,7 +12,7 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::document::{self, Fault};
-pub use migration::{Hindrance, move_to};
+pub use migration::{Hindrance, move_to, restart_under};
 
 /// Everything that is different.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -29,8 +29,19 @@ pub use speech::{Raised, Said};
 use speech::{Token, speaking_engine};
 
 /// What scripts and expressions may name. `vars` may be changed, all else is a copy.
-pub const ROOTS: &[&str] =
-    &["params", "vars", "response", "responses", "callbacks", "order", "config", "now", "request", "event"];
+pub const ROOTS: &[&str] = &[
+    "params",
+    "vars",
+    "response",
+    "responses",
+    "error",
+    "callbacks",
+    "order",
+    "config",
+    "now",
+    "request",
+    "event",
+];
 
 /// Error class of a script that ran over a bound.
 pub const LIMIT_CLASS: &str = "script.limit";

@@ -21,15 +21,16 @@ mod task;
 mod wait;
 
 pub use call::{CALL_REFUSED, Call, CallAnswer};
-pub use end::{LogLine, StageEnd, Then, Transition};
+pub use end::{LogLine, Reached, StageEnd, Then, Transition};
 pub use input::{Callback, Facts, Input, StageSettings, Wake};
 pub use need::{
     Answer, ChildOrder, HttpBody, HttpCall, HttpFailure, NO_ROOM, Need, Publication, Response, Task,
     TaskTerms,
 };
 pub use snapshot::{
-    Answers, AsyncRetry, Awaiting, Destination, EntryPoint, Frame, Handling, Mover, OpenRequest, Polling,
-    Remembered, Rest, RetryTime, Snapshot, SnapshotError, SyncRetry, Visit,
+    AnsweredCall, Answers, AsyncRetry, Awaiting, Destination, EntryPoint, Frame, Handling, Mover,
+    OpenRequest, Polling, Remembered, Rest, RetryTime, Savepoint, Snapshot, SnapshotError, SyncRetry,
+    TaskTimes, Visit,
 };
 pub use task::{ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT};
 
@@ -37,8 +38,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use serde_json::Value;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
 
 use input::{Given, Turn};
 
@@ -65,6 +66,8 @@ enum Pending {
     Order(Option<RequestId>),
     /// The queue, on its way to the next order.
     Release,
+    /// How far the stage has come.
+    Save,
 }
 
 /// The machine.
@@ -89,6 +92,10 @@ struct Run {
     resting: Option<Wake>,
     pending: Pending,
     end: end::Builder,
+    /// Transitions since the begin of the stage.
+    moves: u32,
+    /// An entry point was entered, and nobody knows of it yet.
+    is_unsaved: bool,
     /// Until when the sleeping or waiting state that was just entered rests.
     rest_until: Option<Timestamp>,
 }
@@ -109,6 +116,9 @@ impl Stage {
         if wake == Wake::Retry {
             let late = Duration::try_from(now.duration_since(due_at)).unwrap_or(Duration::ZERO);
             snapshot.cycles_mut().for_each(|cycle| cycle.begin_attempt(late));
+            if settings.errors.leaves_out_delivery() {
+                snapshot.retry_time.shift(SignedDuration::try_from(late).unwrap_or(SignedDuration::ZERO));
+            }
         }
         let state = match &snapshot.visit.state {
             None => scenario.initial,
@@ -138,6 +148,8 @@ impl Stage {
             vars: None,
             calls: calls.into(),
             pending: Pending::Nothing,
+            moves: 0,
+            is_unsaved: false,
             rest_until: None,
         };
         let turn = given.turn(now, dice);
@@ -212,6 +224,10 @@ impl Run {
             if self.end.then.is_some() {
                 return Need::Done(Box::new(self.finished(turn)));
             }
+            if std::mem::take(&mut self.is_unsaved) {
+                self.pending = Pending::Save;
+                return Need::Save(Box::new(self.reached(turn)));
+            }
             let resting = self.resting;
             let need = match resting {
                 _ if self.cursor.handling.is_some() => self.work(turn),
@@ -261,6 +277,7 @@ impl Run {
                 self.end.released = true;
                 self.cursor.advance();
             }
+            (Pending::Save, Answer::Saved) => {}
             (Pending::Order(request), Answer::OrderStarted) => self.order_started(request, turn),
             (Pending::Order(request), Answer::OrderRefused(message)) => {
                 self.cursor.requests.retain(|open| Some(open.id) != request);
@@ -281,6 +298,10 @@ impl Run {
         if !stays {
             self.answer_mover(turn);
         }
+        // A sleep gives the queue up: whoever takes it again may hold it as long as anybody else.
+        if matches!(self.end.then, Some(Then::Sleep { .. })) {
+            self.cursor.retry_time = RetryTime::default();
+        }
         let mut cursor = self.cursor.clone();
         cursor.vars.clone_from(&self.context.vars);
         // Where the same state goes on, it sees the answers that it had.
@@ -292,6 +313,23 @@ impl Run {
         let distance = turn.scenario.distance_to_target(self.state);
         self.end.build(cursor, step, distance, turn.started_at)
     }
+
+    /// What is to be saved at the entry point that was just entered, and is not told again at the end.
+    fn reached(&mut self, turn: &Turn<'_>) -> Reached {
+        let mut snapshot = self.cursor.clone();
+        snapshot.vars.clone_from(&self.context.vars);
+        // The stage goes on, and so do its answers.
+        let (last, named) = (self.context.response.clone(), self.context.responses.clone());
+        snapshot.main.answers = Answers { last, named };
+        let step = &turn.scenario.state(self.state).name;
+        let distance = turn.scenario.distance_to_target(self.state);
+        self.end.reach(snapshot, step, distance)
+    }
+}
+
+/// A failure as `error` shows it.
+fn error_value(error: &OrderError) -> Value {
+    json!({"class": error.class, "message": error.message, "system": error.system, "status": error.status})
 }
 
 fn later(now: Timestamp, by: Duration) -> Timestamp {

@@ -4,13 +4,13 @@ use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, Life, OrderNo};
 use pagurus_domain::order::{Mode, Priority, ScenarioStatus, Status};
 
-use crate::row::word;
+use crate::row::{wishes, word};
 use crate::sql::{shown_status, statements};
 use crate::{Client, Result};
 
 statements! {
     VIEW = concat!("
-        SELECT o.no, o.id, s.name AS scenario_name, s.version AS scenario_version, o.mode, o.queue, o.priority, o.flow, o.transaction_id, o.notify,
+        SELECT o.no, o.id, s.name AS scenario_name, s.version AS scenario_version, o.mode, o.queue, o.priority, o.flow, o.transaction_id, o.notify, o.answers,
                o.start_at, o.start_deadline, o.created_at,
                ", shown_status!(), " AS status,
                o.scenario_status, o.step, o.entry_point, o.life, o.attempt, o.stages, o.retries, o.visited, o.distance,
@@ -61,7 +61,7 @@ pub struct OrderRow {
     pub flow: String,
     /// Business transaction.
     pub transaction_id: Option<String>,
-    /// Notification wish, as JSON.
+    /// Notification wish of its client, as JSON. What its parent awaits is shown to nobody.
     pub notify: Option<String>,
     /// Not before.
     pub start_at: Option<Timestamp>,
@@ -139,7 +139,7 @@ pub async fn view(client: &Client, id: &str) -> Result<Option<OrderRow>> {
         priority: word(&row, "priority", "orders.priority")?,
         flow: row.get("flow"),
         transaction_id: row.get("transaction_id"),
-        notify: row.get("notify"),
+        notify: wishes(&row).0,
         start_at: row.get("start_at"),
         start_deadline: row.get("start_deadline"),
         created_at: row.get("created_at"),

@@ -1,4 +1,4 @@
-//! `POST /v1/scenarios/{name}/migrate`: live orders of one version go on under another (SCN-13).
+//! `POST /v1/scenarios/{name}/migrate`: live and failed orders of one version go on under another (SCN-13).
 //!
 //! Looks first, at everything, without a lock; with `apply` each batch is looked at again under
 //! locks, because what an order was a moment ago decides nothing.
@@ -10,8 +10,9 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use pagurus_domain::id::{OrderNo, ScenarioNo};
+use pagurus_domain::order::Status;
 use pagurus_domain::scenario::Scenario;
-use pagurus_domain::scenario::diff::{Hindrance, move_to};
+use pagurus_domain::scenario::diff::{Hindrance, move_to, restart_under};
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::Effects;
 use pagurus_runtime::scenarios::Known;
@@ -224,7 +225,11 @@ async fn apply(client: &mut Client, versions: &Versions, fit: &[Live]) -> Result
             None => left.push((order.id.clone(), Hindrance::NotResting("running"))),
         }
     }
-    let states = versions.new.states.iter().filter(|state| state.entry_point);
+    // One that an operator named needs only be there.
+    let marked = |name: &str| {
+        versions.old.state_named(name).is_some_and(|state| versions.old.state(state).entry_point)
+    };
+    let states = versions.new.states.iter().filter(|state| state.entry_point || !marked(&state.name));
     let entry_points: Vec<&str> = states.map(|state| state.name.as_str()).collect();
     let stages =
         scenarios::migrate(&tx, &moving, versions.to, &entry_points, "api", &versions.detail).await?;
@@ -233,6 +238,9 @@ async fn apply(client: &mut Client, versions: &Versions, fit: &[Live]) -> Result
 }
 
 fn judge(versions: &Versions, order: &Live) -> Result<(), Hindrance> {
+    if order.status == Status::Fail {
+        return restart_under(&versions.new, order.entry_point.as_deref());
+    }
     let snapshot = match &order.snapshot {
         None => Snapshot::default(),
         Some(text) => serde_json::from_str::<Value>(text)

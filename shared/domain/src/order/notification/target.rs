@@ -25,7 +25,7 @@ pub enum Target {
 }
 
 /// What the URL of a callback begins with.
-const CALLBACK: &str = "callback:";
+pub(super) const CALLBACK: &str = "callback:";
 
 impl Target {
     /// The URL under which the end of a child order is kept.

@@ -278,6 +278,7 @@ fn err_12_the_end_of_a_cycle_moves_where_waiting_to_be_taken_up_does_not_count()
         number: 1,
         attempts: 1,
         started_at: NOW,
+        failing_since: NOW,
         suspended: Duration::from_secs(30),
         beside: Vec::new(),
     };

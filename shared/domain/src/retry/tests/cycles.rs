@@ -167,6 +167,7 @@ fn err_9_cycles_end() {
         number: 1,
         attempts: 9,
         started_at: at(-seconds),
+        failing_since: at(-seconds),
         suspended: Duration::ZERO,
         beside: Vec::new(),
     };
@@ -250,6 +251,7 @@ proptest! {
             number: 1,
             attempts,
             started_at: at(-begun),
+            failing_since: at(-begun),
             suspended: Duration::from_secs(waited.min(u64::try_from(begun).unwrap_or(0))),
             beside: Vec::new(),
         };

@@ -88,6 +88,17 @@ pub fn move_to(from: &Scenario, to: &Scenario, status: Status, order: &Snapshot)
     }
 }
 
+/// Whether a failed order can be restarted under the new version: at its entry point, or from the initial state.
+///
+/// # Errors
+/// Why not.
+pub fn restart_under(to: &Scenario, entry_point: Option<&str>) -> Result<(), Hindrance> {
+    match entry_point.filter(|name| to.state_named(name).is_none()) {
+        None => Ok(()),
+        Some(name) => Err(Hindrance::NoState(name.to_owned())),
+    }
+}
+
 /// An order in the middle of a state goes on behind what it has done: up to there both versions
 /// must do the same things, by the words of their actions.
 fn same_actions(old: &State, new: &State, order: &Snapshot) -> Result<(), Hindrance> {

@@ -73,7 +73,8 @@ fn scenario(text: &str) -> Scenario {
 }
 
 fn moved(new: &str, status: Status, state: Option<&str>, action: usize) -> Result<(), String> {
-    let mut order = Snapshot::entering(state.map(str::to_owned), serde_json::Map::new());
+    let begun = |state| Snapshot::entering(state, serde_json::Map::new());
+    let mut order = state.map_or_else(Snapshot::default, begun);
     order.main.action = action;
     move_to(&scenario(OLD), &scenario(new), status, &order).map_err(|hindrance| hindrance.to_string())
 }

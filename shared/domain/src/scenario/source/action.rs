@@ -8,7 +8,7 @@ use super::template::{is_constant, literal_parts};
 use super::{actor, amqp, choose, http};
 use crate::document::{Value, parse_duration};
 use crate::scenario::value::Template;
-use crate::scenario::{Action, Event, SleepUntil};
+use crate::scenario::{Action, Event, Lapse, SleepUntil};
 
 /// The words of the actions.
 const WORDS: &[&str] =
@@ -154,9 +154,12 @@ fn wait(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
     let before = reader.fault_count();
     let fields = reader.fields(spot, &keys);
     let timeout = fields.as_ref().and_then(|fields| fields.get("timeout"));
-    let timeout = timeout.and_then(|spot| reader.duration(spot, LONGEST_DURATION));
+    let timeout = timeout.and_then(|spot| reader.lapse(spot, LONGEST_DURATION));
+    let is_computed = matches!(timeout, Some(Lapse::Computed(_)));
     let action = (reader.fault_count() == before).then_some(Action::Wait { timeout });
-    ending(Event::Wait, action)
+    let (action, mut effect, request) = ending(Event::Wait, action);
+    effect.fails = is_computed.then_some("wait");
+    (action, effect, request)
 }
 
 fn sleep(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
@@ -200,6 +203,11 @@ fn length_of_sleep(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template>
     if !spot.node.as_str().is_some_and(|text| text.contains("${")) {
         reader.duration(spot, LONGEST_DURATION)?;
     }
+    duration_template(reader, spot)
+}
+
+/// A text that may become a duration when its expressions have their values.
+pub(super) fn duration_template(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
     let template = reader.text_template(spot)?;
     if let Template::Text(_) = &template
         && literal_is_no_duration(&template)

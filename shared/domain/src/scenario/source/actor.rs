@@ -6,7 +6,7 @@ use super::draft::{Effect, Named};
 use super::http::{self, Read};
 use super::reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted};
 use super::template::without_marks;
-use crate::scenario::{Action, ActorAction, OrderAction};
+use crate::scenario::{Action, ActorAction, Lapse, OrderAction};
 
 /// The defaults of SCN-11.
 const WORK_TIMEOUT: Duration = Duration::from_secs(60);
@@ -34,9 +34,9 @@ pub(super) fn read_actor(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
     let name = reader.required(spot, &fields, "name", "name: scoring").cloned();
     let name = name.and_then(|spot| actor_name(reader, &spot));
     let body = fields.get("body").and_then(|body| reader.template(body));
-    let work_timeout = fields.get("workTimeout").and_then(|spot| reader.duration(spot, LONGEST_DURATION));
+    let work_timeout = fields.get("workTimeout").and_then(|spot| reader.lapse(spot, LONGEST_DURATION));
     let task_timeout =
-        fields.get("taskTimeout").and_then(|spot| reader.duration_or_zero(spot, LONGEST_DURATION));
+        fields.get("taskTimeout").and_then(|spot| reader.lapse_or_zero(spot, LONGEST_DURATION));
     let restart = flag(reader, &fields, "restartAfterWorkTimeout", true);
     let accept_first = flag(reader, &fields, "acceptFirst", true);
     let force = flag(reader, &fields, "forceFinishAfterTaskTimeout", false);
@@ -47,10 +47,10 @@ pub(super) fn read_actor(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
     let action = ActorAction {
         name,
         body,
-        work_timeout: work_timeout.unwrap_or(WORK_TIMEOUT),
+        work_timeout: work_timeout.unwrap_or(Lapse::Known(WORK_TIMEOUT)),
         restart_after_work_timeout: restart,
         accept_first,
-        task_timeout: task_timeout.filter(|timeout| !timeout.is_zero()),
+        task_timeout: task_timeout.filter(|timeout| !matches!(timeout, Lapse::Known(Duration::ZERO))),
         force_finish_after_task_timeout: force,
         save: without_marks(save),
     };
@@ -118,7 +118,7 @@ pub(super) fn read_order(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
         }
     }
     let waits = flag(reader, &fields, "wait", false);
-    let timeout = fields.get("timeout").and_then(|spot| reader.duration(spot, LONGEST_DURATION));
+    let timeout = fields.get("timeout").and_then(|spot| reader.lapse(spot, LONGEST_DURATION));
     let named = http::name_of_request(reader, &fields);
     if !waits && let Some((mark, _)) = fields.entry("request").or_else(|| fields.entry("timeout")) {
         let fault = mark.fault("nobody awaits the end of this order");

@@ -1,9 +1,7 @@
 //! Reads `http` actions. What is constant is checked here; what is evaluated, when it runs.
 
-use std::time::Duration;
-
 use super::draft::{Effect, Mark, Named};
-use super::reader::{Fields, Keys, Reader, Spot, quoted, with_nearest};
+use super::reader::{Fields, Keys, LONGEST_CALL, Reader, Spot, quoted, with_nearest};
 use super::template::{NamedTemplate, literal_parts, names_request, without_marks};
 use crate::scenario::value::Template;
 use crate::scenario::{Action, Auth, Body, HttpAction, Method, StatusRange};
@@ -12,9 +10,6 @@ const KEYS: Keys = Keys(&[
     "method", "url", "query", "headers", "body", "form", "text", "timeout", "expect", "save", "name", "auth",
     "request",
 ]);
-
-/// The longest call. What takes longer is asked for with `request:` and awaited with `wait`.
-const LONGEST_CALL: Duration = Duration::from_secs(5 * 60);
 
 /// Header fields that the engine writes itself; a second one would break the request.
 const OWN_HEADERS: &[&str] = &["connection", "content-length", "idempotency-key", "transfer-encoding"];
@@ -50,7 +45,7 @@ pub(super) fn read_call(
     let auth = fields.get("auth").and_then(|spot| auth(reader, spot));
     reader.is_sent = false;
     let timeout = fields.get("timeout");
-    let timeout = timeout.and_then(|spot| reader.duration(spot, LONGEST_CALL));
+    let timeout = timeout.and_then(|spot| reader.lapse(spot, LONGEST_CALL));
     let expect = fields.get("expect");
     let expect = expect.map_or_else(Vec::new, |spot| expected(reader, spot));
     let save = save(reader, &fields);

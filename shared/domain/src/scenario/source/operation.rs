@@ -2,8 +2,8 @@
 //! (SCN-10), so that one set of checks and one interpreter serve both kinds.
 //!
 //! Each savepoint begins a plain state of its name that is an entry point. A `wait` or a `sleep`
-//! ends its state; what follows it goes on in a state that is no entry point, because a repeat
-//! resumes at the savepoint before it.
+//! ends its state; what follows it goes on in a state that is an entry point as well, because a rest
+//! that is over is not rested again.
 
 use super::action;
 use super::draft::{Draft, DraftAction, DraftState, DraftTransition, Mark, Named};
@@ -146,7 +146,7 @@ fn draft(parts: Vec<Part>, mark: Mark) -> Draft {
         let succeeds = rest.is_none() || part.actions.iter().any(|action| action.effect.succeeds);
         can_fail |= fails || rest == Some(Event::Wait);
         let mut state = state(&part.name, &part.mark, StateKind::Plain);
-        state.entry_point = part.is_savepoint.then(|| part.mark.clone());
+        state.entry_point = Some(part.mark.clone());
         if fails {
             state.on.push(transition(Event::Fail, FAILED, &part.mark));
         }

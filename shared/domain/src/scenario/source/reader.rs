@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::draft::{Mark, Named};
 use super::place::SourceMap;
 use crate::document::{self, DocumentKey, DocumentNode, Fault, Value, parse_duration, pointer_to};
+use crate::scenario::Lapse;
 use crate::scenario::script::{CompileError, Scripting};
 
 /// Faults of one file that are told. Rendering a fault costs time in proportion to the file, so
@@ -18,6 +19,9 @@ const LONGEST_NAME: usize = 64;
 /// The longest duration that a scenario may name: ten years. Far beyond any business process, far
 /// below where adding it to a time could overflow.
 pub(in super::super) const LONGEST_DURATION: Duration = Duration::from_secs(3650 * 24 * 3600);
+
+/// The longest time of a call: what takes longer is asked for with `request` and awaited with `wait`.
+pub(in super::super) const LONGEST_CALL: Duration = Duration::from_secs(5 * 60);
 
 /// What is read with, and what was found wrong.
 pub(super) struct Reader<'a> {
@@ -247,6 +251,22 @@ impl Reader<'_> {
         None
     }
 
+    /// A duration above zero and at most `longest`, or an expression that says it when the order comes there.
+    pub(super) fn lapse(&mut self, spot: &Spot<'_>, longest: Duration) -> Option<Lapse> {
+        self.computed(spot).unwrap_or_else(|| self.duration(spot, longest).map(Lapse::Known))
+    }
+
+    /// The same; zero counts.
+    pub(super) fn lapse_or_zero(&mut self, spot: &Spot<'_>, longest: Duration) -> Option<Lapse> {
+        self.computed(spot).unwrap_or_else(|| self.duration_or_zero(spot, longest).map(Lapse::Known))
+    }
+
+    /// None where it is no expression.
+    fn computed(&mut self, spot: &Spot<'_>) -> Option<Option<Lapse>> {
+        spot.node.as_str().filter(|text| text.contains("${"))?;
+        Some(super::action::duration_template(self, spot).map(Lapse::Computed))
+    }
+
     /// A name for variables, answers and requests: scripts use it after a dot.
     pub(super) fn identifier(&mut self, mark: &Mark, label: &str, name: &str) -> bool {
         let good = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -311,7 +331,7 @@ pub(super) fn shortened(text: &str, longest: usize) -> String {
     short
 }
 
-fn in_largest_unit(duration: Duration) -> String {
+pub(in crate::scenario) fn in_largest_unit(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let units = [(86_400, "d"), (3600, "h"), (60, "m")];
     let unit = units.iter().find(|(length, _)| seconds.is_multiple_of(*length));

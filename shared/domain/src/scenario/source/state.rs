@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::action;
 use super::draft::{DraftAction, DraftState, DraftTransition, Mark, Named};
 use super::reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
-use crate::scenario::{Action, Event, Poll, StateKind, TerminalOutcome};
+use crate::scenario::{Action, Event, Lapse, Poll, StateKind, TerminalOutcome};
 
 const KEYS: Keys = Keys(&["kind", "entryPoint", "actions", "on", "outcome", "poll", "retryFailedOnly"]);
 
@@ -103,13 +103,13 @@ fn poll(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Poll> {
     let keys = Keys(&["delay", "interval", "timeout"]);
     let fields = reader.fields(spot, &keys)?;
     let delay = match fields.get("delay") {
-        None => Some(Duration::ZERO),
-        Some(spot) => reader.duration_or_zero(spot, LONGEST_DURATION),
+        None => Some(Lapse::Known(Duration::ZERO)),
+        Some(spot) => reader.lapse_or_zero(spot, LONGEST_DURATION),
     };
     let interval = reader.required(spot, &fields, "interval", "interval: 30s").cloned();
-    let interval = interval.and_then(|spot| reader.duration(&spot, LONGEST_DURATION));
+    let interval = interval.and_then(|spot| reader.lapse(&spot, LONGEST_DURATION));
     let timeout = reader.required(spot, &fields, "timeout", "timeout: 1h").cloned();
-    let timeout = timeout.and_then(|spot| reader.duration(&spot, LONGEST_DURATION));
+    let timeout = timeout.and_then(|spot| reader.lapse(&spot, LONGEST_DURATION));
     Some(Poll { delay: delay?, interval: interval?, timeout: timeout? })
 }
 

@@ -133,6 +133,7 @@ impl Run {
                     class: None,
                     message: format!("since {}", turn.now),
                     system: None,
+                    status: None,
                 }),
             },
             _ if self.cursor.frame().held.is_some() => Then::Hold { until },

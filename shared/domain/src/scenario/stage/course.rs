@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
-use super::super::{Action, Event, State, StateId, StateKind, TerminalOutcome};
-use super::snapshot::{EntryPoint, Polling};
-use super::{Need, Run, Then, Transition, Turn, Wake, later};
+use super::super::source::reader::LONGEST_DURATION;
+use super::super::{Action, Event, ScenarioKind, State, StateId, StateKind, TerminalOutcome};
+use super::snapshot::{Answers, EntryPoint, Polling, Savepoint};
+use super::{Need, Run, Then, Transition, Turn, Wake, error_value, later};
 use crate::order::{Mode, OrderError, ScenarioStatus, Status};
 
 impl Run {
@@ -28,6 +30,10 @@ impl Run {
     pub(super) fn work(&mut self, turn: &Turn<'_>) -> Option<Need> {
         self.cursor.end_hold(turn.now);
         if let Some(action) = self.present(turn) {
+            if action.asks_the_world() && turn.is_over() {
+                self.go_on_in_another_stage(turn);
+                return None;
+            }
             return self.perform(action, turn);
         }
         self.leave_frame(Ok(()), turn);
@@ -56,7 +62,9 @@ impl Run {
     pub(super) fn note_failure(&mut self, error: OrderError, turn: &Turn<'_>) {
         let class = error.class.as_deref().unwrap_or("unclassified");
         self.end.log(turn.now, format!("failed ({class}): {}", error.message));
-        self.cursor.error = Some(error.storable());
+        let error = error.storable();
+        self.context.error = Some(error_value(&error));
+        self.cursor.error = Some(error);
     }
 
     /// The action has failed for good.
@@ -74,13 +82,25 @@ impl Run {
         self.end.over(Then::Hold { until });
     }
 
+    /// The stage has lasted as long as one of a sequential order may: what comes next has a stage of its own.
+    fn go_on_in_another_stage(&mut self, turn: &Turn<'_>) {
+        self.cursor.frame_mut().held = Some(turn.now);
+        self.end.over(Then::Hold { until: turn.now });
+    }
+
     fn begin_polling(&mut self, state: &State, turn: &Turn<'_>) {
         // Only polling states come here, and each has its rhythm.
-        let Some(poll) = state.poll else { return self.raise(Event::Success, turn) };
-        self.cursor.visit.poll = Some(Polling { ends_at: later(turn.now, poll.timeout), attempt: 1 });
-        if !poll.delay.is_zero() {
+        let Some(poll) = &state.poll else { return self.raise(Event::Success, turn) };
+        let delay = self.lapse_or_zero(&poll.delay, LONGEST_DURATION, turn);
+        let timeout = self.lapse(&poll.timeout, LONGEST_DURATION, turn);
+        let (delay, timeout) = match delay.and_then(|delay| Ok((delay, timeout?))) {
+            Ok(rhythm) => rhythm,
+            Err(error) => return self.fail(error, turn),
+        };
+        self.cursor.visit.poll = Some(Polling { ends_at: later(turn.now, timeout), attempt: 1 });
+        if !delay.is_zero() {
             // No attempt comes after the end, the first no more than the last.
-            self.end.over(Then::Poll { at: later(turn.now, poll.delay.min(poll.timeout)) });
+            self.end.over(Then::Poll { at: later(turn.now, delay.min(timeout)) });
         }
     }
 
@@ -125,11 +145,15 @@ impl Run {
 
     /// The action under the cursor.
     pub(super) fn present<'t>(&self, turn: &Turn<'t>) -> Option<&'t Action> {
-        let actions = match &self.cursor.handling {
-            Some(call) => &turn.scenario.handler(&call.name)?.actions,
+        self.actions(turn).get(self.cursor.frame().action)
+    }
+
+    /// The actions of the frame.
+    pub(super) fn actions<'t>(&self, turn: &Turn<'t>) -> &'t [Action] {
+        match &self.cursor.handling {
+            Some(call) => turn.scenario.handler(&call.name).map_or(&[], |handler| &handler.actions),
             None => &turn.scenario.state(self.state).actions,
-        };
-        actions.get(self.cursor.frame().action)
+        }
     }
 
     /// The moment from which a sequential order has been holding its queue in retries, as if all of
@@ -143,11 +167,27 @@ impl Run {
         self.state = state;
         let state = turn.scenario.state(state);
         self.cursor.enter(state.name.clone());
-        if state.entry_point {
-            self.cursor.entry_point =
-                Some(EntryPoint { state: state.name.clone(), visit: self.cursor.visit.number });
+        // The state that an operator named goes for an entry point until another one is visited.
+        let named = self.cursor.entry_point.as_ref().is_some_and(|entry| entry.state == state.name);
+        if state.entry_point || named {
+            let savepoint = (turn.scenario.kind == ScenarioKind::Operation).then(|| self.savepoint());
+            let entry = EntryPoint { savepoint, ..EntryPoint::new(&state.name, self.cursor.visit.number) };
+            self.cursor.entry_point = Some(entry);
             self.end.entry_point = Some(state.name.clone());
         }
+    }
+
+    fn savepoint(&self) -> Box<Savepoint> {
+        let (last, named) = (self.context.response.clone(), self.context.responses.clone());
+        let vars = Value::Object(self.context.vars.clone()).into();
+        Box::new(Savepoint { vars, answers: Answers { last, named } })
+    }
+
+    /// The order has again what it had at its savepoint.
+    pub(super) fn restore(&mut self, saved: Savepoint) {
+        self.context.vars = saved.vars.into_map();
+        let Answers { last, named } = saved.answers;
+        (self.context.response, self.context.responses) = (last, named);
     }
 
     pub(super) fn raise(&mut self, event: Event, turn: &Turn<'_>) {
@@ -171,12 +211,14 @@ impl Run {
         self.cursor.come_to(self.cursor.visit.number + 1, 0);
         let (from, into) = (from.name.clone(), into.name.clone());
         self.end.transitions.push(Transition { from, event, to: into, at: turn.now });
+        self.moves += 1;
         let bound = turn.settings.bounds.max_transitions_per_stage;
-        if u32::try_from(self.end.transitions.len()).unwrap_or(u32::MAX) > bound {
+        if self.moves > bound {
             let message = format!("more than {bound} transitions without a suspension");
             return self.end.over(Then::failed(OrderError::new("scenario.loop", message)));
         }
         self.enter(to, turn);
+        self.is_unsaved |= turn.scenario.state(to).entry_point;
     }
 
     fn arrive(&mut self, state: &State, turn: &Turn<'_>) {

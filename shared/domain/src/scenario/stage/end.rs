@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::super::Folded;
 use super::super::conceal::Concealed;
 use super::call::CallAnswer;
-use super::snapshot::{Destination, Remembered, Snapshot};
+use super::snapshot::{Destination, EntryPoint, Remembered, Snapshot};
 use crate::order::{OrderError, PANIC, ScenarioStatus};
 pub use then::Then;
 
@@ -58,6 +58,8 @@ pub struct StageEnd {
     pub log: Vec<LogLine>,
     /// Whether the scenario gave the queue up.
     pub released: bool,
+    /// Whether a position was stored on the way.
+    pub saved: bool,
     /// The calls from outside that were handled.
     pub answers: Vec<CallAnswer>,
     /// How long the stage ran.
@@ -68,15 +70,49 @@ impl StageEnd {
     /// Transitions and log as one JSON value, for the history.
     #[must_use]
     pub fn history(&self) -> Value {
-        let transitions: Vec<Value> = self
-            .transitions
-            .iter()
-            .map(|t| json!({"from": t.from, "event": t.event, "to": t.to, "at": t.at.to_string()}))
-            .collect();
-        let log: Vec<Value> =
-            self.log.iter().map(|line| json!({"at": line.at.to_string(), "text": line.text})).collect();
-        json!({"transitions": transitions, "log": log})
+        history(&self.transitions, &self.log)
     }
+}
+
+/// How far a stage has come when it enters an entry point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reached {
+    /// Position and variables to go on with.
+    pub snapshot: Snapshot,
+    /// The entry point, which is the present state.
+    pub step: String,
+    /// How the order stands to its target.
+    pub scenario_status: ScenarioStatus,
+    /// Transitions from here to a target; `None` where there is no way.
+    pub distance: Option<usize>,
+    /// The moves since the begin of the stage, or since the entry point before.
+    pub transitions: Vec<Transition>,
+    /// What was said since then.
+    pub log: Vec<LogLine>,
+    /// The calls from outside that were handled since then.
+    pub answers: Vec<CallAnswer>,
+}
+
+impl Reached {
+    /// Transitions and log as one JSON value, for the history.
+    #[must_use]
+    pub fn history(&self) -> Value {
+        history(&self.transitions, &self.log)
+    }
+}
+
+fn history(transitions: &[Transition], log: &[LogLine]) -> Value {
+    let moved =
+        |t: &Transition| json!({"from": t.from, "event": t.event, "to": t.to, "at": t.at.to_string()});
+    let said = |line: &LogLine| json!({"at": line.at.to_string(), "text": line.text});
+    json!({
+        "transitions": transitions.iter().map(moved).collect::<Vec<_>>(),
+        "log": log.iter().map(said).collect::<Vec<_>>(),
+    })
+}
+
+const fn standing(distance: Option<usize>) -> ScenarioStatus {
+    if distance.is_some() { ScenarioStatus::OnTarget } else { ScenarioStatus::OffTarget }
 }
 
 /// Longest line kept, in bytes.
@@ -93,6 +129,10 @@ pub(super) struct Builder {
     pub log: Vec<LogLine>,
     pub released: bool,
     pub answers: Vec<CallAnswer>,
+    /// Moment of the last move or line that was saved at an entry point.
+    pub saved_at: Option<Timestamp>,
+    /// Lines that were saved at entry points.
+    pub saved_lines: usize,
     /// Values of the secrets that were used: nothing that is told may hold them.
     pub secrets: Concealed,
 }
@@ -114,7 +154,7 @@ impl Builder {
     }
 
     pub fn log(&mut self, at: Timestamp, mut text: String) {
-        if self.log.len() < MAX_LINES {
+        if self.saved_lines + self.log.len() < MAX_LINES {
             // Before it is cut: a part of a secret would not be known for one.
             if !self.secrets.is_empty() {
                 text = self.secrets.text(&text);
@@ -129,6 +169,31 @@ impl Builder {
         if self.secrets.is_empty() { value } else { self.secrets.kept(&value) }
     }
 
+    fn last_moment(&self) -> Option<Timestamp> {
+        let moved = self.transitions.last().map(|transition| transition.at);
+        moved.max(self.log.last().map(|line| line.at)).max(self.saved_at)
+    }
+
+    /// Hands over what is to be saved at an entry point: the end tells no more of it.
+    pub fn reach(&mut self, snapshot: Snapshot, step: &str, distance: Option<usize>) -> Reached {
+        self.saved_at = self.last_moment();
+        self.saved_lines += self.log.len();
+        let mut reached = Reached {
+            snapshot,
+            step: step.to_owned(),
+            scenario_status: standing(distance),
+            distance,
+            transitions: std::mem::take(&mut self.transitions),
+            log: std::mem::take(&mut self.log),
+            answers: std::mem::take(&mut self.answers),
+        };
+        if !self.secrets.is_empty() {
+            let Reached { snapshot, log, answers, .. } = &mut reached;
+            self.conceal(snapshot, log, answers);
+        }
+        reached
+    }
+
     pub fn build(
         &self,
         snapshot: Snapshot,
@@ -141,14 +206,12 @@ impl Builder {
         let then = self.then.clone().unwrap_or_else(|| {
             Then::failed(OrderError::new(PANIC, "a defect of the engine left the stage without an end"))
         });
-        let last = self.transitions.last().map_or(started_at, |transition| transition.at);
-        let last = self.log.last().map_or(last, |line| line.at.max(last));
+        let last = self.last_moment().unwrap_or(started_at);
         let milliseconds = last.as_millisecond().saturating_sub(started_at.as_millisecond());
         let mut end = StageEnd {
             scenario_status: match &then {
                 Then::End { scenario_status, .. } => *scenario_status,
-                _ if distance.is_some() => ScenarioStatus::OnTarget,
-                _ => ScenarioStatus::OffTarget,
+                _ => standing(distance),
             },
             then,
             snapshot,
@@ -158,11 +221,15 @@ impl Builder {
             transitions: self.transitions.clone(),
             log: self.log.clone(),
             released: self.released,
+            saved: self.saved_at.is_some(),
             answers: self.answers.clone(),
             duration: Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0)),
         };
         if !self.secrets.is_empty() {
-            self.conceal(&mut end);
+            if let Then::Retry { error, .. } | Then::End { error: Some(error), .. } = &mut end.then {
+                error.message = self.secrets.text(&error.message);
+            }
+            self.conceal(&mut end.snapshot, &mut end.log, &mut end.answers);
         }
         // The repeat of a call is not what the order itself rests for.
         end.snapshot.frame_mut().rest = end.then.rest();
@@ -171,31 +238,29 @@ impl Builder {
 
     /// Keeps the secrets that were used out of everything that is told and kept: a called system may
     /// have told them back.
-    fn conceal(&self, end: &mut StageEnd) {
+    fn conceal(&self, snapshot: &mut Snapshot, log: &mut [LogLine], answers: &mut [CallAnswer]) {
         let text = |text: &mut String| *text = self.secrets.text(text);
         let told = |value: &mut Value| *value = self.secrets.value(value);
         let kept = |value: &mut Value| *value = self.secrets.kept(value);
         let fold = |value: &mut Folded| *value = Folded::from(self.secrets.kept(value.value())).folded();
-        end.log.iter_mut().for_each(|line| text(&mut line.text));
-        if let Then::Retry { error, .. } | Then::End { error: Some(error), .. } = &mut end.then {
-            text(&mut error.message);
-        }
-        for answer in &mut end.answers {
+        log.iter_mut().for_each(|line| text(&mut line.text));
+        for answer in answers {
             match &mut answer.outcome {
                 Ok(value) => told(value),
                 Err(error) => text(&mut error.message),
             }
         }
-        let Snapshot { main, handling, mover, requests, vars, error, result, message, .. } =
-            &mut end.snapshot;
+        let Snapshot { main, handling, mover, entry_point, requests, vars, error, result, message, .. } =
+            snapshot;
         vars.values_mut().for_each(kept);
-        main.answers.iter_mut().for_each(fold);
+        main.values_mut().for_each(fold);
+        entry_point.iter_mut().flat_map(EntryPoint::values_mut).for_each(fold);
         mover.iter_mut().flat_map(|call| &mut call.answer).for_each(kept);
         error.iter_mut().for_each(|error| text(&mut error.message));
         result.iter_mut().for_each(told);
         message.iter_mut().for_each(text);
         if let Some(call) = handling {
-            call.frame.answers.iter_mut().for_each(fold);
+            call.frame.values_mut().for_each(fold);
             call.answer.iter_mut().for_each(kept);
             if let Some(Remembered { vars, result, message }) = &mut call.before {
                 fold(vars);

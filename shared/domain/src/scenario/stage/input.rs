@@ -10,9 +10,9 @@ use super::super::script::Scripting;
 use super::super::value::{Context, Secrets};
 use super::super::{Bounds, Folded, Scenario};
 use super::call::{Call, event_value};
-use super::later;
 use super::snapshot::{Answers, Snapshot};
 use super::task::is_task;
+use super::{error_value, later};
 use crate::id::spelled;
 use crate::order::Mode;
 use crate::retry::ErrorPolicy;
@@ -160,6 +160,7 @@ impl Given {
             params,
             vars: std::mem::take(&mut snapshot.vars),
             response: last,
+            error: snapshot.error.as_ref().map(error_value),
             responses: named,
             callbacks: shown.map(|callback| (callback.name.clone(), callback.value.clone())).collect(),
             order: Arc::new(self.order()),
@@ -189,11 +190,17 @@ impl Given {
 impl Turn<'_> {
     /// Until when a wait lasts that names this time-out, or none (ORD-12).
     pub fn longest_wait(&self, timeout: Option<Duration>) -> Timestamp {
+        let longest = self.longest_wait_since(self.now);
+        timeout.map_or(longest, |timeout| longest.min(later(self.now, timeout)))
+    }
+
+    /// When a wait that began then is over at the latest.
+    pub fn longest_wait_since(&self, begun: Timestamp) -> Timestamp {
         let longest = match self.facts.mode {
             Mode::Sequential => self.settings.max_wait_sequential,
             Mode::Parallel => self.settings.max_wait_parallel,
         };
-        later(self.now, timeout.unwrap_or(longest).min(longest))
+        later(begun, longest)
     }
 
     /// A sequential order's stage has a bound of its own for its synchronous part (ORD-12).
@@ -201,9 +208,17 @@ impl Turn<'_> {
         if self.facts.mode == Mode::Parallel {
             return timeout;
         }
-        let end = later(self.started_at, self.settings.max_sync_duration);
-        let left = end.as_millisecond().saturating_sub(self.now.as_millisecond());
+        let left = self.sync_ends_at().as_millisecond().saturating_sub(self.now.as_millisecond());
         let left = Duration::from_millis(u64::try_from(left).unwrap_or(0).max(1));
         Some(timeout.map_or(left, |timeout| timeout.min(left)))
+    }
+
+    /// Whether the stage has lasted as long as one of a sequential order may.
+    pub fn is_over(&self) -> bool {
+        self.facts.mode == Mode::Sequential && self.sync_ends_at() <= self.now
+    }
+
+    fn sync_ends_at(&self) -> Timestamp {
+        later(self.started_at, self.settings.max_sync_duration)
     }
 }

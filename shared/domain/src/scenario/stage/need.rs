@@ -7,8 +7,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::super::Method;
-use super::StageEnd;
 use super::response::host_and_path;
+use super::{Reached, StageEnd};
 use crate::id::RequestId;
 
 /// What a stage needs to go on.
@@ -37,6 +37,8 @@ pub enum Need {
     Order(ChildOrder),
     /// Give the order's queue up at once, while the stage goes on.
     Release,
+    /// Store how far the stage has come: whatever lies before is not done again.
+    Save(Box<Reached>),
     /// Nothing more: the stage has ended.
     Done(Box<StageEnd>),
 }
@@ -111,6 +113,8 @@ pub struct TaskTerms {
     pub task_ends_at: Option<Timestamp>,
     /// Whether no heartbeat prolongs the hand-out beyond that.
     pub force_finish: bool,
+    /// The longest wait of the order: nothing prolongs the hand-out beyond that.
+    pub wait_ends_at: Timestamp,
 }
 
 /// One hand-out of a task to an actor.
@@ -158,6 +162,8 @@ pub enum Answer {
     OrderRefused(String),
     /// To [`Need::Release`]: the next order of the queue may run.
     Released,
+    /// To [`Need::Save`]: it is durable.
+    Saved,
     /// To [`Need::Http`], [`Need::Parallel`] and [`Need::Publish`]: nothing was sent, because the called
     /// system must be left alone. The order rests at this very action, and the attempt does not count.
     Held {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::super::folded::text_bytes;
 use super::super::script::{Raised, RunError, Script};
 use super::super::source::reader::LONGEST_DURATION;
-use super::super::{Action, Branch, Event, HttpAction, SleepUntil, State};
+use super::super::{Action, Branch, Event, HttpAction, Lapse, SleepUntil, State};
 use super::need::{HttpCall, Publication};
 use super::response::asked_by_http;
 use super::snapshot::{Destination, OpenRequest};
@@ -33,17 +33,20 @@ impl Run {
                 };
             }
             Action::Parallel(steps) => return self.send_parallel(steps, turn),
-            Action::Actor(actor) => return Some(self.hand_out(actor, turn)),
+            Action::Actor(actor) => return self.hand_out(actor, turn),
             Action::Choose { branches, otherwise } => match self.chosen(branches, turn) {
                 Ok(first) => self.cursor.frame_mut().action = first.unwrap_or(*otherwise),
                 Err(error) => self.fail(error, turn),
             },
             Action::Skip(to) => self.cursor.frame_mut().action = *to,
             Action::Script(script) => self.run_script(script, turn),
-            Action::Wait { timeout } => {
-                self.rest_until = Some(turn.longest_wait(*timeout));
-                self.raise(Event::Wait, turn);
-            }
+            Action::Wait { timeout } => match self.wait_until(timeout.as_ref(), turn) {
+                Ok(until) => {
+                    self.rest_until = Some(until);
+                    self.raise(Event::Wait, turn);
+                }
+                Err(error) => self.fail(error, turn),
+            },
             Action::Sleep(until) => match self.sleep_until(until, turn) {
                 Ok(until) => {
                     self.rest_until = Some(until);
@@ -228,12 +231,21 @@ impl Run {
             Some(Raised::Poll) => self.poll_again(turn),
             Some(Raised::Fail { message, class }) => {
                 let message = message.unwrap_or_else(|| "the scenario said so".into());
-                let error = OrderError { class, message, system: self.cursor.visit.called.clone() };
-                if !self.retries(&error, None, turn) {
+                let error =
+                    OrderError { class, message, system: self.cursor.visit.called.clone(), status: None };
+                if self.retries(&error, None, turn) {
+                    self.back_to_call(turn);
+                } else {
                     self.fail(error, turn);
                 }
             }
         }
+    }
+
+    /// Until when a wait lasts.
+    pub(super) fn wait_until(&self, timeout: Option<&Lapse>, turn: &Turn<'_>) -> Result<Timestamp, RunError> {
+        let timeout = timeout.map(|timeout| self.lapse(timeout, LONGEST_DURATION, turn)).transpose()?;
+        Ok(turn.longest_wait(timeout))
     }
 
     fn sleep_until(&self, until: &SleepUntil, turn: &Turn<'_>) -> Result<Timestamp, RunError> {

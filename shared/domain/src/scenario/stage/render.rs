@@ -1,15 +1,19 @@
 //! Renders calls and messages from their templates.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
 
 use super::super::script::RunError;
+use super::super::source::reader::{LONGEST_CALL, in_largest_unit};
 use super::super::value::{Url, percent_encode};
-use super::super::{AmqpAction, Auth, Body, HttpAction};
+use super::super::{AmqpAction, Auth, Body, HttpAction, Lapse};
 use super::need::{HttpBody, HttpCall, Publication};
 use super::response::host_and_path;
 use super::{Run, Turn};
+use crate::document::parse_duration;
 
 /// A segment of dots would be taken out of the path on the way, with the segment before it: what a
 /// parameter says must not lead to another path, and encoding the dots does not help (RFC 3986).
@@ -26,6 +30,42 @@ fn keeps_its_path(url: &str) -> Result<(), RunError> {
 }
 
 impl Run {
+    /// How long something may last, as it is when the order comes to it: more than nothing, and no more than
+    /// `longest`.
+    pub(super) fn lapse(
+        &self,
+        lapse: &Lapse,
+        longest: Duration,
+        turn: &Turn<'_>,
+    ) -> Result<Duration, RunError> {
+        match self.lapse_or_zero(lapse, longest, turn)? {
+            Duration::ZERO => Err(RunError::new("a time-out is longer than nothing")),
+            duration => Ok(duration),
+        }
+    }
+
+    /// The same; zero counts.
+    pub(super) fn lapse_or_zero(
+        &self,
+        lapse: &Lapse,
+        longest: Duration,
+        turn: &Turn<'_>,
+    ) -> Result<Duration, RunError> {
+        let template = match lapse {
+            Lapse::Known(duration) => return Ok(*duration),
+            Lapse::Computed(template) => template,
+        };
+        let text = template.render_text(&self.context, &turn.settings.scripting)?;
+        let duration = parse_duration(&text).map_err(RunError::new)?;
+        if duration > longest {
+            let most = in_largest_unit(longest);
+            return Err(RunError::new(format!(
+                "`{text}` is longer than `{most}`, the most that is possible here"
+            )));
+        }
+        Ok(duration)
+    }
+
     pub(super) fn render_http(&self, http: &HttpAction, turn: &Turn<'_>) -> Result<HttpCall, RunError> {
         let scripting = &turn.settings.scripting;
         let context = &self.context;
@@ -56,13 +96,15 @@ impl Run {
             }
         }
         let body = http.body.as_ref().map(|body| self.render_body(body, turn)).transpose()?;
+        let timeout =
+            http.timeout.as_ref().map(|timeout| self.lapse(timeout, LONGEST_CALL, turn)).transpose()?;
         Ok(HttpCall {
             method: http.method,
             url,
             host_of_order,
             headers,
             body,
-            timeout: turn.bounded_timeout(http.timeout),
+            timeout: turn.bounded_timeout(timeout),
             idempotency_key: self.idempotency_key(turn),
         })
     }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::super::value::{Template, body_value};
 use super::super::{Action, Folded, HttpAction, ScenarioKind};
 use super::need::{HttpFailure, NO_ROOM, Response};
-use super::snapshot::{AsyncRetry, Destination};
+use super::snapshot::{AnsweredCall, AsyncRetry, Destination, Polling};
 use super::{Run, Then, Turn};
 use crate::order::OrderError;
 use crate::retry::{self, Cycle, ErrorClass, Interaction, Outcome as Answered, Verdict};
@@ -34,6 +34,7 @@ impl Run {
         };
         match self.judge(http, url, outcome, turn) {
             Ok(response) => {
+                self.note_answered(turn);
                 self.keep(http, response);
                 match self.save(&http.save, turn) {
                     Ok(()) => self.cursor.advance(),
@@ -43,8 +44,9 @@ impl Run {
             // A repeat must render the same call, so that it sees the answers that this attempt saw.
             Err(failed) => {
                 if !self.retries(&failed.error, failed.retry_after, turn) {
-                    if let Ok(response) = outcome {
-                        self.keep(http, response);
+                    match outcome {
+                        Ok(response) => self.keep(http, response),
+                        Err(_) => self.keep_none(http),
                     }
                     self.fail(failed.error, turn);
                 }
@@ -91,8 +93,10 @@ impl Run {
             }
             Some(Err(place)) => {
                 for ((index, _), outcome) in made.iter().zip(outcomes) {
-                    if let (Some(http), Ok(response)) = (steps.get(*index), outcome) {
-                        self.name(http, response_value(response).folded());
+                    match (steps.get(*index), outcome) {
+                        (Some(http), Ok(response)) => self.name(http, response_value(response).folded()),
+                        (Some(http), Err(_)) => self.keep_none(http),
+                        (None, _) => {}
                     }
                 }
                 let saved = self.settle_parallel(steps, turn);
@@ -105,11 +109,10 @@ impl Run {
     /// Not before, so that a repeat renders what failed as it was rendered the first time.
     fn settle_parallel(&mut self, steps: &[HttpAction], turn: &Turn<'_>) -> Result<(), OrderError> {
         let done = std::mem::take(&mut self.cursor.frame_mut().parallel_done);
+        self.note_answered(turn);
         for (index, http) in steps.iter().enumerate() {
-            let answer = http.name.as_ref().and_then(|name| self.context.responses.get(name)).cloned();
-            if answer.is_some() {
-                self.context.response = answer;
-            }
+            self.context.response =
+                http.name.as_ref().and_then(|name| self.context.responses.get(name)).cloned();
             if done.contains(&index) {
                 self.save(&http.save, turn)?;
             }
@@ -140,7 +143,7 @@ impl Run {
                 quoted.truncate(quoted.floor_char_boundary(QUOTED_BYTES));
                 let message = format!("{} answered {}: {quoted}", called(http, url), response.status);
                 let class = class.map(|class| class.to_string());
-                let error = OrderError { class, message, system };
+                let error = OrderError { class, message, system, status: Some(response.status) };
                 Err(Failed { error, retry_after: retry_after(response, turn.now) })
             }
             Err(failure) => {
@@ -150,7 +153,8 @@ impl Run {
                 let message = format!("{}: {} ({chain})", called(http, url), failure.message);
                 // Nobody is to ask the called system why this worker was full.
                 let system = system.filter(|_| !failure.chain.contains(&NO_ROOM));
-                Err(Failed { error: OrderError { class, message, system }, retry_after: None })
+                let error = OrderError { class, message, system, status: None };
+                Err(Failed { error, retry_after: None })
             }
         }
     }
@@ -192,7 +196,16 @@ impl Run {
         }
     }
 
-    fn rest_until_retry(&mut self, at: Timestamp, cycle: Cycle, error: &OrderError, turn: &Turn<'_>) {
+    fn rest_until_retry(&mut self, mut at: Timestamp, cycle: Cycle, error: &OrderError, turn: &Turn<'_>) {
+        // Repeats inside a polling count in its time: the last one is made when that is over.
+        let polling = self.own_state(turn).and(self.cursor.visit.poll.as_ref());
+        if let Some(Polling { ends_at, attempt }) = polling {
+            if *ends_at <= turn.now {
+                let message = format!("attempt {attempt} of polling failed last: {}", error.message);
+                return self.end_polling(message, turn);
+            }
+            at = at.min(*ends_at);
+        }
         let told = format!(
             "{}; class `{}`, attempt {} of cycle {}, next at {at}",
             error.message,
@@ -220,6 +233,46 @@ impl Run {
         self.cursor.visit.state = Some(savepoint.state);
         self.cursor.visit.number = savepoint.visit;
         self.cursor.begin_frame();
+        if let Some(saved) = savepoint.savepoint {
+            self.restore(*saved);
+        }
+    }
+
+    /// The call under the cursor was answered: a script behind it may refuse the answer.
+    pub(super) fn note_answered(&mut self, turn: &Turn<'_>) {
+        let action = self.cursor.frame().action;
+        let is_judged =
+            self.actions(turn).iter().skip(action + 1).any(|next| matches!(next, Action::Script(_)));
+        self.cursor.frame_mut().answered = is_judged.then(|| AnsweredCall {
+            action,
+            before: self.context.response.clone(),
+            hand_out: self.cursor.visit.hand_out,
+        });
+    }
+
+    /// The script under the cursor has refused the last answer: the repeat makes that call again (ERR-5), and
+    /// its cycle is over when the script goes through. Without a call it is the script that is repeated, and an
+    /// operation has gone back to its savepoint already.
+    pub(super) fn back_to_call(&mut self, turn: &Turn<'_>) {
+        if !matches!(self.present(turn), Some(Action::Script(_))) {
+            return;
+        }
+        let visit = self.cursor.visit.number;
+        let frame = self.cursor.frame_mut();
+        let Some(call) = frame.answered.take() else { return };
+        let here = (visit, frame.action);
+        frame.retry.iter_mut().for_each(|retry| retry.failed_at = retry.failed_at.max(Some(here)));
+        frame.action = call.action;
+        self.context.response = call.before;
+        self.cursor.visit.hand_out = call.hand_out;
+    }
+
+    /// Shows the scenario that the call got no answer.
+    fn keep_none(&mut self, http: &HttpAction) {
+        if let Some(name) = &http.name {
+            self.context.responses.remove(name);
+        }
+        self.context.response = None;
     }
 
     /// Shows an answer to the scenario.

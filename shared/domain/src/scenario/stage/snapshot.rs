@@ -3,9 +3,13 @@
 //! What belongs together is one value, so that no half of it can be kept: a cycle with what ends it, a
 //! call with what was said to it. How it is stored stands in `stored`.
 
+mod awaiting;
+mod life;
 mod request;
 mod stored;
 
+pub use awaiting::{Awaiting, TaskTimes};
+pub use life::{EntryPoint, Savepoint};
 pub use request::{Destination, OpenRequest};
 
 use std::collections::BTreeMap;
@@ -15,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::Folded;
-use crate::id::RequestId;
 use crate::order::{OrderError, Status, storable};
 use crate::retry::Cycle;
 
@@ -23,15 +26,6 @@ use crate::retry::Cycle;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the stored position cannot be resumed: {0}")]
 pub struct SnapshotError(pub String);
-
-/// The last entry point that was visited.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EntryPoint {
-    /// The state.
-    pub state: String,
-    /// Number of the visit.
-    pub visit: u32,
-}
 
 /// A polling that goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,19 +35,6 @@ pub struct Polling {
     pub ends_at: Timestamp,
     /// Number of the attempt that is made or comes next, from 1.
     pub attempt: u32,
-}
-
-/// What the order awaits in the middle of a state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Awaiting {
-    /// Name of the request.
-    pub name: String,
-    /// Its id, once it is registered.
-    #[serde(with = "stored::text_or_none")]
-    pub id: Option<RequestId>,
-    /// Since when.
-    pub queued_at: Timestamp,
 }
 
 /// A suspension, as it goes on after something else was done in between.
@@ -70,11 +51,13 @@ pub struct Rest {
 }
 
 /// The answers that the actions of a frame got.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answers {
     /// The last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Folded>,
     /// Those that bear a name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub named: BTreeMap<String, Folded>,
 }
 
@@ -83,7 +66,8 @@ pub struct Answers {
 pub struct SyncRetry {
     /// The cycle.
     pub cycle: Cycle,
-    /// Visit and action whose success ends the cycle, where the repeat of an operation begins before them.
+    /// Visit and action whose success ends the cycle, where the repeat begins before them: that of an operation,
+    /// and that of a call whose answer a script refused.
     pub failed_at: Option<(u32, usize)>,
 }
 
@@ -109,6 +93,30 @@ pub struct RetryTime {
     pub span: Option<(Timestamp, Timestamp)>,
 }
 
+/// The last call of a frame that was answered: a script behind it may refuse the answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AnsweredCall {
+    /// The action that made it.
+    pub action: usize,
+    /// The answer that was the last one before it: the repeat sees what the call saw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Folded>,
+    /// How often its task was handed out, where it was one.
+    #[serde(default, skip_serializing_if = "stored::is_default")]
+    pub hand_out: u32,
+}
+
+impl RetryTime {
+    /// So much time of it counts in no limit.
+    pub(super) fn shift(&mut self, by: SignedDuration) {
+        if let Some((since, until)) = &mut self.span {
+            *since = since.checked_add(by).unwrap_or(*since);
+            *until = until.checked_add(by).unwrap_or(*until);
+        }
+    }
+}
+
 /// A list of actions that is being carried out: those of the present state, or those that handle a call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {
@@ -118,6 +126,8 @@ pub struct Frame {
     pub answers: Answers,
     /// Steps of the present `parallel` that went through.
     pub parallel_done: Vec<usize>,
+    /// The last call that was answered, where a script follows it.
+    pub answered: Option<AnsweredCall>,
     /// The repeat of a failed action that goes on.
     pub retry: Option<SyncRetry>,
     /// The suspension that goes on.
@@ -199,7 +209,7 @@ pub struct Snapshot {
     pub asynchronous: Option<AsyncRetry>,
     /// The time spent in all retries.
     pub retry_time: RetryTime,
-    /// The last entry point that was visited.
+    /// The state to which a repeat of what failed asynchronously goes back, and a restart.
     pub entry_point: Option<EntryPoint>,
     /// Requests since the last wait.
     pub requests: Vec<OpenRequest>,
@@ -214,12 +224,6 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// A snapshot that enters this state anew, as a restart does.
-    #[must_use]
-    pub fn entering(state: Option<String>, vars: Map<String, Value>) -> Self {
-        Self { visit: Visit { state, ..Visit::default() }, vars, ..Self::default() }
-    }
-
     /// The calls that were taken up and are not answered yet: nobody may take them up again.
     pub fn calls_in_hand(&self) -> impl Iterator<Item = i64> {
         let handled = self.handling.as_ref().map(|call| call.no);
@@ -352,17 +356,29 @@ impl Snapshot {
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Folded> {
         let of_call = self.handling.iter_mut().flat_map(|call| {
             let Handling { frame, body, before, .. } = &mut **call;
-            frame.answers.iter_mut().chain(before.iter_mut().map(|before| &mut before.vars)).chain([body])
+            frame.values_mut().chain(before.iter_mut().map(|before| &mut before.vars)).chain([body])
         });
-        self.main.answers.iter_mut().chain(of_call).chain(self.mover.iter_mut().map(|call| &mut call.event))
+        let of_savepoint = self.entry_point.iter_mut().flat_map(EntryPoint::values_mut);
+        let of_mover = self.mover.iter_mut().map(|call| &mut call.event);
+        self.main.values_mut().chain(of_call).chain(of_savepoint).chain(of_mover)
     }
 
-    /// Bytes of text that the order put aside for the call which is being handled.
+    /// Bytes of text that the order put aside: for the call which is being handled, and for repeats.
     pub(super) fn bytes_aside(&self) -> usize {
-        let Some(call) = &self.handling else { return 0 };
+        let for_repeats = self.entry_point.as_ref().map_or(0, EntryPoint::bytes);
+        let Some(call) = &self.handling else { return for_repeats };
         let Answers { last, named } = &self.main.answers;
         let before = call.before.as_ref().map(|before| &before.vars);
-        named.values().chain(last).chain(before).chain([&call.body]).map(Folded::bytes).sum()
+        let for_call: usize =
+            named.values().chain(last).chain(before).chain([&call.body]).map(Folded::bytes).sum();
+        for_call + for_repeats
+    }
+}
+
+impl Frame {
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Folded> {
+        let before = self.answered.iter_mut().filter_map(|call| call.before.as_mut());
+        self.answers.iter_mut().chain(before)
     }
 }
 

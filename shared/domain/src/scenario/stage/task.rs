@@ -8,9 +8,10 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::super::script::RunError;
+use super::super::source::reader::LONGEST_DURATION;
 use super::super::{Action, ActorAction, Folded, OrderAction};
 use super::need::{ChildOrder, Task, TaskTerms};
-use super::snapshot::{Awaiting, OpenRequest};
+use super::snapshot::{Awaiting, OpenRequest, TaskTimes};
 use super::{Need, Pending, Run, Then, Turn, Wake, later};
 use crate::id::RequestId;
 use crate::order::OrderError;
@@ -54,26 +55,66 @@ pub(super) fn awaited(requests: &[OpenRequest]) -> impl Iterator<Item = &OpenReq
 
 impl Run {
     /// Hands a task out for the first time, or again.
-    pub(super) fn hand_out(&mut self, actor: &ActorAction, turn: &Turn<'_>) -> Need {
-        self.cursor.visit.hand_out += 1;
+    pub(super) fn hand_out(&mut self, actor: &ActorAction, turn: &Turn<'_>) -> Option<Need> {
         let name = format!("{TASK}{}", actor.name);
-        if self.cursor.visit.awaiting.is_none() {
-            self.cursor.visit.awaiting = Some(Awaiting { name: name.clone(), id: None, queued_at: turn.now });
-        }
+        let queued_at = self.cursor.visit.awaiting.as_ref().map_or(turn.now, |awaiting| awaiting.queued_at);
+        let times = match self.task_times(actor, queued_at, turn) {
+            Ok(times) => times,
+            Err(error) => {
+                self.cursor.visit.awaiting = None;
+                self.fail(error, turn);
+                return None;
+            }
+        };
+        self.cursor.visit.hand_out += 1;
+        let awaiting = self.cursor.visit.awaiting.get_or_insert_with(|| Awaiting {
+            name: name.clone(),
+            id: None,
+            queued_at,
+            task: None,
+        });
+        awaiting.task = Some(times);
         self.pending = Pending::Task;
-        Need::Register {
+        Some(Need::Register {
             name,
             visit: self.cursor.visit.number,
             action: u32::try_from(self.cursor.frame().action).unwrap_or(u32::MAX),
             task: Some(TaskTerms {
                 hand_out: self.cursor.visit.hand_out,
-                work_timeout: actor.work_timeout,
+                work_timeout: Duration::from_millis(times.work_ms),
                 // Without a restart the time-out is the end of the task.
                 accept_first: actor.accept_first && actor.restart_after_work_timeout,
-                task_ends_at: self.task_ends_at(actor),
+                task_ends_at: times.ends_at,
                 force_finish: actor.force_finish_after_task_timeout,
+                wait_ends_at: turn.longest_wait_since(queued_at),
             }),
+        })
+    }
+
+    /// The times of a task, as they are when it is handed out for the first time.
+    fn task_times(
+        &self,
+        actor: &ActorAction,
+        queued_at: Timestamp,
+        turn: &Turn<'_>,
+    ) -> Result<TaskTimes, RunError> {
+        if let Some(known) = self.cursor.visit.awaiting.as_ref().and_then(|awaiting| awaiting.task) {
+            return Ok(known);
         }
+        let work = self.lapse(&actor.work_timeout, LONGEST_DURATION, turn)?;
+        let task = actor.task_timeout.as_ref();
+        let task = task.map(|task| self.lapse_or_zero(task, LONGEST_DURATION, turn)).transpose()?;
+        Ok(TaskTimes {
+            work_ms: u64::try_from(work.as_millis()).unwrap_or(u64::MAX),
+            ends_at: task.filter(|task| !task.is_zero()).map(|task| later(queued_at, task)),
+        })
+    }
+
+    /// Since when the task is awaited, and its times.
+    fn awaited_task(&self, turn: &Turn<'_>) -> (Timestamp, TaskTimes) {
+        let awaiting = self.cursor.visit.awaiting.as_ref();
+        let task = awaiting.and_then(|awaiting| Some((awaiting.queued_at, awaiting.task?)));
+        task.unwrap_or((turn.now, TaskTimes { work_ms: 0, ends_at: None }))
     }
 
     /// The pass of the hand-out is there: the task can be queued.
@@ -95,6 +136,7 @@ impl Run {
         self.cursor.visit.called = Some(system_of(actor));
         let task = self.idempotency_key(turn);
         let hand_out = self.cursor.visit.hand_out;
+        let (_, times) = self.awaited_task(turn);
         let told = json!({
             "task": task.to_string(),
             "pass": pass.to_string(),
@@ -102,7 +144,7 @@ impl Run {
             "order": turn.facts.id,
             "transactionId": turn.facts.transaction_id,
             "handOut": hand_out,
-            "workTimeoutMs": u64::try_from(actor.work_timeout.as_millis()).unwrap_or(u64::MAX),
+            "workTimeoutMs": times.work_ms,
             "body": body,
         });
         Some(Need::Task(Task {
@@ -110,31 +152,34 @@ impl Run {
             pass,
             body: told.to_string().into_bytes(),
             message_id: Uuid::new_v5(&task, &hand_out.to_be_bytes()),
-            useful_for: self.left_of_task(actor, turn).min(actor.work_timeout),
+            useful_for: self.left_of_task(turn).min(Duration::from_millis(times.work_ms)),
         }))
     }
 
     /// The task is queued: the order rests until its decision.
     pub(super) fn await_task(&mut self, turn: &Turn<'_>) {
         let Some(Action::Actor(actor)) = self.present(turn) else { return };
-        let work = later(turn.now, actor.work_timeout);
-        let bound = self.task_ends_at(actor);
-        let until = match bound {
+        let (queued_at, times) = self.awaited_task(turn);
+        let work =
+            later(turn.now, Duration::from_millis(times.work_ms)).min(turn.longest_wait_since(queued_at));
+        let until = match times.ends_at {
             Some(bound) if actor.force_finish_after_task_timeout => work.min(bound),
             _ => work,
         };
         self.end.over(Then::Wait { until, requests: self.awaited_requests() });
     }
 
-    fn task_ends_at(&self, actor: &ActorAction) -> Option<Timestamp> {
-        let queued_at = self.cursor.visit.awaiting.as_ref()?.queued_at;
-        Some(later(queued_at, actor.task_timeout?))
+    /// When the task is handed out no more: its own time is over, or that of any wait (ORD-12).
+    fn last_hand_out_by(&self, turn: &Turn<'_>) -> Timestamp {
+        let (queued_at, times) = self.awaited_task(turn);
+        let longest = turn.longest_wait_since(queued_at);
+        times.ends_at.map_or(longest, |bound| bound.min(longest))
     }
 
     /// How long the task may still be handed out.
-    fn left_of_task(&self, actor: &ActorAction, turn: &Turn<'_>) -> Duration {
-        let left = self.task_ends_at(actor).map(|bound| bound.duration_since(turn.now));
-        left.map_or(Duration::MAX, |left| Duration::try_from(left).unwrap_or(Duration::ZERO))
+    fn left_of_task(&self, turn: &Turn<'_>) -> Duration {
+        let left = self.last_hand_out_by(turn).duration_since(turn.now);
+        Duration::try_from(left).unwrap_or(Duration::ZERO)
     }
 
     /// Whether a decision came since the task was queued. Its request was answered in time then,
@@ -166,18 +211,20 @@ impl Run {
     }
 
     fn work_timed_out(&mut self, actor: &ActorAction, turn: &Turn<'_>) -> Option<Need> {
-        let over = self.task_ends_at(actor).is_some_and(|bound| bound <= turn.now);
+        let over = self.last_hand_out_by(turn) <= turn.now;
         if actor.restart_after_work_timeout && !over {
             self.end.log(
                 turn.now,
                 format!("actor `{}` did not decide in time: the task is handed out again", actor.name),
             );
-            return Some(self.hand_out(actor, turn));
+            return self.hand_out(actor, turn);
         }
         let message = if over {
             format!("actor `{}` did not decide before the task time-out", actor.name)
         } else {
-            format!("actor `{}` did not decide within {:?}", actor.name, actor.work_timeout)
+            let (_, times) = self.awaited_task(turn);
+            let work = Duration::from_millis(times.work_ms);
+            format!("actor `{}` did not decide within {work:?}", actor.name)
         };
         self.end_task(OrderError::new(ACTOR_TIMEOUT, message), actor, turn);
         None
@@ -191,6 +238,7 @@ impl Run {
         match decision.get("decision").and_then(Value::as_str) {
             Some("success") => {
                 let told = Folded::from(json!({"decision": "success", "body": result}));
+                self.note_answered(turn);
                 self.context.responses.insert(actor.name.replace(['-', '.'], "_"), told.clone());
                 self.context.response = Some(told);
                 self.cursor.visit.awaiting = None;
@@ -291,8 +339,11 @@ impl Run {
         let Some((name, id)) = order.request.clone().zip(request).filter(|_| order.waits_here) else {
             return self.cursor.advance();
         };
-        self.cursor.visit.awaiting = Some(Awaiting { name, id: Some(id), queued_at: turn.now });
-        let until = turn.longest_wait(order.timeout);
+        let until = match self.wait_until(order.timeout.as_ref(), turn) {
+            Ok(until) => until,
+            Err(error) => return self.fail(error, turn),
+        };
+        self.cursor.visit.awaiting = Some(Awaiting { name, id: Some(id), queued_at: turn.now, task: None });
         self.end.over(Then::Wait { until, requests: self.awaited_requests() });
     }
 

@@ -11,7 +11,10 @@ mod defects;
 mod failures;
 mod flow;
 mod hold;
+mod holds;
+mod judged;
 mod keys;
+mod lives;
 mod model;
 mod operation;
 mod parallel;
@@ -20,6 +23,7 @@ mod property;
 mod secrets;
 mod stored;
 mod tasks;
+mod told;
 mod wide;
 mod wide_property;
 mod wide_walk;
@@ -85,6 +89,8 @@ struct Played {
     calls: Vec<(u32, usize, Need)>,
     /// Registrations, by visit and action.
     requests: BTreeMap<(u32, u32), RequestId>,
+    /// What was saved on the way.
+    saved: Vec<Reached>,
     ends: Vec<StageEnd>,
 }
 
@@ -155,7 +161,7 @@ impl Play {
 
     /// As a restart at this state does.
     fn entering(mut self, state: &str, vars: Value) -> Self {
-        self.snapshot = Snapshot::entering(Some(state.into()), vars.as_object().unwrap().clone());
+        self.snapshot = Snapshot::entering(state, vars.as_object().unwrap().clone());
         self.facts.life = 2;
         self
     }
@@ -235,11 +241,26 @@ fn input(
 }
 
 impl Played {
+    /// What was saved on the way is told with the end, as if nothing of it had been.
     fn stage(&mut self, mut stage: Stage, answers: &mut VecDeque<&str>, now: &mut Timestamp) -> StageEnd {
         let mut need = stage.next(*now);
+        let (mut moves, mut log, mut told) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             let answer = match need {
-                Need::Done(end) => return *end,
+                Need::Done(mut end) => {
+                    moves.append(&mut end.transitions);
+                    log.append(&mut end.log);
+                    told.append(&mut end.answers);
+                    return StageEnd { transitions: moves, log, answers: told, ..*end };
+                }
+                Need::Save(mut reached) => {
+                    assert_eq!(Snapshot::from_value(&reached.snapshot.to_value()).unwrap(), reached.snapshot);
+                    self.saved.push(*reached.clone());
+                    moves.append(&mut reached.transitions);
+                    log.append(&mut reached.log);
+                    told.append(&mut reached.answers);
+                    Answer::Saved
+                }
                 Need::Register { visit, action, .. } => {
                     let fresh = RequestId(Uuid::from_u128(self.requests.len() as u128 + 1));
                     Answer::Registered(*self.requests.entry((visit, action)).or_insert(fresh))

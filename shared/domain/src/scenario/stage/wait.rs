@@ -2,6 +2,7 @@
 //! repeated from the last entry point where a policy says so (ERR-6, 7, 11…13).
 
 use super::super::Event;
+use super::super::source::reader::LONGEST_DURATION;
 use super::response::QUOTED_BYTES;
 use super::snapshot::{Destination, OpenRequest};
 use super::task::awaited;
@@ -67,7 +68,7 @@ impl Run {
             }
         };
         let system = request.asked.as_ref().map(Destination::system);
-        Some(OrderError { class: Some(class.to_string()), message, system })
+        Some(OrderError { class: Some(class.to_string()), message, system, status: None })
     }
 
     /// Ends the stage with a retry from the last entry point, where each failure has a policy; the
@@ -98,31 +99,49 @@ impl Run {
     /// The retry of what failed asynchronously is due.
     pub(super) fn repeat_from_entry_point(&mut self, turn: &Turn<'_>) {
         self.cursor.asynchronous.iter_mut().for_each(|retry| retry.from_entry_point = false);
-        let named = self.cursor.entry_point.as_ref().map(|entry| entry.state.as_str());
-        // An entry point that this version does not have was checked when the order moved to it.
-        let to = named.and_then(|name| turn.scenario.state_named(name)).unwrap_or(turn.scenario.initial);
+        let entry = self.cursor.entry_point.clone();
+        // An entry point that this version does not have was checked when the order moved to it. Without one
+        // the life began at the initial state.
+        let to = entry.as_ref().and_then(|entry| turn.scenario.state_named(&entry.state));
+        let to = to.unwrap_or(turn.scenario.initial);
+        if let Some(saved) = entry.and_then(|entry| entry.savepoint) {
+            self.restore(*saved);
+        }
         self.go(Event::Retry.as_str().into(), to, turn);
     }
 
     /// A script of the polling state wants another attempt.
     pub(super) fn poll_again(&mut self, turn: &Turn<'_>) {
         let name = &turn.scenario.state(self.state).name;
-        let rhythm = self.own_state(turn).and_then(|state| state.poll);
-        let Some((poll, polling)) = rhythm.zip(self.cursor.visit.poll.as_mut()) else {
+        let rhythm = self.own_state(turn).and_then(|state| state.poll.as_ref());
+        let Some((poll, mut polling)) = rhythm.zip(self.cursor.visit.poll.clone()) else {
             let message = format!("`poll()` in `{name}`, which does not poll");
             return self.fail(OrderError::new("scenario.incomplete", message), turn);
         };
         if turn.now < polling.ends_at {
+            let interval = match self.lapse(&poll.interval, LONGEST_DURATION, turn) {
+                Ok(interval) => interval,
+                Err(error) => return self.fail(error, turn),
+            };
             // The last attempt is made when the time is over, so that none is lost to rounding.
-            let at = later(turn.now, poll.interval).min(polling.ends_at);
+            let at = later(turn.now, interval).min(polling.ends_at);
             polling.attempt += 1;
+            self.cursor.visit.poll = Some(polling);
             self.cursor.main.action = 0;
+            self.cursor.main.answered = None;
             self.cursor.main.retry = None;
             self.cursor.sum_up_retries();
             return self.end.over(Then::Poll { at });
         }
         let message = format!("`{name}` has polled {} times without success", polling.attempt);
+        self.end_polling(message, turn);
+    }
+
+    /// The time of a polling is over, and its last attempt was made.
+    pub(super) fn end_polling(&mut self, message: String, turn: &Turn<'_>) {
         let error = OrderError::new(POLLING_TIMEOUT, message).about(self.cursor.visit.called.clone());
+        self.cursor.main.retry = None;
+        self.cursor.sum_up_retries();
         if let Err(error) = self.repeat_later(&[error], turn) {
             self.give_up(error, Event::Timeout, turn);
         }

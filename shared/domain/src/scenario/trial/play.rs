@@ -16,7 +16,8 @@ use crate::order::Mode;
 use crate::order::registration::params_faults;
 use crate::scenario::script::Scripting;
 use crate::scenario::stage::{
-    Answer, Facts, Input, LogLine, Need, Snapshot, Stage, StageEnd, StageSettings, Then, Wake,
+    Answer, CallAnswer, Facts, Input, LogLine, Need, Snapshot, Stage, StageEnd, StageSettings, Then,
+    Transition, Wake,
 };
 use crate::scenario::{Scenario, StateKind};
 use jiff::Timestamp;
@@ -168,7 +169,10 @@ impl Play<'_> {
             }
             let answer = match need {
                 Need::Done(end) => {
-                    self.note(&end);
+                    self.note(&end.transitions, &end.log, &end.answers);
+                    if end.released {
+                        self.tell("gives its queue up".to_owned());
+                    }
                     return Ok(Some(end));
                 }
                 Need::Register { name, visit, action, task } => {
@@ -181,6 +185,10 @@ impl Play<'_> {
                 Need::Publish(message) => self.publish(&message, stage.step())?,
                 Need::Task(task) => self.task(&task, stage.step())?,
                 Need::Release => Answer::Released,
+                Need::Save(reached) => {
+                    self.note(&reached.transitions, &reached.log, &reached.answers);
+                    Answer::Saved
+                }
                 Need::Order(child) => self.child(&child, stage.step())?,
             };
             need = stage.answer(answer, self.now, DICE);
@@ -201,14 +209,14 @@ impl Play<'_> {
     }
 
     /// Keeps what the stage did: each request behind the transition into the state that made it.
-    fn note(&mut self, end: &StageEnd) {
+    fn note(&mut self, transitions: &[Transition], log: &[LogLine], answers: &[CallAnswer]) {
         let start = self.trial.now;
-        for line in &end.log {
+        for line in log {
             self.played.log.push(line.text.clone());
         }
-        let mut logged = end.log.iter().peekable();
+        let mut logged = log.iter().peekable();
         let mut asked = std::mem::take(&mut self.asked).into_iter().peekable();
-        for one in &end.transitions {
+        for one in transitions {
             while let Some((_, moment)) = asked.next_if(|(step, _)| *step == one.from) {
                 self.played.story.push(moment);
             }
@@ -223,7 +231,7 @@ impl Play<'_> {
         }
         self.played.story.extend(asked.map(|(_, moment)| moment));
         self.played.story.extend(logged.map(|line| said(start, line)));
-        for answer in &end.answers {
+        for answer in answers {
             let told = match &answer.outcome {
                 Ok(value) => format!("answered {value}"),
                 Err(error) => format!("refused: {}", error.message),
@@ -234,9 +242,6 @@ impl Play<'_> {
             if let Some(slot) = self.played.answers.get_mut(at) {
                 *slot = Some(answer.outcome.clone());
             }
-        }
-        if end.released {
-            self.tell("gives its queue up".to_owned());
         }
     }
 

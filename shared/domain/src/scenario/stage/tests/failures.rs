@@ -127,6 +127,27 @@ fn err_9_the_general_limit_of_a_cycle_holds_for_every_policy() {
 }
 
 #[test]
+fn err_9_classes_that_come_by_turns_end_with_the_total_of_their_place() {
+    let text = ERRORS.replace("max_cycle_duration: 1d", "max_cycle_duration: 1d, max_total_duration: 45s");
+    let text = text.replace(
+        "    max_cycle_duration: 1d, max_total_duration: 45s",
+        "    max_cycle_duration: 1d\n    max_total_duration: 45s",
+    );
+    // Each change of class begins a cycle of its own, and none of them is over.
+    let turns = ["503", "504", "503", "504", "503"];
+    let played = Play::of(ONE).errors(&text).go(&turns);
+    assert_eq!(
+        (played.statuses().as_str(), played.class().as_str()),
+        ("retry, retry, retry, retry, fail", "busy")
+    );
+    assert_eq!(play(ONE, &[&turns[..], &["200"]].concat()).path(), "success done", "a week is far away");
+    // What went through in between ends it.
+    let two = actions("{http: {url: 'http://h/1'}}, {http: {url: 'http://h/2'}}");
+    let played = Play::of(&two).errors(&text).go(&["503", "504", "503", "200", "503", "504", "503", "200"]);
+    assert_eq!(played.path(), "success done");
+}
+
+#[test]
 fn err_9_a_failure_is_handled_by_a_branch_of_the_scenario() {
     let text = "  a: {actions: [{http: {url: 'http://h/a'}}], on: {success: done, fail: b}}
   b: {actions: [{http: {url: 'http://h/b', body: '${response.status}'}}], on: {success: done, fail: a}}

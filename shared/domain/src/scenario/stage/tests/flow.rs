@@ -196,7 +196,12 @@ fn scn_12_ord_22_a_restart_begins_at_its_state_with_its_vars() {
     let third = Play::of(&text).entering("a", json!({})).go(&["404"]);
     assert_eq!(third.last().entry_point.as_deref(), Some("a"));
     let elsewhere = Play::of(&text).entering("c", json!({})).go(&["200"]);
-    assert_eq!((elsewhere.path().as_str(), &elsewhere.last().entry_point), ("success done", &None));
+    let next = elsewhere.last().entry_point.as_deref();
+    assert_eq!(
+        (elsewhere.path().as_str(), next),
+        ("success done", Some("c")),
+        "what was named is gone back to"
+    );
 }
 
 #[test]
@@ -255,7 +260,8 @@ fn ord_12_calls_of_a_sequential_stage_get_what_is_left_of_its_time() {
     };
     assert_eq!(timeouts(&Play::of(&text).go(&answers)), [Some(120_000), Some(120_000), None]);
     let sequential = Play::of(&text).sequential().go(&answers);
-    assert_eq!(timeouts(&sequential), [Some(120_000), Some(60_000), Some(1)]);
+    assert_eq!(timeouts(&sequential), [Some(120_000), Some(60_000), Some(300_000)]);
+    assert_eq!(sequential.statuses(), "wait, success", "what comes after it has a stage of its own");
 }
 
 #[test]

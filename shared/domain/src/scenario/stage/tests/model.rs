@@ -252,12 +252,15 @@ impl<'a> Walk<'a> {
         let (mut class, mut repeats) = ("", 0);
         let mut earlier = None;
         let mut action = 0;
+        // The last call that was answered, with the answer before it; the script that refused it.
+        let (mut answered, mut refused_at) = (None, 0);
         while action < state.acts.len() {
             let failure = match state.acts[action] {
                 Act::Http { .. } => {
                     self.seen.calls.push(Made { visit: self.visit, action, body: earlier });
                     match self.world.status(self.visit, action, self.stage) {
                         200 => {
+                            answered = Some((action, earlier));
                             earlier = Some(World::number(self.visit, action));
                             None
                         }
@@ -284,7 +287,9 @@ impl<'a> Walk<'a> {
                 Act::Log | Act::Release => None,
             };
             let Some(failure) = failure else {
-                (class, repeats) = ("", 0);
+                if refused_at <= action {
+                    (class, repeats) = ("", 0);
+                }
                 action += 1;
                 continue;
             };
@@ -295,6 +300,10 @@ impl<'a> Walk<'a> {
             }
             if !self.suspended() {
                 return None;
+            }
+            if let (Act::FailBusy, Some((call, before))) = (state.acts[action], answered) {
+                refused_at = refused_at.max(action);
+                (action, earlier, answered) = (call, before, None);
             }
         }
         Some(match state.rest {

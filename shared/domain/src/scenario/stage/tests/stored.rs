@@ -58,6 +58,7 @@ fn cycles() -> impl Strategy<Value = Cycle> + Clone {
                 number,
                 attempts,
                 started_at: at,
+                failing_since: at,
                 suspended: Duration::from_millis(ms),
                 beside: Vec::new(),
             }
@@ -66,14 +67,19 @@ fn cycles() -> impl Strategy<Value = Cycle> + Clone {
 }
 
 fn errors() -> impl Strategy<Value = OrderError> + Clone {
-    let parts = (option::of(word()), word(), option::of(word()));
-    parts.prop_map(|(class, message, system)| OrderError { class, message, system })
+    let parts = (option::of(word()), word(), option::of(word()), option::of(100..600_u16));
+    parts.prop_map(|(class, message, system, status)| OrderError { class, message, system, status })
 }
 
-/// A frame; only the order's own goes back to where the repeat of an operation begins.
-fn frames(of_call: bool) -> impl Strategy<Value = Frame> {
-    let answers = (option::of(folded()), btree_map(word(), folded(), 0..3));
-    let failed_at = option::of((0..9_u32, 0..9_usize)).prop_map(move |at| at.filter(|_| !of_call));
+fn answers() -> impl Strategy<Value = Answers> + Clone {
+    let parts = (option::of(folded()), btree_map(word(), folded(), 0..3));
+    parts.prop_map(|(last, named)| Answers { last, named })
+}
+
+fn frames() -> impl Strategy<Value = Frame> {
+    let failed_at = option::of((0..9_u32, 0..9_usize));
+    let answered = (0..9_usize, option::of(folded()), 0..3_u32);
+    let answered = answered.prop_map(|(action, before, hand_out)| AnsweredCall { action, before, hand_out });
     let status = prop::sample::select(vec![Status::Sleep, Status::Wait, Status::Polling, Status::Retry]);
     let rest = (status, time(), option::of(errors())).prop_map(|(status, until, error)| Rest {
         status,
@@ -81,21 +87,38 @@ fn frames(of_call: bool) -> impl Strategy<Value = Frame> {
         error,
     });
     let retry = (cycles(), failed_at).prop_map(|(cycle, failed_at)| SyncRetry { cycle, failed_at });
-    (0..9_usize, answers, vec(0..9_usize, 0..3), option::of(retry), option::of(rest), option::of(time()))
-        .prop_map(|(action, (last, named), parallel_done, retry, rest, held)| Frame {
+    let steps = (vec(0..9_usize, 0..3), option::of(answered));
+    (0..9_usize, answers(), steps, option::of(retry), option::of(rest), option::of(time())).prop_map(
+        |(action, answers, (parallel_done, answered), retry, rest, held)| Frame {
             action,
-            answers: Answers { last, named },
+            answers,
             parallel_done,
+            answered,
             retry,
             rest,
             held,
-        })
+        },
+    )
+}
+
+fn entry_points() -> impl Strategy<Value = EntryPoint> {
+    let saved = (btree_map(word(), some_value(), 0..2), answers())
+        .prop_map(|(vars, answers)| Box::new(Savepoint { vars: json!(vars).into(), answers }));
+    let parts = (word(), 1..9_u32, option::of(saved));
+    parts.prop_map(|(state, visit, savepoint)| EntryPoint { state, visit, savepoint })
 }
 
 fn visits() -> impl Strategy<Value = Visit> {
     let poll = (time(), 1..9_u32).prop_map(|(ends_at, attempt)| Polling { ends_at, attempt });
     let id = option::of(any::<u128>().prop_map(|id| RequestId(Uuid::from_u128(id))));
-    let awaiting = (word(), id, time()).prop_map(|(name, id, queued_at)| Awaiting { name, id, queued_at });
+    let task =
+        (0..9_000_u64, option::of(time())).prop_map(|(work_ms, ends_at)| TaskTimes { work_ms, ends_at });
+    let awaiting = (word(), id, time(), option::of(task)).prop_map(|(name, id, queued_at, task)| Awaiting {
+        name,
+        id,
+        queued_at,
+        task,
+    });
     let parts =
         (option::of(word()), 0..9_u32, option::of(poll), option::of(awaiting), 0..3_u32, option::of(word()));
     parts.prop_map(|(state, number, poll, awaiting, hand_out, called)| Visit {
@@ -112,7 +135,7 @@ fn handlings() -> impl Strategy<Value = Box<Handling>> {
     let before = (btree_map(word(), some_value(), 0..2), option::of(some_value()), option::of(word()));
     let before =
         before.prop_map(|(vars, result, message)| Remembered { vars: json!(vars).into(), result, message });
-    let parts = (any::<i64>(), word(), folded(), frames(true), option::of(before), option::of(some_value()));
+    let parts = (any::<i64>(), word(), folded(), frames(), option::of(before), option::of(some_value()));
     parts.prop_map(|(no, name, body, frame, before, answer)| {
         Box::new(Handling { no, name, body, frame, before, answer })
     })
@@ -137,12 +160,12 @@ fn requests() -> impl Strategy<Value = OpenRequest> {
 prop_compose! {
     fn positions()(
         visit in visits(),
-        main in frames(false),
+        main in frames(),
         handling in option::of(handlings()),
         mover in option::of((any::<i64>(), folded(), option::of(some_value()))),
         later in option::of((cycles(), word(), vec(word(), 0..3), any::<bool>())),
         (over_ms, span) in (0..9_000_u64, option::of((time(), time()))),
-        entry_point in option::of((word(), 1..9_u32)),
+        entry_point in option::of(entry_points()),
         requests in vec(requests(), 0..3),
         vars in btree_map(word(), some_value(), 0..3),
         error in option::of(errors()),
@@ -155,7 +178,7 @@ prop_compose! {
             handling,
             asynchronous: later.map(|(cycle, state, answered, from_entry_point)| AsyncRetry { cycle, state, answered, from_entry_point }),
             retry_time: RetryTime { over_ms, span },
-            entry_point: entry_point.map(|(state, visit)| EntryPoint { state, visit }),
+            entry_point,
             requests,
             vars: vars.into_iter().collect(),
             error,

@@ -9,6 +9,15 @@ use super::wide::{Act, CALLS, Came, Kind, MAX_RESTS, Made, Seen, Wide, World, pl
 /// The play is left: too many rests, or too many moves without one.
 struct Left(&'static str);
 
+/// What came of requests that were made at once.
+#[derive(Clone, Copy, PartialEq)]
+enum Asked {
+    Through,
+    Failed,
+    /// One is to be repeated, and the time is over.
+    TooLate,
+}
+
 /// How often each class was repeated, of those that failed together last.
 #[derive(Default)]
 struct Cycles(BTreeMap<&'static str, u32>);
@@ -53,7 +62,13 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
+    /// A life from the initial state.
     pub fn of(states: &'a [Wide], world: &'a World) -> Seen {
+        Self::from(states, world, 0)
+    }
+
+    /// A life from this state, which is what its repeats go back to.
+    pub fn from(states: &'a [Wide], world: &'a World, begin: usize) -> Seen {
         let mut walk = Walk {
             states,
             world,
@@ -64,16 +79,16 @@ impl<'a> Walk<'a> {
             tries: BTreeMap::new(),
             open: Vec::new(),
             answered: BTreeSet::new(),
-            entry: 0,
+            entry: begin,
             later: None,
             called: 0,
         };
-        let end = walk.walk().unwrap_or_else(|left| left.0.into());
+        let end = walk.walk(begin).unwrap_or_else(|left| left.0.into());
         Seen { end, ..walk.seen }
     }
 
-    fn walk(&mut self) -> Result<String, Left> {
-        let mut at = 0;
+    fn walk(&mut self, begin: usize) -> Result<String, Left> {
+        let mut at = begin;
         while let Some(state) = self.states.get(at) {
             if state.entry {
                 self.entry = at;
@@ -112,19 +127,27 @@ impl<'a> Walk<'a> {
         Ok(true)
     }
 
-    /// Makes these requests at once until none fails, or one fails for good.
+    /// Makes these requests at once until none fails, or one fails for good: whether all went through.
     fn all(&mut self, slots: &[usize], body: Option<i64>) -> Result<bool, Left> {
+        Ok(self.asked(slots, body, false)? == Asked::Through)
+    }
+
+    /// The same; there may be no time left for repeats.
+    fn asked(&mut self, slots: &[usize], body: Option<i64>, is_last: bool) -> Result<Asked, Left> {
         let mut left = slots.to_vec();
         let mut cycles = Cycles::default();
         loop {
             let outcomes: Vec<u16> = left.iter().map(|slot| self.call(*slot, body).0).collect();
             let failed: Vec<u16> = outcomes.iter().copied().filter(|status| *status != 200).collect();
             if failed.is_empty() {
-                return Ok(true);
+                return Ok(Asked::Through);
             }
             let classes: Option<Vec<_>> = failed.into_iter().map(bound).collect();
             if !classes.is_some_and(|classes| cycles.repeat(&classes)) {
-                return Ok(false);
+                return Ok(Asked::Failed);
+            }
+            if is_last {
+                return Ok(Asked::TooLate);
             }
             let mut good = outcomes.iter().map(|status| *status == 200);
             left.retain(|_| !good.next().unwrap());
@@ -200,15 +223,21 @@ impl<'a> Walk<'a> {
         let state = &self.states[at];
         let here = format!("s{at}");
         for attempt in 1.. {
-            if !self.all(&[0], None)? {
+            // At once, after one and two hours, and at the end.
+            let is_last = attempt == 4;
+            let asked = self.asked(&[0], None, is_last)?;
+            if asked == Asked::Failed {
                 return self.leave(&here, "fail", state.fail);
             }
             let tries = self.tries[&(self.visit, 0)];
-            match self.world.number(self.visit, 0, tries, true) {
+            let number = match asked {
+                Asked::TooLate => 0,
+                _ => self.world.number(self.visit, 0, tries, true),
+            };
+            match number {
                 1 => break,
                 2 => return self.leave(&here, "fail", state.fail),
-                // At once, after one and two hours, and at the end.
-                _ if attempt < 4 => self.rest()?,
+                _ if !is_last => self.rest()?,
                 _ if self.repeats_later(&here, &[("late", 2)]) => return self.again(&here),
                 _ => return self.leave(&here, "timeout", state.late),
             }

@@ -126,6 +126,7 @@ impl Play<'_> {
             mode: Mode::Parallel,
             transaction_id: text("transactionId").map(str::to_owned),
             notify: None,
+            answers: None,
             trace: None,
             life: Life::FIRST,
             created_at: self.now,

@@ -145,7 +145,9 @@ impl Requests {
     pub(super) fn time_out(&mut self, ids: &[RequestId], now: Timestamp) {
         for (id, request) in self.known.iter_mut().filter(|(_, request)| request.state == State::Open) {
             let stays_open = request.task.is_some_and(|task| task.accept_first);
-            let over = request.task.and_then(|task| task.task_ends_at).is_some_and(|end| end <= now);
+            let over = request.task.is_some_and(|task| {
+                task.wait_ends_at <= now || task.task_ends_at.is_some_and(|end| end <= now)
+            });
             if over || (ids.contains(id) && !stays_open) {
                 request.state = State::Closed;
             }

@@ -196,7 +196,12 @@ fn end_of_order(reader: &mut Reader, fields: &Fields<'_>) -> Option<Reply> {
 fn error_of_child(reader: &mut Reader, field: &Field<'_>) -> OrderError {
     let fields = reader.fields(field, &["class", "message"]);
     let mut text = |key| fields.get(key).and_then(|field| reader.text(field)).map(str::to_owned);
-    OrderError { class: text("class"), message: text("message").unwrap_or_default(), system: None }
+    OrderError {
+        class: text("class"),
+        message: text("message").unwrap_or_default(),
+        system: None,
+        status: None,
+    }
 }
 
 fn callback(reader: &mut Reader, field: &Field<'_>) -> Option<Callback> {

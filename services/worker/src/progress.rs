@@ -1,0 +1,165 @@
+//! Signs of life of a running stage: entry points that it enters are saved, and its work time-out is prolonged
+//! as long as it gets on.
+//!
+//! The work time-out bounds the time without progress. So it is written again when a stage has come so far
+//! that it matters: most stages are over before, and write nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use pagurus_domain::scenario::stage::{Need, Reached};
+use pagurus_runtime::batch::{Failed, Shape};
+use pagurus_runtime::node::chain;
+use pagurus_runtime::{Batcher, Host};
+use pagurus_store::Error;
+use pagurus_store::stages::Claimed;
+use pagurus_store::stages::advance::{Advance, Entered, advance};
+
+use crate::Worker;
+use crate::clock::Clock;
+use crate::finish::put_frame;
+use crate::trouble::Trouble;
+
+/// The pass no longer holds: whatever this stage would do is somebody else's to do.
+pub(crate) struct Stale;
+
+/// How signs of life are gathered.
+const GATHER: Shape = Shape { max: 500, lanes: 1, linger: Duration::from_millis(2) };
+/// What an action may take beyond its own time-out: to be rendered, written, and judged.
+const BESIDE_THE_CALL: Duration = Duration::from_secs(30);
+
+/// Writes the signs of life of all stages. Cheap to clone.
+pub(crate) type Advances = Batcher<Arc<Advance>, bool, Error>;
+
+/// The batcher of them.
+pub(crate) fn advances(host: &Host) -> Advances {
+    let host = host.clone();
+    Batcher::start(GATHER, Error::concerns_one_item, move |batch: Arc<[Arc<Advance>]>| {
+        let host = host.clone();
+        async move { write(&host, &batch).await }
+    })
+}
+
+async fn write(host: &Host, batch: &[Arc<Advance>]) -> Result<Vec<bool>, Error> {
+    // In order of the rows' key, as everywhere: two batches never wait for each other.
+    let mut sorted: Vec<&Advance> = batch.iter().map(|stage| &**stage).collect();
+    sorted.sort_by_key(|stage| stage.no);
+    let mut client = host.store.work().await?;
+    let tx = client.transaction().await?;
+    host.store.patience().bound(&tx).await?;
+    let ours = advance(&tx, &host.name, &sorted).await?;
+    tx.commit().await?;
+    Ok(batch.iter().map(|stage| ours.contains(&stage.no)).collect())
+}
+
+/// How long a stage may be without progress, and until when that is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    work: Duration,
+    until: Timestamp,
+}
+
+impl Pace {
+    /// The pace of a stage that was claimed at that time.
+    pub fn since(claimed_at: Timestamp, work: Duration) -> Self {
+        Self { work, until: later(claimed_at, work) }
+    }
+
+    /// Until when the next action may take. One that has longer than the stage counts as getting on.
+    fn wanted(&self, now: Timestamp, action: Duration) -> Timestamp {
+        later(now, self.work.max(action.saturating_add(BESIDE_THE_CALL)))
+    }
+
+    /// The same, where it is so much later than what is known that it is to be written.
+    fn due(&self, now: Timestamp, action: Duration) -> Option<Timestamp> {
+        let wanted = self.wanted(now, action);
+        (later(self.until, self.work / 4) < wanted).then_some(wanted)
+    }
+}
+
+fn later(at: Timestamp, by: Duration) -> Timestamp {
+    at.checked_add(by).unwrap_or(Timestamp::MAX)
+}
+
+/// Prolongs the work time-out of a stage that gets on, where that is due.
+pub(crate) async fn keep_up(
+    worker: &Worker,
+    claimed: &Claimed,
+    pace: &mut Pace,
+    need: &Need,
+    clock: &Clock,
+) -> Result<(), Stale> {
+    let action = match need {
+        Need::Http(call) => worker.calls.timeout(call),
+        Need::Parallel(calls) => {
+            calls.iter().map(|call| worker.calls.timeout(call)).max().unwrap_or_default()
+        }
+        _ => Duration::ZERO,
+    };
+    let Some(until) = pace.due(clock.now(), action) else { return Ok(()) };
+    pace.until = until;
+    tell(worker, claimed, Advance { no: claimed.head.no, pass: claimed.pass, until, entered: None }).await
+}
+
+/// Saves the entry point that a stage has entered.
+pub(crate) async fn enter(
+    worker: &Worker,
+    claimed: &Claimed,
+    pace: &mut Pace,
+    reached: Reached,
+    clock: &Clock,
+) -> Result<(), Stale> {
+    pace.until = pace.wanted(clock.now(), Duration::ZERO);
+    let mut history = reached.history();
+    put_frame(&mut history, claimed);
+    let entered = Entered {
+        attempt: claimed.attempt,
+        scenario_status: reached.scenario_status,
+        visited: i32::try_from(reached.snapshot.visit.number).unwrap_or(i32::MAX),
+        distance: reached.distance.and_then(|distance| i32::try_from(distance).ok()),
+        started_at: claimed.now,
+        snapshot: reached.snapshot.to_text(),
+        history: history.to_string(),
+        answers: reached.answers,
+        step: reached.step,
+    };
+    let advance =
+        Advance { no: claimed.head.no, pass: claimed.pass, until: pace.until, entered: Some(entered) };
+    tell(worker, claimed, advance).await
+}
+
+/// Waits for the database as long as the stage may.
+async fn tell(worker: &Worker, claimed: &Claimed, advance: Advance) -> Result<(), Stale> {
+    let advance = Arc::new(advance);
+    let mut trouble = Trouble::with(worker, claimed, "progress");
+    loop {
+        match worker.advances.submit(advance.clone()).await {
+            Ok(true) => return Ok(()),
+            Ok(false) | Err(Failed::Gone(_)) => return Err(Stale),
+            Err(Failed::Handler(error)) => trouble.wait_out(&chain(&*error)).await,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scn_3_a_stage_that_gets_on_is_prolonged_and_a_short_one_writes_nothing() {
+        let begun: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let (work, call) = (Duration::from_secs(300), Duration::from_secs(30));
+        let pace = Pace::since(begun, work);
+        let after = |seconds| later(begun, Duration::from_secs(seconds));
+        assert_eq!(pace.due(begun, call), None);
+        assert_eq!(pace.due(after(75), call), None, "a quarter of it is no news");
+        assert_eq!(pace.due(after(76), call), Some(after(376)));
+        // An action that may take longer than the stage is waited for.
+        let short = Pace::since(begun, Duration::from_secs(10));
+        assert_eq!(short.due(begun, call), Some(after(60)));
+        let known = Pace { until: after(60), ..short };
+        assert_eq!(known.due(begun, call), None, "and once is enough");
+    }
+}

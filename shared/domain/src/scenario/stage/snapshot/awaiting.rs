@@ -1,0 +1,33 @@
+//! What an order awaits in the middle of a state: a task, or a child order.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::id::RequestId;
+
+/// What the order awaits in the middle of a state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Awaiting {
+    /// Name of the request.
+    pub name: String,
+    /// Its id, once it is registered.
+    #[serde(with = "super::stored::text_or_none")]
+    pub id: Option<RequestId>,
+    /// Since when.
+    pub queued_at: Timestamp,
+    /// Set where it is a task: as they were when it was handed out for the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskTimes>,
+}
+
+/// The times of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskTimes {
+    /// For one hand-out without a decision or a heartbeat, in milliseconds.
+    pub work_ms: u64,
+    /// When its task time-out passes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<Timestamp>,
+}

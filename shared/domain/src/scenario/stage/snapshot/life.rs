@@ -1,0 +1,101 @@
+//! Begin and end of a life: where it goes back to, and what it leaves to the next.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::super::super::{Folded, ScenarioKind};
+use super::stored::is_default;
+use super::{Answers, Snapshot, Visit};
+
+/// The state to which a repeat goes back, and a restart: the last entry point that was visited, or the state
+/// at which an operator let the order begin or go on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EntryPoint {
+    /// The state.
+    pub state: String,
+    /// Number of the visit.
+    pub visit: u32,
+    /// What the order had there, where a repeat goes back to that, too: in an operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub savepoint: Option<Box<Savepoint>>,
+}
+
+/// What an operation had at a savepoint: the repeat makes the same calls, under the same keys.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Savepoint {
+    /// Its variables, a map.
+    pub vars: Folded,
+    /// The answers that its actions saw.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub answers: Answers,
+}
+
+impl EntryPoint {
+    /// The begin of a visit, before anything was done in it.
+    #[must_use]
+    pub fn new(state: &str, visit: u32) -> Self {
+        Self { state: state.to_owned(), visit, savepoint: None }
+    }
+
+    pub(in super::super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Folded> {
+        let saved = self.savepoint.iter_mut();
+        saved.flat_map(|saved| saved.answers.iter_mut().chain([&mut saved.vars]))
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let Some(saved) = &self.savepoint else { return 0 };
+        let Answers { last, named } = &saved.answers;
+        named.values().chain(last).chain([&saved.vars]).map(Folded::bytes).sum()
+    }
+}
+
+impl Snapshot {
+    /// The begin of a life at this state: that is what its repeats go back to.
+    #[must_use]
+    pub fn entering(state: &str, vars: Map<String, Value>) -> Self {
+        let visit = Visit { state: Some(state.to_owned()), ..Visit::default() };
+        Self { visit, vars, entry_point: Some(EntryPoint::new(state, 1)), ..Self::default() }
+    }
+
+    /// The begin of the next life at this state, with the variables of this one: those of the savepoint,
+    /// where the state is one.
+    #[must_use]
+    pub fn restarted_at(self, state: &str) -> Self {
+        let saved = self.entry_point.filter(|entry| entry.state == state).and_then(|entry| entry.savepoint);
+        Self::entering(state, saved.map_or(self.vars, |saved| saved.vars.into_map()))
+    }
+
+    /// The position of an order that goes on from this state by hand, in the same life.
+    #[must_use]
+    pub fn repaired_at(self, state: &str, vars: Map<String, Value>, kind: ScenarioKind) -> Self {
+        let number = self.visit.number + 1;
+        let savepoint = (kind == ScenarioKind::Operation).then(|| {
+            let vars = Value::Object(vars.clone()).into();
+            Box::new(Savepoint { vars, answers: Answers::default() })
+        });
+        Self {
+            visit: Visit { state: Some(state.to_owned()), number, ..Visit::default() },
+            entry_point: Some(EntryPoint { state: state.to_owned(), visit: number, savepoint }),
+            vars,
+            result: self.result,
+            message: self.message,
+            ..Self::default()
+        }
+    }
+
+    /// What is kept of a life that is over: a restart goes on with its variables. None where there are none.
+    #[must_use]
+    pub fn remains(self) -> Option<Self> {
+        let entry_point = self.entry_point.filter(|entry| entry.savepoint.is_some()).map(|mut entry| {
+            // A life begins without answers.
+            entry.savepoint.iter_mut().for_each(|saved| saved.answers = Answers::default());
+            entry
+        });
+        let had = entry_point.as_ref().and_then(|entry| entry.savepoint.as_ref());
+        let had_none = had.is_none_or(|saved| saved.vars.value().as_object().is_none_or(Map::is_empty));
+        if self.vars.is_empty() && had_none {
+            return None;
+        }
+        Some(Self { vars: self.vars, entry_point, ..Self::default() })
+    }
+}

@@ -26,6 +26,7 @@ mod ord;
 mod outside;
 mod random;
 mod rec;
+mod reload;
 mod robust;
 mod run;
 mod scn;

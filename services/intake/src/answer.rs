@@ -92,7 +92,7 @@ impl Recorder {
         let masked = self.masked(&client, batch).await?;
         let tx = client.transaction().await?;
         self.host.store.patience().bound(&tx).await?;
-        let max_orphans = self.host.settings.callbacks.max_orphans;
+        let max_orphans = self.host.settings().callbacks.max_orphans;
         let answered = answers::answer(&tx, masked.as_deref().unwrap_or(batch), max_orphans).await?;
         tx.commit().await?;
         Ok(answered)

@@ -15,8 +15,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pagurus_command::Commands;
-use pagurus_domain::order::notification::AllowList;
-use pagurus_domain::order::registration::Rules;
 use pagurus_domain::scenario::{Concealed, Scenario};
 use pagurus_runtime::batch::Shape;
 use pagurus_runtime::scenarios::Catalogue;
@@ -34,8 +32,6 @@ struct Intake {
     catalogue: Catalogue,
     commands: Commands,
     waiters: Waiters,
-    rules: Arc<Rules>,
-    reply: Arc<AllowList>,
     /// Stores answers, and knows the secrets that nothing that is shown or stored may hold.
     recorder: Recorder,
     registrations: Batcher<Submission, Option<Outcome>, pagurus_store::Error>,
@@ -69,12 +65,11 @@ const LAST_REQUESTS: Duration = Duration::from_secs(5);
 /// # Errors
 /// What keeps the service from working at all.
 pub async fn run(host: Host) -> anyhow::Result<()> {
-    host.settings.check_public_access().map_err(|fault| anyhow::anyhow!("{fault}"))?;
-    let settings = host.settings.clone();
+    let settings = host.settings();
+    settings.check_public_access().map_err(|fault| anyhow::anyhow!("{fault}"))?;
     let commands = Commands::of(host.clone());
-    let Commands { catalogue, rules, secrets, .. } = commands.clone();
-    let registering =
-        register::Registrar { host: host.clone(), catalogue: catalogue.clone(), rules: rules.clone() };
+    let Commands { catalogue, secrets, .. } = commands.clone();
+    let registering = register::Registrar { host: host.clone(), catalogue: catalogue.clone() };
     let costly = registering.clone();
     let recorder = Recorder { host: host.clone(), catalogue: catalogue.clone(), secrets };
     let answering = recorder.clone();
@@ -104,7 +99,6 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
                 async move { recorder.record(&batch).await }
             },
         ),
-        reply: Arc::new(settings.reply.clone()),
         recorder,
         bodies: http::Bodies::new(settings.intake.max_bodies_bytes),
         searches: Arc::new(Semaphore::new((settings.database.api_connections / 2).max(1))),
@@ -112,7 +106,6 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         catalogue,
         commands,
         waiters: waiters.clone(),
-        rules,
     };
     host.spawn("waiters", waiters.watch(host.clone()));
     amqp::start(&intake)?;

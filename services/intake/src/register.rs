@@ -4,7 +4,6 @@ mod after;
 mod reader;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
@@ -134,7 +133,6 @@ pub(crate) fn weight(text: &[u8]) -> usize {
 pub(crate) struct Registrar {
     pub host: Host,
     pub catalogue: Catalogue,
-    pub rules: Arc<Rules>,
 }
 
 impl Registrar {
@@ -203,11 +201,12 @@ impl Registrar {
         known: Vec<Option<Known>>,
     ) -> Result<Vec<Outcome>, Error> {
         let begun = Instant::now();
+        let rules = self.host.settings().registration_rules();
         let mut checked: Vec<Result<NewOrder, Problem>> = batch
             .iter()
             .zip(known)
             .map(|(submission, known)| {
-                costly::run(is_costly(submission, known.as_ref()), || self.check(submission, known))
+                costly::run(is_costly(submission, known.as_ref()), || check(submission, known, &rules))
             })
             .collect();
         after::check(&client, &self.catalogue, &mut checked).await?;
@@ -266,36 +265,6 @@ impl Registrar {
         Ok(outcomes)
     }
 
-    fn check(&self, submission: &Submission, known: Option<Known>) -> Result<NewOrder, Problem> {
-        let request = &submission.request;
-        let Some(known) = known else {
-            let version =
-                request.scenario_version.map_or_else(String::new, |version| format!(" version {version}"));
-            let mut problem = Problem::new(
-                Type::UnknownScenario,
-                format!("there is no scenario `{}`{version}; apply it first", request.scenario),
-            );
-            problem.pointer = Some("/scenario".into());
-            return Err(problem);
-        };
-        let scenario = known.scenario.map_err(|why| {
-            let told = format!(
-                "scenario `{}` cannot be read by this version of the engine: {why}",
-                request.scenario
-            );
-            Problem::new(Type::UnknownScenario, told)
-        })?;
-        // A time in the future would switch the deadline off.
-        let sent_at =
-            submission.sent_at.map_or(submission.received_at, |sent| sent.min(submission.received_at));
-        let mut order = request
-            .clone()
-            .check(known.no, &scenario, &self.rules, sent_at)
-            .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
-        order.trace.clone_from(&submission.trace);
-        Ok(order)
-    }
-
     /// Tells the dispatcher what may run. A hint: what is lost is found by its re-reading.
     async fn tell(&self, registered: &[Registered]) {
         let stages = registered.iter().filter_map(|registered| match registered {
@@ -307,6 +276,34 @@ impl Registrar {
             tell_conditions(&self.host).await;
         }
     }
+}
+
+/// The order that a submission asks for, checked against its scenario.
+fn check(submission: &Submission, known: Option<Known>, rules: &Rules) -> Result<NewOrder, Problem> {
+    let request = &submission.request;
+    let Some(known) = known else {
+        let version =
+            request.scenario_version.map_or_else(String::new, |version| format!(" version {version}"));
+        let mut problem = Problem::new(
+            Type::UnknownScenario,
+            format!("there is no scenario `{}`{version}; apply it first", request.scenario),
+        );
+        problem.pointer = Some("/scenario".into());
+        return Err(problem);
+    };
+    let scenario = known.scenario.map_err(|why| {
+        let told =
+            format!("scenario `{}` cannot be read by this version of the engine: {why}", request.scenario);
+        Problem::new(Type::UnknownScenario, told)
+    })?;
+    // A time in the future would switch the deadline off.
+    let sent_at = submission.sent_at.map_or(submission.received_at, |sent| sent.min(submission.received_at));
+    let mut order = request
+        .clone()
+        .check(known.no, &scenario, rules, sent_at)
+        .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
+    order.trace.clone_from(&submission.trace);
+    Ok(order)
 }
 
 /// Tells the activators that conditions of orders that wait for others should be looked at.

@@ -143,7 +143,7 @@ async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> 
 }
 
 async fn keep(host: &Host, client: &Client, failed: Vec<(&Notification, Trouble)>) -> Result<(), Error> {
-    let settings = &host.settings.notify;
+    let settings = &host.settings().notify;
     let rows: Vec<FailedNotification<'_>> = failed
         .into_iter()
         .map(|(notification, trouble)| {
@@ -187,7 +187,7 @@ fn delay(attempts: i32, initial: Duration, max: Duration) -> Duration {
 /// The message of a notification. What may be written to is asked again here: the configuration
 /// may have become stricter since the order was registered.
 fn message(host: &Host, notification: &Notification) -> Result<Message, String> {
-    let allow = &host.settings.notify.allow;
+    let allow = &host.settings().notify.allow;
     let target = Target::stored(&notification.target)?;
     allow.permits(&target)?;
     let (exchange, key) = match target {

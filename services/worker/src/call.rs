@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pagurus_domain::order::notification::matches;
 use pagurus_domain::scenario::stage::{Answer, HttpCall, HttpFailure, NO_ROOM, Response};
 use pagurus_runtime::Host;
-use pagurus_runtime::config::{AllowedDestination, CallRules};
+use pagurus_runtime::config::{AllowedDestination, CallRules, WorkerSettings};
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::stats::Series;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -20,10 +20,8 @@ use crate::room::{RESERVE, Share};
 /// Makes the calls of all stages.
 pub(crate) struct Calls {
     pub(crate) host: Host,
-    client: Client,
-    rules: CallRules,
-    timeout: Duration,
-    max_bytes: usize,
+    /// The client, with the settings that it was made of.
+    client: Mutex<(WorkerSettings, Client)>,
     /// Actors whose queue is known to be there.
     pub(crate) actors: Mutex<HashSet<String>>,
 }
@@ -32,27 +30,22 @@ impl Calls {
     pub fn new(host: &Host) -> anyhow::Result<Self> {
         // The first caller sets the provider of the process; others find it set.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let settings = &host.settings.worker;
-        let client = Client::builder()
-            // A redirect is an answer of the called system, and the scenario's to judge; a proxy or a
-            // repeat that nobody configured would be a call that nobody asked for.
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .retry(reqwest::retry::never())
-            .connect_timeout(settings.connect_timeout)
-            .pool_idle_timeout(Duration::from_secs(20))
-            .tcp_nodelay(true)
-            .user_agent(concat!("pagurus/", env!("CARGO_PKG_VERSION")))
-            .dns_resolver(Arc::new(GuardedResolver { rules: settings.calls.clone() }))
-            .build()?;
-        Ok(Self {
-            client,
-            rules: settings.calls.clone(),
-            timeout: settings.timeout,
-            max_bytes: settings.max_response_bytes,
-            actors: Mutex::default(),
-            host: host.clone(),
-        })
+        let settings = host.settings().worker.clone();
+        let client = client(&settings)?;
+        Ok(Self { host: host.clone(), client: Mutex::new((settings, client)), actors: Mutex::default() })
+    }
+
+    /// The client of these settings. Other settings make another one: a connection that is kept open leads where
+    /// a new one might not be let.
+    fn client(&self, settings: &WorkerSettings) -> Client {
+        let mut present = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        if present.0 != *settings {
+            match client(settings) {
+                Ok(made) => *present = (settings.clone(), made),
+                Err(error) => tracing::error!(%error, "calls go on by the former settings of `worker.http`"),
+            }
+        }
+        present.1.clone()
     }
 
     /// Makes an HTTP request.
@@ -69,10 +62,11 @@ impl Calls {
     ) -> Result<Response, HttpFailure> {
         let begun = Instant::now();
         let system = call.system();
-        let timeout = call.timeout.unwrap_or(self.timeout);
+        let settings = &self.host.settings().worker;
+        let timeout = call.timeout.unwrap_or(settings.timeout);
         let room = CallRoom { share, waits: AtomicBool::new(false) };
         // The deadline holds for the whole call, body included.
-        let answered = tokio::time::timeout(timeout, self.send(call, trace, begun, &room)).await;
+        let answered = tokio::time::timeout(timeout, self.send(settings, call, trace, begun, &room)).await;
         let answer = answered.unwrap_or_else(|_| Err(room.timed_out(timeout)));
         let outcome = match &answer {
             Ok(response) => match response.status {
@@ -92,6 +86,7 @@ impl Calls {
 
     async fn send(
         &self,
+        settings: &WorkerSettings,
         call: HttpCall,
         trace: Option<&str>,
         begun: Instant,
@@ -99,11 +94,13 @@ impl Calls {
     ) -> Result<Response, HttpFailure> {
         let url = Url::parse(&call.url)
             .map_err(|error| failure(&["HttpError", "UrlError"], format!("`{}`: {error}", call.url)))?;
-        permit(&self.rules, &url, call.host_of_order)?;
+        permit(&settings.calls, &url, call.host_of_order)?;
         // Our own words are always methods.
         let method = Method::from_bytes(call.method.as_str().as_bytes()).unwrap_or(Method::POST);
-        let mut request =
-            self.client.request(method, url).header("Idempotency-Key", call.idempotency_key.to_string());
+        let mut request = self
+            .client(settings)
+            .request(method, url)
+            .header("Idempotency-Key", call.idempotency_key.to_string());
         if let Some(trace) = trace {
             request = request.header("traceparent", trace);
         }
@@ -127,49 +124,64 @@ impl Calls {
                 (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
             })
             .collect();
-        let body = self.body(response, room).await?;
+        let body = read_body(response, settings.max_response_bytes, room).await?;
         Ok(Response { status, headers, body, duration: begun.elapsed() })
     }
+}
 
-    /// Reads a body. Room is taken before it is read: for all of it where it says how long it is. One that
-    /// does not say is read as far as a short answer goes, for which nobody waits, and then room is taken
-    /// for the longest, so that no answer is held half-read by many.
-    async fn body(
-        &self,
-        mut response: reqwest::Response,
-        room: &CallRoom<'_>,
-    ) -> Result<String, HttpFailure> {
-        let too_long = || {
-            let told = format!("the answer has more than {} bytes", self.max_bytes);
-            failure(&["HttpError", "BodyError"], told)
-        };
-        // Unknown for a body in chunks, or compressed.
-        let announced = response.content_length().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
-        if announced.is_some_and(|length| length > self.max_bytes) {
+/// The one client of all calls.
+fn client(settings: &WorkerSettings) -> reqwest::Result<Client> {
+    Client::builder()
+        // A redirect is an answer of the called system, and the scenario's to judge; a proxy or a
+        // repeat that nobody configured would be a call that nobody asked for.
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .retry(reqwest::retry::never())
+        .connect_timeout(settings.connect_timeout)
+        .pool_idle_timeout(Duration::from_secs(20))
+        .tcp_nodelay(true)
+        .user_agent(concat!("pagurus/", env!("CARGO_PKG_VERSION")))
+        .dns_resolver(Arc::new(GuardedResolver { rules: settings.calls.clone() }))
+        .build()
+}
+
+/// Reads a body. Room is taken before it is read: for all of it where it says how long it is. One that
+/// does not say is read as far as a short answer goes, for which nobody waits, and then room is taken
+/// for the longest, so that no answer is held half-read by many.
+async fn read_body(
+    mut response: reqwest::Response,
+    max_bytes: usize,
+    room: &CallRoom<'_>,
+) -> Result<String, HttpFailure> {
+    let too_long = || {
+        let told = format!("the answer has more than {max_bytes} bytes");
+        failure(&["HttpError", "BodyError"], told)
+    };
+    // Unknown for a body in chunks, or compressed.
+    let announced = response.content_length().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+    if announced.is_some_and(|length| length > max_bytes) {
+        return Err(too_long());
+    }
+    let mut taken = announced.unwrap_or(RESERVE.min(max_bytes));
+    if announced.is_some() {
+        room.take(taken).await?;
+    }
+    let mut body = Vec::with_capacity(announced.unwrap_or(0));
+    while let Some(chunk) = response.chunk().await.map_err(|error| named_failure(&error))? {
+        let length = body.len() + chunk.len();
+        if length > max_bytes {
             return Err(too_long());
         }
-        let mut taken = announced.unwrap_or(RESERVE.min(self.max_bytes));
-        if announced.is_some() {
-            room.take(taken).await?;
+        if length > taken {
+            // What was read without room counts from here on.
+            room.take(max_bytes).await?;
+            taken = max_bytes;
         }
-        let mut body = Vec::with_capacity(announced.unwrap_or(0));
-        while let Some(chunk) = response.chunk().await.map_err(|error| named_failure(&error))? {
-            let length = body.len() + chunk.len();
-            if length > self.max_bytes {
-                return Err(too_long());
-            }
-            if length > taken {
-                // What was read without room counts from here on.
-                room.take(self.max_bytes).await?;
-                taken = self.max_bytes;
-            }
-            body.extend_from_slice(&chunk);
-        }
-        // It is kept until the answers of other calls are there, too.
-        body.shrink_to_fit();
-        Ok(String::from_utf8(body)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+        body.extend_from_slice(&chunk);
     }
+    // It is kept until the answers of other calls are there, too.
+    body.shrink_to_fit();
+    Ok(String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
 /// True for a call that went to nobody: no system is to be counted by it, of whatever name.

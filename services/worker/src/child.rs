@@ -56,8 +56,7 @@ type Registration = Result<(), String>;
 
 impl Children {
     pub fn new(host: &Host, catalogue: Catalogue) -> Self {
-        let registrar =
-            Registrar { host: host.clone(), catalogue, rules: Arc::new(host.settings.registration_rules()) };
+        let registrar = Registrar { host: host.clone(), catalogue };
         let start = |shape: Shape, costly: Costly| {
             let registrar = registrar.clone();
             Batcher::start(shape, pagurus_store::Error::concerns_one_item, move |batch: Arc<[Wanted]>| {
@@ -154,7 +153,6 @@ enum Costly {
 struct Registrar {
     host: Host,
     catalogue: Catalogue,
-    rules: Arc<Rules>,
 }
 
 impl Registrar {
@@ -164,7 +162,8 @@ impl Registrar {
         self.catalogue.refresh(&client).await?;
         let parents: Vec<OrderNo> = batch.iter().map(|wanted| wanted.parent).collect();
         let depths = children::depths(&client, &parents).await?;
-        let most = self.host.settings.scenario.max_children;
+        let settings = self.host.settings();
+        let (rules, most) = (settings.registration_rules(), settings.scenario.max_children);
         let full = full(&client, batch, most).await?;
         let mut outcomes: Vec<Option<Registration>> = Vec::with_capacity(batch.len());
         // Ids are unique within one call of the store: the first of an id goes in.
@@ -179,7 +178,7 @@ impl Registrar {
                 outcomes.push(None);
                 continue;
             }
-            let checked = match costly::run(is_costly, || check(known, &self.rules, wanted)) {
+            let checked = match costly::run(is_costly, || check(known, &rules, wanted)) {
                 Ok(_) if depth > MAX_DEPTH => Err(format!(
                     "more than {MAX_DEPTH} orders started one another: does a scenario start itself?"
                 )),

@@ -45,7 +45,7 @@ async fn scenarios(worker: &Worker, tx: &Tx<'_>, claimed: &[Claimed]) -> Result<
 /// Longest time of a stage of this scenario, in seconds.
 fn work_timeout(worker: &Worker, known: Option<&Known>) -> f64 {
     let scenario = known.and_then(|known| known.scenario.as_ref().ok());
-    let usual = worker.host.settings.recovery.work_timeout;
+    let usual = worker.host.settings().recovery.work_timeout;
     scenario.and_then(|scenario| scenario.timeouts.work).unwrap_or(usual).as_secs_f64()
 }
 

@@ -49,7 +49,7 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
     let name = work.scenario.as_ref().map(|known| known.reference.clone());
     note_start(worker, &claimed, name.as_ref().map_or("", |name| &name.name));
     let has_deadlines = claimed.start_deadline.is_some()
-        || worker.host.settings.recovery.process_timeout.is_some()
+        || worker.host.settings().recovery.process_timeout.is_some()
         || scenario.as_ref().is_ok_and(|scenario| scenario.timeouts.process.is_some());
     let takes_calls = scenario.as_ref().is_ok_and(|scenario| scenario.takes_calls());
     let outcome = if missed_deadline(&claimed) {
@@ -155,7 +155,7 @@ async fn drive(
         due_at: claimed.since,
         dice: rand_fraction(),
     };
-    let mut stage = match Stage::resume(scenario, worker.settings.clone(), facts, input, now) {
+    let mut stage = match Stage::resume(scenario, worker.rules.now(), facts, input, now) {
         Ok(stage) => stage,
         Err(error) => return Ok(Err(broken("scenario.unreadable", &error.to_string()))),
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use pagurus_domain::activation::{AgeGroups, Stream};
+use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Life, OrderNo, Pass, ScenarioRef};
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::Content;
@@ -190,11 +190,11 @@ const WAITS: Waits = Waits::between(Duration::from_millis(20), Duration::from_se
 /// Writes a batch of ends; whether each was still ours to write. Waits out what passes: a result
 /// that was worked for is not dropped because the database is away. A lock is told instead, so that
 /// it holds up one end and not the batch.
-pub(crate) async fn write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -> Result<Vec<bool>, Error> {
+pub(crate) async fn write(host: &Host, batch: &[Arc<End>]) -> Result<Vec<bool>, Error> {
     let begun = Instant::now();
     let mut waits = WAITS;
     let written = loop {
-        match try_write(host, batch, groups).await {
+        match try_write(host, batch).await {
             Ok(written) => break written,
             Err(error) if error.is_contention() => {
                 host.store.patience().note(&error);
@@ -221,7 +221,7 @@ struct Written {
     notified: Vec<(OrderNo, Life)>,
 }
 
-async fn try_write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -> Result<Written, Error> {
+async fn try_write(host: &Host, batch: &[Arc<End>]) -> Result<Written, Error> {
     // In order of the rows' key, as everywhere: two batches never wait for each other.
     let mut sorted: Vec<&End> = batch.iter().map(|end| &**end).collect();
     sorted.sort_by_key(|end| end.finished.no);
@@ -235,8 +235,9 @@ async fn try_write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -> Resul
     let notifications: Vec<NewNotification> =
         applied.iter().filter_map(|end| end.notification(ours[&end.finished.no])).collect();
     let finished: Vec<&Finished> = applied.iter().map(|end| &end.finished).collect();
+    let groups = host.settings().activation.groups;
     let (ready, ()) = tokio::try_join!(
-        beside(stages::finish(&tx, &host.name, &finished, groups)),
+        beside(stages::finish(&tx, &host.name, &finished, &groups)),
         beside(outbox::put(&tx, &notifications)),
     )?;
     tx.commit().await?;
@@ -293,5 +294,5 @@ const fn error_of(then: &Then) -> Option<&OrderError> {
 fn timer(finished: &Finished, host: &Host) -> Option<(Stream, Timestamp)> {
     let at = finished.then.due_at()?;
     let length = at.duration_since(finished.started_at).unsigned_abs();
-    Some((Stream::of(finished.then.status(), length, &host.settings.activation.groups), at))
+    Some((Stream::of(finished.then.status(), length, &host.settings().activation.groups), at))
 }

@@ -85,7 +85,7 @@ impl Commands {
         if by.has_done(&tx, &order, Cause::Repaired).await? {
             return Ok(Ok(Effects::default()));
         }
-        let bounds = &self.host.settings.scenario;
+        let bounds = &self.host.settings().scenario;
         let scenario = self.scenario_of(&tx, &order).await?;
         let checked = order.may(Cause::Repaired).map_err(refused).and_then(|allowed| {
             let scenario = scenario?;
@@ -128,7 +128,7 @@ impl Commands {
                 snapshot: Some(Snapshot::entering(Some(asked.state.clone()), vars).to_value().to_string()),
                 params: None,
                 start_deadline: None,
-                process_timeout: scenario.timeouts.process.or(self.rules.process_timeout),
+                process_timeout: scenario.timeouts.process.or(self.host.settings().recovery.process_timeout),
                 source: by.principal.source(),
                 detail,
             };
@@ -173,15 +173,16 @@ impl Commands {
             return Ok(Ok(Effects::default()));
         }
         let scenario = self.scenario_of(&tx, &order).await?;
+        let settings = self.host.settings();
         let checked = order.may(Cause::Updated).map_err(refused).and_then(|allowed| {
             let scenario = scenario?;
             let is_costly = asked.params.as_ref().is_some_and(|params| is_costly(params, &scenario));
-            let check = || asked.check(&scenario, &self.rules.notify);
+            let check = || asked.check(&scenario, &settings.notify.allow);
             costly::run(is_costly, check).map_err(|faults| invalid(&faults))?;
             Ok(allowed)
         });
         let waits = dependencies::is_waiting(&tx, order.head.no).await?;
-        let groups = &self.host.settings.activation.groups;
+        let groups = &settings.activation.groups;
         if order.status == Status::Sleep
             && order.place != Place::Due
             && matches!(asked.start_at, Some(Some(_)))

@@ -21,7 +21,6 @@ use std::sync::Arc;
 
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::principal::{Door, Principal};
-use pagurus_domain::order::registration::Rules;
 use pagurus_domain::order::transition::Refused;
 use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::stage::Snapshot;
@@ -45,8 +44,6 @@ pub struct Commands {
     pub host: Host,
     /// Its scenarios.
     pub catalogue: Catalogue,
-    /// The rules that changed parameters and notifications are held to.
-    pub rules: Arc<Rules>,
     /// The secrets that nothing that is shown or stored may hold.
     pub secrets: Arc<DeploymentSecrets>,
 }
@@ -55,13 +52,8 @@ impl Commands {
     /// The commands of a process that has no catalogue of its own.
     #[must_use]
     pub fn of(host: Host) -> Self {
-        let catalogue = Catalogue::of(&host.settings);
-        Self {
-            rules: Arc::new(host.settings.registration_rules()),
-            secrets: Arc::new(DeploymentSecrets::new(host.settings.secrets_folder.clone())),
-            catalogue,
-            host,
-        }
+        let secrets = DeploymentSecrets::new(host.settings().secrets_folder.clone());
+        Self { catalogue: Catalogue::of(&host.live), secrets: Arc::new(secrets), host }
     }
 
     /// Counts actions that were carried out.

@@ -109,7 +109,7 @@ impl Commands {
             snapshot,
             params: restart.params.as_ref().map(ToString::to_string),
             start_deadline,
-            process_timeout: scenario.timeouts.process.or(self.rules.process_timeout),
+            process_timeout: scenario.timeouts.process.or(self.host.settings().recovery.process_timeout),
             source: terms.by.source(),
             detail: detail.to_string(),
         };

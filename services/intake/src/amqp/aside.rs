@@ -94,7 +94,7 @@ impl Aside {
     /// Starts the task that tries them again.
     pub fn start(intake: &Intake, registrar: Registrar, consumer: Arc<Consumer>) -> Self {
         // Half of what the consumer may hold unacknowledged: the other half is for those who wait for nothing.
-        let most = usize::from(intake.host.settings.broker.prefetch).div_ceil(2);
+        let most = usize::from(intake.host.settings().broker.prefetch).div_ceil(2);
         let (sender, receiver) = mpsc::channel(most);
         let (locked, count) = (Locked::default(), Arc::new(AtomicUsize::new(0)));
         let lane = Lane {

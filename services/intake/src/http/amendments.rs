@@ -84,7 +84,7 @@ pub(super) async fn clone(
     .map_err(|error| store_problem(&intake.host, "clone", &error))?
     .ok_or_else(|| not_found(&id))?;
     let reason = changes.remove("reason");
-    let mut order = pre_filled(&row, &intake.rules.flow_attributes);
+    let mut order = pre_filled(&row, &intake.host.settings().distribution.flow_attributes);
     order.append(&mut changes);
     // Taken away is what the body names as null.
     order.retain(|_, value| !value.is_null());

@@ -46,7 +46,7 @@ pub(super) async fn classify(State(intake): State<Intake>, body: Body) -> Outcom
     let asked = read_json(&intake, body).await?;
     let question =
         QuestionView::deserialize(&*asked).map_err(|error| Problem::new(Type::Invalid, error.to_string()))?;
-    let told = retry::explain(&intake.host.settings.errors, &question.as_asked())
+    let told = retry::explain(&intake.host.settings().errors, &question.as_asked())
         .map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))?;
     Ok(Json(told.into()))
 }

@@ -8,7 +8,9 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode, header};
 use axum::response::IntoResponse;
-use pagurus_domain::scenario::{graph as drawing, source};
+use pagurus_domain::document::Fault;
+use pagurus_domain::scenario::script::Scripting;
+use pagurus_domain::scenario::{Scenario, graph as drawing, source};
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::scenarios::{self, Applied};
 use pagurus_wire::problem::{Problem, Type};
@@ -21,13 +23,18 @@ use crate::Intake;
 /// Longest name in a path.
 const MAX_NAME_BYTES: usize = 64;
 
+/// Reads a scenario by the bounds of the moment.
+fn compiled(intake: &Intake, text: &str) -> Result<Scenario, Vec<Fault>> {
+    let bounds = &intake.host.settings().scenario;
+    source::read(text, &Scripting::new(bounds.script.clone()), bounds)
+}
+
 /// Reads the text of a scenario from a body, and the scenario from it.
-async fn read(intake: &Intake, body: Body) -> Outcome<(String, pagurus_domain::scenario::Scenario)> {
+async fn read(intake: &Intake, body: Body) -> Outcome<(String, Scenario)> {
     let bytes = body::read(intake, body).await?;
     let text = String::from_utf8(bytes.to_vec())
         .map_err(|_| Problem::new(Type::Malformed, "the text of a scenario is UTF-8"))?;
-    let scenario = source::read(&text, intake.catalogue.scripting(), &intake.host.settings.scenario)
-        .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
+    let scenario = compiled(intake, &text).map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
     Ok((text, scenario))
 }
 
@@ -147,8 +154,7 @@ pub(super) async fn graph(
         }
     };
     let text = text_of(&intake, &name, query.version).await?;
-    let scenario = source::read(&text, intake.catalogue.scripting(), &intake.host.settings.scenario)
-        .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
+    let scenario = compiled(&intake, &text).map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
     let kind = if query.format.as_deref() == Some("mermaid") {
         "text/vnd.mermaid; charset=utf-8"
     } else {

@@ -82,9 +82,10 @@ async fn read_part(
         "requests" => Value::Array(requests::of_order(&client, row.no).await?),
         "callbacks" => callbacks(intake, known, answers::callbacks_of_order(&client, row.no).await?),
         "explain" => {
-            let cycles = retry::cycles(&intake.host.settings, &row, Timestamp::now());
+            let settings = intake.host.settings();
+            let cycles = retry::cycles(&settings, &row, Timestamp::now());
             return Ok(Part::Value(json!(
-                explain::explain(&client, &row, &cycles, &intake.host.settings.distribution).await?
+                explain::explain(&client, &row, &cycles, &settings.distribution).await?
             )));
         }
         "transitions" => json!(transitions(&events(&client, &row, 0).await?)),
@@ -145,7 +146,7 @@ pub(super) async fn order(intake: &Intake, id: &str) -> Outcome<OrderView> {
         .and_then(|text| serde_json::from_str(text).ok())
         .and_then(|value| Snapshot::from_value(&value).ok())
         .unwrap_or_default();
-    let cycles = retry::cycles(&intake.host.settings, &row, Timestamp::now());
+    let cycles = retry::cycles(&intake.host.settings(), &row, Timestamp::now());
     Ok(OrderView {
         progress: progress(&row),
         transitions: transitions(&events),

@@ -7,14 +7,15 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use pagurus_domain::document::{Fault, pointer_to};
+use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::trial::{self, TrialFile, TrialOutcome as Tried};
-use pagurus_domain::scenario::{Scenario, source};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::super::body::read_json;
 use super::super::{Answer, Outcome};
+use super::compiled;
 use crate::Intake;
 
 /// Longest time for all tests of one request. Then the rest are broken off, and say so.
@@ -35,8 +36,7 @@ pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> O
         }
     };
     let (scenario, tests) = (text("scenario")?, text("tests")?);
-    let read = source::read(&scenario, intake.catalogue.scripting(), &intake.host.settings.scenario);
-    let scenario = read.map_err(|faults| refused("/scenario", faults))?;
+    let scenario = compiled(&intake, &scenario).map_err(|faults| refused("/scenario", faults))?;
     let file = trial::read(&tests).map_err(|faults| refused("/tests", faults))?;
     let Ok(permit) = TRIED.try_acquire() else {
         return Err(Answer(Problem::new(Type::Busy, "other scenarios are being tested; try again")));
@@ -58,7 +58,7 @@ pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> O
 fn try_all(intake: &Intake, scenario: &Arc<Scenario>, file: &TrialFile) -> Vec<Tried> {
     let begun = Instant::now();
     let mut go_on = || begun.elapsed() < TIME;
-    let deployment = intake.host.settings.trial_deployment();
+    let deployment = intake.host.settings().trial_deployment();
     file.trials.iter().map(|one| trial::run(scenario, &deployment, one, &mut go_on)).collect()
 }
 

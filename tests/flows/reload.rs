@@ -48,9 +48,9 @@ fn log_of(node: &Node) -> String {
 }
 
 /// A file with one limit, rule or mode of each service.
-fn file(engine_knows: &str, body: &str, parallel: u32, rules: &str, deny: &str, level: &str) -> String {
+fn file(word: &str, body: &str, parallel: u32, rules: &str, deny: &str, level: &str) -> String {
     format!(
-        "config: {{word: {engine_knows}}}\n\
+        "config: {{word: {word}}}\n\
          intake: {{max_body_bytes: {body}}}\n\
          distribution: {{capacity: {{parallel_count: {parallel}, sequential_count: 1}}, flows: {{max_share_percentage: 100}}}}\n\
          execution: {{error_handling: {rules}}}\n\
@@ -119,7 +119,7 @@ async fn config_a_changed_setting_takes_effect_in_every_service_without_a_restar
     let log = log_of(engine.node(Role::Notifier));
     let told = log.lines().find(|line| line.contains("the configuration was read again")).expect(&log);
     assert!(
-        told.contains("intake.max_body_bytes") && told.contains("config,") && !told.contains("second"),
+        told.contains("intake.max_body_bytes") && told.contains(", config\"") && !told.contains("second"),
         "{told}"
     );
 

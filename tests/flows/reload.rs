@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::err::policy;
 use crate::installation::{Installation, PATIENCE, call, most_at_once, until, with_actions};
 
-/// What a process says of its configuration.
+/// The configuration that a process says it runs.
 async fn running(engine: &Installation, node: &Node) -> Value {
     let answer = engine.env().http().get(format!("{}/readyz", node.url())).send().await.unwrap();
     answer.json::<Value>().await.unwrap()["configuration"].clone()

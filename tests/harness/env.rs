@@ -126,7 +126,7 @@ impl Env {
         Ok(std::fs::write(self.configuration(), text)?)
     }
 
-    /// Where the configuration file is, if there is one.
+    /// The path of the configuration file, also while there is none.
     #[must_use]
     pub fn configuration(&self) -> PathBuf {
         self.logs().join("pagurus.yaml")

@@ -45,7 +45,7 @@ pub(crate) enum Command {
     },
 }
 
-/// What a process says of the configuration that it runs.
+/// The configuration that a process says it runs.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Running {

@@ -66,7 +66,7 @@ struct Global {
         value_name = "URL"
     )]
     server: String,
-    /// Whether the command line names it
+    /// True where the command line names it, and not only the environment
     #[arg(skip)]
     names_server: bool,
     /// Print JSON instead of tables

@@ -88,7 +88,7 @@ struct Leader<'a> {
     host: &'a Host,
     lease: &'a Lease,
     dispatcher: Dispatcher,
-    /// What the dispatcher was told last.
+    /// The policy that the dispatcher goes by.
     policy: PolicySettings,
     reader: Reader,
     unheard: Unheard,

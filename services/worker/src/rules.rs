@@ -19,7 +19,7 @@ const INTAKE_PAUSE: Duration = Duration::from_millis(200);
 /// The rules of the moment.
 pub(crate) struct Rules {
     host: Host,
-    /// Where called systems answer when no setting tells.
+    /// The base of callback URLs while no setting tells another.
     callback_base: String,
     secrets: Arc<DeploymentSecrets>,
     /// The last ones, with the settings that they were made of.

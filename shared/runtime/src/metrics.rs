@@ -99,7 +99,7 @@ pub enum Level {
     ConfigurationSnapshot,
     /// Moment of the last reading without a fault, in seconds of Unix time.
     ConfigurationReadAt,
-    /// Whether the configuration has faults by now, and the one before them counts.
+    /// 1 while the configuration has faults and the former one counts.
     ConfigurationRefused,
     /// Keys that take effect with a restart only.
     ConfigurationNeedsRestart,

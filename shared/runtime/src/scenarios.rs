@@ -80,7 +80,7 @@ struct Compiled {
 }
 
 impl Compiled {
-    /// Whether these settings would compile it to the same.
+    /// True where these settings would compile it to the same.
     fn holds_by(&self, settings: &Settings) -> bool {
         self.by.scenario.target_steps == settings.scenario.target_steps
     }

@@ -81,14 +81,14 @@ async fn reload(mut hangup: Signal, settings: LiveSettings) {
 struct Look {
     /// Version at the last look.
     seen: Option<String>,
-    /// Whether somebody has asked to read it, whatever it says.
+    /// True once somebody has asked to read it, whatever it says.
     asked: bool,
 }
 
 impl Look {
-    /// Whether the file is to be read: because somebody asked, or because it is another than the one that was
-    /// read last, and not only away for a moment. The look before must have found the same, so that none is
-    /// read half-written.
+    /// True where the file is to be read: somebody has asked, or it is another than the one that was read last,
+    /// and not only away for a moment. The look before must have found the same, so that none is read
+    /// half-written.
     fn is_due(&mut self, present: Option<String>, last_read: Option<String>) -> bool {
         let is_new = present.is_some() && present != last_read;
         let is_due = self.seen == present && (self.asked || is_new);

@@ -28,12 +28,15 @@ pub struct LiveSettings {
     present: Arc<watch::Sender<Present>>,
 }
 
+/// The places that the settings come from.
 struct Source {
     file: Option<PathBuf>,
     environment: Vec<(String, String)>,
+    /// Changes every snapshot, where one process runs several services.
     adjust: Box<dyn Fn(&mut Settings) + Send + Sync>,
 }
 
+/// The snapshot, and all that is told of it.
 struct Present {
     settings: Arc<Settings>,
     /// The values that the settings were made of.
@@ -53,18 +56,18 @@ pub struct ConfigurationState {
     pub snapshot: u64,
     /// Moment at which file and environment were last read without a fault.
     pub read_at: Timestamp,
-    /// Whether what was read after that has faults.
+    /// True while what was read after that has faults.
     pub refused: bool,
     /// Keys that have another value by now, and take effect when the process starts again.
     pub needs_restart: Vec<&'static str>,
 }
 
-/// What came of reading again.
+/// The outcome of reading again.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Reloaded {
     /// The names of the keys that changed: some took effect, others will when the process starts again.
     Taken { live: Vec<&'static str>, needs_restart: Vec<&'static str> },
-    /// Nothing has changed.
+    /// Nothing has changed: these faults were found.
     Refused(Vec<Fault>),
 }
 

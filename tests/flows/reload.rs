@@ -7,7 +7,7 @@ use pagurus_harness::nodes::{Node, Role};
 use pagurus_harness::world::program::Program;
 use serde_json::{Value, json};
 
-use crate::err::policy;
+use crate::err::{pagurus, policy};
 use crate::installation::{Installation, PATIENCE, call, most_at_once, until, with_actions};
 
 /// The configuration that a process says it runs.
@@ -164,6 +164,9 @@ async fn config_a_faulty_file_is_refused_and_the_old_one_stays() {
             && state["needsRestart"] == json!(["broker.prefetch"])
     };
     all_say(&engine, "the mended file is taken", is_taken).await;
+    let told = pagurus(&["config", "show", "--json", "--server", engine.base()]).await;
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert!(is_taken(&told), "{told}");
     engine.world().forget();
     engine.run(json!({"id": "mended", "scenario": "says"}), "success").await;
     assert_eq!(engine.calls("/says", 1).await[0].body["word"], "better");

@@ -22,6 +22,8 @@ pub(crate) async fn drain(worker: &Worker) {
     tell_workers_changed(host).await;
     worker.stages.close();
     tokio::select! {
+        // In this order: nothing is given up where nothing runs, whatever the grace.
+        biased;
         () = worker.stages.wait() => return,
         () = host.live.sleep(|settings| settings.shutdown.grace) => {}
     }

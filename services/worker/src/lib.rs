@@ -4,13 +4,14 @@
 //! only under the pass of its claim, so that a worker that was given up for lost changes nothing.
 
 mod brought;
-mod call;
 mod child;
 mod claim;
 mod drain;
 mod drive;
 mod finish;
 mod held;
+mod http;
+mod outbound;
 mod publish;
 mod reconcile;
 mod room;
@@ -37,10 +38,11 @@ use pagurus_wire::message::work;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use call::Calls;
 use child::Children;
+use claim::WorkTimes;
 use finish::End;
 use held::Held;
+use outbound::Outbound;
 use room::Room;
 
 /// What every stage of this worker shares. Cheap to clone.
@@ -49,12 +51,13 @@ struct Worker {
     host: Host,
     catalogue: Catalogue,
     settings: Arc<StageSettings>,
-    calls: Arc<Calls>,
+    outbound: Arc<Outbound>,
     children: Children,
     /// One for each stage this node may run.
     permits: Arc<Semaphore>,
     stages: TaskTracker,
     held: Held,
+    work_times: WorkTimes,
     /// For what stages hold while they run.
     room: Room,
     registrations: Batcher<NewRequest, Option<RequestId>, Error>,
@@ -90,11 +93,12 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     let Some(callback_base) = callback_base(&host).await else { return Ok(()) };
     let worker = Worker {
         settings: Arc::new(stage_settings(&host, &callback_base)),
-        calls: Arc::new(Calls::new(&host)?),
+        outbound: Arc::new(Outbound::new(&host)),
         children: Children::new(&host, catalogue.clone()),
         permits: Arc::new(Semaphore::new(settings.worker.concurrency)),
         stages: TaskTracker::new(),
         held: Held::default(),
+        work_times: WorkTimes::default(),
         room: Room::new(settings.worker.max_held_bytes, settings.worker.max_response_bytes),
         registrations: registrations(&host),
         ends: ends(&host, groups, ENDS),
@@ -119,6 +123,13 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     for _ in 0..take::LANES {
         host.spawn("hand-outs", take::take(worker.clone(), consumer.clone()));
     }
+    host.spawn("idle connections", {
+        let outbound = worker.outbound.clone();
+        async move {
+            outbound.close_idle().await;
+            Ok(())
+        }
+    });
     host.spawn("reconcile", reconcile::watch(worker.clone()));
     // Hand-outs that are sent before the queue is there would be lost, and found again late.
     while !consumer.is_consuming() {

@@ -142,6 +142,17 @@ impl Arguments {
     }
 }
 
+/// The threads of a process. What one task decides, or what only waits for the servers, is faster on one thread: a message
+/// between tasks wakes no other. The bodies of orders and stages take all processors.
+fn runtime(role: Role) -> std::io::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    match role {
+        Role::Dispatcher | Role::Activator | Role::Notifier => builder.worker_threads(1),
+        Role::Intake | Role::Worker => &mut builder,
+    };
+    builder.enable_all().build()
+}
+
 /// The main function of a service: reads the configuration, starts everything, runs the service
 /// until a signal or a failure ends it. The exit code of the process.
 pub fn main<F, R>(role: Role, run: F) -> std::process::ExitCode
@@ -152,7 +163,7 @@ where
     let outcome = Arguments::read(std::env::args()).and_then(|arguments| load_settings(&arguments)).and_then(
         |settings| {
             start_logging(&settings.log);
-            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+            let runtime = runtime(role)?;
             runtime.block_on(async {
                 let draining = CancellationToken::new();
                 drain_on_signals(draining.clone())?;

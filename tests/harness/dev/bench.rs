@@ -27,6 +27,8 @@ mod report;
 mod stub;
 #[path = "bench/works.rs"]
 mod works;
+#[path = "bench/writes.rs"]
+mod writes;
 
 use std::time::Duration;
 
@@ -115,6 +117,9 @@ pub async fn command(options: Options) -> Result<()> {
     installation.stop().await?;
     outcome?;
     if options.record {
+        if let Some((work, share)) = report.disturbed() {
+            bail!("not recorded: other programs used {:.0} % of the machine during {work}", share * 100.0);
+        }
         let words: Vec<String> = std::env::args().skip(2).collect();
         report.record(&root, &words.join(" "), options.in_flight)?;
         eprintln!("==> docs/performance.md");

@@ -32,6 +32,9 @@ const HEAD: [&str; 15] = [
     "p99 ms",
 ];
 
+/// Figures are not published where other programs used more of the machine.
+const MOST_OTHERS: f64 = 0.05;
+
 /// All that was measured.
 #[derive(Debug, Default)]
 pub struct Report {
@@ -48,6 +51,12 @@ impl Report {
     /// Takes what the services took under heavy loads.
     pub fn add_peaks(&mut self, peaks: Vec<Peak>) {
         self.peaks.extend(peaks);
+    }
+
+    /// The work that was disturbed most, and by which share of the machine, where that is too much to publish.
+    pub fn disturbed(&self) -> Option<(&'static str, f64)> {
+        let shares = self.rows.iter().map(|row| (row.work, row.cpu.others));
+        shares.max_by(|one, other| one.1.total_cmp(&other.1)).filter(|(_, share)| *share > MOST_OTHERS)
     }
 
     /// The tables with their notes, in Markdown.
@@ -298,6 +307,9 @@ mod tests {
         assert_eq!(lines[2][1..6], ["limit", "1000", "10000", "1.00", "0.150"]);
         assert_eq!(lines[3][1..6], ["one-action", "1000", "6000", "0.60", "0.200"]);
         assert_eq!((lines[2][9], lines[3][9], lines[3][14]), ("0.050", "0.200", "2.0"));
+        assert_eq!(report.disturbed(), None);
+        report.add(Row { cpu: Usage { used: Seconds::new(), idle: 0.0, others: 0.06 }, ..row("idle", 1.0, Seconds::new()) });
+        assert_eq!(report.disturbed(), Some(("idle", 0.06)));
         assert!(text.contains("one-action: noted") && text.contains("one-action 25 % / 0 %"));
     }
 }

@@ -73,7 +73,7 @@ impl Ground {
         fields
             .extend(more.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
         NewOrder {
-            request: Request::read(body).unwrap(),
+            request: Request::read(body).unwrap().into(),
             scenario: self.scenario,
             flow: "s".to_owned(),
             start_deadline: None,

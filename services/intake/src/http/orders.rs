@@ -62,7 +62,7 @@ pub(super) async fn register_one(
 
 pub(super) async fn submit(intake: &Intake, request: Request, headers: &HeaderMap) -> Outcome<Registration> {
     let submission = Submission {
-        request,
+        request: request.into(),
         sent_at: sent_time_of(headers)?,
         received_at: Timestamp::now(),
         trace: headers.get("traceparent").and_then(|value| value.to_str().ok()).and_then(read_trace),

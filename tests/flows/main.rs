@@ -29,5 +29,6 @@ mod rec;
 mod robust;
 mod run;
 mod scn;
+mod senders;
 mod stats;
 mod tools;

@@ -1,6 +1,8 @@
 //! `./dev bench`: the reference works, each measured beside the limit of the same run, in one table.
 //! Never measures anything that was not built for release and is not durable, and touches nothing of `./dev up`.
 
+#[path = "bench/chart.rs"]
+mod chart;
 #[path = "bench/copies.rs"]
 mod copies;
 #[path = "bench/cpu.rs"]

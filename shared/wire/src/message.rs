@@ -97,7 +97,7 @@ pub struct CallError {
     pub message: String,
 }
 
-/// QueuePlace of a sequential order.
+/// Place of a sequential order in its queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueuePlace {
     /// The queue.
@@ -300,7 +300,7 @@ pub struct HandedOut {
     pub no: i64,
     /// Number of the hand-out.
     pub attempt: i32,
-    /// QueuePlace of the hand-out among those of its dispatcher.
+    /// Number of the hand-out among those of its dispatcher.
     pub serial: u64,
 }
 

@@ -39,7 +39,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 pub use batch::Batcher;
 use config::{DatabaseSettings, Settings};
-pub use door::{HttpDoor, Peer};
+pub use door::{HttpDoor, Peer, answer_of};
 pub use effects::Effects;
 pub use health::Readiness;
 pub use metrics::Metrics;

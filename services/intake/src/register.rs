@@ -271,12 +271,8 @@ impl Registrar {
         let Some(known) = known else {
             let version =
                 request.scenario_version.map_or_else(String::new, |version| format!(" version {version}"));
-            let mut problem = Problem::new(
-                Type::UnknownScenario,
-                format!("there is no scenario `{}`{version}; apply it first", request.scenario),
-            );
-            problem.pointer = Some("/scenario".into());
-            return Err(problem);
+            let told = format!("there is no scenario `{}`{version}; apply it first", request.scenario);
+            return Err(Problem::new(Type::UnknownScenario, told).at("/scenario"));
         };
         let scenario = known.scenario.map_err(|why| {
             let told = format!(

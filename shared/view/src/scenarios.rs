@@ -1,0 +1,47 @@
+//! Scenarios, their versions, and their texts.
+
+use jiff::Timestamp;
+use pagurus_domain::scenario::{Scenario, source};
+use pagurus_store::scenarios;
+use pagurus_wire::order::Page;
+use pagurus_wire::problem::{Problem, Type};
+use pagurus_wire::scenario::{ScenarioLine, VersionLine};
+
+use crate::Views;
+
+impl Views {
+    /// Scenarios by name, each with its newest version.
+    pub async fn scenarios(&self) -> Result<Page<ScenarioLine>, Problem> {
+        let rows = async { scenarios::list(&self.host.store.api().await?).await };
+        let rows = rows.await.map_err(self.failed("scenarios"))?.into_iter();
+        let items =
+            rows.map(|(scenario, version, created_at)| ScenarioLine { created_at, scenario, version });
+        Ok(Page { items: items.collect(), next: None })
+    }
+
+    /// Versions of a scenario.
+    pub async fn versions(&self, name: &str) -> Result<Page<VersionLine>, Problem> {
+        let versions = self.versions_of(name).await?.into_iter();
+        let items = versions.map(|(version, created_at, _)| VersionLine { created_at, version });
+        Ok(Page { items: items.collect(), next: None })
+    }
+
+    /// The text of a version as it was applied; of the newest one where none is named.
+    pub async fn scenario_text(&self, name: &str, version: Option<i32>) -> Result<String, Problem> {
+        let mut versions = self.versions_of(name).await?.into_iter();
+        let found = versions.find(|(number, ..)| version.is_none_or(|version| version == *number));
+        found.map(|(_, _, text)| text).ok_or_else(|| Problem::no_scenario(name, version))
+    }
+
+    /// Reads a text as a scenario, with all its faults where it is not sound.
+    pub fn read_scenario(&self, text: &str) -> Result<Scenario, Problem> {
+        source::read(text, self.catalogue.scripting(), &self.host.settings.scenario)
+            .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))
+    }
+
+    async fn versions_of(&self, name: &str) -> Result<Vec<(i32, Timestamp, String)>, Problem> {
+        let versions = async { scenarios::versions(&self.host.store.api().await?, name).await };
+        let versions = versions.await.map_err(self.failed("scenarios"))?;
+        if versions.is_empty() { Err(Problem::no_scenario(name, None)) } else { Ok(versions) }
+    }
+}

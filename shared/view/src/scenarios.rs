@@ -5,24 +5,26 @@ use pagurus_domain::scenario::{Scenario, source};
 use pagurus_store::scenarios;
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
-use pagurus_wire::scenario::{ScenarioLine, VersionLine};
+use serde_json::{Value, json};
 
 use crate::Views;
 
 impl Views {
     /// Scenarios by name, each with its newest version.
-    pub async fn scenarios(&self) -> Result<Page<ScenarioLine>, Problem> {
+    pub async fn scenarios(&self) -> Result<Page<Value>, Problem> {
         let rows = async { scenarios::list(&self.host.store.api().await?).await };
         let rows = rows.await.map_err(self.failed("scenarios"))?.into_iter();
-        let items =
-            rows.map(|(scenario, version, created_at)| ScenarioLine { created_at, scenario, version });
+        let items = rows.map(|(name, version, created_at)| {
+            json!({"scenario": name, "version": version, "createdAt": created_at})
+        });
         Ok(Page { items: items.collect(), next: None })
     }
 
     /// Versions of a scenario.
-    pub async fn versions(&self, name: &str) -> Result<Page<VersionLine>, Problem> {
+    pub async fn versions(&self, name: &str) -> Result<Page<Value>, Problem> {
         let versions = self.versions_of(name).await?.into_iter();
-        let items = versions.map(|(version, created_at, _)| VersionLine { created_at, version });
+        let items =
+            versions.map(|(version, created_at, _)| json!({"version": version, "createdAt": created_at}));
         Ok(Page { items: items.collect(), next: None })
     }
 

@@ -3,12 +3,10 @@
 //! A change here is a change of contract. Nothing here decides anything or does I/O.
 
 pub mod callbacks;
-pub mod cluster;
 pub mod errors;
 pub mod json;
 pub mod message;
 pub mod order;
 pub mod problem;
-pub mod scenario;
 
 pub use problem::Problem;

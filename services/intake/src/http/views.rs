@@ -8,11 +8,9 @@ use axum::response::IntoResponse;
 use pagurus_domain::scenario::graph as drawing;
 use pagurus_view::{CallbacksQuery, ErrorGroupsQuery, ErrorOrdersQuery, OrdersQuery};
 use pagurus_wire::callbacks::CallbackLine;
-use pagurus_wire::cluster::{LeaseLine, NodeLine, QueueLine};
 use pagurus_wire::errors::{ErrorGroups, ErrorOrders, ExplanationView, QuestionView};
 use pagurus_wire::order::{DependencyGraph, OrderLine, OrderView, Page};
 use pagurus_wire::problem::{Problem, Type};
-use pagurus_wire::scenario::{ScenarioLine, VersionLine};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -128,31 +126,22 @@ pub(super) async fn classify(State(intake): State<Intake>, body: Body) -> Outcom
 }
 
 /// `GET /v1/nodes`
-pub(super) async fn nodes(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Page<NodeLine>>> {
+pub(super) async fn nodes(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Page<Value>>> {
     Ok(Json(intake.views.nodes().await?))
 }
 
 /// `GET /v1/leases`
-pub(super) async fn leases(
-    State(intake): State<Intake>,
-    _: Query<Nothing>,
-) -> Outcome<Json<Page<LeaseLine>>> {
+pub(super) async fn leases(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Page<Value>>> {
     Ok(Json(intake.views.leases().await?))
 }
 
 /// `GET /v1/queues`
-pub(super) async fn queues(
-    State(intake): State<Intake>,
-    _: Query<Nothing>,
-) -> Outcome<Json<Page<QueueLine>>> {
+pub(super) async fn queues(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Page<Value>>> {
     Ok(Json(intake.views.queues().await?))
 }
 
 /// `GET /v1/scenarios`
-pub(super) async fn scenarios(
-    State(intake): State<Intake>,
-    _: Query<Nothing>,
-) -> Outcome<Json<Page<ScenarioLine>>> {
+pub(super) async fn scenarios(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Page<Value>>> {
     Ok(Json(intake.views.scenarios().await?))
 }
 
@@ -160,7 +149,7 @@ pub(super) async fn scenarios(
 pub(super) async fn versions(
     State(intake): State<Intake>,
     Path(name): Path<String>,
-) -> Outcome<Json<Page<VersionLine>>> {
+) -> Outcome<Json<Page<Value>>> {
     Ok(Json(intake.views.versions(&name).await?))
 }
 

@@ -54,16 +54,16 @@ fn mask_change(hidden: Option<&HiddenParts>, payload: &mut Value) {
     }
 }
 
-/// Stored JSON; null where there is none.
-pub(crate) fn parsed(text: Option<&str>) -> Value {
-    text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null)
+/// Stored JSON; null where it cannot be read.
+pub(crate) fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 /// Transitions of all stages, numbered from 1.
 pub(crate) fn transitions(events: &[HistoryEvent]) -> Vec<TransitionView> {
     let mut views = Vec::new();
     for event in events.iter().filter(|event| event.kind == "stage") {
-        let detail = parsed(Some(&event.detail));
+        let detail = parsed(&event.detail);
         let moves = detail.get("transitions").and_then(Value::as_array).cloned().unwrap_or_default();
         for moved in &moves {
             views.push(TransitionView {
@@ -111,7 +111,7 @@ fn event_views(row: &Row, events: &[HistoryEvent], after: Option<i32>) -> Vec<Ev
         });
     }
     for event in events {
-        let payload = outward(parsed(Some(&event.detail)));
+        let payload = outward(parsed(&event.detail));
         let view = |number: i32, kind: &str, at: String, payload: Value| EventView {
             number,
             life: event.life.0,

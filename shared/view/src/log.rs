@@ -38,7 +38,7 @@ impl Views {
 fn lines(row: &Row, events: &[HistoryEvent]) -> Vec<LogLineView> {
     let mut lines = vec![(row.created_at.to_string(), "registered".to_owned())];
     for (index, event) in events.iter().enumerate() {
-        let detail = parsed(Some(&event.detail));
+        let detail = parsed(&event.detail);
         let at = event.at.to_string();
         if event.kind == "stage" {
             let attempt = detail.get("attempt").and_then(Value::as_i64).unwrap_or_default();
@@ -186,7 +186,7 @@ fn failover(detail: &Value, to: Option<String>) -> String {
 fn taken_over_by(later: &[HistoryEvent], row: &Row) -> Option<String> {
     match later.iter().find(|event| matches!(event.kind.as_str(), "stage" | "reissued")) {
         Some(event) if event.kind == "stage" => Some(event.source.clone()),
-        Some(event) => parsed(Some(&event.detail)).get("nodeName").and_then(Value::as_str).map(str::to_owned),
+        Some(event) => parsed(&event.detail).get("nodeName").and_then(Value::as_str).map(str::to_owned),
         None => row.node.clone(),
     }
 }

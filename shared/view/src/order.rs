@@ -31,9 +31,9 @@ impl Views {
         let (hidden, events, unsent, after, (parent, children)) = read.await.map_err(self.failed("read"))?;
         drop(client);
         let mut vars = Value::Object(snapshot(&row).unwrap_or_default().vars);
-        if let Some(HiddenParts { secrets, .. }) = &hidden {
+        if let Some(hidden) = &hidden {
             // A called system may have told a secret back.
-            conceal(secrets, &mut vars);
+            conceal(&hidden.secrets, &mut vars);
         }
         let cycles = retry::cycles(&self.host.settings, &row, Timestamp::now());
         Ok(OrderView {
@@ -46,8 +46,8 @@ impl Views {
             params: params(hidden.as_ref(), &row),
             parent,
             children: children.into_iter().map(|(id, status)| ChildView { id, status }).collect(),
-            notify: row.notify.as_deref().map(|text| parsed(Some(text))),
-            result: row.result.as_deref().map(|text| parsed(Some(text))),
+            notify: row.notify.as_deref().map(parsed),
+            result: row.result.as_deref().map(parsed),
             error: row.error_message.clone().map(|message| ErrorView {
                 class: row.error_class.clone(),
                 message,
@@ -149,7 +149,7 @@ impl Views {
 
 /// The parameters, without what the scenario masks (SCN-15).
 fn params(hidden: Option<&HiddenParts>, row: &Row) -> Value {
-    let mut params = parsed(Some(&row.params));
+    let mut params = parsed(&row.params);
     mask(hidden, &mut params, Mask::params);
     params
 }

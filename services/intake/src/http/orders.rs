@@ -162,7 +162,7 @@ pub(super) async fn action(
 }
 
 fn key_of(headers: &HeaderMap) -> Outcome<Option<&str>> {
-    let told = "the header `Idempotency-RequestKey` has other characters than visible ASCII";
+    let told = "the header `Idempotency-Key` has other characters than visible ASCII";
     let key = headers.get("idempotency-key").map(|value| value.to_str()).transpose();
     Ok(key.map_err(|_| Problem::new(Type::Invalid, told))?)
 }

@@ -88,6 +88,12 @@ pub enum Work {
     Sleepers,
     /// One HTTP call per order, with millions of ended orders in the tables
     History,
+    /// One HTTP call per order, over 1 000, 10 000 and 100 000 queues
+    Queues,
+    /// One HTTP call per order, while another session of the database holds a snapshot
+    Pinned,
+    /// A new dispatcher before a million ready orders
+    TakeOver,
     /// Resident size of each service under the heaviest legal loads
     Memory,
     /// All of them
@@ -159,9 +165,12 @@ async fn measure(
 }
 
 fn chosen(options: &Options) -> Vec<Work> {
-    use Work::{All, History, Idle, Intake, Limit, Memory, OneAction, Sequential, Sleepers, ThreeStage};
+    use Work::{
+        All, History, Idle, Intake, Limit, Memory, OneAction, Pinned, Queues, Sequential, Sleepers, TakeOver,
+        ThreeStage,
+    };
     let daily = [Limit, OneAction, ThreeStage, Sequential, Idle, Intake];
-    let long = [Sleepers, History, Memory];
+    let long = [Queues, Pinned, Sleepers, History, TakeOver, Memory];
     match &options.profile {
         Some(work) => vec![*work],
         None if options.works.is_empty() => daily.to_vec(),
@@ -181,6 +190,9 @@ async fn run(works: &mut Works<'_>, work: Work) -> Result<Vec<Row>> {
         Work::Intake => vec![works.intake_amqp().await?, works.intake_http().await?],
         Work::Sleepers => vec![works.sleepers().await?],
         Work::History => vec![works.with_history().await?],
+        Work::Queues => works.queues().await?,
+        Work::Pinned => vec![works.pinned().await?],
+        Work::TakeOver => vec![works.take_over().await?],
         Work::Memory | Work::All => bail!("--profile takes one work that is measured by its speed"),
     })
 }

@@ -118,7 +118,9 @@ impl Report {
             let ratio = self.rate(work)? / self.rate("one-action")?;
             Some(format!("{work} is {ratio:.2} of one-action. "))
         };
-        ["sequential", "with history"].iter().filter_map(told).collect()
+        let works =
+            ["sequential", "1 000 queues", "10 000 queues", "100 000 queues", "pinned", "with history"];
+        works.iter().filter_map(told).collect()
     }
 
     fn machine_shares(&self) -> String {
@@ -139,7 +141,8 @@ impl Report {
             None => of(Part::Service(Role::Worker)),
         };
         // The others do another amount of work, or nothing but wait.
-        let comparable = matches!(row.work, "one-action" | "sequential" | "with history" | "limit");
+        let comparable =
+            matches!(row.work, "one-action" | "sequential" | "with history" | "pinned" | "limit") || row.work.ends_with("queues");
         let share = self.rate("limit").zip(row.rate).filter(|_| comparable);
         let time = |percentile| {
             row.latencies.percentile(percentile).map_or_else(String::new, |time| format!("{time:.1}"))
@@ -274,6 +277,9 @@ fn meaning(in_flight: usize) -> String {
          - **three-stage**: a call, a callback that is sent at once, a second call, notification.\n\
          - **idle**: one order at a time; its CPU includes what the services use while they wait.\n\
          - **intake**: durable acceptance alone, workers stopped.\n\
+         - **queues**: one-action over that many queues. **pinned**: one-action while another session of the database holds a \
+         snapshot, so that nothing that was deleted can be cleared away.\n\
+         - **take-over**: a new dispatcher that finds a million ready orders.\n\
          - **sleepers**: a million sleeping orders, a hundred thousand of them due within one second.\n\
          - **memory**: what each service held at most while the load lasted, and when it was over; \
          [which setting bounds what](guides/memory.md).\n\n\

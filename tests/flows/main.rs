@@ -30,5 +30,6 @@ mod reload;
 mod robust;
 mod run;
 mod scn;
+mod senders;
 mod stats;
 mod tools;

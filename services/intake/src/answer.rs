@@ -64,7 +64,7 @@ pub(crate) async fn heartbeat(host: &Host, pass: &str) -> Result<Option<jiff::Ti
 pub(crate) struct Recorder {
     pub host: Host,
     pub catalogue: Catalogue,
-    /// The secrets that nothing that is shown or stored may hold.
+    /// The secrets that nothing that is stored may hold.
     pub secrets: Arc<DeploymentSecrets>,
 }
 
@@ -137,8 +137,7 @@ impl Recorder {
             return Ok(self.secrets.concealed(&self.catalogue.hidden().secrets));
         };
         let known = self.catalogue.get(client, no).await?.and_then(Known::readable);
-        Ok(known
-            .map_or_else(Concealed::default, |scenario| self.secrets.concealed(scenario.secrets().flatten())))
+        Ok(known.map_or_else(Concealed::default, |scenario| self.secrets.named_by(&scenario)))
     }
 }
 

@@ -15,11 +15,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pagurus_command::Commands;
-use pagurus_domain::scenario::{Concealed, Scenario};
 use pagurus_runtime::batch::Shape;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Batcher, Host};
-use tokio::sync::Semaphore;
+use pagurus_view::Views;
 
 use answer::{NewAnswer, Recorder};
 use register::{Outcome, Submission};
@@ -31,8 +30,8 @@ struct Intake {
     host: Host,
     catalogue: Catalogue,
     commands: Commands,
+    views: Views,
     waiters: Waiters,
-    /// Stores answers, and knows the secrets that nothing that is shown or stored may hold.
     recorder: Recorder,
     registrations: Batcher<Submission, Option<Outcome>, pagurus_store::Error>,
     /// Orders whose parameters take long to check, one at a time.
@@ -40,15 +39,6 @@ struct Intake {
     answers: Batcher<NewAnswer, pagurus_store::answers::CallbackVerdict, pagurus_store::Error>,
     /// The room for the bodies of requests.
     bodies: http::Bodies,
-    /// Lists that look through many rows at a time, so that reads by key find a connection.
-    searches: Arc<Semaphore>,
-}
-
-impl Intake {
-    /// The secrets that this scenario uses, as this node can read them.
-    fn secrets_of(&self, scenario: &Scenario) -> Concealed {
-        self.recorder.secrets.concealed(scenario.secrets().flatten())
-    }
 }
 
 /// How the HTTP door gathers: two lanes, so that one batch is prepared while the other commits.
@@ -71,6 +61,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     let Commands { catalogue, secrets, .. } = commands.clone();
     let registering = register::Registrar { host: host.clone(), catalogue: catalogue.clone() };
     let costly = registering.clone();
+    let views = Views::of(host.clone(), catalogue.clone(), secrets.clone());
     let recorder = Recorder { host: host.clone(), catalogue: catalogue.clone(), secrets };
     let answering = recorder.clone();
     let waiters = Waiters::default();
@@ -101,10 +92,10 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         ),
         recorder,
         bodies: http::Bodies::new(settings.intake.max_bodies_bytes),
-        searches: Arc::new(Semaphore::new((settings.database.api_connections / 2).max(1))),
         host: host.clone(),
         catalogue,
         commands,
+        views,
         waiters: waiters.clone(),
     };
     host.spawn("waiters", waiters.watch(host.clone()));

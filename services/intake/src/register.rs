@@ -4,6 +4,7 @@ mod after;
 mod reader;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
@@ -24,8 +25,8 @@ use serde_json::Value;
 /// One registration, read.
 #[derive(Clone, Debug)]
 pub(crate) struct Submission {
-    /// What the client asks for.
-    pub request: Request,
+    /// What the client asks for; shared, because it is looked at in several places until it is stored.
+    pub request: Arc<Request>,
     /// When the client says it sent the request.
     pub sent_at: Option<Timestamp>,
     /// When we got it.
@@ -150,7 +151,7 @@ impl Registrar {
             .zip(&known)
             .map(|(submission, known)| {
                 // What stands behind one in its queue, or has its id, stays behind.
-                let Request { id, queue, .. } = &submission.request;
+                let Request { id, queue, .. } = &*submission.request;
                 let names = || queue.as_deref().into_iter().chain([id.as_str()]);
                 let later = !behind.is_empty() && names().any(|name| behind.contains(name));
                 let is_costly = later || is_costly(submission, known.as_ref());
@@ -188,7 +189,7 @@ impl Registrar {
         self.catalogue.refresh(&client).await?;
         let mut known = Vec::with_capacity(batch.len());
         for submission in batch {
-            let Request { scenario, scenario_version, .. } = &submission.request;
+            let Request { scenario, scenario_version, .. } = &*submission.request;
             known.push(self.catalogue.find(&client, scenario, *scenario_version).await?);
         }
         Ok((client, known))
@@ -284,12 +285,8 @@ fn check(submission: &Submission, known: Option<Known>, rules: &Rules) -> Result
     let Some(known) = known else {
         let version =
             request.scenario_version.map_or_else(String::new, |version| format!(" version {version}"));
-        let mut problem = Problem::new(
-            Type::UnknownScenario,
-            format!("there is no scenario `{}`{version}; apply it first", request.scenario),
-        );
-        problem.pointer = Some("/scenario".into());
-        return Err(problem);
+        let text = format!("there is no scenario `{}`{version}; apply it first", request.scenario);
+        return Err(Problem::new(Type::UnknownScenario, text).at("/scenario"));
     };
     let scenario = known.scenario.map_err(|why| {
         let told =

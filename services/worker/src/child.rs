@@ -116,10 +116,10 @@ fn check(known: Option<Known>, rules: &Rules, wanted: &Wanted) -> Result<NewOrde
         known.ok_or_else(|| format!("there is no scenario `{}` in that version", request.scenario))?;
     let scenario =
         known.scenario.map_err(|why| format!("scenario `{}` cannot be read: {why}", request.scenario))?;
-    let checked = request.clone().check(known.no, &scenario, rules, Timestamp::now());
+    let checked = Arc::new(request.clone()).check(known.no, &scenario, rules, Timestamp::now());
     let mut order = checked.map_err(|faults| told(&faults))?;
     order.trace.clone_from(&wanted.trace);
-    order.request.notify = wanted.answers.map(notify);
+    Arc::make_mut(&mut order.request).notify = wanted.answers.map(notify);
     Ok(order)
 }
 

@@ -178,14 +178,14 @@ async fn drive(
                 };
                 register(worker, claimed, request).await?
             }
-            Need::Http(call) => worker.calls.http(call, claimed.head.trace.as_deref(), &share).await,
+            Need::Http(call) => worker.outbound.http(call, claimed.head.trace.as_deref(), &share).await,
             Need::Parallel(calls) => {
                 let trace = claimed.head.trace.as_deref();
-                let made = calls.into_iter().map(|call| worker.calls.request(call, trace, &share));
+                let made = calls.into_iter().map(|call| worker.outbound.request(call, trace, &share));
                 Answer::Parallel(futures_util::future::join_all(made).await)
             }
-            Need::Publish(message) => worker.calls.publish(&message, claimed.head.trace.as_deref()).await,
-            Need::Task(task) => worker.calls.queue_task(&task, claimed.head.trace.as_deref()).await,
+            Need::Publish(message) => worker.outbound.publish(&message, claimed.head.trace.as_deref()).await,
+            Need::Task(task) => worker.outbound.queue_task(&task, claimed.head.trace.as_deref()).await,
             Need::Release => release(worker, claimed).await?,
             Need::Order(child) => worker.children.start(worker, claimed, &child).await,
         };

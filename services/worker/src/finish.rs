@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::{Life, OrderNo, Pass, ScenarioRef};
+use pagurus_domain::id::{OrderNo, Pass, ScenarioRef};
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::Content;
 use pagurus_domain::order::{OrderError, ScenarioStatus};
-use pagurus_domain::scenario::stage::{Snapshot, StageEnd, Then};
+use pagurus_domain::scenario::stage::{LogLine, Snapshot, StageEnd, Then, Transition};
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::node::chain;
@@ -20,7 +20,8 @@ use pagurus_store::outbox::{self, NewNotification};
 use pagurus_store::stages::{self, Claimed, Finished, ReadyStage};
 use pagurus_store::{Error, beside};
 use pagurus_wire::message::EndedStage;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::Worker;
 
@@ -56,8 +57,7 @@ impl End {
         now: Timestamp,
         duration: Duration,
     ) -> Self {
-        let mut history = end.history();
-        put_frame(&mut history, &claimed, end.then.status().as_str(), now);
+        let history = record(&claimed, &end.transitions, &end.log, &end.then, now);
         let visited = i32::try_from(end.snapshot.visit.number).unwrap_or(i32::MAX);
         let result = end.snapshot.result.clone();
         let message = end.snapshot.message.clone();
@@ -78,7 +78,7 @@ impl End {
             message,
             snapshot: kept.map(|snapshot| snapshot.to_text()),
             released: end.released,
-            history: history.to_string(),
+            history,
             handles_call,
             moved_by,
             answers: end.answers,
@@ -97,10 +97,8 @@ impl End {
         // Nothing was executed, or nothing that counts.
         let then = Then::failed(error.clone());
         let told = format!("{}: {}", error.class.as_deref().unwrap_or_default(), error.message);
-        let mut history = json!({"transitions": [], "log": [{"at": now.to_string(), "text": told}]});
-        put_frame(&mut history, &claimed, then.status().as_str(), now);
-        let finished =
-            Finished { history: history.to_string(), ..Finished::of(&claimed, then, ScenarioStatus::Failed) };
+        let history = record(&claimed, &[], &[LogLine { at: now, text: told }], &then, now);
+        let finished = Finished { history, ..Finished::of(&claimed, then, ScenarioStatus::Failed) };
         Self { claimed, finished, scenario, result: None, duration }
     }
 
@@ -128,15 +126,37 @@ impl End {
     }
 }
 
-/// What the history says of every stage besides its moves and its log.
-fn put_frame(history: &mut Value, claimed: &Claimed, status: &str, now: Timestamp) {
-    if let Value::Object(map) = history {
-        map.insert("attempt".into(), claimed.attempt.0.into());
-        map.insert("wake".into(), claimed.wake.as_str().into());
-        map.insert("startedAt".into(), claimed.now.to_string().into());
-        map.insert("endedAt".into(), now.to_string().into());
-        map.insert("status".into(), status.into());
-    }
+/// A stage in the history of its order.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StageRecord<'a> {
+    attempt: i32,
+    wake: &'static str,
+    started_at: Timestamp,
+    ended_at: Timestamp,
+    status: &'static str,
+    transitions: &'a [Transition],
+    log: &'a [LogLine],
+}
+
+/// The JSON of a stage for the history. It is plain data, which always serializes.
+fn record(
+    claimed: &Claimed,
+    transitions: &[Transition],
+    log: &[LogLine],
+    then: &Then,
+    now: Timestamp,
+) -> String {
+    let record = StageRecord {
+        attempt: claimed.attempt.0,
+        wake: claimed.wake.as_str(),
+        started_at: claimed.now,
+        ended_at: now,
+        status: then.status().as_str(),
+        transitions,
+        log,
+    };
+    serde_json::to_string(&record).unwrap_or_default()
 }
 
 /// Hands an end in and waits until it is written, or found stale.
@@ -211,14 +231,15 @@ pub(crate) async fn write(host: &Host, batch: &[Arc<End>]) -> Result<Vec<bool>, 
     host.metrics.span(Span::Batch, "finish", begun.elapsed());
     let stale = written.applied.iter().filter(|applied| !**applied).count();
     host.metrics.count(Count::GuardsRefused, "finish", stale as u64);
-    tell(host, batch, &written).await;
-    Ok(written.applied)
+    let applied = written.applied.clone();
+    tell(host, batch, written).await;
+    Ok(applied)
 }
 
 struct Written {
     applied: Vec<bool>,
     ready: Vec<ReadyStage>,
-    notified: Vec<(OrderNo, Life)>,
+    notifications: Vec<NewNotification>,
 }
 
 async fn try_write(host: &Host, batch: &[Arc<End>]) -> Result<Written, Error> {
@@ -244,12 +265,12 @@ async fn try_write(host: &Host, batch: &[Arc<End>]) -> Result<Written, Error> {
     Ok(Written {
         applied: batch.iter().map(|end| ours.contains_key(&end.finished.no)).collect(),
         ready,
-        notified: notifications.iter().map(|n| (n.no, n.life)).collect(),
+        notifications,
     })
 }
 
 /// Tells the others, below the commit: all of it hints.
-async fn tell(host: &Host, batch: &[Arc<End>], written: &Written) {
+async fn tell(host: &Host, batch: &[Arc<End>], written: Written) {
     let mut effects = Effects::of_ready(&written.ready);
     for (end, _) in batch.iter().zip(&written.applied).filter(|(_, applied)| **applied) {
         let finished = &end.finished;
@@ -267,7 +288,7 @@ async fn tell(host: &Host, batch: &[Arc<End>], written: &Written) {
             effects.timer(stream, at);
         }
     }
-    effects.notify.clone_from(&written.notified);
+    effects.notifications = written.notifications;
     effects.send(host).await;
 }
 

@@ -4,13 +4,14 @@
 //! only under the pass of its claim, so that a worker that was given up for lost changes nothing.
 
 mod brought;
-mod call;
 mod child;
 mod claim;
 mod drain;
 mod drive;
 mod finish;
 mod held;
+mod http;
+mod outbound;
 mod publish;
 mod reconcile;
 mod room;
@@ -32,10 +33,11 @@ use pagurus_wire::message::work;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use call::Calls;
 use child::Children;
+use claim::WorkTimes;
 use finish::End;
 use held::Held;
+use outbound::Outbound;
 use room::Room;
 use rules::Rules;
 
@@ -45,12 +47,13 @@ struct Worker {
     host: Host,
     catalogue: Catalogue,
     rules: Arc<Rules>,
-    calls: Arc<Calls>,
+    outbound: Arc<Outbound>,
     children: Children,
     /// One for each stage this node may run.
     permits: Arc<Semaphore>,
     stages: TaskTracker,
     held: Held,
+    work_times: WorkTimes,
     /// For what stages hold while they run.
     room: Room,
     registrations: Batcher<NewRequest, Option<RequestId>, Error>,
@@ -79,11 +82,12 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     let Some(rules) = Rules::of(&host).await else { return Ok(()) };
     let worker = Worker {
         rules: Arc::new(rules),
-        calls: Arc::new(Calls::new(&host)?),
+        outbound: Arc::new(Outbound::new(&host)),
         children: Children::new(&host, catalogue.clone()),
         permits: Arc::new(Semaphore::new(sizes.concurrency)),
         stages: TaskTracker::new(),
         held: Held::default(),
+        work_times: WorkTimes::default(),
         room: Room::new(sizes.max_held_bytes, sizes.max_response_bytes),
         registrations: registrations(&host),
         ends: ends(&host, ENDS),
@@ -108,6 +112,13 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     for _ in 0..take::LANES {
         host.spawn("hand-outs", take::take(worker.clone(), consumer.clone()));
     }
+    host.spawn("idle connections", {
+        let outbound = worker.outbound.clone();
+        async move {
+            outbound.close_idle().await;
+            Ok(())
+        }
+    });
     host.spawn("reconcile", reconcile::watch(worker.clone()));
     // Hand-outs that are sent before the queue is there would be lost, and found again late.
     while !consumer.is_consuming() {

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use crate::request::RequestKey;
 use crate::tries::Tries;
-use crate::{Commands, caused, not_found, refused, stored_snapshot};
+use crate::{Commands, caused, refused, stored_snapshot};
 
 /// A change of one order by hand.
 #[derive(Clone, Copy)]
@@ -81,7 +81,7 @@ impl Commands {
         let mut client = self.host.store.recovery().await?;
         self.catalogue.refresh(&client).await?;
         let tx = client.transaction().await?;
-        let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(not_found(id))) };
+        let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(Problem::no_order(id))) };
         if by.has_done(&tx, &order, Cause::Repaired).await? {
             return Ok(Ok(Effects::default()));
         }
@@ -168,7 +168,7 @@ impl Commands {
         let mut client = self.host.store.recovery().await?;
         self.catalogue.refresh(&client).await?;
         let tx = client.transaction().await?;
-        let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(not_found(id))) };
+        let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(Problem::no_order(id))) };
         if by.has_done(&tx, &order, Cause::Updated).await? {
             return Ok(Ok(Effects::default()));
         }

@@ -1,6 +1,6 @@
 //! Everything that is done to an order from outside its stages: by clients and operators (cancel, interrupt,
-//! kill, restart, repair, update, call, release of a queue, repeat of notifications), and by recovery (end,
-//! hand out again).
+//! kill, restart, repair, update, clone, move to another version, call, release of a queue, repeat of
+//! notifications), and by recovery (end, hand out again).
 //!
 //! Each action locks, asks the law, writes, and sends its effects below the commit. Services bring who asks
 //! and what for; nothing here knows by which door it came.
@@ -8,6 +8,8 @@
 pub mod act;
 pub mod amend;
 pub mod call;
+mod clone;
+pub mod migrate;
 pub mod queue;
 pub mod recovery;
 pub mod request;
@@ -34,6 +36,7 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
 pub use act::{Acted, LifeAction};
+pub use clone::CloneOrigin;
 pub use restart::{CLAMPED, Restart};
 pub use terms::Terms;
 
@@ -88,14 +91,6 @@ fn caused(mut detail: Value, by: &Principal) -> Value {
 /// The answer where the law refuses.
 fn refused(refused: Refused) -> Problem {
     Problem::new(Type::Refused, refused.to_string()).with_status(refused.status)
-}
-
-/// The answer where there is no such order.
-#[must_use]
-pub fn not_found(id: &str) -> Problem {
-    let mut id = id.to_owned();
-    id.truncate(id.floor_char_boundary(255));
-    Problem::new(Type::NotFound, format!("there is no order `{id}`"))
 }
 
 /// Positions and variables of locked orders, as JSON.

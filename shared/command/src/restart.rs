@@ -129,9 +129,7 @@ fn begin(restart: &Restart, order: &Locked, scenario: &Scenario) -> Result<Optio
                     None => format!("the scenario has no state `{name}`"),
                     Some(kind) => format!("state `{name}` is {kind}: nothing could begin there"),
                 };
-                let mut problem = Problem::new(Type::Invalid, message);
-                problem.pointer = Some("/from".into());
-                Err(problem)
+                Err(Problem::new(Type::Invalid, message).at("/from"))
             }
         },
     }

@@ -123,6 +123,12 @@ impl NewNotification {
             trace: order.trace.clone(),
         })
     }
+
+    /// The word for what it tells of.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        kind(self.end)
+    }
 }
 
 /// Stores notifications, in the transaction of what they tell.

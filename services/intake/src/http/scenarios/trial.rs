@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use pagurus_domain::document::{Fault, pointer_to};
+use pagurus_domain::document::Fault;
 use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::trial::{self, TrialFile, TrialOutcome as Tried};
 use pagurus_wire::problem::{Problem, Type};
@@ -15,7 +15,6 @@ use tokio::sync::Semaphore;
 
 use super::super::body::read_json;
 use super::super::{Answer, Outcome};
-use super::compiled;
 use crate::Intake;
 
 /// Longest time for all tests of one request. Then the rest are broken off, and say so.
@@ -30,13 +29,12 @@ pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> O
     let text = |key: &str| match asked.get(key).and_then(Value::as_str) {
         Some(text) => Ok(text.to_owned()),
         None => {
-            let mut problem = Problem::new(Type::Invalid, format!("/{key} must be the text of a file"));
-            problem.pointer = Some(pointer_to("", key));
-            Err(Answer(problem))
+            let told = format!("/{key} must be the text of a file");
+            Err(Answer(Problem::new(Type::Invalid, told).at(format!("/{key}"))))
         }
     };
     let (scenario, tests) = (text("scenario")?, text("tests")?);
-    let scenario = compiled(&intake, &scenario).map_err(|faults| refused("/scenario", faults))?;
+    let scenario = intake.views.compiled(&scenario).map_err(|faults| refused("/scenario", faults))?;
     let file = trial::read(&tests).map_err(|faults| refused("/tests", faults))?;
     let Ok(permit) = TRIED.try_acquire() else {
         return Err(Answer(Problem::new(Type::Busy, "other scenarios are being tested; try again")));

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::super::Folded;
 use super::super::conceal::Concealed;
@@ -16,7 +17,7 @@ use crate::order::{OrderError, PANIC, ScenarioStatus};
 pub use then::Then;
 
 /// One move from state to state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Transition {
     /// The state that was left.
     pub from: String,
@@ -29,7 +30,7 @@ pub struct Transition {
 }
 
 /// One line of an order's log.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LogLine {
     /// When.
     pub at: Timestamp,
@@ -62,21 +63,6 @@ pub struct StageEnd {
     pub answers: Vec<CallAnswer>,
     /// How long the stage ran.
     pub duration: Duration,
-}
-
-impl StageEnd {
-    /// Transitions and log as one JSON value, for the history.
-    #[must_use]
-    pub fn history(&self) -> Value {
-        let transitions: Vec<Value> = self
-            .transitions
-            .iter()
-            .map(|t| json!({"from": t.from, "event": t.event, "to": t.to, "at": t.at.to_string()}))
-            .collect();
-        let log: Vec<Value> =
-            self.log.iter().map(|line| json!({"at": line.at.to_string(), "text": line.text})).collect();
-        json!({"transitions": transitions, "log": log})
-    }
 }
 
 /// Longest line kept, in bytes.

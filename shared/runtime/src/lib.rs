@@ -49,11 +49,6 @@ pub use signals::handle_signals;
 pub use stats::MinuteCounts;
 pub use telemetry::start_logging;
 
-/// The allocator of every service. An order passes many threads and is made of many small pieces, which the allocator of the
-/// C library frees dearly: it took a quarter of a worker's time.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// What a service gets to live on. Cheap to clone; the tasks it spawns end with it.
 #[derive(Clone)]
 pub struct Host {

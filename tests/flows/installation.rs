@@ -49,6 +49,14 @@ impl Installation {
         Self::of(env, nodes)
     }
 
+    /// One node of every role, with this configuration file.
+    pub async fn configured(test: &str, file: &str) -> Self {
+        let env = Self::ground(test, &[]).await;
+        env.configure(file).unwrap();
+        let nodes = env.start_all().await.unwrap();
+        Self::of(env, nodes)
+    }
+
     /// One node of these roles, with settings; intake must be one of them.
     pub async fn only(test: &str, roles: &[Role], settings: &[(&str, &str)]) -> Self {
         let env = Self::ground(test, settings).await;

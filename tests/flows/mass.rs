@@ -8,7 +8,7 @@ use pagurus_domain::id::Role;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::principal::Principal;
 use pagurus_harness::env::Env;
-use pagurus_runtime::config;
+use pagurus_runtime::config::LiveSettings;
 use pagurus_store::{Client, Options, Store, migrate, scenarios};
 use pagurus_wire::problem::Problem;
 use tokio_util::sync::CancellationToken;
@@ -80,11 +80,12 @@ async fn restart_all(env: &Env) -> Vec<String> {
         ("PAGURUS__NODE__LISTEN", "127.0.0.1:0"),
     ];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let settings = Arc::new(config::load(None, variables.into_iter()).unwrap());
+    let settings = LiveSettings::load(None, variables.into_iter()).unwrap();
+    let listen = settings.now().node.listen;
     let outcomes = Arc::new(Mutex::new(Vec::new()));
     let stop = CancellationToken::new();
     let (found, done) = (outcomes.clone(), stop.clone());
-    pagurus_runtime::serve(Role::Activator, settings, stop, move |host| {
+    pagurus_runtime::serve(Role::Activator, settings, listen, stop, move |host| {
         let (found, done) = (found.clone(), done.clone());
         async move {
             host.at_work(false).await;

@@ -69,8 +69,11 @@ async fn scn_13_live_orders_move_to_another_version_where_their_state_is_the_sam
     }
     let again = migrate(&engine, &asked).await;
     assert_eq!((&again["moved"], &again["left"], &again["next"]), (&json!(0), &json!(1), &Value::Null));
-    let events = engine.part("waits", "events").await.to_string();
-    assert!(events.contains("migrated") && events.contains("a new address"), "{events}");
+    let events = engine.part("waits", "events").await;
+    let event = events.as_array().unwrap().iter().find(|event| event["kind"] == "migrated").unwrap();
+    // REC-15: the history says why, and who asked by which door.
+    let (reason, door) = (&event["payload"]["reason"], &event["payload"]["by"]["door"]);
+    assert_eq!((&event["source"], reason, door), (&json!("api"), &json!("a new address"), &json!("http")));
 
     // What waited goes on under the new version, and so does what stood behind it in the queue.
     for call in engine.calls("/silent", 2).await {

@@ -116,6 +116,22 @@ impl Env {
         lock(&self.settings).insert(name.to_owned(), value.into());
     }
 
+    /// Writes the configuration file of nodes that are started from now on; those that run read it again. What is
+    /// set by environment goes before it.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn configure(&self, text: &str) -> Result<()> {
+        std::fs::create_dir_all(self.logs())?;
+        Ok(std::fs::write(self.configuration(), text)?)
+    }
+
+    /// The path of the configuration file, also while there is none.
+    #[must_use]
+    pub fn configuration(&self) -> PathBuf {
+        self.logs().join("pagurus.yaml")
+    }
+
     /// Starts a node and waits until it is ready.
     ///
     /// # Errors
@@ -201,7 +217,7 @@ impl Env {
             port: ports.first(),
             programs: self.run.programs.clone(),
             log: self.logs().join(format!("{name}.log")),
-            config: None,
+            config: Some(self.configuration()).filter(|file| file.exists()),
             environment,
             detached: false,
         })?;

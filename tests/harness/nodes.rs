@@ -190,6 +190,14 @@ impl Node {
         self.identity.signal(Signal::Kill)
     }
 
+    /// Asks it to read its configuration again.
+    ///
+    /// # Errors
+    /// The signal could not be sent.
+    pub fn hang_up(&self) -> Result<()> {
+        self.identity.signal(Signal::Hangup)
+    }
+
     /// Freezes it: its connections stay open and nothing is answered.
     ///
     /// # Errors

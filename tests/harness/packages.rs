@@ -42,6 +42,13 @@ static PYTHON: Wanted = Wanted {
     there: || python().is_some(),
 };
 
+/// What the sender over HTTP runs on.
+static CURL: Wanted = Wanted {
+    name: "curl",
+    packages: &["curl"],
+    there: || Command::new("curl").arg("--version").output().is_ok_and(|output| output.status.success()),
+};
+
 /// A Python that knows pika: that of the path, which may be a virtual environment, or that of the distribution.
 #[must_use]
 pub fn python() -> Option<&'static str> {
@@ -61,7 +68,7 @@ pub struct Missing(Vec<&'static Wanted>);
 /// # Errors
 /// This is no Debian-like system, or the user may not install anything.
 pub fn missing(tests: bool) -> Result<Missing> {
-    let wanted = SERVERS.iter().chain(tests.then_some(&PYTHON));
+    let wanted = SERVERS.iter().chain(tests.then_some([&PYTHON, &CURL]).into_iter().flatten());
     let missing = Missing(wanted.filter(|one| !(one.there)()).collect());
     if missing.0.is_empty() {
         return Ok(missing);

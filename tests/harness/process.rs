@@ -34,6 +34,8 @@ pub enum Signal {
     Interrupt,
     /// Postgres takes it as "stop immediately".
     Quit,
+    /// Our services read their configuration again.
+    Hangup,
 }
 
 impl Signal {
@@ -45,6 +47,7 @@ impl Signal {
             Self::Continue => "CONT",
             Self::Interrupt => "INT",
             Self::Quit => "QUIT",
+            Self::Hangup => "HUP",
         }
     }
 }

@@ -179,3 +179,18 @@ fn house_every_route_is_fuzzed() {
     let fuzzed = pagurus_harness::fuzz::http::ROUTES.iter().map(|(route, _)| *route).collect();
     assert_eq!(routes, fuzzed);
 }
+
+#[test]
+fn house_the_guide_shows_the_programs_that_are_shipped() {
+    let guide = read("docs/guides/sending-orders.md");
+    for (language, program) in [
+        ("sh", "examples/senders/send-order.sh"),
+        ("python", "examples/senders/python/send_order.py"),
+        ("rust", "examples/senders/rust/src/main.rs"),
+    ] {
+        assert!(
+            snippets(&guide, language).any(|shown| shown == read(program)),
+            "{program} is shown otherwise"
+        );
+    }
+}

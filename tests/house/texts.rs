@@ -162,6 +162,26 @@ fn house_names_at_the_broker_stand_in_one_table() {
     none("names outside topology.rs", &found);
 }
 
+/// Settings change while a process runs: whoever kept them would go on by former ones. Two keep those of which
+/// something was made, to see when it has to be made anew.
+#[test]
+fn house_nobody_keeps_settings() {
+    let makers = ["services/worker/src/rules.rs", "shared/runtime/src/scenarios.rs"];
+    let keeps = |source: &Source| {
+        let mut lines = source.code().lines().map(str::trim);
+        lines.any(|line| line.contains(": Arc<Settings>") || line.contains("(Arc<Settings>"))
+    };
+    let ours = |source: &&Source| {
+        let is_there = ["services/", "shared/command/", "shared/runtime/"];
+        is_there.iter().any(|room| source.path.starts_with(room))
+            && !source.path.starts_with("shared/runtime/src/config")
+    };
+    let sources = rust();
+    let found: Vec<&str> =
+        sources.iter().filter(ours).filter(|source| keeps(source)).map(|source| &*source.path).collect();
+    assert_eq!(found, makers, "ask `host.settings()` in each turn");
+}
+
 #[test]
 fn house_nothing_is_left_to_do() {
     let words = [

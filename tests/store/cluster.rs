@@ -80,7 +80,7 @@ async fn dsp_12_a_take_over_waits_for_the_claim_under_way_and_refuses_all_later_
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
     let under_way = [OfferedStage { no: first, attempt: Attempt::FIRST, epoch: old }];
-    let (claimed, _) = stages::claim(&tx, &under_way).await.unwrap();
+    let (claimed, _) = stages::claim(&tx, &ground.claimant(), &under_way).await.unwrap();
     assert_eq!(claimed.len(), 1);
 
     let new = {
@@ -90,7 +90,6 @@ async fn dsp_12_a_take_over_waits_for_the_claim_under_way_and_refuses_all_later_
             epoch = &mut take_over => panic!("taken over ({epoch:?}) while a claim of the old epoch was under way"),
             () = somebody_waits(&ground) => {}
         }
-        stages::run(&tx, ground.node, &claimed, &[std::time::Duration::from_secs(60)]).await.unwrap();
         tx.commit().await.unwrap();
         take_over.await.expect("the lease had run out")
     };
@@ -130,8 +129,8 @@ async fn dsp_12_a_process_that_froze_inside_a_claim_holds_a_take_over_up_for_sec
     let old = acquire(&ground, Incarnation(1), SHORT).await.expect("it is free");
     let mut frozen = ground.work().await;
     let tx = frozen.transaction().await.unwrap();
-    let (claimed, _) =
-        stages::claim(&tx, &[OfferedStage { no, attempt: Attempt::FIRST, epoch: old }]).await.unwrap();
+    let offered = [OfferedStage { no, attempt: Attempt::FIRST, epoch: old }];
+    let (claimed, _) = stages::claim(&tx, &ground.claimant(), &offered).await.unwrap();
     assert_eq!(claimed.len(), 1);
     // From here on the claimer says nothing more, and its connection stays open.
     let begun = Instant::now();

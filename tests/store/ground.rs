@@ -15,7 +15,7 @@ use pagurus_store::answers::{self, CallbackVerdict, NewCallback};
 use pagurus_store::cluster::{self, NewNode};
 use pagurus_store::orders::{self, Registered};
 use pagurus_store::requests::{self, NewRequest};
-use pagurus_store::stages::{self, Claimed, Finished, OfferedStage, ReadyStage, Unclaimed};
+use pagurus_store::stages::{self, Claimant, Claimed, Finished, OfferedStage, ReadyStage, Unclaimed};
 use pagurus_store::{Client, Options, Store, due, migrate, scenarios};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -73,7 +73,7 @@ impl Ground {
         fields
             .extend(more.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
         NewOrder {
-            request: Request::read(body).unwrap(),
+            request: Request::read(body).unwrap().into(),
             scenario: self.scenario,
             flow: "s".to_owned(),
             start_deadline: None,
@@ -100,7 +100,7 @@ impl Ground {
         }
     }
 
-    /// Claims as the worker does: checks, takes and writes down in one transaction.
+    /// Claims as the worker does.
     pub async fn claim_under(
         &self,
         epoch: Epoch,
@@ -108,13 +108,17 @@ impl Ground {
     ) -> (Vec<Claimed>, Vec<(OfferedStage, Unclaimed)>) {
         let hand_outs: Vec<OfferedStage> =
             wanted.iter().map(|(no, attempt)| OfferedStage { no: *no, attempt: *attempt, epoch }).collect();
-        let mut client = self.work().await;
-        let tx = client.transaction().await.unwrap();
-        let (claimed, unclaimed) = stages::claim(&tx, &hand_outs).await.unwrap();
-        let work = vec![WORK; claimed.len()];
-        stages::run(&tx, self.node, &claimed, &work).await.unwrap();
-        tx.commit().await.unwrap();
-        (claimed, unclaimed)
+        stages::claim(&self.work().await, &self.claimant(), &hand_outs).await.unwrap()
+    }
+
+    /// The node of these tests, whose stages may all take the same time.
+    pub fn claimant(&self) -> Claimant<'static> {
+        Claimant {
+            node: self.node,
+            work_seconds: WORK.as_secs_f64(),
+            work_seconds_of: &[],
+            least_of_sequential: 0.0,
+        }
     }
 
     /// Claims one stage, which must be there.

@@ -255,12 +255,7 @@ async fn a_table_that_was_empty_when_it_was_analyzed_does_not_slow_down_as_it_fi
 async fn run_stages(client: &mut Client, ground: &Ground, nos: &[OrderNo]) {
     let hand_outs: Vec<OfferedStage> =
         nos.iter().map(|no| OfferedStage { no: *no, attempt: Attempt::FIRST, epoch: FIRST_EPOCH }).collect();
-    let tx = client.transaction().await.unwrap();
-    let (claimed, _) = stages::claim(&tx, &hand_outs).await.unwrap();
-    stages::run(&tx, ground.node, &claimed, &vec![std::time::Duration::from_secs(60); claimed.len()])
-        .await
-        .unwrap();
-    tx.commit().await.unwrap();
+    let (claimed, _) = stages::claim(client, &ground.claimant(), &hand_outs).await.unwrap();
     let ends: Vec<_> = claimed.iter().map(|one| finished(one, success())).collect();
     let passes: Vec<_> = claimed.iter().map(|one| (one.head.no, one.pass)).collect();
     let tx = client.transaction().await.unwrap();

@@ -24,7 +24,7 @@ const BATCH: usize = 100;
 
 /// Looks at conditions, until the process is to stop.
 pub(crate) async fn look(host: Host, hints: Hints) -> anyhow::Result<()> {
-    let catalogue = Catalogue::of(&host.settings);
+    let catalogue = Catalogue::of(&host.live);
     let mut looker = Looker { host, catalogue, cursor: Cursor::default() };
     loop {
         hints.take(Stream::Dependent);
@@ -32,7 +32,7 @@ pub(crate) async fn look(host: Host, hints: Hints) -> anyhow::Result<()> {
             looker.host.metrics.count(Count::StoreErrors, "conditions", 1);
             tracing::warn!(error = chain(&error), "conditions could not be looked at");
         }
-        let interval = looker.host.settings.start_control.interval;
+        let interval = looker.host.live.sleep(|settings| settings.start_control.interval);
         if rest(&looker.host, Stream::Dependent, &hints, interval).await {
             return Ok(());
         }
@@ -48,7 +48,7 @@ struct Looker {
 
 impl Looker {
     async fn turn(&mut self) -> Result<(), Error> {
-        let limit = i64::try_from(self.host.settings.activation.batch).unwrap_or(i64::MAX);
+        let limit = i64::try_from(self.host.settings().activation.batch).unwrap_or(i64::MAX);
         let mut after = OrderNo(0);
         loop {
             let client = self.host.store.recovery().await?;

@@ -99,24 +99,30 @@ pub(crate) async fn wake(host: Host, stream: Stream, hints: Hints) -> anyhow::Re
                 AFTER_ERROR
             }
         };
-        if rest(&host, stream, &hints, wait).await {
+        if rest(&host, stream, &hints, tokio::time::sleep(wait)).await {
             return Ok(());
         }
     }
 }
 
 /// Rests until the time is over, or news tells of something earlier. Whether the process is to stop.
-pub(crate) async fn rest(host: &Host, stream: Stream, hints: &Hints, wait: Duration) -> bool {
-    let until = Instant::now() + wait;
+pub(crate) async fn rest(host: &Host, stream: Stream, hints: &Hints, time: impl Future<Output = ()>) -> bool {
+    tokio::pin!(time);
     loop {
         let changed = hints.changed.notified();
-        let told = hints.peek(stream).map(|at| {
-            let from_now = Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default();
-            Instant::now() + from_now
-        });
-        let until = told.map_or(until, |told| told.min(until));
+        let told = hints.peek(stream);
+        let told = async {
+            match told {
+                Some(at) => {
+                    let from_now = at.duration_since(Timestamp::now());
+                    tokio::time::sleep(Duration::try_from(from_now).unwrap_or_default()).await;
+                }
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            () = tokio::time::sleep_until(until.into()) => return host.draining.is_cancelled(),
+            () = &mut time => return host.draining.is_cancelled(),
+            () = told => return host.draining.is_cancelled(),
             () = changed => {}
             () = host.draining.cancelled() => return true,
         }
@@ -125,7 +131,7 @@ pub(crate) async fn rest(host: &Host, stream: Stream, hints: &Hints, wait: Durat
 
 /// Wakes one batch; how long to rest until the next is due.
 async fn turn(host: &Host, stream: Stream) -> Result<Duration, Error> {
-    let settings = &host.settings.activation;
+    let settings = &host.settings().activation;
     let client = host.store.recovery().await?;
     let Some((next, now)) = due::next(&client, stream).await? else {
         host.metrics.level(Level::ActivationLag, stream.as_str(), 0.0);
@@ -166,7 +172,7 @@ pub(crate) async fn repeat(host: Host) -> anyhow::Result<()> {
 }
 
 async fn repeat_turn(host: &Host) -> Result<(), Error> {
-    let settings = &host.settings.activation;
+    let settings = &host.settings().activation;
     let limit = i64::try_from(settings.batch).unwrap_or(i64::MAX);
     loop {
         let mut client = host.store.recovery().await?;

@@ -27,7 +27,7 @@ impl Failover {
     /// # Errors
     /// The database fails.
     pub async fn pass(&mut self, host: &Host) -> Result<(), Error> {
-        let settings = &host.settings.failover;
+        let settings = &host.settings().failover;
         let mut client = host.store.recovery().await?;
         let tx = client.transaction().await?;
         if !recovery::lock_failover(&tx).await? {

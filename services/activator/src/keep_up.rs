@@ -47,10 +47,10 @@ async fn work_lists(host: &Host) -> Result<(), Error> {
 
 async fn orphans(host: &Host) -> Result<u64, Error> {
     let client = host.store.api().await?;
-    upkeep::forget_orphans(&client, host.settings.callbacks.orphan_retention, i64::from(ORPHANS)).await
+    upkeep::forget_orphans(&client, host.settings().callbacks.orphan_retention, i64::from(ORPHANS)).await
 }
 
 async fn old_stats(host: &Host) -> Result<u64, Error> {
     let client = host.store.operations().await?;
-    stats::forget(&client, host.settings.stats_retention, i64::from(STATS)).await
+    stats::forget(&client, host.settings().stats_retention, i64::from(STATS)).await
 }

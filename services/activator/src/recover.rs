@@ -17,7 +17,7 @@ use crate::failover::Failover;
 /// others from looking.
 pub(crate) async fn recover(host: Host) -> anyhow::Result<()> {
     let mut failover = Failover::default();
-    while !host.rest(host.settings.recovery.interval).await {
+    while !host.rest_by(|settings| settings.recovery.interval).await {
         note(&host, "nodes", lose_nodes(&host).await);
         note(&host, "overdue", overdue(&host).await);
         note(&host, "abandoned", failover.pass(&host).await);
@@ -36,7 +36,7 @@ pub(crate) fn note(host: &Host, what: &str, outcome: Result<(), Error>) {
 /// Declares nodes lost that gave no sign of life.
 async fn lose_nodes(host: &Host) -> Result<(), Error> {
     let client = host.store.recovery().await?;
-    let lost = cluster::lose_silent(&client, host.node, host.settings.node.lost_after).await?;
+    let lost = cluster::lose_silent(&client, host.node, host.settings().node.lost_after).await?;
     drop(client);
     for (node, name, role) in &lost {
         host.metrics.count(Count::NodesLost, role.as_str(), 1);
@@ -50,7 +50,7 @@ async fn lose_nodes(host: &Host) -> Result<(), Error> {
 
 /// Hands stages out again that are overdue, in bounded batches.
 async fn overdue(host: &Host) -> Result<(), Error> {
-    let limit = i64::try_from(host.settings.recovery.batch).unwrap_or(i64::MAX);
+    let limit = i64::try_from(host.settings().recovery.batch).unwrap_or(i64::MAX);
     loop {
         let mut client = host.store.recovery().await?;
         let tx = client.transaction().await?;
@@ -84,7 +84,7 @@ async fn overdue(host: &Host) -> Result<(), Error> {
 
 /// Ends orders that missed their start or outlived their time.
 async fn deadlines(host: &Host) -> Result<(), Error> {
-    let limit = i64::try_from(host.settings.recovery.batch).unwrap_or(i64::MAX);
+    let limit = i64::try_from(host.settings().recovery.batch).unwrap_or(i64::MAX);
     let client = host.store.recovery().await?;
     let passed = recovery::passed_deadlines(&client, limit).await?;
     drop(client);

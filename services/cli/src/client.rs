@@ -39,7 +39,7 @@ pub(crate) struct Client {
     base: String,
 }
 
-/// The body of an answer that said yes.
+/// The body of an answer: one that said yes, or that of a probe.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
     /// The HTTP status.
@@ -86,6 +86,11 @@ impl Client {
     /// `GET`
     pub async fn get(&self, path: &str, query: &[(&str, String)]) -> Result<Reply, Failure> {
         self.send(self.request(Method::GET, path).query(query), READ_TIMEOUT).await
+    }
+
+    /// `GET` of a probe, whose body tells as much when it says no.
+    pub async fn probe(&self, path: &str) -> Result<Reply, Failure> {
+        self.answer(self.request(Method::GET, path), READ_TIMEOUT).await
     }
 
     /// `POST` of JSON.
@@ -168,14 +173,19 @@ impl Client {
     }
 
     async fn send(&self, request: RequestBuilder, timeout: Duration) -> Result<Reply, Failure> {
+        let reply = self.answer(request, timeout).await?;
+        if (200..300).contains(&reply.status) {
+            return Ok(reply);
+        }
+        Err(problem_of(reply.status, &reply.text).into())
+    }
+
+    async fn answer(&self, request: RequestBuilder, timeout: Duration) -> Result<Reply, Failure> {
         let away = |error: reqwest::Error| self.failure(&error);
         let response = request.timeout(timeout).send().await.map_err(away)?;
         let status = response.status().as_u16();
         let text = response.text().await.map_err(away)?;
-        if (200..300).contains(&status) {
-            return Ok(Reply { status, text, server: self.base.clone() });
-        }
-        Err(problem_of(status, &text).into())
+        Ok(Reply { status, text, server: self.base.clone() })
     }
 
     fn failure(&self, error: &reqwest::Error) -> Failure {

@@ -1,19 +1,24 @@
-//! `pagurus config …`: faults of a configuration, and what it comes to, without any server.
+//! `pagurus config …`: faults of a configuration, and what it comes to, without any server; and what a server
+//! says that it runs.
 //!
 //! Never shows a secret: constants of scenarios and passwords in URLs are hidden.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use clap::Subcommand;
+use jiff::Timestamp;
 use pagurus_domain::document::{self, DocumentLimits, DocumentNode};
 use pagurus_runtime::config;
 use pagurus_wire::problem::{Problem, Type};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::client::Client;
 use crate::failure::{FAILED, Failure};
 use crate::input;
-use crate::screen::{Paint, Screen, harmless};
+use crate::screen::{Paint, Screen, harmless, time};
 
 /// The file that is meant where none is named.
 const FILE: &str = "pagurus.yaml";
@@ -31,12 +36,45 @@ pub(crate) enum Command {
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
     },
-    /// Show every key with its value and where that comes from: file, environment, or default
+    /// Show every key with its value and where that comes from: file, environment, or default; with --server,
+    /// the version that the process at that address runs
     Show {
         /// Show the defaults with their meanings instead, as a file that could be used
         #[arg(long)]
         defaults: bool,
     },
+}
+
+/// The configuration that a process says it runs.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Running {
+    version: Option<String>,
+    snapshot: u64,
+    read_at: Timestamp,
+    refused: bool,
+    needs_restart: Vec<String>,
+}
+
+/// Shows the configuration that a process runs; any process has the probe that tells it.
+pub(crate) async fn show_running(client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let told = client.probe("/readyz").await?.read::<Value>()?["configuration"].take();
+    if screen.json {
+        return screen.value(&told);
+    }
+    let running = serde_json::from_value(told).context("the process tells no configuration; is it older?")?;
+    screen.line(&table_of(&running, screen))
+}
+
+fn table_of(running: &Running, screen: &Screen) -> String {
+    let row = [
+        running.version.clone().unwrap_or_else(|| "(no file)".to_owned()),
+        running.snapshot.to_string(),
+        time(running.read_at),
+        if running.refused { "yes: see its log".to_owned() } else { "no".to_owned() },
+        running.needs_restart.join(", "),
+    ];
+    screen.table(&["VERSION", "SNAPSHOT", "READ", "REFUSED SINCE", "NEEDS RESTART"], &[row])
 }
 
 /// Runs a command.
@@ -235,6 +273,17 @@ mod tests {
         assert_eq!(line(&lines, "config").0, json!({"demo": HIDDEN}));
         assert_eq!(line(&lines, "config.token"), (json!(HIDDEN), "PAGURUS__CONFIG__TOKEN".into()));
         assert_eq!(line(&lines, "broker.url"), (json!(HIDDEN), "PAGURUS__BROKER__URL_FILE".into()));
+    }
+
+    #[test]
+    fn what_a_process_runs_is_a_table() {
+        let told = json!({"version": "ba7816bf8f01", "snapshot": 2, "readAt": "2026-01-01T00:00:00Z",
+            "refused": true, "needsRestart": ["broker.prefix", "node.name"]});
+        let shown = table_of(&serde_json::from_value(told).unwrap(), &Screen::plain());
+        assert_eq!(
+            shown.lines().last(),
+            Some("ba7816bf8f01  2         2026-01-01 00:00:00Z  yes: see its log  broker.prefix, node.name")
+        );
     }
 
     #[test]

@@ -6,13 +6,11 @@
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::Context as _;
 use pagurus_domain::id::Role;
-use pagurus_runtime::config::Settings;
-use pagurus_runtime::{Arguments, Host, load_settings, serve, start_logging};
-use tokio::signal::unix::{SignalKind, signal};
+use pagurus_runtime::config::LiveSettings;
+use pagurus_runtime::{Arguments, Host, handle_signals, live_settings, serve, start_logging};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -30,15 +28,15 @@ pub(crate) async fn run(
     listen: Option<SocketAddr>,
     screen: &Screen,
 ) -> Result<(), Failure> {
-    let mut settings = load_settings(&Arguments { config: config.map(Path::to_owned) })?;
-    start_logging(&settings.log);
-    settings.node.listen = door(listen.unwrap_or(settings.node.listen))?;
-    let address = reachable(settings.node.listen);
-    settings.intake.public_url.get_or_insert_with(|| format!("http://{address}"));
+    let settings = live_settings(&Arguments { config: config.map(Path::to_owned) })?;
+    start_logging(&settings.now().log);
+    let door = door(listen.unwrap_or(settings.now().node.listen))?;
+    let address = reachable(door);
+    let settings = of_one_process(settings, door);
     screen.note(&format!("the API is at http://{address} (PAGURUS_SERVER, --server); Ctrl-C ends"));
 
     let draining = CancellationToken::new();
-    drain_on_signals(draining.clone()).context("signals")?;
+    handle_signals(&settings, &draining).context("signals")?;
     let mut services = Services::new();
     start(&mut services, Role::Intake, &settings, &draining, pagurus_intake::run);
     start(&mut services, Role::Dispatcher, &settings, &draining, pagurus_dispatcher::run);
@@ -48,25 +46,32 @@ pub(crate) async fn run(
     Ok(join(services, &draining).await?)
 }
 
-fn start<F, R>(services: &mut Services, role: Role, settings: &Settings, draining: &CancellationToken, run: F)
-where
+fn start<F, R>(
+    services: &mut Services,
+    role: Role,
+    settings: &LiveSettings,
+    draining: &CancellationToken,
+    run: F,
+) where
     F: Fn(Host) -> R + Send + Sync + 'static,
     R: Future<Output = anyhow::Result<()>> + Send + 'static,
 {
-    let settings = Arc::new(settings_of(role, settings));
-    let draining = draining.clone();
-    services.spawn(async move { (role, serve(role, settings, draining, run).await) });
+    let (settings, draining) = (settings.clone(), draining.clone());
+    let listen = match role {
+        Role::Intake => settings.now().node.listen,
+        _ => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+    };
+    services.spawn(async move { (role, serve(role, settings, listen, draining, run).await) });
 }
 
-/// The settings of one of the services: a name and a door of its own. The name has the host and the
-/// process in it, so that two installations on one database share the work and never displace each other.
-fn settings_of(role: Role, settings: &Settings) -> Settings {
-    let mut settings = settings.clone();
-    settings.node.name = None;
-    if role != Role::Intake {
-        settings.node.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    }
-    settings
+/// The settings of all services, now and after each reload. Their names have the host and the process in them,
+/// so that two installations on one database share the work and never displace each other.
+fn of_one_process(settings: LiveSettings, door: SocketAddr) -> LiveSettings {
+    settings.adjusted(move |settings| {
+        settings.node.name = None;
+        settings.node.listen = door;
+        settings.intake.public_url.get_or_insert_with(|| format!("http://{}", reachable(door)));
+    })
 }
 
 /// Waits for all of them. The first that ends makes the others drain; the first failure is told.
@@ -109,26 +114,6 @@ fn reachable(listen: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, listen.port())
 }
 
-/// The first SIGTERM or Ctrl-C begins the drain, the second ends the process at once.
-fn drain_on_signals(draining: CancellationToken) -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::spawn(async move {
-        for first in [true, false] {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-            if first {
-                eprintln!("stopping; once more ends at once");
-                draining.cancel();
-            }
-        }
-        std::process::exit(130);
-    });
-    Ok(())
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
@@ -157,14 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn rec_7_each_service_has_a_name_of_this_process_and_only_intake_the_door() {
+    fn rec_7_services_of_one_process_have_names_of_the_process_and_answers_come_to_its_door() {
         let named = [("PAGURUS__NODE__NAME".to_owned(), "shared".to_owned())];
-        let mut settings = pagurus_runtime::config::load(None, named.into_iter()).unwrap();
-        settings.node.listen = "127.0.0.1:1234".parse().unwrap();
-        let worker = settings_of(Role::Worker, &settings);
-        assert_eq!((worker.node.name.as_deref(), worker.node.listen.port()), (None, 0));
-        let intake = settings_of(Role::Intake, &settings);
-        assert_eq!((intake.node.name.as_deref(), intake.node.listen.port()), (None, 1234));
+        let settings = LiveSettings::load(None, named.into_iter()).unwrap();
+        let settings = of_one_process(settings, "127.0.0.1:1234".parse().unwrap()).now();
+        assert_eq!((settings.node.name.as_deref(), settings.node.listen.port()), (None, 1234));
+        assert_eq!(settings.intake.public_url.as_deref(), Some("http://127.0.0.1:1234"));
     }
 
     #[tokio::test]

@@ -25,7 +25,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 use client::Client;
@@ -65,6 +66,9 @@ struct Global {
         value_name = "URL"
     )]
     server: String,
+    /// True where the command line names it, and not only the environment
+    #[arg(skip)]
+    names_server: bool,
     /// Print JSON instead of tables
     #[arg(long, global = true, help_heading = "Everywhere")]
     json: bool,
@@ -93,7 +97,7 @@ enum Command {
     Callbacks(callbacks::Arguments),
     /// Tell which rule, class and policy a failure would get, by --config or by the server
     Classify(classify::Arguments),
-    /// Check and show the configuration, without a server
+    /// Check and show the configuration, without a server; with --server, which version a process runs
     #[command(subcommand)]
     Config(config::Command),
     /// Bring the database schema up to date
@@ -124,7 +128,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let CommandLine { global, command } = CommandLine::parse();
+    let matches = CommandLine::command().get_matches();
+    let parsed = CommandLine::from_arg_matches(&matches);
+    let CommandLine { mut global, command } = parsed.unwrap_or_else(|error| error.exit());
+    global.names_server = matches.value_source("server") == Some(ValueSource::CommandLine);
     let screen = Screen::new(global.json);
     match run(command, &global, &screen) {
         Ok(()) => ExitCode::SUCCESS,
@@ -157,6 +164,9 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
             Some(file) => classify::offline(&arguments, file, screen),
             None => block_on(async { classify::online(&arguments, &client()?, screen).await }),
         },
+        Command::Config(config::Command::Show { defaults: false }) if global.names_server => {
+            block_on(async { config::show_running(&client()?, screen).await })
+        }
         Command::Config(command) => config::run(command, config, screen),
         Command::Migrate => block_on(migrate::run(config, screen)),
         Command::Topology { prefix } => topology::run(&prefix, screen),
@@ -221,6 +231,7 @@ mod tests {
             "pagurus classify --path /a --method POST --host h:1 --timeout",
             "pagurus classify --amqp %2F?exchange=a&key=b --step-status k2 --body x --why",
             "pagurus config show --defaults",
+            "pagurus config show --server http://x:1",
             "pagurus health --url http://127.0.0.1:1/healthz",
             "pagurus dev --listen 127.0.0.1:8081",
             "pagurus completions bash",
@@ -266,6 +277,17 @@ mod tests {
             let error = parse(line).unwrap_err();
             assert_eq!(error.exit_code(), i32::from(failure::USAGE), "{line}");
         }
+    }
+
+    #[test]
+    fn a_server_that_the_command_line_names_is_told_from_the_usual_one() {
+        let source = |line: &str| {
+            let matches = CommandLine::command().get_matches_from(line.split_whitespace());
+            matches.value_source("server") == Some(ValueSource::CommandLine)
+        };
+        assert!(source("pagurus config show --server http://x:1"));
+        assert!(source("pagurus --server http://x:1 config show"));
+        assert!(!source("pagurus config show"));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use pagurus_domain::dispatch::{
 };
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
 use pagurus_domain::order::{Mode, Priority};
+use pagurus_runtime::config::DistributionSettings;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Host, news as runtime_news};
@@ -49,10 +50,12 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
         ack_on_take: true,
         own_connection: false,
     })?;
+    let policy = policy(&host.settings().distribution);
     let mut leader = Leader {
         host,
         lease,
-        dispatcher: Dispatcher::new(policy(host)),
+        dispatcher: Dispatcher::new(policy),
+        policy,
         reader: Reader::default(),
         unheard: Unheard::default(),
         workers_changed: false,
@@ -64,8 +67,7 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn policy(host: &Host) -> PolicySettings {
-    let distribution = &host.settings.distribution;
+fn policy(distribution: &DistributionSettings) -> PolicySettings {
     PolicySettings {
         capacity: Capacity {
             parallel: count(distribution.parallel_count),
@@ -86,6 +88,8 @@ struct Leader<'a> {
     host: &'a Host,
     lease: &'a Lease,
     dispatcher: Dispatcher,
+    /// The policy that the dispatcher goes by.
+    policy: PolicySettings,
     reader: Reader,
     unheard: Unheard,
     workers_changed: bool,
@@ -101,18 +105,19 @@ enum Turn {
 
 impl Leader<'_> {
     async fn lead(&mut self, consumer: &Consumer) {
-        let period = self.host.settings.dispatcher.reread;
-        let mut reread = tokio::time::interval(period);
-        reread.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut full = false;
+        let (mut reread_at, mut full) = (Instant::now(), false);
         loop {
-            let turn = self.next_turn(consumer, &mut reread, full).await;
+            let turn = self.next_turn(consumer, reread_at, full).await;
             let begun = Instant::now();
+            self.follow_settings();
             match turn {
                 Turn::Stop => return,
                 Turn::Wake => {}
                 Turn::News(deliveries) => deliveries.iter().for_each(|delivery| self.hear(delivery)),
-                Turn::Reread => self.reread().await,
+                Turn::Reread => {
+                    reread_at = begun;
+                    self.reread().await;
+                }
             }
             if self.workers_changed {
                 self.workers_changed = false;
@@ -132,7 +137,7 @@ impl Leader<'_> {
         }
     }
 
-    async fn next_turn(&self, consumer: &Consumer, reread: &mut tokio::time::Interval, full: bool) -> Turn {
+    async fn next_turn(&self, consumer: &Consumer, reread_at: Instant, full: bool) -> Turn {
         let wake = async {
             match self.dispatcher.next_wake() {
                 _ if full => {}
@@ -147,9 +152,18 @@ impl Leader<'_> {
             biased;
             () = self.lease.lost.cancelled() => Turn::Stop,
             () = self.host.draining.cancelled() => Turn::Stop,
-            _ = reread.tick() => Turn::Reread,
+            () = self.host.live.sleep_since(reread_at, |settings| settings.dispatcher.reread) => Turn::Reread,
             deliveries = consumer.next_batch(MAX_NEWS) => Turn::News(deliveries),
             () = wake => Turn::Wake,
+        }
+    }
+
+    /// Goes on by the policy of the moment.
+    fn follow_settings(&mut self) {
+        let policy = policy(&self.host.settings().distribution);
+        if policy != self.policy {
+            self.policy = policy;
+            self.dispatcher.reconfigure(policy);
         }
     }
 

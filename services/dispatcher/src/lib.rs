@@ -23,7 +23,7 @@ use pagurus_runtime::metrics::Level;
 /// What keeps the service from working at all.
 pub async fn run(host: Host) -> anyhow::Result<()> {
     host.at_work(true).await;
-    let ttl = host.settings.dispatcher.lease_ttl;
+    let ttl = host.settings().dispatcher.lease_ttl;
     loop {
         host.metrics.level(Level::Leader, "", 0.0);
         if let Some(lease) = lease::acquire(&host, ttl).await {

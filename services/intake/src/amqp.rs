@@ -59,7 +59,7 @@ struct Outcome {
 /// Starts the consumers, each over a connection of its own.
 pub(crate) fn start(intake: &Intake) -> anyhow::Result<()> {
     let names = intake.host.broker.names().clone();
-    let prefetch = intake.host.settings.broker.prefetch;
+    let prefetch = intake.host.settings().broker.prefetch;
     let spec = |queue: &str| ConsumeSpec {
         queue: QueueSource::Named(queue.to_owned()),
         prefetch,
@@ -68,11 +68,7 @@ pub(crate) fn start(intake: &Intake) -> anyhow::Result<()> {
     };
     let orders = Arc::new(intake.host.broker.consume(spec(&names.orders_in))?);
     let callbacks = Arc::new(intake.host.broker.consume(spec(&names.callbacks_in))?);
-    let registrar = Registrar {
-        host: intake.host.clone(),
-        catalogue: intake.catalogue.clone(),
-        rules: intake.rules.clone(),
-    };
+    let registrar = Registrar { host: intake.host.clone(), catalogue: intake.catalogue.clone() };
     let aside = |consumer: &Arc<Consumer>| Aside::start(intake, registrar.clone(), consumer.clone());
     let door = Orders::new(intake, registrar.clone(), aside(&orders));
     let locked = aside(&callbacks);
@@ -115,13 +111,13 @@ async fn next(intake: &Intake, consumer: &Consumer, busy: bool) -> Option<Vec<De
     tokio::select! {
         biased;
         () = intake.host.draining.cancelled() => None,
-        batch = consumer.next_batch(intake.host.settings.intake.batch) => Some(batch),
+        batch = consumer.next_batch(intake.host.settings().intake.batch) => Some(batch),
     }
 }
 
 /// Why a message is refused before anybody looks into it: it is too long, or was not legible.
 fn unacceptable(intake: &Intake, delivery: &Delivery) -> Option<Problem> {
-    let max = intake.host.settings.intake.max_body_bytes;
+    let max = intake.host.settings().intake.max_body_bytes;
     if delivery.body.len() > max {
         let told = format!("the body has {} bytes, more than {max}", delivery.body.len());
         return Some(Problem::new(Type::TooLarge, told));
@@ -213,11 +209,12 @@ async fn settle(intake: &Intake, consumer: &Consumer, handled: Vec<Handled>) {
 /// A receipt goes where its allow list lets it, and nowhere else: `reply_to` is a client's word,
 /// and the message would go out with our rights.
 async fn send_receipts(intake: &Intake, receipts: Vec<(String, Option<String>, Receipt)>) {
+    let allow = &intake.host.settings().reply;
     let messages: Vec<Message> = receipts
         .into_iter()
         .filter(|(to, _, _)| {
             let direct = to.starts_with("amq.rabbitmq.reply-to.");
-            let allowed = direct || intake.reply.permits(&Target::Queue(to.clone())).is_ok();
+            let allowed = direct || allow.permits(&Target::Queue(to.clone())).is_ok();
             if !allowed {
                 intake.host.metrics.count(Count::ReceiptsLost, "", 1);
                 tracing::warn!(reply_to = to, "no receipt: `reply.allow` does not list this queue");

@@ -64,7 +64,7 @@ pub(crate) async fn heartbeat(host: &Host, pass: &str) -> Result<Option<jiff::Ti
 pub(crate) struct Recorder {
     pub host: Host,
     pub catalogue: Catalogue,
-    /// The secrets that nothing that is shown or stored may hold.
+    /// The secrets that nothing that is stored may hold.
     pub secrets: Arc<DeploymentSecrets>,
 }
 
@@ -92,7 +92,7 @@ impl Recorder {
         let masked = self.masked(&client, batch).await?;
         let tx = client.transaction().await?;
         self.host.store.patience().bound(&tx).await?;
-        let max_orphans = self.host.settings.callbacks.max_orphans;
+        let max_orphans = self.host.settings().callbacks.max_orphans;
         let answered = answers::answer(&tx, masked.as_deref().unwrap_or(batch), max_orphans).await?;
         tx.commit().await?;
         Ok(answered)
@@ -137,8 +137,7 @@ impl Recorder {
             return Ok(self.secrets.concealed(&self.catalogue.hidden().secrets));
         };
         let known = self.catalogue.get(client, no).await?.and_then(Known::readable);
-        Ok(known
-            .map_or_else(Concealed::default, |scenario| self.secrets.concealed(scenario.secrets().flatten())))
+        Ok(known.map_or_else(Concealed::default, |scenario| self.secrets.named_by(&scenario)))
     }
 }
 

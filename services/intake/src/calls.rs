@@ -1,11 +1,10 @@
-//! Answers of live orders to calls, waited for and shown.
+//! Answers of live orders to calls, waited for.
 
 use std::time::Duration;
 
-use pagurus_runtime::trouble::store_problem;
-use pagurus_store::calls::{self, StoredCall};
-use pagurus_wire::message::{CallError, CallView};
-use pagurus_wire::problem::{Problem, Type};
+use pagurus_view::call_view;
+use pagurus_wire::message::CallView;
+use pagurus_wire::problem::Problem;
 
 use crate::Intake;
 
@@ -20,34 +19,14 @@ pub(crate) async fn answered(
     key: &str,
     patience: Duration,
 ) -> Result<CallView, Problem> {
-    let found = async {
-        let client = intake.host.store.api().await?;
-        calls::by_key(&client, id, key).await
-    }
-    .await
-    .map_err(|error| store_problem(&intake.host, "call", &error))?;
-    let call = found
-        .ok_or_else(|| Problem::new(Type::NotFound, format!("order `{id}` had no call with key `{key}`")))?;
+    let call = intake.views.call(id, key).await?;
     if call.answered_at.is_some() || patience.is_zero() {
-        return Ok(view(call));
+        return Ok(call_view(call));
     }
     // Where too many wait, this one is told what there is.
-    let Some(answer) = intake.waiters.wait_for(call.no) else { return Ok(view(call)) };
+    let Some(answer) = intake.waiters.wait_for(call.no) else { return Ok(call_view(call)) };
     tokio::select! {
-        answer = answer => Ok(view(answer.unwrap_or(call))),
-        _ = intake.host.rest(patience) => Ok(view(call)),
-    }
-}
-
-/// A call as it is shown.
-pub(crate) fn view(call: StoredCall) -> CallView {
-    CallView {
-        key: call.key,
-        name: call.name,
-        status: call.status,
-        answer: call.answer,
-        error: call.error.map(|error| CallError { class: error.class, message: error.message }),
-        received_at: call.received_at,
-        answered_at: call.answered_at,
+        answer = answer => Ok(call_view(answer.unwrap_or(call))),
+        _ = intake.host.rest(patience) => Ok(call_view(call)),
     }
 }

@@ -15,13 +15,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pagurus_command::Commands;
-use pagurus_domain::order::notification::AllowList;
-use pagurus_domain::order::registration::Rules;
-use pagurus_domain::scenario::{Concealed, Scenario};
 use pagurus_runtime::batch::Shape;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Batcher, Host};
-use tokio::sync::Semaphore;
+use pagurus_view::Views;
 
 use answer::{NewAnswer, Recorder};
 use register::{Outcome, Submission};
@@ -33,10 +30,8 @@ struct Intake {
     host: Host,
     catalogue: Catalogue,
     commands: Commands,
+    views: Views,
     waiters: Waiters,
-    rules: Arc<Rules>,
-    reply: Arc<AllowList>,
-    /// Stores answers, and knows the secrets that nothing that is shown or stored may hold.
     recorder: Recorder,
     registrations: Batcher<Submission, Option<Outcome>, pagurus_store::Error>,
     /// Orders whose parameters take long to check, one at a time.
@@ -44,15 +39,6 @@ struct Intake {
     answers: Batcher<NewAnswer, pagurus_store::answers::CallbackVerdict, pagurus_store::Error>,
     /// The room for the bodies of requests.
     bodies: http::Bodies,
-    /// Lists that look through many rows at a time, so that reads by key find a connection.
-    searches: Arc<Semaphore>,
-}
-
-impl Intake {
-    /// The secrets that this scenario uses, as this node can read them.
-    fn secrets_of(&self, scenario: &Scenario) -> Concealed {
-        self.recorder.secrets.concealed(scenario.secrets().flatten())
-    }
 }
 
 /// How the HTTP door gathers: two lanes, so that one batch is prepared while the other commits.
@@ -69,13 +55,13 @@ const LAST_REQUESTS: Duration = Duration::from_secs(5);
 /// # Errors
 /// What keeps the service from working at all.
 pub async fn run(host: Host) -> anyhow::Result<()> {
-    host.settings.check_public_access().map_err(|fault| anyhow::anyhow!("{fault}"))?;
-    let settings = host.settings.clone();
+    let settings = host.settings();
+    settings.check_public_access().map_err(|fault| anyhow::anyhow!("{fault}"))?;
     let commands = Commands::of(host.clone());
-    let Commands { catalogue, rules, secrets, .. } = commands.clone();
-    let registering =
-        register::Registrar { host: host.clone(), catalogue: catalogue.clone(), rules: rules.clone() };
+    let Commands { catalogue, secrets, .. } = commands.clone();
+    let registering = register::Registrar { host: host.clone(), catalogue: catalogue.clone() };
     let costly = registering.clone();
+    let views = Views::of(host.clone(), catalogue.clone(), secrets.clone());
     let recorder = Recorder { host: host.clone(), catalogue: catalogue.clone(), secrets };
     let answering = recorder.clone();
     let waiters = Waiters::default();
@@ -104,15 +90,13 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
                 async move { recorder.record(&batch).await }
             },
         ),
-        reply: Arc::new(settings.reply.clone()),
         recorder,
         bodies: http::Bodies::new(settings.intake.max_bodies_bytes),
-        searches: Arc::new(Semaphore::new((settings.database.api_connections / 2).max(1))),
         host: host.clone(),
         catalogue,
         commands,
+        views,
         waiters: waiters.clone(),
-        rules,
     };
     host.spawn("waiters", waiters.watch(host.clone()));
     amqp::start(&intake)?;

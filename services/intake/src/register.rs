@@ -25,8 +25,8 @@ use serde_json::Value;
 /// One registration, read.
 #[derive(Clone, Debug)]
 pub(crate) struct Submission {
-    /// What the client asks for.
-    pub request: Request,
+    /// What the client asks for; shared, because it is looked at in several places until it is stored.
+    pub request: Arc<Request>,
     /// When the client says it sent the request.
     pub sent_at: Option<Timestamp>,
     /// When we got it.
@@ -134,7 +134,6 @@ pub(crate) fn weight(text: &[u8]) -> usize {
 pub(crate) struct Registrar {
     pub host: Host,
     pub catalogue: Catalogue,
-    pub rules: Arc<Rules>,
 }
 
 impl Registrar {
@@ -152,7 +151,7 @@ impl Registrar {
             .zip(&known)
             .map(|(submission, known)| {
                 // What stands behind one in its queue, or has its id, stays behind.
-                let Request { id, queue, .. } = &submission.request;
+                let Request { id, queue, .. } = &*submission.request;
                 let names = || queue.as_deref().into_iter().chain([id.as_str()]);
                 let later = !behind.is_empty() && names().any(|name| behind.contains(name));
                 let is_costly = later || is_costly(submission, known.as_ref());
@@ -190,7 +189,7 @@ impl Registrar {
         self.catalogue.refresh(&client).await?;
         let mut known = Vec::with_capacity(batch.len());
         for submission in batch {
-            let Request { scenario, scenario_version, .. } = &submission.request;
+            let Request { scenario, scenario_version, .. } = &*submission.request;
             known.push(self.catalogue.find(&client, scenario, *scenario_version).await?);
         }
         Ok((client, known))
@@ -203,11 +202,12 @@ impl Registrar {
         known: Vec<Option<Known>>,
     ) -> Result<Vec<Outcome>, Error> {
         let begun = Instant::now();
+        let rules = self.host.settings().registration_rules();
         let mut checked: Vec<Result<NewOrder, Problem>> = batch
             .iter()
             .zip(known)
             .map(|(submission, known)| {
-                costly::run(is_costly(submission, known.as_ref()), || self.check(submission, known))
+                costly::run(is_costly(submission, known.as_ref()), || check(submission, known, &rules))
             })
             .collect();
         after::check(&client, &self.catalogue, &mut checked).await?;
@@ -266,36 +266,6 @@ impl Registrar {
         Ok(outcomes)
     }
 
-    fn check(&self, submission: &Submission, known: Option<Known>) -> Result<NewOrder, Problem> {
-        let request = &submission.request;
-        let Some(known) = known else {
-            let version =
-                request.scenario_version.map_or_else(String::new, |version| format!(" version {version}"));
-            let mut problem = Problem::new(
-                Type::UnknownScenario,
-                format!("there is no scenario `{}`{version}; apply it first", request.scenario),
-            );
-            problem.pointer = Some("/scenario".into());
-            return Err(problem);
-        };
-        let scenario = known.scenario.map_err(|why| {
-            let told = format!(
-                "scenario `{}` cannot be read by this version of the engine: {why}",
-                request.scenario
-            );
-            Problem::new(Type::UnknownScenario, told)
-        })?;
-        // A time in the future would switch the deadline off.
-        let sent_at =
-            submission.sent_at.map_or(submission.received_at, |sent| sent.min(submission.received_at));
-        let mut order = request
-            .clone()
-            .check(known.no, &scenario, &self.rules, sent_at)
-            .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
-        order.trace.clone_from(&submission.trace);
-        Ok(order)
-    }
-
     /// Tells the dispatcher what may run. A hint: what is lost is found by its re-reading.
     async fn tell(&self, registered: &[Registered]) {
         let stages = registered.iter().filter_map(|registered| match registered {
@@ -307,6 +277,30 @@ impl Registrar {
             tell_conditions(&self.host).await;
         }
     }
+}
+
+/// The order that a submission asks for, checked against its scenario.
+fn check(submission: &Submission, known: Option<Known>, rules: &Rules) -> Result<NewOrder, Problem> {
+    let request = &submission.request;
+    let Some(known) = known else {
+        let version =
+            request.scenario_version.map_or_else(String::new, |version| format!(" version {version}"));
+        let text = format!("there is no scenario `{}`{version}; apply it first", request.scenario);
+        return Err(Problem::new(Type::UnknownScenario, text).at("/scenario"));
+    };
+    let scenario = known.scenario.map_err(|why| {
+        let told =
+            format!("scenario `{}` cannot be read by this version of the engine: {why}", request.scenario);
+        Problem::new(Type::UnknownScenario, told)
+    })?;
+    // A time in the future would switch the deadline off.
+    let sent_at = submission.sent_at.map_or(submission.received_at, |sent| sent.min(submission.received_at));
+    let mut order = request
+        .clone()
+        .check(known.no, &scenario, rules, sent_at)
+        .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
+    order.trace.clone_from(&submission.trace);
+    Ok(order)
 }
 
 /// Tells the activators that conditions of orders that wait for others should be looked at.

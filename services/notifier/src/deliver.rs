@@ -11,7 +11,7 @@ use pagurus_runtime::metrics::{Count, Level, Span};
 use pagurus_runtime::node::chain;
 use pagurus_store::outbox::{self, FailedNotification, Notification};
 use pagurus_store::{Client, Error};
-use pagurus_wire::message::OutboxNews;
+use pagurus_wire::message::{OutboxNews, OutboxRow};
 
 /// Loops for new notifications: one publishes while the other removes.
 pub(crate) const LANES: usize = 2;
@@ -30,16 +30,36 @@ pub(crate) async fn fresh(host: Host, consumer: Arc<Consumer>) -> anyhow::Result
             () = host.draining.cancelled() => return Ok(()),
             batch = consumer.next_batch(MESSAGES) => batch,
         };
-        let ended: Vec<(OrderNo, Life)> = batch
-            .iter()
-            .filter_map(|delivery| serde_json::from_slice::<OutboxNews>(&delivery.body).ok())
-            .flat_map(|news| news.ended)
-            .map(|ended| (OrderNo(ended.no), Life(ended.life)))
-            .collect();
+        let mut rows = Vec::new();
+        let mut ended = Vec::new();
+        for delivery in &batch {
+            let Ok(news) = serde_json::from_slice::<OutboxNews>(&delivery.body) else { continue };
+            rows.extend(news.rows.into_iter().filter_map(stored));
+            ended.extend(news.ended.into_iter().map(|ended| (OrderNo(ended.no), Life(ended.life))));
+        }
+        for window in rows.chunks(BATCH as usize) {
+            note(&host, "new notifications", send(&host, window).await);
+        }
         for window in ended.chunks(BATCH as usize) {
             note(&host, "new notifications", send_fresh(&host, window).await);
         }
     }
+}
+
+/// A row as it was stored, which nobody has tried to send yet.
+fn stored(row: OutboxRow) -> Option<Notification> {
+    Some(Notification {
+        no: OrderNo(row.no),
+        life: Life(row.life),
+        kind: row.kind,
+        message_id: row.message_id.parse().ok()?,
+        target: row.target,
+        correlation_id: row.correlation_id,
+        transaction_id: row.transaction_id,
+        trace: row.trace,
+        body: row.body,
+        attempts: 0,
+    })
 }
 
 async fn send_fresh(host: &Host, ended: &[(OrderNo, Life)]) -> Result<(), Error> {
@@ -143,7 +163,7 @@ async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> 
 }
 
 async fn keep(host: &Host, client: &Client, failed: Vec<(&Notification, Trouble)>) -> Result<(), Error> {
-    let settings = &host.settings.notify;
+    let settings = &host.settings().notify;
     let rows: Vec<FailedNotification<'_>> = failed
         .into_iter()
         .map(|(notification, trouble)| {
@@ -187,7 +207,7 @@ fn delay(attempts: i32, initial: Duration, max: Duration) -> Duration {
 /// The message of a notification. What may be written to is asked again here: the configuration
 /// may have become stricter since the order was registered.
 fn message(host: &Host, notification: &Notification) -> Result<Message, String> {
-    let allow = &host.settings.notify.allow;
+    let allow = &host.settings().notify.allow;
     let target = Target::stored(&notification.target)?;
     allow.permits(&target)?;
     let (exchange, key) = match target {

@@ -55,8 +55,7 @@ type Registration = Result<(), String>;
 
 impl Children {
     pub fn new(host: &Host, catalogue: Catalogue) -> Self {
-        let registrar =
-            Registrar { host: host.clone(), catalogue, rules: Arc::new(host.settings.registration_rules()) };
+        let registrar = Registrar { host: host.clone(), catalogue };
         let start = |shape: Shape, costly: Costly| {
             let registrar = registrar.clone();
             Batcher::start(shape, pagurus_store::Error::concerns_one_item, move |batch: Arc<[Wanted]>| {
@@ -116,7 +115,7 @@ fn check(known: Option<Known>, rules: &Rules, wanted: &Wanted) -> Result<NewOrde
         known.ok_or_else(|| format!("there is no scenario `{}` in that version", request.scenario))?;
     let scenario =
         known.scenario.map_err(|why| format!("scenario `{}` cannot be read: {why}", request.scenario))?;
-    let checked = request.clone().check(known.no, &scenario, rules, Timestamp::now());
+    let checked = Arc::new(request.clone()).check(known.no, &scenario, rules, Timestamp::now());
     let mut order = checked.map_err(|faults| told(&faults))?;
     order.trace.clone_from(&wanted.trace);
     order.answers = wanted.answers;
@@ -142,7 +141,6 @@ enum Costly {
 struct Registrar {
     host: Host,
     catalogue: Catalogue,
-    rules: Arc<Rules>,
 }
 
 impl Registrar {
@@ -152,7 +150,8 @@ impl Registrar {
         self.catalogue.refresh(&client).await?;
         let parents: Vec<OrderNo> = batch.iter().map(|wanted| wanted.parent).collect();
         let depths = children::depths(&client, &parents).await?;
-        let most = self.host.settings.scenario.max_children;
+        let settings = self.host.settings();
+        let (rules, most) = (settings.registration_rules(), settings.scenario.max_children);
         let full = full(&client, batch, most).await?;
         let mut outcomes: Vec<Option<Registration>> = Vec::with_capacity(batch.len());
         // Ids are unique within one call of the store: the first of an id goes in.
@@ -167,7 +166,7 @@ impl Registrar {
                 outcomes.push(None);
                 continue;
             }
-            let checked = match costly::run(is_costly, || check(known, &self.rules, wanted)) {
+            let checked = match costly::run(is_costly, || check(known, &rules, wanted)) {
                 Ok(_) if depth > MAX_DEPTH => Err(format!(
                     "more than {MAX_DEPTH} orders started one another: does a scenario start itself?"
                 )),

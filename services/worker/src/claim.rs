@@ -1,17 +1,20 @@
 //! Claims: stages that become this worker's, with everything they need.
 
-use crate::Worker;
-use pagurus_domain::id::{Life, OrderNo, ScenarioNo};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pagurus_domain::id::{Life, OrderNo, Pass, ScenarioNo};
 use pagurus_domain::order::Mode;
 use pagurus_domain::scenario::stage::Call;
 use pagurus_runtime::metrics::Span;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::answers::Accepted;
-use pagurus_store::stages::{self, Claimed, OfferedStage, Unclaimed};
-use pagurus_store::{Error, Tx, answers, calls};
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::time::{Duration, Instant};
+use pagurus_store::stages::{self, Claimant, Claimed, OfferedStage, Unclaimed};
+use pagurus_store::{Client, Error, answers, calls};
+
+use crate::Worker;
 
 /// A stage that is ours, with everything it needs.
 pub(crate) struct Work {
@@ -34,12 +37,16 @@ impl Work {
 }
 
 /// The version of each stage; one that this node does not have compiled is read first.
-async fn scenarios(worker: &Worker, tx: &Tx<'_>, claimed: &[Claimed]) -> Result<Vec<Option<Known>>, Error> {
+async fn scenarios(
+    worker: &Worker,
+    client: &Client,
+    claimed: &[Claimed],
+) -> Result<Vec<Option<Known>>, Error> {
     // Each once: one that was read for this batch may have left memory for another of it.
     let mut known: HashMap<ScenarioNo, Option<Known>> = HashMap::new();
     for stage in claimed {
         if let Entry::Vacant(missing) = known.entry(stage.head.scenario) {
-            missing.insert(worker.catalogue.get(tx, stage.head.scenario).await?);
+            missing.insert(worker.catalogue.get(client, stage.head.scenario).await?);
         }
     }
     Ok(claimed.iter().map(|stage| known.get(&stage.head.scenario).cloned().flatten()).collect())
@@ -48,15 +55,59 @@ async fn scenarios(worker: &Worker, tx: &Tx<'_>, claimed: &[Claimed]) -> Result<
 /// What a sequential stage may take beyond its bound: the call at work is broken off by then.
 const BEYOND_THE_BOUND: Duration = Duration::from_secs(60);
 
-/// Longest time of a stage without progress. A sequential one is broken off by its own bound before it is
-/// given to another (ORD-12).
+/// Least time of a sequential stage without progress: it is broken off by its own bound before it is given to another
+/// (ORD-12).
+fn least_of_sequential(worker: &Worker) -> Duration {
+    worker.rules.now().max_sync_duration.saturating_add(BEYOND_THE_BOUND)
+}
+
+/// Longest time of a stage without progress.
 fn work_timeout(worker: &Worker, known: Option<&Known>, mode: Mode) -> Duration {
     let scenario = known.and_then(|known| known.scenario.as_ref().ok());
-    let usual = worker.host.settings.recovery.work_timeout;
+    let usual = worker.host.settings().recovery.work_timeout;
     let work = scenario.and_then(|scenario| scenario.timeouts.work).unwrap_or(usual);
     match mode {
         Mode::Parallel => work,
-        Mode::Sequential => work.max(worker.settings.max_sync_duration.saturating_add(BEYOND_THE_BOUND)),
+        Mode::Sequential => work.max(least_of_sequential(worker)),
+    }
+}
+
+/// Versions whose time is kept in mind: each claim brings them along.
+const MOST: usize = 200;
+
+/// Longest times of stages that scenarios say themselves, in seconds, as this node has met them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WorkTimes(Arc<Mutex<BTreeMap<ScenarioNo, f64>>>);
+
+impl WorkTimes {
+    fn known(&self) -> Vec<(ScenarioNo, f64)> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().map(|(scenario, seconds)| (*scenario, *seconds)).collect()
+    }
+
+    /// Learns what these stages may take; those whose claim did not know of it.
+    fn learn(
+        &self,
+        claimed: &[Claimed],
+        scenarios: &[Option<Known>],
+        work: &[Duration],
+    ) -> Vec<(OrderNo, Pass, f64)> {
+        let mut learned = BTreeMap::new();
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bounds = Vec::new();
+        for ((stage, scenario), work) in claimed.iter().zip(scenarios).zip(work) {
+            let scenario = scenario.as_ref().and_then(|known| known.scenario.as_ref().ok());
+            let Some(own) = scenario.and_then(|scenario| scenario.timeouts.work) else { continue };
+            if !known.contains_key(&stage.head.scenario) {
+                learned.insert(stage.head.scenario, own.as_secs_f64());
+                bounds.push((stage.head.no, stage.pass, work.as_secs_f64()));
+            }
+        }
+        if known.len() + learned.len() > MOST {
+            known.clear();
+        }
+        known.append(&mut learned);
+        bounds
     }
 }
 
@@ -66,18 +117,33 @@ pub(crate) async fn claim(worker: &Worker, hand_outs: &[OfferedStage]) -> Result
     let begun = Instant::now();
     let host = &worker.host;
     let mut client = host.store.work().await?;
-    let tx = client.transaction().await?;
-    host.store.patience().bound(&tx).await?;
-    let (claimed, unclaimed) = stages::claim(&tx, hand_outs).await?;
+    let known = worker.work_times.known();
+    let claimant = Claimant {
+        node: host.node,
+        work_seconds: host.settings().recovery.work_timeout.as_secs_f64(),
+        work_seconds_of: &known,
+        least_of_sequential: least_of_sequential(worker).as_secs_f64(),
+    };
+    let (claimed, unclaimed) = if host.store.patience().is_short() {
+        let tx = client.transaction().await?;
+        host.store.patience().bound(&tx).await?;
+        let claims = stages::claim(&tx, &claimant, hand_outs).await?;
+        tx.commit().await?;
+        claims
+    } else {
+        stages::claim(&client, &claimant, hand_outs).await?
+    };
     let claimed_at = Instant::now();
-    let scenarios = scenarios(worker, &tx, &claimed).await?;
+    let scenarios = scenarios(worker, &client, &claimed).await?;
     let modes = claimed.iter().map(|stage| stage.head.mode);
     let work: Vec<Duration> =
         scenarios.iter().zip(modes).map(|(known, mode)| work_timeout(worker, known.as_ref(), mode)).collect();
-    stages::run(&tx, host.node, &claimed, &work).await?;
-    tx.commit().await?;
+    let bounds = worker.work_times.learn(&claimed, &scenarios, &work);
+    if !bounds.is_empty() {
+        stages::bound_work(&client, &bounds).await?;
+    }
     host.metrics.span(Span::Batch, "claim", begun.elapsed());
-    // Below the commit the stages are ours; what they need besides is read now.
+    // The stages are ours; what they need besides is read now.
     let asked: Vec<i64> = claimed
         .iter()
         .zip(&scenarios)

@@ -21,12 +21,14 @@ pub(crate) async fn drain(worker: &Worker) {
     host.stopping().await;
     tell_workers_changed(host).await;
     worker.stages.close();
-    let grace = host.settings.shutdown.grace;
-    if tokio::time::timeout(grace, worker.stages.wait()).await.is_ok() {
-        return;
+    tokio::select! {
+        // In this order: nothing is given up where nothing runs, whatever the grace.
+        biased;
+        () = worker.stages.wait() => return,
+        () = host.live.sleep(|settings| settings.shutdown.grace) => {}
     }
     // From here on no stage of ours writes: its pass is about to be taken away.
-    let (done, told) = if host.settings.shutdown.release {
+    let (done, told) = if host.settings().shutdown.release {
         (hand_over(host).await, "stages given back, because the grace is over")
     } else {
         (cancel(host).await, "orders canceled, because the grace is over")

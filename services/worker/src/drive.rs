@@ -48,7 +48,7 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
     let name = work.scenario.as_ref().map(|known| known.reference.clone());
     note_start(worker, &claimed, name.as_ref().map_or("", |name| &name.name));
     let has_deadlines = claimed.start_deadline.is_some()
-        || worker.host.settings.recovery.process_timeout.is_some()
+        || worker.host.settings().recovery.process_timeout.is_some()
         || scenario.as_ref().is_ok_and(|scenario| scenario.timeouts.process.is_some());
     let takes_calls = scenario.as_ref().is_ok_and(|scenario| scenario.takes_calls());
     let outcome = if missed_deadline(&claimed) {
@@ -137,7 +137,7 @@ async fn drive(
         due_at: claimed.since,
         dice: rand_fraction(),
     };
-    let mut stage = match Stage::resume(scenario, worker.settings.clone(), facts(claimed), input, now) {
+    let mut stage = match Stage::resume(scenario, worker.rules.now(), facts(claimed), input, now) {
         Ok(stage) => stage,
         Err(error) => return Ok(Err(broken("scenario.unreadable", &error.to_string()))),
     };
@@ -166,14 +166,14 @@ async fn drive(
                 };
                 register(worker, claimed, request).await?
             }
-            Need::Http(call) => worker.calls.http(call, claimed.head.trace.as_deref(), &share).await,
+            Need::Http(call) => worker.outbound.http(call, claimed.head.trace.as_deref(), &share).await,
             Need::Parallel(calls) => {
                 let trace = claimed.head.trace.as_deref();
-                let made = calls.into_iter().map(|call| worker.calls.request(call, trace, &share));
+                let made = calls.into_iter().map(|call| worker.outbound.request(call, trace, &share));
                 Answer::Parallel(futures_util::future::join_all(made).await)
             }
-            Need::Publish(message) => worker.calls.publish(&message, claimed.head.trace.as_deref()).await,
-            Need::Task(task) => worker.calls.queue_task(&task, claimed.head.trace.as_deref()).await,
+            Need::Publish(message) => worker.outbound.publish(&message, claimed.head.trace.as_deref()).await,
+            Need::Task(task) => worker.outbound.queue_task(&task, claimed.head.trace.as_deref()).await,
             Need::Release => release(worker, claimed).await?,
             Need::Order(child) => worker.children.start(worker, claimed, &child).await,
         };

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use pagurus_domain::activation::{AgeGroups, Stream};
-use pagurus_domain::id::{Life, OrderNo, Pass, ScenarioRef};
+use pagurus_domain::activation::Stream;
+use pagurus_domain::id::{OrderNo, Pass, ScenarioRef};
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::Content;
 use pagurus_domain::order::{OrderError, ScenarioStatus};
-use pagurus_domain::scenario::stage::{StageEnd, Then};
+use pagurus_domain::scenario::stage::{LogLine, StageEnd, Then, Transition};
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::node::chain;
@@ -20,7 +20,8 @@ use pagurus_store::outbox::{self, NewNotification};
 use pagurus_store::stages::{self, Claimed, Finished, ReadyStage};
 use pagurus_store::{Error, beside};
 use pagurus_wire::message::EndedStage;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::Worker;
 
@@ -56,8 +57,7 @@ impl End {
         now: Timestamp,
         duration: Duration,
     ) -> Self {
-        let mut history = end.history();
-        put_end(&mut history, &claimed, end.then.status().as_str(), now);
+        let history = record(&claimed, &end.transitions, &end.log, Some((&end.then, now)));
         let visited = i32::try_from(end.snapshot.visit.number).unwrap_or(i32::MAX);
         let result = end.snapshot.result.clone();
         let message = end.snapshot.message.clone();
@@ -77,7 +77,7 @@ impl End {
             snapshot: kept.map(|snapshot| snapshot.to_text()),
             had_snapshot: claimed.snapshot.is_some() || end.saved,
             released: end.released,
-            history: history.to_string(),
+            history,
             handles_call,
             moved_by,
             answers: end.answers,
@@ -96,10 +96,9 @@ impl End {
         // Nothing was executed, or nothing that counts.
         let then = Then::failed(error.clone());
         let told = format!("{}: {}", error.class.as_deref().unwrap_or_default(), error.message);
-        let mut history = json!({"transitions": [], "log": [{"at": now.to_string(), "text": told}]});
-        put_end(&mut history, &claimed, then.status().as_str(), now);
+        let history = record(&claimed, &[], &[LogLine { at: now, text: told }], Some((&then, now)));
         let finished = Finished {
-            history: history.to_string(),
+            history,
             // What is stored stays as it is: a restart goes on with it.
             had_snapshot: false,
             ..Finished::of(&claimed, then, ScenarioStatus::Failed)
@@ -131,19 +130,38 @@ impl End {
     }
 }
 
-/// What the history says of every stage besides its moves and its log.
-pub(crate) fn put_frame(history: &mut Value, claimed: &Claimed) {
-    if let Value::Object(map) = history {
-        map.insert("attempt".into(), claimed.attempt.0.into());
-        map.insert("wake".into(), claimed.wake.as_str().into());
-        map.insert("startedAt".into(), claimed.now.to_string().into());
-    }
+/// A stage, or the part of it up to an entry point, in the history of its order.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StageRecord<'a> {
+    attempt: i32,
+    wake: &'static str,
+    started_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<&'static str>,
+    transitions: &'a [Transition],
+    log: &'a [LogLine],
 }
 
-fn put_end(history: &mut Value, claimed: &Claimed, status: &str, now: Timestamp) {
-    put_frame(history, claimed);
-    history["endedAt"] = now.to_string().into();
-    history["status"] = status.into();
+/// The JSON of a stage for the history, with its end unless it goes on. It is plain data, which always serializes.
+pub(crate) fn record(
+    claimed: &Claimed,
+    transitions: &[Transition],
+    log: &[LogLine],
+    end: Option<(&Then, Timestamp)>,
+) -> String {
+    let record = StageRecord {
+        attempt: claimed.attempt.0,
+        wake: claimed.wake.as_str(),
+        started_at: claimed.now,
+        ended_at: end.map(|(_, at)| at),
+        status: end.map(|(then, _)| then.status().as_str()),
+        transitions,
+        log,
+    };
+    serde_json::to_string(&record).unwrap_or_default()
 }
 
 /// Hands an end in and waits until it is written, or found stale.
@@ -197,11 +215,11 @@ const WAITS: Waits = Waits::between(Duration::from_millis(20), Duration::from_se
 /// Writes a batch of ends; whether each was still ours to write. Waits out what passes: a result
 /// that was worked for is not dropped because the database is away. A lock is told instead, so that
 /// it holds up one end and not the batch.
-pub(crate) async fn write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -> Result<Vec<bool>, Error> {
+pub(crate) async fn write(host: &Host, batch: &[Arc<End>]) -> Result<Vec<bool>, Error> {
     let begun = Instant::now();
     let mut waits = WAITS;
     let written = loop {
-        match try_write(host, batch, groups).await {
+        match try_write(host, batch).await {
             Ok(written) => break written,
             Err(error) if error.is_contention() => {
                 host.store.patience().note(&error);
@@ -218,17 +236,18 @@ pub(crate) async fn write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -
     host.metrics.span(Span::Batch, "finish", begun.elapsed());
     let stale = written.applied.iter().filter(|applied| !**applied).count();
     host.metrics.count(Count::GuardsRefused, "finish", stale as u64);
-    tell(host, batch, &written).await;
-    Ok(written.applied)
+    let applied = written.applied.clone();
+    tell(host, batch, written).await;
+    Ok(applied)
 }
 
 struct Written {
     applied: Vec<bool>,
     ready: Vec<ReadyStage>,
-    notified: Vec<(OrderNo, Life)>,
+    notifications: Vec<NewNotification>,
 }
 
-async fn try_write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -> Result<Written, Error> {
+async fn try_write(host: &Host, batch: &[Arc<End>]) -> Result<Written, Error> {
     // In order of the rows' key, as everywhere: two batches never wait for each other.
     let mut sorted: Vec<&End> = batch.iter().map(|end| &**end).collect();
     sorted.sort_by_key(|end| end.finished.no);
@@ -242,20 +261,21 @@ async fn try_write(host: &Host, batch: &[Arc<End>], groups: &AgeGroups) -> Resul
     let notifications: Vec<NewNotification> =
         applied.iter().flat_map(|end| end.notifications(ours[&end.finished.no])).collect();
     let finished: Vec<&Finished> = applied.iter().map(|end| &end.finished).collect();
+    let groups = host.settings().activation.groups;
     let (ready, ()) = tokio::try_join!(
-        beside(stages::finish(&tx, &host.name, &finished, groups)),
+        beside(stages::finish(&tx, &host.name, &finished, &groups)),
         beside(outbox::put(&tx, &notifications)),
     )?;
     tx.commit().await?;
     Ok(Written {
         applied: batch.iter().map(|end| ours.contains_key(&end.finished.no)).collect(),
         ready,
-        notified: notifications.iter().map(|n| (n.no, n.life)).collect(),
+        notifications,
     })
 }
 
 /// Tells the others, below the commit: all of it hints.
-async fn tell(host: &Host, batch: &[Arc<End>], written: &Written) {
+async fn tell(host: &Host, batch: &[Arc<End>], written: Written) {
     let mut effects = Effects::of_ready(&written.ready);
     for (end, _) in batch.iter().zip(&written.applied).filter(|(_, applied)| **applied) {
         let finished = &end.finished;
@@ -273,7 +293,7 @@ async fn tell(host: &Host, batch: &[Arc<End>], written: &Written) {
             effects.timer(stream, at);
         }
     }
-    effects.notify.clone_from(&written.notified);
+    effects.notifications = written.notifications;
     effects.send(host).await;
 }
 
@@ -300,5 +320,5 @@ const fn error_of(then: &Then) -> Option<&OrderError> {
 fn timer(finished: &Finished, host: &Host) -> Option<(Stream, Timestamp)> {
     let at = finished.then.due_at()?;
     let length = at.duration_since(finished.started_at).unsigned_abs();
-    Some((Stream::of(finished.then.status(), length, &host.settings.activation.groups), at))
+    Some((Stream::of(finished.then.status(), length, &host.settings().activation.groups), at))
 }

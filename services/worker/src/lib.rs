@@ -4,7 +4,6 @@
 //! only under the pass of its claim, so that a worker that was given up for lost changes nothing.
 
 mod brought;
-mod call;
 mod child;
 mod claim;
 mod clock;
@@ -12,10 +11,13 @@ mod drain;
 mod drive;
 mod finish;
 mod held;
+mod http;
+mod outbound;
 mod progress;
 mod publish;
 mod reconcile;
 mod room;
+mod rules;
 mod take;
 mod trouble;
 
@@ -23,41 +25,38 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pagurus_broker::{ConsumeSpec, QueueSource};
-use pagurus_domain::activation::AgeGroups;
 use pagurus_domain::id::RequestId;
-use pagurus_domain::scenario::script::Scripting;
-use pagurus_domain::scenario::stage::StageSettings;
-use pagurus_runtime::address::base_of;
 use pagurus_runtime::batch::Shape;
-use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Catalogue;
-use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_runtime::{Batcher, Effects, Host};
 use pagurus_store::requests::NewRequest;
-use pagurus_store::{Error, cluster, requests};
+use pagurus_store::{Error, requests};
 use pagurus_wire::message::work;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use call::Calls;
 use child::Children;
+use claim::WorkTimes;
 use finish::End;
 use held::Held;
+use outbound::Outbound;
 use progress::Advances;
 use room::Room;
+use rules::Rules;
 
 /// What every stage of this worker shares. Cheap to clone.
 #[derive(Clone)]
 struct Worker {
     host: Host,
     catalogue: Catalogue,
-    settings: Arc<StageSettings>,
-    calls: Arc<Calls>,
+    rules: Arc<Rules>,
+    outbound: Arc<Outbound>,
     children: Children,
     /// One for each stage this node may run.
     permits: Arc<Semaphore>,
     stages: TaskTracker,
     held: Held,
+    work_times: WorkTimes,
     /// For what stages hold while they run.
     room: Room,
     registrations: Batcher<NewRequest, Option<RequestId>, Error>,
@@ -76,34 +75,28 @@ const REQUESTS: Shape = Shape { max: 500, lanes: 1, linger: Duration::from_milli
 /// than there is room for.
 const MAX_WAITING_MESSAGES: u32 = 10_000;
 
-/// Between two looks for an intake.
-const INTAKE_PAUSE: Duration = Duration::from_millis(200);
-
 /// Runs until the process is to stop and its stages have ended, or their grace is over.
 ///
 /// # Errors
 /// What keeps the service from working at all.
 pub async fn run(host: Host) -> anyhow::Result<()> {
-    let settings = host.settings.clone();
-    let catalogue = Catalogue::new(
-        Arc::new(Scripting::new(settings.scenario.script.clone())),
-        settings.scenario.clone(),
-        settings.max_cached_scenarios,
-    );
-    let groups = settings.activation.groups;
-    let Some(callback_base) = callback_base(&host).await else { return Ok(()) };
+    // Sizes of rooms, which only a restart changes.
+    let sizes = host.settings().worker.clone();
+    let catalogue = Catalogue::of(&host.live);
+    let Some(rules) = Rules::of(&host).await else { return Ok(()) };
     let worker = Worker {
-        settings: Arc::new(stage_settings(&host, &callback_base)),
-        calls: Arc::new(Calls::new(&host)?),
+        rules: Arc::new(rules),
+        outbound: Arc::new(Outbound::new(&host)),
         children: Children::new(&host, catalogue.clone()),
-        permits: Arc::new(Semaphore::new(settings.worker.concurrency)),
+        permits: Arc::new(Semaphore::new(sizes.concurrency)),
         stages: TaskTracker::new(),
         held: Held::default(),
-        room: Room::new(settings.worker.max_held_bytes, settings.worker.max_response_bytes),
+        work_times: WorkTimes::default(),
+        room: Room::new(sizes.max_held_bytes, sizes.max_response_bytes),
         registrations: registrations(&host),
         advances: progress::advances(&host),
-        ends: ends(&host, groups, ENDS),
-        locked_ends: ends(&host, groups, ALONE),
+        ends: ends(&host, ENDS),
+        locked_ends: ends(&host, ALONE),
         catalogue,
         host: host.clone(),
     };
@@ -124,6 +117,13 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     for _ in 0..take::LANES {
         host.spawn("hand-outs", take::take(worker.clone(), consumer.clone()));
     }
+    host.spawn("idle connections", {
+        let outbound = worker.outbound.clone();
+        async move {
+            outbound.close_idle().await;
+            Ok(())
+        }
+    });
     host.spawn("reconcile", reconcile::watch(worker.clone()));
     // Hand-outs that are sent before the queue is there would be lost, and found again late.
     while !consumer.is_consuming() {
@@ -136,52 +136,6 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.draining.cancelled().await;
     drain::drain(&worker).await;
     Ok(())
-}
-
-/// Where called systems are told to answer. Without a setting it is an intake of the registry; a
-/// first start waits until there is one. None if the process is to stop before.
-async fn callback_base(host: &Host) -> Option<String> {
-    if let Some(url) = &host.settings.intake.public_url {
-        return Some(url.clone());
-    }
-    loop {
-        let found = async {
-            let client = host.store.api().await?;
-            cluster::intake_address(&client).await
-        };
-        match found.await {
-            Ok(Some(address)) => {
-                let there = base_of(&address);
-                tracing::warn!(
-                    callbacks = there,
-                    "intake.public_url is not set: called systems will be told to answer there"
-                );
-                return Some(there);
-            }
-            Ok(None) => {}
-            Err(error) => tracing::warn!(error = chain(&error), "no intake could be looked for"),
-        }
-        if host.rest(INTAKE_PAUSE).await {
-            return None;
-        }
-    }
-}
-
-fn stage_settings(host: &Host, callback_base: &str) -> StageSettings {
-    let settings = &host.settings;
-    StageSettings {
-        scripting: Scripting::new(settings.scenario.script.clone()),
-        bounds: settings.scenario.clone(),
-        errors: settings.errors.clone(),
-        constants: settings.constants.clone(),
-        secrets: Arc::new(DeploymentSecrets::new(settings.secrets_folder.clone())),
-        vhost: host.broker.vhost().to_owned(),
-        callback_base: callback_base.trim_end_matches('/').to_owned(),
-        max_sync_duration: settings.resource_control.max_sync_duration,
-        max_acquisition_duration: settings.resource_control.max_acquisition_duration,
-        max_wait_sequential: settings.resource_control.max_wait_sequential,
-        max_wait_parallel: settings.resource_control.max_wait_parallel,
-    }
 }
 
 fn registrations(host: &Host) -> Batcher<NewRequest, Option<RequestId>, Error> {
@@ -198,11 +152,11 @@ fn registrations(host: &Host) -> Batcher<NewRequest, Option<RequestId>, Error> {
     })
 }
 
-fn ends(host: &Host, groups: AgeGroups, shape: Shape) -> Batcher<Arc<End>, bool, Error> {
+fn ends(host: &Host, shape: Shape) -> Batcher<Arc<End>, bool, Error> {
     let host = host.clone();
     Batcher::start(shape, Error::concerns_one_item, move |batch: Arc<[Arc<End>]>| {
         let host = host.clone();
-        async move { finish::write(&host, &batch, &groups).await }
+        async move { finish::write(&host, &batch).await }
     })
 }
 

@@ -18,7 +18,7 @@ use pagurus_store::stages::advance::{Advance, Entered, advance};
 
 use crate::Worker;
 use crate::clock::Clock;
-use crate::finish::put_frame;
+use crate::finish::record;
 use crate::trouble::Trouble;
 
 /// The pass no longer holds: whatever this stage would do is somebody else's to do.
@@ -91,9 +91,9 @@ pub(crate) async fn keep_up(
     clock: &Clock,
 ) -> Result<(), Stale> {
     let action = match need {
-        Need::Http(call) => worker.calls.timeout(call),
+        Need::Http(call) => worker.outbound.timeout(call),
         Need::Parallel(calls) => {
-            calls.iter().map(|call| worker.calls.timeout(call)).max().unwrap_or_default()
+            calls.iter().map(|call| worker.outbound.timeout(call)).max().unwrap_or_default()
         }
         _ => Duration::ZERO,
     };
@@ -111,8 +111,7 @@ pub(crate) async fn enter(
     clock: &Clock,
 ) -> Result<(), Stale> {
     pace.until = pace.wanted(clock.now(), Duration::ZERO);
-    let mut history = reached.history();
-    put_frame(&mut history, claimed);
+    let history = record(claimed, &reached.transitions, &reached.log, None);
     let entered = Entered {
         attempt: claimed.attempt,
         scenario_status: reached.scenario_status,
@@ -120,7 +119,7 @@ pub(crate) async fn enter(
         distance: reached.distance.and_then(|distance| i32::try_from(distance).ok()),
         started_at: claimed.now,
         snapshot: reached.snapshot.to_text(),
-        history: history.to_string(),
+        history,
         answers: reached.answers,
         step: reached.step,
     };

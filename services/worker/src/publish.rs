@@ -8,12 +8,12 @@ use pagurus_domain::scenario::stage::{Answer, Publication, Task};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::waits::Waits;
 
-use crate::call::Calls;
+use crate::outbound::Outbound;
 
 /// How long an action waits for the broker before it fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-impl Calls {
+impl Outbound {
     /// Publishes a message and waits for its confirm. While the broker is away it waits for it: that
     /// is no failure of the order.
     pub async fn publish(&self, message: &Publication, trace: Option<&str>) -> Answer {

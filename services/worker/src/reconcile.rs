@@ -24,7 +24,7 @@ use crate::held::Key;
 /// Compares for as long as the process takes new work.
 pub(crate) async fn watch(worker: Worker) -> anyhow::Result<()> {
     let mut unknown = HashSet::new();
-    while !worker.host.rest(worker.host.settings.recovery.interval).await {
+    while !worker.host.rest_by(|settings| settings.recovery.interval).await {
         let looked = async {
             give_back(&worker).await?;
             break_off_unknown(&worker, &mut unknown).await

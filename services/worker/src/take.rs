@@ -202,6 +202,6 @@ async fn start(worker: &Worker, claimed: Vec<Work>, mut holds: HashMap<OrderNo, 
             drop((hold, permit));
         });
     }
-    let in_use = worker.host.settings.worker.concurrency - worker.permits.available_permits();
+    let in_use = worker.host.settings().worker.concurrency - worker.permits.available_permits();
     worker.host.metrics.level(Level::WorkerStages, "", in_use as f64);
 }

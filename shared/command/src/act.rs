@@ -22,7 +22,7 @@ use crate::request::{ActionRequest, RequestKey};
 use crate::restart::{self, Restart};
 use crate::terms::Terms;
 use crate::tries::Tries;
-use crate::{Commands, not_found, refused};
+use crate::{Commands, refused};
 
 /// An action on orders.
 #[derive(Clone, Debug)]
@@ -138,7 +138,7 @@ impl Commands {
     ) -> Result<Outcome, Error> {
         let client = self.host.store.recovery().await?;
         let outcomes = self.act_together(client, &[id], action, terms, may_be_done).await?;
-        Ok(outcomes.into_iter().next().unwrap_or_else(|| Err(not_found(id))))
+        Ok(outcomes.into_iter().next().unwrap_or_else(|| Err(Problem::no_order(id))))
     }
 
     /// Carries an action out on many orders: all in one transaction, and where somebody has locked one of
@@ -225,7 +225,10 @@ impl Commands {
         tx.commit().await?;
         drop(client);
         self.tell(action, terms.by, ending.len() + reopening.len(), effects).await;
-        Ok(ids.iter().map(|id| outcomes.get(id).cloned().unwrap_or_else(|| Err(not_found(id)))).collect())
+        Ok(ids
+            .iter()
+            .map(|id| outcomes.get(id).cloned().unwrap_or_else(|| Err(Problem::no_order(id))))
+            .collect())
     }
 
     /// Sends the effects, below the commit.

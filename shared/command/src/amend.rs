@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use crate::request::RequestKey;
 use crate::tries::Tries;
-use crate::{Commands, caused, not_found, refused, stored_snapshot};
+use crate::{Commands, caused, refused, stored_snapshot};
 
 /// A change of one order by hand.
 #[derive(Clone, Copy)]
@@ -82,11 +82,11 @@ impl Commands {
         let mut client = self.host.store.recovery().await?;
         self.catalogue.refresh(&client).await?;
         let tx = client.transaction().await?;
-        let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(not_found(id))) };
+        let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(Problem::no_order(id))) };
         if by.has_done(&tx, &order, Cause::Repaired).await? {
             return Ok(Ok(Effects::default()));
         }
-        let bounds = &self.host.settings.scenario;
+        let bounds = &self.host.settings().scenario;
         let chosen = self.chosen(&tx, &order, asked.scenario_version).await?;
         let checked = order.may(Cause::Repaired).map_err(refused).and_then(|allowed| {
             let (scenario, other) = chosen?;
@@ -133,7 +133,7 @@ impl Commands {
                 postponed: None,
                 params: None,
                 start_deadline: None,
-                process_timeout: scenario.timeouts.process.or(self.rules.process_timeout),
+                process_timeout: scenario.timeouts.process.or(self.host.settings().recovery.process_timeout),
                 source: by.principal.source(),
                 detail,
             };
@@ -165,20 +165,21 @@ impl Commands {
         let mut client = self.host.store.recovery().await?;
         self.catalogue.refresh(&client).await?;
         let tx = client.transaction().await?;
-        let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(not_found(id))) };
+        let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(Problem::no_order(id))) };
         if by.has_done(&tx, &order, Cause::Updated).await? {
             return Ok(Ok(Effects::default()));
         }
         let scenario = self.scenario_of(&tx, &order).await?;
+        let settings = self.host.settings();
         let checked = order.may(Cause::Updated).map_err(refused).and_then(|allowed| {
             let scenario = scenario?;
             let is_costly = asked.params.as_ref().is_some_and(|params| is_costly(params, &scenario));
-            let check = || asked.check(&scenario, &self.rules.notify);
+            let check = || asked.check(&scenario, &settings.notify.allow);
             costly::run(is_costly, check).map_err(|faults| invalid(&faults))?;
             Ok(allowed)
         });
         let waits = dependencies::is_waiting(&tx, order.head.no).await?;
-        let groups = &self.host.settings.activation.groups;
+        let groups = &settings.activation.groups;
         if order.status == Status::Sleep
             && order.place != Place::Due
             && matches!(asked.start_at, Some(Some(_)))

@@ -15,8 +15,8 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::Commands;
 use crate::tries::Tries;
-use crate::{Commands, not_found};
 
 /// Longest key of a caller.
 const MAX_KEY_BYTES: usize = 255;
@@ -42,11 +42,8 @@ impl NewCall {
     /// # Errors
     /// The problem to answer with.
     pub fn read(asked: &Value, key_beside: Option<&str>) -> Result<Self, Problem> {
-        let invalid = |pointer: &str, told: &str| {
-            let mut problem = Problem::new(Type::Invalid, format!("{pointer} {told}"));
-            problem.pointer = Some(pointer.to_owned());
-            problem
-        };
+        let invalid =
+            |pointer: &str, told: &str| Problem::new(Type::Invalid, format!("{pointer} {told}")).at(pointer);
         let Some(map) = asked.as_object() else {
             return Err(invalid("", "the body of a call is a JSON object"));
         };
@@ -116,18 +113,14 @@ impl Commands {
         let mut client = self.host.store.recovery().await?;
         self.catalogue.refresh(&client).await?;
         let tx = client.transaction().await?;
-        let Some(order) = control::lock(&tx, id).await? else {
-            return Ok(Err(not_found(id)));
-        };
+        let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(Problem::no_order(id))) };
         let known = self.catalogue.get(&tx, order.head.scenario).await?.and_then(Known::readable);
         let Some(scenario) = known.filter(|scenario| scenario.takes_call(&call.name)) else {
             let told = format!("scenario `{}` takes no call `{}`", order.scenario, call.name);
-            let mut problem = Problem::new(Type::Invalid, told);
-            problem.pointer = Some("/name".into());
-            return Ok(Err(problem));
+            return Ok(Err(Problem::new(Type::Invalid, told).at("/name")));
         };
         // A called system may answer by a call, and tell a secret back.
-        let secrets = self.secrets.concealed(scenario.secrets().flatten());
+        let secrets = self.secrets.named_by(&scenario);
         let body = if secrets.is_empty() { call.body.clone() } else { secrets.kept(&call.body) };
         let call = &NewCall { body, ..call.clone() };
         if order.status.is_final() {

@@ -1,6 +1,6 @@
 //! Everything that is done to an order from outside its stages: by clients and operators (cancel, interrupt,
-//! kill, restart, repair, update, call, release of a queue, repeat of notifications), and by recovery (end,
-//! hand out again).
+//! kill, restart, repair, update, clone, move to another version, call, release of a queue, repeat of
+//! notifications), and by recovery (end, hand out again).
 //!
 //! Each action locks, asks the law, writes, and sends its effects below the commit. Services bring who asks
 //! and what for; nothing here knows by which door it came.
@@ -8,6 +8,8 @@
 pub mod act;
 pub mod amend;
 pub mod call;
+mod clone;
+pub mod migrate;
 pub mod queue;
 pub mod recovery;
 pub mod request;
@@ -21,7 +23,6 @@ use std::sync::Arc;
 
 use pagurus_domain::id::{OrderNo, ScenarioNo};
 use pagurus_domain::order::principal::{Door, Principal};
-use pagurus_domain::order::registration::Rules;
 use pagurus_domain::order::transition::Refused;
 use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::stage::Snapshot;
@@ -35,6 +36,7 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
 pub use act::{Acted, LifeAction};
+pub use clone::CloneOrigin;
 pub use restart::{CLAMPED, Restart};
 pub use terms::Terms;
 
@@ -45,8 +47,6 @@ pub struct Commands {
     pub host: Host,
     /// Its scenarios.
     pub catalogue: Catalogue,
-    /// The rules that changed parameters and notifications are held to.
-    pub rules: Arc<Rules>,
     /// The secrets that nothing that is shown or stored may hold.
     pub secrets: Arc<DeploymentSecrets>,
 }
@@ -55,13 +55,8 @@ impl Commands {
     /// The commands of a process that has no catalogue of its own.
     #[must_use]
     pub fn of(host: Host) -> Self {
-        let catalogue = Catalogue::of(&host.settings);
-        Self {
-            rules: Arc::new(host.settings.registration_rules()),
-            secrets: Arc::new(DeploymentSecrets::new(host.settings.secrets_folder.clone())),
-            catalogue,
-            host,
-        }
+        let secrets = DeploymentSecrets::new(host.settings().secrets_folder.clone());
+        Self { catalogue: Catalogue::of(&host.live), secrets: Arc::new(secrets), host }
     }
 
     /// Counts actions that were carried out.
@@ -133,14 +128,6 @@ fn caused(mut detail: Value, by: &Principal) -> Value {
 /// The answer where the law refuses.
 fn refused(refused: Refused) -> Problem {
     Problem::new(Type::Refused, refused.to_string()).with_status(refused.status)
-}
-
-/// The answer where there is no such order.
-#[must_use]
-pub fn not_found(id: &str) -> Problem {
-    let mut id = id.to_owned();
-    id.truncate(id.floor_char_boundary(255));
-    Problem::new(Type::NotFound, format!("there is no order `{id}`"))
 }
 
 /// Positions and variables of locked orders, as JSON.

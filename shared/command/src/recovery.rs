@@ -34,7 +34,7 @@ pub async fn hand_out_again<'a>(
     finding: Finding,
     effects: &mut Effects,
 ) -> Result<Sorted<'a>, Error> {
-    let max = u16::try_from(host.settings.recovery.max_restarts).unwrap_or(u16::MAX);
+    let max = u16::try_from(host.settings().recovery.max_restarts).unwrap_or(u16::MAX);
     let mut again = Vec::new();
     let mut poison = Vec::new();
     for stage in stuck {

@@ -6,7 +6,7 @@ use pagurus_store::{Error, control, history, outbox};
 use pagurus_wire::problem::Problem;
 use serde_json::json;
 
-use crate::{Commands, caused, not_found};
+use crate::{Commands, caused};
 
 impl Commands {
     /// Sends the unconfirmed notifications of an order again, also those that were parked.
@@ -16,7 +16,7 @@ impl Commands {
     pub async fn resend(&self, id: &str, by: &Principal, reason: Option<&str>) -> Result<(), Problem> {
         match self.try_resend(id, by, reason).await {
             Ok(true) => Ok(()),
-            Ok(false) => Err(not_found(id)),
+            Ok(false) => Err(Problem::no_order(id)),
             Err(error) => Err(store_problem(&self.host, "resend", &error)),
         }
     }

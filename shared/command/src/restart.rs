@@ -126,7 +126,7 @@ impl Commands {
             postponed: stored.postponement(order, restart),
             params: restart.params.as_ref().map(ToString::to_string),
             start_deadline,
-            process_timeout: scenario.timeouts.process.or(self.rules.process_timeout),
+            process_timeout: scenario.timeouts.process.or(self.host.settings().recovery.process_timeout),
             source: terms.by.source(),
             detail: detail.to_string(),
         };
@@ -146,10 +146,8 @@ fn begin(restart: &Restart, order: &Locked, scenario: &Scenario) -> Result<Optio
                     None => format!("the scenario has no state `{name}`"),
                     Some(kind) => format!("state `{name}` is {kind}: nothing could begin there"),
                 };
-                let mut problem = Problem::new(Type::Invalid, message);
                 let version = restart.scenario_version.filter(|_| named.is_none());
-                problem.pointer = Some(version.map_or("/from", |_| "/scenarioVersion").into());
-                Err(problem)
+                Err(Problem::new(Type::Invalid, message).at(version.map_or("/from", |_| "/scenarioVersion")))
             }
         },
     }

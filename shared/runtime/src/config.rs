@@ -8,7 +8,9 @@ mod build;
 pub mod calls;
 mod keys;
 mod kind;
+mod live;
 mod load;
+mod log;
 mod page;
 mod recovery;
 
@@ -27,6 +29,9 @@ use pagurus_domain::scenario::Bounds;
 use pagurus_domain::scenario::trial::Deployment;
 
 pub use calls::{AllowedDestination, CallRules};
+pub(crate) use live::Reloaded;
+pub use live::{ConfigurationState, LiveSettings};
+pub use log::{LogFormat, LogSettings};
 pub use recovery::{FailoverSettings, RecoverySettings, ShutdownSettings, WhenLost};
 
 /// Reads the file, if there is one, and the environment.
@@ -166,24 +171,6 @@ pub struct BrokerSettings {
     pub prefetch: u16,
 }
 
-/// The form of log lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// For machines, one object a line.
-    Json,
-}
-
-/// `log`
-#[derive(Clone, Debug)]
-pub struct LogSettings {
-    /// The form of lines.
-    pub format: LogFormat,
-    /// A level, or a filter by module.
-    pub level: String,
-}
-
 /// `intake`
 #[derive(Clone, Debug)]
 pub struct IntakeSettings {
@@ -241,7 +228,7 @@ pub struct DispatcherSettings {
 }
 
 /// `worker`
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerSettings {
     /// Stages at a time.
     pub concurrency: usize,

@@ -3,6 +3,7 @@
 
 mod answer_time;
 mod connections;
+mod places;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -58,7 +59,7 @@ impl HttpDoor {
         });
         let told = "too many connections are at work; this one answers probes only";
         let only_probes =
-            probes.router().fallback(async move || problem(&Problem::new(Type::Unavailable, told)));
+            probes.router().fallback(async move || answer_of(&Problem::new(Type::Unavailable, told)));
         let (all, only_probes) = (all.layer(map_response(harden)), only_probes.layer(map_response(harden)));
         tokio::spawn(connections::serve(listener, Limits::new(max_connections), all, only_probes));
         Ok(Self { address, api })
@@ -105,7 +106,7 @@ impl Api {
 /// An intake without its API starts, ends or begins a new life. A client takes 404 for final and would
 /// drop what it sent; the other services have no API at all.
 fn without_api(role: Role) -> Response<Body> {
-    problem(&match role {
+    answer_of(&match role {
         Role::Intake => {
             let told = "this node starts or stops; repeat the same request, here or at another node";
             Problem::new(Type::Unavailable, told)
@@ -116,15 +117,16 @@ fn without_api(role: Role) -> Response<Body> {
     })
 }
 
-/// A problem as an answer.
-fn problem(problem: &Problem) -> Response<Body> {
+/// A problem as an answer (RFC 9457), with the seconds after which another try may help.
+#[must_use]
+pub fn answer_of(problem: &Problem) -> Response<Body> {
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     // Plain data always serializes.
     let body = serde_json::to_vec(problem).unwrap_or_default();
     let mut response = (status, body).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-    if status == StatusCode::SERVICE_UNAVAILABLE {
+    if matches!(problem.status, 429 | 503) {
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response

@@ -3,6 +3,7 @@
 //! All of it is hints about rows of the database: what is lost is found by those who re-read the tables.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
@@ -10,14 +11,15 @@ use pagurus_domain::id::{Attempt, Life, OrderNo};
 use pagurus_domain::order::{OrderError, Status};
 use pagurus_store::control::Allowed;
 use pagurus_store::ends::{self, Ending};
+use pagurus_store::outbox::NewNotification;
 use pagurus_store::stages::ReadyStage;
 use pagurus_wire::message::{
-    BreakOff, BrokenOff, Due, DueNews, EndedLife, EndedStage, Left, News, OutboxNews, QueuePlace, ReadyNews,
-    RefusedHandOut, news as key, work,
+    BreakOff, BrokenOff, Due, DueNews, EndedLife, EndedStage, Left, News, OutboxNews, OutboxRow, QueuePlace,
+    ReadyNews, RefusedHandOut, news as key, work,
 };
 
 use crate::Host;
-use crate::news::{body, send, send_to};
+use crate::news::{body, send, send_for, send_to};
 
 /// Everything that changes of orders lead to elsewhere.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +38,8 @@ pub struct Effects {
     pub workers_changed: bool,
     /// Ends that somebody is to be notified of: order and life.
     pub notify: Vec<(OrderNo, Life)>,
+    /// Notifications that were stored, and may be sent without being read again.
+    pub notifications: Vec<NewNotification>,
     /// Lives that were ended, to be counted: scenario, status, error.
     pub lives: Vec<(String, Status, Option<OrderError>)>,
     /// Timers that were set: the earliest of each stream.
@@ -112,11 +116,53 @@ impl Effects {
                 due.map(|(stream, at)| Due { stream: stream.to_string(), at: at.as_millisecond() }).collect();
             send(host, key::DUE, &DueNews { due }).await;
         }
-        if !self.notify.is_empty() {
-            let ended =
-                self.notify.into_iter().map(|(no, life)| EndedLife { no: no.0, life: life.0 }).collect();
-            send(host, key::OUTBOX, &OutboxNews { ended }).await;
+        for news in outbox_news(self.notify, self.notifications) {
+            send_for(host, key::OUTBOX, &news, OUTBOX_NEWS).await;
         }
+    }
+}
+
+/// News of rows is dropped before the slow pass takes them: else both would send them.
+const OUTBOX_NEWS: Duration = Duration::from_secs(4);
+/// Bytes of the bodies in one message of news.
+const BODIES: usize = 256 * 1024;
+
+/// News for the notifiers. A long body is not carried twice through the broker, but read.
+fn outbox_news(mut read: Vec<(OrderNo, Life)>, notifications: Vec<NewNotification>) -> Vec<OutboxNews> {
+    let mut all: Vec<OutboxNews> = Vec::new();
+    let mut bytes = BODIES;
+    for one in notifications {
+        if one.body.len() > BODIES / 4 {
+            read.push((one.no, one.life));
+            continue;
+        }
+        bytes += one.body.len();
+        if bytes > BODIES {
+            bytes = one.body.len();
+            all.push(OutboxNews::default());
+        }
+        if let Some(news) = all.last_mut() {
+            news.rows.push(row(one));
+        }
+    }
+    if !read.is_empty() {
+        let ended = read.into_iter().map(|(no, life)| EndedLife { no: no.0, life: life.0 }).collect();
+        all.push(OutboxNews { ended, rows: Vec::new() });
+    }
+    all
+}
+
+fn row(one: NewNotification) -> OutboxRow {
+    OutboxRow {
+        no: one.no.0,
+        life: one.life.0,
+        kind: one.kind().to_owned(),
+        message_id: one.message_id.to_string(),
+        target: one.target,
+        correlation_id: one.correlation_id,
+        transaction_id: one.transaction_id,
+        trace: one.trace,
+        body: one.body,
     }
 }
 

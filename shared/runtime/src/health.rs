@@ -16,6 +16,8 @@ use pagurus_store::Store;
 use serde_json::{Map, Value, json};
 
 use crate::Metrics;
+use crate::config::{ConfigurationState, LiveSettings};
+use crate::metrics::Level;
 
 /// How long an answer of the database to a probe may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -70,6 +72,7 @@ impl Readiness {
 #[derive(Clone)]
 pub(crate) struct Probes {
     pub role: Role,
+    settings: LiveSettings,
     metrics: Metrics,
     readiness: Readiness,
     store: Store,
@@ -83,10 +86,17 @@ pub(crate) type Found = Result<(), String>;
 
 impl Probes {
     /// The probes of a process.
-    pub fn new(role: Role, metrics: &Metrics, readiness: &Readiness, store: &Store, broker: &Broker) -> Self {
-        let (metrics, readiness) = (metrics.clone(), readiness.clone());
+    pub fn new(
+        role: Role,
+        settings: &LiveSettings,
+        metrics: &Metrics,
+        readiness: &Readiness,
+        store: &Store,
+        broker: &Broker,
+    ) -> Self {
+        let (settings, metrics, readiness) = (settings.clone(), metrics.clone(), readiness.clone());
         let (store, broker) = (store.clone(), broker.clone());
-        Self { role, metrics, readiness, store, broker, database: Arc::default() }
+        Self { role, settings, metrics, readiness, store, broker, database: Arc::default() }
     }
 
     /// The three paths that every process answers.
@@ -146,7 +156,8 @@ async fn healthz(State(probes): State<Probes>) -> Response<Body> {
 /// `GET /readyz`, or `/readyz?door=amqp`, which asks whether that door of an intake is open.
 async fn readyz(State(probes): State<Probes>, RawQuery(query): RawQuery) -> Response<Body> {
     let (ready, saying) = probes.readiness.state();
-    let (status, body) = judge(probes.role, ready, &saying, &probes.database().await, &probes.broker());
+    let (status, mut body) = judge(probes.role, ready, &saying, &probes.database().await, &probes.broker());
+    body["configuration"] = json!(probes.settings.state());
     let door = query.as_deref().and_then(|query| query.strip_prefix("door="));
     let status = door.map_or(status, |door| of_door(&body, door));
     (status, axum::Json(body)).into_response()
@@ -189,8 +200,17 @@ fn judge(
 }
 
 async fn metrics_page(State(probes): State<Probes>) -> Response<Body> {
+    show(&probes.settings.state(), &probes.metrics);
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], probes.metrics.page()).into_response()
+}
+
+fn show(configuration: &ConfigurationState, metrics: &Metrics) {
+    let ConfigurationState { snapshot, read_at, refused, needs_restart, .. } = configuration;
+    metrics.level(Level::ConfigurationSnapshot, "", *snapshot as f64);
+    metrics.level(Level::ConfigurationReadAt, "", read_at.as_second() as f64);
+    metrics.level(Level::ConfigurationRefused, "", f64::from(u8::from(*refused)));
+    metrics.level(Level::ConfigurationNeedsRestart, "", needs_restart.len() as f64);
 }
 
 #[cfg(test)]

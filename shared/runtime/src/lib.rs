@@ -17,32 +17,35 @@ pub mod news;
 pub mod node;
 pub mod scenarios;
 pub mod secrets;
+mod signals;
 pub mod stats;
 mod telemetry;
 pub mod trouble;
 pub mod waits;
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use pagurus_broker::{Broker, Service};
+use pagurus_domain::document::Fault;
 use pagurus_domain::id::{Incarnation, Role};
 use pagurus_store::cluster::NodeStatus;
 use pagurus_store::{Options, Store};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 pub use batch::Batcher;
-use config::{DatabaseSettings, Settings};
-pub use door::{HttpDoor, Peer};
+use config::{DatabaseSettings, LiveSettings, Settings};
+pub use door::{HttpDoor, Peer, answer_of};
 pub use effects::Effects;
 pub use health::Readiness;
 pub use metrics::Metrics;
+pub use signals::handle_signals;
 pub use stats::MinuteCounts;
 pub use telemetry::start_logging;
 
@@ -55,8 +58,8 @@ pub struct Host {
     pub name: Arc<str>,
     /// This life of the process in the registry.
     pub node: Incarnation,
-    /// The configuration.
-    pub settings: Arc<Settings>,
+    /// The configuration, as it changes.
+    pub live: LiveSettings,
     /// Postgres.
     pub store: Store,
     /// RabbitMQ.
@@ -79,6 +82,12 @@ pub struct Host {
 }
 
 impl Host {
+    /// The configuration of this moment. What a turn has read counts for that turn; the next one asks again.
+    #[must_use]
+    pub fn settings(&self) -> Arc<Settings> {
+        self.live.now()
+    }
+
     /// Starts a task of the service. An error or a panic of it ends the whole process: a service
     /// that lives on without one of its loops would look healthy and do nothing.
     pub fn spawn(&self, what: &'static str, task: impl Future<Output = anyhow::Result<()>> + Send + 'static) {
@@ -113,6 +122,14 @@ impl Host {
             () = self.draining.cancelled() => true,
         }
     }
+
+    /// The same for as long as the settings say, by the new ones where they change meanwhile.
+    pub async fn rest_by(&self, time: impl Fn(&Settings) -> Duration) -> bool {
+        tokio::select! {
+            () = self.live.sleep(time) => false,
+            () = self.draining.cancelled() => true,
+        }
+    }
 }
 
 /// What a process is started with.
@@ -142,6 +159,17 @@ impl Arguments {
     }
 }
 
+/// The threads of a process. What one task decides, or what only waits for the servers, is faster on one thread: a message
+/// between tasks wakes no other. The bodies of orders and stages take all processors.
+fn runtime(role: Role) -> std::io::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    match role {
+        Role::Dispatcher | Role::Activator | Role::Notifier => builder.worker_threads(1),
+        Role::Intake | Role::Worker => &mut builder,
+    };
+    builder.enable_all().build()
+}
+
 /// The main function of a service: reads the configuration, starts everything, runs the service
 /// until a signal or a failure ends it. The exit code of the process.
 pub fn main<F, R>(role: Role, run: F) -> std::process::ExitCode
@@ -149,14 +177,15 @@ where
     F: Fn(Host) -> R + Send + Sync + 'static,
     R: Future<Output = anyhow::Result<()>> + Send,
 {
-    let outcome = Arguments::read(std::env::args()).and_then(|arguments| load_settings(&arguments)).and_then(
+    let outcome = Arguments::read(std::env::args()).and_then(|arguments| live_settings(&arguments)).and_then(
         |settings| {
-            start_logging(&settings.log);
-            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+            let Settings { log, node, .. } = &*settings.now();
+            start_logging(log);
+            let runtime = runtime(role)?;
             runtime.block_on(async {
                 let draining = CancellationToken::new();
-                drain_on_signals(draining.clone())?;
-                serve(role, Arc::new(settings), draining, run).await
+                handle_signals(&settings, &draining)?;
+                serve(role, settings, node.listen, draining, run).await
             })
         },
     );
@@ -170,26 +199,37 @@ where
     }
 }
 
-/// Reads file and environment.
+/// Reads file and environment, once.
 ///
 /// # Errors
 /// All faults, one a line.
 pub fn load_settings(arguments: &Arguments) -> anyhow::Result<Settings> {
-    config::load(arguments.config.as_deref(), std::env::vars()).map_err(|faults| {
-        let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        anyhow::anyhow!("the configuration is not valid:\n  {}", lines.join("\n  "))
-    })
+    config::load(arguments.config.as_deref(), std::env::vars()).map_err(|faults| not_valid(&faults))
 }
 
-/// Runs a service in this process until it is told to drain. A node that was declared lost while
-/// it could not answer starts a new life: what it held has been given to others. One whose name and
-/// role another process has taken ends.
+/// Reads file and environment, and can do so again.
+///
+/// # Errors
+/// All faults, one a line.
+pub fn live_settings(arguments: &Arguments) -> anyhow::Result<LiveSettings> {
+    LiveSettings::load(arguments.config.clone(), std::env::vars()).map_err(|faults| not_valid(&faults))
+}
+
+fn not_valid(faults: &[Fault]) -> anyhow::Error {
+    let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    anyhow::anyhow!("the configuration is not valid:\n  {}", lines.join("\n  "))
+}
+
+/// Runs a service in this process, with its door at `listen`, until it is told to drain. A node that was
+/// declared lost while it could not answer starts a new life: what it held has been given to others. One whose
+/// name and role another process has taken ends.
 ///
 /// # Errors
 /// What made it end, other than the wish to stop.
 pub async fn serve<F, R>(
     role: Role,
-    settings: Arc<Settings>,
+    live: LiveSettings,
+    listen: SocketAddr,
     draining: CancellationToken,
     run: F,
 ) -> anyhow::Result<()>
@@ -197,6 +237,7 @@ where
     F: Fn(Host) -> R,
     R: Future<Output = anyhow::Result<()>>,
 {
+    let settings = live.now();
     let name: Arc<str> = settings
         .node
         .name
@@ -215,10 +256,10 @@ where
     let metrics = Metrics::new(role);
     let stats = MinuteCounts::default();
     let readiness = Readiness::default();
-    let probes = health::Probes::new(role, &metrics, &readiness, &store, &broker);
-    let http = HttpDoor::open(settings.node.listen, settings.node.max_connections, probes)
+    let probes = health::Probes::new(role, &live, &metrics, &readiness, &store, &broker);
+    let http = HttpDoor::open(listen, settings.node.max_connections, probes)
         .await
-        .with_context(|| format!("node.listen: {}", settings.node.listen))?;
+        .with_context(|| format!("node.listen: {listen}"))?;
     tracing::info!(role = role.as_str(), name = &*name, address = %http.address(), "started");
     let registering = node::Registering {
         role,
@@ -237,7 +278,7 @@ where
             role,
             name: name.clone(),
             node,
-            settings: settings.clone(),
+            live: live.clone(),
             store: store.clone(),
             broker: broker.clone(),
             metrics: metrics.clone(),
@@ -287,25 +328,4 @@ fn service_of(role: Role) -> Service {
 
 fn host_name() -> String {
     std::fs::read_to_string("/etc/hostname").map_or_else(|_| "host".to_owned(), |name| name.trim().to_owned())
-}
-
-/// The first SIGTERM or SIGINT begins the drain, the second ends the process at once.
-fn drain_on_signals(draining: CancellationToken) -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::spawn(async move {
-        for first in [true, false] {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-            if first {
-                tracing::info!("asked to stop; draining");
-                draining.cancel();
-            }
-        }
-        tracing::warn!("asked to stop twice; ending at once");
-        std::process::exit(130);
-    });
-    Ok(())
 }

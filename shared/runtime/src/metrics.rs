@@ -95,6 +95,14 @@ pub enum Level {
     OutboxAge,
     /// Stages of lost nodes that are too old to be taken over.
     FailoverLeft,
+    /// Number of the snapshot of the settings.
+    ConfigurationSnapshot,
+    /// Moment of the last reading without a fault, in seconds of Unix time.
+    ConfigurationReadAt,
+    /// 1 while the configuration has faults and the former one counts.
+    ConfigurationRefused,
+    /// Keys that take effect with a restart only.
+    ConfigurationNeedsRestart,
 }
 
 /// A histogram: index into the table of histograms.
@@ -149,6 +157,10 @@ const GAUGES: &[Row] = &[
     ("outbox", "Notifications that are not confirmed", &["state"]),
     ("outbox_age_seconds", "Age of the oldest unconfirmed notification", &[]),
     ("failover_left", "Stages of lost nodes that are older than failover.interval", &[]),
+    ("configuration_snapshot", "Number of the snapshot of the settings, 1 since the start", &[]),
+    ("configuration_read_timestamp_seconds", "When the configuration was last read without a fault", &[]),
+    ("configuration_refused", "1 while the configuration has faults and the former one counts", &[]),
+    ("configuration_needs_restart", "Keys with another value that takes effect with a restart", &[]),
 ];
 
 const HISTOGRAMS: &[Row] = &[
@@ -267,7 +279,7 @@ mod tests {
     #[test]
     fn the_tables_are_as_long_as_their_enums() {
         assert_eq!(COUNTERS.len(), Count::StaleAcknowledgements as usize + 1);
-        assert_eq!(GAUGES.len(), Level::FailoverLeft as usize + 1);
+        assert_eq!(GAUGES.len(), Level::ConfigurationNeedsRestart as usize + 1);
         assert_eq!(HISTOGRAMS.len(), Span::Stage as usize + 1);
     }
 

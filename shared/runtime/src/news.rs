@@ -1,6 +1,8 @@
 //! Transient messages between services. A message that is lost is made up for by whoever re-reads the
 //! tables, so no failure here fails anything.
 
+use std::time::Duration;
+
 use pagurus_broker::Message;
 use serde::Serialize;
 
@@ -12,17 +14,24 @@ pub(crate) async fn send(host: &Host, key: &str, news: &impl Serialize) {
     send_to(host, host.broker.names().news.clone(), vec![(key.to_owned(), body(news))]).await;
 }
 
+/// Sends news that nobody is to hear later than this.
+pub(crate) async fn send_for(host: &Host, key: &str, news: &impl Serialize, useful_for: Duration) {
+    let mut message = Message::json(host.broker.names().news.clone(), key, body(news));
+    message.useful_for = Some(useful_for);
+    publish(host, vec![message]).await;
+}
+
 /// Sends transient messages to one exchange of the engine: key and body of each.
 pub async fn send_to(host: &Host, exchange: String, messages: Vec<(String, Vec<u8>)>) {
-    let messages = messages
-        .into_iter()
-        .map(|(key, body)| {
-            let mut message = Message::json(exchange.clone(), key, body);
-            message.mandatory = false;
-            message.properties.persistent = false;
-            message
-        })
-        .collect();
+    let messages = messages.into_iter().map(|(key, body)| Message::json(exchange.clone(), key, body));
+    publish(host, messages.collect()).await;
+}
+
+async fn publish(host: &Host, mut messages: Vec<Message>) {
+    for message in &mut messages {
+        message.mandatory = false;
+        message.properties.persistent = false;
+    }
     if let Err(error) = host.broker.publish_transient(messages).await {
         host.metrics.count(Count::BrokerErrors, "news", 1);
         tracing::debug!(%error, "news could not be sent");

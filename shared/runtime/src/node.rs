@@ -134,11 +134,10 @@ pub(crate) async fn live(
     let heart = tokio::spawn(beat(host.clone()));
     let stats = tokio::spawn(stats::write(host.clone()));
     tokio::pin!(service);
-    let grace = host.settings.shutdown.grace + LAST_WRITES;
     let overtime = async {
         host.draining.cancelled().await;
         host.stopping().await;
-        tokio::time::sleep(grace).await;
+        host.live.sleep(|settings| settings.shutdown.grace + LAST_WRITES).await;
     };
     let failed = async {
         while host.readiness.failure().is_none() {
@@ -173,7 +172,7 @@ async fn heart_lost(ended: &CancellationToken) {
 /// Signs of life, on a connection of their own, until the life is over.
 async fn beat(host: Host) {
     while !host.ended.is_cancelled() {
-        tokio::time::sleep(host.settings.node.heartbeat).await;
+        host.live.sleep(|settings| settings.node.heartbeat).await;
         sign(&host).await;
     }
 }
@@ -182,7 +181,7 @@ async fn beat(host: Host) {
 /// next sign; only what the registry has is told as ready.
 async fn sign(host: &Host) {
     let status = *host.wanted.borrow();
-    let (store, node, lost_after) = (host.store.clone(), host.node, host.settings.node.lost_after);
+    let (store, node, lost_after) = (host.store.clone(), host.node, host.settings().node.lost_after);
     // Owned by a task: no statement is dropped half-way when nobody waits for it any more.
     let beaten = tokio::spawn(async move {
         let client = store.lease().await?;

@@ -15,7 +15,7 @@ use pagurus_domain::scenario::{Bounds, Mask, Scenario, source};
 use pagurus_store::scenarios::{self, Version};
 use pagurus_store::{Client, Connection, Error};
 
-use crate::config::Settings;
+use crate::config::{LiveSettings, Settings};
 
 /// One version, ready to run.
 #[derive(Clone, Debug)]
@@ -46,12 +46,11 @@ pub struct Hidden {
 }
 
 /// The catalogue. Cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Catalogue {
-    scripting: Arc<Scripting>,
+    live: LiveSettings,
     /// Reads what is stored.
     stored: Arc<Scripting>,
-    bounds: Bounds,
     inner: Arc<RwLock<Inner>>,
     /// Grows with every use: what was used last has the greatest.
     turn: Arc<AtomicU64>,
@@ -74,30 +73,30 @@ struct Inner {
 #[derive(Debug)]
 struct Compiled {
     known: Known,
+    /// The settings by which it was compiled.
+    by: Arc<Settings>,
     bytes: usize,
     used: AtomicU64,
+}
+
+impl Compiled {
+    /// True where these settings would compile it to the same.
+    fn holds_by(&self, settings: &Settings) -> bool {
+        self.by.scenario.target_steps == settings.scenario.target_steps
+    }
 }
 
 impl Catalogue {
     /// The catalogue of a process with these settings.
     #[must_use]
-    pub fn of(settings: &Settings) -> Self {
-        let scripting = Arc::new(Scripting::new(settings.scenario.script.clone()));
-        Self::new(scripting, settings.scenario.clone(), settings.max_cached_scenarios)
-    }
-
-    /// A catalogue with these bounds; `max_bytes` is what it keeps compiled.
-    #[must_use]
-    pub fn new(scripting: Arc<Scripting>, bounds: Bounds, max_bytes: usize) -> Self {
-        let stored = Arc::new(Scripting::of_stored(bounds.script.clone()));
-        let inner = Arc::new(RwLock::new(Inner { max_bytes, ..Inner::default() }));
-        Self { scripting, stored, bounds, inner, turn: Arc::default() }
-    }
-
-    /// The sandbox in which scenarios are compiled.
-    #[must_use]
-    pub fn scripting(&self) -> &Scripting {
-        &self.scripting
+    pub fn of(live: &LiveSettings) -> Self {
+        let inner = Inner { max_bytes: live.now().max_cached_scenarios, ..Inner::default() };
+        Self {
+            live: live.clone(),
+            stored: Arc::new(Scripting::of_stored()),
+            inner: Arc::new(RwLock::new(inner)),
+            turn: Arc::default(),
+        }
     }
 
     /// Reads what was added since the last call: one short query where nothing was. Called before
@@ -163,33 +162,35 @@ impl Catalogue {
 
     fn compiled(&self, no: ScenarioNo) -> Option<Known> {
         let inner = self.read();
-        let compiled = inner.by_no.get(&no)?;
+        let compiled = inner.by_no.get(&no).filter(|compiled| compiled.holds_by(&self.live.now()))?;
         compiled.used.store(self.turn.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         Some(compiled.known.clone())
     }
 
     /// Compiles versions. Everything up to this number has been read then. The last of them.
     fn add(&self, versions: Vec<Version>, read_to: i32) -> Option<Known> {
-        let mut last = None;
+        let (mut last, settings) = (None, self.live.now());
         for version in versions {
             let bytes = version.source.len();
             // Parsing happens outside the lock: others read on meanwhile.
-            let known = self.parse(version);
+            let known = self.parse(version, &settings);
             last = Some(known.clone());
             let used = AtomicU64::new(self.turn.fetch_add(1, Ordering::Relaxed));
-            self.write().put(Compiled { known, bytes, used });
+            self.write().put(Compiled { known, by: settings.clone(), bytes, used });
         }
         let mut inner = self.write();
         inner.read_to = inner.read_to.max(read_to);
         last
     }
 
-    fn parse(&self, version: Version) -> Known {
-        let scenario =
-            source::read(&version.source, &self.stored, &self.bounds).map(Arc::new).map_err(|faults| {
-                let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
-                Arc::from(lines.join("; "))
-            });
+    fn parse(&self, version: Version, settings: &Settings) -> Known {
+        // What was let in is read, however few states a new one may have by now.
+        let bounds = Bounds { max_states: usize::MAX, ..settings.scenario.clone() };
+        let scenario = source::read(&version.source, &self.stored, &bounds).map(Arc::new);
+        let scenario = scenario.map_err(|faults| {
+            let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            Arc::from(lines.join("; "))
+        });
         Known {
             no: version.no,
             reference: ScenarioRef { name: version.name.into(), version: version.version },
@@ -247,8 +248,6 @@ impl Inner {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use pagurus_domain::scenario::script::Limits;
-
     use super::*;
 
     fn version(no: i32, name: &str, version: i32) -> Version {
@@ -260,8 +259,8 @@ mod tests {
     }
 
     fn catalogue(max_bytes: usize) -> Catalogue {
-        let scripting = Arc::new(Scripting::new(Limits::default()));
-        Catalogue::new(scripting, Bounds::default(), max_bytes)
+        let bound = ("PAGURUS__SCENARIO__MAX_CACHED_BYTES".to_owned(), max_bytes.to_string());
+        Catalogue::of(&LiveSettings::load(None, [bound].into_iter()).unwrap())
     }
 
     #[test]

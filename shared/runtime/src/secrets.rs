@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use pagurus_domain::scenario::Concealed;
 use pagurus_domain::scenario::value::Secrets;
+use pagurus_domain::scenario::{Concealed, Scenario};
 
 /// How long a value that was read is taken for the present one: many calls a second share one look.
 const FRESH: Duration = Duration::from_secs(1);
@@ -53,6 +53,11 @@ impl DeploymentSecrets {
             concealed.add(&secret);
         }
         concealed
+    }
+
+    /// The same of the secrets that a scenario names.
+    pub fn named_by(&self, scenario: &Scenario) -> Concealed {
+        self.concealed(scenario.secrets().flatten())
     }
 
     fn look(&self, name: &str) -> Option<String> {

@@ -10,12 +10,6 @@ use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
 statements! {
-    // The row of the order was updated before, in the same transaction: its number is ours.
-    APPEND_STAGES = "
-        INSERT INTO history (order_no, number, life, kind, source, detail)
-        SELECT o.no, o.events - 1, t.life, 'stage', $4, t.detail
-          FROM unnest($1::bigint[], $2::integer[], $3::text[]) AS t (no, life, detail)
-          JOIN orders o ON o.no = ANY(ARRAY[t.no])";
     APPEND = "
         WITH numbered AS (
             UPDATE orders o SET events = o.events + 1, updated_at = now()
@@ -31,26 +25,6 @@ statements! {
     OF_ORDER = "
         SELECT number, life, kind, at, source, detail FROM history
          WHERE order_no = $1 AND number > $2 ORDER BY number LIMIT $3";
-}
-
-/// Stage of the history that was just finished.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NewStage<'a> {
-    pub no: OrderNo,
-    pub life: Life,
-    /// The stage, as JSON.
-    pub detail: &'a str,
-}
-
-/// Appends the stages that were just finished.
-pub(crate) async fn append_stages(tx: &Tx<'_>, source: &str, stages: &[NewStage<'_>]) -> Result<()> {
-    let columns = columns!(stage in stages => {
-        no: i64 = stage.no.0,
-        life: i32 = stage.life.0,
-        detail: &str = stage.detail,
-    });
-    columns.execute(tx, APPEND_STAGES, &[&source]).await?;
-    Ok(())
 }
 
 /// An event to be appended.

@@ -142,6 +142,12 @@ impl NewNotification {
             trace: order.trace.clone(),
         }
     }
+
+    /// The word for what it tells of.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        self.told.kind()
+    }
 }
 
 /// Stores notifications, in the transaction of what they tell.

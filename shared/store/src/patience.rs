@@ -17,13 +17,19 @@ const WARY: Duration = Duration::from_secs(5);
 pub struct Patience(Arc<Mutex<Option<Instant>>>);
 
 impl Patience {
+    /// True where a batch met a lock of late: then the next one bounds its waits.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        let met = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        met.is_some_and(|met| met.elapsed() < WARY)
+    }
+
     /// Bounds the waits of a transaction that has just begun, if one met a lock of late.
     ///
     /// # Errors
     /// The database fails.
     pub async fn bound(&self, tx: &Tx<'_>) -> Result<()> {
-        let met = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if met.is_some_and(|met| met.elapsed() < WARY) { wait_briefly(tx).await } else { Ok(()) }
+        if self.is_short() { wait_briefly(tx).await } else { Ok(()) }
     }
 
     /// Notes that a batch was broken off by a lock, if that is what the error tells.

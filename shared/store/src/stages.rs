@@ -1,22 +1,22 @@
 //! Stages: ready, claimed, finished. The hot path, many rows a statement.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::{Attempt, Epoch, Incarnation, OrderNo, Pass};
+use pagurus_domain::id::{Attempt, Epoch, Incarnation, OrderNo, Pass, ScenarioNo};
 use pagurus_domain::order::change::{Change, Deadlines};
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{OrderHead, Status};
 use pagurus_domain::scenario::stage::Wake;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use crate::columns::columns;
 use crate::ready::read_ready;
 use crate::row::{head, stream, word};
 use crate::sql::statements;
-use crate::{Client, Result, Tx, queues};
+use crate::{Client, Connection, Result, Tx, queues};
 
 pub mod advance;
 pub(crate) mod finish;
@@ -25,36 +25,54 @@ pub use crate::ready::ReadyStage;
 pub use finish::{Finished, finish, take_ends};
 
 statements! {
-    // Waits for a take-over in progress, and makes a take-over wait for us.
-    EPOCH = "SELECT epoch FROM epochs WHERE name = 'dispatcher' FOR SHARE";
-    // The deleted row is the right to run the stage. What is not the head of its queue stays. An order
-    // without a payload is claimed, too, so that it ends: whatever is deleted must be given to somebody.
+    // The deleted row is the right to run the stage, and `running` says at once who has it. What another epoch handed
+    // out stays; reading the epoch waits for a take-over in progress, and makes a take-over wait for this claim. What
+    // is not the head of its queue stays. An order without a payload is claimed, too, so that it ends: whatever is
+    // deleted must be given to somebody.
     CLAIM = "
-        WITH taken AS (
+        WITH present AS (SELECT epoch FROM epochs WHERE name = 'dispatcher' FOR SHARE),
+        taken AS (
             DELETE FROM ready r
-             USING unnest($1::bigint[], $2::integer[]) AS h (no, attempt)
-             WHERE r.order_no = ANY(ARRAY[h.no]) AND r.attempt = h.attempt
+             USING unnest($1::bigint[], $2::integer[], $3::bigint[]) AS h (no, attempt, epoch), present p
+             WHERE r.order_no = ANY(ARRAY[h.no]) AND r.attempt = h.attempt AND h.epoch = p.epoch
                AND (r.queue IS NULL OR NOT EXISTS (
                     SELECT FROM queued q WHERE q.queue = r.queue AND q.position < r.position))
-            RETURNING r.order_no, r.pass, r.attempt, r.wake, r.restarts, r.since, r.queue)
-        SELECT o.no, t.pass, t.attempt, t.wake, t.restarts, t.since, t.queue,
-               o.id, o.scenario, o.mode, o.transaction_id, o.notify, o.answers, o.trace, o.start_deadline, o.created_at,
-               o.life, o.started_at, o.stages, o.retries, CASE WHEN octet_length(p.params) <= $3 THEN p.params END AS params, octet_length(p.params) AS params_bytes,
-               c.snapshot, clock_timestamp() AS now, o.flow, o.status
-          FROM taken t
-          JOIN orders o ON o.no = ANY(ARRAY[t.order_no])
-          LEFT JOIN payloads p ON p.order_no = ANY(ARRAY[t.order_no])
-          LEFT JOIN contexts c ON c.order_no = ANY(ARRAY[t.order_no])";
+            RETURNING r.order_no, r.pass, r.attempt, r.wake, r.restarts, r.since, r.queue),
+        claimed AS (
+            SELECT o.no, t.pass, t.attempt, t.wake, t.restarts, t.since, t.queue,
+                   o.id, o.scenario, o.mode, o.transaction_id, o.notify, o.answers, o.trace, o.start_deadline, o.created_at,
+                   o.life, o.started_at, o.stages, o.retries, o.flow, o.status
+              FROM taken t
+              JOIN orders o ON o.no = ANY(ARRAY[t.order_no])),
+        noted AS (
+            INSERT INTO running (order_no, pass, attempt, wake, restarts, queue, node, since, started_at, deadline_at)
+            SELECT no, pass, attempt, wake, restarts, queue, $4, since, clock_timestamp(),
+                   clock_timestamp() + make_interval(secs => greatest(
+                       coalesce((SELECT w.seconds FROM unnest($5::integer[], $6::double precision[]) AS w (scenario, seconds)
+                                  WHERE w.scenario = c.scenario), $7),
+                       CASE c.mode WHEN 'sequential' THEN $10::double precision END))
+              FROM claimed c),
+        held AS (
+            UPDATE queued q SET held_since = clock_timestamp()
+              FROM claimed c
+             WHERE q.order_no = ANY(ARRAY[c.no]) AND c.queue IS NOT NULL AND q.held_since IS NULL),
+        met AS (
+            DELETE FROM deadlines d
+             USING claimed c
+             WHERE d.order_no = ANY(ARRAY[c.no]) AND d.kind = 'start'
+               AND c.start_deadline IS NOT NULL AND c.started_at IS NULL AND c.status = ANY($8))
+        SELECT c.*, CASE WHEN octet_length(p.params) <= $9 THEN p.params END AS params, octet_length(p.params) AS params_bytes,
+               x.snapshot, clock_timestamp() AS now
+          FROM claimed c
+          LEFT JOIN payloads p ON p.order_no = ANY(ARRAY[c.no])
+          LEFT JOIN contexts x ON x.order_no = ANY(ARRAY[c.no])";
+    BOUND_WORK = "
+        UPDATE running r SET deadline_at = r.started_at + make_interval(secs => t.seconds)
+          FROM unnest($1::bigint[], $2::uuid[], $3::double precision[]) AS t (no, pass, seconds)
+         WHERE r.order_no = ANY(ARRAY[t.no]) AND r.pass = t.pass";
     PARAMS = "SELECT params FROM payloads WHERE order_no = $1";
-    RUN = "
-        INSERT INTO running (order_no, pass, attempt, wake, restarts, queue, node, since, started_at, deadline_at)
-        SELECT no, pass, attempt, wake, restarts, queue, $9, since, clock_timestamp(), clock_timestamp() + make_interval(secs => work)
-          FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::text[], $5::smallint[], $6::text[], $7::timestamptz[], $8::double precision[])
-               AS t (no, pass, attempt, wake, restarts, queue, since, work)";
+    EPOCH = "SELECT epoch FROM epochs WHERE name = 'dispatcher'";
     STILL_READY = "SELECT order_no, attempt FROM ready WHERE order_no = ANY($1::bigint[])";
-    HOLD = "
-        UPDATE queued SET held_since = clock_timestamp() WHERE order_no = ANY($1::bigint[]) AND held_since IS NULL";
-    STARTED = "DELETE FROM deadlines WHERE order_no = ANY($1::bigint[]) AND kind = 'start'";
     GIVE_UP = "UPDATE running SET queue = NULL WHERE order_no = $1 AND pass = $2";
     UNOWN = "UPDATE running SET queue = NULL WHERE order_no = ANY($1::bigint[])";
     UNOWN_READY = "UPDATE ready SET queue = NULL, position = NULL WHERE order_no = ANY($1::bigint[])";
@@ -129,39 +147,76 @@ pub struct Claimed {
     pub status: Status,
 }
 
-impl Claimed {
-    /// True where the claim is the start that the order was to have by its deadline.
-    fn meets_its_start(&self) -> bool {
-        Change::of(self.status, Cause::Claimed).is_ok_and(|claim| claim.deadlines == Deadlines::StartIsMet)
-    }
+/// Who claims, and how long its stages may be without progress.
+#[derive(Clone, Debug)]
+pub struct Claimant<'a> {
+    /// The life of the node.
+    pub node: Incarnation,
+    /// Longest time of a stage without progress, in seconds.
+    pub work_seconds: f64,
+    /// The same for scenarios that say it themselves, as far as they are known.
+    pub work_seconds_of: &'a [(ScenarioNo, f64)],
+    /// Least such time of a sequential stage, in seconds.
+    pub least_of_sequential: f64,
 }
 
-/// Takes stages for this node: those that are ready, at the head of their queue, and handed out by
-/// the present dispatcher. The caller must [`run`] what it got before it commits.
+/// Takes stages for a node: those that are ready, at the head of their queue, and handed out by the present
+/// dispatcher; and writes down that the node runs them. One statement: either both are done, or nothing.
 ///
 /// # Errors
-/// The database fails; nothing is claimed then.
+/// The database fails; whether anything is claimed is then not known.
 pub async fn claim(
-    tx: &Tx<'_>,
+    on: &impl Connection,
+    claimant: &Claimant<'_>,
     hand_outs: &[OfferedStage],
 ) -> Result<(Vec<Claimed>, Vec<(OfferedStage, Unclaimed)>)> {
-    let epoch = tx.prepare_cached(EPOCH).await?;
-    let present = Epoch(tx.query_one(&epoch, &[]).await?.get("epoch"));
-    let (current, stale): (Vec<OfferedStage>, Vec<OfferedStage>) =
-        hand_outs.iter().partition(|hand_out| hand_out.epoch == present);
-    let columns = columns!(given in &current => {
+    let columns = columns!(given in hand_outs => {
         no: i64 = given.no.0,
         attempt: i32 = given.attempt.0,
+        epoch: i64 = given.epoch.0,
     });
-    let rows = columns.query(tx, CLAIM, &[&LONG_BYTES]).await?;
+    let scenarios: Vec<i32> = claimant.work_seconds_of.iter().map(|(scenario, _)| scenario.0).collect();
+    let seconds: Vec<f64> = claimant.work_seconds_of.iter().map(|(_, seconds)| *seconds).collect();
+    // Statuses in which a claim is the start that an order was to have by its deadline.
+    let starts: Vec<&str> = Status::ALL
+        .iter()
+        .filter(|status| {
+            Change::of(**status, Cause::Claimed).is_ok_and(|claim| claim.deadlines == Deadlines::StartIsMet)
+        })
+        .map(|status| status.as_str())
+        .collect();
+    let more: [&(dyn ToSql + Sync); 7] = [
+        &claimant.node.0,
+        &scenarios,
+        &seconds,
+        &claimant.work_seconds,
+        &starts,
+        &LONG_BYTES,
+        &claimant.least_of_sequential,
+    ];
+    let rows = columns.query(on, CLAIM, &more).await?;
     let claimed = rows.iter().map(read_claimed).collect::<Result<Vec<_>>>()?;
-    let mut unclaimed: Vec<_> = stale.into_iter().map(|h| (h, Unclaimed::StaleEpoch)).collect();
-    if claimed.len() < current.len() {
-        let taken: HashSet<OrderNo> = claimed.iter().map(|stage| stage.head.no).collect();
-        let left: Vec<OfferedStage> = current.into_iter().filter(|h| !taken.contains(&h.no)).collect();
-        unclaimed.extend(why_unclaimed(tx, &left).await?);
+    if claimed.len() == hand_outs.len() {
+        return Ok((claimed, Vec::new()));
     }
+    let taken: HashSet<OrderNo> = claimed.iter().map(|stage| stage.head.no).collect();
+    let left: Vec<OfferedStage> = hand_outs.iter().copied().filter(|h| !taken.contains(&h.no)).collect();
+    let unclaimed = why_unclaimed(on, &left).await?;
     Ok((claimed, unclaimed))
+}
+
+/// Sets the longest time of stages that were claimed, in seconds from their begin.
+///
+/// # Errors
+/// The database fails.
+pub async fn bound_work(on: &impl Connection, stages: &[(OrderNo, Pass, f64)]) -> Result<()> {
+    let columns = columns!((no, pass, seconds) in stages => {
+        no: i64 = no.0,
+        pass: Uuid = pass.0,
+        seconds: f64 = *seconds,
+    });
+    columns.execute(on, BOUND_WORK, &[]).await?;
+    Ok(())
 }
 
 /// The parameters of an order.
@@ -173,16 +228,23 @@ pub async fn params(client: &Client, no: OrderNo) -> Result<String> {
     Ok(client.query_one(&statement, &[&no.0]).await?.get("params"))
 }
 
-/// What is still ready with the same number stayed because it is not the head of its queue.
-async fn why_unclaimed(tx: &Tx<'_>, left: &[OfferedStage]) -> Result<Vec<(OfferedStage, Unclaimed)>> {
+/// What is still ready with the same number, and of the present epoch, is not the head of its queue.
+async fn why_unclaimed(
+    on: &impl Connection,
+    left: &[OfferedStage],
+) -> Result<Vec<(OfferedStage, Unclaimed)>> {
     let nos: Vec<i64> = left.iter().map(|h| h.no.0).collect();
-    let statement = tx.prepare_cached(STILL_READY).await?;
-    let rows = tx.query(&statement, &[&nos]).await?;
+    let epoch = on.prepare_cached(EPOCH).await?;
+    let present = Epoch(on.query_one(&epoch, &[]).await?.get("epoch"));
+    let statement = on.prepare_cached(STILL_READY).await?;
+    let rows = on.query(&statement, &[&nos]).await?;
     let ready: HashSet<(OrderNo, Attempt)> = rows.iter().map(read_hand_out).collect();
-    Ok(left
-        .iter()
-        .map(|h| (*h, if ready.contains(&(h.no, h.attempt)) { Unclaimed::Behind } else { Unclaimed::Gone }))
-        .collect())
+    let why = |h: &OfferedStage| match h {
+        _ if h.epoch != present => Unclaimed::StaleEpoch,
+        _ if ready.contains(&(h.no, h.attempt)) => Unclaimed::Behind,
+        _ => Unclaimed::Gone,
+    };
+    Ok(left.iter().map(|h| (*h, why(h))).collect())
 }
 
 /// Order and number of a hand-out.
@@ -207,43 +269,6 @@ fn read_claimed(row: &tokio_postgres::Row) -> Result<Claimed> {
         flow: row.get("flow"),
         status: word(row, "status", "orders.status")?,
     })
-}
-
-/// Writes down that the node runs what it claimed; `work` is the longest time of each stage without progress.
-///
-/// # Errors
-/// The database fails.
-pub async fn run(tx: &Tx<'_>, node: Incarnation, claimed: &[Claimed], work: &[Duration]) -> Result<()> {
-    if claimed.is_empty() {
-        return Ok(());
-    }
-    let stages: Vec<(&Claimed, Duration)> = claimed.iter().zip(work.iter().copied()).collect();
-    let columns = columns!((stage, work) in &stages => {
-        no: i64 = stage.head.no.0,
-        pass: Uuid = stage.pass.0,
-        attempt: i32 = stage.attempt.0,
-        wake: &str = stage.wake.as_str(),
-        restarts: i16 = stage.restarts,
-        queue: Option<&str> = stage.queue.as_deref(),
-        since: Timestamp = stage.since,
-        work: f64 = work.as_secs_f64(),
-    });
-    columns.execute(tx, RUN, &[&node.0]).await?;
-    let holding = claimed.iter().filter(|stage| stage.queue.is_some());
-    let holding: Vec<i64> = holding.map(|stage| stage.head.no.0).collect();
-    if !holding.is_empty() {
-        tx.execute(&tx.prepare_cached(HOLD).await?, &[&holding]).await?;
-    }
-    let started: Vec<i64> = claimed
-        .iter()
-        .filter(|c| c.head.started_at.is_none() && c.start_deadline.is_some() && c.meets_its_start())
-        .map(|c| c.head.no.0)
-        .collect();
-    if !started.is_empty() {
-        let statement = tx.prepare_cached(STARTED).await?;
-        tx.execute(&statement, &[&started]).await?;
-    }
-    Ok(())
 }
 
 /// Gives the queue of an order up by hand, while its stage goes on, or waits to.

@@ -97,7 +97,7 @@ pub struct CallError {
     pub message: String,
 }
 
-/// QueuePlace of a sequential order.
+/// Place of a sequential order in its queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueuePlace {
     /// The queue.
@@ -256,11 +256,41 @@ pub struct EndedLife {
     pub life: i32,
 }
 
-/// News to the notifiers: somebody is to be notified of these ends.
+/// Row of the outbox that was just written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutboxRow {
+    /// Our number of the order.
+    pub no: i64,
+    /// The life.
+    pub life: i32,
+    /// Of what it tells.
+    pub kind: String,
+    /// Id of the message.
+    pub message_id: String,
+    /// The address as the client gave it.
+    pub target: String,
+    /// The client's mark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    /// The business transaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transaction_id: Option<String>,
+    /// W3C trace context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// Content of the message.
+    pub body: String,
+}
+
+/// News to the notifiers: somebody is to be notified of these ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutboxNews {
-    /// The lives.
+    /// Lives whose rows are to be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended: Vec<EndedLife>,
+    /// Rows that need not be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<OutboxRow>,
 }
 
 /// Hand-out of one stage.
@@ -270,7 +300,7 @@ pub struct HandedOut {
     pub no: i64,
     /// Number of the hand-out.
     pub attempt: i32,
-    /// QueuePlace of the hand-out among those of its dispatcher.
+    /// Number of the hand-out among those of its dispatcher.
     pub serial: u64,
 }
 

@@ -118,6 +118,9 @@ impl Type {
 pub const MAX_ERRORS: usize = 100;
 /// Longest text of one fault, in bytes: a pointer holds names that a client chose.
 const MAX_TEXT_BYTES: usize = 1000;
+/// Longest id of an order, and longest name of a scenario, in the detail of a problem, in bytes.
+const MAX_ID_BYTES: usize = 255;
+const MAX_NAME_BYTES: usize = 64;
 
 /// One thing that is wrong, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,6 +182,7 @@ impl Problem {
     #[must_use]
     pub fn of_faults(kind: Type, faults: &[Fault]) -> Self {
         let first = faults.first();
+        let cut = |text| cut(text, MAX_TEXT_BYTES);
         let detail = first.map_or_else(String::new, |fault| {
             let more = match faults.len() - 1 {
                 0 => String::new(),
@@ -202,6 +206,30 @@ impl Problem {
         Self { pointer: first.map(|fault| cut(&fault.pointer).to_owned()), errors, ..Self::new(kind, detail) }
     }
 
+    /// The problem of a request for an order that is not there.
+    #[must_use]
+    pub fn no_order(id: &str) -> Self {
+        Self::new(Type::NotFound, format!("there is no order `{}`", cut(id, MAX_ID_BYTES)))
+    }
+
+    /// The problem of a request for a scenario that is not there, or has no such version.
+    #[must_use]
+    pub fn no_scenario(name: &str, version: Option<i32>) -> Self {
+        let name = cut(name, MAX_NAME_BYTES);
+        let detail = match version {
+            None => format!("there is no scenario `{name}`"),
+            Some(version) => format!("scenario `{name}` has no version {version}"),
+        };
+        Self::new(Type::NotFound, detail)
+    }
+
+    /// The same with a pointer to the field at fault.
+    #[must_use]
+    pub fn at(mut self, pointer: impl Into<String>) -> Self {
+        self.pointer = Some(pointer.into());
+        self
+    }
+
     /// The same with the order's present status.
     #[must_use]
     pub fn with_status(mut self, status: impl ToString) -> Self {
@@ -210,8 +238,8 @@ impl Problem {
     }
 }
 
-fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(MAX_TEXT_BYTES)]
+fn cut(text: &str, max_bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(max_bytes)]
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! `./dev bench`: the reference works, each measured beside the limit of the same run, in one table.
 //! Never measures anything that was not built for release and is not durable, and touches nothing of `./dev up`.
 
+#[path = "bench/chart.rs"]
+mod chart;
 #[path = "bench/copies.rs"]
 mod copies;
 #[path = "bench/cpu.rs"]
@@ -27,6 +29,8 @@ mod report;
 mod stub;
 #[path = "bench/works.rs"]
 mod works;
+#[path = "bench/writes.rs"]
+mod writes;
 
 use std::time::Duration;
 
@@ -84,6 +88,12 @@ pub enum Work {
     Sleepers,
     /// One HTTP call per order, with millions of ended orders in the tables
     History,
+    /// One HTTP call per order, over 1 000, 10 000 and 100 000 queues
+    Queues,
+    /// One HTTP call per order, while another session of the database holds a snapshot
+    Pinned,
+    /// A new dispatcher before a million ready orders
+    TakeOver,
     /// Resident size of each service under the heaviest legal loads
     Memory,
     /// All of them
@@ -115,6 +125,9 @@ pub async fn command(options: Options) -> Result<()> {
     installation.stop().await?;
     outcome?;
     if options.record {
+        if let Some((work, share)) = report.disturbed() {
+            bail!("not recorded: other programs used {:.0} % of the machine during {work}", share * 100.0);
+        }
         let words: Vec<String> = std::env::args().skip(2).collect();
         report.record(&root, &words.join(" "), options.in_flight)?;
         eprintln!("==> docs/performance.md");
@@ -152,9 +165,12 @@ async fn measure(
 }
 
 fn chosen(options: &Options) -> Vec<Work> {
-    use Work::{All, History, Idle, Intake, Limit, Memory, OneAction, Sequential, Sleepers, ThreeStage};
+    use Work::{
+        All, History, Idle, Intake, Limit, Memory, OneAction, Pinned, Queues, Sequential, Sleepers, TakeOver,
+        ThreeStage,
+    };
     let daily = [Limit, OneAction, ThreeStage, Sequential, Idle, Intake];
-    let long = [Sleepers, History, Memory];
+    let long = [Queues, Pinned, Sleepers, History, TakeOver, Memory];
     match &options.profile {
         Some(work) => vec![*work],
         None if options.works.is_empty() => daily.to_vec(),
@@ -174,6 +190,9 @@ async fn run(works: &mut Works<'_>, work: Work) -> Result<Vec<Row>> {
         Work::Intake => vec![works.intake_amqp().await?, works.intake_http().await?],
         Work::Sleepers => vec![works.sleepers().await?],
         Work::History => vec![works.with_history().await?],
+        Work::Queues => works.queues().await?,
+        Work::Pinned => vec![works.pinned().await?],
+        Work::TakeOver => vec![works.take_over().await?],
         Work::Memory | Work::All => bail!("--profile takes one work that is measured by its speed"),
     })
 }

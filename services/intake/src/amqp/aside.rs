@@ -54,7 +54,11 @@ impl Held {
     /// A registration that waits.
     pub fn of(submission: Submission) -> Self {
         let Submission { request, received_at, .. } = submission;
-        Self::Registration(Box::new(Late { id: request.id, queue: request.queue, received_at }))
+        Self::Registration(Box::new(Late {
+            id: request.id.clone(),
+            queue: request.queue.clone(),
+            received_at,
+        }))
     }
 
     /// The locks behind which it waits, and behind which others wait for it.
@@ -94,7 +98,7 @@ impl Aside {
     /// Starts the task that tries them again.
     pub fn start(intake: &Intake, registrar: Registrar, consumer: Arc<Consumer>) -> Self {
         // Half of what the consumer may hold unacknowledged: the other half is for those who wait for nothing.
-        let most = usize::from(intake.host.settings.broker.prefetch).div_ceil(2);
+        let most = usize::from(intake.host.settings().broker.prefetch).div_ceil(2);
         let (sender, receiver) = mpsc::channel(most);
         let (locked, count) = (Locked::default(), Arc::new(AtomicUsize::new(0)));
         let lane = Lane {

@@ -138,9 +138,7 @@ fn read_call(delivery: &Delivery) -> Result<(String, NewCall), Unreadable> {
 /// The order that a message names.
 fn id_of(value: &Value) -> Result<String, Problem> {
     registration::named_id(value).map_err(|fault| {
-        let mut problem = Problem::new(Type::Invalid, format!("{} {}", fault.pointer, fault.message));
-        problem.pointer = Some(fault.pointer);
-        problem
+        Problem::new(Type::Invalid, format!("{} {}", fault.pointer, fault.message)).at(fault.pointer)
     })
 }
 

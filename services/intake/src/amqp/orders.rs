@@ -133,7 +133,7 @@ impl Orders {
         for ((delivery, submission), outcome) in done.into_iter().zip(outcomes) {
             match outcome {
                 Ok(Some(outcome)) => {
-                    let id = submission.request.id;
+                    let id = submission.request.id.clone();
                     turn.handled.push(registered(&self.intake, delivery, id, &outcome));
                 }
                 Ok(None) => {
@@ -143,7 +143,7 @@ impl Orders {
                     self.put_aside(turn, delivery, Held::of(submission)).await;
                 }
                 Err(error) => {
-                    let id = Some(submission.request.id);
+                    let id = Some(submission.request.id.clone());
                     turn.handled.push(reject_unstorable(&self.intake, delivery, id, &error));
                 }
             }
@@ -220,7 +220,7 @@ pub(super) fn submission(delivery: &Delivery) -> Result<Submission, (Option<Stri
     let named = value.get("id").and_then(|id| id.as_str()).map(str::to_owned);
     let request = register::read_value(value).map_err(|problem| (named.clone(), problem))?;
     let sent_at = sent_at(delivery).map_err(|problem| (named, problem))?;
-    Ok(Submission { request, sent_at, received_at: Timestamp::now(), trace: trace(delivery) })
+    Ok(Submission { request: request.into(), sent_at, received_at: Timestamp::now(), trace: trace(delivery) })
 }
 
 /// When the client says it sent the message: a header, or the property of AMQP. One that cannot be

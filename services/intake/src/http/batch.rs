@@ -35,7 +35,7 @@ pub(super) async fn create(
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Json<Vec<RegisteredView>>> {
-    let settings = &intake.host.settings.intake;
+    let settings = &intake.host.settings().intake;
     let max = settings.max_batch_orders;
     let form = form_of(&headers);
     let mut count = Count::new(form);

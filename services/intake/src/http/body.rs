@@ -128,7 +128,7 @@ impl Deref for HeldValue {
 
 /// Reads a body of at most `intake.max_body_bytes`.
 pub(super) async fn read(intake: &Intake, body: Body) -> Outcome<Held> {
-    read_within(intake, body, intake.host.settings.intake.max_body_bytes, |_| Ok(())).await
+    read_within(intake, body, intake.host.settings().intake.max_body_bytes, |_| Ok(())).await
 }
 
 /// Reads a body that is JSON.

@@ -1,4 +1,4 @@
-//! Orders: register, list, read, wait, act.
+//! Orders: register, wait, act.
 
 use std::time::{Duration, Instant};
 
@@ -9,19 +9,18 @@ use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use jiff::Timestamp;
 use pagurus_command::request::{ActionRequest, OF_OTHERS, OF_RESTART, RequestKey};
-use pagurus_command::{Acted, LifeAction, Restart, Terms, not_found};
+use pagurus_command::{Acted, LifeAction, Restart, Terms};
 use pagurus_domain::order::registration::Request;
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::trouble::store_problem;
-use pagurus_store::orders;
-use pagurus_wire::order::{OrderView, RegisteredView, StatusView};
+use pagurus_wire::order::{RegisteredView, StatusView};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 
 use super::body::{read_json_if_any, read_order};
 use super::caller::Caller;
 use super::query::{Path, Query, duration};
-use super::{Answer, Outcome, views};
+use super::{Answer, Outcome};
 use crate::Intake;
 use crate::headers::{read_trace, sent_time_of};
 use crate::register::{self, Outcome as Registration, Submission};
@@ -62,7 +61,7 @@ pub(super) async fn register_one(
 
 pub(super) async fn submit(intake: &Intake, request: Request, headers: &HeaderMap) -> Outcome<Registration> {
     let submission = Submission {
-        request,
+        request: request.into(),
         sent_at: sent_time_of(headers)?,
         received_at: Timestamp::now(),
         trace: headers.get("traceparent").and_then(|value| value.to_str().ok()).and_then(read_trace),
@@ -97,16 +96,6 @@ pub(super) fn registered(id: Option<String>, outcome: &Registration) -> Register
     }
 }
 
-/// `GET /v1/orders/{id}`
-pub(super) async fn view(State(intake): State<Intake>, Path(id): Path<String>) -> Outcome<Json<OrderView>> {
-    Ok(Json(views::order(&intake, &id).await?))
-}
-
-/// `GET /v1/orders/batch`: an order may bear this name, and the door for batches has taken its path.
-pub(super) async fn view_named_batch(State(intake): State<Intake>) -> Outcome<Json<OrderView>> {
-    Ok(Json(views::order(&intake, "batch").await?))
-}
-
 /// Query of a long poll.
 #[derive(Debug, Deserialize)]
 pub(super) struct WaitQuery {
@@ -126,7 +115,7 @@ pub(super) async fn wait(
     let begun = Instant::now();
     let mut pause = Duration::from_millis(10);
     loop {
-        let view = status_view(&intake, &id).await?;
+        let view = intake.views.status(&id).await?;
         let left = timeout.min(MAX_WAIT).saturating_sub(begun.elapsed());
         if view.is_final || left.is_zero() {
             return Ok(Json(view));
@@ -137,24 +126,6 @@ pub(super) async fn wait(
         }
         pause = (pause * 3 / 2).min(Duration::from_millis(500));
     }
-}
-
-/// Status and life of an order.
-pub(super) async fn status_view(intake: &Intake, id: &str) -> Outcome<StatusView> {
-    let found = async {
-        let client = intake.host.store.api().await?;
-        orders::status(&client, id).await
-    }
-    .await
-    .map_err(|error| store_problem(&intake.host, "status", &error))?;
-    let (status, life) = found.ok_or_else(|| not_found(id))?;
-    Ok(StatusView {
-        id: id.to_owned(),
-        status: status.to_string(),
-        is_final: status.is_final(),
-        life: life.0,
-        note: None,
-    })
 }
 
 /// `POST /v1/orders/{id}/{action}`
@@ -176,7 +147,7 @@ pub(super) async fn action(
         "restart" => LifeAction::Restart(Restart { sent_at: sent_time_of(&headers)?, ..Restart::default() }),
         "resend" => {
             intake.commands.resend(&id, &by, asked?.reason.as_deref()).await?;
-            return Ok(Json(status_view(&intake, &id).await?));
+            return Ok(Json(intake.views.status(&id).await?));
         }
         _ => {
             let told = "actions are: cancel, interrupt, kill, restart, clone, repair, resend";
@@ -190,8 +161,8 @@ pub(super) async fn action(
     Ok(Json(StatusView { id, status: status.to_string(), is_final: status.is_final(), life, note }))
 }
 
-fn key_of(headers: &HeaderMap) -> Outcome<Option<&str>> {
-    let told = "the header `Idempotency-RequestKey` has other characters than visible ASCII";
+pub(super) fn key_of(headers: &HeaderMap) -> Outcome<Option<&str>> {
+    let told = "the header `Idempotency-Key` has other characters than visible ASCII";
     let key = headers.get("idempotency-key").map(|value| value.to_str()).transpose();
     Ok(key.map_err(|_| Problem::new(Type::Invalid, told))?)
 }

@@ -10,9 +10,7 @@ use axum::extract::path::ErrorKind;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::http::Uri;
 use axum::http::request::Parts;
-use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::document::{Fault, nearest, parse_duration, pointer_to};
-use pagurus_domain::time;
 use pagurus_wire::problem::{Problem, Type};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Visitor};
 
@@ -111,7 +109,7 @@ fn unread_query(refused: &QueryRejection) -> Answer {
             let field = error.path().iter().next().map(ToString::to_string);
             // A field that stands twice has no place, but its name is told.
             return match field.or_else(|| Some(told.split('`').nth(1)?.to_owned())) {
-                Some(field) => invalid(&format!("/{field}"), &format!("{field} cannot be read: {told}")),
+                Some(field) => invalid(&field, format!("{field} cannot be read: {told}")),
                 None => Answer(Problem::new(Type::Invalid, format!("the query cannot be read: {told}"))),
             };
         }
@@ -126,37 +124,21 @@ fn unread_path(refused: PathRejection) -> Answer {
     };
     match failed.kind() {
         ErrorKind::InvalidUtf8InPathParam { key } | ErrorKind::ParseErrorAtKey { key, .. } => {
-            invalid(&format!("/{key}"), &format!("{key} cannot be read from the path: it is not UTF-8"))
+            invalid(key, format!("{key} cannot be read from the path: it is not UTF-8"))
         }
         other => Answer(Problem::new(Type::Invalid, format!("the path cannot be read: {other}"))),
     }
 }
 
 /// A field that was read and makes no sense.
-pub(super) fn invalid(pointer: &str, told: &str) -> Answer {
-    let mut problem = Problem::new(Type::Invalid, told);
-    problem.pointer = Some(pointer.to_owned());
-    Answer(problem)
-}
-
-/// How many to a page.
-pub(super) fn limit(asked: Option<&str>, usual: usize, most: usize) -> Outcome<usize> {
-    let limit = asked.map_or(Ok(usual), str::parse).ok().filter(|limit| (1..=most).contains(limit));
-    limit.ok_or_else(|| invalid("/limit", &format!("limit must be 1 to {most}")))
+fn invalid(field: &str, told: String) -> Answer {
+    Answer(Problem::new(Type::Invalid, told).at(format!("/{field}")))
 }
 
 /// A duration, or a number of seconds.
 pub(super) fn duration(field: &str, text: &str) -> Outcome<Duration> {
     let seconds = text.parse().map(Duration::from_secs);
-    seconds
-        .or_else(|_| parse_duration(text))
-        .map_err(|error| invalid(&format!("/{field}"), &format!("{field}: {error}")))
-}
-
-/// A time, or a duration back from now.
-pub(super) fn moment(text: &str, now: Timestamp) -> Option<Timestamp> {
-    let back = || now.checked_sub(SignedDuration::try_from(parse_duration(text).ok()?).ok()?).ok();
-    time::read(text).or_else(|| back().and_then(time::within_range))
+    seconds.or_else(|_| parse_duration(text)).map_err(|error| invalid(field, format!("{field}: {error}")))
 }
 
 #[cfg(test)]

@@ -1,33 +1,34 @@
-//! Scenarios: apply, check, list, draw; tests and migration stand in files of their own.
+//! Scenarios: check, apply, migrate, and try in a file of its own.
 
-pub(super) mod migrate;
 pub(super) mod trial;
 
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Response, StatusCode, header};
+use axum::http::{Response, StatusCode};
 use axum::response::IntoResponse;
-use pagurus_domain::scenario::{graph as drawing, source};
+use pagurus_command::migrate::{Migrated, Migration};
+use pagurus_domain::scenario::Scenario;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::scenarios::{self, Applied};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
-use super::query::{Nothing, Path, Query};
-use super::{Answer, Outcome, body};
+use super::Outcome;
+use super::body::{self, read_json};
+use super::caller::Caller;
+use super::query::Path;
 use crate::Intake;
 
 /// Longest name in a path.
 const MAX_NAME_BYTES: usize = 64;
 
 /// Reads the text of a scenario from a body, and the scenario from it.
-async fn read(intake: &Intake, body: Body) -> Outcome<(String, pagurus_domain::scenario::Scenario)> {
+async fn read(intake: &Intake, body: Body) -> Outcome<(String, Scenario)> {
     let bytes = body::read(intake, body).await?;
     let text = String::from_utf8(bytes.to_vec())
         .map_err(|_| Problem::new(Type::Malformed, "the text of a scenario is UTF-8"))?;
-    let scenario = source::read(&text, intake.catalogue.scripting(), &intake.host.settings.scenario)
-        .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
+    let scenario = intake.views.read_scenario(&text)?;
     Ok((text, scenario))
 }
 
@@ -45,12 +46,8 @@ pub(super) async fn apply(
 ) -> Outcome<Response<Body>> {
     let (text, scenario) = read(&intake, body).await?;
     if scenario.name != name {
-        let mut problem = Problem::new(
-            Type::Invalid,
-            format!("the text is of scenario `{}`, the path names `{}`", scenario.name, cut(&name)),
-        );
-        problem.pointer = Some("/scenario".into());
-        return Err(Answer(problem));
+        let told = format!("the text is of scenario `{}`, the path names `{}`", scenario.name, cut(&name));
+        return Err(Problem::new(Type::Invalid, told).at("/scenario").into());
     }
     let applied =
         store(&intake, &name, &text).await.map_err(|error| store_problem(&intake.host, "apply", &error))?;
@@ -70,106 +67,27 @@ async fn store(intake: &Intake, name: &str, text: &str) -> Result<Applied, pagur
     Ok(applied)
 }
 
-/// `GET /v1/scenarios`
-pub(super) async fn list(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Value>> {
-    let rows = async {
-        let client = intake.host.store.api().await?;
-        scenarios::list(&client).await
-    }
-    .await
-    .map_err(|error| store_problem(&intake.host, "scenarios", &error))?;
-    let items: Vec<Value> = rows
-        .into_iter()
-        .map(|(name, version, created_at)| json!({"scenario": name, "version": version, "createdAt": created_at}))
-        .collect();
-    Ok(Json(json!({"items": items})))
-}
-
-async fn versions_of(intake: &Intake, name: &str) -> Outcome<Vec<(i32, jiff::Timestamp, String)>> {
-    let versions = async {
-        let client = intake.host.store.api().await?;
-        scenarios::versions(&client, name).await
-    }
-    .await
-    .map_err(|error| store_problem(&intake.host, "scenarios", &error))?;
-    if versions.is_empty() {
-        return Err(Answer(Problem::new(Type::NotFound, format!("there is no scenario `{}`", cut(name)))));
-    }
-    Ok(versions)
-}
-
-/// Query of what shows one version.
-#[derive(Debug, serde::Deserialize)]
-pub(super) struct VersionQuery {
-    /// Left out: the newest one.
-    version: Option<i32>,
-    /// Of a picture: `svg` or `mermaid`.
-    format: Option<String>,
-}
-
-/// The text of the version that is asked for.
-async fn text_of(intake: &Intake, name: &str, version: Option<i32>) -> Outcome<String> {
-    let versions = versions_of(intake, name).await?;
-    let mut versions = versions.into_iter();
-    let found = versions.find(|(number, ..)| version.is_none_or(|version| version == *number));
-    found.map(|(_, _, text)| text).ok_or_else(|| {
-        let version = version.unwrap_or_default();
-        Answer(Problem::new(Type::NotFound, format!("scenario `{}` has no version {version}", cut(name))))
-    })
-}
-
-/// `GET /v1/scenarios/{name}`: the text as it was applied.
-pub(super) async fn show(
+/// `POST /v1/scenarios/{name}/migrate`
+pub(super) async fn migrate(
     State(intake): State<Intake>,
     Path(name): Path<String>,
-    Query(query): Query<VersionQuery>,
-) -> Outcome<Response<Body>> {
-    let text = text_of(&intake, &name, query.version).await?;
-    Ok(([(header::CONTENT_TYPE, "application/yaml")], text).into_response())
-}
-
-/// `GET /v1/scenarios/{name}/graph`: the workflow as a picture.
-pub(super) async fn graph(
-    State(intake): State<Intake>,
-    Path(name): Path<String>,
-    Query(query): Query<VersionQuery>,
-) -> Outcome<Response<Body>> {
-    let draw = match query.format.as_deref() {
-        None | Some("svg") => drawing::svg,
-        Some("mermaid") => drawing::mermaid,
-        Some(other) => {
-            let mut problem = Problem::new(
-                Type::Invalid,
-                format!("there is no format `{}`; write svg or mermaid", cut(other)),
-            );
-            problem.pointer = Some("/format".into());
-            return Err(Answer(problem));
-        }
-    };
-    let text = text_of(&intake, &name, query.version).await?;
-    let scenario = source::read(&text, intake.catalogue.scripting(), &intake.host.settings.scenario)
-        .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
-    let kind = if query.format.as_deref() == Some("mermaid") {
-        "text/vnd.mermaid; charset=utf-8"
-    } else {
-        "image/svg+xml"
-    };
-    // The picture has a sheet of its own and nothing else that a page could run.
-    let policy = "default-src 'none'; style-src 'unsafe-inline'";
-    let headers = [(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, policy)];
-    Ok((headers, draw(&scenario)).into_response())
-}
-
-/// `GET /v1/scenarios/{name}/versions`
-pub(super) async fn versions(State(intake): State<Intake>, Path(name): Path<String>) -> Outcome<Json<Value>> {
-    let items: Vec<Value> = versions_of(&intake, &name)
-        .await?
+    Caller(by): Caller,
+    body: Body,
+) -> Outcome<Json<Value>> {
+    let asked = Migration::read(&*read_json(&intake, body).await?)?;
+    let Migrated { moved, left, next } = intake.commands.migrate(&name, &asked, &by).await?;
+    let count: u64 = left.values().map(|left| left.orders).sum();
+    let reasons: Vec<Value> = left
         .into_iter()
-        .map(|(version, created_at, _)| json!({"version": version, "createdAt": created_at}))
+        .map(|(reason, left)| json!({"reason": reason, "orders": left.orders, "examples": left.examples}))
         .collect();
-    Ok(Json(json!({"items": items})))
+    Ok(Json(json!({
+        "scenario": name, "from": asked.from, "to": asked.to, "applied": asked.apply,
+        "moved": moved, "left": count, "reasons": reasons, "next": next.map(|next| next.0.to_string()),
+    })))
 }
 
-fn cut(name: &str) -> &str {
+/// A name without measure, as an answer repeats it.
+pub(super) fn cut(name: &str) -> &str {
     &name[..name.floor_char_boundary(MAX_NAME_BYTES)]
 }

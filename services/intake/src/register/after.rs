@@ -88,7 +88,5 @@ pub(super) fn of_cycle(way: &[String]) -> Problem {
         "/lifecycle/after would make the order wait for itself: {}; each waits for the next",
         way.join(" → ")
     );
-    let mut problem = Problem::new(Type::Invalid, told);
-    problem.pointer = Some("/lifecycle/after".into());
-    problem
+    Problem::new(Type::Invalid, told).at("/lifecycle/after")
 }

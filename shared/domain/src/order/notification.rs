@@ -4,7 +4,8 @@ mod target;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use self::target::MAX_NAME_BYTES;
 pub use self::target::Target;
@@ -294,36 +295,69 @@ impl Content<'_> {
     #[must_use]
     pub fn render(&self, correlation_id: Option<&str>, timezone: Option<&str>) -> String {
         let order = self.order;
-        let zone = timezone.and_then(|name| TimeZone::get(name).ok()).unwrap_or(TimeZone::UTC);
-        let time = |time: Timestamp| {
-            Value::String(time.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string())
+        let zone = timezone.and_then(|name| TimeZone::get(name).ok());
+        let time = |time: Timestamp| match &zone {
+            Some(zone) => time.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
+            None => format!("{time:.3}").replace('Z', "+00:00"),
         };
-        let mut map = Map::new();
-        let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
-        put("id", order.id.as_str().into());
-        put("correlationId", correlation_id.into());
-        put("transactionId", order.transaction_id.as_deref().into());
-        put("scenario", self.scenario.into());
-        put("scenarioVersion", self.scenario_version.into());
-        put("status", self.status.as_str().into());
-        put("scenarioStatus", self.scenario_status.as_str().into());
-        put("step", self.step.into());
-        put("result", self.result.cloned().unwrap_or(Value::Null));
-        put("message", self.message.into());
-        put(
-            "error",
-            self.error.map_or(Value::Null, |error| json!({"class": error.class, "message": error.message})),
-        );
-        put("createdAt", time(order.created_at));
-        put("startedAt", self.started_at.map_or(Value::Null, time));
-        put("finishedAt", time(self.finished_at));
-        let duration = |begin: Timestamp| self.finished_at.as_millisecond() - begin.as_millisecond();
-        put("durationMs", self.started_at.map_or(Value::Null, |begin| duration(begin).max(0).into()));
-        put("life", order.life.0.into());
-        put("stages", self.stages.into());
-        put("retries", self.retries.into());
-        Value::Object(map).to_string()
+        let duration_ms =
+            |begin: Timestamp| (self.finished_at.as_millisecond() - begin.as_millisecond()).max(0);
+        let body = Body {
+            id: &order.id,
+            correlation_id,
+            transaction_id: order.transaction_id.as_deref(),
+            scenario: self.scenario,
+            scenario_version: self.scenario_version,
+            status: self.status.as_str(),
+            scenario_status: self.scenario_status.as_str(),
+            step: self.step,
+            result: self.result,
+            message: self.message,
+            error: self
+                .error
+                .map(|error| BodyError { class: error.class.as_deref(), message: &error.message }),
+            created_at: time(order.created_at),
+            started_at: self.started_at.map(time),
+            finished_at: time(self.finished_at),
+            duration_ms: self.started_at.map(duration_ms),
+            life: order.life.0,
+            stages: self.stages,
+            retries: self.retries,
+        };
+        // Plain data always serializes.
+        serde_json::to_string(&body).unwrap_or_default()
     }
+}
+
+/// Fields of the body of a notification.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    id: &'a str,
+    correlation_id: Option<&'a str>,
+    transaction_id: Option<&'a str>,
+    scenario: &'a str,
+    scenario_version: i32,
+    status: &'static str,
+    scenario_status: &'static str,
+    step: Option<&'a str>,
+    result: Option<&'a Value>,
+    message: Option<&'a str>,
+    error: Option<BodyError<'a>>,
+    created_at: String,
+    started_at: Option<String>,
+    finished_at: String,
+    duration_ms: Option<i64>,
+    life: i32,
+    stages: i32,
+    retries: i32,
+}
+
+/// Error in the body of a notification.
+#[derive(Serialize)]
+struct BodyError<'a> {
+    class: Option<&'a str>,
+    message: &'a str,
 }
 
 #[cfg(test)]

@@ -102,7 +102,7 @@ pub struct Rules {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewOrder {
     /// What the client asked for.
-    pub request: Request,
+    pub request: Arc<Request>,
     /// The pinned version.
     pub scenario: ScenarioNo,
     /// The flow marker.
@@ -167,7 +167,7 @@ impl Request {
     /// # Errors
     /// Everything that is wrong, each with a JSON pointer.
     pub fn check(
-        self,
+        self: Arc<Self>,
         no: ScenarioNo,
         scenario: &Scenario,
         rules: &Rules,

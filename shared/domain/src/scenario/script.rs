@@ -124,10 +124,13 @@ impl Scripting {
     }
 
     /// A sandbox for code that was let in before: an order stays on its version, also when a later
-    /// engine would not take that any more. What cannot be run fails when it is run.
+    /// engine, or one with narrower bounds, would not take that any more. What cannot be run fails when it
+    /// is run: by then it is in a sandbox with bounds.
     #[must_use]
-    pub fn of_stored(limits: Limits) -> Self {
-        Self { checks_calls: false, ..Self::new(limits) }
+    pub fn of_stored() -> Self {
+        let as_written =
+            Limits { max_string_bytes: usize::MAX, max_elements: usize::MAX, ..Limits::default() };
+        Self { checks_calls: false, ..Self::new(as_written) }
     }
 
     /// Whether it reads what was let in before, without the checks that came later.
@@ -403,7 +406,7 @@ mod tests {
 
     #[test]
     fn scn_12_a_version_that_was_let_in_before_can_still_be_read() {
-        let stored = Scripting::of_stored(Limits::default());
+        let stored = Scripting::of_stored();
         let script = stored.compile_script("if vars.n == 2 { sucess() }").unwrap();
         let mut context =
             Context { vars: json!({"n": 1}).as_object().unwrap().clone(), ..Context::default() };

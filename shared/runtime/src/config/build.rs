@@ -250,6 +250,10 @@ impl Builder {
             let message = "must be `HOST:PORT`, or begin with `http://` or `https://`";
             self.values.fault("node.advertise", message);
         }
+        if let Err(error) = settings.log.filter() {
+            let message = format!("is neither a level, such as `info`, nor a filter: {error}");
+            self.values.fault("log.level", message);
+        }
         if settings.intake.max_batch_body_bytes < settings.intake.max_body_bytes {
             let message = "must not be less than `intake.max_body_bytes`";
             self.values.fault("intake.max_batch_body_bytes", message);

@@ -106,7 +106,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("intake.max_batch_orders", POSITIVE, "10000", Live, "Orders in one batch at most."),
     key("intake.max_bodies_bytes", Bytes, "64MiB", Restart, "Bodies longer than 64 KiB that are in progress at a time, in all; what is read from them may take twice as much memory. A request that finds no room within five seconds is answered with 429."),
     key("intake.public_confirmed", Flag, "false", Restart, "Confirms that the API may be reached without login from beyond this host."),
-    key("intake.public_url", OptionalText, "~", Live, "Base of the callback URLs that called systems get; left out: `http://` and the address of an intake that lives."),
+    key("intake.public_url", OptionalText, "~", Live, "Base of the callback URLs that called systems get; left out: `http://` and the address of an intake that lives when a worker starts."),
 
     key("callbacks.orphans.max", Count { least: 0, most: 1_000_000 }, "10000", Live, "Callbacks for nobody that are kept at most, each with 16 KiB of its body; more are answered alike, counted, and not kept."),
     key("callbacks.orphans.retention", Duration, "7d", Live, "How long a callback for nobody is kept."),
@@ -125,11 +125,11 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("dispatcher.lease.ttl", Duration, "3s", Restart, "How long the active dispatcher may be silent before a standby takes over."),
     key("dispatcher.reread", Duration, "2s", Live, "How often the tables are searched for ready orders whose news was lost."),
 
-    key("worker.concurrency", POSITIVE, "2000", Live, "Stages that one worker runs at a time."),
+    key("worker.concurrency", POSITIVE, "2000", Restart, "Stages that one worker runs at a time."),
     key("worker.max_held_bytes", Bytes, "64MiB", Restart, "Answers of called systems and bodies sent to them that the stages of one worker hold at a time, beyond 16 KiB for each stage; a call that finds no room waits as long as its time-out lets it. One stage may hold a quarter of it."),
     key("worker.http.connect_timeout", Duration, "5s", Live, "Limit for connecting to a called system."),
     key("worker.http.timeout", Duration, "30s", Live, "Limit for a call whose action sets none."),
-    key("worker.http.max_response_bytes", Bytes, "1MiB", Live, "Longest answer that is read."),
+    key("worker.http.max_response_bytes", Bytes, "1MiB", Restart, "Longest answer that is read."),
     key("worker.http.allow", Calls, "['*']", Live, "Hosts (`name`, `*.name`, `name:port`) and networks (`10.0.0.0/8`) that may be called; an entry other than `*` overrides `worker.http.deny`, and only hosts that such an entry names may come from an order."),
     key("worker.http.deny", Calls, "[169.254.0.0/16, 'fe80::/10']", Live, "Hosts and networks that may not be called; by default the link-local ones, where clouds keep their secrets."),
 

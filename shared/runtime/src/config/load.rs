@@ -26,17 +26,17 @@ enum Origin {
 }
 
 /// A value of the file or of the environment.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Found {
     node: DocumentNode,
     origin: Origin,
 }
 
 /// The value of every key, and what is wrong so far.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Values {
     found: BTreeMap<&'static str, Found>,
-    typed: BTreeMap<&'static str, Typed>,
+    pub(super) typed: BTreeMap<&'static str, Typed>,
     pub(super) faults: Vec<Fault>,
 }
 
@@ -69,6 +69,15 @@ impl Values {
     /// The value of a key, its default where nothing else was said.
     pub(super) fn typed(&self, path: &str) -> Option<&Typed> {
         self.typed.get(path)
+    }
+
+    /// The value of every key without its place: one that has only moved in the file is still the same.
+    pub(super) fn of_keys(&self) -> BTreeMap<&'static str, Typed> {
+        let placeless = |typed: &Typed| match typed {
+            Typed::Tree(tree) => Typed::Tree(without_places(tree.clone())),
+            typed => typed.clone(),
+        };
+        self.typed.iter().map(|(path, typed)| (*path, placeless(typed))).collect()
     }
 
     /// Reports a value of which the reader of the settings does not approve.

@@ -49,8 +49,9 @@ pub(super) fn reference() -> String {
          text. Secrets may stand in files: `PAGURUS__DATABASE__URL_FILE` names one. The environment\n\
          goes before the file.\n\n\
          Durations are written `500ms`, `5s`, `1h30m`, `2d`; bytes `65536`, `64KiB`, `1MiB`.\n\
-         *Live* keys are made to change while a process runs; reading the file again is not available\n\
-         yet, so today every change takes effect when the process starts again.\n\n\
+         *Live* keys change while a process runs: on SIGHUP, or a few seconds after the file has\n\
+         changed, it reads everything again. Others keep the value of the start until the next one;\n\
+         [how to change the configuration](guides/changing-configuration.md) tells more.\n\n\
          | Key | Value | Default | Change | Meaning |\n|---|---|---|---|---|\n",
     );
     for setting in SETTINGS {

@@ -13,12 +13,11 @@ use uuid::Uuid;
 
 use crate::calls::Resting;
 use crate::columns::columns;
-use crate::history::NewStage;
 use crate::place::insert_due;
 use crate::ready::ReadyStage;
 use crate::sql::statements;
 use crate::stages::Claimed;
-use crate::{Result, Tx, beside, calls, dependencies, due, history, queues, requests};
+use crate::{Result, Tx, beside, calls, dependencies, due, queues, requests};
 
 statements! {
     // The deleted row is the right to write the end of the stage: a stale pass deletes nothing.
@@ -27,7 +26,8 @@ statements! {
          USING unnest($1::bigint[], $2::uuid[]) AS f (no, pass)
          WHERE r.order_no = ANY(ARRAY[f.no]) AND r.pass = f.pass
         RETURNING r.order_no, now() AS now";
-    // Answers only with the orders whose end somebody waits for.
+    // The stage stands in the history under the numbers that its order has given to it. Answers only with the orders
+    // whose end somebody waits for.
     FINISH = "
         WITH finished AS (
         UPDATE orders o
@@ -41,11 +41,15 @@ statements! {
                error_system = f.error_system, updated_at = now()
           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::integer[], $8::integer[],
                       $9::timestamptz[], $10::boolean[], $11::text[], $12::text[], $13::text[], $14::text[],
-                      $15::text[], $16::integer[], $17::integer[])
+                      $15::text[], $16::integer[], $17::integer[], $18::integer[], $19::text[])
                AS f (no, status, scenario_status, step, entry_point, attempt, visited, distance,
-                     started_at, ended, result, message, error_class, error_message, error_system, stages, retries)
+                     started_at, ended, result, message, error_class, error_message, error_system, stages, retries,
+                     life, detail)
          WHERE o.no = ANY(ARRAY[f.no])
-        RETURNING o.no, f.ended AND o.awaited AS awaited)
+        RETURNING o.no, f.ended AND o.awaited AS awaited, o.events, f.life, f.detail),
+        noted AS (
+        INSERT INTO history (order_no, number, life, kind, source, detail)
+        SELECT no, events - 1, life, 'stage', $20, detail FROM finished)
         SELECT no FROM finished WHERE awaited";
     SAVE_CONTEXTS = "
         INSERT INTO contexts (order_no, snapshot)
@@ -208,21 +212,20 @@ pub async fn finish(
     }
     let leaving: Vec<i64> = finished.iter().filter(|f| f.leaves_queue()).map(|f| f.no.0).collect();
     let (awaited, ..) = try_join!(
-        beside(update_orders(tx, finished)),
+        beside(update_orders(tx, node, finished)),
         beside(save_contexts(tx, finished)),
         beside(suspend(tx, finished, groups)),
         beside(queues::leave(tx, &leaving)),
         beside(drop_deadlines(tx, finished)),
     )?;
-    let stages = finished.iter().map(|f| NewStage { no: f.no, life: f.life, detail: &f.history });
-    history::append_stages(tx, node, &stages.collect::<Vec<_>>()).await?;
     let mut ready = await_callbacks(tx, finished).await?;
     ready.append(&mut dependencies::ended(tx, &awaited).await?);
     ready.append(&mut settle_calls(tx, finished).await?);
     Ok(ready)
 }
 
-async fn update_orders(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<i64>> {
+/// Writes how the orders stand now, and their stages into the history.
+async fn update_orders(tx: &Tx<'_>, node: &str, finished: &[&Finished]) -> Result<Vec<i64>> {
     let columns = columns!(end in finished => {
         no: i64 = end.no.0,
         status: &str = end.change().to.as_str(),
@@ -241,8 +244,10 @@ async fn update_orders(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<i64>> 
         error_system: Option<&str> = end.error().and_then(|error| error.system.as_deref()),
         stages: i32 = i32::from(end.ran()),
         retries: i32 = i32::from(end.repeated()),
+        life: i32 = end.life.0,
+        detail: &str = end.history.as_str(),
     });
-    let awaited = columns.query(tx, FINISH, &[]).await?;
+    let awaited = columns.query(tx, FINISH, &[&node]).await?;
     Ok(awaited.iter().map(|row| row.get("no")).collect())
 }
 

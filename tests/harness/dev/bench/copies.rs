@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use tokio_postgres::Client;
 
-/// Tables that may hold rows of an order at rest.
-const PARTS: [&str; 5] = ["payloads", "contexts", "due", "deadlines", "history"];
+/// Tables that may hold rows of an order that nobody runs.
+const PARTS: [&str; 6] = ["payloads", "contexts", "due", "deadlines", "history", "ready"];
 /// Copies of one statement, so that no transaction grows without bound.
 const CHUNK: i64 = 250_000;
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -201,6 +201,20 @@ impl Installation {
         Ok(())
     }
 
+    /// Starts the node of one role again.
+    pub async fn start_role(&mut self, role: Role) -> Result<()> {
+        self.start_node(role)?;
+        self.ready().await
+    }
+
+    /// Sum of a metric of the node of one role, over all its labels.
+    pub async fn metric(&self, role: Role, name: &str) -> Result<f64> {
+        let node = self.nodes.iter().find(|node| node.spec.role == role).context("no such node runs")?;
+        let page = self.http.get(format!("{}/metrics", node.url())).send().await?.text().await?;
+        let lines = page.lines().filter(|line| line.starts_with(name));
+        Ok(lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum())
+    }
+
     /// Ends the nodes of one role.
     pub async fn stop_role(&mut self, role: Role) -> Result<()> {
         for node in self.nodes.iter().filter(|node| node.spec.role == role) {

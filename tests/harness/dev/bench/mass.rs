@@ -5,15 +5,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use pagurus_harness::client::{Api, http};
+use pagurus_harness::nodes::Role;
 use serde_json::json;
 
 use super::copies;
-use super::load::{Flow, Generator, Latencies};
-use super::works::{ENGINE, ONE_ACTION, Row, Works};
+use super::load::{Flow, Generator, Latencies, Orders};
+use super::works::{ENGINE, Memory, ONE_ACTION, Row, Works};
 
 /// Sleeping orders, and how many of them are due within the same second.
 const SLEEPERS: i64 = 1_000_000;
 const DUE: i64 = 100_000;
+/// Ready orders that a new dispatcher finds.
+const READY: i64 = 1_000_000;
 /// Ended orders in the tables.
 const HISTORY: i64 = 5_000_000;
 /// Other orders a second while the sleepers wake: well below what the machine can do, so that a wait shows.
@@ -91,6 +94,64 @@ impl Works<'_> {
         let mut row = self.loaded("with history", ENGINE, ONE_ACTION).await?;
         row.notes.push(format!("{HISTORY} ended orders in the tables"));
         Ok(row)
+    }
+
+    /// One-action over more and more queues, so that each has less to do at a time.
+    pub async fn queues(&mut self) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        for (work, queues) in [("1 000 queues", 1000), ("10 000 queues", 10_000), ("100 000 queues", 100_000)]
+        {
+            self.installation.renew().await?;
+            rows.push(self.loaded(work, ENGINE, Orders { queues: Some(queues), ..ONE_ACTION }).await?);
+        }
+        Ok(rows)
+    }
+
+    /// One-action while another session of the database holds a snapshot: what is deleted stays in the tables.
+    pub async fn pinned(&mut self) -> Result<Row> {
+        self.installation.renew().await?;
+        let holder = self.installation.database().await?;
+        holder.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").await?;
+        let mut row = self.loaded("pinned", ENGINE, ONE_ACTION).await?;
+        holder.batch_execute("COMMIT").await?;
+        row.notes.push("a session held a snapshot from before the load on".to_owned());
+        Ok(row)
+    }
+
+    /// How long a dispatcher that takes over needs until it knows all that may run, and what it holds of it.
+    pub async fn take_over(&mut self) -> Result<Row> {
+        self.installation.renew().await?;
+        self.installation.stop_role(Role::Worker).await?;
+        self.submit("waiting", "bench-one-action").await?;
+        let database = self.installation.database().await?;
+        let template = copies::template(&database, "waiting", "new").await?;
+        self.installation.stop_role(Role::Dispatcher).await?;
+        copies::make(&database, template, READY).await?;
+        let begun = Instant::now();
+        self.installation.start_role(Role::Dispatcher).await?;
+        let meter = self.installation.meter()?;
+        let (empty, cpu) = (meter.memory(), meter.read()?);
+        while self.installation.metric(Role::Dispatcher, "pagurus_ready{").await? < READY as f64 {
+            if begun.elapsed() > PATIENCE {
+                bail!("after {PATIENCE:?} the dispatcher does not know all that may run");
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let (seconds, full) = (begun.elapsed().as_secs_f64(), meter.memory());
+        let of = |memory: &Memory| memory.get(&Role::Dispatcher).copied().unwrap_or_default();
+        let bytes = (of(&full) - of(&empty)) * 1024.0 * 1024.0 / READY as f64;
+        Ok(Row {
+            work: "take-over",
+            orders: READY.unsigned_abs(),
+            rate: Some(READY as f64 / seconds),
+            cpu: cpu.until(&meter.read()?),
+            latencies: Latencies::default(),
+            memory: Some((empty, full)),
+            notes: vec![format!(
+                "{READY} ready orders were known {seconds:.1} s after the start of the dispatcher, which holds {bytes:.0} \
+                 bytes of each"
+            )],
+        })
     }
 
     async fn submit(&self, id: &str, scenario: &str) -> Result<()> {

@@ -13,6 +13,7 @@ use super::limit;
 use super::load::{Flow, Generator, Latencies, Orders, Route};
 use super::profile::Profile;
 use super::stub::Stub;
+use super::writes::Writes;
 
 /// Orders before each measurement: connections, caches and plans are as they stay then.
 const WARM_UP: u64 = 4000;
@@ -82,6 +83,8 @@ pub struct Window {
     pub cpu: Usage,
     /// Of the notified orders.
     pub latencies: Latencies,
+    /// What was written to the database.
+    pub written: String,
 }
 
 impl Window {
@@ -94,7 +97,7 @@ impl Window {
             cpu: self.cpu,
             latencies: self.latencies,
             memory: None,
-            notes: Vec::new(),
+            notes: vec![self.written],
         }
     }
 }
@@ -188,6 +191,8 @@ impl Works<'_> {
             true => Some(Profile::start(self.installation, meter).await?),
             false => None,
         };
+        let database = self.installation.database().await?;
+        let written = Writes::read(&database).await?;
         generator.take_latencies();
         let (cpu, begun, first) = (meter.read()?, Instant::now(), generator.received());
         generator.wait_received(first + orders, Some(begun + self.extent.longest)).await?;
@@ -195,9 +200,10 @@ impl Works<'_> {
         let orders = generator.received() - first;
         let cpu = cpu.until(&meter.read()?);
         let latencies = generator.take_latencies();
+        let written = Writes::read(&database).await?.since(&written, orders);
         if let Some(profile) = profile {
             profile.finish(orders).await?;
         }
-        Ok(Window { orders, seconds, cpu, latencies })
+        Ok(Window { orders, seconds, cpu, latencies, written })
     }
 }

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use pagurus_domain::document::{Fault, pointer_to};
+use pagurus_domain::document::Fault;
+use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::trial::{self, TrialFile, TrialOutcome as Tried};
-use pagurus_domain::scenario::{Scenario, source};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -29,14 +29,12 @@ pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> O
     let text = |key: &str| match asked.get(key).and_then(Value::as_str) {
         Some(text) => Ok(text.to_owned()),
         None => {
-            let mut problem = Problem::new(Type::Invalid, format!("/{key} must be the text of a file"));
-            problem.pointer = Some(pointer_to("", key));
-            Err(Answer(problem))
+            let told = format!("/{key} must be the text of a file");
+            Err(Answer(Problem::new(Type::Invalid, told).at(format!("/{key}"))))
         }
     };
     let (scenario, tests) = (text("scenario")?, text("tests")?);
-    let read = source::read(&scenario, intake.catalogue.scripting(), &intake.host.settings.scenario);
-    let scenario = read.map_err(|faults| refused("/scenario", faults))?;
+    let scenario = intake.views.compiled(&scenario).map_err(|faults| refused("/scenario", faults))?;
     let file = trial::read(&tests).map_err(|faults| refused("/tests", faults))?;
     let Ok(permit) = TRIED.try_acquire() else {
         return Err(Answer(Problem::new(Type::Busy, "other scenarios are being tested; try again")));
@@ -58,7 +56,7 @@ pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> O
 fn try_all(intake: &Intake, scenario: &Arc<Scenario>, file: &TrialFile) -> Vec<Tried> {
     let begun = Instant::now();
     let mut go_on = || begun.elapsed() < TIME;
-    let deployment = intake.host.settings.trial_deployment();
+    let deployment = intake.host.settings().trial_deployment();
     file.trials.iter().map(|one| trial::run(scenario, &deployment, one, &mut go_on)).collect()
 }
 

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::super::Folded;
 use super::super::conceal::Concealed;
@@ -16,7 +17,7 @@ use crate::order::{OrderError, PANIC, ScenarioStatus};
 pub use then::Then;
 
 /// One move from state to state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Transition {
     /// The state that was left.
     pub from: String,
@@ -29,7 +30,7 @@ pub struct Transition {
 }
 
 /// One line of an order's log.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LogLine {
     /// When.
     pub at: Timestamp,
@@ -66,14 +67,6 @@ pub struct StageEnd {
     pub duration: Duration,
 }
 
-impl StageEnd {
-    /// Transitions and log as one JSON value, for the history.
-    #[must_use]
-    pub fn history(&self) -> Value {
-        history(&self.transitions, &self.log)
-    }
-}
-
 /// How far a stage has come when it enters an entry point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reached {
@@ -91,24 +84,6 @@ pub struct Reached {
     pub log: Vec<LogLine>,
     /// The calls from outside that were handled since then.
     pub answers: Vec<CallAnswer>,
-}
-
-impl Reached {
-    /// Transitions and log as one JSON value, for the history.
-    #[must_use]
-    pub fn history(&self) -> Value {
-        history(&self.transitions, &self.log)
-    }
-}
-
-fn history(transitions: &[Transition], log: &[LogLine]) -> Value {
-    let moved =
-        |t: &Transition| json!({"from": t.from, "event": t.event, "to": t.to, "at": t.at.to_string()});
-    let said = |line: &LogLine| json!({"at": line.at.to_string(), "text": line.text});
-    json!({
-        "transitions": transitions.iter().map(moved).collect::<Vec<_>>(),
-        "log": log.iter().map(said).collect::<Vec<_>>(),
-    })
 }
 
 const fn standing(distance: Option<usize>) -> ScenarioStatus {

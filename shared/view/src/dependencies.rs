@@ -2,51 +2,37 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use axum::Json;
-use axum::extract::State;
 use pagurus_domain::order::dependency::StartMode;
-use pagurus_runtime::trouble::store_problem;
 use pagurus_store::dependencies::graph::{self, Edge, Graph, Node};
 use pagurus_store::orders;
 use pagurus_wire::order::{ConditionView, DependencyGraph, GraphNode};
-use serde::Deserialize;
+use pagurus_wire::problem::Problem;
 
-use super::Outcome;
-use super::query::{Path, Query, invalid};
-use crate::Intake;
-use pagurus_command::not_found;
+use crate::Views;
+use crate::query::invalid;
 
 /// Steps in each direction where the query does not say it.
 const DEPTH: usize = 3;
 /// Longest way that is followed.
 const MAX_DEPTH: usize = 20;
 
-/// Query of a graph.
-#[derive(Debug, Deserialize)]
-pub(super) struct GraphQuery {
-    depth: Option<usize>,
-}
-
-/// `GET /v1/orders/{id}/dependencies?depth=`
-pub(super) async fn graph(
-    State(intake): State<Intake>,
-    Path(id): Path<String>,
-    Query(query): Query<GraphQuery>,
-) -> Outcome<Json<DependencyGraph>> {
-    let depth = query.depth.unwrap_or(DEPTH);
-    if !(1..=MAX_DEPTH).contains(&depth) {
-        return Err(invalid("/depth", &format!("depth must be 1 to {MAX_DEPTH}")));
-    }
-    let read = async {
-        let client = intake.host.store.api().await?;
-        if orders::status(&client, &id).await?.is_none() {
-            return Ok(None);
+impl Views {
+    /// The graph of orders that wait for others, so many steps around one of them.
+    pub async fn dependencies(&self, id: &str, depth: Option<usize>) -> Result<DependencyGraph, Problem> {
+        let depth = depth.unwrap_or(DEPTH);
+        if !(1..=MAX_DEPTH).contains(&depth) {
+            return Err(invalid("/depth", format!("depth must be 1 to {MAX_DEPTH}")));
         }
-        graph::around(&client, &id, depth).await.map(Some)
+        let read = async {
+            let client = self.host.store.api().await?;
+            if orders::status(&client, id).await?.is_none() {
+                return Ok(None);
+            }
+            graph::around(&client, id, depth).await.map(Some)
+        };
+        let graph = read.await.map_err(self.failed("dependencies"))?;
+        Ok(view(id.to_owned(), graph.ok_or_else(|| Problem::no_order(id))?))
     }
-    .await;
-    let graph = read.map_err(|error| store_problem(&intake.host, "dependencies", &error))?;
-    Ok(Json(view(id.clone(), graph.ok_or_else(|| not_found(&id))?)))
 }
 
 fn view(id: String, graph: Graph) -> DependencyGraph {
@@ -72,7 +58,7 @@ fn view(id: String, graph: Graph) -> DependencyGraph {
 }
 
 /// What one order waits for, of a graph around it.
-pub(super) fn conditions(id: &str, graph: Graph) -> Vec<ConditionView> {
+pub(crate) fn conditions(id: &str, graph: Graph) -> Vec<ConditionView> {
     graph.edges.into_iter().filter(|edge| edge.order == id).map(condition).collect()
 }
 

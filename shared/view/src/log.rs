@@ -5,19 +5,41 @@ use jiff::Timestamp;
 use pagurus_store::history::HistoryEvent;
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_wire::order::LogLineView;
+use pagurus_wire::problem::Problem;
 use serde_json::Value;
 
-use super::views::{ENTERED, parsed, text};
+use crate::Views;
+use crate::history::{ENTERED, parsed, stored, text};
 
 /// How the line begins by which an action says that it failed for good.
 const FAILED: &str = "failed (";
 
+/// Lines of a page, where nothing else is asked for, and at most.
+const USUAL_LINES: usize = 1000;
+const MAX_LINES: usize = 10_000;
+
+impl Views {
+    /// The log of an order: so many lines from this one on.
+    pub async fn log(
+        &self,
+        id: &str,
+        from_line: Option<usize>,
+        size: Option<usize>,
+    ) -> Result<Vec<LogLineView>, Problem> {
+        let (client, row) = self.found(id).await?;
+        let events = stored(&client, &row, 0).await.map_err(self.failed("read"))?;
+        let before = from_line.unwrap_or(1).saturating_sub(1);
+        let size = size.unwrap_or(USUAL_LINES).min(MAX_LINES);
+        Ok(lines(&row, &events).into_iter().skip(before).take(size).collect())
+    }
+}
+
 /// All lines of an order, numbered from 1.
-pub(super) fn lines(row: &Row, events: &[HistoryEvent]) -> Vec<LogLineView> {
+fn lines(row: &Row, events: &[HistoryEvent]) -> Vec<LogLineView> {
     let mut lines = vec![(row.created_at.to_string(), "registered".to_owned())];
     let mut begun = None;
     for (index, event) in events.iter().enumerate() {
-        let detail = parsed(Some(&event.detail));
+        let detail = parsed(&event.detail);
         let at = event.at.to_string();
         if matches!(event.kind.as_str(), "stage" | ENTERED) {
             let attempt = detail.get("attempt").and_then(Value::as_i64).unwrap_or_default();
@@ -177,7 +199,7 @@ fn failover(detail: &Value, to: Option<String>) -> String {
 fn taken_over_by(later: &[HistoryEvent], row: &Row) -> Option<String> {
     match later.iter().find(|event| matches!(event.kind.as_str(), "stage" | "reissued")) {
         Some(event) if event.kind == "stage" => Some(event.source.clone()),
-        Some(event) => parsed(Some(&event.detail)).get("nodeName").and_then(Value::as_str).map(str::to_owned),
+        Some(event) => parsed(&event.detail).get("nodeName").and_then(Value::as_str).map(str::to_owned),
         None => row.node.clone(),
     }
 }

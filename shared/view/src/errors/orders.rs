@@ -1,19 +1,18 @@
-//! `GET /v1/errors/orders`: the orders of a group one by one, so that something can be done to each.
+//! The orders of a group one by one, so that something can be done to each.
 
-use axum::Json;
-use axum::extract::State;
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::time;
-use pagurus_runtime::trouble::store_problem;
 use pagurus_store::errors::{self, FailedOrder, Filter};
+use pagurus_store::{Client, Error};
 use pagurus_wire::errors::{ErrorOrder, ErrorOrders};
+use pagurus_wire::problem::Problem;
 use serde::Deserialize;
 
-use super::super::query::{Query, invalid, limit};
-use super::{Outcome, window};
-use crate::Intake;
+use super::window;
+use crate::Views;
+use crate::query::{invalid, limit, strange_cursor};
 
 /// Orders on a page, where nothing else is asked for, and at most.
 const USUAL_LIMIT: usize = 100;
@@ -23,9 +22,9 @@ const MOST_ROWS: usize = 20_000;
 /// Rows of one statement.
 const ROWS: i64 = 2000;
 
-/// Query of the orders.
+/// Query of the orders of a group.
 #[derive(Debug, Deserialize)]
-pub(in super::super) struct OrdersQuery {
+pub struct ErrorOrdersQuery {
     status: Option<String>,
     class: Option<String>,
     scenario: Option<String>,
@@ -36,14 +35,13 @@ pub(in super::super) struct OrdersQuery {
     cursor: Option<String>,
 }
 
-/// `GET /v1/errors/orders`
-pub(in super::super) async fn orders(
-    State(intake): State<Intake>,
-    Query(query): Query<OrdersQuery>,
-) -> Outcome<Json<ErrorOrders>> {
-    let asked = Asked::read(query, Timestamp::now())?;
-    let found = read(&intake, &asked).await;
-    Ok(Json(found.map_err(|error| store_problem(&intake.host, "errors", &error))?))
+impl Views {
+    /// One page of the orders of a group, the newest failure first.
+    pub async fn error_orders(&self, query: ErrorOrdersQuery) -> Result<ErrorOrders, Problem> {
+        let asked = Asked::read(query, Timestamp::now())?;
+        let found = async { read(&self.host.store.api().await?, &asked).await };
+        found.await.map_err(self.failed("errors"))
+    }
 }
 
 /// A query that was understood.
@@ -57,7 +55,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(query: OrdersQuery, now: Timestamp) -> Outcome<Self> {
+    fn read(query: ErrorOrdersQuery, now: Timestamp) -> Result<Self, Problem> {
         let status = match query.status.as_deref() {
             None | Some("fail") => Status::Fail,
             Some("retry") => Status::Retry,
@@ -75,9 +73,7 @@ impl Asked {
             limit: limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?,
             behind: match query.cursor.as_deref() {
                 None => None,
-                Some(cursor) => {
-                    Some(place(cursor).ok_or_else(|| invalid("/cursor", "cursor is not one of ours"))?)
-                }
+                Some(cursor) => Some(place(cursor).ok_or_else(strange_cursor)?),
             },
         })
     }
@@ -90,15 +86,14 @@ fn place(cursor: &str) -> Option<(Timestamp, OrderNo)> {
     Some((at, OrderNo(no.parse().ok()?)))
 }
 
-async fn read(intake: &Intake, asked: &Asked) -> pagurus_store::Result<ErrorOrders> {
-    let client = intake.host.store.api().await?;
+async fn read(client: &Client, asked: &Asked) -> Result<ErrorOrders, Error> {
     let mut items = Vec::new();
     let mut behind = asked.behind;
     let mut rows = 0;
     while rows < MOST_ROWS {
         let found = match asked.status {
-            Status::Retry => errors::retrying_orders(&client, behind, ROWS).await?,
-            _ => errors::failed_orders(&client, asked.since, behind, ROWS).await?,
+            Status::Retry => errors::retrying_orders(client, behind, ROWS).await?,
+            _ => errors::failed_orders(client, asked.since, behind, ROWS).await?,
         };
         let is_last = i64::try_from(found.len()).is_ok_and(|found| found < ROWS);
         rows += found.len();

@@ -5,31 +5,41 @@ use pagurus_domain::id::Role;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{Otherwise, Stand};
 use pagurus_domain::order::transition::{self, Cause};
-use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::config::DistributionSettings;
 use pagurus_store::dependencies::graph::{self, Edge, Node};
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::{Client, Error, cluster, queues, requests, stages};
 use pagurus_wire::order::Explanation;
+use pagurus_wire::problem::Problem;
 
-use super::retry::{self, Cycles};
+use crate::Views;
+use crate::order::snapshot;
+use crate::retry::{self, Cycles};
 
 /// What the names of requests to actors begin with.
 const ACTOR: &str = "actor.";
 /// Pre-conditions that are named one by one.
 const MAX_REASONS: usize = 5;
 
-/// Explains where an order stands and what it waits for.
-///
-/// # Errors
-/// The database fails.
-pub(super) async fn explain(
+impl Views {
+    /// Explains where an order stands and what it waits for.
+    pub async fn explain(&self, id: &str) -> Result<Explanation, Problem> {
+        let (client, row) = self.found(id).await?;
+        let settings = &self.host.settings();
+        let cycles = retry::cycles(settings, &row, jiff::Timestamp::now());
+        let explanation = explain(&client, &row, &cycles, &settings.distribution).await;
+        let explanation = explanation.map_err(self.failed("read"))?;
+        Ok(Explanation { id: row.id, status: row.status.to_string(), explanation })
+    }
+}
+
+async fn explain(
     client: &Client,
     row: &Row,
     cycles: &Cycles,
     distribution: &DistributionSettings,
-) -> Result<Explanation, Error> {
-    let explanation = match row.status {
+) -> Result<String, Error> {
+    Ok(match row.status {
         Status::Running => running(row),
         status if status.is_final() => ended(row),
         _ => match (row.ready_since, row.due_at) {
@@ -47,8 +57,7 @@ pub(super) async fn explain(
                 "it has neither a place among what may run nor a timer; recovery looks at it".into()
             }
         },
-    };
-    Ok(Explanation { id: row.id.clone(), status: row.status.to_string(), explanation })
+    })
 }
 
 fn running(row: &Row) -> String {
@@ -245,9 +254,7 @@ fn awaited(open: &[&str]) -> String {
 
 fn polling(row: &Row, due: jiff::Timestamp) -> String {
     let step = row.step.as_deref().map_or_else(String::new, |step| format!(" in state `{step}`"));
-    let stored = row.snapshot.as_deref().and_then(|text| serde_json::from_str(text).ok());
-    let snapshot = stored.and_then(|value| Snapshot::from_value(&value).ok());
-    match snapshot.and_then(|snapshot| snapshot.visit.poll) {
+    match snapshot(row).and_then(|snapshot| snapshot.visit.poll) {
         Some(polling) => format!(
             "polls{step}: attempt {} is due at {due}; it gives up at {}",
             polling.attempt, polling.ends_at

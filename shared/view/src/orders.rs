@@ -1,24 +1,20 @@
-//! `GET /v1/orders`: which orders a page has. A page looks at a bounded number of rows, whatever is
+//! Orders in a list: which ones a page has. A page looks at a bounded number of rows, whatever is
 //! asked for, and its cursor goes on behind the last that it looked at; which rows those are, is the
 //! store's to know.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
-use axum::Json;
-use axum::extract::State;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
-use pagurus_runtime::trouble::store_problem;
-use pagurus_store::orders::{self, FoundOrder, Source};
+use pagurus_store::orders::{self, FoundOrder, ListedOrder, Source};
 use pagurus_store::{Client, Error};
 use pagurus_wire::order::{OrderLine, Page};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 
-use super::query::{Query, invalid, limit};
-use super::{Outcome, views};
-use crate::Intake;
+use crate::Views;
+use crate::query::{cursor, invalid, limit};
 
 /// Orders on a page, where nothing else is asked for, and at most.
 const USUAL_LIMIT: usize = 50;
@@ -31,9 +27,9 @@ const ROWS: usize = 1000;
 /// How long a search waits for those before it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Query of a list.
+/// Query of a list of orders.
 #[derive(Debug, Deserialize)]
-pub(super) struct ListQuery {
+pub struct OrdersQuery {
     scenario: Option<String>,
     status: Option<String>,
     #[serde(rename = "transactionId")]
@@ -42,24 +38,23 @@ pub(super) struct ListQuery {
     cursor: Option<String>,
 }
 
-/// `GET /v1/orders`
-pub(super) async fn list(
-    State(intake): State<Intake>,
-    Query(query): Query<ListQuery>,
-) -> Outcome<Json<Page<OrderLine>>> {
-    let asked = Asked::read(query)?;
-    // Point reads share the connections: searches never take all of them.
-    let turn = tokio::time::timeout(PATIENCE, intake.searches.clone().acquire_owned()).await;
-    let Ok(_turn) = turn else {
-        return Err(Problem::new(Type::Busy, "too many lists are being made; try again").into());
-    };
-    let found = async {
-        let client = intake.host.store.api().await?;
-        let (nos, next) = choose(&client, &asked).await?;
-        let lines = orders::lines(&client, &nos).await?;
-        Ok::<_, Error>(Page { items: lines.into_iter().map(views::line).collect(), next })
-    };
-    Ok(Json(found.await.map_err(|error| store_problem(&intake.host, "list", &error))?))
+impl Views {
+    /// One page of a list of orders, the newest first.
+    pub async fn orders(&self, query: OrdersQuery) -> Result<Page<OrderLine>, Problem> {
+        let asked = Asked::read(query)?;
+        // Point reads share the connections: searches never take all of them.
+        let turn = tokio::time::timeout(PATIENCE, self.searches.acquire()).await;
+        let Ok(_turn) = turn else {
+            return Err(Problem::new(Type::Busy, "too many lists are being made; try again"));
+        };
+        let found = async {
+            let client = self.host.store.api().await?;
+            let (nos, next) = choose(&client, &asked).await?;
+            let lines = orders::lines(&client, &nos).await?;
+            Ok(Page { items: lines.into_iter().map(line).collect(), next })
+        };
+        found.await.map_err(self.failed("list"))
+    }
 }
 
 /// A query that was understood.
@@ -74,13 +69,12 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(query: ListQuery) -> Outcome<Self> {
+    fn read(query: OrdersQuery) -> Result<Self, Problem> {
         let status = query.status.as_deref().map(str::parse::<Status>).transpose();
-        let cursor = query.cursor.as_deref().map_or(Ok(i64::MAX), str::parse);
         Ok(Self {
             limit: limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?,
-            status: status.map_err(|error| invalid("/status", &error.to_string()))?,
-            below: cursor.map_err(|_| invalid("/cursor", "cursor is not one of ours"))?,
+            status: status.map_err(|error| invalid("/status", error.to_string()))?,
+            below: cursor(query.cursor.as_deref(), i64::MAX)?,
             scenario: query.scenario,
             transaction: query.transaction_id,
         })
@@ -127,4 +121,19 @@ async fn choose(client: &Client, asked: &Asked) -> Result<(Vec<i64>, Option<Stri
         }
     }
     Ok((nos, Some(below.to_string())))
+}
+
+/// One line of a list.
+fn line(row: ListedOrder) -> OrderLine {
+    OrderLine {
+        id: row.id,
+        scenario: row.scenario,
+        scenario_version: row.scenario_version,
+        status: row.status.to_string(),
+        scenario_status: row.scenario_status.to_string(),
+        step: row.step,
+        error_class: row.error_class,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+    }
 }

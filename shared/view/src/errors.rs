@@ -3,23 +3,17 @@
 mod groups;
 mod orders;
 
-use axum::Json;
-use axum::body::Body;
-use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::retry;
-use pagurus_runtime::trouble::store_problem;
 use pagurus_store::errors::{self, By, Filter};
 use pagurus_wire::errors::{ErrorGroups, ExplanationView, QuestionView};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 
-use super::Outcome;
-use super::body::read_json;
-use super::query::{Query, invalid, limit, moment};
-use crate::Intake;
-pub(super) use orders::orders;
+use crate::Views;
+use crate::query::{cursor, invalid, limit, moment};
+pub use orders::ErrorOrdersQuery;
 
 /// Window where none is asked for.
 const USUAL_WINDOW: SignedDuration = SignedDuration::from_hours(24);
@@ -28,9 +22,10 @@ const MAX_WINDOW: SignedDuration = SignedDuration::from_hours(31 * 24);
 /// Groups on a page, where nothing else is asked for, and at most.
 const USUAL_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 500;
-/// Query of the groups.
+
+/// Query of the groups of failed and retrying orders.
 #[derive(Debug, Deserialize)]
-pub(super) struct GroupsQuery {
+pub struct ErrorGroupsQuery {
     by: Option<String>,
     class: Option<String>,
     scenario: Option<String>,
@@ -41,36 +36,30 @@ pub(super) struct GroupsQuery {
     cursor: Option<String>,
 }
 
-/// `POST /v1/classify`
-pub(super) async fn classify(State(intake): State<Intake>, body: Body) -> Outcome<Json<ExplanationView>> {
-    let asked = read_json(&intake, body).await?;
-    let question =
-        QuestionView::deserialize(&*asked).map_err(|error| Problem::new(Type::Invalid, error.to_string()))?;
-    let told = retry::explain(&intake.host.settings.errors, &question.as_asked())
-        .map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))?;
-    Ok(Json(told.into()))
-}
-
-/// `GET /v1/errors`
-pub(super) async fn groups(
-    State(intake): State<Intake>,
-    Query(query): Query<GroupsQuery>,
-) -> Outcome<Json<ErrorGroups>> {
-    let asked = Asked::read(query, Timestamp::now())?;
-    let found = async {
-        let client = intake.host.store.reports().await?;
-        let failed = errors::failed(&client, asked.by, asked.since, &asked.filter).await?;
-        let retrying = errors::retrying(&client, asked.by, &asked.filter).await?;
-        let (mut view, samples) = groups::page(&asked, &failed, &retrying);
-        let wanted: Vec<OrderNo> = samples.iter().flatten().copied().collect();
-        let mut ids = errors::ids(&client, &wanted).await?;
-        for (group, sample) in view.items.iter_mut().zip(samples) {
-            group.orders = sample.iter().filter_map(|no| ids.remove(no)).collect();
-        }
-        Ok::<_, pagurus_store::Error>(view)
+impl Views {
+    /// The rule and the policy that a failure would get by the present configuration.
+    pub fn classify(&self, question: &QuestionView) -> Result<ExplanationView, Problem> {
+        let told = retry::explain(&self.host.settings().errors, &question.as_asked());
+        told.map(Into::into).map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))
     }
-    .await;
-    Ok(Json(found.map_err(|error| store_problem(&intake.host, "errors", &error))?))
+
+    /// One page of the groups of failed and retrying orders, the largest first.
+    pub async fn error_groups(&self, query: ErrorGroupsQuery) -> Result<ErrorGroups, Problem> {
+        let asked = Asked::read(query, Timestamp::now())?;
+        let found = async {
+            let client = self.host.store.reports().await?;
+            let failed = errors::failed(&client, asked.by, asked.since, &asked.filter).await?;
+            let retrying = errors::retrying(&client, asked.by, &asked.filter).await?;
+            let (mut view, samples) = groups::page(&asked, &failed, &retrying);
+            let wanted: Vec<OrderNo> = samples.iter().flatten().copied().collect();
+            let mut ids = errors::ids(&client, &wanted).await?;
+            for (group, sample) in view.items.iter_mut().zip(samples) {
+                group.orders = sample.iter().filter_map(|no| ids.remove(no)).collect();
+            }
+            Ok(view)
+        };
+        found.await.map_err(self.failed("errors"))
+    }
 }
 
 /// A query that was understood.
@@ -85,13 +74,12 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(query: GroupsQuery, now: Timestamp) -> Outcome<Self> {
+    fn read(query: ErrorGroupsQuery, now: Timestamp) -> Result<Self, Problem> {
         let by = By::of(query.by.as_deref().unwrap_or("class"));
         let by = by.ok_or_else(|| invalid("/by", "by is class, scenario, state or system"))?;
         let since = window(query.since.as_deref(), now)?;
         let limit = limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?;
-        let from = query.cursor.as_deref().unwrap_or("0").parse();
-        let from = from.map_err(|_| invalid("/cursor", "cursor is not one of ours"))?;
+        let from = cursor(query.cursor.as_deref(), 0)?;
         Ok(Self {
             by,
             filter: Filter {
@@ -108,7 +96,7 @@ impl Asked {
 }
 
 /// From when on failures count.
-fn window(since: Option<&str>, now: Timestamp) -> Outcome<Timestamp> {
+fn window(since: Option<&str>, now: Timestamp) -> Result<Timestamp, Problem> {
     let oldest = now - MAX_WINDOW;
     let since = match since {
         None => Some(now - USUAL_WINDOW),
@@ -122,7 +110,6 @@ fn window(since: Option<&str>, now: Timestamp) -> Outcome<Timestamp> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
-    use super::super::Answer;
     use super::*;
 
     fn at(text: &str) -> Timestamp {
@@ -133,7 +120,7 @@ mod tests {
     fn err_14_the_window_is_a_time_or_a_duration() {
         let now = at("12:00:00");
         let read = |since: Option<&str>, by: Option<&str>| {
-            let query = GroupsQuery {
+            let query = ErrorGroupsQuery {
                 by: by.map(str::to_owned),
                 class: None,
                 scenario: None,
@@ -143,7 +130,7 @@ mod tests {
                 limit: None,
                 cursor: None,
             };
-            Asked::read(query, now).map(|asked| asked.since).map_err(|Answer(problem)| problem.pointer)
+            Asked::read(query, now).map(|asked| asked.since).map_err(|problem| problem.pointer)
         };
         assert_eq!(read(Some("2h"), None), Ok(at("10:00:00")));
         assert_eq!(read(Some("2026-01-02T09:00:00Z"), Some("state")), Ok(at("09:00:00")));

@@ -6,7 +6,7 @@ use pagurus_store::orders::OrderRow as Row;
 
 /// The state of an order, and how it stands to its target. Of a first stage that is with a worker nothing is
 /// written yet but where it was begun.
-pub(super) fn stand(row: &Row, known: Option<&Scenario>) -> (Option<String>, ScenarioStatus) {
+pub(crate) fn stand(row: &Row, known: Option<&Scenario>) -> (Option<String>, ScenarioStatus) {
     let begun = row.running.is_some() && row.step.is_none();
     let Some(scenario) = known.filter(|_| begun) else { return (row.step.clone(), row.scenario_status) };
     let named = row.entry_point.as_deref().and_then(|name| scenario.state_named(name));
@@ -20,7 +20,7 @@ pub(super) fn stand(row: &Row, known: Option<&Scenario>) -> (Option<String>, Sce
 
 /// Progress (ORD-25): 1 when final, else the states visited over them and the shortest way to a
 /// target. An order off target has no such way: what it has visited, and one more, count.
-pub(super) fn progress(row: &Row) -> f64 {
+pub(crate) fn progress(row: &Row) -> f64 {
     if row.status.is_final() {
         return 1.0;
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// The cycles of an order, by its stored position.
 #[derive(Debug, Default)]
-pub(super) struct Cycles {
+pub(crate) struct Cycles {
     /// What the order waits for, while it is in `retry`.
     pub waiting: Option<RetryView>,
     /// The asynchronous cycle that goes on, also while its next answer is awaited.
@@ -20,7 +20,7 @@ pub(super) struct Cycles {
 }
 
 /// Reads the cycles and holds them against the present configuration, which judges the next failure.
-pub(super) fn cycles(settings: &Settings, row: &Row, now: Timestamp) -> Cycles {
+pub(crate) fn cycles(settings: &Settings, row: &Row, now: Timestamp) -> Cycles {
     let stored = row.snapshot.as_deref().and_then(|text| serde_json::from_str(text).ok());
     let order = Order {
         scenario: &row.scenario,
@@ -69,7 +69,7 @@ fn read(errors: &ErrorPolicy, order: &Order<'_>, stored: &Value, now: Timestamp)
 }
 
 /// The cycle in words, after a semicolon: `attempt 2 of 20 of cycle 1 by policy `shop``.
-pub(super) fn told(view: &RetryView) -> String {
+pub(crate) fn told(view: &RetryView) -> String {
     let of = view.max_attempts.map_or_else(String::new, |most| format!(" of {most}"));
     let end = view.ends_at.map_or_else(String::new, |end| format!("; none begins after {end}"));
     format!("attempt {}{of} of cycle {} by policy `{}`{end}", view.attempt, view.cycle, view.policy)

@@ -1,0 +1,122 @@
+//! The HTTP client of a worker: HTTP/1 over connections that are kept for each called system.
+//!
+//! Each call drives its own connection, so that an exchange costs no task and no message between tasks.
+//! A redirect is an answer, and the scenario's to judge; there is no proxy and no repeat that nobody configured:
+//! only a request of which nothing was sent goes over another connection.
+
+mod address;
+mod connection;
+mod failure;
+mod pool;
+mod reply;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{ACCEPT, AUTHORIZATION, HOST, HeaderName, HeaderValue, USER_AGENT};
+use hyper::{HeaderMap, Method, Request};
+use pagurus_runtime::config::CallRules;
+
+pub(crate) use address::{Address, Authority};
+use connection::{Connector, Exchange};
+pub(crate) use failure::Broken;
+use pool::Pool;
+pub(crate) use reply::Reply;
+
+/// An idle connection is kept for this long; many servers close theirs a little later.
+const IDLE: Duration = Duration::from_secs(20);
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("pagurus/", env!("CARGO_PKG_VERSION")));
+
+/// The client: cheap to share, one for all stages.
+pub(crate) struct Client {
+    connector: Connector,
+    /// The connections of each called system, by the beginning of its URLs as they are written.
+    pools: Mutex<HashMap<Box<str>, Arc<Pool>>>,
+}
+
+impl Client {
+    /// A client that connects only to what the rules permit, within this time.
+    pub fn new(rules: CallRules, connect_timeout: Duration) -> Self {
+        Self { connector: Connector::new(rules, connect_timeout), pools: Mutex::default() }
+    }
+
+    /// The address that a URL names.
+    ///
+    /// # Errors
+    /// It is no URL of HTTP.
+    pub fn address(&self, url: &str) -> Result<Address, Broken> {
+        Address::parse(url, |authority| Some(self.known(authority)?.authority.clone()))
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    ///
+    /// # Errors
+    /// No answer came, and why.
+    pub async fn send(
+        &self,
+        address: Address,
+        method: Method,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Reply, Broken> {
+        let pool = self.pool(&address);
+        complete(&mut headers, &address.authority);
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = address.path;
+        *request.headers_mut() = headers;
+        loop {
+            let connection = pool.connection(&self.connector).await?;
+            match connection.exchange(request).await {
+                Exchange::Answered(response, connection) => {
+                    return Ok(Reply::new(response, connection, pool));
+                }
+                // Closed by the called system while it was idle: the next one is younger, the last one new.
+                Exchange::Unsent(unsent) => request = unsent,
+                Exchange::Broken(broken) => return Err(broken),
+            }
+        }
+    }
+
+    /// Closes connections that nobody has used for a while.
+    pub fn close_idle(&self) {
+        let now = Instant::now();
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.retain(|_, pool| pool.close_idle(now) || Arc::strong_count(pool) > 1);
+    }
+
+    fn known(&self, authority: &str) -> Option<Arc<Pool>> {
+        self.pools.lock().unwrap_or_else(PoisonError::into_inner).get(authority).cloned()
+    }
+
+    fn pool(&self, address: &Address) -> Arc<Pool> {
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = pools.get(&*address.authority.text) {
+            return pool.clone();
+        }
+        let pool = Arc::new(Pool::new(address.authority.clone()));
+        pools.insert(address.authority.text.clone(), pool.clone());
+        pool
+    }
+}
+
+/// Adds the fields that every request has, unless its scenario writes them.
+fn complete(headers: &mut HeaderMap, authority: &Authority) {
+    let mut add = |name: HeaderName, value: &HeaderValue| {
+        if !headers.contains_key(&name) {
+            headers.insert(name, value.clone());
+        }
+    };
+    add(HOST, &authority.host_field);
+    add(ACCEPT, &HeaderValue::from_static("*/*"));
+    add(USER_AGENT, &AGENT);
+    if let Some(credentials) = &authority.credentials {
+        add(AUTHORIZATION, credentials);
+    }
+}
+
+#[cfg(test)]
+mod tests;

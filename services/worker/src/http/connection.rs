@@ -1,0 +1,176 @@
+//! One connection: how it is made, and how a call drives it.
+
+use std::future::poll_fn;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use pagurus_runtime::config::CallRules;
+use rustls::pki_types::ServerName;
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_util::either::Either;
+
+use super::{Authority, Broken};
+
+type Stream = TokioIo<Either<TcpStream, Box<TlsStream<TcpStream>>>>;
+type Driver = http1::Connection<Stream, Full<Bytes>>;
+
+/// Makes connections, only to addresses that may be called.
+pub(super) struct Connector {
+    rules: CallRules,
+    timeout: Duration,
+    /// None, and why, where this machine has no certificates to check others by.
+    tls: Result<TlsConnector, String>,
+}
+
+impl Connector {
+    pub fn new(rules: CallRules, timeout: Duration) -> Self {
+        Self { rules, timeout, tls: tls() }
+    }
+
+    /// Connects, names and TLS included.
+    pub async fn connect(&self, authority: &Authority) -> Result<Connection, Broken> {
+        let connected = tokio::time::timeout(self.timeout, async {
+            let stream = self.dial(authority).await?;
+            // An exchange is one small packet in each direction: nothing to gather.
+            stream.set_nodelay(true).map_err(Broken::Connect)?;
+            let stream = if authority.tls {
+                Either::Right(Box::new(self.secure(authority, stream).await?))
+            } else {
+                Either::Left(stream)
+            };
+            let (sender, driver) = http1::handshake(TokioIo::new(stream)).await.map_err(Broken::Head)?;
+            Ok(Connection { sender, driver: Some(Box::pin(driver)) })
+        });
+        connected.await.unwrap_or(Err(Broken::ConnectTimeout(self.timeout)))
+    }
+
+    /// Dials the addresses of a system, one after the other; each has its part of the time.
+    async fn dial(&self, authority: &Authority) -> Result<TcpStream, Broken> {
+        let addresses = self.addresses(authority).await?;
+        let begun = Instant::now();
+        let mut failed = Broken::ConnectTimeout(self.timeout);
+        for (at, address) in addresses.iter().enumerate() {
+            let left = self.timeout.saturating_sub(begun.elapsed());
+            let others = u32::try_from(addresses.len() - at).unwrap_or(u32::MAX);
+            match tokio::time::timeout(left / others, TcpStream::connect(address)).await {
+                Ok(Ok(stream)) => return Ok(stream),
+                Ok(Err(error)) => failed = Broken::Connect(error),
+                Err(_) => failed = Broken::ConnectTimeout(self.timeout),
+            }
+        }
+        Err(failed)
+    }
+
+    /// The addresses of a system that may be called. What is dialled is what was checked, so that a name cannot lead
+    /// elsewhere in between.
+    async fn addresses(&self, authority: &Authority) -> Result<Vec<SocketAddr>, Broken> {
+        let Authority { host, port, .. } = authority;
+        if let Some(literal) = authority.literal() {
+            // Checked before each call.
+            return Ok(vec![SocketAddr::new(literal, *port)]);
+        }
+        let found = tokio::net::lookup_host((&**host, *port))
+            .await
+            .map_err(|error| Broken::Resolve(format!("{host}: {error}")))?;
+        let may_be_called = |address: IpAddr| self.rules.permits(host, *port, address);
+        let permitted: Vec<_> = found.filter(|address| may_be_called(address.ip())).collect();
+        if permitted.is_empty() {
+            let text =
+                format!("{host} has no address that may be called; `worker.http.allow` lists what may");
+            return Err(Broken::Resolve(text));
+        }
+        Ok(permitted)
+    }
+
+    async fn secure(&self, authority: &Authority, stream: TcpStream) -> Result<TlsStream<TcpStream>, Broken> {
+        let tls = self.tls.as_ref().map_err(|why| Broken::Tls(why.clone()))?;
+        let name = ServerName::try_from(authority.host.to_string())
+            .map_err(|error| Broken::Tls(format!("{}: {error}", authority.host)))?;
+        tls.connect(name, stream).await.map_err(|error| Broken::Tls(error.to_string()))
+    }
+}
+
+/// TLS by the certificates that this machine trusts.
+fn tls() -> Result<TlsConnector, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let settings = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_platform_verifier())
+        .map_err(|error| error.to_string())?;
+    Ok(TlsConnector::from(Arc::new(settings.with_no_client_auth())))
+}
+
+/// What came of a request.
+pub(super) enum Exchange {
+    /// The head of an answer; its body comes over the connection.
+    Answered(Response<Incoming>, Connection),
+    /// Nothing of it was sent.
+    Unsent(Request<Full<Bytes>>),
+    /// It may have arrived.
+    Broken(Broken),
+}
+
+/// A connection. Nobody drives it but who waits for something of it.
+pub(super) struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    /// None once it has ended.
+    driver: Option<Pin<Box<Driver>>>,
+}
+
+impl Connection {
+    /// True unless the called system has closed it, as far as can be known now.
+    pub fn is_alive(&mut self) -> bool {
+        self.drive(&mut Context::from_waker(Waker::noop()));
+        self.driver.is_some() && self.sender.is_ready()
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    pub async fn exchange(mut self, request: Request<Full<Bytes>>) -> Exchange {
+        let answer = self.sender.try_send_request(request);
+        match self.driven(answer).await {
+            Ok(response) => Exchange::Answered(response, self),
+            Err(mut failed) => match failed.take_message() {
+                Some(unsent) => Exchange::Unsent(unsent),
+                None => Exchange::Broken(Broken::Head(failed.into_error())),
+            },
+        }
+    }
+
+    /// Waits for what this connection brings, and moves it on meanwhile.
+    pub async fn driven<T>(&mut self, awaited: impl Future<Output = T>) -> T {
+        let mut awaited = pin!(awaited);
+        poll_fn(|context| {
+            self.drive(context);
+            match awaited.as_mut().poll(context) {
+                // What it asks for now, the connection is to know of.
+                Poll::Pending => {
+                    self.drive(context);
+                    awaited.as_mut().poll(context)
+                }
+                ready => ready,
+            }
+        })
+        .await
+    }
+
+    /// Moves the connection on as far as it goes. Its end drops it, which tells whoever waits for something of it.
+    fn drive(&mut self, context: &mut Context<'_>) {
+        if let Some(driver) = &mut self.driver
+            && driver.as_mut().poll(context).is_ready()
+        {
+            self.driver = None;
+        }
+    }
+}

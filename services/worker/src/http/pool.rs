@@ -1,0 +1,82 @@
+//! The connections to one called system.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+
+use super::connection::{Connection, Connector};
+use super::{Authority, Broken, IDLE};
+
+/// So many connections to a system are opened at a time: a burst of calls first takes those that come free.
+const OPENED: usize = 16;
+/// A call waits no longer for others to connect: where connecting takes its time, all connect side by side.
+const HURRY: Duration = Duration::from_millis(10);
+
+/// Connections that wait for a call; the one that was used last goes first, so that those beyond need fall idle.
+pub(super) struct Pool {
+    /// The called system.
+    pub authority: Arc<Authority>,
+    idle: Mutex<Vec<(Connection, Instant)>>,
+    /// A permit for each idle connection: whoever takes the one takes the other.
+    available: Semaphore,
+    opened: Semaphore,
+}
+
+impl Pool {
+    pub fn new(authority: Arc<Authority>) -> Self {
+        Self {
+            authority,
+            idle: Mutex::default(),
+            available: Semaphore::new(0),
+            opened: Semaphore::new(OPENED),
+        }
+    }
+
+    /// A connection: one that is idle, or a new one.
+    ///
+    /// # Errors
+    /// No connection could be made.
+    pub async fn connection(&self, connector: &Connector) -> Result<Connection, Broken> {
+        loop {
+            let free = match self.available.try_acquire() {
+                Ok(free) => free,
+                Err(_) => tokio::select! {
+                    biased;
+                    Ok(free) = self.available.acquire() => free,
+                    // No semaphore is ever closed; time that ran out is no reason to wait on.
+                    _slot = tokio::time::timeout(HURRY, self.opened.acquire()) => {
+                        return connector.connect(&self.authority).await;
+                    }
+                },
+            };
+            free.forget();
+            let newest = self.idle().pop();
+            if let Some((mut connection, _)) = newest
+                && connection.is_alive()
+            {
+                return Ok(connection);
+            }
+        }
+    }
+
+    /// Takes a connection back for the next call.
+    pub fn put(&self, connection: Connection) {
+        self.idle().push((connection, Instant::now()));
+        self.available.add_permits(1);
+    }
+
+    /// Closes what has been idle for too long; true while anything is left.
+    pub fn close_idle(&self, now: Instant) -> bool {
+        let mut idle = self.idle();
+        // The oldest stand first.
+        let old = idle.partition_point(|(_, since)| now.duration_since(*since) > IDLE);
+        let gone = self.available.forget_permits(old);
+        idle.drain(..gone);
+        !idle.is_empty()
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<(Connection, Instant)>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

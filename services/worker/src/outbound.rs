@@ -1,0 +1,249 @@
+//! Requests to other systems over HTTP: who may be called, how long, and how much may come back.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Method};
+use pagurus_domain::scenario::stage::{Answer, HttpCall, HttpFailure, NO_ROOM, Response};
+use pagurus_runtime::Host;
+use pagurus_runtime::config::{CallRules, WorkerSettings};
+use pagurus_runtime::metrics::{Count, Span};
+use pagurus_runtime::stats::Series;
+
+use crate::http::{Authority, Broken, Client, Reply};
+use crate::room::{RESERVE, Share};
+
+/// How often connections that no call uses are looked for.
+const CLOSE_IDLE_EVERY: Duration = Duration::from_secs(10);
+
+/// Everything that stages send to other systems.
+pub(crate) struct Outbound {
+    pub(crate) host: Host,
+    /// The client, with the settings that it was made of.
+    client: Mutex<(WorkerSettings, Arc<Client>)>,
+    /// Actors whose queue is known to be there.
+    pub(crate) actors: Mutex<HashSet<String>>,
+}
+
+impl Outbound {
+    pub fn new(host: &Host) -> Self {
+        let settings = host.settings().worker.clone();
+        let client = Arc::new(client(&settings));
+        Self { client: Mutex::new((settings, client)), actors: Mutex::default(), host: host.clone() }
+    }
+
+    /// Closes connections that no call uses, until the end of the process.
+    pub async fn close_idle(&self) {
+        loop {
+            tokio::time::sleep(CLOSE_IDLE_EVERY).await;
+            self.client(&self.host.settings().worker).close_idle();
+        }
+    }
+
+    /// The client of these settings. Other settings make another one: a connection that is kept open leads where a new
+    /// one might not be let.
+    fn client(&self, settings: &WorkerSettings) -> Arc<Client> {
+        let mut present = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        if present.0 != *settings {
+            *present = (settings.clone(), Arc::new(client(settings)));
+        }
+        present.1.clone()
+    }
+
+    /// Longest time of a call.
+    pub fn timeout(&self, call: &HttpCall) -> Duration {
+        call.timeout.unwrap_or_else(|| self.host.settings().worker.timeout)
+    }
+
+    /// Makes an HTTP request.
+    pub async fn http(&self, call: HttpCall, trace: Option<&str>, share: &Share) -> Answer {
+        self.request(call, trace, share).await.map_or_else(Answer::Failed, Answer::Response)
+    }
+
+    /// Makes an HTTP request: an answer of whatever status, or why none came.
+    pub async fn request(
+        &self,
+        call: HttpCall,
+        trace: Option<&str>,
+        share: &Share,
+    ) -> Result<Response, HttpFailure> {
+        let begun = Instant::now();
+        let system = call.system();
+        let settings = self.host.settings();
+        let timeout = call.timeout.unwrap_or(settings.worker.timeout);
+        let room = CallRoom { share, waits: AtomicBool::new(false) };
+        // The deadline holds for the whole call, body included.
+        let answered =
+            tokio::time::timeout(timeout, self.send(&settings.worker, call, trace, begun, &room)).await;
+        let answer = answered.unwrap_or_else(|_| Err(room.timed_out(timeout)));
+        let outcome = match &answer {
+            Ok(response) => match response.status {
+                ..400 => "ok",
+                400..500 => "4xx",
+                _ => "5xx",
+            },
+            Err(_) => "failed",
+        };
+        self.host.metrics.count(Count::Calls, outcome, 1);
+        self.host.metrics.span(Span::Call, outcome, begun.elapsed());
+        if !matches!(&answer, Err(failure) if never_left(failure)) {
+            self.host.stats.time(Series::Calls, &system, begun.elapsed());
+        }
+        answer
+    }
+
+    async fn send(
+        &self,
+        settings: &WorkerSettings,
+        call: HttpCall,
+        trace: Option<&str>,
+        begun: Instant,
+        room: &CallRoom<'_>,
+    ) -> Result<Response, HttpFailure> {
+        let client = self.client(settings);
+        let address = client.address(&call.url).map_err(|broken| broken.named())?;
+        permit(&settings.calls, &address.authority, call.host_of_order)?;
+        let headers = header_fields(&call, trace).map_err(|broken| broken.named())?;
+        // Our own words are always methods.
+        let method = Method::from_bytes(call.method.as_str().as_bytes()).unwrap_or(Method::POST);
+        let body = call.body.map(|body| body.bytes).unwrap_or_default();
+        if !body.is_empty() {
+            room.take(body.len()).await?;
+        }
+        let sent = client.send(address, method, headers, body.into()).await;
+        let reply = sent.map_err(|broken| broken.named())?;
+        let status = reply.status();
+        let headers = reply
+            .headers()
+            .iter()
+            .map(|(name, value)| {
+                (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+            })
+            .collect();
+        let body = read_body(reply, settings.max_response_bytes, room).await?;
+        Ok(Response { status, headers, body, duration: begun.elapsed() })
+    }
+}
+
+/// The one client of all calls.
+fn client(settings: &WorkerSettings) -> Client {
+    Client::new(settings.calls.clone(), settings.connect_timeout)
+}
+
+/// Reads a body. Room is taken before it is read: for all of it where it says how long it is. One that
+/// does not say is read as far as a short answer goes, for which nobody waits, and then room is taken
+/// for the longest, so that no answer is held half-read by many.
+async fn read_body(mut reply: Reply, max_bytes: usize, room: &CallRoom<'_>) -> Result<String, HttpFailure> {
+    let too_long = || {
+        let told = format!("the answer has more than {max_bytes} bytes");
+        failure(&["HttpError", "BodyError"], told)
+    };
+    // Unknown for a body in chunks.
+    let announced = reply.content_length().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+    if announced.is_some_and(|length| length > max_bytes) {
+        return Err(too_long());
+    }
+    let mut taken = announced.unwrap_or(RESERVE.min(max_bytes));
+    if announced.is_some() {
+        room.take(taken).await?;
+    }
+    let mut body = Vec::with_capacity(announced.unwrap_or(0));
+    while let Some(chunk) = reply.chunk().await.map_err(|broken| broken.named())? {
+        let length = body.len() + chunk.len();
+        if length > max_bytes {
+            return Err(too_long());
+        }
+        if length > taken {
+            // What was read without room counts from here on.
+            room.take(max_bytes).await?;
+            taken = max_bytes;
+        }
+        body.extend_from_slice(&chunk);
+    }
+    // It is kept until the answers of other calls are there, too.
+    body.shrink_to_fit();
+    Ok(String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+/// True for a call that went to nobody: no system is to be counted by it, of whatever name.
+fn never_left(failure: &HttpFailure) -> bool {
+    failure.chain.iter().any(|name| matches!(*name, "UrlError" | "Forbidden"))
+}
+
+/// Refuses a host that an order chose and nobody named, and a literal address that may not be called; names are
+/// checked as they resolve.
+fn permit(rules: &CallRules, system: &Authority, host_of_order: bool) -> Result<(), HttpFailure> {
+    let (host, port) = (&*system.host, system.port);
+    if host_of_order && !rules.names(host, port) {
+        let told = format!(
+            "the host {host}:{port} comes from the order; name it in `worker.http.allow`, or write it in the \
+                 scenario or under `config`"
+        );
+        return Err(failure(&["HttpError", "Forbidden"], told));
+    }
+    match system.literal() {
+        Some(address) if !rules.permits(host, port, address) => {
+            let told = format!("{address} may not be called; `worker.http.allow` lists what may");
+            Err(failure(&["HttpError", "Forbidden"], told))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The header fields of a request, those of its scenario last.
+fn header_fields(call: &HttpCall, trace: Option<&str>) -> Result<HeaderMap, Broken> {
+    let invalid = |name: &str, why: &dyn std::fmt::Display| Broken::Header(format!("header `{name}`: {why}"));
+    let value_of =
+        |name: &str, text: &str| HeaderValue::from_str(text).map_err(|error| invalid(name, &error));
+    let mut fields = HeaderMap::with_capacity(call.headers.len() + 8);
+    let key = call.idempotency_key.to_string();
+    fields.insert(HeaderName::from_static("idempotency-key"), value_of("Idempotency-Key", &key)?);
+    if let Some(trace) = trace {
+        fields.insert(HeaderName::from_static("traceparent"), value_of("traceparent", trace)?);
+    }
+    for (name, text) in &call.headers {
+        let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|error| invalid(name, &error))?;
+        fields.append(parsed, value_of(name, text)?);
+    }
+    if let Some(body) = &call.body
+        && !fields.contains_key(CONTENT_TYPE)
+    {
+        fields.insert(CONTENT_TYPE, HeaderValue::from_static(body.content_type));
+    }
+    Ok(fields)
+}
+
+/// The room of one call.
+struct CallRoom<'a> {
+    share: &'a Share,
+    /// Whether it waits for room now.
+    waits: AtomicBool,
+}
+
+impl CallRoom<'_> {
+    async fn take(&self, bytes: usize) -> Result<(), HttpFailure> {
+        self.waits.store(true, Ordering::Relaxed);
+        let taken = self.share.more(bytes).await;
+        self.waits.store(false, Ordering::Relaxed);
+        taken.map_err(|error| failure(&["HttpError", "BodyError"], error.to_string()))
+    }
+
+    /// The time of the call is over. Whether the called system is to blame, or this worker.
+    fn timed_out(&self, timeout: Duration) -> HttpFailure {
+        if !self.waits.load(Ordering::Relaxed) {
+            return failure(&["HttpError", "ReadTimeout"], format!("no answer within {timeout:?}"));
+        }
+        // Rules that repeat what timed out repeat this, too.
+        failure(
+            &["HttpError", "ReadTimeout", NO_ROOM],
+            format!("the worker had no room for the answer within {timeout:?}: see `worker.max_held_bytes`"),
+        )
+    }
+}
+
+fn failure(chain: &[&'static str], message: String) -> HttpFailure {
+    HttpFailure { chain: chain.to_vec(), message }
+}

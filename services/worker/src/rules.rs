@@ -1,0 +1,100 @@
+//! The rules by which stages run: made of the settings of the moment, once for each snapshot of these. A stage
+//! goes by those of its begin.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pagurus_domain::scenario::script::Scripting;
+use pagurus_domain::scenario::stage::StageSettings;
+use pagurus_runtime::Host;
+use pagurus_runtime::address::base_of;
+use pagurus_runtime::config::Settings;
+use pagurus_runtime::node::chain;
+use pagurus_runtime::secrets::DeploymentSecrets;
+use pagurus_store::cluster;
+
+/// Between two looks for an intake.
+const INTAKE_PAUSE: Duration = Duration::from_millis(200);
+
+/// The rules of the moment.
+pub(crate) struct Rules {
+    host: Host,
+    /// The base of callback URLs while no setting tells another.
+    callback_base: String,
+    secrets: Arc<DeploymentSecrets>,
+    /// The last ones, with the settings that they were made of.
+    made: Mutex<(Arc<Settings>, Arc<StageSettings>)>,
+}
+
+impl Rules {
+    /// Waits until it is known where called systems are told to answer; none if the process is to stop before.
+    pub async fn of(host: &Host) -> Option<Self> {
+        let callback_base = callback_base(host).await?;
+        let settings = host.settings();
+        let secrets = Arc::new(DeploymentSecrets::new(settings.secrets_folder.clone()));
+        let stage = Arc::new(stage_settings(host, &settings, &callback_base, secrets.clone()));
+        Some(Self { host: host.clone(), callback_base, secrets, made: Mutex::new((settings, stage)) })
+    }
+
+    /// The rules for a stage that begins now.
+    pub fn now(&self) -> Arc<StageSettings> {
+        let settings = self.host.settings();
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&made.0, &settings) {
+            let stage = stage_settings(&self.host, &settings, &self.callback_base, self.secrets.clone());
+            *made = (settings, Arc::new(stage));
+        }
+        made.1.clone()
+    }
+}
+
+/// Where called systems are told to answer. Without a setting it is an intake of the registry; a
+/// first start waits until there is one. None if the process is to stop before.
+async fn callback_base(host: &Host) -> Option<String> {
+    loop {
+        if let Some(url) = &host.settings().intake.public_url {
+            return Some(url.clone());
+        }
+        let found = async {
+            let client = host.store.api().await?;
+            cluster::intake_address(&client).await
+        };
+        match found.await {
+            Ok(Some(address)) => {
+                let there = base_of(&address);
+                tracing::warn!(
+                    callbacks = there,
+                    "intake.public_url is not set: called systems will be told to answer there"
+                );
+                return Some(there);
+            }
+            Ok(None) => {}
+            Err(error) => tracing::warn!(error = chain(&error), "no intake could be looked for"),
+        }
+        if host.rest(INTAKE_PAUSE).await {
+            return None;
+        }
+    }
+}
+
+fn stage_settings(
+    host: &Host,
+    settings: &Settings,
+    callback_base: &str,
+    secrets: Arc<DeploymentSecrets>,
+) -> StageSettings {
+    let callback_base = settings.intake.public_url.as_deref().unwrap_or(callback_base);
+    StageSettings {
+        scripting: Scripting::new(settings.scenario.script.clone()),
+        bounds: settings.scenario.clone(),
+        errors: settings.errors.clone(),
+        constants: settings.constants.clone(),
+        secrets,
+        vhost: host.broker.vhost().to_owned(),
+        callback_base: callback_base.trim_end_matches('/').to_owned(),
+        max_sync_duration: settings.resource_control.max_sync_duration,
+        max_acquisition_duration: settings.resource_control.max_acquisition_duration,
+        max_wait_sequential: settings.resource_control.max_wait_sequential,
+        max_wait_parallel: settings.resource_control.max_wait_parallel,
+    }
+}

@@ -1,0 +1,249 @@
+//! Migrations: live orders of one version of a scenario go on under another (SCN-13).
+//!
+//! A migration looks first, at everything, without a lock; where it is to be applied, each batch is looked at again
+//! under locks, because what an order was a moment ago decides nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pagurus_domain::id::{OrderNo, ScenarioNo};
+use pagurus_domain::order::Status;
+use pagurus_domain::order::principal::Principal;
+use pagurus_domain::scenario::Scenario;
+use pagurus_domain::scenario::diff::{Hindrance, move_to, restart_under};
+use pagurus_domain::scenario::stage::Snapshot;
+use pagurus_runtime::Effects;
+use pagurus_runtime::trouble::store_problem;
+use pagurus_store::scenarios::{self, Live};
+use pagurus_store::stages::ReadyStage;
+use pagurus_store::{Client, Error};
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::{Value, json};
+
+use crate::tries::Tries;
+use crate::{Commands, caused};
+
+/// Orders of one transaction: few enough that nobody waits long for their locks.
+const BATCH: i64 = 100;
+/// Live orders that one request looks at; the answer says where the next one goes on.
+const LOOKED_AT: i64 = 20_000;
+/// Orders that are named for each reason.
+const EXAMPLES: usize = 10;
+
+/// Request for a migration.
+#[derive(Clone, Debug)]
+pub struct Migration {
+    /// The version that the orders run.
+    pub from: i32,
+    /// The version that they are to run.
+    pub to: i32,
+    /// True where orders are moved, false where they are only looked at.
+    pub apply: bool,
+    /// Reason, for the history.
+    reason: Option<String>,
+    /// Only orders behind this one are looked at.
+    after: OrderNo,
+}
+
+impl Migration {
+    /// Reads `{"from": …, "to": …, "apply": …, "reason": …, "after": …}`.
+    ///
+    /// # Errors
+    /// The problem to answer with.
+    pub fn read(body: &Value) -> Result<Self, Problem> {
+        let invalid =
+            |pointer: &str, told: &str| Problem::new(Type::Invalid, format!("{pointer} {told}")).at(pointer);
+        let version = |key: &str| {
+            let number = body.get(key).and_then(Value::as_i64).and_then(|number| i32::try_from(number).ok());
+            number
+                .filter(|number| *number > 0)
+                .ok_or_else(|| invalid(&format!("/{key}"), "must be a version, like 1"))
+        };
+        let (from, to) = (version("from")?, version("to")?);
+        if from == to {
+            return Err(invalid("/to", "is the version that the orders have already"));
+        }
+        let apply = match body.get("apply") {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(apply)) => *apply,
+            Some(_) => return Err(invalid("/apply", "must be true or false")),
+        };
+        let reason = match body.get("reason") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(reason)) if !reason.contains('\0') => Some(reason.clone()),
+            Some(_) => return Err(invalid("/reason", "must be text")),
+        };
+        let after = match body.get("after") {
+            None | Some(Value::Null) => Some(0),
+            Some(after) => after.as_str().and_then(|after| after.parse().ok()),
+        };
+        let after = after.ok_or_else(|| invalid("/after", "must be what `next` of an answer says"))?;
+        Ok(Self { from, to, apply, reason, after: OrderNo(after) })
+    }
+}
+
+/// The outcome of a migration, or of a look at what it would do.
+#[derive(Clone, Debug, Default)]
+pub struct Migrated {
+    /// Orders that were moved, or could be.
+    pub moved: u64,
+    /// Orders that were left where they are, by the reason.
+    pub left: BTreeMap<String, LeftOrders>,
+    /// The order behind which the next request goes on; none where all were looked at.
+    pub next: Option<OrderNo>,
+}
+
+/// Orders that a migration left for one reason.
+#[derive(Clone, Debug, Default)]
+pub struct LeftOrders {
+    /// Number of orders.
+    pub orders: u64,
+    /// Ids of the first of them.
+    pub examples: Vec<String>,
+}
+
+impl Migrated {
+    fn leave(&mut self, id: &str, why: &Hindrance) {
+        let left = self.left.entry(why.to_string()).or_default();
+        left.orders += 1;
+        if left.examples.len() < EXAMPLES {
+            left.examples.push(id.to_owned());
+        }
+    }
+}
+
+/// Both versions, ready to be compared, and the event of an order that is moved.
+struct Versions<'a> {
+    from: ScenarioNo,
+    to: ScenarioNo,
+    old: Arc<Scenario>,
+    new: Arc<Scenario>,
+    source: &'a str,
+    detail: String,
+}
+
+impl Commands {
+    /// Moves the live orders of one version of a scenario to another, batch by batch, or only tells which ones could be.
+    ///
+    /// # Errors
+    /// The problem to answer with: no such version, one that cannot be read, or the database is away.
+    pub async fn migrate(&self, name: &str, asked: &Migration, by: &Principal) -> Result<Migrated, Problem> {
+        let failed = |error| store_problem(&self.host, "migrate", &error);
+        // A look pages by keys, and wants the plans of the hot path like the change itself.
+        let mut client = self.host.store.operations().await.map_err(failed)?;
+        self.catalogue.refresh(&client).await.map_err(failed)?;
+        let (from, old) = self.readable_version(&client, name, asked.from).await?;
+        let (to, new) = self.readable_version(&client, name, asked.to).await?;
+        let detail = json!({"from": asked.from, "to": asked.to, "reason": asked.reason});
+        let detail = caused(detail, by).to_string();
+        let versions = Versions { from, to, old, new, source: by.source(), detail };
+        let mut migrated = Migrated::default();
+        let mut after = asked.after;
+        for _ in 0..LOOKED_AT / BATCH {
+            let page = scenarios::live(&client, from, after, BATCH).await.map_err(failed)?;
+            let Some(last) = page.last else { return Ok(migrated) };
+            after = last;
+            let mut fit = Vec::new();
+            for order in page.orders {
+                match judge(&versions, &order) {
+                    Ok(()) => fit.push(order),
+                    Err(why) => migrated.leave(&order.id, &why),
+                }
+            }
+            if !asked.apply {
+                migrated.moved += fit.len() as u64;
+            } else if !fit.is_empty() {
+                let moved = self.move_orders(&mut client, &versions, &fit, &mut migrated).await?;
+                migrated.moved += moved as u64;
+                self.note("migrated", by.door, moved);
+            }
+        }
+        Ok(Migrated { next: Some(after), ..migrated })
+    }
+
+    /// A version of a scenario that this node can read.
+    async fn readable_version(
+        &self,
+        client: &Client,
+        name: &str,
+        version: i32,
+    ) -> Result<(ScenarioNo, Arc<Scenario>), Problem> {
+        let found = self.catalogue.find(client, name, Some(version)).await;
+        let found = found.map_err(|error| store_problem(&self.host, "migrate", &error))?;
+        let known = found.ok_or_else(|| Problem::no_scenario(name, Some(version)))?;
+        let told = |why| Problem::new(Type::Invalid, format!("version {version} cannot be read: {why}"));
+        Ok((known.no, known.scenario.map_err(told)?))
+    }
+
+    /// Moves a batch; one that met another writer is tried again, and counts only once. How many were moved.
+    async fn move_orders(
+        &self,
+        client: &mut Client,
+        versions: &Versions<'_>,
+        fit: &[Live],
+        migrated: &mut Migrated,
+    ) -> Result<usize, Problem> {
+        let mut tries = Tries::default();
+        let Moved { count, left, stages } = loop {
+            let outcome = move_at_once(client, versions, fit).await.map(Ok);
+            if let Some(moved) = tries.judge(&self.host, "migrate", outcome).await {
+                break moved?;
+            }
+        };
+        for (id, why) in left {
+            migrated.leave(id, &why);
+        }
+        Effects::of_ready(&stages).send(&self.host).await;
+        Ok(count)
+    }
+}
+
+/// The outcome of one batch: orders that were moved, those that moved meanwhile, and the stages that may run.
+struct Moved<'a> {
+    count: usize,
+    left: Vec<(&'a str, Hindrance)>,
+    stages: Vec<ReadyStage>,
+}
+
+async fn move_at_once<'a>(
+    client: &mut Client,
+    versions: &Versions<'_>,
+    fit: &'a [Live],
+) -> Result<Moved<'a>, Error> {
+    let nos: Vec<i64> = fit.iter().map(|order| order.no.0).collect();
+    let tx = client.transaction().await?;
+    let locked = scenarios::lock_resting(&tx, versions.from, &nos).await?;
+    let (mut moving, mut left) = (Vec::new(), Vec::new());
+    for order in fit {
+        match locked.iter().find(|one| one.no == order.no).map(|one| judge(versions, one)) {
+            Some(Ok(())) => moving.push(order.no.0),
+            Some(Err(why)) => left.push((order.id.as_str(), why)),
+            // It was claimed since it was looked at, or it ended.
+            None => left.push((order.id.as_str(), Hindrance::NotResting("running"))),
+        }
+    }
+    // One that an operator named needs only be there.
+    let marked = |name: &str| {
+        versions.old.state_named(name).is_some_and(|state| versions.old.state(state).entry_point)
+    };
+    let states = versions.new.states.iter().filter(|state| state.entry_point || !marked(&state.name));
+    let entry_points: Vec<&str> = states.map(|state| state.name.as_str()).collect();
+    let Versions { to, source, detail, .. } = versions;
+    let stages = scenarios::migrate(&tx, &moving, *to, &entry_points, source, detail).await?;
+    tx.commit().await?;
+    Ok(Moved { count: moving.len(), left, stages })
+}
+
+fn judge(versions: &Versions<'_>, order: &Live) -> Result<(), Hindrance> {
+    if order.status == Status::Fail {
+        return restart_under(&versions.new, order.entry_point.as_deref());
+    }
+    let snapshot = match &order.snapshot {
+        None => Snapshot::default(),
+        Some(text) => serde_json::from_str::<Value>(text)
+            .ok()
+            .and_then(|value| Snapshot::from_value(&value).ok())
+            .ok_or(Hindrance::Unreadable)?,
+    };
+    move_to(&versions.old, &versions.new, order.status, &snapshot)
+}

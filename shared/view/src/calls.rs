@@ -1,0 +1,38 @@
+//! Calls to an order, and the answers that it gave.
+
+use pagurus_store::calls::{self, StoredCall};
+use pagurus_wire::message::{CallError, CallView};
+use pagurus_wire::problem::{Problem, Type};
+
+use crate::Views;
+
+impl Views {
+    /// Calls to an order, in the order in which they came.
+    pub async fn calls(&self, id: &str) -> Result<Vec<CallView>, Problem> {
+        let (client, row) = self.found(id).await?;
+        let calls = calls::of_order(&client, row.no).await.map_err(self.failed("read"))?;
+        Ok(calls.into_iter().map(call_view).collect())
+    }
+
+    /// One call to an order by the caller's key, as it is stored.
+    pub async fn call(&self, id: &str, key: &str) -> Result<StoredCall, Problem> {
+        let found = async { calls::by_key(&self.host.store.api().await?, id, key).await };
+        let found = found.await.map_err(self.failed("call"))?;
+        found
+            .ok_or_else(|| Problem::new(Type::NotFound, format!("order `{id}` had no call with key `{key}`")))
+    }
+}
+
+/// A call as it is shown.
+#[must_use]
+pub fn call_view(call: StoredCall) -> CallView {
+    CallView {
+        key: call.key,
+        name: call.name,
+        status: call.status,
+        answer: call.answer,
+        error: call.error.map(|error| CallError { class: error.class, message: error.message }),
+        received_at: call.received_at,
+        answered_at: call.answered_at,
+    }
+}

@@ -1,0 +1,50 @@
+//! Nodes, leases and queues.
+
+use jiff::Timestamp;
+use pagurus_store::{cluster, queues};
+use pagurus_wire::order::Page;
+use pagurus_wire::problem::Problem;
+use serde_json::{Value, json};
+
+use crate::Views;
+
+/// Queues listed at most.
+const MAX_QUEUES: i64 = 500;
+
+impl Views {
+    /// The living nodes, and those that ended within the last hour.
+    pub async fn nodes(&self) -> Result<Page<Value>, Problem> {
+        let nodes = async { cluster::nodes(&self.host.store.reports().await?).await };
+        let nodes = nodes.await.map_err(self.failed("nodes"))?.into_iter();
+        let items = nodes.map(|node| {
+            json!({
+                "name": node.name, "role": node.role.as_str(), "incarnation": node.incarnation.0,
+                "address": node.address, "version": node.version, "status": node.status,
+                "startedAt": node.started_at, "endedAt": node.ended_at, "seenAt": node.seen_at,
+                "concurrency": node.concurrency,
+            })
+        });
+        Ok(Page { items: items.collect(), next: None })
+    }
+
+    /// Leases, with their holders.
+    pub async fn leases(&self) -> Result<Page<Value>, Problem> {
+        let leases = async { cluster::leases(&self.host.store.api().await?).await };
+        let leases = leases.await.map_err(self.failed("leases"))?.into_iter();
+        let items = leases.map(|lease| {
+            json!({"name": lease.name, "holder": lease.holder, "until": lease.until, "epoch": lease.epoch.0})
+        });
+        Ok(Page { items: items.collect(), next: None })
+    }
+
+    /// Queues that have members, the longest first.
+    pub async fn queues(&self) -> Result<Page<Value>, Problem> {
+        let listed = async { queues::list(&self.host.store.reports().await?, MAX_QUEUES).await };
+        let listed = listed.await.map_err(self.failed("queues"))?.into_iter();
+        let items = listed.map(|queue| {
+            let since = Timestamp::from_millisecond(queue.position).ok();
+            json!({"queue": queue.name, "holder": queue.holder, "orders": queue.members, "holderRegisteredAt": since})
+        });
+        Ok(Page { items: items.collect(), next: None })
+    }
+}

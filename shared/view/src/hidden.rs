@@ -1,0 +1,56 @@
+//! Hidden parts of what is shown: what a scenario masks, and secrets by their values (SCN-15).
+
+use pagurus_domain::id::ScenarioNo;
+use pagurus_domain::scenario::{Concealed, MASKED, Mask};
+use pagurus_runtime::scenarios::Known;
+use pagurus_store::{Client, Error};
+use serde_json::Value;
+
+use crate::Views;
+
+/// Hidden parts of one version of a scenario, or of all together.
+#[derive(Default)]
+pub(crate) struct HiddenParts {
+    pub mask: Mask,
+    pub secrets: Concealed,
+}
+
+impl Views {
+    /// The parts that this version of a scenario hides; those that any version hides where nobody knows whose a
+    /// value is. None where this node cannot read the scenario.
+    pub(crate) async fn hidden_by(
+        &self,
+        client: &Client,
+        scenario: Option<ScenarioNo>,
+    ) -> Result<Option<HiddenParts>, Error> {
+        let Some(no) = scenario else {
+            self.catalogue.refresh(client).await?;
+            let hidden = self.catalogue.hidden();
+            let secrets = self.secrets.concealed(&hidden.secrets);
+            return Ok(Some(HiddenParts { mask: hidden.mask, secrets }));
+        };
+        let known = self.catalogue.get(client, no).await?.and_then(Known::readable);
+        Ok(known.map(|scenario| HiddenParts {
+            mask: scenario.mask.clone(),
+            secrets: self.secrets.named_by(&scenario),
+        }))
+    }
+}
+
+/// Masks a value. Of a scenario that this node cannot read nobody knows what is to be hidden: then it is all.
+pub(crate) fn mask(hidden: Option<&HiddenParts>, value: &mut Value, of: impl FnOnce(&Mask, &mut Value)) {
+    match hidden {
+        Some(HiddenParts { mask, secrets }) => {
+            of(mask, value);
+            conceal(secrets, value);
+        }
+        None => *value = MASKED.into(),
+    }
+}
+
+/// Takes secrets out of a value.
+pub(crate) fn conceal(secrets: &Concealed, value: &mut Value) {
+    if !secrets.is_empty() {
+        *value = secrets.value(value);
+    }
+}

@@ -1,0 +1,60 @@
+//! Views: everything that is shown of orders, scenarios, queues and nodes, as values that serialize.
+//!
+//! A view changes nothing, and knows no door: it takes a query that a door has read, looks at a bounded number of
+//! rows, leaves out what nobody is shown, and answers with a value or with the problem to answer with.
+
+mod callbacks;
+mod calls;
+mod cluster;
+mod dependencies;
+mod errors;
+mod explain;
+mod hidden;
+mod history;
+mod log;
+mod order;
+mod orders;
+mod query;
+mod retry;
+mod scenarios;
+mod stand;
+
+use std::sync::Arc;
+
+use pagurus_runtime::Host;
+use pagurus_runtime::scenarios::Catalogue;
+use pagurus_runtime::secrets::DeploymentSecrets;
+use pagurus_runtime::trouble::store_problem;
+use pagurus_store::Error;
+use pagurus_wire::problem::Problem;
+use tokio::sync::Semaphore;
+
+pub use callbacks::CallbacksQuery;
+pub use calls::call_view;
+pub use errors::{ErrorGroupsQuery, ErrorOrdersQuery};
+pub use orders::OrdersQuery;
+
+/// Views, with all that they need of their process. Cheap to clone.
+#[derive(Clone)]
+pub struct Views {
+    host: Host,
+    catalogue: Catalogue,
+    /// The secrets that nothing that is shown may hold.
+    secrets: Arc<DeploymentSecrets>,
+    /// Lists that look through many rows at a time, so that reads by key find a connection.
+    searches: Arc<Semaphore>,
+}
+
+impl Views {
+    /// The views of a process with this catalogue and these secrets.
+    #[must_use]
+    pub fn of(host: Host, catalogue: Catalogue, secrets: Arc<DeploymentSecrets>) -> Self {
+        let searches = (host.settings().database.api_connections / 2).max(1);
+        Self { host, catalogue, secrets, searches: Arc::new(Semaphore::new(searches)) }
+    }
+
+    /// The problem to answer with where the database fails in this operation.
+    fn failed(&self, operation: &str) -> impl Fn(Error) -> Problem {
+        move |error| store_problem(&self.host, operation, &error)
+    }
+}

@@ -1,0 +1,181 @@
+//! One order with everything, and its parts that need no words of their own.
+
+use jiff::Timestamp;
+use pagurus_domain::id::ScenarioNo;
+use pagurus_domain::order::notification::Target;
+use pagurus_domain::scenario::Mask;
+use pagurus_domain::scenario::stage::Snapshot;
+use pagurus_runtime::scenarios::Known;
+use pagurus_store::dependencies::graph;
+use pagurus_store::orders::{self, OrderRow as Row};
+use pagurus_store::{Client, Error, answers, children, outbox, requests};
+use pagurus_wire::order::{ChildView, ErrorView, OrderView, StatusView, UnsentView};
+use pagurus_wire::problem::Problem;
+use serde_json::Value;
+
+use crate::hidden::{HiddenParts, conceal, mask};
+use crate::history::{parsed, stored, transitions};
+use crate::{Views, dependencies, retry, stand};
+
+impl Views {
+    /// One order with everything.
+    pub async fn order(&self, id: &str) -> Result<OrderView, Problem> {
+        let (client, row) = self.found(id).await?;
+        let read = async {
+            Ok((
+                self.hidden_in(&client, &row).await?,
+                self.catalogue.get(&client, ScenarioNo(row.scenario_no)).await?.and_then(Known::readable),
+                stored(&client, &row, 0).await?,
+                outbox::of_order(&client, row.no).await?,
+                graph::around(&client, &row.id, 1).await?,
+                children::family(&client, row.no).await?,
+            ))
+        };
+        let (hidden, known, events, unsent, after, (parent, children)) =
+            read.await.map_err(self.failed("read"))?;
+        drop(client);
+        let mut vars = Value::Object(snapshot(&row).unwrap_or_default().vars);
+        if let Some(hidden) = &hidden {
+            // A called system may have told a secret back.
+            conceal(&hidden.secrets, &mut vars);
+        }
+        let cycles = retry::cycles(&self.host.settings(), &row, Timestamp::now());
+        let (step, scenario_status) = stand::stand(&row, known.as_deref());
+        Ok(OrderView {
+            progress: stand::progress(&row),
+            transitions: transitions(&events),
+            vars,
+            retry: cycles.waiting,
+            async_retry: cycles.asynchronous,
+            unsent_notifications: unsent.into_iter().map(unsent_view).collect(),
+            params: params(hidden.as_ref(), &row),
+            parent,
+            children: children.into_iter().map(|(id, status)| ChildView { id, status }).collect(),
+            notify: row.notify.as_deref().map(parsed),
+            result: row.result.as_deref().map(parsed),
+            error: row.error_message.clone().map(|message| ErrorView {
+                class: row.error_class.clone(),
+                message,
+                system: row.error_system.clone(),
+            }),
+            after: dependencies::conditions(&row.id, after),
+            no: row.no.0,
+            id: row.id,
+            scenario: row.scenario,
+            scenario_version: row.scenario_version,
+            status: row.status.to_string(),
+            scenario_status: scenario_status.to_string(),
+            step,
+            mode: row.mode.to_string(),
+            queue: row.queue,
+            position: row.position,
+            priority: row.priority.to_string(),
+            flow: row.flow,
+            transaction_id: row.transaction_id,
+            message: row.message,
+            life: row.life.0,
+            stages: row.stages,
+            retries: row.retries,
+            node: row.node,
+            created_at: row.created_at,
+            started_at: row.started_at.or(row.running.map(|(_, at)| at)),
+            finished_at: row.finished_at,
+            updated_at: row.updated_at,
+            start_at: row.start_at,
+            start_deadline: row.start_deadline,
+            due_at: row.due_at,
+            ready_since: row.ready_since,
+            entry_point: row.entry_point,
+        })
+    }
+
+    /// Status and life of an order.
+    pub async fn status(&self, id: &str) -> Result<StatusView, Problem> {
+        let found = async { orders::status(&self.host.store.api().await?, id).await };
+        let found = found.await.map_err(self.failed("status"))?;
+        let (status, life) = found.ok_or_else(|| Problem::no_order(id))?;
+        Ok(StatusView {
+            id: id.to_owned(),
+            status: status.to_string(),
+            is_final: status.is_final(),
+            life: life.0,
+            note: None,
+        })
+    }
+
+    /// Parameters of an order.
+    pub async fn params(&self, id: &str) -> Result<Value, Problem> {
+        let (client, row) = self.found(id).await?;
+        let hidden = self.hidden_in(&client, &row).await.map_err(self.failed("read"))?;
+        Ok(params(hidden.as_ref(), &row))
+    }
+
+    /// Progress of an order, from 0 to 1.
+    pub async fn progress(&self, id: &str) -> Result<f64, Problem> {
+        Ok(stand::progress(&self.found(id).await?.1))
+    }
+
+    /// Questions of an order to other systems.
+    pub async fn requests(&self, id: &str) -> Result<Vec<Value>, Problem> {
+        let (client, row) = self.found(id).await?;
+        requests::of_order(&client, row.no).await.map_err(self.failed("read"))
+    }
+
+    /// Callbacks of an order.
+    pub async fn callbacks_of(&self, id: &str) -> Result<Vec<Value>, Problem> {
+        let (client, row) = self.found(id).await?;
+        let read = async {
+            let hidden = self.hidden_in(&client, &row).await?;
+            Ok((hidden, answers::callbacks_of_order(&client, row.no).await?))
+        };
+        let (hidden, mut callbacks) = read.await.map_err(self.failed("read"))?;
+        for callback in &mut callbacks {
+            mask(hidden.as_ref(), &mut callback["body"], Mask::body);
+            mask(hidden.as_ref(), &mut callback["headers"], Mask::headers);
+        }
+        Ok(callbacks)
+    }
+
+    /// An order, and the session by which more of it is read.
+    pub(crate) async fn found(&self, id: &str) -> Result<(Client, Row), Problem> {
+        let read = async {
+            let client = self.host.store.api().await?;
+            let row = orders::view(&client, id).await?;
+            Ok(row.map(|row| (client, row)))
+        };
+        read.await.map_err(self.failed("read"))?.ok_or_else(|| Problem::no_order(id))
+    }
+
+    /// The parts of an order that its scenario hides.
+    pub(crate) async fn hidden_in(&self, client: &Client, row: &Row) -> Result<Option<HiddenParts>, Error> {
+        self.hidden_by(client, Some(ScenarioNo(row.scenario_no))).await
+    }
+}
+
+/// The parameters, without what the scenario masks (SCN-15).
+fn params(hidden: Option<&HiddenParts>, row: &Row) -> Value {
+    let mut params = parsed(&row.params);
+    mask(hidden, &mut params, Mask::params);
+    params
+}
+
+/// Position and variables of an order; none where it has none that can be read.
+pub(crate) fn snapshot(row: &Row) -> Option<Snapshot> {
+    Snapshot::from_value(&serde_json::from_str(row.snapshot.as_deref()?).ok()?).ok()
+}
+
+fn unsent_view(unsent: outbox::Unsent) -> UnsentView {
+    UnsentView {
+        life: unsent.life.0,
+        kind: unsent.kind,
+        // The id of a request is shown to nobody: who knows it may answer it.
+        target: match Target::stored(&unsent.target) {
+            Ok(Target::Callback(_)) => "the order that started it".to_owned(),
+            _ => unsent.target,
+        },
+        attempts: unsent.attempts,
+        parked_because: unsent.parked_because,
+        last_error: unsent.last_error,
+        next_at: unsent.next_at,
+    }
+}

@@ -1,0 +1,39 @@
+//! What a work costs the database's disk: log bytes, commits and rows.
+
+use anyhow::Result;
+use tokio_postgres::Client;
+
+/// Counters of the database at one moment. Sessions report theirs at most once a second: a window of some seconds
+/// shows them to a few percent.
+#[derive(Clone, Copy, Debug)]
+pub struct Writes {
+    log_bytes: f64,
+    commits: f64,
+    rows: f64,
+}
+
+impl Writes {
+    /// Reads the counters.
+    pub async fn read(client: &Client) -> Result<Self> {
+        let row = client
+            .query_one(
+                "SELECT (pg_current_wal_lsn() - '0/0'::pg_lsn)::float8 AS log_bytes,
+                        (SELECT xact_commit::float8 FROM pg_stat_database WHERE datname = current_database()) AS commits,
+                        (SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::float8 FROM pg_stat_user_tables) AS rows",
+                &[],
+            )
+            .await?;
+        Ok(Self { log_bytes: row.get("log_bytes"), commits: row.get("commits"), rows: row.get("rows") })
+    }
+
+    /// A sentence on what was written since then, per order.
+    pub fn since(&self, before: &Self, orders: u64) -> String {
+        let orders = orders.max(1) as f64;
+        format!(
+            "{:.2} KB of write-ahead log, {:.3} commits and {:.1} row writes an order",
+            (self.log_bytes - before.log_bytes) / 1000.0 / orders,
+            (self.commits - before.commits) / orders,
+            (self.rows - before.rows) / orders
+        )
+    }
+}

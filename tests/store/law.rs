@@ -101,9 +101,9 @@ async fn attempt(ground: &Ground, subject: &Subject, cause: Cause) -> bool {
     match cause {
         Cause::Claimed => wake_and_claim(ground, subject).await,
         Cause::Slept => end_stage(ground, subject, sleep()).await,
-        Cause::Awaits => end_stage(ground, subject, wait_for(&[])).await,
-        Cause::Polls => end_stage(ground, subject, poll()).await,
-        Cause::Retries => end_stage(ground, subject, retry()).await,
+        Cause::Waited => end_stage(ground, subject, wait_for(&[])).await,
+        Cause::Polled => end_stage(ground, subject, poll()).await,
+        Cause::Retried => end_stage(ground, subject, retry()).await,
         Cause::Succeeded => end_stage(ground, subject, success()).await,
         Cause::Failed => end_stage(ground, subject, fail()).await,
         Cause::Reissued => reissue(ground, subject).await,

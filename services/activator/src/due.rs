@@ -162,7 +162,7 @@ async fn turn(host: &Host, stream: Stream) -> Result<Duration, Error> {
 
 /// Repeats commands that nobody followed (ACT-3). The dispatcher counts those that it did not know.
 pub(crate) async fn repeat(host: Host) -> anyhow::Result<()> {
-    while !host.rest(REPEATS_EVERY).await {
+    while !host.sleep_unless_draining(REPEATS_EVERY).await {
         if let Err(error) = repeat_turn(&host).await {
             host.metrics.count(Count::StoreErrors, "repeat", 1);
             tracing::warn!(error = chain(&error), "commands could not be repeated");

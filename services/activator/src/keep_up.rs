@@ -21,7 +21,7 @@ const STATS: u32 = 5000;
 /// Keeps up, until the process is to stop.
 pub(crate) async fn keep_up(host: Host) -> anyhow::Result<()> {
     let (mut orphans_at, mut stats_at) = (Instant::now(), Instant::now());
-    while !host.rest(WORK_LISTS_EVERY).await {
+    while !host.sleep_unless_draining(WORK_LISTS_EVERY).await {
         note(&host, "upkeep", work_lists(&host).await);
         if Instant::now() >= orphans_at {
             orphans_at = next(&host, "orphans", orphans(&host).await, ORPHANS);

@@ -17,7 +17,7 @@ use crate::failover::Failover;
 /// others from looking.
 pub(crate) async fn recover(host: Host) -> anyhow::Result<()> {
     let mut failover = Failover::default();
-    while !host.rest_by(|settings| settings.recovery.interval).await {
+    while !host.sleep_unless_draining_by(|settings| settings.recovery.interval).await {
         note(&host, "nodes", lose_nodes(&host).await);
         note(&host, "overdue", overdue(&host).await);
         note(&host, "abandoned", failover.pass(&host).await);

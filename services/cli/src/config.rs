@@ -100,7 +100,7 @@ fn check(path: &Path, screen: &Screen) -> Result<(), Failure> {
         let count = screen.paint(Paint::Bad, &format!("faults: {}", faults.len()));
         screen.line(&format!("{explained}\n{}: {count}", harmless(&name)))?;
     }
-    if faults.is_empty() { Ok(()) } else { Err(Failure::Told(FAILED)) }
+    if faults.is_empty() { Ok(()) } else { Err(Failure::Reported(FAILED)) }
 }
 
 fn show(path: Option<&Path>, screen: &Screen) -> Result<(), Failure> {

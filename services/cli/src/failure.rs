@@ -45,7 +45,7 @@ pub(crate) enum Failure {
     Input(String),
     /// Everything has been said already; only the code is left.
     #[error("exit code {0}")]
-    Told(u8),
+    Reported(u8),
     /// The world failed.
     #[error("{0:#}")]
     Other(#[from] anyhow::Error),
@@ -61,7 +61,7 @@ impl From<io::Error> for Failure {
     /// Whoever reads our output may stop when it has enough: `pagurus order list | head` is no failure.
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::Told(0),
+            io::ErrorKind::BrokenPipe => Self::Reported(0),
             _ => Self::Other(error.into()),
         }
     }
@@ -74,19 +74,19 @@ impl Failure {
             Self::Problem(problem) => code_of(problem.status),
             Self::Away { .. } => AWAY,
             Self::Usage(_) => USAGE,
-            Self::Told(code) => *code,
+            Self::Reported(code) => *code,
             Self::Input(_) | Self::Other(_) => FAILED,
         }
     }
 
-    /// Whether the same request may well succeed a moment later.
+    /// True if the same request may well succeed a moment later.
     pub fn is_away(&self) -> bool {
         self.code() == AWAY
     }
 
     /// Says it: to people on standard error, to programs as a problem on standard output.
     pub fn show(&self, screen: &Screen) {
-        if matches!(self, Self::Told(_)) {
+        if matches!(self, Self::Reported(_)) {
             return;
         }
         if screen.json {
@@ -112,7 +112,7 @@ impl Failure {
             }
             // Made by us for reading: its line breaks are meant.
             Self::Input(text) => text.clone(),
-            Self::Usage(_) | Self::Told(_) | Self::Other(_) => self.to_string(),
+            Self::Usage(_) | Self::Reported(_) | Self::Other(_) => self.to_string(),
         }
     }
 
@@ -122,7 +122,7 @@ impl Failure {
             Self::Away { .. } => Problem::new(Type::Unavailable, self.to_string()),
             Self::Usage(_) | Self::Input(_) => Problem::new(Type::Invalid, self.to_string()),
             // Something of this machine: no engine has said it, and there is no status of HTTP for it.
-            Self::Told(_) | Self::Other(_) => Problem {
+            Self::Reported(_) | Self::Other(_) => Problem {
                 type_: "about:blank".to_owned(),
                 title: "The command failed".to_owned(),
                 status: 0,

@@ -22,7 +22,7 @@ pub(crate) async fn run(url: Option<&str>, server: &str, screen: &Screen) -> Res
         Err(_) => Failure::Away { server: url, why: format!("no answer within {TIMEOUT:?}") },
     };
     failure.show(screen);
-    Err(Failure::Told(FAILED))
+    Err(Failure::Reported(FAILED))
 }
 
 #[cfg(test)]

@@ -286,7 +286,7 @@ async fn view_of(id: &str, until: Option<Instant>, client: &Client) -> Result<Or
 
 /// What the exit code says about an order that was followed.
 fn outcome(status: &str) -> Result<(), Failure> {
-    if status == Status::Success.as_str() { Ok(()) } else { Err(Failure::Told(FAILED)) }
+    if status == Status::Success.as_str() { Ok(()) } else { Err(Failure::Reported(FAILED)) }
 }
 
 #[cfg(test)]

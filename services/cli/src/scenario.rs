@@ -181,7 +181,7 @@ pub(crate) fn check(files: &[PathBuf], config: Option<&Path>, screen: &Screen) -
     if screen.json {
         screen.value(&reports)?;
     }
-    if good { Ok(()) } else { Err(Failure::Told(FAILED)) }
+    if good { Ok(()) } else { Err(Failure::Reported(FAILED)) }
 }
 
 /// What stands in a file without faults.
@@ -269,11 +269,11 @@ async fn apply(files: &[PathBuf], client: &Client, screen: &Screen) -> Result<()
                 return Err(failure);
             }
             let failure = match failure {
-                Failure::Told(code) => Failure::Told(code),
+                Failure::Reported(code) => Failure::Reported(code),
                 other if files.len() == 1 => return Err(other),
                 other => {
                     other.show(screen);
-                    Failure::Told(other.code())
+                    Failure::Reported(other.code())
                 }
             };
             outcome = outcome.and(Err(failure));
@@ -422,7 +422,7 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
         assert_eq!(found, [below.join("s.test.yaml"), below.join("s.yaml")]);
         assert!(good.is_ok(), "{good:?}");
-        assert!(matches!(bad, Err(Failure::Told(FAILED))), "{bad:?}");
+        assert!(matches!(bad, Err(Failure::Reported(FAILED))), "{bad:?}");
     }
 
     #[test]

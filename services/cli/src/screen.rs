@@ -64,7 +64,7 @@ impl Paint {
 /// Standard output and standard error, and how they are written to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
-    /// Whether programs read the output.
+    /// True if programs read the output.
     pub json: bool,
     output_colours: bool,
     error_colours: bool,

@@ -1,6 +1,6 @@
 //! The lease of the active dispatcher: taken, renewed, and trusted no longer than it is safe.
 //!
-//! Whether a lease is over is the database's clock's to say. The holder stops on its own account
+//! The clock of the database says when a lease is over. The holder stops on its own account
 //! by its monotonic clock, counted from the moment before it asked for the renewal: so it stops
 //! before anybody else may begin, however slow the answer was. The epoch fences what is left.
 

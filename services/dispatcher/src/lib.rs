@@ -43,7 +43,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
             host.at_work(true).await;
         }
         // A third of the lease: a free one is found soon, and nobody is kept busy by asking.
-        if host.rest((ttl / 6).max(Duration::from_millis(50))).await {
+        if host.sleep_unless_draining((ttl / 6).max(Duration::from_millis(50))).await {
             host.readiness.not_ready("draining");
             return Ok(());
         }

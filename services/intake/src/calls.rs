@@ -27,6 +27,6 @@ pub(crate) async fn answered(
     let Some(answer) = intake.waiters.wait_for(call.no) else { return Ok(call_view(call)) };
     tokio::select! {
         answer = answer => Ok(call_view(answer.unwrap_or(call))),
-        _ = intake.host.rest(patience) => Ok(call_view(call)),
+        _ = intake.host.sleep_unless_draining(patience) => Ok(call_view(call)),
     }
 }

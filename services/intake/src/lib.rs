@@ -100,11 +100,11 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     };
     host.spawn("waiters", waiters.watch(host.clone()));
     amqp::start(&intake)?;
-    host.http.hang(http::router(intake));
+    host.http.mount(http::router(intake));
     host.at_work(false).await;
     host.draining.cancelled().await;
     host.readiness.not_ready("draining");
     // The consumers end by themselves; requests that are being answered get a moment.
-    tokio::join!(host.join(), host.http.unhang_and_wait(LAST_REQUESTS));
+    tokio::join!(host.join(), host.http.unmount_and_wait(LAST_REQUESTS));
     Ok(())
 }

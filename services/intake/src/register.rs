@@ -45,7 +45,7 @@ pub(crate) enum Outcome {
     Accepted {
         /// `new` or `postponed`.
         status: Status,
-        /// Whether the sending time lay in the future and was taken back to the receipt.
+        /// True if the sending time lay in the future and was taken back to the receipt.
         clamped: bool,
     },
     /// The same order was there before.
@@ -54,7 +54,7 @@ pub(crate) enum Outcome {
     Conflict(Status),
     /// It was refused.
     Rejected(Problem),
-    /// Whether it was registered is not known; the same may be sent again.
+    /// Not known to be registered or not; the same may be sent again.
     Unavailable(Problem),
 }
 

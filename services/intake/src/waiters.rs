@@ -65,7 +65,7 @@ impl Waiters {
                     () = host.draining.cancelled() => return Ok(()),
                 }
             }
-            if host.rest(TURN).await {
+            if host.sleep_unless_draining(TURN).await {
                 return Ok(());
             }
             let due = self.due(Instant::now());

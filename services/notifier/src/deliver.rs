@@ -72,7 +72,7 @@ async fn send_fresh(host: &Host, ended: &[(OrderNo, Life)]) -> Result<(), Error>
 /// Sends what is due in the outbox: everything once its time has come.
 pub(crate) async fn due(host: Host) -> anyhow::Result<()> {
     let mut full = false;
-    while !host.rest(if full { Duration::ZERO } else { LOOK_EVERY }).await {
+    while !host.sleep_unless_draining(if full { Duration::ZERO } else { LOOK_EVERY }).await {
         let sent = send_due(&host).await;
         full = matches!(sent, Ok(count) if count >= BATCH as usize);
         note(&host, "due notifications", sent.map(|_| ()));

@@ -31,7 +31,7 @@ impl Held {
         self.lock().keys().copied().collect()
     }
 
-    /// Whether the stage is held.
+    /// True if the stage is held.
     pub fn contains(&self, key: Key) -> bool {
         self.lock().contains_key(&key)
     }

@@ -127,7 +127,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.spawn("reconcile", reconcile::watch(worker.clone()));
     // Hand-outs that are sent before the queue is there would be lost, and found again late.
     while !consumer.is_consuming() {
-        if host.rest(Duration::from_millis(20)).await {
+        if host.sleep_unless_draining(Duration::from_millis(20)).await {
             return Ok(());
         }
     }

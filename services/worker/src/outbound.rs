@@ -219,7 +219,7 @@ fn header_fields(call: &HttpCall, trace: Option<&str>) -> Result<HeaderMap, Brok
 /// The room of one call.
 struct CallRoom<'a> {
     share: &'a Share,
-    /// Whether it waits for room now.
+    /// True if it waits for room now.
     waits: AtomicBool,
 }
 

@@ -24,7 +24,7 @@ use crate::held::Key;
 /// Compares for as long as the process takes new work.
 pub(crate) async fn watch(worker: Worker) -> anyhow::Result<()> {
     let mut unknown = HashSet::new();
-    while !worker.host.rest_by(|settings| settings.recovery.interval).await {
+    while !worker.host.sleep_unless_draining_by(|settings| settings.recovery.interval).await {
         let looked = async {
             give_back(&worker).await?;
             break_off_unknown(&worker, &mut unknown).await
@@ -61,7 +61,7 @@ async fn break_off_unknown(worker: &Worker, before: &mut HashSet<Key>) -> Result
 /// again: claiming on would only use hand-outs up.
 pub(crate) async fn after_failed_claim(worker: &Worker) {
     let mut waits = Waits::between(Duration::from_millis(200), Duration::from_secs(5));
-    while !worker.host.rest(waits.take()).await {
+    while !worker.host.sleep_unless_draining(waits.take()).await {
         match give_back(worker).await {
             Err(error) if error.is_transient() => {}
             Ok(()) => return,

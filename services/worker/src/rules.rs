@@ -71,7 +71,7 @@ async fn callback_base(host: &Host) -> Option<String> {
             Ok(None) => {}
             Err(error) => tracing::warn!(error = chain(&error), "no intake could be looked for"),
         }
-        if host.rest(INTAKE_PAUSE).await {
+        if host.sleep_unless_draining(INTAKE_PAUSE).await {
             return None;
         }
     }

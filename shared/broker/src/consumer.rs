@@ -88,7 +88,7 @@ pub struct Delivery {
     pub exchange: String,
     /// Key with which it was published.
     pub routing_key: String,
-    /// Whether it was delivered before, perhaps to somebody else.
+    /// True if it was delivered before, perhaps to somebody else.
     pub redelivered: bool,
     /// Properties as the sender gave them.
     pub properties: Properties,
@@ -128,7 +128,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Whether the consumer is still held.
+    /// True if the consumer is still held.
     pub(crate) fn is_live(&self) -> bool {
         self.shared.strong_count() > 0
     }
@@ -234,13 +234,13 @@ impl Consumer {
         Watch { queue: self.queue.clone(), shared: Arc::downgrade(&self.shared) }
     }
 
-    /// Whether a delivery can still be acknowledged: else the broker has taken it back.
+    /// True if a delivery can still be acknowledged: else the broker has taken it back.
     #[must_use]
     pub fn is_current(&self, tag: DeliveryTag) -> bool {
         self.shared.generation() == Some(tag.generation)
     }
 
-    /// Whether deliveries can arrive now.
+    /// True if deliveries can arrive now.
     #[must_use]
     pub fn is_consuming(&self) -> bool {
         self.shared.generation().is_some()

@@ -61,7 +61,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the same attempt can succeed later without anybody changing anything.
+    /// True if the same attempt can succeed later without anybody changing anything.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
@@ -108,7 +108,7 @@ pub(crate) fn reply_code(error: &lapin::Error) -> Option<u16> {
     }
 }
 
-/// Whether the broker says that something does not exist.
+/// True if the broker says that something does not exist.
 pub(crate) fn is_missing(error: &lapin::Error) -> bool {
     reply_code(error) == Some(NOT_FOUND)
 }

@@ -18,7 +18,7 @@ impl Delivery {
     }
 }
 
-/// Whether a short string came with bytes that are no text.
+/// True if a short string came with bytes that are no text.
 #[must_use]
 pub fn is_broken(text: &str) -> bool {
     text.as_bytes().contains(&SUBSTITUTE)

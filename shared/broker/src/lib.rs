@@ -107,7 +107,7 @@ pub enum LinkState {
 }
 
 impl LinkState {
-    /// Whether work gets through.
+    /// True if work gets through.
     #[must_use]
     pub fn is_up(&self) -> bool {
         *self == Self::Up
@@ -139,7 +139,7 @@ pub struct BrokerState {
 }
 
 impl BrokerState {
-    /// Whether both are up, and every queue is consumed that is to be.
+    /// True if both are up, and every queue is consumed that is to be.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.publish.is_up() && self.consume.is_up() && self.starved.is_empty()

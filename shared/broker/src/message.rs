@@ -110,7 +110,7 @@ pub struct Properties {
     pub timestamp: Option<u64>,
     /// Priority as the sender says. Read only.
     pub priority: Option<u8>,
-    /// Whether the message survives a restart of the broker.
+    /// True if the message survives a restart of the broker.
     pub persistent: bool,
     /// Headers in the order of their names.
     pub headers: Vec<(String, HeaderValue)>,
@@ -133,7 +133,7 @@ pub struct Message {
     pub key: String,
     /// Content.
     pub body: Vec<u8>,
-    /// Whether being routed to no queue at all is reported as [`crate::Published::Unroutable`].
+    /// True if being routed to no queue at all is reported as [`crate::Published::Unroutable`].
     pub mandatory: bool,
     /// The broker drops the message after this time in a queue; none keeps it. Whole milliseconds.
     pub useful_for: Option<Duration>,

@@ -43,7 +43,7 @@ impl Delays {
         self.failures
     }
 
-    /// Whether the latest failure is worth a log line: the 1st, 2nd, 4th, 8th … so that an outage
+    /// True if the latest failure is worth a log line: the 1st, 2nd, 4th, 8th … so that an outage
     /// of a day writes some twenty lines and not ten thousand.
     pub(crate) fn worth_logging(&self) -> bool {
         self.failures.is_power_of_two()

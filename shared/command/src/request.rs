@@ -30,7 +30,7 @@ pub struct ActionRequest {
     pub params: Option<Value>,
     /// The version of its scenario under which a restart goes on.
     pub scenario_version: Option<i32>,
-    /// Whether a restart begins although conditions of its start are still open.
+    /// True if a restart begins although conditions of its start are still open.
     pub ignore_conditions: bool,
     /// The status in which the order must still be: who acts on what a list showed says so.
     pub if_status: Option<Status>,

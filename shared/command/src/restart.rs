@@ -26,7 +26,7 @@ pub struct Restart {
     pub params: Option<Value>,
     /// The version of its scenario under which the order goes on; none means the one that it has.
     pub scenario_version: Option<i32>,
-    /// Whether it begins although conditions of its start are still open.
+    /// True if it begins although conditions of its start are still open.
     pub ignore_conditions: bool,
     /// Sending time of the request, by the client.
     pub sent_at: Option<Timestamp>,

@@ -111,7 +111,7 @@ spelled!(ActivationMode {
 });
 
 impl ActivationMode {
-    /// Whether commands of this stream are repeated.
+    /// True if commands of this stream are repeated.
     #[must_use]
     pub fn repeats(self, stream: Stream) -> bool {
         match self {

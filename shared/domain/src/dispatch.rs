@@ -213,7 +213,7 @@ impl Dispatcher {
         doubtful
     }
 
-    /// Whether this readiness of an order waits, is in progress, or is known to be over: to be told of
+    /// True if this readiness of an order waits, is in progress, or is known to be over: to be told of
     /// it changes nothing.
     #[must_use]
     pub fn knows(&self, no: OrderNo, attempt: Attempt) -> bool {

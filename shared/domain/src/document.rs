@@ -173,7 +173,7 @@ impl DocumentNode {
         entries.iter().find(|(key, _)| key.name == name).map(|(key, node)| (key, node))
     }
 
-    /// Whether this is nothing at all.
+    /// True if this is nothing at all.
     pub fn is_null(&self) -> bool {
         matches!(self.value, Value::Null)
     }
@@ -233,7 +233,7 @@ impl DocumentNode {
         self.source.as_deref()
     }
 
-    /// Whether reading a plain scalar as a number lost something of its text that a telephone
+    /// True if reading a plain scalar as a number lost something of its text that a telephone
     /// number, an account or a version would need: `079`, `1.50`, `0x1f`.
     pub fn changed_by_typing(&self) -> bool {
         let Some(source) = self.source_text() else {

@@ -59,7 +59,7 @@ spelled!(Status {
 });
 
 impl Status {
-    /// Whether this life of the order is over.
+    /// True if this life of the order is over.
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Success | Self::Fail | Self::Interrupted | Self::Canceled)
@@ -89,7 +89,7 @@ spelled!(ScenarioStatus {
     Failed => "failed",
 });
 
-/// Whether an order owns a queue while it runs.
+/// True if an order owns a queue while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Runs beside all others.

@@ -131,7 +131,7 @@ pub struct Classified {
     pub class: ErrorClass,
 }
 
-/// Whether failures are retried at all.
+/// True if failures are retried at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RetryMode {
     /// Failures with a policy are retried.

@@ -112,13 +112,13 @@ impl Scenario {
         state.on.iter().map(|(_, to)| *to).chain(state.calls.iter().map(|(_, to)| *to))
     }
 
-    /// Whether live orders of it take the call of this name in some state or other.
+    /// True if live orders of it take the call of this name in some state or other.
     #[must_use]
     pub fn takes_call(&self, name: &str) -> bool {
         self.handler(name).is_some() || self.states.iter().any(|state| state.call(name).is_some())
     }
 
-    /// Whether live orders of it take any calls.
+    /// True if live orders of it take any calls.
     #[must_use]
     pub fn takes_calls(&self) -> bool {
         !self.calls.is_empty() || self.states.iter().any(|state| !state.calls.is_empty())
@@ -136,7 +136,7 @@ impl Scenario {
         })
     }
 
-    /// Whether orders of it ask anything that is answered later, under `callbacks`.
+    /// True if orders of it ask anything that is answered later, under `callbacks`.
     #[must_use]
     pub fn asks(&self) -> bool {
         self.states.iter().flat_map(|state| &state.actions).any(|action| action.request().is_some())
@@ -208,7 +208,7 @@ spelled!(StateKind {
     Terminal => "terminal",
 });
 
-/// Whether a terminal state is a success.
+/// True if a terminal state is a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TerminalOutcome {
     /// The order ends `success`.
@@ -226,7 +226,7 @@ pub struct State {
     pub name: String,
     /// What it is.
     pub kind: StateKind,
-    /// Whether a restart may resume here.
+    /// True if a restart may resume here.
     pub entry_point: bool,
     /// What runs in it, in order; empty unless the kind is plain or polling. Branches of a `choose`
     /// are laid out flat and skipped forward over, so that one index is the whole position.
@@ -256,7 +256,7 @@ impl State {
         self.calls.iter().find(|(call, _)| call == name).map(|(_, to)| *to)
     }
 
-    /// Whether an order can stand in it while no stage of it runs, without an action of its own.
+    /// True if an order can stand in it while no stage of it runs, without an action of its own.
     #[must_use]
     pub const fn is_rest(&self) -> bool {
         matches!(self.kind, StateKind::Sleeping | StateKind::Waiting)

@@ -29,7 +29,7 @@ pub fn base_of(address: &str) -> String {
     if is_url(address) { address.to_owned() } else { format!("http://{address}") }
 }
 
-/// Whether a text can be such an address.
+/// True if a text can be such an address.
 pub(crate) fn is_one(text: &str) -> bool {
     let host_and_port = text.rsplit_once(':').is_some_and(|(host, port)| {
         !host.is_empty() && !host.contains(['/', ' ']) && port.parse::<u16>().is_ok_and(|port| port > 0)

@@ -19,7 +19,7 @@ pub enum Failed<E: std::error::Error> {
     /// The handler failed, for this item alone or for all of its batch.
     #[error(transparent)]
     Handler(E),
-    /// Whether it was carried out is not known.
+    /// Not known to be carried out or not.
     #[error(transparent)]
     Gone(#[from] Gone),
 }

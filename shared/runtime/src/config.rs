@@ -154,7 +154,7 @@ pub struct DatabaseSettings {
     pub statement_timeout: Duration,
     /// Limit for one statement of a report.
     pub report_timeout: Duration,
-    /// Whether to migrate at start.
+    /// True to migrate at start.
     pub migrate: bool,
 }
 
@@ -184,7 +184,7 @@ pub struct IntakeSettings {
     pub max_batch_orders: usize,
     /// Bytes of all large bodies in progress.
     pub max_bodies_bytes: usize,
-    /// Whether the API may be open to other hosts; see [`Settings::check_public_access`].
+    /// True if the API may be open to other hosts; see [`Settings::check_public_access`].
     pub public_confirmed: bool,
     /// Base of callback URLs, without a slash at its end.
     pub public_url: Option<String>,
@@ -251,7 +251,7 @@ pub struct ActivationSettings {
     pub precision: Duration,
     /// Orders in one transaction.
     pub batch: usize,
-    /// Whether wake-ups are repeated.
+    /// True if wake-ups are repeated.
     pub mode: ActivationMode,
     /// Least time before a repeat.
     pub min_shift: Duration,
@@ -318,7 +318,7 @@ impl Settings {
         }
     }
 
-    /// Whether the API may listen where the settings say: without login only on this host, unless
+    /// True if the API may listen where the settings say: without login only on this host, unless
     /// somebody confirmed that the network around is trusted (UI-1).
     ///
     /// # Errors

@@ -72,17 +72,17 @@ impl HttpDoor {
     }
 
     /// Hangs the API of the service into the door.
-    pub fn hang(&self, router: Router) {
+    pub fn mount(&self, router: Router) {
         self.api.store(Some(Arc::new(Api { router, requests: TaskTracker::new() })));
     }
 
     /// Takes the API away: the probes stay, and everything else is answered with 503.
-    pub fn unhang(&self) {
+    pub fn unmount(&self) {
         self.api.store(None);
     }
 
     /// The same, and waits until the requests that the API is at have been answered, so long at most.
-    pub async fn unhang_and_wait(&self, patience: Duration) {
+    pub async fn unmount_and_wait(&self, patience: Duration) {
         let Some(api) = self.api.swap(None) else { return };
         api.requests.close();
         if tokio::time::timeout(patience, api.requests.wait()).await.is_err() {

@@ -163,7 +163,7 @@ async fn readyz(State(probes): State<Probes>, RawQuery(query): RawQuery) -> Resp
     (status, axum::Json(body)).into_response()
 }
 
-/// Whether this door is open; one that nobody knows is not.
+/// True if this door is open; one that nobody knows is not.
 fn of_door(body: &Value, door: &str) -> StatusCode {
     if body["doors"][door] == "up" { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
 }

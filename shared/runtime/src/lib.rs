@@ -68,7 +68,7 @@ pub struct Host {
     pub metrics: Metrics,
     /// Counts of each minute, for charts.
     pub stats: MinuteCounts,
-    /// Where the service can hang an API.
+    /// Where the service can mount an API.
     pub http: HttpDoor,
     /// What `/readyz` says.
     pub readiness: Readiness,
@@ -116,7 +116,7 @@ impl Host {
     }
 
     /// Sleeps, but wakes early when the process is to stop. Whether it is.
-    pub async fn rest(&self, time: Duration) -> bool {
+    pub async fn sleep_unless_draining(&self, time: Duration) -> bool {
         tokio::select! {
             () = tokio::time::sleep(time) => false,
             () = self.draining.cancelled() => true,
@@ -124,7 +124,7 @@ impl Host {
     }
 
     /// The same for as long as the settings say, by the new ones where they change meanwhile.
-    pub async fn rest_by(&self, time: impl Fn(&Settings) -> Duration) -> bool {
+    pub async fn sleep_unless_draining_by(&self, time: impl Fn(&Settings) -> Duration) -> bool {
         tokio::select! {
             () = self.live.sleep(time) => false,
             () = self.draining.cancelled() => true,

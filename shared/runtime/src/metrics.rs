@@ -81,7 +81,7 @@ pub enum Level {
     Ready,
     /// Stages in progress, by mode.
     InProgress,
-    /// Whether this dispatcher is the active one.
+    /// True if this dispatcher is the active one.
     Leader,
     /// Epoch of the lease.
     Epoch,

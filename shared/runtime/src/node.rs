@@ -156,7 +156,7 @@ pub(crate) async fn live(
     host.ended.cancel();
     heart.abort();
     stats.abort();
-    host.http.unhang();
+    host.http.unmount();
     host.readiness.not_ready("its life is over");
     if matches!(outcome, Ok(End::Stopped)) {
         tokio::join!(set_stopped(host), last_counts(host));

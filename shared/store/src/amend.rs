@@ -271,7 +271,7 @@ pub struct Updating<'a> {
     pub start_at: Option<Timestamp>,
     /// Notification wish, as JSON.
     pub notify: Option<String>,
-    /// Whether it is to wait for its start now, or the start it waits for is another.
+    /// True if it is to wait for its start now, or the start it waits for is another.
     pub starts: Starts,
     /// Who causes it.
     pub source: &'a str,

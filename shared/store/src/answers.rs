@@ -277,7 +277,7 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// Whether its body is still to be read.
+    /// True if its body is still to be read.
     #[must_use]
     pub const fn is_unread(&self) -> bool {
         self.body.is_none()

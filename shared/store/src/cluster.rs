@@ -114,7 +114,7 @@ pub async fn register(tx: &Tx<'_>, node: &NewNode) -> Result<Incarnation> {
     Ok(Incarnation(incarnation))
 }
 
-/// Whether another process has registered under the role and name of this life since it began. Who
+/// True if another process has registered under the role and name of this life since it began. Who
 /// has lost its name so must not take it back: the two would displace each other for ever.
 ///
 /// # Errors

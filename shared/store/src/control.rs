@@ -82,7 +82,7 @@ pub struct Locked {
     pub message: Option<String>,
     /// Seconds from sending to the latest start.
     pub start_period: Option<i64>,
-    /// Whether others wait for its end.
+    /// True if others wait for its end.
     pub awaited: bool,
     /// Not before.
     pub start_at: Option<Timestamp>,

@@ -35,7 +35,7 @@ statements! {
                SELECT order_no FROM dependencies
                 WHERE before_id = o.id AND reactive AND stand NOT IN ('met', 'closed') OFFSET 0) AS d
          ORDER BY d.order_no LIMIT $2";
-    HEED = "
+    MARK_AWAITED = "
         UPDATE orders SET awaited = true
          WHERE no = ANY (ARRAY(
                SELECT no FROM orders
@@ -148,11 +148,11 @@ pub(crate) async fn ended(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<ReadyStage>> {
 /// # Errors
 /// The database fails.
 pub async fn lock_waiting(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<i64>> {
-    tx.execute(&tx.prepare_cached(HEED).await?, &[&nos]).await?;
+    tx.execute(&tx.prepare_cached(MARK_AWAITED).await?, &[&nos]).await?;
     lock_places(tx, nos).await
 }
 
-/// Whether a locked order waits for others.
+/// True if a locked order waits for others.
 ///
 /// # Errors
 /// The database fails.

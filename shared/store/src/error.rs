@@ -39,7 +39,7 @@ impl Error {
         Self::Broken { what, found: found.to_string() }
     }
 
-    /// Whether the same guarded call may be repeated as it is: the cause lies with the connection, a
+    /// True if the same guarded call may be repeated as it is: the cause lies with the connection, a
     /// lock or the server's state, and not with a value. The outcome of the first may be unknown:
     /// guards decide.
     #[must_use]
@@ -54,7 +54,7 @@ impl Error {
         }
     }
 
-    /// Whether the server itself answered so, and not the connection.
+    /// True if the server itself answered so, and not the connection.
     #[must_use]
     pub fn is_of_server(&self) -> bool {
         matches!(self, Self::Database(error) if error.as_db_error().is_some())
@@ -67,7 +67,7 @@ impl Error {
         self.is_contention() || !self.is_transient()
     }
 
-    /// Whether somebody else holds a lock, or held one across ours: it passes by itself, and concerns
+    /// True if somebody else holds a lock, or held one across ours: it passes by itself, and concerns
     /// no more than the rows that are locked.
     #[must_use]
     pub fn is_contention(&self) -> bool {
@@ -111,7 +111,7 @@ fn concerns_a_value(code: &SqlState) -> bool {
     matches!(&code.code()[..2], "21" | "22" | "23" | "54" | "P0")
 }
 
-/// Whether the client library refused a value by itself. It gives no code, and only the cause tells
+/// True if the client library refused a value by itself. It gives no code, and only the cause tells
 /// such an error from one of the connection.
 fn was_never_sent(error: &tokio_postgres::Error) -> bool {
     use std::error::Error as _;

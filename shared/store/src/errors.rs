@@ -111,7 +111,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether it lets this order through.
+    /// True if it lets this order through.
     #[must_use]
     pub fn takes(&self, order: &FailedOrder) -> bool {
         let same = |wanted: &Option<String>, found: Option<&str>| {

@@ -28,7 +28,7 @@ pub async fn run(client: &mut Client) -> Result<Vec<String>> {
     Ok(report.applied_migrations().iter().map(ToString::to_string).collect())
 }
 
-/// Whether the schema has everything this program was made for.
+/// True if the schema has everything this program was made for.
 ///
 /// # Errors
 /// The database fails.

@@ -75,7 +75,7 @@ pub enum Registered {
         created_at: Timestamp,
         /// What may run of it; none while it is postponed.
         ready: Option<ReadyStage>,
-        /// Whether it waits for others, or others for it: somebody should look at it soon.
+        /// True if it waits for others, or others for it: somebody should look at it soon.
         conditional: bool,
     },
     /// The same order was registered before.

@@ -74,8 +74,8 @@ statements! {
     EPOCH = "SELECT epoch FROM epochs WHERE name = 'dispatcher'";
     STILL_READY = "SELECT order_no, attempt FROM ready WHERE order_no = ANY($1::bigint[])";
     GIVE_UP = "UPDATE running SET queue = NULL WHERE order_no = $1 AND pass = $2";
-    UNOWN = "UPDATE running SET queue = NULL WHERE order_no = ANY($1::bigint[])";
-    UNOWN_READY = "UPDATE ready SET queue = NULL, position = NULL WHERE order_no = ANY($1::bigint[])";
+    CLEAR_QUEUE = "UPDATE running SET queue = NULL WHERE order_no = ANY($1::bigint[])";
+    CLEAR_QUEUE_OF_READY = "UPDATE ready SET queue = NULL, position = NULL WHERE order_no = ANY($1::bigint[])";
     LAST_READY = "SELECT order_no FROM ready ORDER BY order_no DESC LIMIT 1";
     READY_PAGE = "
         SELECT order_no, attempt, flow, priority, queue, position, stream
@@ -276,7 +276,7 @@ fn read_claimed(row: &tokio_postgres::Row) -> Result<Claimed> {
 /// # Errors
 /// The database fails.
 pub async fn leave_queue(tx: &Tx<'_>, no: OrderNo) -> Result<()> {
-    for statement in [UNOWN, UNOWN_READY] {
+    for statement in [CLEAR_QUEUE, CLEAR_QUEUE_OF_READY] {
         tx.execute(&tx.prepare_cached(statement).await?, &[&vec![no.0]]).await?;
     }
     Ok(())

@@ -103,7 +103,7 @@ impl Asked {
             && self.since.is_none_or(|since| place.received_at >= since)
     }
 
-    /// Whether no callback from here on is young enough.
+    /// True if no callback from here on is young enough.
     fn is_over(&self, place: &CallbackPosition) -> bool {
         let oldest = self.since.and_then(|since| since.checked_sub(OUT_OF_ORDER).ok());
         oldest.is_some_and(|oldest| place.received_at < oldest)

@@ -124,7 +124,7 @@ struct Ground {
     /// Stages that all of them may run at once, and that they do.
     places: u32,
     running: usize,
-    /// Whether a dispatcher holds the lease.
+    /// True if a dispatcher holds the lease.
     is_led: bool,
 }
 

@@ -35,7 +35,7 @@ pub struct QuestionView {
     /// What the failure says about itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Whether the callback did not come in time.
+    /// True if the callback did not come in time.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub timeout: bool,
     /// The step status of the callback.
@@ -96,7 +96,7 @@ pub struct ErrorGroups {
     pub by: String,
     /// From when on failures are counted.
     pub since: Timestamp,
-    /// Whether that is everything; else there were too many, and only the newest are counted.
+    /// True if that is everything; else there were too many, and only the newest are counted.
     pub complete: bool,
     /// Failed orders of all groups.
     pub failed: i64,

@@ -120,7 +120,7 @@ pub struct ReadyNews {
     /// Queue and position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<QueuePlace>,
-    /// Whether it was woken from a suspension.
+    /// True if it was woken from a suspension.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub woken: bool,
     /// The stream whose command to wake it is repeated by this, if it is a repeat (ACT-3).

@@ -268,7 +268,7 @@ pub struct ConditionView {
 pub struct GraphNode {
     /// The client's id.
     pub id: String,
-    /// Whether it is registered; of one that is not, nothing else is known.
+    /// True if it is registered; of one that is not, nothing else is known.
     pub registered: bool,
     /// Name of the scenario.
     pub scenario: Option<String>,
@@ -288,7 +288,7 @@ pub struct DependencyGraph {
     pub nodes: Vec<GraphNode>,
     /// Who waits for whom.
     pub edges: Vec<ConditionView>,
-    /// Whether there is more, further away or too much for one answer.
+    /// True if there is more, further away or too much for one answer.
     pub truncated: bool,
 }
 
@@ -335,7 +335,7 @@ pub struct StatusView {
     pub id: String,
     /// Present status.
     pub status: String,
-    /// Whether this life is over.
+    /// True if this life is over.
     #[serde(rename = "final")]
     pub is_final: bool,
     /// Which life.

@@ -133,7 +133,7 @@ pub(crate) async fn run(
     } else {
         screen.line(&told(action, &tally))?;
     }
-    if tally.failed > 0 { Err(Failure::Told(FAILED)) } else { Ok(()) }
+    if tally.failed > 0 { Err(Failure::Reported(FAILED)) } else { Ok(()) }
 }
 
 /// The order must still be what it was selected for.
@@ -171,7 +171,7 @@ fn confirm(screen: &Screen) -> Result<(), Failure> {
     std::io::stderr().flush()?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
-    if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(Failure::Told(FAILED)) }
+    if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(Failure::Reported(FAILED)) }
 }
 
 fn told(action: &Action, tally: &Tally) -> String {

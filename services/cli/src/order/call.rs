@@ -60,7 +60,7 @@ pub(super) async fn run(arguments: &CallArguments, client: &Client, screen: &Scr
 fn end_of(call: &CallView) -> Result<(), Failure> {
     match (&call.answer, &call.error) {
         (Some(_), _) => Ok(()),
-        (None, Some(_)) => Err(Failure::Told(FAILED)),
-        (None, None) => Err(Failure::Told(NOT_YET)),
+        (None, Some(_)) => Err(Failure::Reported(FAILED)),
+        (None, None) => Err(Failure::Reported(NOT_YET)),
     }
 }

@@ -148,7 +148,7 @@ async fn follow(
         screen.line(&format!("\n{}", show::order(&order, screen)))?;
     }
     if !view.is_final {
-        return Err(Failure::Told(NOT_YET));
+        return Err(Failure::Reported(NOT_YET));
     }
     outcome(&view.status)
 }
@@ -269,7 +269,7 @@ fn told(registered: &RegisteredView, screen: &Screen) -> String {
 fn verdict(registered: &[RegisteredView]) -> Result<(), Failure> {
     let worst = [("rejected", FAILED), ("conflict", REFUSED), ("unavailable", AWAY)];
     let found = worst.iter().find(|(status, _)| registered.iter().any(|one| one.status == *status));
-    found.map_or(Ok(()), |(_, code)| Err(Failure::Told(*code)))
+    found.map_or(Ok(()), |(_, code)| Err(Failure::Reported(*code)))
 }
 
 #[cfg(test)]

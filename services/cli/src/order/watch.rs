@@ -41,7 +41,7 @@ pub(super) async fn run(
         }
         if timeout.is_some_and(|timeout| begun.elapsed() >= timeout) {
             screen.note("the time is over; the order goes on");
-            return Err(Failure::Told(NOT_YET));
+            return Err(Failure::Reported(NOT_YET));
         }
         before = Some(now);
         let left = timeout.map_or(INTERVAL, |timeout| timeout.saturating_sub(begun.elapsed()).min(INTERVAL));

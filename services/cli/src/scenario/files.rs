@@ -35,7 +35,7 @@ fn find(path: &Path, wanted: fn(&Path) -> bool, found: &mut Vec<PathBuf>) -> Res
     Ok(())
 }
 
-/// Whether a file may hold a scenario or tests of one, by its name.
+/// True if a file may hold a scenario or tests of one, by its name.
 pub(super) fn is_scenario_or_tests(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     [".yaml", ".yml", ".json"].iter().any(|ending| name.ends_with(ending))

@@ -91,7 +91,7 @@ pub(super) async fn run(arguments: &Arguments, client: &Client, screen: &Screen)
     } else {
         screen.line(&told(arguments, &sum, screen))?;
     }
-    if arguments.apply && sum.left > 0 { Err(Failure::Told(FAILED)) } else { Ok(()) }
+    if arguments.apply && sum.left > 0 { Err(Failure::Reported(FAILED)) } else { Ok(()) }
 }
 
 fn value_of(arguments: &Arguments, sum: &Sum) -> Value {

@@ -51,10 +51,10 @@ pub(super) fn run(
         Report::Run { outcomes, .. } => outcomes.iter().all(TrialOutcome::passed),
         Report::Refused { .. } => false,
     };
-    if reports.iter().all(good) { Ok(()) } else { Err(Failure::Told(FAILED)) }
+    if reports.iter().all(good) { Ok(()) } else { Err(Failure::Reported(FAILED)) }
 }
 
-/// Whether a file holds tests, by its name.
+/// True if a file holds tests, by its name.
 pub(super) fn holds_tests(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     ENDINGS.iter().any(|ending| name.ends_with(ending))

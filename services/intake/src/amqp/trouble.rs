@@ -31,7 +31,7 @@ impl Trouble {
         Self { operation, waits: Waits::between(FIRST, LONGEST), in_vain: 0 }
     }
 
-    /// Whether what the server answers is to be taken for the fault of one item.
+    /// True if what the server answers is to be taken for the fault of one item.
     pub const fn is_wary(&self) -> bool {
         self.in_vain >= PATIENCE
     }
@@ -55,13 +55,13 @@ impl Trouble {
         if error.is_contention() {
             // A lock passes by itself, and concerns nothing else.
             consumer.put_back(&tags).await;
-            intake.host.rest(FIRST).await;
+            intake.host.sleep_unless_draining(FIRST).await;
             return;
         }
         tracing::warn!(operation, error = chain(&error), "the database failed; messages stay in their queue");
         consumer.pause().await;
         // A database that answers and fails all the same is asked less and less often.
-        while !intake.host.rest(self.waits.take()).await {
+        while !intake.host.sleep_unless_draining(self.waits.take()).await {
             if answers(intake).await {
                 tracing::info!(operation, "the database is back; taking messages again");
                 self.in_vain += 1;

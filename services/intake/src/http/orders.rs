@@ -121,7 +121,7 @@ pub(super) async fn wait(
             return Ok(Json(view));
         }
         // A node that stops answers what it knows.
-        if intake.host.rest(pause.min(left)).await {
+        if intake.host.sleep_unless_draining(pause.min(left)).await {
             return Ok(Json(view));
         }
         pause = (pause * 3 / 2).min(Duration::from_millis(500));

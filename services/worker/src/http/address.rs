@@ -23,7 +23,7 @@ pub(crate) struct Address {
 pub(crate) struct Authority {
     /// The beginning of its URLs, up to the path, as they are written.
     pub text: Box<str>,
-    /// Whether it is asked by TLS.
+    /// True if it is asked by TLS.
     pub tls: bool,
     /// The host: a name in ASCII, or a literal address without brackets.
     pub host: Box<str>,

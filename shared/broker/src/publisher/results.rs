@@ -85,7 +85,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Whether the message failed with its channel, for a reason that could be another message's.
+    /// True if the message failed with its channel, for a reason that could be another message's.
     pub(super) fn may_be_innocent(&self, index: usize) -> bool {
         match &self.results[index] {
             Some(Published::Failed(Error::ChannelEnded(_) | Error::NotPermitted(_))) => true,

@@ -17,7 +17,7 @@ pub struct Ready {
     pub flow: Arc<str>,
     /// How urgent.
     pub priority: Priority,
-    /// Whether it starts or goes on.
+    /// True if it starts or goes on.
     pub lane: Lane,
     /// Where it stands in its queue; none for an order that runs beside all others.
     pub place: Option<QueuePosition>,
@@ -31,7 +31,7 @@ impl Ready {
     }
 }
 
-/// Whether a stage begins an order or goes on with one. The two take turns within a priority, so
+/// True if a stage begins an order or goes on with one. The two take turns within a priority, so
 /// that a mass wake-up never holds up fresh orders, nor a mass registration those that wake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Lane {

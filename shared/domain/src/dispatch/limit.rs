@@ -28,7 +28,7 @@ impl Capacity {
         self.parallel.saturating_add(self.sequential)
     }
 
-    /// Whether one more of this mode may go, when so many are in progress.
+    /// True if one more of this mode may go, when so many are in progress.
     #[must_use]
     pub const fn admits(self, mode: Mode, in_progress: u32) -> bool {
         in_progress < self.of(mode)
@@ -75,7 +75,7 @@ impl FlowShare {
         part as u32
     }
 
-    /// Whether one more of this mode may go of a flow that has so many in progress, by mode, where the
+    /// True if one more of this mode may go of a flow that has so many in progress, by mode, where the
     /// living nodes have so many `places` in all. The places of the mode bound it, and those of the
     /// nodes, which both modes share.
     #[must_use]

@@ -93,7 +93,7 @@ impl Lines {
         self.settle(key);
     }
 
-    /// Whether a flow stands aside with its stages of this mode.
+    /// True if a flow stands aside with its stages of this mode.
     pub(super) fn shut(&mut self, flow: FlowIndex, mode: Mode, shut: bool) {
         if self.flow(flow).shut[mode as usize] == shut {
             return;
@@ -106,7 +106,7 @@ impl Lines {
         }
     }
 
-    /// Whether it does.
+    /// True if it does.
     #[cfg(test)]
     pub(super) fn is_shut(&self, flow: FlowIndex, mode: Mode) -> bool {
         self.flows.get(flow as usize).is_some_and(|flow| flow.shut[mode as usize])

@@ -116,7 +116,7 @@ impl Nodes {
         self.places
     }
 
-    /// Whether any node may take one more.
+    /// True if any node may take one more.
     pub(super) fn any_open(&self) -> bool {
         !self.open.is_empty()
     }
@@ -143,7 +143,7 @@ impl Nodes {
         self.change(id, |node| node.load -= 1);
     }
 
-    /// Whether what was sent to this node will never be taken.
+    /// True if what was sent to this node will never be taken.
     pub(super) fn is_down(&self, id: Incarnation) -> bool {
         self.nodes.get(&id).is_none_or(|node| node.state == NodeState::Down)
     }

@@ -136,7 +136,7 @@ impl Progress {
         self.ended_after.push_back((self.readings, no, attempt));
     }
 
-    /// Whether this stage is known to be over.
+    /// True if this stage is known to be over.
     pub(super) fn has_ended(&self, no: OrderNo, attempt: Attempt) -> bool {
         self.ended.get(&no).is_some_and(|ended| *ended >= attempt)
     }
@@ -154,7 +154,7 @@ impl Progress {
         self.readings
     }
 
-    /// Whether there was any reading yet.
+    /// True if there was any reading yet.
     pub(super) const fn was_read(&self) -> bool {
         self.readings > 0
     }

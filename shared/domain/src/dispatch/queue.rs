@@ -230,7 +230,7 @@ impl Queues {
         self.set_gate(index, gate);
     }
 
-    /// Whether an answer about the head is still awaited; it is not any more after this call.
+    /// True if an answer about the head is still awaited; it is not any more after this call.
     pub(super) fn take_asked(&mut self, index: QueueIndex) -> bool {
         let queue = &mut self.queues[index];
         std::mem::take(&mut queue.asked) && queue.in_progress == 0

@@ -190,12 +190,12 @@ impl Waiting {
         self.lines.pass(stage.line());
     }
 
-    /// Whether a flow stands aside with its stages of this mode.
+    /// True if a flow stands aside with its stages of this mode.
     pub(super) fn shut(&mut self, flow: FlowIndex, mode: Mode, shut: bool) {
         self.lines.shut(flow, mode, shut);
     }
 
-    /// Whether it does.
+    /// True if it does.
     #[cfg(test)]
     pub(super) fn is_shut(&self, flow: FlowIndex, mode: Mode) -> bool {
         self.lines.is_shut(flow, mode)

@@ -208,7 +208,7 @@ pub struct AllowList {
 }
 
 impl AllowList {
-    /// Whether a message may go there. The engine's own names and `amq.*` never may.
+    /// True if a message may go there. The engine's own names and `amq.*` never may.
     ///
     /// # Errors
     /// Says what is forbidden and which setting would allow it.
@@ -243,7 +243,7 @@ impl AllowList {
     }
 }
 
-/// Whether the text matches the pattern; `*` stands for any run of characters.
+/// True if the text matches the pattern; `*` stands for any run of characters.
 #[must_use]
 pub fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');

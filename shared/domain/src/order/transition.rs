@@ -16,11 +16,11 @@ pub enum Cause {
     /// The stage ended in a sleeping state.
     Slept,
     /// The stage ended in a waiting state.
-    Awaits,
+    Waited,
     /// The stage ended between two attempts of polling.
-    Polls,
+    Polled,
     /// The stage ended with an error that is to be retried.
-    Retries,
+    Retried,
     /// The stage ended in a terminal state of success.
     Succeeded,
     /// The stage ended in a terminal state of failure, or by an error nobody handles.
@@ -60,9 +60,9 @@ pub enum Cause {
 spelled!(Cause {
     Claimed => "claimed",
     Slept => "slept",
-    Awaits => "awaits",
-    Polls => "polls",
-    Retries => "retries",
+    Waited => "waited",
+    Polled => "polled",
+    Retried => "retried",
     Succeeded => "succeeded",
     Failed => "failed",
     Reissued => "reissued",
@@ -108,9 +108,9 @@ use Status::{
 pub const TABLE: &[(Cause, &[Status], Status)] = &[
     (Cause::Claimed, &[New, Postponed, Reopen, Sleep, Wait, Polling, Retry], Running),
     (Cause::Slept, &[Running], Sleep),
-    (Cause::Awaits, &[Running], Wait),
-    (Cause::Polls, &[Running], Polling),
-    (Cause::Retries, &[Running], Retry),
+    (Cause::Waited, &[Running], Wait),
+    (Cause::Polled, &[Running], Polling),
+    (Cause::Retried, &[Running], Retry),
     (Cause::Succeeded, &[Running], Success),
     (Cause::Failed, &[Running], Fail),
     (Cause::Reissued, &[Running], Running),

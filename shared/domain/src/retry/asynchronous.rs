@@ -19,7 +19,7 @@ pub(super) struct AsyncRule {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct AsyncClass {
     pub(super) class: ErrorClass,
-    /// Whether it takes answers that never came.
+    /// True if it takes answers that never came.
     pub(super) timeout: bool,
     pub(super) responses: Vec<CallbackCondition>,
 }

@@ -92,7 +92,7 @@ pub(super) fn most_specific<'a, R>(
 }
 
 impl Rule {
-    /// Whether it finds faults inside answers that count as success by their status.
+    /// True if it finds faults inside answers that count as success by their status.
     pub(super) fn takes_success(&self) -> bool {
         let mut codes =
             self.classes.iter().flat_map(|class| &class.responses).flat_map(|answer| &answer.status_codes);

@@ -31,7 +31,7 @@ pub struct Question<'a> {
     pub exception: Option<&'a str>,
     /// What the failure says about itself.
     pub message: Option<&'a str>,
-    /// Whether the callback did not come in time.
+    /// True if the callback did not come in time.
     pub timeout: bool,
     /// The step status of the callback.
     pub step_status: Option<&'a str>,
@@ -98,7 +98,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// Whether it says where the request went and how it ended, each once.
+    /// True if it says where the request went and how it ended, each once.
     fn check(&self, is_async: bool) -> Result<(), Fault> {
         let fault =
             |pointer: &str, message: &str, hint: &str| Err(Fault::placed(None, pointer, message).hint(hint));

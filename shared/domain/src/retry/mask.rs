@@ -36,7 +36,7 @@ impl Glob {
         matches(self.0.as_bytes(), name.as_bytes())
     }
 
-    /// Whether some name is matched by both. Tries every pair of places in the two masks once.
+    /// True if some name is matched by both. Tries every pair of places in the two masks once.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         let (left, right) = (self.0.as_bytes(), other.0.as_bytes());
         let star = |mask: &[u8], at: usize| mask.get(at) == Some(&b'*');
@@ -107,7 +107,7 @@ impl PathMask {
         self.segments.contains(&Segment::Any)
     }
 
-    /// Whether a path is meant; a slash at its end does not count.
+    /// True if a path is meant; a slash at its end does not count.
     pub(super) fn matches(&self, path: &str) -> bool {
         let mut mask = self.segments.as_slice();
         let mut rest = segments(path);

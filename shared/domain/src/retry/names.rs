@@ -1,7 +1,7 @@
 //! Names of failures without an answer, ours and those of JVM engines. Must never decide what
 //! class a failure has.
 
-/// Whether a keyword is part of a name in the chain, or of a Java name of the same failure.
+/// True if a keyword is part of a name in the chain, or of a Java name of the same failure.
 pub(super) fn hold(chain: &[&str], keyword: &str) -> bool {
     let cause = chain.iter().rev().find_map(|name| java_names(name));
     chain.iter().copied().chain(GENERAL_JAVA_NAMES).any(|name| name.contains(keyword))

@@ -29,7 +29,7 @@ impl Policy {
     }
 }
 
-/// Whether a mask of classes takes a class by its name, or by the one it had in older rules.
+/// True if a mask of classes takes a class by its name, or by the one it had in older rules.
 fn takes_class(mask: &Glob, class: &str) -> bool {
     let mut older = CARRIED_OVER.iter().filter(|(_, name)| *name == class);
     mask.matches(class) || older.any(|(older, _)| mask.matches(older))
@@ -62,7 +62,7 @@ fn as_specific(left: &Glob, right: &Glob) -> bool {
     left.specificity() == right.specificity()
 }
 
-/// Whether some class is taken by both.
+/// True if some class is taken by both.
 fn share_class(left: &Glob, right: &Glob) -> bool {
     let mut built_in = CARRIED_OVER.iter().map(|(_, name)| *name);
     left.overlaps(right) || built_in.any(|name| takes_class(left, name) && takes_class(right, name))

@@ -95,7 +95,7 @@ fn retry(reader: &mut Reader, node: &DocumentNode, pointer: &str, retries: &mut 
     }
 }
 
-/// Whether a node is a mapping, or the nothing that stands for an empty one.
+/// True if a node is a mapping, or the nothing that stands for an empty one.
 fn may_be_mapping(node: &DocumentNode) -> bool {
     node.as_map().is_some() || node.is_null()
 }

@@ -185,7 +185,7 @@ pub struct Standing {
 }
 
 impl ErrorPolicy {
-    /// Whether the time between due and begun counts against no limit (ERR-10).
+    /// True if the time between due and begun counts against no limit (ERR-10).
     #[must_use]
     pub fn leaves_out_delivery(&self) -> bool {
         self.duration_control == DurationControl::RunAndSuspending

@@ -82,7 +82,7 @@ impl Action {
 }
 
 impl Action {
-    /// Whether it asks a called system, the broker or the database for something.
+    /// True if it asks a called system, the broker or the database for something.
     #[must_use]
     pub const fn asks_the_world(&self) -> bool {
         match self {
@@ -215,7 +215,7 @@ pub struct StatusRange {
 }
 
 impl StatusRange {
-    /// Whether the status lies in the range.
+    /// True if the status lies in the range.
     #[must_use]
     pub const fn contains(self, status: u16) -> bool {
         self.from <= status && status <= self.to
@@ -250,13 +250,13 @@ pub struct ActorAction {
     pub body: Option<Template>,
     /// How long one hand-out may stay without a decision or a heartbeat.
     pub work_timeout: Lapse,
-    /// Whether a task whose work time-out passed is handed out again; else the action fails.
+    /// True if a task whose work time-out passed is handed out again; else the action fails.
     pub restart_after_work_timeout: bool,
-    /// Whether the first decision counts, whichever hand-out it answers.
+    /// True if the first decision counts, whichever hand-out it answers.
     pub accept_first: bool,
     /// For all hand-outs together, from the first; none has no bound.
     pub task_timeout: Option<Lapse>,
-    /// Whether a task at work ends with the task time-out, too.
+    /// True if a task at work ends with the task time-out, too.
     pub force_finish_after_task_timeout: bool,
     /// Variables to set from the decision.
     pub save: Vec<(String, Template)>,

@@ -38,7 +38,7 @@ impl Concealed {
         self.0.sort_by_key(|wanted| std::cmp::Reverse(wanted.len()));
     }
 
-    /// Whether there is nothing to keep out.
+    /// True if there is nothing to keep out.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

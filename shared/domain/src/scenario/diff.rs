@@ -28,7 +28,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Whether both say the same.
+    /// True if both say the same.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

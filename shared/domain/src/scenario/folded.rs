@@ -96,7 +96,7 @@ impl Folded {
         self.bytes
     }
 
-    /// Whether both hold the same text: it is in memory once.
+    /// True if both hold the same text: it is in memory once.
     #[must_use]
     pub fn shares_with(&self, other: &Self) -> bool {
         matches!((&self.text, &other.text), (Some(ours), Some(theirs)) if Arc::ptr_eq(ours, theirs))
@@ -141,7 +141,7 @@ pub(super) fn text_bytes(value: &(impl Serialize + ?Sized)) -> usize {
     counted.0
 }
 
-/// Whether nothing in it is nested deeper.
+/// True if nothing in it is nested deeper.
 fn is_flat(value: &Value, depth: usize) -> bool {
     match value {
         Value::Array(list) => depth > 0 && list.iter().all(|value| is_flat(value, depth - 1)),

@@ -43,7 +43,7 @@ impl Mask {
         self.0.extend(more);
     }
 
-    /// Whether nothing is masked.
+    /// True if nothing is masked.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

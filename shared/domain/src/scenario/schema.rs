@@ -82,7 +82,7 @@ impl Expansion {
         Ok(Self { by_depth })
     }
 
-    /// Whether so much may be asked for by a schema that is stored.
+    /// True if so much may be asked for by a schema that is stored.
     ///
     /// # Errors
     /// It is too much.

@@ -105,7 +105,7 @@ pub struct Scripting {
     limits: Limits,
     /// Runs expressions; nothing that is registered in it says anything.
     engine: Engine,
-    /// Whether code that calls functions which do not exist is refused.
+    /// True if code that calls functions which do not exist is refused.
     checks_calls: bool,
 }
 
@@ -133,7 +133,7 @@ impl Scripting {
         Self { checks_calls: false, ..Self::new(as_written) }
     }
 
-    /// Whether it reads what was let in before, without the checks that came later.
+    /// True if it reads what was let in before, without the checks that came later.
     #[must_use]
     pub const fn is_of_stored(&self) -> bool {
         !self.checks_calls

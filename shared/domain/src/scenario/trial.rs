@@ -196,7 +196,7 @@ pub struct TrialOutcome {
 }
 
 impl TrialOutcome {
-    /// Whether everything was as expected.
+    /// True if everything was as expected.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.faults.is_empty()

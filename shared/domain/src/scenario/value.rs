@@ -65,7 +65,7 @@ impl Expression {
         }
     }
 
-    /// Whether the value is the deployment's or the engine's own, not the client's.
+    /// True if the value is the deployment's or the engine's own, not the client's.
     fn is_trusted(&self) -> bool {
         matches!(self, Self::Path(path) if path[0] == "config" || path[0] == "request")
     }

@@ -80,7 +80,7 @@ pub struct CallRules {
 }
 
 impl CallRules {
-    /// Whether a connection may be made. An entry of `allow` other than `*` overrides `deny`:
+    /// True if a connection may be made. An entry of `allow` other than `*` overrides `deny`:
     /// whoever names a place means it.
     #[must_use]
     pub fn permits(&self, host: &str, port: u16, to: IpAddr) -> bool {
@@ -94,7 +94,7 @@ impl CallRules {
 }
 
 impl CallRules {
-    /// Whether an entry other than `*` names this place: only then may an order choose it. A network
+    /// True if an entry other than `*` names this place: only then may an order choose it. A network
     /// names its addresses, and no name that leads to one of them.
     #[must_use]
     pub fn names(&self, host: &str, port: u16) -> bool {

@@ -90,7 +90,7 @@ impl Kind {
         }
     }
 
-    /// Whether the value is text that the environment gives as it stands, without YAML.
+    /// True if the value is text that the environment gives as it stands, without YAML.
     pub(super) fn is_text(self) -> bool {
         matches!(self, Self::Text | Self::OptionalText | Self::Secret | Self::Name)
     }

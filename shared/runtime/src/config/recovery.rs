@@ -44,6 +44,6 @@ pub enum WhenLost {
 pub struct ShutdownSettings {
     /// How long running work may go on.
     pub grace: Duration,
-    /// Whether the rest is released to others.
+    /// True if the rest is released to others.
     pub release: bool,
 }

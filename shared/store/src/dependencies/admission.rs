@@ -49,7 +49,7 @@ statements! {
           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::text[])
                AS t (no, before_id, states, otherwise, reactive, stand)";
     INSERT_PLACES = "INSERT INTO due (order_no, stream, due_at) SELECT no, $2, NULL FROM unnest($1::bigint[]) AS t (no)";
-    HEED = "UPDATE orders SET awaited = true WHERE no = ANY($1::bigint[]) AND NOT awaited";
+    MARK_AWAITED = "UPDATE orders SET awaited = true WHERE no = ANY($1::bigint[]) AND NOT awaited";
     SCENARIOS = "SELECT id, scenario FROM orders WHERE id = ANY($1::text[])";
     // Said so that no plan reads the list of all live conditions for it.
     NOTICE = "
@@ -87,7 +87,7 @@ impl Admission {
         Ok(Self { refused, before })
     }
 
-    /// Whether an order must wait for others.
+    /// True if an order must wait for others.
     pub fn waits(&self, order: &NewOrder) -> bool {
         let stands: Vec<(Stand, Otherwise)> = self
             .stands(order, &HashMap::new())
@@ -139,7 +139,7 @@ impl Admission {
             return Ok(());
         }
         let awaited: Vec<i64> = awaited.into_iter().collect();
-        tx.execute(&tx.prepare_cached(HEED).await?, &[&awaited]).await?;
+        tx.execute(&tx.prepare_cached(MARK_AWAITED).await?, &[&awaited]).await?;
         tx.execute(&tx.prepare_cached(INSERT_PLACES).await?, &[&places, &Stream::Dependent.number()]).await?;
         let columns = columns!((no, one, mode, stand, otherwise) in &conditions => {
             no: i64 = *no,

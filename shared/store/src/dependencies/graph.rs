@@ -47,7 +47,7 @@ pub struct Edge {
     pub stand: Stand,
     /// Since when it is met or missed.
     pub settled_at: Option<Timestamp>,
-    /// Whether the end of the one activates the other at once.
+    /// True if the end of the one activates the other at once.
     pub reactive: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// Who waits for whom.
     pub edges: Vec<Edge>,
-    /// Whether there is more than was read.
+    /// True if there is more than was read.
     pub truncated: bool,
 }
 

@@ -65,9 +65,9 @@ pub enum Source<'a> {
     Failed,
     /// Those that have not ended.
     Unfinished {
-        /// Whether those that run are wanted.
+        /// True if those that run are wanted.
         running: bool,
-        /// Whether those that are suspended are.
+        /// True if those that are suspended are.
         suspended: bool,
     },
     /// Those of one business transaction.

@@ -92,19 +92,19 @@ pub struct Finished {
     pub message: Option<String>,
     /// Snapshot to keep, as JSON; none removes it.
     pub snapshot: Option<String>,
-    /// Whether there was a snapshot before.
+    /// True if there was a snapshot before.
     pub had_snapshot: bool,
     /// The queue that the order is a member of.
     pub queue: Option<String>,
-    /// Whether the scenario gave the queue up.
+    /// True if the scenario gave the queue up.
     pub released: bool,
     /// Detail for the history, as JSON.
     pub history: String,
-    /// Whether the order may have deadlines of its own.
+    /// True if the order may have deadlines of its own.
     pub has_deadlines: bool,
-    /// Whether its scenario takes calls from outside.
+    /// True if its scenario takes calls from outside.
     pub takes_calls: bool,
-    /// Whether it rests in the middle of a call, whose repeat comes before any other.
+    /// True if it rests in the middle of a call, whose repeat comes before any other.
     pub handles_call: bool,
     /// The call that moved it and is not answered yet.
     pub moved_by: Option<i64>,
@@ -144,7 +144,7 @@ impl Finished {
         }
     }
 
-    /// Whether the order is no member of its queue any more.
+    /// True if the order is no member of its queue any more.
     #[must_use]
     pub fn leaves_queue(&self) -> bool {
         self.queue.is_some() && (self.released || self.change().membership == Membership::Leaves)

@@ -15,7 +15,7 @@ pub(super) enum Form {
 pub(super) struct Count {
     form: Form,
     items: usize,
-    /// Whether something stands in the present item.
+    /// True if something stands in the present item.
     begun: bool,
     depth: usize,
     in_text: bool,

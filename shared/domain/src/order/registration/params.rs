@@ -12,7 +12,7 @@ const MOST_FAULTS: usize = 20;
 /// Longest text of one of them, in bytes: it may quote a value.
 const LONGEST_FAULT: usize = 500;
 
-/// Whether holding these parameters against the schema would be felt by what else runs on the thread.
+/// True if holding these parameters against the schema would be felt by what else runs on the thread.
 /// Whoever holds many orders asks this first.
 #[must_use]
 pub fn is_costly(params: &Value, scenario: &Scenario) -> bool {

@@ -46,7 +46,7 @@ impl AmqpMask {
         (exact, letters)
     }
 
-    /// Whether some message is meant by both.
+    /// True if some message is meant by both.
     pub(in crate::retry) fn overlaps(&self, other: &Self) -> bool {
         self.vhost.overlaps(&other.vhost)
             && self.exchange.overlaps(&other.exchange)

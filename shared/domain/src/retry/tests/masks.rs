@@ -7,7 +7,7 @@ use super::*;
 use crate::retry::classify::Alternatives;
 use crate::retry::mask::{AmqpMask, Glob, PathMask};
 
-/// Whether a name is meant, by trying every length for every star.
+/// True if a name is meant, by trying every length for every star.
 fn naive_glob(mask: &[char], name: &[char]) -> bool {
     match mask.split_first() {
         None => name.is_empty(),
@@ -20,7 +20,7 @@ fn glob(mask: &str, name: &str) -> bool {
     naive_glob(&mask.chars().collect::<Vec<_>>(), &name.chars().collect::<Vec<_>>())
 }
 
-/// Whether a path is meant, by trying every number of segments for every `**`.
+/// True if a path is meant, by trying every number of segments for every `**`.
 fn naive_path(mask: &[&str], path: &[&str]) -> bool {
     match mask.split_first() {
         None => path.is_empty(),

@@ -1,4 +1,4 @@
-//! Whether there is something to wait for, and whether each callback has a name of its own.
+//! Checks that there is something to wait for, and that each callback has a name of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 

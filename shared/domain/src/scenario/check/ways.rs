@@ -1,4 +1,4 @@
-//! Whether there is a way from the initial state to every state, and from there to an end.
+//! Checks that there is a way from the initial state to every state, and from there to an end.
 
 use super::{Graph, Report};
 use crate::scenario::StateKind;

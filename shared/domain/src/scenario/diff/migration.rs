@@ -1,4 +1,4 @@
-//! Whether an order can go on under another version of its scenario. Decides for one order that
+//! Tells if an order can go on under another version of its scenario. Decides for one order that
 //! rests; must never look at anything but the two versions and where the order stands.
 
 use crate::order::Status;
@@ -42,7 +42,7 @@ pub enum Hindrance {
     Unreadable,
 }
 
-/// Whether an order that rests here can go on under the new version.
+/// True if an order that rests here can go on under the new version.
 ///
 /// # Errors
 /// Why not.
@@ -88,7 +88,7 @@ pub fn move_to(from: &Scenario, to: &Scenario, status: Status, order: &Snapshot)
     }
 }
 
-/// Whether a failed order can be restarted under the new version: at its entry point, or from the initial state.
+/// True if a failed order can be restarted under the new version: at its entry point, or from the initial state.
 ///
 /// # Errors
 /// Why not.

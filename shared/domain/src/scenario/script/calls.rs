@@ -42,7 +42,7 @@ const SLEEP: &str = "sleep";
 /// The longest name that is compared with others: comparing costs the product of the lengths.
 const LONGEST_NAME: usize = 64;
 
-/// Whether there is a function for every call.
+/// True if there is a function for every call.
 ///
 /// # Errors
 /// The calls that no function answers to, each with its place, in the order of the code.

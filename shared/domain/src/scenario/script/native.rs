@@ -84,7 +84,7 @@ impl Held {
         self.add(growth, 1);
     }
 
-    /// Whether all that is within the bounds of one value.
+    /// True if all that is within the bounds of one value.
     fn check(self, context: &NativeCallContext<'_>) -> Outcome<()> {
         let engine = context.engine();
         // Zero is no bound.
@@ -102,7 +102,7 @@ impl Held {
     }
 }
 
-/// Whether a text of so many bytes is within the bound.
+/// True if a text of so many bytes is within the bound.
 fn check_text(context: &NativeCallContext<'_>, bytes: usize) -> Outcome<()> {
     Held { text: bytes, ..Held::default() }.check(context)
 }

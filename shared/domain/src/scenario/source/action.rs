@@ -219,7 +219,7 @@ pub(super) fn duration_template(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Opt
     Some(template)
 }
 
-/// Whether the text is no duration even where a number stands for each expression.
+/// True if the text is no duration even where a number stands for each expression.
 fn literal_is_no_duration(template: &Template) -> bool {
     let parts = literal_parts(template);
     let numbers: String = parts.iter().map(|part| part.unwrap_or("1")).collect();

@@ -83,7 +83,7 @@ pub(in crate::scenario) struct DraftState {
     pub poll_mark: Option<Mark>,
     /// The place of `retryFailedOnly: true`.
     pub retry_failed_only: Option<Mark>,
-    /// Whether all of its actions and events were understood. Where not, nothing is said about
+    /// True if all of its actions and events were understood. Where not, nothing is said about
     /// events that it lacks or has too many.
     pub understood: bool,
 }

@@ -27,7 +27,7 @@ struct Part {
     mark: Mark,
     is_savepoint: bool,
     actions: Vec<DraftAction>,
-    /// Whether everything in it was understood.
+    /// True if everything in it was understood.
     understood: bool,
 }
 

@@ -71,7 +71,7 @@ impl<'a> SourceMap<'a> {
     }
 }
 
-/// Whether the last line with content ends in `|` or `>`, with or without indicators.
+/// True if the last line with content ends in `|` or `>`, with or without indicators.
 fn ends_in_block_header(before: &str) -> bool {
     let Some(line) = before.lines().rev().find(|line| !line.trim().is_empty()) else {
         return false;

@@ -27,7 +27,7 @@ pub(in super::super) const LONGEST_CALL: Duration = Duration::from_secs(5 * 60);
 pub(super) struct Reader<'a> {
     /// Compiles scripts and expressions.
     pub(super) scripting: &'a Scripting,
-    /// Whether what is read is sent to a called system, so that it may name secrets.
+    /// True if what is read is sent to a called system, so that it may name secrets.
     pub(super) is_sent: bool,
     source: SourceMap<'a>,
     faults: Vec<Fault>,

@@ -3,7 +3,7 @@
 //! Texts and comments do not count. A function that is called by a name made at run time is not
 //! found: the interpreter then ends the order with a clear error.
 
-/// Whether the code calls the function `name`.
+/// True if the code calls the function `name`.
 pub(super) fn calls(code: &str, name: &str) -> bool {
     let code = without_texts(code);
     let is_word = |c: char| c.is_alphanumeric() || c == '_';

@@ -125,7 +125,7 @@ fn outcome(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(TerminalOutc
     Some((outcome, mark.clone()))
 }
 
-/// Whether all actions were understood.
+/// True if all actions were understood.
 fn read_actions(reader: &mut Reader<'_>, fields: &Fields<'_>, state: &mut DraftState) -> bool {
     let Some((mark, spot)) = fields.entry("actions") else {
         return true;
@@ -166,7 +166,7 @@ fn settle(actions: &mut [DraftAction], here: bool) {
     }
 }
 
-/// Whether all transitions were understood.
+/// True if all transitions were understood.
 fn read_transitions(reader: &mut Reader<'_>, fields: &Fields<'_>, state: &mut DraftState) -> bool {
     let Some((mark, spot)) = fields.entry("on") else {
         return true;
@@ -215,7 +215,7 @@ fn event(reader: &mut Reader<'_>, mark: &Mark, word: &str) -> (Option<Event>, Op
     (event, None)
 }
 
-/// Whether the name can be the name of a call.
+/// True if the name can be the name of a call.
 pub(super) fn call_name(reader: &mut Reader<'_>, mark: &Mark, name: &str) -> bool {
     let good = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))

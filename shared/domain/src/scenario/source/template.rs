@@ -115,7 +115,7 @@ pub(super) fn without_marks(templates: Vec<NamedTemplate>) -> Vec<(String, Templ
     templates.map(|(_, name, value)| (name, value)).collect()
 }
 
-/// Whether the template has a plain path into `request`, such as `${request.url}`.
+/// True if the template has a plain path into `request`, such as `${request.url}`.
 pub(super) fn names_request(template: &Template) -> bool {
     let of_request =
         |expression: &Expression| matches!(expression, Expression::Path(path) if path[0] == "request");
@@ -145,7 +145,7 @@ pub(super) fn literal_parts(template: &Template) -> Vec<Option<&str>> {
     }
 }
 
-/// Whether the value is known before the scenario runs.
+/// True if the value is known before the scenario runs.
 pub(super) fn is_constant(template: &Template) -> bool {
     matches!(template, Template::Constant(_))
 }

@@ -57,9 +57,9 @@ pub struct StageEnd {
     pub transitions: Vec<Transition>,
     /// What was said.
     pub log: Vec<LogLine>,
-    /// Whether the scenario gave the queue up.
+    /// True if the scenario gave the queue up.
     pub released: bool,
-    /// Whether a position was stored on the way.
+    /// True if a position was stored on the way.
     pub saved: bool,
     /// The calls from outside that were handled.
     pub answers: Vec<CallAnswer>,

@@ -213,7 +213,7 @@ impl Turn<'_> {
         Some(timeout.map_or(left, |timeout| timeout.min(left)))
     }
 
-    /// Whether the stage has lasted as long as one of a sequential order may.
+    /// True if the stage has lasted as long as one of a sequential order may.
     pub fn is_over(&self) -> bool {
         self.facts.mode == Mode::Sequential && self.sync_ends_at() <= self.now
     }

@@ -107,11 +107,11 @@ pub struct TaskTerms {
     pub hand_out: u32,
     /// A heartbeat prolongs the hand-out by so much.
     pub work_timeout: Duration,
-    /// Whether the hand-out may still be answered after its work time-out: there is another one then.
+    /// True if the hand-out may still be answered after its work time-out: there is another one then.
     pub accept_first: bool,
     /// When the task time-out of the task passes, counted from its first hand-out.
     pub task_ends_at: Option<Timestamp>,
-    /// Whether no heartbeat prolongs the hand-out beyond that.
+    /// True if no heartbeat prolongs the hand-out beyond that.
     pub force_finish: bool,
     /// The longest wait of the order: nothing prolongs the hand-out beyond that.
     pub wait_ends_at: Timestamp,

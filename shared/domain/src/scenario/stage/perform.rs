@@ -119,7 +119,7 @@ impl Run {
         Some(Need::Parallel(calls))
     }
 
-    /// Whether an earlier attempt got a good answer to this request of the present state.
+    /// True if an earlier attempt got a good answer to this request of the present state.
     fn is_answered(&self, request: &str, turn: &Turn<'_>) -> bool {
         let place = format!("{}/{request}", turn.scenario.state(self.state).name);
         self.cursor.asynchronous.as_ref().is_some_and(|retry| retry.answered.contains(&place))

@@ -120,7 +120,7 @@ impl Run {
         Ok(())
     }
 
-    /// Whether an outcome is a success by the scenario and by the rules of the deployment.
+    /// True if an outcome is a success by the scenario and by the rules of the deployment.
     fn judge<'a>(
         &self,
         http: &HttpAction,

@@ -36,7 +36,7 @@ const TASK: &str = "actor.";
 /// word by chance, and anything else in them is refused.
 const WORDS: [&str; 4] = ["scenario", "scenarioVersion", "mode", "priority"];
 
-/// Whether a request of this name stands for a task, which is no callback of the scenario.
+/// True if a request of this name stands for a task, which is no callback of the scenario.
 pub(super) fn is_task(name: &str) -> bool {
     name.starts_with(TASK)
 }
@@ -182,7 +182,7 @@ impl Run {
         Duration::try_from(left).unwrap_or(Duration::ZERO)
     }
 
-    /// Whether a decision came since the task was queued. Its request was answered in time then,
+    /// True if a decision came since the task was queued. Its request was answered in time then,
     /// also if the time-out passed before this stage began.
     fn is_decided(&self, turn: &Turn<'_>) -> bool {
         let Some(awaiting) = &self.cursor.visit.awaiting else { return false };

@@ -78,7 +78,7 @@ struct Play {
     facts: Facts,
     params: Arc<Value>,
     snapshot: Snapshot,
-    /// Whether a new request has nothing of the answers to an earlier one of its name, as in the store.
+    /// True if a new request has nothing of the answers to an earlier one of its name, as in the store.
     forgets: bool,
 }
 

@@ -35,7 +35,7 @@ impl Mask {
         &self.text
     }
 
-    /// Whether the whole text fits. Walks the text once for each part of the mask, whatever both
+    /// True if the whole text fits. Walks the text once for each part of the mask, whatever both
     /// contain.
     pub(super) fn fits(&self, text: &str) -> bool {
         let letters: Vec<char> = text.chars().collect();
@@ -56,7 +56,7 @@ impl Mask {
         open[letters.len()]
     }
 
-    /// Whether a URL fits; its query only counts where the mask has one.
+    /// True if a URL fits; its query only counts where the mask has one.
     pub(super) fn fits_url(&self, url: &str) -> bool {
         let without = url.split_once('?').map_or(url, |(path, _)| path);
         self.fits(url) || (!self.text.contains('?') && self.fits(without))

@@ -52,13 +52,13 @@ impl Template {
 }
 
 impl Expression {
-    /// Whether the value is the deployment's: a host may come from it.
+    /// True if the value is the deployment's: a host may come from it.
     fn names_hosts(&self) -> bool {
         self.is_trusted() || matches!(self, Self::Secret(_))
     }
 }
 
-/// Whether the host has ended, so that nothing that follows can change it.
+/// True if the host has ended, so that nothing that follows can change it.
 fn has_whole_host(url: &str) -> bool {
     url.split_once("://").is_some_and(|(_, rest)| rest.contains(['/', '?', '#']))
 }
@@ -69,7 +69,7 @@ fn authority(url: &str) -> &str {
     rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest)
 }
 
-/// Whether a text somewhere in the constants is a URL with this host and port.
+/// True if a text somewhere in the constants is a URL with this host and port.
 fn names_host(config: &Value, host: &str) -> bool {
     match config {
         Value::String(text) => text.contains("://") && authority(text).eq_ignore_ascii_case(host),

@@ -74,9 +74,9 @@ impl Then {
     pub const fn cause(&self) -> Cause {
         match self {
             Self::Sleep { .. } => Cause::Slept,
-            Self::Wait { .. } | Self::Hold { .. } => Cause::Awaits,
-            Self::Poll { .. } => Cause::Polls,
-            Self::Retry { .. } => Cause::Retries,
+            Self::Wait { .. } | Self::Hold { .. } => Cause::Waited,
+            Self::Poll { .. } => Cause::Polled,
+            Self::Retry { .. } => Cause::Retried,
             Self::End { status: Status::Success, .. } => Cause::Succeeded,
             Self::End { .. } => Cause::Failed,
         }

@@ -87,7 +87,7 @@ impl World {
         !self.die(visit, action, stage).is_multiple_of(4)
     }
 
-    /// Whether the callbacks come in time.
+    /// True if the callbacks come in time.
     pub fn calls_back(&self, visit: u32, stage: usize) -> bool {
         self.die(visit, 0, stage) < 128
     }
@@ -313,7 +313,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Whether the stage may go on.
+    /// True if the stage may go on.
     fn moved(&mut self, from: &str, event: Event, to: &str) -> bool {
         self.seen.path.push((from.into(), event, to.into()));
         self.moves += 1;
@@ -321,7 +321,7 @@ impl<'a> Walk<'a> {
         self.moves <= MAX_MOVES
     }
 
-    /// Whether the play goes on.
+    /// True if the play goes on.
     fn suspended(&mut self) -> bool {
         self.stage += 1;
         self.moves = 0;

@@ -58,7 +58,7 @@ struct Runner<'a> {
     crashes: &'a [u8],
     asked: usize,
     crashes_left: u32,
-    /// Whether the stage is held instead, where it asks the world.
+    /// True if the stage is held instead, where it asks the world.
     holds: bool,
     seen: Seen,
     keys: Keys,
@@ -277,7 +277,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Whether to crash: before the question is answered, or after.
+    /// True to crash: before the question is answered, or after.
     fn crash(&mut self) -> Option<bool> {
         let die = *self.crashes.get(self.asked % self.crashes.len().max(1))?;
         self.asked += 1;

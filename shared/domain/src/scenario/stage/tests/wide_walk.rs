@@ -23,7 +23,7 @@ enum Asked {
 struct Cycles(BTreeMap<&'static str, u32>);
 
 impl Cycles {
-    /// Whether failures of these classes are repeated once more, each no more often than allowed.
+    /// True if failures of these classes are repeated once more, each no more often than allowed.
     fn repeat(&mut self, failed: &[(&'static str, u32)]) -> bool {
         let before = std::mem::take(&mut self.0);
         failed.iter().all(|(class, allowed)| {
@@ -109,7 +109,7 @@ impl<'a> Walk<'a> {
         Ok(place(self.states, at))
     }
 
-    /// Whether all went through.
+    /// True if all went through.
     fn acts(&mut self, acts: &[Act]) -> Result<bool, Left> {
         let mut earlier = None;
         for (slot, act) in acts.iter().enumerate() {

@@ -51,7 +51,7 @@ impl Connector {
                 Either::Left(stream)
             };
             let (sender, driver) = http1::handshake(TokioIo::new(stream)).await.map_err(Broken::Head)?;
-            Ok(Connection { sender, driver: Some(Box::pin(driver)) })
+            Ok(Connection { sender, driver: Some(Box::pin(driver)), was_idle: false })
         });
         connected.await.unwrap_or(Err(Broken::ConnectTimeout(self.timeout)))
     }
@@ -116,7 +116,7 @@ fn tls() -> Result<TlsConnector, String> {
 pub(super) enum Exchange {
     /// The head of an answer; its body comes over the connection.
     Answered(Response<Incoming>, Connection),
-    /// Nothing of it was sent.
+    /// Nothing of it was sent: the called system had closed the connection while it was idle.
     Unsent(Request<Full<Bytes>>),
     /// It may have arrived.
     Broken(Broken),
@@ -127,6 +127,8 @@ pub(super) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     /// None once it has ended.
     driver: Option<Pin<Box<Driver>>>,
+    /// True if another request went over it before.
+    was_idle: bool,
 }
 
 impl Connection {
@@ -136,12 +138,19 @@ impl Connection {
         self.driver.is_some() && self.sender.is_ready()
     }
 
+    /// Marks a connection that waits for another request.
+    pub fn idle(mut self) -> Self {
+        self.was_idle = true;
+        self
+    }
+
     /// Sends a request and waits for the head of its answer.
     pub async fn exchange(mut self, request: Request<Full<Bytes>>) -> Exchange {
         let answer = self.sender.try_send_request(request);
         match self.driven(answer).await {
             Ok(response) => Exchange::Answered(response, self),
-            Err(mut failed) => match failed.take_message() {
+            // A system that closes new connections at once would be dialled again and again.
+            Err(mut failed) => match failed.take_message().filter(|_| self.was_idle) {
                 Some(unsent) => Exchange::Unsent(unsent),
                 None => Exchange::Broken(Broken::Head(failed.into_error())),
             },

@@ -62,7 +62,7 @@ impl Pool {
 
     /// Takes a connection back for the next call.
     pub fn put(&self, connection: Connection) {
-        self.idle().push((connection, Instant::now()));
+        self.idle().push((connection.idle(), Instant::now()));
         self.available.add_permits(1);
     }
 

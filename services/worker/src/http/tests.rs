@@ -221,6 +221,15 @@ async fn a_connection_that_was_closed_while_it_was_idle_harms_no_request() {
 }
 
 #[tokio::test]
+async fn err_3_a_system_that_closes_each_connection_at_once_is_dialled_once() {
+    let client = client(PATIENCE);
+    let (url, made) = counted(Duration::ZERO, 0).await;
+    let found = chain(&client, &url).await;
+    assert!(found == ["HttpError", "ConnectionClosed"] || found == ["HttpError", "ConnectionReset"], "{found:?}");
+    assert_eq!(made.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
 async fn requests_at_the_same_time_have_connections_of_their_own() {
     let client = client(PATIENCE);
     let pause = Duration::from_millis(200);

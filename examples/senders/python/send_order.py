@@ -51,7 +51,7 @@ def main(order_id, scenario):
         mandatory=True,
         properties=pika.BasicProperties(
             content_type="application/json",
-            delivery_mode=pika.DeliveryMode.Persistent,
+            delivery_mode=2,  # survives a restart of the broker
             message_id=order_id,
             correlation_id=order_id,
             reply_to=DIRECT_REPLY,

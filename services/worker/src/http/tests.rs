@@ -225,7 +225,10 @@ async fn err_3_a_system_that_closes_each_connection_at_once_is_dialled_once() {
     let client = client(PATIENCE);
     let (url, made) = counted(Duration::ZERO, 0).await;
     let found = chain(&client, &url).await;
-    assert!(found == ["HttpError", "ConnectionClosed"] || found == ["HttpError", "ConnectionReset"], "{found:?}");
+    assert!(
+        found == ["HttpError", "ConnectionClosed"] || found == ["HttpError", "ConnectionReset"],
+        "{found:?}"
+    );
     assert_eq!(made.load(Ordering::Relaxed), 1);
 }
 

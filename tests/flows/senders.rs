@@ -27,11 +27,8 @@ async fn run(engine: &Installation, mut command: Command, id: &str, scenario: &s
         .stdin(Stdio::null())
         .kill_on_drop(true);
     let output = tokio::time::timeout(PATIENCE, command.output()).await.expect("it ends").unwrap();
-    let printed = format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let printed =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     (output.status.success(), printed)
 }
 

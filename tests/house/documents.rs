@@ -188,6 +188,9 @@ fn house_the_guide_shows_the_programs_that_are_shipped() {
         ("python", "examples/senders/python/send_order.py"),
         ("rust", "examples/senders/rust/src/main.rs"),
     ] {
-        assert!(snippets(&guide, language).any(|shown| shown == read(program)), "{program} is shown otherwise");
+        assert!(
+            snippets(&guide, language).any(|shown| shown == read(program)),
+            "{program} is shown otherwise"
+        );
     }
 }

@@ -1,13 +1,14 @@
 //! "Why is it not running?", in one plain sentence (ORD-28).
 
-use pagurus_domain::dispatch::{Capacity, FlowShare};
+mod capacity;
+
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{Otherwise, Stand};
 use pagurus_domain::order::transition::{self, Cause};
-use pagurus_runtime::config::DistributionSettings;
+use pagurus_runtime::config::Settings;
 use pagurus_store::dependencies::graph::{self, Edge, Node};
 use pagurus_store::orders::OrderRow as Row;
-use pagurus_store::{Client, Error, cluster, queues, requests, stages};
+use pagurus_store::{Client, Error, queues, requests};
 use pagurus_wire::order::Explanation;
 use pagurus_wire::problem::Problem;
 
@@ -26,23 +27,25 @@ impl Views {
         let (client, row) = self.found(id).await?;
         let settings = &self.host.settings;
         let cycles = retry::cycles(settings, &row, jiff::Timestamp::now());
-        let explanation = explain(&client, &row, &cycles, &settings.distribution).await;
+        let explanation = explain(&client, &row, &cycles, settings).await;
         let explanation = explanation.map_err(self.failed("read"))?;
         Ok(Explanation { id: row.id, status: row.status.to_string(), explanation })
     }
 }
 
-async fn explain(
-    client: &Client,
-    row: &Row,
-    cycles: &Cycles,
-    distribution: &DistributionSettings,
-) -> Result<String, Error> {
+async fn explain(client: &Client, row: &Row, cycles: &Cycles, settings: &Settings) -> Result<String, Error> {
     Ok(match row.status {
-        Status::Running => running(row),
+        Status::Running if row.running.is_some() => running(row),
+        Status::Running => {
+            let again = running(row);
+            match capacity::hindrance(client, row, settings).await? {
+                Some(hindrance) => format!("{again}; {hindrance}"),
+                None => again,
+            }
+        }
         status if status.is_final() => ended(row),
         _ => match (row.ready_since, row.due_at) {
-            (Some(since), _) => ready(client, row, since, distribution).await?,
+            (Some(since), _) => ready(client, row, since, settings).await?,
             (None, Some(due)) => suspended(client, row, due, cycles).await?,
             (None, None) if row.status == Status::Postponed => {
                 let later = row.start_at.filter(|at| *at > jiff::Timestamp::now());
@@ -91,7 +94,7 @@ async fn ready(
     client: &Client,
     row: &Row,
     since: jiff::Timestamp,
-    distribution: &DistributionSettings,
+    settings: &Settings,
 ) -> Result<String, Error> {
     if let (Some(queue), Some(position)) = (&row.queue, row.position) {
         let before = queues::before(client, queue, position).await?;
@@ -102,40 +105,10 @@ async fn ready(
             ));
         }
     }
-    let waits = format!("it may run since {since} and waits for the dispatcher to hand it to a worker");
-    Ok(match full_flow(client, row, distribution).await? {
-        Some(running) => format!(
-            "{waits}; its flow `{}` has {running} stages in progress, which is as much as one flow may have \
-             (`distribution.flows.max_share_percentage`: {})",
-            row.flow, distribution.flow_share
-        ),
-        None => waits,
+    Ok(match capacity::hindrance(client, row, settings).await? {
+        Some(hindrance) => format!("it may run since {since}, and {hindrance}"),
+        None => format!("it may run since {since} and waits for the dispatcher to hand it to a worker"),
     })
-}
-
-/// How many stages of the order's flow run, where these are as many as one flow may have.
-async fn full_flow(
-    client: &Client,
-    row: &Row,
-    distribution: &DistributionSettings,
-) -> Result<Option<u32>, Error> {
-    let in_progress = stages::running_of_flow(client, &row.flow).await?;
-    let rooms: Vec<u32> = cluster::workers(client)
-        .await?
-        .into_iter()
-        .filter(|(.., takes)| *takes)
-        .map(|(_, room, _)| room)
-        .collect();
-    let count = |setting: usize| u32::try_from(setting).unwrap_or(u32::MAX);
-    let capacity = Capacity {
-        parallel: count(distribution.parallel_count),
-        sequential: count(distribution.sequential_count),
-    };
-    let live = count(rooms.len());
-    let places = rooms.iter().map(|room| capacity.allowance(live, *room)).fold(0, u32::saturating_add);
-    let share = FlowShare { percentage: distribution.flow_share };
-    let full = !share.admits(capacity, places, row.mode, in_progress) && places > 0;
-    Ok(full.then(|| in_progress.iter().sum()))
 }
 
 /// What stands in no line and has no timer waits for other orders.

@@ -54,7 +54,11 @@ impl Held {
     /// A registration that waits.
     pub fn of(submission: Submission) -> Self {
         let Submission { request, received_at, .. } = submission;
-        Self::Registration(Box::new(Late { id: request.id.clone(), queue: request.queue.clone(), received_at }))
+        Self::Registration(Box::new(Late {
+            id: request.id.clone(),
+            queue: request.queue.clone(),
+            received_at,
+        }))
     }
 
     /// The locks behind which it waits, and behind which others wait for it.

@@ -97,7 +97,8 @@ mod tests {
             memory: None,
             notes: Vec::new(),
         };
-        let svg = draw(&[row("limit", Some(2.0), 0.1), row("dear", Some(1.0), 0.2), row("idle", None, 9.0)]).unwrap();
+        let svg = draw(&[row("limit", Some(2.0), 0.1), row("dear", Some(1.0), 0.2), row("idle", None, 9.0)])
+            .unwrap();
         assert!(svg.contains("width=\"560.0\"") && svg.contains("width=\"280.0\""), "{svg}");
         assert!(svg.contains("0.200 · 1/s") && !svg.contains(">idle<"), "{svg}");
         assert!(draw(&[]).is_none());

@@ -338,7 +338,10 @@ mod tests {
         assert_eq!(lines[3][1..6], ["one-action", "1000", "6000", "0.60", "0.200"]);
         assert_eq!((lines[2][9], lines[3][9], lines[3][14]), ("0.050", "0.200", "2.0"));
         assert_eq!(report.disturbed(), None);
-        report.add(Row { cpu: Usage { used: Seconds::new(), idle: 0.0, others: 0.06 }, ..row("idle", 1.0, Seconds::new()) });
+        report.add(Row {
+            cpu: Usage { used: Seconds::new(), idle: 0.0, others: 0.06 },
+            ..row("idle", 1.0, Seconds::new())
+        });
         assert_eq!(report.disturbed(), Some(("idle", 0.06)));
         assert!(text.contains("one-action: noted") && text.contains("one-action 25 % / 0 %"));
     }

@@ -40,3 +40,8 @@ pub(super) fn is_scenario_or_tests(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     [".yaml", ".yml", ".json"].iter().any(|ending| name.ends_with(ending))
 }
+
+/// Whether a file may hold a scenario, by its name: one that holds tests does not.
+pub(super) fn is_scenario(path: &Path) -> bool {
+    is_scenario_or_tests(path) && !super::trial::holds_tests(path)
+}

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::Priority;
 use super::notification::{AllowList, NotifyRequest};
 use super::registration::{escape, fault, params_faults, start_at, text_at, unknown_members, unstorable};
-use crate::document::Fault;
+use crate::document::{Fault, nearest};
 use crate::scenario::{Scenario, StateKind};
 
 /// Longest reason, in bytes.
@@ -168,7 +168,9 @@ impl Repair {
                 let known = scenario.states.iter().filter(|state| resumes(state.kind));
                 let names: Vec<&str> = known.map(|state| state.name.as_str()).collect();
                 let told = format!("is no state of the scenario; there are: {}", names.join(", "));
-                faults.push(fault("/state", told));
+                let near = nearest(&self.state, names.iter().copied());
+                let near = near.map(|near| format!("did you mean `{near}`?"));
+                faults.push(Fault { hint: near, ..fault("/state", told) });
             }
         }
         let bytes = self.vars.as_ref().map_or(0, |vars| Value::Object(vars.clone()).to_string().len());

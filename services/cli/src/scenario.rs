@@ -29,9 +29,6 @@ use crate::failure::{FAILED, Failure, fault_of, faults_of};
 use crate::input;
 use crate::screen::{Paint, Screen, harmless, time};
 
-/// What is said where no file is found.
-const NO_SCENARIOS: &str = "there are no scenarios: their names end in `.yaml`, `.yml` or `.json`";
-
 /// What can be done with scenarios.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -178,7 +175,7 @@ pub(crate) fn check(
     let scripting = Scripting::new(bounds.script.clone());
     let files = files::files_in(files, files::is_scenario_or_tests)?;
     if files.is_empty() {
-        return Err(Failure::Input(NO_SCENARIOS.to_owned()));
+        return Err(Failure::Input(files::NONE.to_owned()));
     }
     let mut reports = Vec::new();
     let mut good = true;
@@ -289,7 +286,7 @@ async fn apply(files: &[PathBuf], client: &Client, screen: &Screen) -> Result<()
     let mut outcome = Ok(());
     let files = files::files_in(files, files::is_scenario)?;
     if files.is_empty() {
-        return Err(Failure::Input(NO_SCENARIOS.to_owned()));
+        return Err(Failure::Input(files::NONE.to_owned()));
     }
     for path in &files {
         let applied = apply_one(path, client, screen).await;

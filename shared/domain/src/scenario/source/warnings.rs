@@ -173,6 +173,11 @@ fn missing_parameter(path: &[String], mark: &Mark, schema: &Value) -> Option<Fau
             return None;
         }
         let Some(found) = properties.get(name) else {
+            // Who requires a parameter knows it, whether or not it is described.
+            let required = schema.get("required").and_then(Value::as_array);
+            if required.is_some_and(|required| required.iter().any(|one| one == name)) {
+                return None;
+            }
             let fault = mark.fault(format!("the schema of the parameters has no {}", quoted(name)));
             let near = nearest(name, properties.keys().map(String::as_str));
             return Some(match near {
@@ -210,7 +215,7 @@ impl Reader<'_> {
 
     fn note_path(&mut self, spot: &Spot<'_>, text: &str, path: Vec<String>) {
         let wanted = path.join(".");
-        let at = text.find(&wanted).map_or(0, |at| at);
+        let at = text.find(&wanted).unwrap_or(0);
         let line = text[..at].matches('\n').count();
         let column = text[..at].rsplit('\n').next().unwrap_or_default().chars().count();
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);

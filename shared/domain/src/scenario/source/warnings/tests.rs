@@ -68,6 +68,7 @@ fn scn_1_parameters_that_the_schema_does_not_have_are_warned_of() {
         assert_eq!(with(closed, known), [""; 0], "{known}");
     }
     for open in [
+        "{required: [b], properties: {a: {}}}",
         "{properties: {a: {}}, additionalProperties: true}",
         "{properties: {a: {}}, anyOf: [{}]}",
         "{type: object}",
@@ -104,6 +105,6 @@ fn scn_1_what_a_scenario_takes_from_outside_is_known() {
     let scripting = Scripting::new(Limits::default());
     let reading = read_with_warnings(&with_actions(actions), &scripting, &Bounds::default()).unwrap();
     let constants: Vec<String> = reading.constants.iter().map(|(name, at)| format!("{name} {at}")).collect();
-    assert_eq!(constants, ["crm 6:21", "limits 7:20"]);
+    assert_eq!(constants, ["crm 6:22", "limits 7:20"]);
     assert_eq!(reading.children().into_iter().collect::<Vec<_>>(), ["other"]);
 }

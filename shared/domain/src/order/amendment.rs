@@ -47,12 +47,10 @@ impl Update {
             update.params = Some(params.clone());
         }
         if let Some(priority) = map.get("priority") {
-            let parsed = priority.as_str().ok_or_else(|| "must be text".to_owned());
-            match parsed
-                .and_then(|word| word.parse().map_err(|error: crate::id::UnknownWord| error.to_string()))
-            {
-                Ok(priority) => update.priority = Some(priority),
-                Err(message) => faults.push(fault("/priority", message)),
+            match priority.as_str().map(str::parse::<Priority>) {
+                Some(Ok(priority)) => update.priority = Some(priority),
+                Some(Err(unknown)) => faults.push(unknown.fault("/priority")),
+                None => faults.push(fault("/priority", "must be text")),
             }
         }
         if let Some(lifecycle) = map.get("lifecycle") {

@@ -153,10 +153,13 @@ mod tests {
         scene.hindrance(Mode::Parallel, "f")
     }
 
+    /// What is changed of a scene in which nothing hinders.
+    type Change = fn(&mut Scene);
+
     #[test]
     fn ord_28_what_keeps_a_ready_stage_from_a_worker_is_named_with_its_figures() {
         assert_eq!(told(|_| {}), None);
-        let cases: [(fn(&mut Scene), &str); 9] = [
+        let cases: [(Change, &str); 9] = [
             (|scene| scene.leader = None, "there is no active dispatcher, and never was one: start one"),
             (
                 |scene| scene.leader = Some(Leader { until: at(60), is_held: false }),

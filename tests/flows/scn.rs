@@ -6,7 +6,7 @@ use pagurus_harness::nodes::Role;
 use pagurus_harness::world::program::{CallBack, Program};
 
 use crate::err::policy;
-use crate::installation::{Installation, asking, at, call};
+use crate::installation::{Installation, asking, at, call, with_actions};
 
 #[tokio::test]
 async fn scn_1_all_faults_are_told_at_once_with_their_places() {
@@ -350,4 +350,26 @@ async fn scn_7_without_a_public_address_called_systems_answer_to_an_intake() {
     engine.world().program(Program::at("/ask").calling_back(CallBack::with(json!({"code": 0}))));
     engine.scenario("asks", &asking("/ask", "30s")).await;
     engine.run(json!({"id": "a", "scenario": "asks"}), "success").await;
+}
+
+#[tokio::test]
+async fn scn_1_applying_warns_of_what_the_deployment_does_not_have() {
+    let engine = Installation::start("scn_1_warnings").await;
+    let actions = "- http: {url: '${config.nope}/a', auth: {bearer: '${secret.none}'}}\n- order: {scenario: nc-not-there}\n\
+                   - http: {url: '${config.demo}/${params.b}'}";
+    let text = format!("scenario: warned\nkind: workflow\n{}", with_actions(actions));
+    let applied = engine.put_scenario("warned", &text).await.unwrap();
+    let told = |warnings: &Value| -> Vec<String> {
+        warnings.as_array().unwrap().iter().map(|one| one["message"].as_str().unwrap().to_owned()).collect()
+    };
+    let expected = [
+        "this deployment has no constant `config.nope`",
+        "this node can read no secret `none`",
+        "there is no scenario `nc-not-there` for its child orders",
+    ];
+    assert_eq!(told(&applied["warnings"]), expected, "{applied}");
+    assert_eq!(applied["warnings"][0]["line"], 8, "{applied}");
+    let request = engine.env().http().post(format!("{}/v1/scenarios/check", engine.base())).body(text);
+    let checked: Value = request.send().await.unwrap().json().await.unwrap();
+    assert_eq!(told(&checked["warnings"]), expected, "{checked}");
 }

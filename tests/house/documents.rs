@@ -16,7 +16,7 @@ use pagurus_domain::scenario::trial::{self, Deployment};
 use pagurus_domain::scenario::value::SECRET_MISSING;
 use pagurus_domain::scenario::{Bounds, Scenario, source};
 
-use crate::tree::{none, read, rust};
+use crate::tree::{files, none, read, rust};
 
 const REFERENCE: &str = "docs/scenarios.md";
 
@@ -193,4 +193,21 @@ fn house_the_guide_shows_the_programs_that_are_shipped() {
             "{program} is shown otherwise"
         );
     }
+}
+
+#[test]
+fn house_shipped_scenarios_bring_no_warnings() {
+    let (mut tried, mut warned) = (0, Vec::new());
+    let shipped = files(&[".yaml"]).into_iter().filter(|file| {
+        ["scenarios/", "examples/scenarios/"].iter().any(|folder| file.path.starts_with(folder))
+            && !file.path.ends_with(".test.yaml")
+    });
+    for file in shipped {
+        let bounds = Bounds::default();
+        let read = source::read_with_warnings(&file.text, &Scripting::new(bounds.script.clone()), &bounds);
+        tried += 1;
+        warned.extend(read.unwrap().warnings.iter().map(|warning| format!("{}:{warning}", file.path)));
+    }
+    none("shipped scenarios that say what they hardly mean", &warned);
+    assert!(tried >= 30, "only {tried} scenarios were found");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pagurus_broker::topology;
-use pagurus_runtime::config;
+use pagurus_runtime::{config, metrics};
 
 use crate::tree::{fresh, read, root};
 
@@ -16,6 +16,16 @@ fn amqp_5_house_definitions_of_the_broker_are_fresh() {
 #[test]
 fn house_the_reference_of_the_configuration_is_fresh() {
     fresh("docs/configuration.md", &config::reference_page());
+}
+
+#[test]
+fn house_the_list_of_metrics_is_fresh() {
+    const PAGE: &str = "docs/guides/metrics.md";
+    const BEGIN: &str = "<!-- The table is made from the code: run the tests with UPDATE_GENERATED=1 to write it anew. -->\n\n";
+    let page = read(PAGE);
+    let (before, rest) = page.split_once(BEGIN).expect("the place of the table is marked");
+    let (_, after) = rest.split_once("\n\n").expect("text after the table");
+    fresh(PAGE, &format!("{before}{BEGIN}{}\n{after}", metrics::reference_table()));
 }
 
 #[test]

@@ -10,10 +10,11 @@ const SERVICES: [&str; 5] = ["intake", "dispatcher", "activator", "worker", "not
 const BELOW_SERVICES: [&str; 7] = ["domain", "wire", "store", "broker", "runtime", "command", "view"];
 
 /// All that the pure core may use. Values, readers and arithmetic; nothing that reaches out.
-const OF_DOMAIN: [&str; 11] = [
+const OF_DOMAIN: [&str; 12] = [
     "base64",
     "jiff",
     "jsonschema",
+    "percent-encoding",
     "proptest",
     "rhai",
     "serde",

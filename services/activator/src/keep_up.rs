@@ -1,9 +1,12 @@
-//! Upkeep: the work lists are kept short, and what is kept for some time only goes after it. Never
-//! touches an order.
+//! Upkeep: the work lists are kept short, what is kept for some time only goes after it, and the living nodes are
+//! counted. Never touches an order.
 
 use std::time::{Duration, Instant};
 
+use pagurus_domain::id::Role;
 use pagurus_runtime::Host;
+use pagurus_runtime::metrics::Level;
+use pagurus_store::cluster::{self, NodeStatus, NodeView};
 use pagurus_store::{Error, stats, upkeep};
 
 use crate::recover::note;
@@ -23,6 +26,7 @@ pub(crate) async fn keep_up(host: Host) -> anyhow::Result<()> {
     let (mut orphans_at, mut stats_at) = (Instant::now(), Instant::now());
     while !host.sleep_unless_draining(WORK_LISTS_EVERY).await {
         note(&host, "upkeep", work_lists(&host).await);
+        note(&host, "nodes", show_nodes(&host).await);
         if Instant::now() >= orphans_at {
             orphans_at = next(&host, "orphans", orphans(&host).await, ORPHANS);
         }
@@ -43,6 +47,20 @@ fn next(host: &Host, what: &'static str, removed: Result<u64, Error>, most: u32)
 async fn work_lists(host: &Host) -> Result<(), Error> {
     let client = host.store.api().await?;
     upkeep::vacuum_work_lists(&client).await.map(|_| ())
+}
+
+/// Sets the gauge of the living nodes, of each role and status, so that one that has none any more says so.
+async fn show_nodes(host: &Host) -> Result<(), Error> {
+    let nodes = cluster::nodes(&host.store.operations().await?).await?;
+    for &role in Role::ALL {
+        for status in NodeStatus::LIVING.map(NodeStatus::as_str) {
+            let of_it =
+                |node: &&NodeView| node.role == role && node.status == status && node.ended_at.is_none();
+            let count = nodes.iter().filter(of_it).count();
+            host.metrics.level_of(Level::Nodes, &[role.as_str(), status], count as f64);
+        }
+    }
+    Ok(())
 }
 
 async fn orphans(host: &Host) -> Result<u64, Error> {

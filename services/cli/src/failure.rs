@@ -173,13 +173,17 @@ fn told_detail(detail: &Detail) -> String {
 
 /// Faults as the server sends them, in the form in which they are shown beside their source.
 pub(crate) fn faults_of(problem: &Problem) -> Vec<Fault> {
-    let faults = problem.errors.iter().map(|detail| Fault {
+    problem.errors.iter().map(fault_of).collect()
+}
+
+/// One of them.
+pub(crate) fn fault_of(detail: &Detail) -> Fault {
+    Fault {
         at: detail.line.zip(detail.column).map(|(line, column)| Position { line, column }),
         pointer: detail.pointer.clone(),
         message: detail.message.clone(),
         hint: detail.hint.clone(),
-    });
-    faults.collect()
+    }
 }
 
 #[cfg(test)]

@@ -147,7 +147,9 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
     let config = global.config.as_deref();
     match command {
         Command::Order(command) => block_on(async { order::run(command, &client()?, screen).await }),
-        Command::Scenario(scenario::Command::Check { files }) => scenario::check(&files, config, screen),
+        Command::Scenario(scenario::Command::Check { files, strict }) => {
+            scenario::check(&files, strict, config, screen)
+        }
         Command::Scenario(scenario::Command::Test { files, story }) => {
             scenario::test(&files, story, config, screen)
         }

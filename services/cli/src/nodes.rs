@@ -33,7 +33,11 @@ struct Node {
     started_at: Timestamp,
     ended_at: Option<Timestamp>,
     seen_at: Option<Timestamp>,
+    /// Stages it takes at most; 0 for all but workers.
     concurrency: i32,
+    /// Stages it has in progress.
+    #[serde(default)]
+    stages: u32,
 }
 
 #[derive(Debug, Deserialize)]
@@ -60,8 +64,20 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
     }
 }
 
+/// The living nodes, and below them those that have ended.
 fn nodes(nodes: &[Node], screen: &Screen) -> String {
-    let rows: Vec<[String; 8]> = nodes
+    let (living, ended): (Vec<&Node>, Vec<&Node>) = nodes.iter().partition(|node| node.ended_at.is_none());
+    let head = |last| ["NAME", "ROLE", "STATUS", "ADDRESS", "VERSION", "STARTED", last, "STAGES"];
+    let mut shown = screen.table(&head("SEEN"), &rows(&living));
+    if !ended.is_empty() {
+        shown.push_str("\n\nended within the last hour:\n");
+        shown.push_str(&screen.table(&head("ENDED"), &rows(&ended)));
+    }
+    shown
+}
+
+fn rows(nodes: &[&Node]) -> Vec<[String; 8]> {
+    nodes
         .iter()
         .map(|node| {
             [
@@ -72,11 +88,19 @@ fn nodes(nodes: &[Node], screen: &Screen) -> String {
                 node.version.clone(),
                 time(node.started_at),
                 node.ended_at.or(node.seen_at).map(time).unwrap_or_default(),
-                if node.concurrency > 0 { node.concurrency.to_string() } else { String::new() },
+                load(node),
             ]
         })
-        .collect();
-    screen.table(&["NAME", "ROLE", "STATUS", "ADDRESS", "VERSION", "STARTED", "SEEN", "STAGES"], &rows)
+        .collect()
+}
+
+/// Stages in progress of those it may have; a node that has ended, and is not failed over yet, may have none.
+fn load(node: &Node) -> String {
+    match (node.concurrency, node.ended_at, node.stages) {
+        (1.., None, stages) => format!("{stages} / {}", node.concurrency),
+        (.., 0) => String::new(),
+        (.., stages) => format!("{stages} left"),
+    }
 }
 
 fn leases(leases: &[Lease], screen: &Screen) -> String {
@@ -102,14 +126,21 @@ mod tests {
     #[test]
     fn nodes_and_leases_are_tables() {
         let text = r#"{"items": [{"name": "worker-1", "role": "worker", "incarnation": 4, "address": "127.0.0.1:1",
-            "version": "0.1.0", "status": "up", "startedAt": "2026-01-01T00:00:00Z", "endedAt": null,
-            "seenAt": "2026-01-01T00:00:09Z", "concurrency": 1000}]}"#;
+            "version": "0.1.0", "status": "active", "startedAt": "2026-01-01T00:00:00Z", "endedAt": null,
+            "seenAt": "2026-01-01T00:00:09Z", "concurrency": 1000, "stages": 12},
+            {"name": "worker-0", "role": "worker", "incarnation": 3, "address": "127.0.0.1:1",
+            "version": "0.1.0", "status": "lost", "startedAt": "2026-01-01T00:00:00Z", "endedAt": "2026-01-01T00:00:07Z",
+            "seenAt": "2026-01-01T00:00:05Z", "concurrency": 1000, "stages": 3}]}"#;
         let items: Items<Node> = serde_json::from_str(text).unwrap();
         let shown = nodes(&items.items, &Screen::plain());
+        let lines: Vec<&str> = shown.lines().collect();
         assert!(
-            shown.ends_with(
-                "worker-1  worker  up      127.0.0.1:1  0.1.0    2026-01-01 00:00:00Z  2026-01-01 00:00:09Z  1000"
-            ),
+            lines[1].starts_with("worker-1  worker  active") && lines[1].ends_with("00:00:09Z  12 / 1000"),
+            "{shown}"
+        );
+        assert_eq!(lines[2..4], ["", "ended within the last hour:"], "{shown}");
+        assert!(
+            lines[5].starts_with("worker-0  worker  lost") && lines[5].ends_with("00:00:07Z  3 left"),
             "{shown}"
         );
         let text = r#"{"items": [{"name": "dispatcher", "holder": null, "until": null, "epoch": 2}]}"#;

@@ -110,13 +110,14 @@ pub(crate) struct ListArguments {
     /// Only orders of this scenario
     #[arg(long)]
     scenario: Option<String>,
-    /// Only orders in this status
+    /// Only orders in this status: new, postponed, running, sleep, wait, polling, retry, reopen, success, fail, interrupted or
+    /// canceled
     #[arg(long)]
     status: Option<Status>,
     /// Only orders of this business transaction
     #[arg(long, value_name = "ID")]
     transaction_id: Option<String>,
-    /// Orders of one page
+    /// Orders of one page, 500 at most
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
     /// Go on where a former list ended
@@ -234,7 +235,8 @@ async fn act(
         return screen.line(&reply.text);
     }
     let view: StatusView = reply.read()?;
-    screen.line(&format!("{} is in status {}", harmless(&view.id), screen.status(&view.status)))
+    let note = view.note.map_or_else(String::new, |note| format!(": {}", harmless(&note)));
+    screen.line(&format!("{} is in status {}{note}", harmless(&view.id), screen.status(&view.status)))
 }
 
 async fn log(id: &str, from: usize, size: usize, client: &Client, screen: &Screen) -> Result<(), Failure> {

@@ -15,17 +15,17 @@ use clap::Subcommand;
 use pagurus_domain::document::{self, DocumentLimits, Fault};
 use pagurus_domain::scenario::Bounds;
 use pagurus_domain::scenario::script::Scripting;
-use pagurus_domain::scenario::source::{explain_faults, read};
+use pagurus_domain::scenario::source::{Reading, explain_faults, explain_warnings, read, read_with_warnings};
 use pagurus_domain::scenario::trial::Deployment;
 use pagurus_domain::scenario::value::percent_encode;
 use pagurus_runtime::{Arguments, load_settings};
-use pagurus_wire::problem::{Problem, Type};
+use pagurus_wire::problem::{Detail, Problem, Type};
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Reply};
-use crate::failure::{FAILED, Failure, faults_of};
+use crate::failure::{FAILED, Failure, fault_of, faults_of};
 use crate::input;
 use crate::screen::{Paint, Screen, harmless, time};
 
@@ -37,10 +37,13 @@ pub(crate) enum Command {
         /// YAML or JSON, or folders with them; `-` is standard input
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
+        /// Take warnings for faults
+        #[arg(long)]
+        strict: bool,
     },
     /// Give scenarios to the engine; new orders run by them from then on
     Apply {
-        /// YAML or JSON; `-` is standard input
+        /// YAML or JSON, or folders with them; `-` is standard input
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
@@ -150,6 +153,9 @@ struct Version {
     scenario: String,
     version: i32,
     created_at: Option<jiff::Timestamp>,
+    /// Of one that was applied: what it says and hardly means.
+    #[serde(default)]
+    warnings: Vec<Detail>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -158,20 +164,25 @@ struct Versions {
 }
 
 /// Checks files by the bounds of a configuration, by the default ones where there is none.
-pub(crate) fn check(files: &[PathBuf], config: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
+/// With `strict` a warning counts as a fault.
+pub(crate) fn check(
+    files: &[PathBuf],
+    strict: bool,
+    config: Option<&Path>,
+    screen: &Screen,
+) -> Result<(), Failure> {
     let bounds = bounds_of(config)?;
     let scripting = Scripting::new(bounds.script.clone());
     let files = files::files_in(files, files::is_scenario_or_tests)?;
     if files.is_empty() {
-        let told = "there are no scenarios: their names end in `.yaml`, `.yml` or `.json`";
-        return Err(Failure::Input(told.to_owned()));
+        return Err(Failure::Input(files::NONE.to_owned()));
     }
     let mut reports = Vec::new();
     let mut good = true;
     for path in &files {
         let (name, text) = (input::name_of(path), input::text_of(path)?);
         let read = read_file(path, &text, &scripting, &bounds);
-        good &= read.is_ok();
+        good &= read.as_ref().is_ok_and(|content| !strict || content.warnings().is_empty());
         if screen.json {
             reports.push(report_value(&name, &read));
         } else {
@@ -187,24 +198,34 @@ pub(crate) fn check(files: &[PathBuf], config: Option<&Path>, screen: &Screen) -
 /// What stands in a file without faults.
 enum Content {
     /// A scenario.
-    Scenario { name: String, states: usize },
+    Scenario { name: String, states: usize, warnings: Vec<Fault> },
     /// So many tests of one; a shell hands both over for `scenarios/*.yaml`.
     Tests(usize),
+}
+
+impl Content {
+    fn warnings(&self) -> &[Fault] {
+        match self {
+            Self::Scenario { warnings, .. } => warnings,
+            Self::Tests(_) => &[],
+        }
+    }
 }
 
 fn read_file(path: &Path, text: &str, scripting: &Scripting, bounds: &Bounds) -> Result<Content, Vec<Fault>> {
     if trial::holds_tests(path) {
         return pagurus_domain::scenario::trial::read(text).map(|file| Content::Tests(file.trials.len()));
     }
-    let scenario = read(text, scripting, bounds)?;
-    Ok(Content::Scenario { states: scenario.states.len(), name: scenario.name })
+    let Reading { scenario, warnings, .. } = read_with_warnings(text, scripting, bounds)?;
+    Ok(Content::Scenario { states: scenario.states.len(), name: scenario.name, warnings })
 }
 
 fn report(file: &str, text: &str, read: &Result<Content, Vec<Fault>>, screen: &Screen) -> String {
     let fine = |told: String| format!("{} {}", screen.paint(Paint::Good, "ok"), harmless(&told));
     match read {
-        Ok(Content::Scenario { name, states }) => {
-            fine(format!("{file}: scenario `{name}`, states: {states}"))
+        Ok(Content::Scenario { name, states, warnings }) => {
+            let ok = fine(format!("{file}: scenario `{name}`, states: {states}"));
+            if warnings.is_empty() { ok } else { format!("{}\n{ok}", explain_warnings(text, file, warnings)) }
         }
         Ok(Content::Tests(count)) => fine(format!("{file}: tests: {count}")),
         Err(faults) => {
@@ -216,8 +237,9 @@ fn report(file: &str, text: &str, read: &Result<Content, Vec<Fault>>, screen: &S
 
 fn report_value(file: &str, read: &Result<Content, Vec<Fault>>) -> Value {
     match read {
-        Ok(Content::Scenario { name, states }) => {
-            json!({"file": file, "scenario": name, "states": states, "faults": []})
+        Ok(Content::Scenario { name, states, warnings }) => {
+            let warnings = Problem::of_faults(Type::Invalid, warnings).errors;
+            json!({"file": file, "scenario": name, "states": states, "faults": [], "warnings": warnings})
         }
         Ok(Content::Tests(count)) => json!({"file": file, "tests": count, "faults": []}),
         Err(faults) => json!({"file": file, "faults": Problem::of_faults(Type::Invalid, faults).errors}),
@@ -242,7 +264,7 @@ pub(crate) async fn run(
     screen: &Screen,
 ) -> Result<(), Failure> {
     match command {
-        Command::Check { files } => check(&files, config, screen),
+        Command::Check { files, strict } => check(&files, strict, config, screen),
         Command::Test { files, story } => test(&files, story, config, screen),
         Command::Graph { source, format } => {
             draw::run(&source, format, client, &bounds_of(config)?, screen).await
@@ -262,7 +284,11 @@ pub(crate) async fn run(
 /// Applies each file; one that is refused does not keep the others back, but decides the exit code.
 async fn apply(files: &[PathBuf], client: &Client, screen: &Screen) -> Result<(), Failure> {
     let mut outcome = Ok(());
-    for path in files {
+    let files = files::files_in(files, files::is_scenario)?;
+    if files.is_empty() {
+        return Err(Failure::Input(files::NONE.to_owned()));
+    }
+    for path in &files {
         let applied = apply_one(path, client, screen).await;
         if let Err(failure) = applied {
             if failure.is_away() {
@@ -303,6 +329,10 @@ async fn apply_one(path: &Path, client: &Client, screen: &Screen) -> Result<(), 
         return screen.line(&reply.text);
     }
     let applied: Version = reply.read()?;
+    if !applied.warnings.is_empty() {
+        let warnings: Vec<Fault> = applied.warnings.iter().map(fault_of).collect();
+        screen.note(&explain_warnings(&text, &file, &warnings));
+    }
     let what = if reply.status == 201 { "is new" } else { "is as it was" };
     screen.line(&format!("{}: version {} {what}", harmless(&applied.scenario), applied.version))
 }
@@ -407,7 +437,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("pagurus-check-{}", std::process::id()));
         let below = folder.join("below");
         std::fs::create_dir_all(&below).unwrap();
-        let nothing = check(std::slice::from_ref(&folder), None, &Screen::plain());
+        let nothing = check(std::slice::from_ref(&folder), false, None, &Screen::plain());
         assert!(
             matches!(&nothing, Err(Failure::Input(told)) if told.contains("no scenarios")),
             "{nothing:?}"
@@ -416,13 +446,37 @@ mod tests {
             std::fs::write(below.join(name), text).unwrap();
         }
         let found = files::files_in(std::slice::from_ref(&folder), files::is_scenario_or_tests).unwrap();
-        let good = check(std::slice::from_ref(&folder), None, &Screen::plain());
+        let good = check(std::slice::from_ref(&folder), false, None, &Screen::plain());
         std::fs::write(below.join("t.json"), "{}").unwrap();
-        let bad = check(std::slice::from_ref(&folder), None, &Screen::plain());
+        let bad = check(std::slice::from_ref(&folder), false, None, &Screen::plain());
         std::fs::remove_dir_all(&folder).unwrap();
         assert_eq!(found, [below.join("s.test.yaml"), below.join("s.yaml")]);
         assert!(good.is_ok(), "{good:?}");
         assert!(matches!(bad, Err(Failure::Reported(FAILED))), "{bad:?}");
+    }
+
+    #[test]
+    fn scn_1_warnings_are_shown_and_are_faults_only_where_one_is_strict() {
+        let text = GOOD.replace("kind: workflow", "kind: workflow\nparams: {requird: [a]}");
+        let shown = report("s.yaml", &text, &checked(&text), &Screen::plain());
+        assert!(
+            shown.starts_with("warning: JSON Schema has no keyword `requird`: it checks nothing\n"),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("--> s.yaml:3:10") && shown.ends_with("ok s.yaml: scenario `s`, states: 1"),
+            "{shown}"
+        );
+        assert_eq!(report_value("s.yaml", &checked(&text))["warnings"][0]["line"], json!(3));
+        let file = std::env::temp_dir().join(format!("pagurus-warned-{}.yaml", std::process::id()));
+        std::fs::write(&file, text).unwrap();
+        let [lenient, strict] =
+            [false, true].map(|strict| check(std::slice::from_ref(&file), strict, None, &Screen::plain()));
+        std::fs::remove_file(&file).unwrap();
+        assert!(
+            lenient.is_ok() && matches!(strict, Err(Failure::Reported(FAILED))),
+            "{lenient:?} {strict:?}"
+        );
     }
 
     #[test]

@@ -21,6 +21,7 @@ use pagurus_wire::message::{self, HandOuts, HandedOut, News, news};
 
 use crate::lease::Lease;
 use crate::reading::{Reader, queue_heads, ready_news};
+use crate::shortage::Shortage;
 use crate::unheard::Unheard;
 
 /// Hand-outs of one turn: more wait for the next, so that news is heard in between.
@@ -58,12 +59,14 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
         policy,
         reader: Reader::default(),
         unheard: Unheard::default(),
+        shortage: Shortage::default(),
         workers_changed: false,
     };
     let begun = Instant::now();
     let count = leader.reader.rebuild(host, &mut leader.dispatcher).await.context("reading what is ready")?;
     tracing::info!(ready = count, took_ms = begun.elapsed().as_millis(), "all that may run is known");
     leader.lead(&consumer).await;
+    host.readiness.note(None);
     Ok(())
 }
 
@@ -92,6 +95,7 @@ struct Leader<'a> {
     policy: PolicySettings,
     reader: Reader,
     unheard: Unheard,
+    shortage: Shortage,
     workers_changed: bool,
 }
 
@@ -274,7 +278,7 @@ impl Leader<'_> {
         runtime_news::send_to(self.host, self.host.broker.names().work.clone(), messages).await;
     }
 
-    fn show(&self) {
+    fn show(&mut self) {
         let stats = self.dispatcher.stats();
         for (priority, waiting) in Priority::ALL.iter().zip(stats.waiting) {
             self.host.metrics.level(Level::Ready, priority.as_str(), waiting as f64);
@@ -282,6 +286,16 @@ impl Leader<'_> {
         for (mode, count) in [(Mode::Parallel, stats.parallel), (Mode::Sequential, stats.sequential)] {
             self.host.metrics.level(Level::InProgress, mode.as_str(), count as f64);
         }
+        self.host.metrics.level(Level::ReadyAge, "", self.reader.longest_wait().as_secs_f64());
+        if let Some(ready) = self.shortage.look(&stats, Instant::now()) {
+            tracing::warn!(
+                ready,
+                "stages may run, and no worker takes any: start one, or see why those there take none"
+            );
+        }
+        self.host
+            .readiness
+            .note(self.shortage.is_there().then_some("stages may run, and no worker takes any"));
     }
 
     fn trouble(&self, operation: &'static str, error: &pagurus_store::Error) {

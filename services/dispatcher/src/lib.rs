@@ -9,6 +9,7 @@ mod event_loop;
 mod lease;
 mod reading;
 mod round;
+mod shortage;
 mod unheard;
 
 use std::time::Duration;

@@ -3,17 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use pagurus_domain::activation::Stream;
 use pagurus_domain::dispatch::{
     DispatchEvent, Dispatcher, InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Running,
 };
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
 use pagurus_domain::order::Priority;
 use pagurus_runtime::Host;
-use pagurus_store::stages::{self, ReadyStage};
+use pagurus_store::stages::{self, ReadyRow, ReadyStage};
 use pagurus_store::{Client, Error, cluster, queues};
 use pagurus_wire::message;
 
@@ -30,6 +29,10 @@ const QUEUES: usize = 500;
 pub(crate) struct Reader {
     /// The round of what is ready that is under way.
     round: Option<Round>,
+    /// The longest that a stage of the round under way has waited.
+    waited: Duration,
+    /// The same of the last round that was read to its end.
+    longest_wait: Duration,
     /// The workers as they were told last.
     workers: BTreeMap<Incarnation, (u32, bool)>,
 }
@@ -45,7 +48,7 @@ impl Reader {
         loop {
             let page = self.page(&client).await?;
             count += page.len();
-            let rows = page.into_iter().map(|(stage, _)| ready(stage)).collect();
+            let rows = page.into_iter().map(|row| ready(row.stage)).collect();
             dispatcher.handle(DispatchEvent::Ready(rows), Timestamp::now());
             // Between two pages the lease is renewed and signals are seen.
             tokio::task::yield_now().await;
@@ -71,7 +74,7 @@ impl Reader {
     ) -> Result<(), Error> {
         let client = host.store.recovery().await?;
         let page = self.page(&client).await?;
-        for (stage, stream) in &page {
+        for ReadyRow { stage, stream, .. } in &page {
             let (no, attempt) = (stage.no, stage.attempt);
             if let Some(stream) = stream
                 && !dispatcher.knows(no, attempt)
@@ -79,26 +82,37 @@ impl Reader {
                 unheard.read(no, attempt, *stream, Instant::now());
             }
         }
-        let rows = page.into_iter().map(|(stage, _)| ready(stage)).collect();
+        let rows = page.into_iter().map(|row| ready(row.stage)).collect();
         dispatcher.handle(DispatchEvent::Ready(rows), Timestamp::now());
         self.workers(&client, dispatcher).await?;
         self.in_progress(&client, dispatcher).await
     }
 
-    /// The next page of the present round, or the first of a new one; with each stage the stream that
-    /// woke it, if one did.
-    async fn page(&mut self, client: &Client) -> Result<Vec<(ReadyStage, Option<Stream>)>, Error> {
+    /// Age of the oldest stage that may run, as of the last round.
+    pub const fn longest_wait(&self) -> Duration {
+        self.longest_wait
+    }
+
+    /// The next page of the present round, or the first of a new one.
+    async fn page(&mut self, client: &Client) -> Result<Vec<ReadyRow>, Error> {
         let round = match self.round {
             Some(round) => round,
             None => match stages::last_ready(client).await? {
                 Some(last) => Round::begin(last),
-                None => return Ok(Vec::new()),
+                None => {
+                    self.longest_wait = Duration::ZERO;
+                    return Ok(Vec::new());
+                }
             },
         };
         let limit = i64::try_from(PAGE).unwrap_or(i64::MAX);
         let page = stages::ready_page(client, round.after, round.until, limit).await?;
-        let numbers: Vec<OrderNo> = page.iter().map(|(stage, _)| stage.no).collect();
+        let numbers: Vec<OrderNo> = page.iter().map(|row| row.stage.no).collect();
         self.round = round.after_page(&numbers, PAGE);
+        self.waited = page.iter().map(|row| row.waited).fold(self.waited, Duration::max);
+        if self.round.is_none() {
+            self.longest_wait = std::mem::take(&mut self.waited);
+        }
         Ok(page)
     }
 

@@ -167,7 +167,8 @@ async fn keep(host: &Host, client: &Client, failed: Vec<(&Notification, Trouble)
     let rows: Vec<FailedNotification<'_>> = failed
         .into_iter()
         .map(|(notification, trouble)| {
-            let delay = delay(notification.attempts, settings.retry_initial, settings.retry_max);
+            let (initial, max) = (settings.retry_initial, settings.retry_max);
+            let delay = delay(notification.attempts, initial, max, rand::random());
             match trouble {
                 Trouble::Parked(why, error) => {
                     host.metrics.count(Count::Notifications, why, 1);
@@ -198,10 +199,12 @@ fn order_of(notification: &Notification) -> String {
     id.unwrap_or_else(|| notification.no.to_string())
 }
 
-/// Exponential back-off: doubles with each attempt, up to the longest.
-fn delay(attempts: i32, initial: Duration, max: Duration) -> Duration {
+/// Exponential back-off: doubles with each attempt, up to the longest; by chance, from 0 to 1, up to half of it earlier, so
+/// that what failed together does not come back in step.
+fn delay(attempts: i32, initial: Duration, max: Duration, chance: f64) -> Duration {
     let doublings = u32::try_from(attempts.clamp(0, 30)).unwrap_or(0);
-    initial.saturating_mul(1 << doublings).min(max)
+    let longest = initial.saturating_mul(1 << doublings).min(max);
+    longest - longest.mul_f64(chance / 2.0)
 }
 
 /// The message of a notification. What may be written to is asked again here: the configuration
@@ -247,8 +250,11 @@ mod tests {
     #[test]
     fn ord_19_repeats_come_at_growing_intervals_up_to_the_longest() {
         let delays: Vec<u64> = [0, 1, 2, 9, 31]
-            .map(|attempts| delay(attempts, Duration::from_secs(1), Duration::from_secs(300)).as_secs())
+            .map(|attempts| delay(attempts, Duration::from_secs(1), Duration::from_secs(300), 0.0).as_secs())
             .to_vec();
         assert_eq!(delays, [1, 2, 4, 300, 300]);
+        let [latest, middle, earliest] = [0.0, 0.5, 1.0]
+            .map(|chance| delay(2, Duration::from_secs(1), Duration::from_secs(300), chance).as_secs());
+        assert_eq!([latest, middle, earliest], [4, 3, 2]);
     }
 }

@@ -9,26 +9,26 @@ use serde_json::json;
 use crate::{Commands, caused};
 
 impl Commands {
-    /// Sends the unconfirmed notifications of an order again, also those that were parked.
+    /// Sends the unconfirmed notifications of an order again, also those that were parked; their number.
     ///
     /// # Errors
     /// The problem to answer with: not found, or not available.
-    pub async fn resend(&self, id: &str, by: &Principal, reason: Option<&str>) -> Result<(), Problem> {
+    pub async fn resend(&self, id: &str, by: &Principal, reason: Option<&str>) -> Result<u64, Problem> {
         match self.try_resend(id, by, reason).await {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Problem::no_order(id)),
+            Ok(Some(count)) => Ok(count),
+            Ok(None) => Err(Problem::no_order(id)),
             Err(error) => Err(store_problem(&self.host, "resend", &error)),
         }
     }
 
-    async fn try_resend(&self, id: &str, by: &Principal, reason: Option<&str>) -> Result<bool, Error> {
+    async fn try_resend(&self, id: &str, by: &Principal, reason: Option<&str>) -> Result<Option<u64>, Error> {
         let mut client = self.host.store.recovery().await?;
         let tx = client.transaction().await?;
-        let Some(order) = control::lock(&tx, id).await? else { return Ok(false) };
+        let Some(order) = control::lock(&tx, id).await? else { return Ok(None) };
         let count = outbox::resend(&tx, order.head.no).await?;
         let detail = caused(json!({"notifications": count, "reason": reason}), by).to_string();
         history::append(&tx, order.head.no, "resent", by.source(), &detail).await?;
         tx.commit().await?;
-        Ok(true)
+        Ok(Some(count))
     }
 }

@@ -6,6 +6,7 @@
 
 mod distance;
 mod read;
+mod remedy;
 
 use std::fmt;
 use std::time::Duration;

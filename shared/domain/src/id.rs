@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use crate::document::{Fault, nearest};
+
 /// Gives a vocabulary enum its one spelling, for SQL, JSON, metrics, logs and pages alike:
 /// `ALL`, `as_str`, `Display` and `FromStr`.
 macro_rules! spelled {
@@ -34,7 +36,7 @@ macro_rules! spelled {
                     $($text => Ok(Self::$variant),)+
                     _ => Err($crate::id::UnknownWord {
                         word: text.chars().take(64).collect(),
-                        known: concat!($($text, " ",)+),
+                        known: &[$($text),+],
                     }),
                 }
             }
@@ -188,10 +190,22 @@ spelled!(Role {
 
 /// A word that is not in a vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is none of: {known}")]
+#[error("`{word}` is none of: {}", known.join(", "))]
 pub struct UnknownWord {
     /// What was given, cut to 64 characters.
     pub word: String,
     /// The words that would do.
-    pub known: &'static str,
+    pub known: &'static [&'static str],
+}
+
+impl UnknownWord {
+    /// The fault that the word stands at this place.
+    #[must_use]
+    pub fn fault(&self, pointer: &str) -> Fault {
+        let fault = Fault::placed(None, pointer, format!("must be one of {}", self.known.join(", ")));
+        match nearest(&self.word, self.known.iter().copied()) {
+            Some(near) => fault.hint(format!("did you mean `{near}`?")),
+            None => fault,
+        }
+    }
 }

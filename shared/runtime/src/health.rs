@@ -35,6 +35,8 @@ struct Inner {
     ready: bool,
     /// What the service is at the moment, for people.
     saying: String,
+    /// A shortage of something else, which takes nothing from this process.
+    note: Option<String>,
     /// A failure that only a restart heals.
     failed: Option<String>,
 }
@@ -54,6 +56,12 @@ impl Readiness {
         saying.clone_into(&mut inner.saying);
     }
 
+    /// Tells of a shortage that is not this process's own, or with none that there is none any more: `/readyz` shows it and
+    /// stays as it is, since it would do no good to take this process out of service.
+    pub fn note(&self, note: Option<&str>) {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).note = note.map(str::to_owned);
+    }
+
     pub(crate) fn fail(&self, why: String) {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).failed.get_or_insert(why);
     }
@@ -62,9 +70,9 @@ impl Readiness {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).failed.clone()
     }
 
-    fn state(&self) -> (bool, String) {
+    fn state(&self) -> (bool, String, Option<String>) {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        (inner.ready, inner.saying.clone())
+        (inner.ready, inner.saying.clone(), inner.note.clone())
     }
 }
 
@@ -155,9 +163,12 @@ async fn healthz(State(probes): State<Probes>) -> Response<Body> {
 
 /// `GET /readyz`, or `/readyz?door=amqp`, which asks whether that door of an intake is open.
 async fn readyz(State(probes): State<Probes>, RawQuery(query): RawQuery) -> Response<Body> {
-    let (ready, saying) = probes.readiness.state();
+    let (ready, saying, note) = probes.readiness.state();
     let (status, mut body) = judge(probes.role, ready, &saying, &probes.database().await, &probes.broker());
     body["configuration"] = json!(probes.settings.state());
+    if let Some(note) = note {
+        body["warning"] = note.into();
+    }
     let door = query.as_deref().and_then(|query| query.strip_prefix("door="));
     let status = door.map_or(status, |door| of_door(&body, door));
     (status, axum::Json(body)).into_response()

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::{Args as _, FromArgMatches as _};
 use pagurus_broker::{Broker, Service};
 use pagurus_domain::document::Fault;
 use pagurus_domain::id::{Incarnation, Role};
@@ -133,30 +134,36 @@ impl Host {
 }
 
 /// What a process is started with.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct Arguments {
-    /// The configuration file.
+    /// The configuration file; what it leaves out has its default, and the environment goes before it
+    #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
 
 impl Arguments {
-    /// Reads `--config FILE` from the command line of a service.
-    ///
-    /// # Errors
-    /// Something else stands there.
-    pub fn read(arguments: impl Iterator<Item = String>) -> anyhow::Result<Self> {
-        let mut read = Self::default();
-        let mut arguments = arguments.skip(1);
-        while let Some(argument) = arguments.next() {
-            match argument.as_str() {
-                "--config" => {
-                    read.config = Some(arguments.next().context("--config needs the name of a file")?.into());
-                }
-                other => anyhow::bail!("`{other}` is not understood; there is only --config FILE"),
-            }
-        }
-        Ok(read)
+    /// Reads the command line of a service. Of one that asks for help or the version, or says something else, the process ends.
+    fn read(role: Role) -> Self {
+        let command = command(role);
+        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
     }
+}
+
+/// The command line of a service.
+fn command(role: Role) -> clap::Command {
+    let (name, about) = match role {
+        Role::Intake => {
+            ("pagurus-intake", "Takes orders, callbacks and actions, and shows what became of them")
+        }
+        Role::Dispatcher => {
+            ("pagurus-dispatcher", "Decides what runs next; one is active, the others stand by")
+        }
+        Role::Activator => ("pagurus-activator", "Wakes what is due, and recovers what is stuck"),
+        Role::Worker => ("pagurus-worker", "Runs the stages of scenarios"),
+        Role::Notifier => ("pagurus-notifier", "Tells the ends of orders"),
+    };
+    let command = clap::Command::new(name).version(env!("CARGO_PKG_VERSION")).about(about);
+    Arguments::augment_args(command)
 }
 
 /// The threads of a process. What one task decides, or what only waits for the servers, is faster on one thread: a message
@@ -177,18 +184,16 @@ where
     F: Fn(Host) -> R + Send + Sync + 'static,
     R: Future<Output = anyhow::Result<()>> + Send,
 {
-    let outcome = Arguments::read(std::env::args()).and_then(|arguments| live_settings(&arguments)).and_then(
-        |settings| {
-            let Settings { log, node, .. } = &*settings.now();
-            start_logging(log);
-            let runtime = runtime(role)?;
-            runtime.block_on(async {
-                let draining = CancellationToken::new();
-                handle_signals(&settings, &draining)?;
-                serve(role, settings, node.listen, draining, run).await
-            })
-        },
-    );
+    let outcome = live_settings(&Arguments::read(role)).and_then(|settings| {
+        let Settings { log, node, .. } = &*settings.now();
+        start_logging(log);
+        let runtime = runtime(role)?;
+        runtime.block_on(async {
+            let draining = CancellationToken::new();
+            handle_signals(&settings, &draining)?;
+            serve(role, settings, node.listen, draining, run).await
+        })
+    });
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
@@ -328,4 +333,27 @@ fn service_of(role: Role) -> Service {
 
 fn host_name() -> String {
     std::fs::read_to_string("/etc/hostname").map_or_else(|_| "host".to_owned(), |name| name.trim().to_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn run_1_every_service_tells_what_it_is_and_its_version() {
+        for role in Role::ALL.iter().copied() {
+            let asked = |argument: &str| command(role).try_get_matches_from(["", argument]).unwrap_err();
+            assert!(asked("--help").to_string().contains("--config <FILE>"), "{role}");
+            assert_eq!(
+                asked("--version").to_string(),
+                format!("pagurus-{role} {}\n", env!("CARGO_PKG_VERSION"))
+            );
+            assert_eq!(asked("--confg").kind(), ErrorKind::UnknownArgument);
+        }
+        let given = command(Role::Worker).try_get_matches_from(["", "--config", "p.yaml"]).unwrap();
+        assert_eq!(Arguments::from_arg_matches(&given).unwrap().config, Some("p.yaml".into()));
+    }
 }

@@ -79,6 +79,10 @@ pub enum Count {
 pub enum Level {
     /// Stages that may run, by priority.
     Ready,
+    /// Age of the oldest stage that may run, in seconds, as of the last round of re-reading.
+    ReadyAge,
+    /// Living nodes, by role and status.
+    Nodes,
     /// Stages in progress, by mode.
     InProgress,
     /// True if this dispatcher is the active one.
@@ -149,6 +153,8 @@ const COUNTERS: &[Row] = &[
 
 const GAUGES: &[Row] = &[
     ("ready", "Stages that may run", &["priority"]),
+    ("ready_age_seconds", "Age of the oldest stage that may run", &[]),
+    ("nodes", "Living nodes, as the registry has them", &["role", "status"]),
     ("in_progress", "Stages in progress", &["mode"]),
     ("leader", "1 on the active dispatcher", &[]),
     ("epoch", "Epoch of the dispatcher's lease", &[]),
@@ -168,6 +174,26 @@ const HISTOGRAMS: &[Row] = &[
     ("call_seconds", "Time of a call to a system", &["outcome"]),
     ("stage_seconds", "Time of a stage on its worker", &["status"]),
 ];
+
+/// Name and help of the metric that tells the role of a process.
+const PROCESS: Row = ("process", "1, with the role of the process", &["role"]);
+
+/// All metrics as a Markdown table, for the documentation.
+#[must_use]
+pub fn reference_table() -> String {
+    let rows = |kind: &'static str, suffix: &'static str, rows: &'static [Row]| {
+        rows.iter().map(move |(name, help, labels)| {
+            let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
+            format!("| `pagurus_{name}{suffix}` | {kind} | {} | {help} |\n", labels.join(", "))
+        })
+    };
+    let mut table = "| metric | kind | labels | meaning |\n|---|---|---|---|\n".to_owned();
+    table.extend(rows("gauge", "", &[PROCESS]));
+    table.extend(rows("counter", "_total", COUNTERS));
+    table.extend(rows("gauge", "", GAUGES));
+    table.extend(rows("histogram", "", HISTOGRAMS));
+    table
+}
 
 type Labels = Vec<(&'static str, String)>;
 
@@ -226,8 +252,7 @@ impl Metrics {
     #[must_use]
     pub fn new(role: Role) -> Self {
         let mut registry = Registry::with_prefix("pagurus");
-        let info: Row = ("process", "1, with the role of the process", &["role"]);
-        let info: Series<Gauge> = Series::register(&mut registry, &info, Gauge::default);
+        let info: Series<Gauge> = Series::register(&mut registry, &PROCESS, Gauge::default);
         info.of(&[role.as_str()]).set(1);
         let counters = COUNTERS.iter().map(|row| Series::register(&mut registry, row, Counter::default as _));
         let counters = counters.collect();
@@ -253,7 +278,12 @@ impl Metrics {
 
     /// Sets a gauge; `value` is the value of its label.
     pub fn level(&self, what: Level, value: &str, level: f64) {
-        self.families.gauges[what as usize].of(&[value]).set(level);
+        self.level_of(what, &[value], level);
+    }
+
+    /// Sets a gauge of several labels: a value for each, in the order of the table.
+    pub fn level_of(&self, what: Level, values: &[&str], level: f64) {
+        self.families.gauges[what as usize].of(values).set(level);
     }
 
     /// Observes a time; `value` is the value of its label.

@@ -162,6 +162,9 @@ pub enum NodeStatus {
 }
 
 impl NodeStatus {
+    /// Every status of a living node.
+    pub const LIVING: [Self; 4] = [Self::Starting, Self::Active, Self::Standby, Self::Stopping];
+
     /// Its one spelling.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

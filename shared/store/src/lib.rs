@@ -28,6 +28,7 @@ pub mod outbox;
 pub mod patience;
 mod place;
 mod pool;
+pub mod presence;
 pub mod queues;
 mod ready;
 pub mod recovery;

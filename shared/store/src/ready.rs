@@ -1,5 +1,8 @@
 //! Stages that may run, as they are read from `ready`.
 
+use std::time::Duration;
+
+use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, OrderNo};
 use pagurus_domain::order::Priority;
 
@@ -21,6 +24,17 @@ pub struct ReadyStage {
     pub place: Option<(String, i64)>,
     /// True where the stage goes on with what was begun.
     pub woken: bool,
+}
+
+/// A stage that may run, as it stands among the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadyRow {
+    /// The stage.
+    pub stage: ReadyStage,
+    /// Stream that woke it, if one did.
+    pub stream: Option<Stream>,
+    /// Time since it may run.
+    pub waited: Duration,
 }
 
 /// Reads a row that has the six columns of `ready` that the dispatcher needs.

@@ -1,9 +1,9 @@
 //! Stages: ready, claimed, finished. The hot path, many rows a statement.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, Epoch, Incarnation, OrderNo, Pass, ScenarioNo};
 use pagurus_domain::order::change::{Change, Deadlines};
 use pagurus_domain::order::transition::Cause;
@@ -21,7 +21,7 @@ use crate::{Client, Connection, Result, Tx, queues};
 pub mod advance;
 pub(crate) mod finish;
 
-pub use crate::ready::ReadyStage;
+pub use crate::ready::{ReadyRow, ReadyStage};
 pub use finish::{Finished, finish, take_ends};
 
 statements! {
@@ -78,7 +78,8 @@ statements! {
     CLEAR_QUEUE_OF_READY = "UPDATE ready SET queue = NULL, position = NULL WHERE order_no = ANY($1::bigint[])";
     LAST_READY = "SELECT order_no FROM ready ORDER BY order_no DESC LIMIT 1";
     READY_PAGE = "
-        SELECT order_no, attempt, flow, priority, queue, position, stream
+        SELECT order_no, attempt, flow, priority, queue, position, stream,
+               extract(epoch FROM clock_timestamp() - since)::float8 AS waited_seconds
           FROM ready WHERE order_no > $1 AND order_no <= $2 ORDER BY order_no LIMIT $3";
     RUNNING_OF_FLOW = "
         SELECT count(*) FILTER (WHERE o.mode = 'parallel') AS parallel, count(*) FILTER (WHERE o.mode = 'sequential') AS sequential
@@ -305,8 +306,7 @@ pub async fn last_ready(client: &Client) -> Result<Option<OrderNo>> {
     Ok(client.query_opt(&statement, &[]).await?.map(|row| OrderNo(row.get("order_no"))))
 }
 
-/// A page of what may run, by ascending number, after one and up to another; with each stage the
-/// stream that woke it, if one did.
+/// A page of what may run, by ascending number, after one and up to another.
 ///
 /// # Errors
 /// The database fails.
@@ -315,13 +315,16 @@ pub async fn ready_page(
     after: OrderNo,
     until: OrderNo,
     limit: i64,
-) -> Result<Vec<(ReadyStage, Option<Stream>)>> {
+) -> Result<Vec<ReadyRow>> {
     let statement = client.prepare_cached(READY_PAGE).await?;
     let rows = client.query(&statement, &[&after.0, &until.0, &limit]).await?;
     rows.iter()
         .map(|row| {
             let stream = stream(row);
-            Ok((read_ready(row, stream.is_some())?, stream))
+            let stage = read_ready(row, stream.is_some())?;
+            // Set back, a clock may show an entry of the future.
+            let waited = Duration::try_from_secs_f64(row.get("waited_seconds")).unwrap_or_default();
+            Ok(ReadyRow { stage, stream, waited })
         })
         .collect()
 }

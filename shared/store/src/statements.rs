@@ -24,6 +24,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::orders::VIEW_STATEMENTS,
         crate::outbox::STATEMENTS,
         crate::place::STATEMENTS,
+        crate::presence::STATEMENTS,
         crate::queues::STATEMENTS,
         crate::recovery::STATEMENTS,
         crate::requests::STATEMENTS,

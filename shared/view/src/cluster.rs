@@ -1,7 +1,7 @@
 //! Nodes, leases and queues.
 
 use jiff::Timestamp;
-use pagurus_store::{cluster, queues};
+use pagurus_store::{cluster, presence, queues};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;
 use serde_json::{Value, json};
@@ -12,16 +12,22 @@ use crate::Views;
 const MAX_QUEUES: i64 = 500;
 
 impl Views {
-    /// The living nodes, and those that ended within the last hour.
+    /// The living nodes, and those that ended within the last hour, with the stages that each has in progress beside the
+    /// number that it takes at most.
     pub async fn nodes(&self) -> Result<Page<Value>, Problem> {
-        let nodes = async { cluster::nodes(&self.host.store.reports().await?).await };
-        let nodes = nodes.await.map_err(self.failed("nodes"))?.into_iter();
-        let items = nodes.map(|node| {
+        let nodes = async {
+            let client = self.host.store.reports().await?;
+            Ok((cluster::nodes(&client).await?, presence::load(&client).await?))
+        };
+        let (nodes, load) = nodes.await.map_err(self.failed("nodes"))?;
+        let items = nodes.into_iter().map(|node| {
+            let stages =
+                load.iter().find(|load| load.node == node.incarnation).map_or(0, |load| load.total());
             json!({
                 "name": node.name, "role": node.role.as_str(), "incarnation": node.incarnation.0,
                 "address": node.address, "version": node.version, "status": node.status,
                 "startedAt": node.started_at, "endedAt": node.ended_at, "seenAt": node.seen_at,
-                "concurrency": node.concurrency,
+                "concurrency": node.concurrency, "stages": stages,
             })
         });
         Ok(Page { items: items.collect(), next: None })

@@ -1,14 +1,14 @@
 //! "Why is it not running?", in one plain sentence (ORD-28).
 
-use pagurus_domain::dispatch::{Capacity, FlowShare};
-use pagurus_domain::id::Role;
+mod capacity;
+
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{Otherwise, Stand};
 use pagurus_domain::order::transition::{self, Cause};
-use pagurus_runtime::config::DistributionSettings;
+use pagurus_runtime::config::Settings;
 use pagurus_store::dependencies::graph::{self, Edge, Node};
 use pagurus_store::orders::OrderRow as Row;
-use pagurus_store::{Client, Error, cluster, queues, requests, stages};
+use pagurus_store::{Client, Error, queues, requests};
 use pagurus_wire::order::Explanation;
 use pagurus_wire::problem::Problem;
 
@@ -27,23 +27,25 @@ impl Views {
         let (client, row) = self.found(id).await?;
         let settings = &self.host.settings();
         let cycles = retry::cycles(settings, &row, jiff::Timestamp::now());
-        let explanation = explain(&client, &row, &cycles, &settings.distribution).await;
+        let explanation = explain(&client, &row, &cycles, settings).await;
         let explanation = explanation.map_err(self.failed("read"))?;
         Ok(Explanation { id: row.id, status: row.status.to_string(), explanation })
     }
 }
 
-async fn explain(
-    client: &Client,
-    row: &Row,
-    cycles: &Cycles,
-    distribution: &DistributionSettings,
-) -> Result<String, Error> {
+async fn explain(client: &Client, row: &Row, cycles: &Cycles, settings: &Settings) -> Result<String, Error> {
     Ok(match row.status {
-        Status::Running => running(row),
+        Status::Running if row.running.is_some() => running(row),
+        Status::Running => {
+            let again = running(row);
+            match capacity::hindrance(client, row, settings).await? {
+                Some(hindrance) => format!("{again}; {hindrance}"),
+                None => again,
+            }
+        }
         status if status.is_final() => ended(row),
         _ => match (row.ready_since, row.due_at) {
-            (Some(since), _) => ready(client, row, since, distribution).await?,
+            (Some(since), _) => ready(client, row, since, settings).await?,
             (None, Some(due)) => suspended(client, row, due, cycles).await?,
             (None, None) if row.status == Status::Postponed => {
                 let later = row.start_at.filter(|at| *at > jiff::Timestamp::now());
@@ -92,7 +94,7 @@ async fn ready(
     client: &Client,
     row: &Row,
     since: jiff::Timestamp,
-    distribution: &DistributionSettings,
+    settings: &Settings,
 ) -> Result<String, Error> {
     if let (Some(queue), Some(position)) = (&row.queue, row.position) {
         let before = queues::before(client, queue, position).await?;
@@ -104,72 +106,10 @@ async fn ready(
             });
         }
     }
-    let ground = ground(client, distribution).await?;
-    let waits = format!("it may run since {since} and {}", nobody(&ground));
-    Ok(match full_flow(client, row, &ground, distribution).await? {
-        Some(running) => format!(
-            "{waits}; its flow `{}` has {running} stages in progress, which is as much as one flow may have \
-             (`distribution.flows.max_share_percentage`: {})",
-            row.flow, distribution.flow_share
-        ),
-        None => waits,
+    Ok(match capacity::hindrance(client, row, settings).await? {
+        Some(hindrance) => format!("it may run since {since}, and {hindrance}"),
+        None => format!("it may run since {since} and waits for the dispatcher to hand it to a worker"),
     })
-}
-
-/// Those who could run an order now.
-struct Ground {
-    capacity: Capacity,
-    /// Workers that are alive, and those of them that take work.
-    workers: (usize, usize),
-    /// Stages that all of them may run at once, and that they do.
-    places: u32,
-    running: usize,
-    /// True if a dispatcher holds the lease.
-    is_led: bool,
-}
-
-async fn ground(client: &Client, distribution: &DistributionSettings) -> Result<Ground, Error> {
-    let workers = cluster::workers(client).await?;
-    let rooms: Vec<u32> = workers.iter().filter(|(.., takes)| *takes).map(|(_, room, _)| *room).collect();
-    let count = |setting: usize| u32::try_from(setting).unwrap_or(u32::MAX);
-    let capacity = Capacity {
-        parallel: count(distribution.parallel_count),
-        sequential: count(distribution.sequential_count),
-    };
-    let live = count(rooms.len());
-    let places = rooms.iter().map(|room| capacity.allowance(live, *room)).fold(0, u32::saturating_add);
-    let now = jiff::Timestamp::now();
-    let leases = cluster::leases(client).await?;
-    let is_led = leases.iter().any(|lease| lease.name == Role::Dispatcher.as_str() && lease.until > now);
-    let running = stages::running(client).await?.len();
-    Ok(Ground { capacity, workers: (workers.len(), rooms.len()), places, running, is_led })
-}
-
-/// Who does not run it, and why.
-fn nobody(ground: &Ground) -> String {
-    let Ground { workers: (alive, taking), places, running, is_led, .. } = ground;
-    match (alive, taking) {
-        (0, _) => "no worker is alive".to_owned(),
-        (_, 0) => format!("none of the {alive} workers takes work: they begin, or end"),
-        _ if !is_led => "no dispatcher is active to hand it to a worker".to_owned(),
-        _ if usize::try_from(*places).is_ok_and(|places| places <= *running) => {
-            format!("all {places} places of {taking} workers are taken")
-        }
-        _ => "waits for the dispatcher to hand it to a worker".to_owned(),
-    }
-}
-
-/// How many stages of the order's flow run, where these are as many as one flow may have.
-async fn full_flow(
-    client: &Client,
-    row: &Row,
-    ground: &Ground,
-    distribution: &DistributionSettings,
-) -> Result<Option<u32>, Error> {
-    let in_progress = stages::running_of_flow(client, &row.flow).await?;
-    let share = FlowShare { percentage: distribution.flow_share };
-    let full = !share.admits(ground.capacity, ground.places, row.mode, in_progress) && ground.places > 0;
-    Ok(full.then(|| in_progress.iter().sum()))
 }
 
 /// What stands in no line and has no timer waits for other orders.
@@ -266,19 +206,6 @@ fn polling(row: &Row, due: jiff::Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ord_28_nobody_to_run_it_no_room_and_nobody_to_hand_it_out_are_told_apart() {
-        let told = |workers, running, is_led| {
-            let capacity = Capacity { parallel: 4, sequential: 4 };
-            nobody(&Ground { capacity, workers, places: 4, running, is_led })
-        };
-        assert_eq!(told((0, 0), 0, true), "no worker is alive");
-        assert_eq!(told((2, 0), 0, true), "none of the 2 workers takes work: they begin, or end");
-        assert_eq!(told((2, 2), 0, false), "no dispatcher is active to hand it to a worker");
-        assert_eq!(told((2, 1), 4, true), "all 4 places of 1 workers are taken");
-        assert_eq!(told((2, 2), 3, true), "waits for the dispatcher to hand it to a worker");
-    }
 
     #[test]
     fn ord_28_what_is_waited_for_is_told_by_its_kind() {

@@ -1,8 +1,10 @@
 //! "Why is it not running?" where the answer was once the wrong one (ORD-28).
 
-use serde_json::json;
+use pagurus_harness::nodes::Role;
+use pagurus_harness::world::program::Program;
+use serde_json::{Value, json};
 
-use crate::installation::{Installation, LOG, PATIENCE, asking, until};
+use crate::installation::{Installation, LOG, PATIENCE, asking, call, until};
 
 async fn told(engine: &Installation, id: &str) -> String {
     engine.part(id, "explain").await["explanation"].as_str().unwrap().to_owned()
@@ -65,4 +67,68 @@ async fn ord_28_a_polling_and_a_task_are_told_as_what_they_are() {
     engine.run(json!({"id": "task", "scenario": "task"}), "wait").await;
     let words = told(&engine, "task").await;
     assert!(words.starts_with("waits for the decision of actor `scoring` until "), "{words}");
+}
+
+#[tokio::test]
+async fn ord_28_of_a_ready_order_it_is_told_that_nobody_hands_it_out_or_takes_it() {
+    let mut engine = Installation::only("ord_28_nobody", &[Role::Intake], &[]).await;
+    engine.actions("quick", LOG).await;
+    engine.accepted(json!({"id": "a", "scenario": "quick"})).await;
+    let words = told(&engine, "a").await;
+    assert!(words.contains("there is no active dispatcher, and never was one"), "{words}");
+    let dispatcher = engine.add(Role::Dispatcher, "dispatcher-1").await;
+    until("the dispatcher leads", PATIENCE, async || told(&engine, "a").await.contains("no worker is alive"))
+        .await;
+    assert!(told(&engine, "a").await.ends_with("no worker is alive (there never was one): start one"));
+    until("the dispatcher tells of it", PATIENCE, async || {
+        let page = engine.env().http().get(format!("{}/readyz", dispatcher.url())).send().await.unwrap();
+        let page: Value = page.json().await.unwrap();
+        page["ready"] == true && page["warning"] == "stages may run, and no worker takes any"
+    })
+    .await;
+    until("the metrics tell of it", PATIENCE, async || {
+        engine.metric(&dispatcher, "pagurus_ready_age_seconds").await > 0.0
+    })
+    .await;
+    let worker = engine.add(Role::Worker, "worker-1").await;
+    engine.reach("a", "success").await;
+    until("the warning is over", PATIENCE, async || {
+        let page = engine.env().http().get(format!("{}/readyz", dispatcher.url())).send().await.unwrap();
+        page.json::<Value>().await.unwrap().get("warning").is_none()
+    })
+    .await;
+    // Of one that died nobody has said so yet: its silence tells.
+    worker.kill().await.unwrap();
+    engine.accepted(json!({"id": "b", "scenario": "quick"})).await;
+    until("the dead worker is seen", PATIENCE, async || {
+        told(&engine, "b").await.contains("no worker is alive (last seen 2")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ord_28_of_a_ready_order_it_is_told_that_the_workers_are_full() {
+    let settings = [
+        ("PAGURUS__WORKER__CONCURRENCY", "1"),
+        ("PAGURUS__DISTRIBUTION__FLOWS__MAX_SHARE_PERCENTAGE", "100"),
+    ];
+    let engine = Installation::with("ord_28_full", &settings).await;
+    engine.world().program(Program::at("/hang").hang(10));
+    engine.actions("hangs", &call("/hang").replace("5s", "60s")).await;
+    engine.accepted(json!({"id": "a", "scenario": "hangs"})).await;
+    engine.calls("/hang", 1).await;
+    engine.accepted(json!({"id": "b", "scenario": "hangs"})).await;
+    let words = told(&engine, "b").await;
+    assert!(
+        words.ends_with("and 1 of 1 places of the 1 workers are taken (`worker.concurrency`)"),
+        "{words}"
+    );
+    let nodes = engine.get("/v1/nodes").await.unwrap().success().unwrap();
+    let worker = nodes["items"].as_array().unwrap().iter().find(|node| node["role"] == "worker").unwrap();
+    assert_eq!((&worker["stages"], &worker["concurrency"]), (&json!(1), &json!(1)), "{nodes}");
+    let activator = engine.node(Role::Activator);
+    until("the living nodes are counted", PATIENCE, async || {
+        engine.metric(activator, "pagurus_nodes{").await == 5.0
+    })
+    .await;
 }

@@ -58,7 +58,7 @@ async fn work(place: &Place, options: &Options, ours: &Mutex<Option<Record>>) ->
     println!("==> the engine is up: {server}");
     stages.next();
     demo(&record, &server).await?;
-    println!("\nAPI and control centre: {server}");
+    println!("\nAPI: {server}");
     println!("In your shell:          . {}", place.folder().join("env").display());
     println!("It stays up until Ctrl-C.");
     std::future::pending().await

@@ -81,10 +81,7 @@ pub async fn command(options: Options) -> Result<()> {
     let record = up(&place, &options, &mut Stages::after_tool(&STAGES)).await?;
     eprintln!("==> ready");
     print!("{}", std::fs::read_to_string(place.folder().join("nodes"))?);
-    eprintln!(
-        "    API and control centre: {}",
-        record.server().unwrap_or_else(|| "no intake node".to_owned())
-    );
+    eprintln!("    API: {}", record.server().unwrap_or_else(|| "no intake node".to_owned()));
     eprintln!("    in your shell: . {}", place.folder().join("env").display());
     eprintln!("    ./dev down ends it");
     Ok(())

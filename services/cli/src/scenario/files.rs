@@ -6,6 +6,9 @@ use anyhow::Context as _;
 
 use crate::failure::Failure;
 
+/// What is said where no file is found.
+pub(super) const NONE: &str = "there are no scenarios: their names end in `.yaml`, `.yml` or `.json`";
+
 /// A file is taken as it is; of a folder, all files in it and below that are `wanted`, by name.
 pub(super) fn files_in(paths: &[PathBuf], wanted: fn(&Path) -> bool) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
@@ -39,4 +42,9 @@ fn find(path: &Path, wanted: fn(&Path) -> bool, found: &mut Vec<PathBuf>) -> Res
 pub(super) fn is_scenario_or_tests(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     [".yaml", ".yml", ".json"].iter().any(|ending| name.ends_with(ending))
+}
+
+/// True if a file may hold a scenario, by its name: one that holds tests does not.
+pub(super) fn is_scenario(path: &Path) -> bool {
+    is_scenario_or_tests(path) && !super::trial::holds_tests(path)
 }

@@ -146,8 +146,13 @@ pub(super) async fn action(
         "kill" => LifeAction::Kill,
         "restart" => LifeAction::Restart(Restart { sent_at: sent_time_of(&headers)?, ..Restart::default() }),
         "resend" => {
-            intake.commands.resend(&id, &by, asked?.reason.as_deref()).await?;
-            return Ok(Json(intake.views.status(&id).await?));
+            let count = intake.commands.resend(&id, &by, asked?.reason.as_deref()).await?;
+            let note = match count {
+                0 => "no notification of it is unconfirmed: nothing was sent".to_owned(),
+                1 => "1 notification is sent again".to_owned(),
+                count => format!("{count} notifications are sent again"),
+            };
+            return Ok(Json(StatusView { note: Some(note), ..intake.views.status(&id).await? }));
         }
         _ => {
             let told = "actions are: cancel, interrupt, kill, restart, clone, repair, resend";

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use axum::response::IntoResponse;
 use pagurus_command::migrate::{Migrated, Migration};
-use pagurus_domain::scenario::Scenario;
+use pagurus_domain::scenario::source::Reading;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::scenarios::{self, Applied};
 use pagurus_wire::problem::{Problem, Type};
@@ -23,19 +23,22 @@ use crate::Intake;
 /// Longest name in a path.
 const MAX_NAME_BYTES: usize = 64;
 
-/// Reads the text of a scenario from a body, and the scenario from it.
-async fn read(intake: &Intake, body: Body) -> Outcome<(String, Scenario)> {
+/// Reads the text of a scenario from a body, and the scenario from it, with the warnings about both.
+async fn read(intake: &Intake, body: Body) -> Outcome<(String, Reading)> {
     let bytes = body::read(intake, body).await?;
     let text = String::from_utf8(bytes.to_vec())
         .map_err(|_| Problem::new(Type::Malformed, "the text of a scenario is UTF-8"))?;
-    let scenario = intake.views.read_scenario(&text)?;
-    Ok((text, scenario))
+    let reading = intake.views.examine_scenario(&text).await?;
+    Ok((text, reading))
 }
 
 /// `POST /v1/scenarios/check`
 pub(super) async fn check(State(intake): State<Intake>, body: Body) -> Outcome<Json<Value>> {
-    let (_, scenario) = read(&intake, body).await?;
-    Ok(Json(json!({"scenario": scenario.name, "states": scenario.states.len(), "faults": []})))
+    let (_, Reading { scenario, warnings, .. }) = read(&intake, body).await?;
+    Ok(Json(json!({
+        "scenario": scenario.name, "states": scenario.states.len(), "faults": [],
+        "warnings": Problem::of_faults(Type::Invalid, &warnings).errors,
+    })))
 }
 
 /// `PUT /v1/scenarios/{name}`
@@ -44,7 +47,7 @@ pub(super) async fn apply(
     Path(name): Path<String>,
     body: Body,
 ) -> Outcome<Response<Body>> {
-    let (text, scenario) = read(&intake, body).await?;
+    let (text, Reading { scenario, warnings, .. }) = read(&intake, body).await?;
     if scenario.name != name {
         let told = format!("the text is of scenario `{}`, the path names `{}`", scenario.name, cut(&name));
         return Err(Problem::new(Type::Invalid, told).at("/scenario").into());
@@ -55,7 +58,8 @@ pub(super) async fn apply(
         Applied::New(version) => (StatusCode::CREATED, version),
         Applied::Unchanged(version) => (StatusCode::OK, version),
     };
-    Ok((status, Json(json!({"scenario": name, "version": version}))).into_response())
+    let warnings = Problem::of_faults(Type::Invalid, &warnings).errors;
+    Ok((status, Json(json!({"scenario": name, "version": version, "warnings": warnings}))).into_response())
 }
 
 async fn store(intake: &Intake, name: &str, text: &str) -> Result<Applied, pagurus_store::Error> {

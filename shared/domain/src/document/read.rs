@@ -9,6 +9,7 @@ use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy};
 use serde_saphyr::{Error, Location, Spanned};
 
+use super::remedy::remedy;
 use super::{DocumentKey, DocumentLimits, DocumentNode, Fault, Position, Value};
 
 /// See [`super::parse`].
@@ -36,7 +37,7 @@ pub(super) fn parse(text: &str, limits: &DocumentLimits) -> Result<DocumentNode,
         with_snippet: false,
     };
     let raw = serde_saphyr::from_str_with_options::<Spanned<Raw>>(text, options)
-        .map_err(|error| vec![fault(&error, limits)])?;
+        .map_err(|error| vec![fault(&error, text, limits)])?;
     let mut faults = Vec::new();
     let tree = node(raw, text, &mut faults);
     if faults.is_empty() { Ok(tree) } else { Err(faults) }
@@ -102,7 +103,7 @@ fn position(location: &Location) -> Position {
     Position { line: number(location.line()), column: number(location.column()) }
 }
 
-fn fault(error: &Error, limits: &DocumentLimits) -> Fault {
+fn fault(error: &Error, text: &str, limits: &DocumentLimits) -> Fault {
     let at = error.location().filter(|location| location.line() > 0).map(|place| position(&place));
     let (message, hint) = match error {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
@@ -124,7 +125,8 @@ fn fault(error: &Error, limits: &DocumentLimits) -> Fault {
         Error::Budget { breach, .. } => over_budget(breach, limits),
         other => (without_place(&other.to_string()).to_owned(), None),
     };
-    Fault { at, pointer: String::new(), message, hint: hint.map(str::to_owned) }
+    let hint = hint.map(str::to_owned).or_else(|| remedy(&message, at, text));
+    Fault { at, pointer: String::new(), message, hint }
 }
 
 fn over_budget(breach: &BudgetBreach, limits: &DocumentLimits) -> (String, Option<&'static str>) {

@@ -172,3 +172,20 @@ fn a_fault_says_where_what_and_how() {
     assert_eq!(pointer_to("/a", "b/c~d"), "/a/b~1c~0d");
     assert_eq!(Fault::placed(None, "/x", "bad").to_string(), "/x: bad");
 }
+
+// SCN-1: the place is the reader's, the remedy names what most probably led there.
+#[test]
+fn scn_1_a_fault_of_form_bears_its_remedy() {
+    let cases = [
+        ("a: 1\n   b: 2\n", "indent both alike"),
+        ("a: b: c\n", "put a text that holds `: ` in quotes"),
+        ("a:\n\t- b\n", "indent with spaces"),
+        ("a: \"x\nb: \"POST\"\nc: 1\n", "a `\"` that opens in line 1 is not closed there"),
+        ("s:\n  - a: \"x\n    b: \"POST\"\n    c: 1\n", "a `\"` that opens in line 2 is not closed there"),
+        ("a: \"x\" y\n", "put the whole text in quotes"),
+    ];
+    for (text, remedy) in cases {
+        let told = fault_line(text);
+        assert!(told.contains(remedy), "{text:?}: {told}");
+    }
+}

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::Priority;
 use super::notification::{AllowList, NotifyRequest};
 use super::registration::{escape, fault, params_faults, start_at, text_at, unknown_members, unstorable};
-use crate::document::Fault;
+use crate::document::{Fault, nearest};
 use crate::scenario::{Scenario, StateKind};
 
 /// Longest reason, in bytes.
@@ -47,12 +47,10 @@ impl Update {
             update.params = Some(params.clone());
         }
         if let Some(priority) = map.get("priority") {
-            let parsed = priority.as_str().ok_or_else(|| "must be text".to_owned());
-            match parsed
-                .and_then(|word| word.parse().map_err(|error: crate::id::UnknownWord| error.to_string()))
-            {
-                Ok(priority) => update.priority = Some(priority),
-                Err(message) => faults.push(fault("/priority", message)),
+            match priority.as_str().map(str::parse::<Priority>) {
+                Some(Ok(priority)) => update.priority = Some(priority),
+                Some(Err(unknown)) => faults.push(unknown.fault("/priority")),
+                None => faults.push(fault("/priority", "must be text")),
             }
         }
         if let Some(lifecycle) = map.get("lifecycle") {
@@ -173,7 +171,9 @@ impl Repair {
                 let known = scenario.states.iter().filter(|state| resumes(state.kind));
                 let names: Vec<&str> = known.map(|state| state.name.as_str()).collect();
                 let told = format!("is no state of the scenario; there are: {}", names.join(", "));
-                faults.push(fault("/state", told));
+                let near = nearest(&self.state, names.iter().copied());
+                let near = near.map(|near| format!("did you mean `{near}`?"));
+                faults.push(Fault { hint: near, ..fault("/state", told) });
             }
         }
         let bytes = self.vars.as_ref().map_or(0, |vars| Value::Object(vars.clone()).to_string().len());

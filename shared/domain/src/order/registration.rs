@@ -285,15 +285,12 @@ impl<'a> Reader<'a> {
 
     fn word<T: std::str::FromStr<Err = crate::id::UnknownWord>>(&mut self, key: &str) -> Option<T> {
         let value = self.get(key)?;
-        let parsed = value.as_str().ok_or_else(|| "must be text".to_owned());
-        match parsed.and_then(|text| text.parse().map_err(|error: crate::id::UnknownWord| error.to_string()))
-        {
-            Ok(word) => Some(word),
-            Err(message) => {
-                self.fault(&format!("/{key}"), message);
-                None
-            }
-        }
+        let pointer = format!("/{key}");
+        let Some(text) = value.as_str() else {
+            self.fault(&pointer, "must be text");
+            return None;
+        };
+        text.parse().map_err(|unknown: crate::id::UnknownWord| self.faults.push(unknown.fault(&pointer))).ok()
     }
 
     fn mode_and_queue(&mut self) -> (Mode, Option<String>) {

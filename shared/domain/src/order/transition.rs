@@ -91,11 +91,26 @@ pub struct Refused {
     pub cause: Cause,
 }
 
+impl Refused {
+    /// The action that does end an order in this status, where another was asked for.
+    fn other_way(&self) -> Option<&'static str> {
+        let may = |cause| next(self.status, cause).is_ok();
+        match self.cause {
+            Cause::Canceled | Cause::Interrupted if may(Cause::Killed) => {
+                Some("`kill` ends it here, and undoes nothing of what it did")
+            }
+            Cause::Killed | Cause::Interrupted if may(Cause::Canceled) => Some("`cancel` gives it up here"),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "an order in status `{}` cannot be {}", self.status, self.cause)?;
         let allowed: Vec<_> = sources(self.cause).map(Status::as_str).collect();
-        write!(f, "; that is possible in: {}", allowed.join(", "))
+        write!(f, "; that is possible in: {}", allowed.join(", "))?;
+        self.other_way().map_or(Ok(()), |told| write!(f, ". {told}"))
     }
 }
 
@@ -235,8 +250,16 @@ mod tests {
     #[test]
     fn ord_21_a_refusal_names_the_status_and_the_ones_that_would_do() {
         let refused = next(Status::Running, Cause::Interrupted).map_err(|r| r.to_string());
-        let told =
-            "an order in status `running` cannot be interrupted; that is possible in: new, reopen, postponed";
+        let told = "an order in status `running` cannot be interrupted; that is possible in: new, reopen, postponed. \
+                    `kill` ends it here, and undoes nothing of what it did";
         assert_eq!(refused, Err(told.to_owned()));
+        let told =
+            |status, cause| next(status, cause).err().map(|refused| refused.to_string()).unwrap_or_default();
+        assert!(told(Status::Wait, Cause::Canceled).contains("`kill` ends it here"));
+        assert!(told(Status::Fail, Cause::Killed).ends_with("`cancel` gives it up here"));
+        assert!(
+            told(Status::Success, Cause::Canceled)
+                .ends_with(&sources(Cause::Canceled).map(Status::as_str).collect::<Vec<_>>().join(", "))
+        );
     }
 }

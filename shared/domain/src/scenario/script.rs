@@ -9,22 +9,25 @@ mod bounds;
 mod calls;
 mod convert;
 mod holding;
+mod names;
 mod native;
 mod speech;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rhai::{AST, Dynamic, Engine, EvalAltResult, Position, Scope};
+use rhai::{AST, Dynamic, Engine, EvalAltResult, ParseErrorType, Position, Scope};
 use serde_json::Value;
 
 use super::context::Root;
 use super::value::Context;
+use crate::document::nearest;
 use crate::order::OrderError;
 pub use bounds::{Clock, Limits};
 use bounds::{Size, TimeOver};
 use calls::Place;
 use convert::{from_dynamic, to_dynamic};
+pub(super) use names::Names;
 pub use speech::{Raised, Said};
 use speech::{Token, speaking_engine};
 
@@ -100,6 +103,25 @@ pub struct Code {
     roots: BTreeSet<&'static str>,
 }
 
+impl Script {
+    /// The values of the order that it names.
+    pub(super) fn names(&self) -> Names {
+        Names::of(&self.ast)
+    }
+}
+
+impl Code {
+    /// The values of the order that it names.
+    pub(super) fn names(&self) -> Names {
+        Names::of(&self.ast)
+    }
+
+    /// True if a word of it is the name of this root.
+    pub(super) fn may_name(&self, root: &str) -> bool {
+        self.roots.contains(root)
+    }
+}
+
 /// Compiles and runs code under one set of bounds. Made once for each process.
 pub struct Scripting {
     limits: Limits,
@@ -148,7 +170,7 @@ impl Scripting {
         let engine = speaking_engine(&self.limits, &Arc::default());
         let ast = engine
             .compile_with_scope(&names_only(), code)
-            .map_err(|error| vec![compile_error(&error.0.to_string(), error.1)])?;
+            .map_err(|error| vec![compile_error(&error.0, error.1, code)])?;
         if self.checks_calls {
             calls::check(&ast, Place::Script)?;
         }
@@ -163,7 +185,7 @@ impl Scripting {
         let ast = self
             .engine
             .compile_expression_with_scope(&names_only(), code)
-            .map_err(|error| vec![compile_error(&error.0.to_string(), error.1)])?;
+            .map_err(|error| vec![compile_error(&error.0, error.1, code)])?;
         if self.checks_calls {
             calls::check(&ast, Place::Expression)?;
         }
@@ -257,14 +279,34 @@ fn roots_named_in(code: &str) -> BTreeSet<&'static str> {
     ROOTS.iter().copied().filter(|root| words.contains(root)).collect()
 }
 
-fn compile_error(message: &str, position: Position) -> CompileError {
+fn compile_error(why: &ParseErrorType, position: Position, code: &str) -> CompileError {
     let number = |value: Option<usize>| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(1);
     CompileError {
-        message: message.to_owned(),
-        hint: None,
+        message: why.to_string(),
+        hint: match why {
+            ParseErrorType::VariableUndefined(name) => remedy(name, code),
+            _ => None,
+        },
         line: number(position.line()),
         column: number(position.position()),
     }
+}
+
+/// The remedy for a name that means nothing: the nearest of what may be named, of what the code declares itself, and of
+/// what a script may say.
+pub(super) fn remedy(name: &str, code: &str) -> Option<String> {
+    if name == "secret" {
+        return Some(
+            "secrets cannot stand in scripts: write `${secret.NAME}` in what an `http` or `amqp` action sends".to_owned(),
+        );
+    }
+    let words: Vec<&str> = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+    let declared =
+        words.windows(2).filter(|pair| ["let", "const", "for"].contains(&pair[0])).map(|pair| pair[1]);
+    let known = ROOTS.iter().chain(calls::SAID).copied().chain(declared);
+    // Comparing costs the product of the lengths.
+    let near = (name.len() <= 64).then(|| nearest(name, known)).flatten()?;
+    Some(format!("did you mean `{near}`?"))
 }
 
 fn innermost(error: &EvalAltResult) -> &EvalAltResult {

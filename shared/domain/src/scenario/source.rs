@@ -20,21 +20,23 @@ pub(super) mod reader;
 mod script_words;
 mod state;
 mod template;
+mod warnings;
 
-pub use explain::explain_faults;
+pub use explain::{explain_faults, explain_warnings};
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use super::script::Scripting;
 use super::{
-    Bounds, CallHandler, Mask, Scenario, ScenarioKind, State, StateId, StateKind, TerminalOutcome, Timeouts,
-    check,
+    Action, Bounds, CallHandler, Mask, Scenario, ScenarioKind, State, StateId, StateKind, TerminalOutcome,
+    Timeouts, check,
 };
-use crate::document::{self, DocumentNode, Fault};
+use crate::document::{self, DocumentNode, Fault, Position};
 use draft::{Draft, Named};
 use layout::lay_out;
 use reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
+use warnings::Noted;
 
 const KEYS: Keys = Keys(&[
     "scenario",
@@ -65,11 +67,49 @@ const LONGEST_KEY: usize = 256;
 /// # Errors
 /// All faults of the text, in its order: what cannot be read, and what breaks a rule (SCN-1).
 pub fn read(text: &str, scripting: &Scripting, bounds: &Bounds) -> Result<Scenario, Vec<Fault>> {
+    read_by(Reader::new(text, scripting), text, bounds).map(|reading| reading.scenario)
+}
+
+/// A sound scenario with what is noted while it is read for whoever writes it.
+#[derive(Debug)]
+pub struct Reading {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// What it says and hardly means, in the order of the file.
+    pub warnings: Vec<Fault>,
+    /// The constants `config.NAME` that it takes from the deployment, each with its first place.
+    pub constants: BTreeMap<String, Position>,
+}
+
+impl Reading {
+    /// The scenarios that its child orders run, where these are named outright.
+    #[must_use]
+    pub fn children(&self) -> BTreeSet<&str> {
+        let actions = self.scenario.states.iter().flat_map(|state| &state.actions);
+        let fields = actions.filter_map(|action| match action {
+            Action::Order(order) => order.fields.iter().find(|(name, _)| name == "scenario"),
+            _ => None,
+        });
+        fields.filter_map(|(_, name)| name.constant_text()).collect()
+    }
+}
+
+/// Reads and checks one scenario, and finds what it says and hardly means. Warnings are for whoever writes a scenario:
+/// stored ones are read without.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with_warnings(text: &str, scripting: &Scripting, bounds: &Bounds) -> Result<Reading, Vec<Fault>> {
+    let mut reader = Reader::new(text, scripting);
+    reader.noted = Some(Noted::default());
+    read_by(reader, text, bounds)
+}
+
+fn read_by(mut reader: Reader<'_>, text: &str, bounds: &Bounds) -> Result<Reading, Vec<Fault>> {
     let tree = document::parse(text, &document::DocumentLimits::default())?;
     if let Some(fault) = long_key(&tree) {
         return Err(vec![fault]);
     }
-    let mut reader = Reader::new(text, scripting);
     let root = Spot::root(&tree);
     let kind = kind(&mut reader, &tree);
     params::check_numbers(&mut reader, &root, false);
@@ -97,7 +137,11 @@ pub fn read(text: &str, scripting: &Scripting, bounds: &Bounds) -> Result<Scenar
     if reader.fault_count() > 0 {
         return Err(reader.into_faults());
     }
-    Ok(scenario(head, draft, bounds))
+    let schema = head.params.as_ref().map(|params| &params.schema);
+    let noted = reader.noted.unwrap_or_default();
+    let constants = noted.constants();
+    let warnings = noted.into_warnings(schema);
+    Ok(Reading { scenario: scenario(head, draft, bounds), warnings, constants })
 }
 
 /// What does not concern the states.

@@ -7,10 +7,11 @@ mod url;
 
 use std::borrow::Cow;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 pub use super::context::{Context, NoSecrets, SECRET_MISSING, Secrets};
-use super::script::{Code, CompileError, ROOTS, RunError, Scripting};
+use super::script::{Code, CompileError, ROOTS, RunError, Scripting, remedy};
 pub use url::Url;
 
 /// One `${…}`.
@@ -42,7 +43,7 @@ impl Expression {
                 && path.len() > 1
             {
                 let message = format!("nothing is called `{root}` here; there are: {}", ROOTS.join(", "));
-                return Err(vec![CompileError { message, hint: None, line: 1, column: 1 }]);
+                return Err(vec![CompileError { message, hint: remedy(root, ""), line: 1, column: 1 }]);
             }
             if ROOTS.contains(&path[0].as_str()) {
                 return Ok(Self::Path(path));
@@ -123,7 +124,9 @@ impl Template {
             literal.push_str(&rest[..at]);
             let inside = &rest[at + 2..];
             let Some(length) = closing_brace(inside) else {
-                faults.push(located("`${` without its `}`", text, start));
+                let mut fault = located("`${` without its `}`", text, start);
+                fault.hint = Some("add the `}`, or write `$${` for the two characters themselves".to_owned());
+                faults.push(fault);
                 return Err(faults);
             };
             if !literal.is_empty() {
@@ -187,28 +190,32 @@ impl Template {
         scalar_text(self.render(context, scripting)?)
     }
 
+    /// Looks at every `${…}` in it.
+    pub fn each_expression(&self, look: &mut dyn FnMut(&Expression)) {
+        match self {
+            Self::Constant(_) => {}
+            Self::Expression(expression) => look(expression),
+            Self::Text(pieces) => {
+                for piece in pieces {
+                    if let Piece::Expression(expression) = piece {
+                        look(expression);
+                    }
+                }
+            }
+            Self::List(items) => items.iter().for_each(|item| item.each_expression(look)),
+            Self::Map(members) => members.iter().for_each(|(_, value)| value.each_expression(look)),
+        }
+    }
+
     /// Adds the names of the secrets that it reads.
     pub fn collect_secrets(&self, names: &mut Vec<String>) {
-        let mut add = |expression: &Expression| {
+        self.each_expression(&mut |expression| {
             if let Expression::Secret(name) = expression
                 && !names.contains(name)
             {
                 names.push(name.clone());
             }
-        };
-        match self {
-            Self::Constant(_) => {}
-            Self::Expression(expression) => add(expression),
-            Self::Text(pieces) => {
-                for piece in pieces {
-                    if let Piece::Expression(expression) = piece {
-                        add(expression);
-                    }
-                }
-            }
-            Self::List(items) => items.iter().for_each(|item| item.collect_secrets(names)),
-            Self::Map(members) => members.iter().for_each(|(_, value)| value.collect_secrets(names)),
-        }
+        });
     }
 
     /// The text, where the template has no `${…}`.
@@ -260,17 +267,8 @@ pub fn body_value(body: &str, content_type: Option<&str>) -> Value {
 /// Percent-encodes all but the unreserved characters of RFC 3986.
 #[must_use]
 pub fn percent_encode(text: &str) -> String {
-    use std::fmt::Write as _;
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            // Writing into a String cannot fail.
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
+    const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(text, KEPT).to_string()
 }
 
 /// Length of the code up to the brace that closes it; braces inside strings do not count.

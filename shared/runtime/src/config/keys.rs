@@ -187,5 +187,5 @@ pub(super) static SETTINGS: &[Setting] = &[
 
     key("config", Tree("a mapping of names and values"), "{}", Live, "Named constants and secrets that scenarios read as `config.NAME`; never logged."),
 
-    key("access.mode", Later { now: &["public"], later: &["ldap", "oidc"] }, "public", Restart, "Who may use the API and the control centre."),
+    key("access.mode", Later { now: &["public"], later: &["ldap", "oidc"] }, "public", Restart, "Who may use the API."),
 ];

@@ -34,7 +34,7 @@ const KEYWORDS: &[(&str, usize, usize)] = &[
 ];
 
 /// What a script says, as hints list it; `log` is a function of expressions as well, the logarithm.
-const SAID: &[&str] = &["success", "fail", "poll", "result", "message", "answer", "log"];
+pub(super) const SAID: &[&str] = &["success", "fail", "poll", "result", "message", "answer", "log"];
 
 /// A function of the language that nothing may call.
 const SLEEP: &str = "sleep";
@@ -129,7 +129,7 @@ impl Found {
             }
             counts => (
                 format!("`{}` takes {}, not {}", call.name, in_words(&counts), call.arguments),
-                self.elsewhere(call, place),
+                self.elsewhere(call, place).or_else(|| forms(&call.name)),
             ),
         };
         let number = |value: Option<usize>| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(1);
@@ -184,6 +184,11 @@ impl Found {
         (place == Place::Expression && takes(&SCRIPTS, &call.name, count))
             .then(|| "a `script` says this; an expression only has a value".to_owned())
     }
+}
+
+/// The forms of what a script says in more than one.
+fn forms(name: &str) -> Option<String> {
+    (name == "fail").then(|| "write `fail()`, `fail(MESSAGE)` or `fail(MESSAGE, CLASS)`".to_owned())
 }
 
 fn takes(functions: &Takes, name: &str, count: usize) -> bool {

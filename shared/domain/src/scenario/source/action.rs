@@ -137,7 +137,12 @@ fn script(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
     effect.succeeds = calls(code, "success");
     effect.polls = calls(code, "poll");
     let action = match reader.scripting.compile_script(code) {
-        Ok(script) => Some(Action::Script(script)),
+        Ok(script) => {
+            if reader.noted.is_some() {
+                reader.note_names(spot, code, script.names());
+            }
+            Some(Action::Script(script))
+        }
         Err(errors) => {
             reader.code_faults(spot, code, errors);
             None

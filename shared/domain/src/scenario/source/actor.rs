@@ -33,6 +33,9 @@ pub(super) fn read_actor(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
     };
     let name = reader.required(spot, &fields, "name", "name: scoring").cloned();
     let name = name.and_then(|spot| actor_name(reader, &spot));
+    if let (Some(noted), Some(name)) = (reader.noted.as_mut(), &name) {
+        noted.answer(&name.replace(['-', '.'], "_"));
+    }
     let body = fields.get("body").and_then(|body| reader.template(body));
     let work_timeout = fields.get("workTimeout").and_then(|spot| reader.lapse(spot, LONGEST_DURATION));
     let task_timeout =
@@ -125,6 +128,9 @@ pub(super) fn read_order(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
         reader.push(fault.hint("add `wait: true`, or remove the key"));
     }
     let request = waits.then(|| named.unwrap_or(Named { name: "order".into(), mark: spot.mark.clone() }));
+    if let (Some(noted), Some(request)) = (reader.noted.as_mut(), &request) {
+        noted.request(&request.name);
+    }
     if reader.fault_count() > before {
         return (None, effect, request);
     }

@@ -94,7 +94,10 @@ fn condition(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
         return reader.text_template(spot);
     }
     match Template::compile(&format!("${{{text}}}"), reader.scripting) {
-        Ok(template) => Some(template),
+        Ok(template) => {
+            reader.note_template(spot, text, &template);
+            Some(template)
+        }
         Err(mut errors) => {
             // The two characters in front of the first line are not in the file.
             for error in errors.iter_mut().filter(|error| error.line == 1) {

@@ -14,6 +14,16 @@ const SHOWN_CHARACTERS: usize = 100;
 /// `file_name` is what the reader of the message calls the file; it is not opened.
 #[must_use]
 pub fn explain_faults(text: &str, file_name: &str, faults: &[Fault]) -> String {
+    explain_as("error", text, file_name, faults)
+}
+
+/// Renders warnings in the same way.
+#[must_use]
+pub fn explain_warnings(text: &str, file_name: &str, warnings: &[Fault]) -> String {
+    explain_as("warning", text, file_name, warnings)
+}
+
+fn explain_as(word: &str, text: &str, file_name: &str, faults: &[Fault]) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let mut out = String::new();
     for fault in faults {
@@ -21,13 +31,19 @@ pub fn explain_faults(text: &str, file_name: &str, faults: &[Fault]) -> String {
             out.push('\n');
         }
         // Writing into a String cannot fail.
-        let _ = explain(&mut out, &lines, file_name, fault);
+        let _ = explain(&mut out, word, &lines, file_name, fault);
     }
     out
 }
 
-fn explain(out: &mut String, lines: &[&str], file_name: &str, fault: &Fault) -> Result<(), std::fmt::Error> {
-    writeln!(out, "error: {}", harmless(&fault.message))?;
+fn explain(
+    out: &mut String,
+    word: &str,
+    lines: &[&str],
+    file_name: &str,
+    fault: &Fault,
+) -> Result<(), std::fmt::Error> {
+    writeln!(out, "{word}: {}", harmless(&fault.message))?;
     let hint = fault.hint.as_deref().map(harmless);
     let source = fault.at.and_then(|at| lines.get(line_index(at)?).map(|line| (at, *line)));
     let Some((at, line)) = source else {

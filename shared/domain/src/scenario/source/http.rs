@@ -3,7 +3,7 @@
 use super::draft::{Effect, Mark, Named};
 use super::reader::{Fields, Keys, LONGEST_CALL, Reader, Spot, quoted, with_nearest};
 use super::template::{NamedTemplate, literal_parts, names_request, without_marks};
-use crate::scenario::value::Template;
+use crate::scenario::value::{Expression, Template};
 use crate::scenario::{Action, Auth, Body, HttpAction, Method, StatusRange};
 
 const KEYS: Keys = Keys(&[
@@ -50,6 +50,9 @@ pub(super) fn read_call(
     let expect = expect.map_or_else(Vec::new, |spot| expected(reader, spot));
     let save = save(reader, &fields);
     let name = name(reader, &fields, "name", "an answer");
+    if let (Some(noted), Some(name)) = (reader.noted.as_mut(), &name) {
+        noted.answer(&name.name);
+    }
     let request = name_of_request(reader, &fields);
     let Some(url) = url.filter(|_| reader.fault_count() == before) else {
         return (None, effect, request);
@@ -70,6 +73,9 @@ pub(super) fn read_call(
         secrets: Vec::new(),
     };
     action.secrets = secrets(&action);
+    if let Some(request) = request.as_ref().filter(|_| !tells_request(&action)) {
+        reader.warn_untold_request(request);
+    }
     if action.request.is_none() && http_names_request(&action) {
         reader.push(request_without_name(&spot.mark));
         return (None, effect, None);
@@ -79,7 +85,11 @@ pub(super) fn read_call(
 
 /// The name under which an action registers a request.
 pub(super) fn name_of_request(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Named> {
-    name(reader, fields, "request", "a request")
+    let named = name(reader, fields, "request", "a request");
+    if let (Some(noted), Some(named)) = (reader.noted.as_mut(), &named) {
+        noted.request(&named.name);
+    }
+    named
 }
 
 /// The fault of an action that uses a request which it does not register.
@@ -122,6 +132,28 @@ fn secrets(http: &HttpAction) -> Vec<String> {
         }
     }
     names
+}
+
+/// True if anything that is sent or saved may tell of the request.
+fn tells_request(http: &HttpAction) -> bool {
+    let mut tells = false;
+    let mut look = |template: &Template| {
+        template.each_expression(&mut |expression| {
+            tells |= match expression {
+                Expression::Path(path) => path[0] == "request",
+                Expression::Code(code) => code.may_name("request"),
+                Expression::Secret(_) => false,
+            };
+        });
+    };
+    look(&http.url);
+    http.query.iter().chain(&http.headers).chain(&http.save).for_each(|(_, value)| look(value));
+    match &http.body {
+        None => {}
+        Some(Body::Json(template) | Body::Text(template)) => look(template),
+        Some(Body::Form(fields)) => fields.iter().for_each(|(_, value)| look(value)),
+    }
+    tells
 }
 
 fn http_names_request(http: &HttpAction) -> bool {
@@ -252,6 +284,9 @@ pub(super) fn save(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<NamedTem
     for (mark, member) in spot.entries() {
         reader.identifier(&mark, "a variable", &member.label);
         if let Some(template) = reader.template(&member) {
+            if let Some(noted) = reader.noted.as_mut() {
+                noted.variable(&member.label);
+            }
             saved.push((mark, member.label, template));
         }
     }

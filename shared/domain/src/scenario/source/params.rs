@@ -85,15 +85,24 @@ fn too_much(spot: &Spot<'_>, why: &TooMuch) -> Fault {
 }
 
 /// Keywords whose members have names that the author chose: none of them is a keyword.
-const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+const NAMED: [&str; 7] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+    "dependentRequired",
+    "dependencies",
+];
 
 /// Finds references out of the schema, and other dialects.
 fn check_references(reader: &mut Reader<'_>, spot: &Spot<'_>) {
     for item in spot.items() {
         check_references(reader, &item);
     }
-    for (_, member) in spot.entries() {
+    for (mark, member) in spot.entries() {
         let text = member.node.as_str();
+        reader.warn_keyword(&mark, &member.label);
         if NAMED.contains(&member.label.as_str()) {
             member.entries().for_each(|(_, schema)| check_references(reader, &schema));
             continue;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::draft::{Mark, Named};
 use super::place::SourceMap;
-use crate::document::{self, DocumentKey, DocumentNode, Fault, Value, parse_duration, pointer_to};
+use super::warnings::Noted;
+use crate::document::{self, DocumentKey, DocumentNode, Fault, Position, Value, parse_duration, pointer_to};
 use crate::scenario::Lapse;
 use crate::scenario::script::{CompileError, Scripting};
 
@@ -15,6 +16,9 @@ const MAX_FAULTS: usize = 1000;
 
 /// The longest name that is compared with the known ones, and shown in full.
 const LONGEST_NAME: usize = 64;
+
+/// Keys by which other engines let a step ask for repeats.
+const RETRIES: &[&str] = &["retry", "retries", "retryPolicy", "maxAttempts"];
 
 /// The longest duration that a scenario may name: ten years. Far beyond any business process, far
 /// below where adding it to a time could overflow.
@@ -29,6 +33,8 @@ pub(super) struct Reader<'a> {
     pub(super) scripting: &'a Scripting,
     /// True if what is read is sent to a called system, so that it may name secrets.
     pub(super) is_sent: bool,
+    /// What the warnings are made of; none where nobody wants them.
+    pub(super) noted: Option<Noted>,
     source: SourceMap<'a>,
     faults: Vec<Fault>,
     left_out: usize,
@@ -114,7 +120,14 @@ impl<'a> Fields<'a> {
 impl<'a> Reader<'a> {
     /// A reader of this text, without faults so far.
     pub(super) fn new(text: &'a str, scripting: &'a Scripting) -> Self {
-        Self { scripting, is_sent: false, source: SourceMap::new(text), faults: Vec::new(), left_out: 0 }
+        Self {
+            scripting,
+            is_sent: false,
+            noted: None,
+            source: SourceMap::new(text),
+            faults: Vec::new(),
+            left_out: 0,
+        }
     }
 }
 
@@ -143,6 +156,11 @@ impl Reader<'_> {
         self.faults
     }
 
+    /// The place in the file of a line and a column of a text that was read.
+    pub(super) fn place(&self, spot: &Spot<'_>, text: &str, line: u32, column: u32) -> Position {
+        self.source.place(spot.node, text, line, column)
+    }
+
     /// Notes what is wrong with code inside a text.
     pub(super) fn code_faults(&mut self, spot: &Spot<'_>, text: &str, errors: Vec<CompileError>) {
         for error in errors {
@@ -169,7 +187,11 @@ impl Reader<'_> {
             let name = member.label.as_str();
             if !keys.0.contains(&name) {
                 let fault = mark.fault(format!("unknown key {}", quoted(name)));
-                self.push(with_nearest(fault, name, keys.0.iter().copied()));
+                self.push(if RETRIES.contains(&name) {
+                    fault.hint("what is repeated, and how often, is said by the rules of the deployment: see docs/guides/errors.md")
+                } else {
+                    with_nearest(fault, name, keys.0.iter().copied())
+                });
             } else if member.node.is_null() {
                 let message = format!("{} has no value", quoted(name));
                 self.push(mark.fault(message).hint("give it one, or remove the key"));

@@ -90,7 +90,10 @@ impl Reader<'_> {
             return None;
         }
         match Template::compile(text, self.scripting) {
-            Ok(template) => Some(template),
+            Ok(template) => {
+                self.note_template(spot, text, &template);
+                Some(template)
+            }
             Err(_) if secret => {
                 let fault = spot.fault("a secret stands alone between the braces");
                 self.push(

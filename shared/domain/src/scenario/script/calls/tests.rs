@@ -118,7 +118,12 @@ fn scn_1_calls_that_can_never_run_are_told() {
         ("raise(\"x\")", &[&format!("1:1: there is no function `raise`; {all}")]),
         ("success(1)", &["1:1: `success` takes 0 arguments, not 1"]),
         ("result()", &["1:1: `result` takes 1 argument, not 0"]),
-        ("fail(1, 2, 3)", &["1:1: `fail` takes 0, 1 or 2 arguments, not 3"]),
+        (
+            "fail(1, 2, 3)",
+            &[
+                "1:1: `fail` takes 0, 1 or 2 arguments, not 3; write `fail()`, `fail(MESSAGE)` or `fail(MESSAGE, CLASS)`",
+            ],
+        ),
         ("let a = [];\n  a.psuh(1);", &["2:5: there is no function `psuh`; did you mean `push`?"]),
         ("\"a\".split(1, 2, 3)", &["1:5: `split` takes 0, 1 or 2 arguments, not 3"]),
         ("fn mine(a) { a } mine(1, 2)", &["1:18: `mine` takes 1 argument, not 2"]),

@@ -1,0 +1,110 @@
+//! Tests of the warnings: texts in, warnings out; and that none is told of what is right.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use crate::scenario::Bounds;
+use crate::scenario::script::{Limits, Scripting};
+use crate::scenario::source::read_with_warnings;
+use crate::scenario::source::tests::with_actions;
+
+fn warnings(text: &str) -> Vec<String> {
+    let read = read_with_warnings(text, &Scripting::new(Limits::default()), &Bounds::default());
+    read.unwrap().warnings.iter().map(ToString::to_string).collect()
+}
+
+const ASKS: &str = "- http: {url: 'http://h', body: {u: '${request.url}'}, request: activation, name: asked, \
+                    save: {reservation: '${response.body.id}'}}\n";
+
+#[test]
+fn scn_1_names_that_nothing_gives_a_value_to_are_warned_of() {
+    let cases = [
+        (
+            "- log: '${callbacks.activaton.body}'",
+            "7:15: no request is called `activaton`; did you mean `activation`?",
+        ),
+        (
+            "- log: '${vars.reservaton}'",
+            "7:15: nothing sets the variable `reservaton`; did you mean `reservation`?",
+        ),
+        ("- log: 'of ${responses.aksed.status}'", "7:18: no call is called `aksed`; did you mean `asked`?"),
+        (
+            "- script: |\n    let a = 1;\n    if callbacks.activaton.body == 1 { success() }",
+            "9:12: no request is called `activaton`; did you mean `activation`?",
+        ),
+        (
+            "- log: '{{params.a}}'",
+            "7:12: `{{…}}` means nothing here and stays as it stands; write `${…}` for a value",
+        ),
+    ];
+    for (action, expected) in cases {
+        assert_eq!(warnings(&with_actions(&format!("{ASKS}{action}"))), [expected], "{action}");
+    }
+    let right = [
+        "- log: '${callbacks.activation.body}'",
+        "- log: '${vars.reservation} ${vars.z} ${responses.asked.status}'",
+        "- script: 'vars.b = 1; log(vars.b)'",
+        "- script: 'let k = \"c\"; vars[k] = 1; log(vars.c)'",
+        "- log: '${params.any}'",
+    ];
+    for action in right {
+        assert_eq!(warnings(&with_actions(&format!("{ASKS}{action}"))), [""; 0], "{action}");
+    }
+}
+
+#[test]
+fn scn_1_parameters_that_the_schema_does_not_have_are_warned_of() {
+    let with = |schema: &str, use_: &str| {
+        warnings(
+            &with_actions(&format!("- log: '${{{use_}}}'"))
+                .replace("initialState", &format!("params: {schema}\ninitialState")),
+        )
+    };
+    let closed = "{properties: {iccid: {type: string}, card: {properties: {pan: {type: string}}}}, additionalProperties: false}";
+    assert_eq!(
+        with(closed, "params.icid"),
+        ["7:15: the schema of the parameters has no `icid`; did you mean `iccid`?"]
+    );
+    assert_eq!(with(closed, "params.card.pin").len(), 1);
+    for known in ["params.iccid", "params.card.pan", "params.iccid.len"] {
+        assert_eq!(with(closed, known), [""; 0], "{known}");
+    }
+    for open in [
+        "{required: [b], properties: {a: {}}}",
+        "{properties: {a: {}}, additionalProperties: true}",
+        "{properties: {a: {}}, anyOf: [{}]}",
+        "{type: object}",
+    ] {
+        assert_eq!(with(open, "params.b"), [""; 0], "{open}");
+    }
+    assert_eq!(
+        with("{type: object, requird: [b], x-note: 1, properties: {requird: {}}}", "params.requird"),
+        ["2:24: JSON Schema has no keyword `requird`: it checks nothing; did you mean `required`?"]
+    );
+}
+
+#[test]
+fn scn_1_a_request_that_nobody_is_told_of_is_warned_of() {
+    let asks = |body: &str| {
+        warnings(&with_actions(&format!("- http: {{url: 'http://h', request: answer, {body}}}")))
+    };
+    let told = asks("body: {a: 1}");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("nothing that is sent tells where to answer the request `answer`"), "{told:?}");
+    for body in [
+        "body: {a: '${request.id}'}",
+        "headers: {X-Reply: '${request[\"url\"]}'}",
+        "body: {a: '${\"x\" + request.url}'}",
+    ] {
+        assert_eq!(asks(body), [""; 0], "{body}");
+    }
+}
+
+#[test]
+fn scn_1_what_a_scenario_takes_from_outside_is_known() {
+    let actions = "- http: {url: '${config.crm}/a', body: {b: '${config.crm}'}}\n- script: 'log(config.limits.most)'\n\
+                   - order: {scenario: other}\n- order: {scenario: '${params.which}'}";
+    let scripting = Scripting::new(Limits::default());
+    let reading = read_with_warnings(&with_actions(actions), &scripting, &Bounds::default()).unwrap();
+    let constants: Vec<String> = reading.constants.iter().map(|(name, at)| format!("{name} {at}")).collect();
+    assert_eq!(constants, ["crm 6:22", "limits 7:20"]);
+    assert_eq!(reading.children().into_iter().collect::<Vec<_>>(), ["other"]);
+}

@@ -82,6 +82,8 @@ pub fn draw(rows: &[Row]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
     use super::*;
     use crate::bench::cpu::{Seconds, Usage};
     use crate::bench::load::Latencies;
@@ -98,7 +100,7 @@ mod tests {
             notes: Vec::new(),
         };
         let svg = draw(&[row("limit", Some(2.0), 0.1), row("dear", Some(1.0), 0.2), row("idle", None, 9.0)])
-            .expect("two works are drawn");
+            .unwrap();
         assert!(svg.contains("width=\"560.0\"") && svg.contains("width=\"280.0\""), "{svg}");
         assert!(svg.contains("0.200 · 1/s") && !svg.contains(">idle<"), "{svg}");
         assert!(draw(&[]).is_none());

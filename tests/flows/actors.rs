@@ -274,6 +274,8 @@ async fn scn_11_a_heartbeat_prolongs_the_hand_out() {
     let tasks = actor.tasks(2).await;
     actor.heartbeat(&first, Duration::from_millis(500)).await;
     actor.decide(&first, json!("fell silent")).await;
+    // Both in one batch would be stored in an order of their own.
+    until("the decision is stored", PATIENCE, async || !verdicts(&engine).await.is_empty()).await;
     actor.decide(&tasks[1], json!("alive")).await;
     assert_eq!(engine.reach("a", "success").await["result"], json!("alive"));
     assert_eq!(verdicts(&engine).await, ["late", "accepted"]);

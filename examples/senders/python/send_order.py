@@ -26,7 +26,7 @@ def main(order_id, scenario):
 
     def notification(channel, method, properties, body):
         told = json.loads(body)
-        # It may come twice, under the same message_id: what it leads to must bear that.
+        # A notification may come twice, under the same message_id: whoever acts on one must bear that.
         if told["id"] == order_id:
             arrived["notification"] = told
         channel.basic_ack(method.delivery_tag)

@@ -139,7 +139,7 @@ impl Looker {
         let tx = client.transaction().await?;
         let locked = control::lock_all(&tx, &[no.0]).await?.orders;
         if locked.is_empty() {
-            // It moved: the next look finds where to.
+            // The order has moved: the next look finds where to.
             return Ok(());
         }
         let conditions = dependencies::judged(&tx, &[no.0]).await?.remove(&no).unwrap_or_default();

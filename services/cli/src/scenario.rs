@@ -153,7 +153,7 @@ struct Version {
     scenario: String,
     version: i32,
     created_at: Option<jiff::Timestamp>,
-    /// Of one that was applied: what it says and hardly means.
+    /// Warnings of a scenario that was applied.
     #[serde(default)]
     warnings: Vec<Detail>,
 }

@@ -25,7 +25,7 @@ use serde_json::Value;
 /// One registration, read.
 #[derive(Clone, Debug)]
 pub(crate) struct Submission {
-    /// What the client asks for; shared, because it is looked at in several places until it is stored.
+    /// The order that the client asks for; shared, because several places look at it until it is stored.
     pub request: Arc<Request>,
     /// When the client says it sent the request.
     pub sent_at: Option<Timestamp>,

@@ -52,7 +52,7 @@ async fn scenarios(
     Ok(claimed.iter().map(|stage| known.get(&stage.head.scenario).cloned().flatten()).collect())
 }
 
-/// What a sequential stage may take beyond its bound: the call at work is broken off by then.
+/// Time that a sequential stage may take beyond its bound: the call at work is broken off by then.
 const BEYOND_THE_BOUND: Duration = Duration::from_secs(60);
 
 /// Least time of a sequential stage without progress: it is broken off by its own bound before it is given to another

@@ -99,7 +99,7 @@ impl End {
         let history = record(&claimed, &[], &[LogLine { at: now, text: told }], Some((&then, now)));
         let finished = Finished {
             history,
-            // What is stored stays as it is: a restart goes on with it.
+            // The stored snapshot stays as it is: a restart goes on with it.
             had_snapshot: false,
             ..Finished::of(&claimed, then, ScenarioStatus::Failed)
         };

@@ -46,7 +46,7 @@ impl Client {
     /// The address that a URL names.
     ///
     /// # Errors
-    /// It is no URL of HTTP.
+    /// The text is no URL of HTTP.
     pub fn address(&self, url: &str) -> Result<Address, Broken> {
         Address::parse(url, |authority| Some(self.known(authority)?.authority.clone()))
     }
@@ -54,7 +54,7 @@ impl Client {
     /// Sends a request and waits for the head of its answer.
     ///
     /// # Errors
-    /// No answer came, and why.
+    /// No answer came.
     pub async fn send(
         &self,
         address: Address,

@@ -76,7 +76,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let delivery = delivery?;
         let told: Value = serde_json::from_slice(&delivery.data)?;
         delivery.ack(BasicAckOptions::default()).await?;
-        // It may come twice, under the same message_id: what it leads to must bear that.
+        // A notification may come twice, under the same message_id: whoever acts on one must bear that.
         if told["id"] == id.as_str() {
             println!("notification: {told}");
             return Ok(());

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 
 use crate::failure::Failure;
 
-/// What is said where no file is found.
+/// Message where no file is found.
 pub(super) const NONE: &str = "there are no scenarios: their names end in `.yaml`, `.yml` or `.json`";
 
 /// A file is taken as it is; of a folder, all files in it and below that are `wanted`, by name.

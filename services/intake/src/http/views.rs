@@ -158,7 +158,7 @@ pub(super) async fn versions(
 pub(super) struct VersionQuery {
     /// Left out: the newest one.
     version: Option<i32>,
-    /// Of a picture: `svg` or `mermaid`.
+    /// Format of a picture: `svg` or `mermaid`.
     format: Option<String>,
 }
 

@@ -112,7 +112,7 @@ fn tls() -> Result<TlsConnector, String> {
     Ok(TlsConnector::from(Arc::new(settings.with_no_client_auth())))
 }
 
-/// What came of a request.
+/// Outcome of a request.
 pub(super) enum Exchange {
     /// The head of an answer; its body comes over the connection.
     Answered(Response<Incoming>, Connection),
@@ -163,7 +163,7 @@ impl Connection {
         poll_fn(|context| {
             self.drive(context);
             match awaited.as_mut().poll(context) {
-                // What it asks for now, the connection is to know of.
+                // A body that was asked for just now makes the connection read on.
                 Poll::Pending => {
                     self.drive(context);
                     awaited.as_mut().poll(context)

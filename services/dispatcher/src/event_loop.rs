@@ -1,6 +1,7 @@
 //! The loop of the active dispatcher: one task owns all it knows, without a lock.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -9,7 +10,7 @@ use pagurus_broker::{ConsumeSpec, Consumer, Delivery, QueueSource};
 use pagurus_domain::activation::Stream;
 use pagurus_domain::dispatch::{
     Capacity, DispatchEvent, DispatchSettings as PolicySettings, Dispatcher, FlowShare, HandOut, Refusal,
-    Weights,
+    StageMeasured, Weights,
 };
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
 use pagurus_domain::order::{Mode, Priority};
@@ -55,7 +56,7 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
     let mut leader = Leader {
         host,
         lease,
-        dispatcher: Dispatcher::new(policy),
+        dispatcher: Dispatcher::new(policy.clone()),
         policy,
         reader: Reader::default(),
         unheard: Unheard::default(),
@@ -77,6 +78,8 @@ fn policy(distribution: &DistributionSettings) -> PolicySettings {
             sequential: count(distribution.sequential_count),
         },
         flow_share: FlowShare { percentage: distribution.flow_share },
+        flows: Arc::default(),
+        systems: Arc::default(),
         weights: Weights { high: distribution.high, normal: distribution.normal, low: distribution.low },
         grace: GRACE,
         queue_period: GRACE,
@@ -166,7 +169,7 @@ impl Leader<'_> {
     fn follow_settings(&mut self) {
         let policy = policy(&self.host.settings().distribution);
         if policy != self.policy {
-            self.policy = policy;
+            self.policy = policy.clone();
             self.dispatcher.reconfigure(policy);
         }
     }
@@ -197,6 +200,11 @@ impl Leader<'_> {
                 no: OrderNo(ended.no),
                 attempt: Attempt(ended.attempt),
                 left_queue: ended.left_queue.map(Into::into),
+                measured: ended.waited_ms.map(|waited| StageMeasured {
+                    took: Duration::from_millis(ended.duration_ms),
+                    waited: Duration::from_millis(waited),
+                    class: ended.class.map(Into::into),
+                }),
             };
             self.dispatcher.handle(event, now);
         }

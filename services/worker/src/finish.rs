@@ -287,6 +287,7 @@ async fn tell(host: &Host, batch: &[Arc<End>], written: Written) {
             node: host.node.0,
             left_queue: finished.queue.clone().filter(|_| finished.leaves_queue()),
             duration_ms: u64::try_from(end.duration.as_millis()).unwrap_or(u64::MAX),
+            waited_ms: Some(end.claimed.waited_ms()),
             class,
         });
         if let Some((stream, at)) = timer(finished, host) {

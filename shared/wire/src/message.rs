@@ -142,6 +142,9 @@ pub struct EndedStage {
     pub left_queue: Option<String>,
     /// How long it ran.
     pub duration_ms: u64,
+    /// How long it was ready before it was claimed; none of one that was broken off, which tells nothing of its kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<u64>,
     /// Class of the error, if it ended by one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,

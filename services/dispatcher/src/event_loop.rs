@@ -1,7 +1,6 @@
 //! The loop of the active dispatcher: one task owns all it knows, without a lock.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -14,7 +13,7 @@ use pagurus_domain::dispatch::{
 };
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
 use pagurus_domain::order::{Mode, Priority};
-use pagurus_runtime::config::DistributionSettings;
+use pagurus_runtime::config::Settings;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Host, news as runtime_news};
@@ -52,7 +51,7 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
         ack_on_take: true,
         own_connection: false,
     })?;
-    let policy = policy(&host.settings().distribution);
+    let policy = policy(&host.settings());
     let mut leader = Leader {
         host,
         lease,
@@ -71,15 +70,16 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn policy(distribution: &DistributionSettings) -> PolicySettings {
+fn policy(settings: &Settings) -> PolicySettings {
+    let Settings { distribution, systems, .. } = settings;
     PolicySettings {
         capacity: Capacity {
             parallel: count(distribution.parallel_count),
             sequential: count(distribution.sequential_count),
         },
         flow_share: FlowShare { percentage: distribution.flow_share },
-        flows: Arc::default(),
-        systems: Arc::default(),
+        flows: distribution.flows.clone(),
+        systems: systems.rules.clone(),
         weights: Weights { high: distribution.high, normal: distribution.normal, low: distribution.low },
         grace: GRACE,
         queue_period: GRACE,
@@ -167,7 +167,7 @@ impl Leader<'_> {
 
     /// Goes on by the policy of the moment.
     fn follow_settings(&mut self) {
-        let policy = policy(&self.host.settings().distribution);
+        let policy = policy(&self.host.settings());
         if policy != self.policy {
             self.policy = policy.clone();
             self.dispatcher.reconfigure(policy);

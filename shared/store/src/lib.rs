@@ -21,6 +21,7 @@ pub mod due;
 pub mod ends;
 mod error;
 pub mod errors;
+pub mod flows;
 pub mod history;
 pub mod migrate;
 pub mod orders;
@@ -39,6 +40,7 @@ pub mod sql;
 pub mod stages;
 pub mod statements;
 pub mod stats;
+pub mod stops;
 pub mod upkeep;
 
 pub use error::{Error, Result, beside};

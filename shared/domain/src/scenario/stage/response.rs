@@ -13,6 +13,7 @@ use super::snapshot::{AnsweredCall, AsyncRetry, Destination, Polling};
 use super::{Run, Then, Turn};
 use crate::order::OrderError;
 use crate::retry::{self, Cycle, ErrorClass, Interaction, Outcome as Answered, Verdict};
+use crate::system::host_and_path;
 
 /// Bytes of an error body that a message for people quotes.
 pub(super) const QUOTED_BYTES: usize = 200;
@@ -355,25 +356,4 @@ fn retry_after(response: &Response, now: Timestamp) -> Option<Duration> {
     }
     let at = jiff::fmt::rfc2822::parse(value.trim()).ok()?.timestamp();
     Duration::try_from(at.duration_since(now)).ok()
-}
-
-/// Host with port, and path, of an absolute URL; without the query, and without the name and
-/// password that some URLs carry.
-pub(super) fn host_and_path(url: &str) -> (&str, &str) {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let rest = rest.split(['?', '#']).next().unwrap_or(rest);
-    let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
-    (authority.rsplit_once('@').map_or(authority, |(_, host)| host), path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn err_1_the_path_of_a_url_is_found_without_its_query() {
-        assert_eq!(host_and_path("http://h:1/a/b?c=/d"), ("h:1", "/a/b"));
-        assert_eq!(host_and_path("http://h"), ("h", "/"));
-        assert_eq!(host_and_path("http://me:secret@h:1/a@b"), ("h:1", "/a@b"));
-    }
 }

@@ -18,6 +18,7 @@ mod publish;
 mod reconcile;
 mod room;
 mod rules;
+mod samples;
 mod take;
 mod trouble;
 

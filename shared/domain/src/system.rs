@@ -46,14 +46,13 @@ impl SystemNames {
         Self { masks: masks.collect() }
     }
 
-    /// The system behind a URL; none if it has no name.
+    /// The system at a host, with its port where the URL has one, behind a path; none if it has no name.
     #[must_use]
-    pub fn of_url(&self, url: &str) -> Option<&str> {
+    pub fn of_http(&self, host: &str, path: &str) -> Option<&str> {
         if self.masks.is_empty() {
             return None;
         }
-        let (authority, path) = host_and_path(url);
-        let authority = authority.to_ascii_lowercase();
+        let authority = host.to_ascii_lowercase();
         let host_only = authority.rsplit_once(':').filter(|(_, port)| is_port(port)).map(|(host, _)| host);
         self.first(|fits| match fits {
             Fits::Http { host, path: mask } => {
@@ -136,7 +135,8 @@ mod tests {
             ("", None),
         ];
         for (url, expected) in cases {
-            assert_eq!(names.of_url(url), expected, "{url}");
+            let (host, path) = host_and_path(url);
+            assert_eq!(names.of_http(host, path), expected, "{url}");
         }
         assert_eq!(names.of_exchange("crm.events"), Some("crm"));
         assert_eq!(names.of_exchange("billing.events"), None, "masks of hosts are for HTTP");

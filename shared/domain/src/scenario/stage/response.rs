@@ -33,8 +33,11 @@ impl Run {
         let Some(Action::Http(http)) = self.present(turn) else {
             return;
         };
-        match self.judge(http, url, outcome, turn) {
+        let judged = self.judge(http, url, outcome, turn);
+        self.sample_judged(&asked_by_http(http, url), &judged, turn);
+        match judged {
             Ok(response) => {
+                self.note_sent(turn);
                 self.note_answered(turn);
                 self.keep(http, response);
                 match self.save(&http.save, turn) {
@@ -68,7 +71,9 @@ impl Run {
         let mut failures = Vec::new();
         for ((index, url), outcome) in made.iter().zip(outcomes) {
             let Some(http) = steps.get(*index) else { continue };
-            match self.judge(http, url, outcome.as_ref(), turn) {
+            let judged = self.judge(http, url, outcome.as_ref(), turn);
+            self.sample_judged(&asked_by_http(http, url), &judged, turn);
+            match judged {
                 Ok(response) => {
                     self.name(http, response_value(response).folded());
                     self.cursor.frame_mut().parallel_done.push(*index);
@@ -121,6 +126,13 @@ impl Run {
         Ok(())
     }
 
+    fn sample_judged(&mut self, asked: &Destination, judged: &Result<&Response, Failed>, turn: &Turn<'_>) {
+        match judged {
+            Ok(response) => self.sample_answer(asked, response, turn),
+            Err(Failed { error, retry_after }) => self.sample_failure(error, *retry_after),
+        }
+    }
+
     /// True if an outcome is a success by the scenario and by the rules of the deployment.
     fn judge<'a>(
         &self,
@@ -129,7 +141,7 @@ impl Run {
         outcome: Outcome<'a>,
         turn: &Turn<'_>,
     ) -> Result<&'a Response, Failed> {
-        let system = Some(asked_by_http(http, url).system());
+        let system = Some(turn.system_of(&asked_by_http(http, url)));
         match outcome {
             Ok(response) => {
                 let is_error = response.status >= 400;

@@ -6,10 +6,14 @@
 //! and comes from the tables; news between services only makes it quicker.
 
 mod event_loop;
+mod heard;
+mod knowledge;
 mod lease;
+mod policy;
 mod reading;
 mod round;
 mod shortage;
+mod shown;
 mod unheard;
 
 use std::time::Duration;

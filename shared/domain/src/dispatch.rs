@@ -264,6 +264,12 @@ impl Dispatcher {
         Vec::new()
     }
 
+    /// The serial of the latest hand-out; 0 before the first.
+    #[must_use]
+    pub const fn last_serial(&self) -> u64 {
+        self.serial
+    }
+
     /// A view for metrics and operators.
     #[must_use]
     pub fn stats(&self) -> Stats {

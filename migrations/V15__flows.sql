@@ -65,3 +65,25 @@ INSERT INTO flow_rules (revision, known, epoch, serial) VALUES (0, 0, 0, 0);
 
 -- How many requests of each flow are unanswered is read from time to time: the open ones are few beside all there were.
 CREATE INDEX requests_open ON requests (order_no) WHERE status = 'open';
+
+-- Shifts of what runs by time (DSP-11), and the orders of each, so that it can be undone.
+CREATE TABLE shifts (
+    no         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    keyword    text NOT NULL,
+    -- Seconds by which every time is moved.
+    seconds    double precision NOT NULL CHECK (seconds > 0),
+    -- Orders that were due within this time.
+    from_at    timestamptz NOT NULL,
+    until_at   timestamptz NOT NULL,
+    reason     text NOT NULL,
+    made_by    text NOT NULL,
+    made_at    timestamptz NOT NULL DEFAULT now(),
+    undone_at  timestamptz
+);
+CREATE TABLE shifted (
+    shift     bigint NOT NULL,
+    order_no  bigint NOT NULL,
+    -- When the order is due by it. An order that has another time by now has gone on, and is not moved back.
+    due_at    timestamptz NOT NULL,
+    PRIMARY KEY (shift, order_no)
+);

@@ -36,6 +36,7 @@ pub mod recovery;
 pub mod requests;
 mod row;
 pub mod scenarios;
+pub mod shift;
 pub mod sql;
 pub mod stages;
 pub mod statements;

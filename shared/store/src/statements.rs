@@ -30,6 +30,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::recovery::STATEMENTS,
         crate::requests::STATEMENTS,
         crate::scenarios::STATEMENTS,
+        crate::shift::STATEMENTS,
         crate::stages::STATEMENTS,
         crate::stages::advance::STATEMENTS,
         crate::stages::finish::STATEMENTS,

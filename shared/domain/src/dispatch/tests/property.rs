@@ -57,6 +57,7 @@ impl World {
             sent_again: BTreeSet::new(),
             refusals: BTreeMap::new(),
         };
+        world.handle(DispatchEvent::Stops(Vec::new()));
         world.node_up(4);
         world.node_up(2);
         world
@@ -247,6 +248,7 @@ impl World {
             .retain(|event| !matches!(event, DispatchEvent::Refused { .. } | DispatchEvent::Returned(_)));
         self.done.clear();
         self.unforeseen.clear();
+        self.handle(DispatchEvent::Stops(Vec::new()));
         self.tell_nodes();
     }
 

@@ -59,12 +59,13 @@ mod system;
 #[cfg(test)]
 mod tests;
 mod timing;
+mod turn;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 pub use control::{Adaptive, LimitRule, LimitWindow, PathTimes};
 pub use estimate::{StartEstimate, start_estimate};
@@ -82,13 +83,13 @@ pub use sample::{CallKind, CallOutcome, CallSamples, Latencies, duration_of, ste
 pub use share::Weights;
 pub use stats::{FlowStats, NodeStats, Stats};
 
-use crate::id::{Attempt, Incarnation, OrderNo};
+use crate::id::{Attempt, OrderNo};
 use crate::order::Mode;
 use control::Rule;
 use flow::{FlowIndex, Flows};
 use gate::Subject;
 use node::Nodes;
-use progress::{Progress, Record, Sent, Standing};
+use progress::{Progress, Standing};
 use queue::{QueueIndex, Queues};
 use ready::{End, Slot, Stage, Waiting};
 use share::Share;
@@ -96,8 +97,6 @@ use system::{SystemIndex, Systems};
 
 /// The two modes, by the number of their line.
 const MODES: [Mode; 2] = [Mode::Parallel, Mode::Sequential];
-/// How often what was measured is taken in.
-const SETTLE_PERIOD: SignedDuration = SignedDuration::from_secs(1);
 
 /// What the operators set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -342,128 +341,6 @@ impl Dispatcher {
             nodes: nodes.collect(),
             queues: self.queues.len(),
             waiting_bytes: self.waiting.bytes() + self.queues.bytes(),
-        }
-    }
-
-    /// Does what is due by time alone.
-    fn pass_time(&mut self, now: Timestamp) {
-        self.nodes.resume(now);
-        if self.stops_due.is_some_and(|due| due <= now) {
-            self.apply_stops();
-        }
-        if self.overrides_due.is_some_and(|due| due <= now) {
-            self.apply_overrides();
-        }
-        self.wake_controls(now);
-        self.settle_known(now);
-    }
-
-    /// Takes in what was measured, once a second.
-    fn settle_known(&mut self, now: Timestamp) {
-        if now.duration_since(self.settled_at) < SETTLE_PERIOD && now >= self.settled_at {
-            return;
-        }
-        self.settled_at = now;
-        self.flows.settle(now);
-        self.systems.settle(now);
-        self.forget_flows();
-    }
-
-    /// Sends once more what may have been lost; it kept its permit of the mode all the while.
-    fn send_again(&mut self, now: Timestamp) -> Option<HandOut> {
-        for _ in 0..self.progress.to_send_again() {
-            let stage = self.progress.next_again()?.stage;
-            if self.is_halted(stage.flow) {
-                self.progress.send_again(stage.no);
-                continue;
-            }
-            let (node, sent) = self.send(now)?;
-            let record = self.progress.get_mut(stage.no)?;
-            record.node = Some(node);
-            record.standing = Standing::Sent(Sent { again: true, ..sent });
-            return Some(HandOut { no: stage.no, attempt: record.stage.attempt, node, serial: sent.serial });
-        }
-        None
-    }
-
-    /// Takes the next in line and moves it from waiting to in progress.
-    fn send_next(&mut self, now: Timestamp) -> Option<HandOut> {
-        let slot = self.next_in_line()?;
-        self.hand_out(slot, now)
-    }
-
-    /// Moves a stage from waiting to in progress.
-    fn hand_out(&mut self, slot: Slot, now: Timestamp) -> Option<HandOut> {
-        let (node, sent) = self.send(now)?;
-        let stage = *self.waiting.stage(slot);
-        if let Some(queue) = stage.queue() {
-            // Before the slot goes, or the queue would put the next one in line.
-            self.queues.start(queue);
-        }
-        let expected = self.flows.get(stage.flow).map_or(0, |flow| flow.known.expected());
-        self.count_start(stage.flow, stage.mode());
-        self.remove_waiting(slot);
-        self.waiting.lines().pass(stage.line(), expected);
-        self.judge(stage.flow);
-        self.progress.insert(Record {
-            stage,
-            mode: stage.mode(),
-            node: Some(node),
-            standing: Standing::Sent(sent),
-            expected,
-        });
-        self.choose_sharing();
-        Some(HandOut { no: stage.no, attempt: stage.attempt, node, serial: sent.serial })
-    }
-
-    /// A permit of the least loaded node, and a serial.
-    fn send(&mut self, now: Timestamp) -> Option<(Incarnation, Sent)> {
-        let node = self.nodes.take()?;
-        self.serial += 1;
-        let sent = Sent { at: now, serial: self.serial, again: false, doubted: false, asked: false };
-        Some((node, sent))
-    }
-
-    /// Whose turn it is: by priority, then by flow or by mode and lane.
-    fn next_in_line(&mut self) -> Option<Slot> {
-        let admits = |mode| self.settings.capacity.admits(mode, self.progress.of_mode(mode));
-        let modes = MODES.map(admits);
-        loop {
-            let waits = self.waiting.waits(modes);
-            let priority = self.share.priority(waits)?;
-            let lines = match self.by_time {
-                true => self.waiting.cheapest(priority, modes),
-                false => waits[priority as usize],
-            };
-            let (mode, lane) = self.share.line(priority, lines);
-            let slot = self.waiting.next(mode, priority, lane)?;
-            // A flow that may not stands aside from now on, so that this comes to an end.
-            if self.may_go(self.waiting.stage(slot).flow) {
-                self.share.pay(priority, mode, lane);
-                return Some(slot);
-            }
-        }
-    }
-
-    /// Lets flows share by time where the mode says so, and in the others while the capacity is nearly used up (DSP-8).
-    fn choose_sharing(&mut self) {
-        let rules = &self.settings.flows;
-        let capacity = self.settings.capacity.total().min(self.nodes.places());
-        let in_use = u64::from(self.progress.of_mode(Mode::Parallel))
-            + u64::from(self.progress.of_mode(Mode::Sequential));
-        let percentage = u64::from(rules.overload_threshold_percentage);
-        // A little less than the threshold ends it, lest it change with each stage.
-        let threshold = if self.by_time { percentage * 95 / 100 } else { percentage };
-        let by_time = match rules.mode {
-            DistributionMode::Simple => false,
-            DistributionMode::RatedFlows => true,
-            DistributionMode::StoppedFlows | DistributionMode::LimitedFlows => {
-                capacity > 0 && in_use * 100 >= u64::from(capacity) * threshold
-            }
-        };
-        if by_time != self.by_time {
-            self.by_time = by_time;
-            self.waiting.lines().share_by_time(by_time);
         }
     }
 

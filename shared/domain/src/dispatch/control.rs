@@ -17,6 +17,7 @@ mod baseline;
 mod collect;
 mod failures;
 mod memory;
+mod probing;
 mod rule;
 
 #[cfg(test)]
@@ -32,17 +33,12 @@ pub use adaptive::Adaptive;
 pub use rule::{LimitRule, LimitWindow, PathTimes};
 
 use super::record::Decision;
-use super::sample::{CallKind, Latencies, duration_of};
+use super::sample::{CallKind, Latencies};
 use super::timing::between;
 use collect::Collected;
 use failures::Failures;
+use probing::Probing;
 
-/// Probes of one round.
-const PROBES: u32 = 3;
-/// Between two rounds of probes that nothing was heard of.
-const PROBE_PERIOD: Duration = Duration::from_secs(2);
-/// Probes in progress at most: a system that hangs gets no more.
-const MAX_PROBES: u32 = 16;
 /// The first pause; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause. With the probes and the growth after it, a system that is back is used again within ten seconds.
@@ -53,8 +49,6 @@ const STEADY: Duration = Duration::from_secs(10);
 const STOP_PART: f64 = 0.5;
 /// Part of failed calls that stops at once what has a limit to lower.
 const LIMITED_STOP_PART: f64 = 0.9;
-/// How much later than its probe news of a call may come.
-const NEWS_DELAY: Duration = Duration::from_millis(500);
 /// Decisions that are kept.
 const MAX_DECISIONS: usize = 20;
 
@@ -124,23 +118,6 @@ pub(super) enum Phase {
     Stopped(Timestamp),
     /// A few go, to try.
     Probing(Probing),
-}
-
-/// How far the trying is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Probing {
-    /// When the first probe went.
-    first: Option<Timestamp>,
-    /// How many may go yet.
-    left: u32,
-    /// How many have gone.
-    sent: u32,
-    /// How many calls were answered.
-    good: u32,
-    /// How many stages ended without an error since.
-    ended: u32,
-    /// When more may go if nothing was heard.
-    again: Timestamp,
 }
 
 /// What moved.
@@ -276,67 +253,12 @@ impl Control {
         Moved::Yes
     }
 
-    /// Goes on by itself at a time: the pause is over, or more probes may go.
-    pub(super) fn wake(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> Moved {
-        match self.phase {
-            Phase::Stopped(until) if until <= now => {
-                let left = PROBES.min(bounds.initial.max(1));
-                self.phase = Phase::Probing(Probing {
-                    first: None,
-                    left,
-                    sent: 0,
-                    good: 0,
-                    ended: 0,
-                    again: Timestamp::MAX,
-                });
-                self.decide(bounds, now, format!("the pause is over: {left} of the oldest try"));
-                Moved::Yes
-            }
-            Phase::Probing(probing)
-                if probing.again <= now && probing.sent > 0 && probing.ended >= probing.sent.min(2) =>
-            {
-                // Samples are lost at times, and not every stage calls.
-                self.resume(bounds, now, &format!("{} probes ended without an error", probing.ended));
-                Moved::Yes
-            }
-            Phase::Probing(mut probing) if probing.again <= now => {
-                // Of those that ended nothing was heard, so they may not have called at all; or they hang.
-                let more = if in_use == 0 { probing.sent.clamp(1, MAX_PROBES) } else { 1 };
-                probing.left = more.min(MAX_PROBES.saturating_sub(in_use));
-                probing.again = later(now, PROBE_PERIOD);
-                self.phase = Phase::Probing(probing);
-                Moved::Yes
-            }
-            _ => Moved::No,
-        }
-    }
-
     /// When it wants to be woken.
     pub(super) fn due(&self) -> Option<Timestamp> {
         match self.phase {
             Phase::Open => None,
             Phase::Stopped(until) => Some(until),
             Phase::Probing(probing) => (probing.again < Timestamp::MAX).then_some(probing.again),
-        }
-    }
-
-    /// How many may go to try.
-    pub(super) const fn probes_left(&self) -> u32 {
-        match self.phase {
-            Phase::Probing(probing) => probing.left,
-            Phase::Open | Phase::Stopped(_) => 0,
-        }
-    }
-
-    /// One has gone to try.
-    pub(super) fn probe_sent(&mut self, now: Timestamp) {
-        if let Phase::Probing(probing) = &mut self.phase {
-            probing.first.get_or_insert(now);
-            probing.left = probing.left.saturating_sub(1);
-            probing.sent += 1;
-            if probing.left == 0 {
-                probing.again = later(now, PROBE_PERIOD);
-            }
         }
     }
 
@@ -365,28 +287,6 @@ impl Control {
         if self.phase != Phase::Open {
             self.resume(bounds, now, why);
         }
-    }
-
-    fn note_probe(&mut self, mut probing: Probing, calls: Calls, bounds: Bounds, now: Timestamp) -> Moved {
-        let Some(first) = probing.first else { return Moved::No };
-        // A call that took longer than that began before the probes.
-        let since = between(first, now) + NEWS_DELAY;
-        let longer = calls.times.counts().filter(|(step, _)| duration_of(*step) > since);
-        let longer: u32 = longer.map(|(_, count)| count).sum();
-        let limiting = calls.limiting.saturating_sub(longer);
-        if limiting > 0 {
-            self.pause(now);
-            self.decide(bounds, now, format!("{limiting} probes failed"));
-            return Moved::Yes;
-        }
-        probing.good += calls.good.saturating_sub(longer);
-        self.phase = Phase::Probing(probing);
-        if probing.good > 0 && probing.good >= probing.sent.min(2) {
-            self.resume(bounds, now, &format!("{} probes were answered", probing.good));
-            self.collected.note(calls, 0, now);
-            return Moved::Yes;
-        }
-        Moved::No
     }
 
     fn stop_part(&self, bounds: Bounds) -> f64 {

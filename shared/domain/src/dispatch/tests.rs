@@ -2,13 +2,14 @@
 //! in [`property`], played against the tables in [`model`].
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod limits;
 mod model;
 mod parts;
 mod property;
 mod step;
 
 use super::*;
-use crate::id::Attempt;
+use crate::id::{Attempt, Incarnation};
 use crate::order::Priority;
 
 const NODE: Incarnation = Incarnation(1);

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::super::record::Decision;
-use super::{Control, MAX_DECISIONS, Phase, Probing};
+use super::probing::Probing;
+use super::{Control, MAX_DECISIONS, Phase};
 
 impl Control {
     /// What was learnt and decided.

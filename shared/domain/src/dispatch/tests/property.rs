@@ -8,11 +8,12 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::super::progress::Standing;
+use super::super::progress::{Record, Standing};
 use super::super::*;
 use super::model::{End, Life, Message, Model, State};
 use super::parts;
 use super::step::{Step, step};
+use crate::id::Incarnation;
 use crate::order::Priority;
 
 /// Small, so that the bounds are reached all the time.

@@ -9,7 +9,6 @@ use super::ready::Slot;
 use super::rules::DistributionMode;
 use super::{Dispatcher, MODES};
 use crate::id::Incarnation;
-use crate::order::Mode;
 
 /// How often what was measured is taken in.
 const SETTLE_PERIOD: SignedDuration = SignedDuration::from_secs(1);

@@ -68,7 +68,7 @@ use jiff::Timestamp;
 
 pub use crate::system::{CallKind, CallOutcome, CallSamples, Latencies, duration_of, step_of};
 pub use control::{Adaptive, LimitRule, LimitWindow, PathTimes};
-pub use estimate::{StartEstimate, start_estimate};
+pub use estimate::{StartEstimate, queue_estimate, start_estimate};
 pub use event::{
     DispatchEvent, HandOut, InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Refusal, Running,
     StageMeasured,

@@ -1,6 +1,7 @@
 //! "Why is it not running?", in one plain sentence (ORD-28).
 
 mod capacity;
+mod eta;
 mod flow;
 
 use pagurus_domain::order::Status;
@@ -31,7 +32,8 @@ impl Views {
         let cycles = retry::cycles(settings, &row, jiff::Timestamp::now());
         let explanation = explain(&client, &row, &cycles, settings).await;
         let explanation = explanation.map_err(self.failed("read"))?;
-        Ok(Explanation { id: row.id, status: row.status.to_string(), explanation })
+        let eta = eta::of(&client, &row, jiff::Timestamp::now()).await.map_err(self.failed("read"))?;
+        Ok(Explanation { id: row.id, status: row.status.to_string(), explanation, eta })
     }
 }
 

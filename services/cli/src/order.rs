@@ -271,7 +271,13 @@ async fn explain(id: &str, client: &Client, screen: &Screen) -> Result<(), Failu
     }
     let told: Explanation = reply.read()?;
     let sentence = harmless(&told.explanation);
-    screen.line(&format!("{} ({}): {sentence}", harmless(&told.id), screen.status(&told.status)))
+    screen.line(&format!("{} ({}): {sentence}", harmless(&told.id), screen.status(&told.status)))?;
+    match told.eta {
+        Some(EtaView { p50, p90 }) => {
+            screen.line(&format!("likely to start at {}, by {} in nine of ten cases", time(p50), time(p90)))
+        }
+        None => Ok(()),
+    }
 }
 
 async fn events(id: &str, after: i32, client: &Client, screen: &Screen) -> Result<(), Failure> {

@@ -155,6 +155,8 @@ pub struct Dispatcher {
     probing: BTreeSet<Subject>,
     /// The systems of whose callers nothing may go.
     away: BTreeSet<SystemIndex>,
+    /// Given to flows that stand aside because of a system.
+    ranks: u64,
     changed_flows: VecDeque<FlowIndex>,
     changed_systems: VecDeque<SystemIndex>,
     settled_at: Timestamp,
@@ -199,6 +201,7 @@ impl Dispatcher {
             timers: BTreeSet::new(),
             probing: BTreeSet::new(),
             away: BTreeSet::new(),
+            ranks: 0,
             changed_flows: VecDeque::new(),
             changed_systems: VecDeque::new(),
             settled_at: Timestamp::UNIX_EPOCH,

@@ -317,10 +317,13 @@ impl Dispatcher {
     fn block(&mut self, index: FlowIndex, by: Option<SystemIndex>) {
         let Some(flow) = self.flows.get_mut(index) else { return };
         flow.blocked_by = by;
+        let Some(system) = by.and_then(|system| self.systems.get_mut(system)) else { return };
         let most_urgent = Priority::ALL.iter().find(|priority| flow.waiting[**priority as usize] > 0);
         let priority = most_urgent.copied().unwrap_or(Priority::Low);
-        if let Some(system) = by.and_then(|system| self.systems.get_mut(system)) {
-            system.block(index, priority);
-        }
+        // Who tried in vain keeps its rank until it has gone.
+        self.ranks += 1;
+        let rank = *flow.rank.get_or_insert(self.ranks);
+        let rank = if self.by_time { self.waiting.lines().spent(index, priority) } else { rank };
+        system.block(index, priority, rank);
     }
 }

@@ -66,6 +66,11 @@ impl System {
         }
     }
 
+    /// True while a few may go to try it.
+    pub(super) fn is_probing(&self) -> bool {
+        self.order.is_none() && matches!(self.control.phase(), Phase::Probing(_))
+    }
+
     /// What may concern it at a time; none without a limit.
     pub(super) fn limit(&self) -> Option<u32> {
         if self.order.is_some() || self.control.phase() != Phase::Open {

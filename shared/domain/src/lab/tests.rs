@@ -1,4 +1,4 @@
-//! Each situation under `scenarios/lab` with its bounds.
+//! Each situation under `examples/lab` with its bounds.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use super::*;
 
 fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/lab")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/lab")
 }
 
 fn check(name: &str) {

@@ -66,7 +66,7 @@ impl LimitWindow {
 }
 
 /// A way to find the limit of what calls a system.
-pub trait LimitRule: Debug + Send {
+pub trait LimitRule: Debug + Send + Sync {
     /// What may be in use; none without a limit.
     fn limit(&self) -> Option<f64>;
 

@@ -12,14 +12,16 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use pagurus_domain::order::Status;
-use pagurus_wire::order::{EventView, Explanation, LogLineView, OrderLine, OrderView, Page, StatusView};
+use pagurus_wire::order::{
+    EtaView, EventView, Explanation, LogLineView, OrderLine, OrderView, Page, StatusView,
+};
 use serde_json::{Map, Value, json};
 
 use crate::client::{Client, order_path};
 use crate::failure::{FAILED, Failure};
 use crate::flows;
 use crate::input;
-use crate::screen::{Screen, exact_time, harmless};
+use crate::screen::{Screen, exact_time, harmless, time};
 
 /// Lines of a log in one answer.
 const LOG_PAGE: usize = 1000;

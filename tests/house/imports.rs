@@ -10,8 +10,9 @@ const SERVICES: [&str; 5] = ["intake", "dispatcher", "activator", "worker", "not
 const BELOW_SERVICES: [&str; 8] = ["domain", "wire", "store", "broker", "runtime", "http", "command", "view"];
 
 /// All that the pure core may use. Values, readers and arithmetic; nothing that reaches out.
-const OF_DOMAIN: [&str; 12] = [
+const OF_DOMAIN: [&str; 14] = [
     "base64",
+    "hmac",
     "jiff",
     "jsonschema",
     "percent-encoding",
@@ -22,6 +23,7 @@ const OF_DOMAIN: [&str; 12] = [
     "serde_json",
     "sha2",
     "thiserror",
+    "url",
     "uuid",
 ];
 

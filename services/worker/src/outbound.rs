@@ -136,7 +136,11 @@ fn client(settings: &WorkerSettings) -> HttpClient {
 /// Reads a body. Room is taken before it is read: for all of it where it says how long it is. One that
 /// does not say is read as far as a short answer goes, for which nobody waits, and then room is taken
 /// for the longest, so that no answer is held half-read by many.
-async fn read_body(mut reply: HttpReply, max_bytes: usize, room: &CallRoom<'_>) -> Result<String, HttpFailure> {
+async fn read_body(
+    mut reply: HttpReply,
+    max_bytes: usize,
+    room: &CallRoom<'_>,
+) -> Result<String, HttpFailure> {
     let too_long = || {
         let told = format!("the answer has more than {max_bytes} bytes");
         failure(&["HttpError", "BodyError"], told)

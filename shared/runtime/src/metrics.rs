@@ -97,6 +97,8 @@ pub enum Level {
     Outbox,
     /// Age of the oldest unconfirmed notification, in seconds.
     OutboxAge,
+    /// Receivers of webhooks that are left alone for a while.
+    ReceiversInTrouble,
     /// Stages of lost nodes that are too old to be taken over.
     FailoverLeft,
     /// Number of the snapshot of the settings.
@@ -116,6 +118,8 @@ pub enum Span {
     Batch,
     /// Time of a call to a system.
     Call,
+    /// Time of a call to a receiver of webhooks.
+    Webhook,
     /// Time of a stage on its worker.
     Stage,
 }
@@ -160,8 +164,9 @@ const GAUGES: &[Row] = &[
     ("epoch", "Epoch of the dispatcher's lease", &[]),
     ("worker_stages", "Stages on this worker", &[]),
     ("activation_lag_milliseconds", "How late activation is", &["stream"]),
-    ("outbox", "Notifications that are not confirmed", &["state"]),
-    ("outbox_age_seconds", "Age of the oldest unconfirmed notification", &[]),
+    ("outbox", "Notifications that are not delivered", &["state"]),
+    ("outbox_age_seconds", "Age of the oldest undelivered notification", &[]),
+    ("receivers_in_trouble", "Receivers of webhooks that are left alone for a while, by this notifier", &[]),
     ("failover_left", "Stages of lost nodes that are older than failover.interval", &[]),
     ("configuration_snapshot", "Number of the snapshot of the settings, 1 since the start", &[]),
     ("configuration_read_timestamp_seconds", "When the configuration was last read without a fault", &[]),
@@ -172,6 +177,7 @@ const GAUGES: &[Row] = &[
 const HISTOGRAMS: &[Row] = &[
     ("batch_seconds", "Time of a batch by what it does", &["operation"]),
     ("call_seconds", "Time of a call to a system", &["outcome"]),
+    ("webhook_seconds", "Time of a call to a receiver of webhooks", &["outcome"]),
     ("stage_seconds", "Time of a stage on its worker", &["status"]),
 ];
 

@@ -39,6 +39,7 @@ pub mod sql;
 pub mod stages;
 pub mod statements;
 pub mod stats;
+pub mod suspensions;
 pub mod upkeep;
 
 pub use error::{Error, Result, beside};

@@ -291,6 +291,9 @@ pub struct OutboxNews {
     /// Rows that need not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<OutboxRow>,
+    /// True where there is something for receivers over HTTP.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub webhooks: bool,
 }
 
 /// Hand-out of one stage.

@@ -19,7 +19,10 @@ const SOON: Duration = Duration::from_millis(300);
 
 /// A client that may call this machine.
 fn client(connecting: Duration) -> HttpClient {
-    HttpClient::new(CallRules { allow: vec![AllowedDestination::parse("*").unwrap()], deny: vec![] }, connecting)
+    HttpClient::new(
+        CallRules { allow: vec![AllowedDestination::parse("*").unwrap()], deny: vec![] },
+        connecting,
+    )
 }
 
 /// Asks, and reads the answer to its end.

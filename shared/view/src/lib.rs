@@ -12,6 +12,7 @@ mod explain;
 mod hidden;
 mod history;
 mod log;
+mod notifications;
 mod order;
 mod orders;
 mod query;
@@ -32,6 +33,7 @@ use tokio::sync::Semaphore;
 pub use callbacks::CallbacksQuery;
 pub use calls::call_view;
 pub use errors::{ErrorGroupsQuery, ErrorOrdersQuery};
+pub use notifications::NotificationsQuery;
 pub use orders::OrdersQuery;
 
 /// Views, with all that they need of their process. Cheap to clone.

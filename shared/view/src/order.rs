@@ -164,7 +164,7 @@ pub(crate) fn snapshot(row: &Row) -> Option<Snapshot> {
     Snapshot::from_value(&serde_json::from_str(row.snapshot.as_deref()?).ok()?).ok()
 }
 
-fn unsent_view(unsent: outbox::shown::Unsent) -> UnsentView {
+pub(crate) fn unsent_view(unsent: outbox::shown::Unsent) -> UnsentView {
     UnsentView {
         life: unsent.life.0,
         kind: unsent.kind,

@@ -57,12 +57,13 @@ impl fmt::Display for WebhookUrl {
 }
 
 /// An entry of `notify.allow` for webhooks: `https://HOST[:PORT][/PATH]`, with `*` for any run of characters in host and
-/// path. Each part is held against its own part of a URL, so that no path can look like a host.
+/// path, and for any port. Each part is held against its own part of a URL, so that no path can look like a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookPattern {
     scheme: &'static str,
     host: String,
-    port: u16,
+    /// None means any.
+    port: Option<u16>,
     /// None means any path.
     path: Option<String>,
     /// The name of the secret with which notifications are signed.
@@ -88,9 +89,10 @@ impl WebhookPattern {
         let is_port = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if is_port(port) => {
-                (host, port.parse().map_err(|_| refused("has a port that is none"))?)
+                (host, Some(port.parse().map_err(|_| refused("has a port that is none"))?))
             }
-            _ => (authority, usual),
+            Some((host, "*")) => (host, None),
+            _ => (authority, Some(usual)),
         };
         let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         let allowed = |c: char| match literal {
@@ -112,7 +114,7 @@ impl WebhookPattern {
         let url = &url.0;
         let host = url.host_str().unwrap_or_default();
         url.scheme() == self.scheme
-            && url.port_or_known_default() == Some(self.port)
+            && (self.port.is_none() || url.port_or_known_default() == self.port)
             && matches(&self.host, host.trim_end_matches('.'))
             && self.path.as_deref().is_none_or(|path| matches(path, &url[Position::BeforePath..]))
     }
@@ -183,7 +185,10 @@ mod tests {
         assert!(takes("http://*.example:8080", "http://a.b.example:8080/any?x"));
         assert!(!takes("http://*.example:8080", "http://evil.test:8080/.example"));
         assert!(takes("http://[::1]:9/x", "http://[::1]:9/x"));
-        assert!(takes("http://127.0.0.1:*".trim_end_matches(":*"), "http://127.0.0.1/"));
+        assert!(
+            takes("http://127.0.0.1:*", "http://127.0.0.1:8080/")
+                && takes("http://127.0.0.1:*/a", "http://127.0.0.1/a")
+        );
     }
 
     #[test]

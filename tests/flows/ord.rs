@@ -9,6 +9,8 @@ mod notification;
 mod operator;
 mod repeat;
 mod sequence;
+mod told;
+mod webhook;
 
 use std::time::Duration;
 

@@ -170,7 +170,7 @@ async fn act_4_looking_for_what_is_due_does_not_read_what_is_not() {
                 now() + interval '1 hour' FROM generate_series(20001, 40000) n",
         "INSERT INTO outbox (order_no, life, kind, message_id, target, body, next_at)
          SELECT n, 1, 'final', gen_random_uuid(), 't', '{}', now() + interval '1 hour' FROM generate_series(1, 20000) n",
-        "INSERT INTO suspensions SELECT n, 1, now() + interval '1 hour' FROM generate_series(1, 20000) n",
+        "INSERT INTO suspensions (order_no, attempt, at) SELECT n, 1, now() + interval '1 hour' FROM generate_series(1, 20000) n",
         "INSERT INTO outbox (order_no, life, kind, message_id, target, receiver, body, next_at)
          SELECT n, 1, 'parked', gen_random_uuid(), 't', 'https://r' || n % 5 || ':443', '{}', now() + interval '1 hour'
            FROM generate_series(1, 20000) n",

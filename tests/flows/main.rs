@@ -26,6 +26,7 @@ mod ord;
 mod outside;
 mod random;
 mod rec;
+mod receivers;
 mod reload;
 mod robust;
 mod run;

@@ -100,6 +100,8 @@ async fn ord_18_a_receiver_that_wants_no_more_ends_it_and_one_that_never_comes_b
     parked(&engine, "down-1", "given_up").await;
     parked(&engine, "down-2", "given_up").await;
     assert!(engine.world().calls("/down").len() > 2, "it was tried again before");
+    let explained = engine.part("gone", "explain").await["explanation"].to_string();
+    assert!(explained.contains("its notification `final` is parked (gone"), "{explained}");
     let list = engine.get("/v1/notifications?limit=2").await.unwrap().success().unwrap();
     let found: Vec<(&Value, &Value)> = list["items"]
         .as_array()

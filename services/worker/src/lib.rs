@@ -17,6 +17,7 @@ mod publish;
 mod reconcile;
 mod room;
 mod rules;
+mod samples;
 mod take;
 mod trouble;
 

@@ -178,6 +178,7 @@ async fn tell_broken_off(
         node: worker.host.node.0,
         left_queue: None,
         duration_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        waited_ms: None,
         class: None,
     };
     Effects { ended: vec![ended], ..Effects::default() }.send(&worker.host).await;

@@ -44,6 +44,9 @@ mod outcome;
 mod progress;
 mod queue;
 mod ready;
+mod record;
+mod rules;
+mod sample;
 mod share;
 mod slab;
 mod stats;
@@ -57,9 +60,15 @@ use jiff::Timestamp;
 
 pub use event::{
     DispatchEvent, HandOut, InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Refusal, Running,
+    StageMeasured,
 };
 pub use limit::{Capacity, FlowShare};
 pub use node::NodeState;
+pub use record::{ByPriority, Decision, FlowRecord, FlowState, Quantiles, SystemRecord, SystemState};
+pub use rules::{
+    DistributionMode, FlowPolicy, FlowRules, FlowStop, SystemOrder, SystemOverride, SystemRules,
+};
+pub use sample::{CallKind, CallOutcome, CallSamples, Latencies, duration_of, step_of};
 pub use share::Weights;
 pub use stats::{FlowStats, NodeStats, Stats};
 
@@ -76,7 +85,7 @@ use share::Share;
 const MODES: [Mode; 2] = [Mode::Parallel, Mode::Sequential];
 
 /// What the operators set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DispatchSettings {
     /// Stages in progress at most, of each mode.
     pub capacity: Capacity,
@@ -84,6 +93,10 @@ pub struct DispatchSettings {
     pub weights: Weights,
     /// What one flow may have of it.
     pub flow_share: FlowShare,
+    /// How flows are limited and stopped.
+    pub flows: Arc<FlowRules>,
+    /// How called systems are.
+    pub systems: Arc<SystemRules>,
     /// After this time a hand-out that nothing was heard of is looked up in the tables.
     pub grace: Duration,
     /// How often the head of a queue is read anew that has ready members and lets none go.
@@ -96,6 +109,8 @@ impl Default for DispatchSettings {
             capacity: Capacity { parallel: 1000, sequential: 1000 },
             weights: Weights { high: 70, normal: 25, low: 5 },
             flow_share: FlowShare { percentage: 80 },
+            flows: Arc::default(),
+            systems: Arc::default(),
             grace: Duration::from_secs(5),
             queue_period: Duration::from_secs(5),
         }
@@ -123,13 +138,13 @@ impl Dispatcher {
     #[must_use]
     pub fn new(settings: DispatchSettings) -> Self {
         Self {
-            settings,
             waiting: Waiting::new(),
             queues: Queues::new(),
             flows: Flows::new(),
             nodes: Nodes::new(settings.capacity),
             progress: Progress::new(),
             shares: MODES.map(|_| Share::new(settings.weights)),
+            settings,
             next_mode: 0,
             serial: 0,
         }
@@ -137,11 +152,11 @@ impl Dispatcher {
 
     /// Goes on with other settings. What is in progress beyond them runs on.
     pub fn reconfigure(&mut self, settings: DispatchSettings) {
-        self.settings = settings;
         self.nodes.set_capacity(settings.capacity);
         for share in &mut self.shares {
             share.set_weights(settings.weights);
         }
+        self.settings = settings;
         self.judge_all();
     }
 
@@ -151,9 +166,14 @@ impl Dispatcher {
             DispatchEvent::Ready(rows) => rows.iter().for_each(|row| self.ready(row)),
             DispatchEvent::LeftReady { no, attempt } => self.left_ready(no, attempt),
             DispatchEvent::LeftQueue { no, queue } => self.left_queue(no, &queue),
-            DispatchEvent::Ended { no, attempt, left_queue } => {
+            DispatchEvent::Ended { no, attempt, left_queue, .. } => {
                 self.ended(no, attempt, left_queue.as_deref());
             }
+            DispatchEvent::Called(_)
+            | DispatchEvent::OpenRequests(_)
+            | DispatchEvent::Stops(_)
+            | DispatchEvent::SystemOverrides(_)
+            | DispatchEvent::Remembered { .. } => {}
             DispatchEvent::Refused { hand_out, why } => self.refused(hand_out, why, now),
             DispatchEvent::Returned(hand_outs) => {
                 // Backwards, because each goes back to the front of its line.
@@ -232,6 +252,22 @@ impl Dispatcher {
     #[must_use]
     pub fn next_wake(&self) -> Option<Timestamp> {
         [self.nodes.next_resume(), self.queues.next_look()].into_iter().flatten().min()
+    }
+
+    /// The flows that have changed since they were asked for last, to be stored and shown.
+    pub fn changed_flows(&mut self, _now: Timestamp) -> Vec<FlowRecord> {
+        Vec::new()
+    }
+
+    /// The called systems that have changed since they were asked for last, to be stored and shown.
+    pub fn changed_systems(&mut self, _now: Timestamp) -> Vec<SystemRecord> {
+        Vec::new()
+    }
+
+    /// The serial of the latest hand-out; 0 before the first.
+    #[must_use]
+    pub const fn last_serial(&self) -> u64 {
+        self.serial
     }
 
     /// A view for metrics and operators.
@@ -316,7 +352,7 @@ impl Dispatcher {
 
     /// Lets a flow stand aside where it has its part of the places, and come back where it has not.
     fn judge(&mut self, flow: FlowIndex) {
-        let DispatchSettings { capacity, flow_share, .. } = self.settings;
+        let &DispatchSettings { capacity, flow_share, .. } = &self.settings;
         let in_progress = self.flows.in_progress(flow);
         for mode in MODES {
             let admits = flow_share.admits(capacity, self.nodes.places(), mode, in_progress);

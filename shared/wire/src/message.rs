@@ -142,6 +142,9 @@ pub struct EndedStage {
     pub left_queue: Option<String>,
     /// How long it ran.
     pub duration_ms: u64,
+    /// How long it was ready before it was claimed; none of one that was broken off, which tells nothing of its kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<u64>,
     /// Class of the error, if it ended by one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
@@ -191,6 +194,46 @@ pub struct Left {
     pub queue: Option<String>,
 }
 
+/// Calls of one kind to one system, of one flow, that had the same outcome: summed over the stages that were
+/// written together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallNews {
+    /// Flow marker.
+    pub flow: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// The called system.
+    pub system: String,
+    /// True if the answer comes by callback.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asynchronous: bool,
+    /// What came of them.
+    pub outcome: CallNewsOutcome,
+    /// Class of the failure, for failed ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// How many.
+    pub count: u32,
+    /// How long they took: counts by the step of a logarithmic scale.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub took: Vec<(u16, u32)>,
+    /// The longest time for which the system asked to be left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+/// What came of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallNewsOutcome {
+    /// Sent, and to be answered by callback.
+    Sent,
+    /// Answered as the scenario hoped.
+    Answered,
+    /// Failed for a technical reason.
+    Failed,
+}
+
 /// News to the dispatcher.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct News {
@@ -206,9 +249,15 @@ pub struct News {
     /// Orders that were taken away.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<Left>,
+    /// Calls of systems that came to an end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallNews>,
     /// The set of workers has changed: look at the registry.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub workers_changed: bool,
+    /// What operators decided about flows and systems has changed: read it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rules_changed: bool,
 }
 
 // Items of messages between services are objects with names, and unknown names are passed over: a node of

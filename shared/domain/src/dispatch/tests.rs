@@ -52,7 +52,12 @@ fn nothing() -> InProgress {
 }
 
 fn ended(no: i64, attempt: i32, left: Option<&str>) -> DispatchEvent {
-    DispatchEvent::Ended { no: OrderNo(no), attempt: Attempt(attempt), left_queue: left.map(Arc::from) }
+    DispatchEvent::Ended {
+        no: OrderNo(no),
+        attempt: Attempt(attempt),
+        left_queue: left.map(Arc::from),
+        measured: None,
+    }
 }
 
 fn refused(no: i64, serial: u64, why: Refusal) -> DispatchEvent {

@@ -8,7 +8,7 @@ use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::order::notification::{NotifyFormat, Target, delay};
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level, Span};
-use pagurus_store::outbox::sending::{self, FailedNotification, Notification};
+use pagurus_store::outbox::sending::{self, FailedNotification, Notification, Unread};
 use pagurus_store::outbox::shown;
 use pagurus_store::{Client, Error};
 use pagurus_wire::message::{OutboxNews, OutboxRow};
@@ -46,7 +46,12 @@ pub(crate) async fn fresh(
                 webhooks.wake();
             }
             rows.extend(news.rows.into_iter().filter_map(stored));
-            ended.extend(news.ended.into_iter().map(|ended| (OrderNo(ended.no), Life(ended.life))));
+            let unread = news.ended.into_iter();
+            ended.extend(unread.map(|one| Unread {
+                no: OrderNo(one.no),
+                life: Life(one.life),
+                kind: one.kind,
+            }));
         }
         for window in rows.chunks(BATCH as usize) {
             note(&host, "new notifications", send(&host, window).await);
@@ -77,7 +82,7 @@ fn stored(row: OutboxRow) -> Option<Notification> {
     })
 }
 
-async fn send_fresh(host: &Host, ended: &[(OrderNo, Life)]) -> Result<(), Error> {
+async fn send_fresh(host: &Host, ended: &[Unread]) -> Result<(), Error> {
     let client = host.store.work().await?;
     let notifications = sending::read(&client, ended).await?;
     drop(client);

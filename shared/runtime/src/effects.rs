@@ -142,11 +142,13 @@ const BODIES: usize = 256 * 1024;
 /// News for the notifiers. A long body is not carried twice through the broker, but read, and so is what bears a number;
 /// of what goes over HTTP they are told no more than that there is some.
 fn outbox_news(
-    mut read: Vec<(OrderNo, Life)>,
+    ended: Vec<(OrderNo, Life)>,
     notifications: Vec<NewNotification>,
     mut webhooks: bool,
 ) -> Vec<OutboxNews> {
     let mut all: Vec<OutboxNews> = Vec::new();
+    let read = ended.into_iter().map(|(no, life)| EndedLife { no: no.0, life: life.0, kind: None });
+    let mut read: Vec<EndedLife> = read.collect();
     let mut bytes = BODIES;
     for one in notifications {
         if one.receiver.is_some() {
@@ -154,7 +156,7 @@ fn outbox_news(
             continue;
         }
         if one.body.len() > BODIES / 4 || one.is_numbered() {
-            read.push((one.no, one.life));
+            read.push(EndedLife { no: one.no.0, life: one.life.0, kind: Some(one.kind.into_owned()) });
             continue;
         }
         bytes += one.body.len();
@@ -166,10 +168,8 @@ fn outbox_news(
             news.rows.push(row(one));
         }
     }
-    read.dedup();
     if !read.is_empty() {
-        let ended = read.into_iter().map(|(no, life)| EndedLife { no: no.0, life: life.0 }).collect();
-        all.push(OutboxNews { ended, ..OutboxNews::default() });
+        all.push(OutboxNews { ended: read, ..OutboxNews::default() });
     }
     if webhooks {
         match all.last_mut() {

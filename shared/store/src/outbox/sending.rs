@@ -21,9 +21,16 @@ statements! {
          CROSS JOIN LATERAL (
                SELECT DISTINCT ON (CASE WHEN kind LIKE 'final%' THEN 'final' ELSE kind END) *
                  FROM (SELECT * FROM outbox WHERE order_no = t.no AND life = t.life OFFSET 0) AS ends
-                WHERE parked_because IS NULL AND receiver IS NULL
+                WHERE kind NOT LIKE 'transition%' AND parked_because IS NULL AND receiver IS NULL
                 ORDER BY CASE WHEN kind LIKE 'final%' THEN 'final' ELSE kind END, kind) AS o
          WHERE o.attempts = 0";
+    READ_ONE = "
+        SELECT o.order_no, o.life, o.kind, o.message_id, o.target, o.correlation_id, o.transaction_id, o.trace, o.body, o.format, o.number,
+               o.attempts, o.receiver
+          FROM unnest($1::bigint[], $2::integer[], $3::text[]) AS t (no, life, kind)
+         CROSS JOIN LATERAL (
+               SELECT * FROM outbox WHERE order_no = t.no AND life = t.life AND kind = t.kind OFFSET 0) AS o
+         WHERE o.parked_because IS NULL AND o.receiver IS NULL AND o.attempts = 0";
     // A second end is put off as long as the first one is on its way; one that is parked holds up
     // nobody. The order of the ends is kept, and nothing that waits stands before what can go.
     TAKE = "
@@ -112,16 +119,40 @@ pub(super) fn in_order(rows: &[tokio_postgres::Row]) -> Vec<Notification> {
     read
 }
 
+/// Notifications that were just stored, and are to be read.
+#[derive(Clone, Debug)]
+pub struct Unread {
+    /// The order.
+    pub no: OrderNo,
+    /// The life.
+    pub life: Life,
+    /// One of them; none means all that tell of an end.
+    pub kind: Option<String>,
+}
+
 /// Reads notifications that were just stored, untried ones only.
 ///
 /// # Errors
 /// The database fails.
-pub async fn read(client: &Client, orders: &[(OrderNo, Life)]) -> Result<Vec<Notification>> {
-    let columns = columns!((no, life) in orders => {
-        no: i64 = no.0,
-        life: i32 = life.0,
-    });
-    Ok(in_order(&columns.query(client, READ, &[]).await?))
+pub async fn read(client: &Client, stored: &[Unread]) -> Result<Vec<Notification>> {
+    let (ends, ones): (Vec<&Unread>, Vec<&Unread>) = stored.iter().partition(|one| one.kind.is_none());
+    let mut rows = Vec::new();
+    if !ends.is_empty() {
+        let columns = columns!(one in ends => {
+            no: i64 = one.no.0,
+            life: i32 = one.life.0,
+        });
+        rows = columns.query(client, READ, &[]).await?;
+    }
+    if !ones.is_empty() {
+        let columns = columns!(one in ones => {
+            no: i64 = one.no.0,
+            life: i32 = one.life.0,
+            kind: &str = one.kind.as_deref().unwrap_or_default(),
+        });
+        rows.extend(columns.query(client, READ_ONE, &[]).await?);
+    }
+    Ok(in_order(&rows))
 }
 
 /// Takes notifications for the broker whose time has come, and keeps others off them for half a minute.

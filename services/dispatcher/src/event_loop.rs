@@ -12,8 +12,9 @@ use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Host, news as runtime_news};
-use pagurus_wire::message::{self, HandOuts, HandedOut, News, news};
+use pagurus_wire::message::{self, HandOuts, HandedOut, News, news, work};
 
+use crate::closed::ClosedSystems;
 use crate::heard;
 use crate::knowledge::{self, Knowledge, Learnt};
 use crate::lease::Lease;
@@ -50,7 +51,8 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
     })?;
     let policy = policy(&host.settings());
     let mut dispatcher = Dispatcher::new(policy.clone());
-    let knowledge = knowledge::remember(host, lease.epoch, &mut dispatcher).await;
+    let mut closed = ClosedSystems::default();
+    let knowledge = knowledge::remember(host, lease.epoch, &mut dispatcher, &mut closed).await;
     let knowledge = knowledge.context("reading what the dispatcher before knew")?;
     let mut leader = Leader {
         host,
@@ -61,6 +63,7 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
         unheard: Unheard::default(),
         shortage: Shortage::default(),
         knowledge,
+        closed,
         workers_changed: false,
     };
     let begun = Instant::now();
@@ -81,6 +84,7 @@ struct Leader<'a> {
     unheard: Unheard,
     shortage: Shortage,
     knowledge: Knowledge,
+    closed: ClosedSystems,
     workers_changed: bool,
 }
 
@@ -205,11 +209,20 @@ impl Leader<'_> {
         }
     }
 
+    /// Tells all workers which systems are closed, where that has changed or is to be repeated.
+    async fn tell_workers(&mut self, now: Timestamp) {
+        if let Some(word) = self.closed.word(now, Instant::now()) {
+            let message = (work::SYSTEMS.to_owned(), runtime_news::body(&word));
+            runtime_news::send_to(self.host, self.host.broker.names().work.clone(), vec![message]).await;
+        }
+    }
+
     async fn learn(&mut self, learnt: Learnt) {
         let now = Timestamp::now();
         match learnt {
             Learnt::Rules(rules) => {
                 let revision = rules.revision;
+                self.closed.decided(&rules.overrides, now);
                 knowledge::tell(&mut self.dispatcher, rules);
                 self.knowledge.confirm(revision, self.dispatcher.last_serial()).await;
             }
@@ -221,6 +234,8 @@ impl Leader<'_> {
                 let flows = self.dispatcher.changed_flows(now);
                 let systems = self.dispatcher.changed_systems(now);
                 shown::show_flows(&self.host.metrics, &flows, &systems);
+                self.closed.note(&systems);
+                self.tell_workers(now).await;
                 if !flows.is_empty() || !systems.is_empty() {
                     self.knowledge.write(flows, systems);
                 }

@@ -15,6 +15,8 @@ use pagurus_store::{Error, flows, requests};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::closed::ClosedSystems;
+
 /// Between two looks at what operators decided, and two writings.
 const EVERY: Duration = Duration::from_secs(1);
 /// Between two counts of open requests.
@@ -59,13 +61,16 @@ pub(crate) async fn remember(
     host: &Host,
     epoch: Epoch,
     dispatcher: &mut Dispatcher,
+    closed: &mut ClosedSystems,
 ) -> Result<Knowledge, Error> {
     let client = host.store.recovery().await?;
     let limit = i64::try_from(host.settings().distribution.flows.max_known).unwrap_or(i64::MAX);
     let (flows, systems) = flows::all(&client, limit).await?;
     let now = Timestamp::now();
+    closed.note(&systems);
     dispatcher.handle(DispatchEvent::Remembered { flows, systems }, now);
     let rules = stops::rules(&client).await?;
+    closed.decided(&rules.overrides, now);
     tell(dispatcher, rules.clone());
     // Nothing was handed out under this epoch before.
     stops::confirm(&client, epoch, rules.revision, 0).await?;

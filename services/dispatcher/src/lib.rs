@@ -5,6 +5,7 @@
 //! worker checks that epoch in the transaction that takes the stage. What it knows is in memory
 //! and comes from the tables; news between services only makes it quicker.
 
+mod closed;
 mod event_loop;
 mod heard;
 mod knowledge;

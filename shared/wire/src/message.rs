@@ -40,6 +40,8 @@ pub mod news {
 pub mod work {
     /// To all workers: [`super::BreakOff`].
     pub const BREAK_OFF: &str = "break-off";
+    /// To all workers: [`super::SystemsClosed`].
+    pub const SYSTEMS: &str = "systems";
 }
 
 /// The answer to a message of a client.
@@ -278,6 +280,25 @@ pub struct BrokenOff {
 pub struct BreakOff {
     /// The stages.
     pub stages: Vec<BrokenOff>,
+}
+
+/// A called system that is to be left alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClosedSystem {
+    /// Its name.
+    pub system: String,
+    /// For how long still.
+    pub left_ms: u64,
+}
+
+/// To all workers, under [`work::SYSTEMS`]: the systems that are closed, all of them. Repeated as long as there are any.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SystemsClosed {
+    /// Systems that are to be left alone.
+    pub closed: Vec<ClosedSystem>,
+    /// Systems that are to be called whatever they answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<String>,
 }
 
 /// Time at which something is due in a stream.

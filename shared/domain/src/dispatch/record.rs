@@ -121,8 +121,11 @@ pub struct SystemRecord {
     pub throughput: f64,
     /// Time of a call over the last minute or so.
     pub short_term: Quantiles,
-    /// Time of a call when it is not pressed, as it was learnt.
+    /// Time of a call over hours.
     pub long_term: Quantiles,
+    /// Milliseconds that a call takes when the system is not pressed, as it was learnt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_ms: Option<f64>,
     /// Calls that failed of late, by class.
     pub errors: BTreeMap<String, u64>,
     /// Flows that called it of late.

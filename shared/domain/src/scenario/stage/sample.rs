@@ -5,9 +5,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::snapshot::{Destination, OpenRequest};
-use super::{Response, Run, Turn};
+use super::{HttpCall, Publication, Response, Run, Turn};
 use crate::dispatch::{CallKind, CallOutcome};
 use crate::order::OrderError;
+use crate::system::{SystemNames, host_and_path};
 
 /// Calls told of one stage at most: a loop of calls in one stage says no more by more of them.
 const MOST: usize = 100;
@@ -29,6 +30,28 @@ pub struct CallMade {
 
 /// Class of a failure that no rule gives one: no limit moves by it.
 const UNCLASSIFIED: &str = "";
+
+impl HttpCall {
+    /// The called system: its name in the configuration, else its host.
+    #[must_use]
+    pub fn system_by(&self, names: &SystemNames) -> String {
+        let (host, path) = host_and_path(&self.url);
+        names.of_http(host, path).map_or_else(|| self.system(), str::to_owned)
+    }
+}
+
+impl Publication {
+    /// The system behind the exchange: its name in the configuration, else as [`OrderError::system`] names it. `vhost` is
+    /// the engine's own virtual host.
+    #[must_use]
+    pub fn system_by(&self, names: &SystemNames, vhost: &str) -> String {
+        let named = names.of_exchange(&self.exchange).map(str::to_owned);
+        named.unwrap_or_else(|| {
+            let vhost = self.vhost.clone().unwrap_or_else(|| vhost.to_owned());
+            Destination::Amqp { vhost, exchange: self.exchange.clone(), key: self.key.clone() }.system()
+        })
+    }
+}
 
 impl Turn<'_> {
     /// The name of the system that was asked.

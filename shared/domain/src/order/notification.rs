@@ -1,5 +1,5 @@
-//! Notifications: of what a client wants to be told ([`wish`]), where they may go ([`target`], [`webhook`], [`allow`]), what
-//! they say ([`content`], [`cloudevent`]), and how receivers that are in trouble are spared ([`lane`]).
+//! Notifications: of what a client wants to be told (`wish`), where they may go (`target`, `webhook`, `allow`), what
+//! they say (`content`, `cloudevent`), and how receivers that are in trouble are spared (`lane`).
 
 mod allow;
 mod cloudevent;

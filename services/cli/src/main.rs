@@ -229,6 +229,7 @@ mod tests {
         for line in [
             "pagurus order submit --id a --scenario s --param k=v -p n:=1 --queue q --priority high --wait --json",
             "pagurus order submit --scenario s --params {} --notify-url amqp://?key=k --timeout 5s --wait",
+            "pagurus order submit --scenario s --notify-url https://h/o --notify-on final,parked --notify-format cloudevents",
             "pagurus order submit --file - --wait --timeout 1h30m",
             "pagurus --server http://x:1 order list --status running --transaction-id t --limit 10 --all",
             "pagurus order restart a --from initial --params {} --reason because",

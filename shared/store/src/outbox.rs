@@ -97,12 +97,12 @@ impl NewNotification {
     pub fn of(content: &Content<'_>, end: LifeEnd) -> impl Iterator<Item = Self> {
         let order = content.order;
         let wish = order.notify.as_deref().and_then(StoredNotify::read);
-        let last = wish.clone().filter(|wish| wish.wants(Occasion::Final));
-        let last = last.map(|wish| (Told::Client(end), wish));
         let parked = content.parked().filter(|_| end == LifeEnd::First);
         let parked = parked.and_then(|reason| {
-            Some((Told::Parked(reason), wish.filter(|wish| wish.wants(Occasion::Parked))?))
+            let wish = wish.as_ref().filter(|wish| wish.wants(Occasion::Parked))?;
+            Some((Told::Parked(reason), wish.clone()))
         });
+        let last = wish.filter(|wish| wish.wants(Occasion::Final)).map(|wish| (Told::Client(end), wish));
         let first = order.answers.filter(|_| end == LifeEnd::First);
         let parents = first.map(|request| (Told::Parent, StoredNotify::to(Target::callback_url(request))));
         last.into_iter().chain(parked).chain(parents).map(|(told, wish)| {
@@ -143,8 +143,9 @@ impl NewNotification {
 
     fn with(order: &OrderHead, kind: Cow<'static, str>, body: String, wish: StoredNotify) -> Self {
         let name = format!("{}\0{}\0{kind}", order.id, order.life);
-        let receiver = match Target::stored(&wish.url) {
-            Ok(Target::Webhook(url)) => Some(url.receiver()),
+        // Most go to the broker: their URLs are read by who sends them.
+        let receiver = match wish.url.starts_with("http").then(|| Target::stored(&wish.url)) {
+            Some(Ok(Target::Webhook(url))) => Some(url.receiver()),
             _ => None,
         };
         Self {

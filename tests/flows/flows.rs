@@ -304,3 +304,122 @@ async fn dsp_6_a_flow_whose_system_is_away_is_stopped_probed_and_resumed() {
     assert!(flow["decisions"].to_string().contains("calls failed"), "{flow}");
     assert!(flow["errors"]["down"].as_i64().unwrap_or(0) > 0, "{flow}");
 }
+
+#[tokio::test]
+async fn dsp_17_the_api_refuses_what_would_only_wait_and_messages_are_taken_all_the_same() {
+    let settings = [
+        ("PAGURUS__DISTRIBUTION__BACKLOG__MAX_PER_FLOW", "5"),
+        ("PAGURUS__DISTRIBUTION__BACKLOG__MAX_PER_QUEUE", "3"),
+    ];
+    let engine = Installation::with("dsp_17", &settings).await;
+    engine.actions("piled", &call("/piled")).await;
+    engine.actions("free", &call("/free")).await;
+    stop(&engine, "piled", json!({})).await;
+    for n in 0..5 {
+        engine.accepted(json!({"id": format!("p{n}"), "scenario": "piled"})).await;
+    }
+    until("the API refuses more of the flow", PATIENCE, async || {
+        let answer = engine.submit(&json!({"id": "more", "scenario": "piled"})).await;
+        answer.status == 429 && answer.body["detail"].as_str().unwrap().contains("the flow `piled`")
+    })
+    .await;
+    engine.run(json!({"id": "other", "scenario": "free"}), "success").await;
+
+    let member =
+        |n: usize| json!({"id": format!("q{n}"), "scenario": "free", "mode": "sequential", "queue": "q"});
+    engine.world().program(Program::at("/free").delayed(Duration::from_secs(2)));
+    for n in 0..3 {
+        engine.accepted(member(n)).await;
+    }
+    let refused = engine.submit(&member(3)).await;
+    assert_eq!(refused.status, 429, "{refused:?}");
+
+    resume(&engine, json!({"keyword": "piled"})).await;
+    until("the API takes them again", PATIENCE, async || {
+        engine.submit(&json!({"id": "again", "scenario": "piled"})).await.status == 201
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ord_30_explain_tells_when_an_order_that_waits_will_start() {
+    let settings = [("PAGURUS__DISTRIBUTION__CAPACITY__PARALLEL_COUNT", "1")];
+    let engine = Installation::with("ord_30", &settings).await;
+    engine.world().program(Program::at("/slow").delayed(Duration::from_millis(300)));
+    engine.actions("slow", &call("/slow")).await;
+    let orders: Vec<Value> = (0..40).map(|n| json!({"id": format!("s{n}"), "scenario": "slow"})).collect();
+    engine.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
+    engine.reach("s9", "success").await;
+    let mut told = Value::Null;
+    until("there is a time", PATIENCE, async || {
+        told = engine.part("s39", "explain").await;
+        told["eta"].is_object()
+    })
+    .await;
+    let at = |name: &str| told["eta"][name].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let order = engine.reach("s39", "success").await;
+    let started: jiff::Timestamp = order["startedAt"].as_str().unwrap().parse().unwrap();
+    assert!(at("p50") <= at("p90"), "{told}");
+    let off = started.duration_since(at("p50")).as_secs_f64();
+    assert!(off.abs() < 8.0, "started {off} s after the middle of what was told: {told}");
+}
+
+// DSP-14: an operator makes the active dispatcher step down, and one that stands by goes on.
+#[tokio::test]
+async fn dsp_14_the_active_dispatcher_steps_down_when_it_is_told_to() {
+    let mut engine = Installation::start("dsp_14_resign").await;
+    engine.add(Role::Dispatcher, "dispatcher-2").await;
+    engine.actions("one", &call("/one")).await;
+    engine.run(json!({"id": "before", "scenario": "one"}), "success").await;
+    let holder = async || {
+        let leases = engine.get("/v1/leases").await.unwrap().success().unwrap();
+        leases["items"][0]["holder"].as_str().unwrap_or_default().to_owned()
+    };
+    let before = holder().await;
+    let resigned = engine.post("/v1/leases/dispatcher/resign", &json!({"reason": "test"})).await.unwrap();
+    assert_eq!(resigned.success().unwrap()["resigned"], json!(before));
+    until("another leads", PATIENCE, async || holder().await != before).await;
+    engine.run(json!({"id": "after", "scenario": "one"}), "success").await;
+    let nobody = engine.post("/v1/leases/none/resign", &json!({"reason": "test"})).await.unwrap();
+    assert_eq!(nobody.status, 404);
+}
+
+/// The same, with limits that follow what the system bears.
+fn limiting() -> String {
+    STOPPING.replace("mode: stopped_flows", "mode: limited_flows")
+}
+
+// DSP-7: a system whose time grows with what is asked of it at once. Beyond its capacity it refuses.
+#[tokio::test]
+async fn dsp_7_the_limit_of_a_flow_follows_what_its_system_bears() {
+    let engine = Installation::configured("dsp_7", &limiting()).await;
+    engine.actions("fragile", &call("/fragile")).await;
+    // Ten servers of 20 ms each, and a queue of forty.
+    let ends = std::sync::Mutex::new(vec![Instant::now(); 10]);
+    engine.world().program(Program::at("/fragile").decided_by(move |_| {
+        let now = Instant::now();
+        let mut ends = ends.lock().unwrap();
+        let first = ends.iter_mut().min().unwrap();
+        let begin = (*first).max(now);
+        if begin.duration_since(now) > Duration::from_millis(80) {
+            return Step::answer(503, json!({}));
+        }
+        *first = begin + Duration::from_millis(20);
+        Step { delay: first.duration_since(now), ..Step::fine() }
+    }));
+    let orders: Vec<Value> =
+        (0..6000).map(|n| json!({"id": format!("f{n}"), "scenario": "fragile"})).collect();
+    engine.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
+    let calls = || engine.world().calls("/fragile").len();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let (begun, before) = (Instant::now(), calls());
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let rate = (calls() - before) as f64 / begun.elapsed().as_secs_f64();
+    let flow = engine.get("/v1/flows/fragile").await.unwrap().success().unwrap();
+    let limit = flow["limit"].as_i64().unwrap_or(i64::MAX);
+    assert!(
+        limit <= 100,
+        "the limit is {limit}, and ten servers with a queue of forty stand behind it: {flow}"
+    );
+    assert!(rate > 150.0, "{rate} calls a second of 500 that are borne: {flow}");
+}

@@ -68,7 +68,7 @@ use jiff::Timestamp;
 
 pub use crate::system::{CallKind, CallOutcome, CallSamples, Latencies, duration_of, step_of};
 pub use control::{Adaptive, LimitRule, LimitWindow, PathTimes};
-pub use estimate::{StartEstimate, start_estimate};
+pub use estimate::{StartEstimate, queue_estimate, start_estimate};
 pub use event::{
     DispatchEvent, HandOut, InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Refusal, Running,
     StageMeasured,
@@ -154,6 +154,8 @@ pub struct Dispatcher {
     probing: BTreeSet<Subject>,
     /// The systems of whose callers nothing may go.
     away: BTreeSet<SystemIndex>,
+    /// Given to flows that stand aside because of a system.
+    ranks: u64,
     changed_flows: VecDeque<FlowIndex>,
     changed_systems: VecDeque<SystemIndex>,
     settled_at: Timestamp,
@@ -198,6 +200,7 @@ impl Dispatcher {
             timers: BTreeSet::new(),
             probing: BTreeSet::new(),
             away: BTreeSet::new(),
+            ranks: 0,
             changed_flows: VecDeque::new(),
             changed_systems: VecDeque::new(),
             settled_at: Timestamp::UNIX_EPOCH,

@@ -1,6 +1,7 @@
 //! "Why is it not running?", in one plain sentence (ORD-28).
 
 mod capacity;
+mod eta;
 mod flow;
 
 use pagurus_domain::order::Status;
@@ -34,7 +35,8 @@ impl Views {
         let mut explanation = explanation.map_err(self.failed("read"))?;
         let unsent = outbox::shown::of_order(&client, row.no).await.map_err(self.failed("read"))?;
         explanation.extend(undelivered(&unsent));
-        Ok(Explanation { id: row.id, status: row.status.to_string(), explanation })
+        let eta = eta::of(&client, &row, jiff::Timestamp::now()).await.map_err(self.failed("read"))?;
+        Ok(Explanation { id: row.id, status: row.status.to_string(), explanation, eta })
     }
 }
 

@@ -109,7 +109,8 @@ impl Scenario {
     /// The states that can be reached in one transition.
     pub fn successors(&self, id: StateId) -> impl Iterator<Item = StateId> + '_ {
         let state = self.state(id);
-        state.on.iter().map(|(_, to)| *to).chain(state.calls.iter().map(|(_, to)| *to))
+        let with_names = state.named.iter().chain(&state.calls).map(|(_, to)| *to);
+        state.on.iter().map(|(_, to)| *to).chain(with_names)
     }
 
     /// True if live orders of it take the call of this name in some state or other.
@@ -233,6 +234,8 @@ pub struct State {
     pub actions: Vec<Action>,
     /// Its transitions, at most one for each event.
     pub on: Vec<(Event, StateId)>,
+    /// Where the events lead that its scripts raise by names of their own (SCN-16).
+    pub named: Vec<(String, StateId)>,
     /// Where calls from outside lead, by their names.
     pub calls: Vec<(String, StateId)>,
     /// The rhythm of a polling state.
@@ -248,6 +251,12 @@ impl State {
     #[must_use]
     pub fn target_of(&self, event: Event) -> Option<StateId> {
         self.on.iter().find(|(on, _)| *on == event).map(|(_, to)| *to)
+    }
+
+    /// Where the event of this name leads that a script raises.
+    #[must_use]
+    pub fn named_event(&self, name: &str) -> Option<StateId> {
+        self.named.iter().find(|(event, _)| event == name).map(|(_, to)| *to)
     }
 
     /// Where the call of this name leads.
@@ -291,6 +300,8 @@ pub enum Event {
     Timeout,
     /// A script of a polling state wants another attempt. Never a transition.
     Poll,
+    /// An event that a script raises by a name of its own. Transitions name which.
+    Named,
     /// A call from outside. Transitions name which: `call:NAME`.
     Call,
     /// The engine repeats from the last entry point what failed asynchronously (ERR-11). No scenario
@@ -306,6 +317,7 @@ spelled!(Event {
     Callback => "callback",
     Timeout => "timeout",
     Poll => "poll",
+    Named => "named",
     Call => "call",
     Retry => "retry",
 });

@@ -8,6 +8,7 @@
 mod bounds;
 mod calls;
 mod convert;
+mod events;
 mod holding;
 mod names;
 mod native;
@@ -27,6 +28,7 @@ pub use bounds::{Clock, Limits};
 use bounds::{Size, TimeOver};
 use calls::Place;
 use convert::{from_dynamic, to_dynamic};
+pub(super) use events::{EventCall, RAISE};
 pub(super) use names::Names;
 pub use speech::{Raised, Said};
 use speech::{Token, speaking_engine};
@@ -104,6 +106,11 @@ pub struct Code {
 }
 
 impl Script {
+    /// The calls by which it raises events of the scenario's own.
+    pub(super) fn event_calls(&self) -> Vec<EventCall> {
+        events::calls_in(&self.ast)
+    }
+
     /// The values of the order that it names.
     pub(super) fn names(&self) -> Names {
         Names::of(&self.ast)

@@ -18,7 +18,7 @@ mod params;
 mod place;
 pub(super) mod reader;
 mod script_words;
-mod state;
+pub(super) mod state;
 mod template;
 mod warnings;
 
@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use super::script::Scripting;
 use super::{
-    Action, Bounds, CallHandler, Mask, Scenario, ScenarioKind, State, StateId, StateKind, TerminalOutcome,
+    Action, Bounds, CallHandler, Event, Mask, Scenario, ScenarioKind, State, StateId, StateKind, TerminalOutcome,
     Timeouts, check,
 };
 use crate::document::{self, DocumentNode, Fault, Position};
@@ -274,9 +274,10 @@ fn scenario(head: Head, draft: Draft, bounds: &Bounds) -> Scenario {
         answer: call.answer,
     });
     let states = draft.states.into_iter().map(|state| {
-        let (mut on, mut calls) = (Vec::new(), Vec::new());
+        let (mut on, mut named, mut calls) = (Vec::new(), Vec::new(), Vec::new());
         for transition in &state.on {
-            match (transition.event, &transition.call, find(&transition.to)) {
+            match (transition.event, &transition.name, find(&transition.to)) {
+                (Some(Event::Named), Some(name), Some(to)) => named.push((name.clone(), to)),
                 (_, Some(call), Some(to)) => calls.push((call.clone(), to)),
                 (Some(event), None, Some(to)) => on.push((event, to)),
                 _ => {}
@@ -288,6 +289,7 @@ fn scenario(head: Head, draft: Draft, bounds: &Bounds) -> Scenario {
             entry_point: state.entry_point.is_some(),
             actions: lay_out(state.actions),
             on,
+            named,
             calls,
             poll: state.poll,
             retry_failed_only: state.retry_failed_only.is_some(),

@@ -34,7 +34,7 @@ const KEYWORDS: &[(&str, usize, usize)] = &[
 ];
 
 /// What a script says, as hints list it; `log` is a function of expressions as well, the logarithm.
-pub(super) const SAID: &[&str] = &["success", "fail", "poll", "result", "message", "answer", "log"];
+pub(super) const SAID: &[&str] = &["success", "fail", "poll", "event", "result", "message", "answer", "log"];
 
 /// A function of the language that nothing may call.
 const SLEEP: &str = "sleep";

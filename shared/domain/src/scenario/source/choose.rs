@@ -20,6 +20,7 @@ pub(super) fn read_choose(reader: &mut Reader<'_>, mark: Mark, spot: &Spot<'_>) 
         action: None,
         effect,
         request: None,
+        raises: Vec::new(),
         branches: Vec::new(),
     };
     if spot.node.as_list().is_none_or(<[_]>::is_empty) {
@@ -48,7 +49,7 @@ pub(super) fn read_choose(reader: &mut Reader<'_>, mark: Mark, spot: &Spot<'_>) 
     if branches.is_empty() {
         return nothing(effect);
     }
-    DraftAction { mark, action: None, effect, request: None, branches }
+    DraftAction { mark, action: None, effect, request: None, raises: Vec::new(), branches }
 }
 
 fn branch(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftBranch> {

@@ -199,6 +199,21 @@ impl Run {
         self.go(event.as_str().into(), to, turn);
     }
 
+    /// A script raises an event of the scenario's own (SCN-16).
+    pub(super) fn raise_named(&mut self, name: String, turn: &Turn<'_>) {
+        let state = self.own_state(turn);
+        match state.and_then(|state| state.named_event(&name)) {
+            Some(to) => self.go(name.into(), to, turn),
+            None => {
+                let message = match state {
+                    Some(state) => format!("state `{}` has no transition for event `{name}`", state.name),
+                    None => format!("event `{name}` is raised in a call, which does not move the order"),
+                };
+                self.fail(OrderError::new("scenario.incomplete", message), turn);
+            }
+        }
+    }
+
     /// Moves the order to another state.
     pub(super) fn go(&mut self, event: Cow<'static, str>, to: StateId, turn: &Turn<'_>) {
         let (from, into) = (turn.scenario.state(self.state), turn.scenario.state(to));

@@ -229,6 +229,7 @@ impl Run {
             None => self.cursor.advance(),
             Some(Raised::Success) => self.leave_frame(Ok(()), turn),
             Some(Raised::Poll) => self.poll_again(turn),
+            Some(Raised::Event(name)) => self.raise_named(name, turn),
             Some(Raised::Fail { message, class }) => {
                 let message = message.unwrap_or_else(|| "the scenario said so".into());
                 let error =

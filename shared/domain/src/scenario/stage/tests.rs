@@ -16,6 +16,7 @@ mod judged;
 mod keys;
 mod lives;
 mod model;
+mod named;
 mod operation;
 mod parallel;
 mod polling;

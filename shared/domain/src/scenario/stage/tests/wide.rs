@@ -27,6 +27,8 @@ pub enum Kind {
         only: bool,
     },
     Poll,
+    /// Asks, and goes by the answer: a script raises one of two events of its own, or none.
+    Turn,
 }
 
 /// A state, with the waiting state behind it if it asks.
@@ -48,6 +50,7 @@ pub fn scenarios() -> impl Strategy<Value = Vec<Wide>> {
         2 => prop::collection::vec(act, 1..4).prop_map(Kind::Plain),
         2 => (1..3_usize, any::<bool>()).prop_map(|(requests, only)| Kind::Ask { requests, only }),
         1 => Just(Kind::Poll),
+        1 => Just(Kind::Turn),
     ];
     let state = (kind, any::<bool>(), 0..6_usize, 0..6_usize);
     let state = state.prop_map(|(kind, entry, fail, late)| Wide { kind, entry, fail, late });
@@ -151,6 +154,12 @@ pub fn text(states: &[Wide]) -> String {
                     "  r{at}: {{kind: waiting, retryFailedOnly: {only}, on: {{callback: {next}, timeout: {late}, fail: {fail}}}}}"
                 )
             }
+            Kind::Turn => writeln!(
+                out,
+                "  s{at}: {{{entry}actions: [{{http: {{url: 'http://h/{at}/0'}}}}, \
+                 {{script: 'let way = response.body.n / 10000 % 3; if way == 1 {{ event(\"left\") }} if way == 2 {{ event(\"right\") }}'}}], \
+                 on: {{success: {next}, fail: {fail}, left: {late}, right: {fail}}}}}"
+            ),
             Kind::Poll => writeln!(
                 out,
                 "  s{at}: {{{entry}kind: polling, poll: {{interval: 1h, timeout: 150m}}, actions: [{{http: {{url: 'http://h/{at}/0'}}}}, \

@@ -104,6 +104,15 @@ impl<'a> Walk<'a> {
                 }
                 Kind::Ask { requests, only } => self.ask(at, *requests, *only)?,
                 Kind::Poll => self.poll(at)?,
+                Kind::Turn => {
+                    let (event, to) = match (self.all(&[0], None)?, self.visit % 3) {
+                        (false, _) => ("fail", state.fail),
+                        (true, 1) => ("left", state.late),
+                        (true, 2) => ("right", state.fail),
+                        (true, _) => ("success", at + 1),
+                    };
+                    self.leave(&format!("s{at}"), event, to)?
+                }
             };
         }
         Ok(place(self.states, at))

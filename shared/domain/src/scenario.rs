@@ -26,6 +26,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::id::spelled;
+use crate::retry::ErrorPolicy;
 pub use action::{
     Action, ActorAction, AmqpAction, Auth, Body, Branch, HttpAction, Lapse, Method, OrderAction, SleepUntil,
     StatusRange,
@@ -68,6 +69,8 @@ pub struct Scenario {
     pub calls: Vec<CallHandler>,
     /// What of parameters, bodies and header fields is shown to nobody without the right to see it.
     pub mask: Mask,
+    /// Rules and policies that it brings along, asked behind those of the deployment (ERR-15).
+    pub errors: ErrorPolicy,
 }
 
 /// How a scenario is written.

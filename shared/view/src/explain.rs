@@ -2,10 +2,12 @@
 
 mod capacity;
 
+use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{Otherwise, Stand};
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_runtime::config::Settings;
+use pagurus_runtime::scenarios::Known;
 use pagurus_store::dependencies::graph::{self, Edge, Node};
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::{Client, Error, queues, requests};
@@ -26,9 +28,13 @@ impl Views {
     pub async fn explain(&self, id: &str) -> Result<Explanation, Problem> {
         let (client, row) = self.found(id).await?;
         let settings = &self.host.settings();
-        let cycles = retry::cycles(settings, &row, jiff::Timestamp::now());
-        let explanation = explain(&client, &row, &cycles, settings).await;
-        let explanation = explanation.map_err(self.failed("read"))?;
+        let explanation = async {
+            let known = self.catalogue.get(&client, ScenarioNo(row.scenario_no)).await?;
+            let scenario = known.and_then(Known::readable);
+            let cycles = retry::cycles(settings, scenario.as_deref(), &row, jiff::Timestamp::now());
+            explain(&client, &row, &cycles, settings).await
+        };
+        let explanation = explanation.await.map_err(self.failed("read"))?;
         Ok(Explanation { id: row.id, status: row.status.to_string(), explanation })
     }
 }

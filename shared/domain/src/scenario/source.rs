@@ -10,6 +10,7 @@ mod amqp;
 mod calls;
 mod choose;
 pub(super) mod draft;
+mod errors;
 mod explain;
 mod http;
 mod layout;
@@ -33,6 +34,7 @@ use super::{
     Timeouts, check,
 };
 use crate::document::{self, DocumentNode, Fault, Position};
+use crate::retry::ErrorPolicy;
 use draft::{Draft, Named};
 use layout::lay_out;
 use reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
@@ -49,12 +51,13 @@ const KEYS: Keys = Keys(&[
     "timeouts",
     "calls",
     "mask",
+    "errors",
     "states",
 ]);
 
 /// An operation has no states of its own to name.
 const OPERATION_KEYS: Keys =
-    Keys(&["scenario", "kind", "description", "params", "retention", "timeouts", "calls", "mask", "actions"]);
+    Keys(&["scenario", "kind", "description", "params", "retention", "timeouts", "calls", "mask", "errors", "actions"]);
 
 /// The longest name of a scenario.
 const LONGEST_NAME: usize = 64;
@@ -153,6 +156,7 @@ struct Head {
     retention: Option<Duration>,
     timeouts: Timeouts,
     mask: Mask,
+    errors: ErrorPolicy,
 }
 
 fn head(reader: &mut Reader<'_>, root: &Spot<'_>, fields: &Fields<'_>, kind: ScenarioKind) -> Head {
@@ -168,10 +172,13 @@ fn head(reader: &mut Reader<'_>, root: &Spot<'_>, fields: &Fields<'_>, kind: Sce
     let timeouts = timeouts.and_then(|spot| self::timeouts(reader, spot));
     let mask = fields.get("mask");
     let mask = mask.map(|spot| calls::read_mask(reader, spot));
+    let errors = fields.get("errors");
+    let errors = errors.map(|spot| errors::read(reader, spot, name.as_deref().unwrap_or_default()));
     Head {
         name: name.unwrap_or_default(),
         kind,
         mask: mask.unwrap_or_default(),
+        errors: errors.unwrap_or_default(),
         description: description.unwrap_or_default().to_owned(),
         params,
         retention,
@@ -314,6 +321,7 @@ fn scenario(head: Head, draft: Draft, bounds: &Bounds) -> Scenario {
         timeouts: head.timeouts,
         calls: calls.collect(),
         mask: head.mask,
+        errors: head.errors,
     }
 }
 

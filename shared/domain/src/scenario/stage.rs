@@ -47,6 +47,7 @@ use super::value::Context;
 use super::{Folded, Scenario, StateId};
 use crate::id::RequestId;
 use crate::order::{OrderError, PANIC};
+use crate::retry::ErrorRules;
 
 /// What the machine waits for.
 #[derive(Debug)]
@@ -116,7 +117,7 @@ impl Stage {
         if wake == Wake::Retry {
             let late = Duration::try_from(now.duration_since(due_at)).unwrap_or(Duration::ZERO);
             snapshot.cycles_mut().for_each(|cycle| cycle.begin_attempt(late));
-            if settings.errors.leaves_out_delivery() {
+            if ErrorRules::from(&settings.errors).leaves_out_delivery() {
                 snapshot.retry_time.shift(SignedDuration::try_from(late).unwrap_or(SignedDuration::ZERO));
             }
         }

@@ -188,7 +188,7 @@ impl Reader<'_> {
             if !keys.0.contains(&name) {
                 let fault = mark.fault(format!("unknown key {}", quoted(name)));
                 self.push(if RETRIES.contains(&name) {
-                    fault.hint("what is repeated, and how often, is said by the rules of the deployment: see docs/guides/errors.md")
+                    fault.hint("what is repeated, and how often, is said by rules: those of the scenario under `errors`, and those of the deployment; see docs/guides/errors.md")
                 } else {
                     with_nearest(fault, name, keys.0.iter().copied())
                 });

@@ -15,7 +15,7 @@ use super::task::is_task;
 use super::{error_value, later};
 use crate::id::spelled;
 use crate::order::Mode;
-use crate::retry::ErrorPolicy;
+use crate::retry::{ErrorPolicy, ErrorRules};
 
 /// What the order is, for the stage: nothing here changes while it runs.
 #[derive(Clone, Debug)]
@@ -187,7 +187,12 @@ impl Given {
     }
 }
 
-impl Turn<'_> {
+impl<'t> Turn<'t> {
+    /// Rules and policies for failures: those of the deployment, and behind them those of the scenario.
+    pub const fn errors(&self) -> ErrorRules<'t> {
+        ErrorRules::of(&self.settings.errors, &self.scenario.errors)
+    }
+
     /// Until when a wait lasts that names this time-out, or none (ORD-12).
     pub fn longest_wait(&self, timeout: Option<Duration>) -> Timestamp {
         let longest = self.longest_wait_since(self.now);

@@ -176,8 +176,8 @@ impl Run {
 
     fn verdict(&self, error: &OrderError, retry_after: Option<Duration>, turn: &Turn<'_>) -> Verdict {
         let class = error.class.as_deref().map(ErrorClass::from);
-        let errors = &turn.settings.errors;
-        let ends_at = |retry: &AsyncRetry| errors.async_cycle_ends_at(&retry.cycle);
+        let errors = turn.errors();
+        let ends_at = |retry: &AsyncRetry| errors.async_cycle_ends_at(&turn.scenario.name, &retry.cycle);
         let latest = self.cursor.asynchronous.as_ref().map(ends_at);
         let failure = retry::Failure { retry_after, latest, ..self.failure(class.as_ref(), turn) };
         let before = self.cursor.frame().retry.as_ref().map(|retry| &retry.cycle);
@@ -311,7 +311,7 @@ impl Run {
 fn classify(http: &HttpAction, url: &str, answered: &Answered<'_>, turn: &Turn<'_>) -> Option<ErrorClass> {
     let (host, path) = host_and_path(url);
     let interaction = Interaction { method: http.method.as_str(), host, path };
-    turn.settings.errors.classify(&interaction, answered).map(|classified| classified.class)
+    turn.errors().classify(&interaction, answered).map(|classified| classified.class)
 }
 
 /// Where a call went.

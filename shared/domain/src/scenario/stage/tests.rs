@@ -18,6 +18,7 @@ mod lives;
 mod model;
 mod named;
 mod operation;
+mod own_rules;
 mod parallel;
 mod polling;
 mod property;

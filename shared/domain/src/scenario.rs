@@ -28,8 +28,8 @@ use serde_json::Value;
 use crate::id::spelled;
 use crate::retry::ErrorPolicy;
 pub use action::{
-    Action, ActorAction, AmqpAction, Auth, Body, Branch, HttpAction, Lapse, Method, OrderAction, SleepUntil,
-    StatusRange,
+    Action, ActorAction, AmqpAction, Auth, Body, Branch, EachAction, HttpAction, Lapse, Method, OrderAction,
+    SleepUntil, StatusRange,
 };
 pub use conceal::Concealed;
 pub use folded::Folded;
@@ -132,7 +132,7 @@ impl Scenario {
     pub fn secrets(&self) -> impl Iterator<Item = &[String]> {
         let of_states = self.states.iter().flat_map(|state| &state.actions);
         let actions = of_states.chain(self.calls.iter().flat_map(|call| &call.actions));
-        actions.flat_map(|action| match action {
+        actions.flat_map(Action::with_inner).flat_map(|action| match action {
             Action::Http(http) => vec![&*http.secrets],
             Action::Amqp(amqp) => vec![&*amqp.secrets],
             Action::Parallel(steps) => steps.iter().map(|http| &*http.secrets).collect(),
@@ -143,7 +143,8 @@ impl Scenario {
     /// True if orders of it ask anything that is answered later, under `callbacks`.
     #[must_use]
     pub fn asks(&self) -> bool {
-        self.states.iter().flat_map(|state| &state.actions).any(|action| action.request().is_some())
+        let mut actions = self.states.iter().flat_map(|state| &state.actions).flat_map(Action::with_inner);
+        actions.any(|action| action.request().is_some())
     }
 
     /// What handles a call of this name without moving the order.
@@ -334,6 +335,8 @@ pub struct Bounds {
     pub max_vars_bytes: usize,
     /// Orders that one order may start.
     pub max_children: u32,
+    /// Elements that one `each` goes through.
+    pub max_each: usize,
     /// Shortest sleep; a shorter one is lengthened to it.
     pub min_sleep: Duration,
     /// Transitions of one stage: a scenario that circles without ever suspending is broken off.
@@ -350,6 +353,7 @@ impl Default for Bounds {
             max_states: 30,
             max_vars_bytes: 256 * 1024,
             max_children: 1000,
+            max_each: 1000,
             min_sleep: Duration::from_secs(20),
             max_transitions_per_stage: 1000,
             script: script::Limits::default(),

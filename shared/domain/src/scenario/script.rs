@@ -96,6 +96,7 @@ impl RunError {
 pub struct Script {
     ast: AST,
     roots: BTreeSet<&'static str>,
+    locals: Vec<String>,
 }
 
 /// A compiled `${…}`.
@@ -103,6 +104,7 @@ pub struct Script {
 pub struct Code {
     ast: AST,
     roots: BTreeSet<&'static str>,
+    locals: Vec<String>,
 }
 
 impl Script {
@@ -114,6 +116,11 @@ impl Script {
     /// The values of the order that it names.
     pub(super) fn names(&self) -> Names {
         Names::of(&self.ast)
+    }
+
+    /// True if a word of it is the name of this root.
+    pub(super) fn may_name(&self, root: &str) -> bool {
+        self.roots.contains(root)
     }
 }
 
@@ -174,14 +181,22 @@ impl Scripting {
     /// Names what is wrong and where inside the code: the first fault of form, or else every call
     /// that no function answers to.
     pub fn compile_script(&self, code: &str) -> Result<Script, Vec<CompileError>> {
+        self.compile_script_with(code, &[])
+    }
+
+    /// The same, for code that knows these names, too: of the element that it runs for.
+    ///
+    /// # Errors
+    /// As [`Scripting::compile_script`].
+    pub fn compile_script_with(&self, code: &str, locals: &[String]) -> Result<Script, Vec<CompileError>> {
         let engine = speaking_engine(&self.limits, &Arc::default());
         let ast = engine
-            .compile_with_scope(&names_only(), code)
+            .compile_with_scope(&names_only(locals), code)
             .map_err(|error| vec![compile_error(&error.0, error.1, code)])?;
         if self.checks_calls {
             calls::check(&ast, Place::Script)?;
         }
-        Ok(Script { ast, roots: roots_named_in(code) })
+        Ok(Script { ast, roots: roots_named_in(code), locals: locals.to_vec() })
     }
 
     /// Compiles the inside of one `${…}`: an expression, no statements.
@@ -189,14 +204,22 @@ impl Scripting {
     /// # Errors
     /// As [`Scripting::compile_script`].
     pub fn compile_expression(&self, code: &str) -> Result<Code, Vec<CompileError>> {
+        self.compile_expression_with(code, &[])
+    }
+
+    /// The same, for code that knows these names, too.
+    ///
+    /// # Errors
+    /// As [`Scripting::compile_script`].
+    pub fn compile_expression_with(&self, code: &str, locals: &[String]) -> Result<Code, Vec<CompileError>> {
         let ast = self
             .engine
-            .compile_expression_with_scope(&names_only(), code)
+            .compile_expression_with_scope(&names_only(locals), code)
             .map_err(|error| vec![compile_error(&error.0, error.1, code)])?;
         if self.checks_calls {
             calls::check(&ast, Place::Expression)?;
         }
-        Ok(Code { ast, roots: roots_named_in(code) })
+        Ok(Code { ast, roots: roots_named_in(code), locals: locals.to_vec() })
     }
 
     /// The value of an expression.
@@ -204,7 +227,7 @@ impl Scripting {
     /// # Errors
     /// The class tells a bound that was run over from any other error.
     pub fn evaluate(&self, code: &Code, context: &Context) -> Result<Value, RunError> {
-        let (mut scope, size) = scope_of(&code.roots, context);
+        let (mut scope, size) = scope_of(&code.roots, &code.locals, context);
         let wider = self.limits.wider(size).map(|limits| limits.engine());
         self.limits.begin(size);
         let value = wider
@@ -222,7 +245,7 @@ impl Scripting {
     /// The class tells a bound that was run over from any other error.
     pub fn run(&self, script: &Script, context: &mut Context) -> Result<Said, RunError> {
         let said = Arc::new(Mutex::new(Said::default()));
-        let (mut scope, size) = scope_of(&script.roots, context);
+        let (mut scope, size) = scope_of(&script.roots, &script.locals, context);
         let engine = speaking_engine(self.limits.wider(size).as_ref().unwrap_or(&self.limits), &said);
         self.limits.begin(size);
         let outcome = engine.run_ast_with_scope(&mut scope, &script.ast);
@@ -243,21 +266,30 @@ impl Scripting {
                 _ => return Err(RunError::new("`vars` must stay a map")),
             }
         }
+        if let Some(element) = &mut context.element
+            && script.locals.iter().any(|local| *local == *element.name)
+        {
+            let value = scope.get_value::<Dynamic>(&element.name).unwrap_or(Dynamic::UNIT);
+            element.value = from_dynamic(&value)?;
+        }
         Ok(said)
     }
 }
 
-/// A scope in which every root has a place: strict variables are checked against it.
-fn names_only() -> Scope<'static> {
+/// A scope in which every root and every name of an element has a place: strict variables are checked against it.
+fn names_only(locals: &[String]) -> Scope<'static> {
     let mut scope = Scope::new();
     for root in ROOTS {
         scope.push_dynamic(*root, Dynamic::UNIT);
+    }
+    for local in locals {
+        scope.push_dynamic(local.clone(), Dynamic::UNIT);
     }
     scope
 }
 
 /// The roots that the code may touch, and how large they are together.
-fn scope_of(roots: &BTreeSet<&'static str>, context: &Context) -> (Scope<'static>, Size) {
+fn scope_of(roots: &BTreeSet<&'static str>, locals: &[String], context: &Context) -> (Scope<'static>, Size) {
     let mut scope = Scope::new();
     let mut size = Size::default();
     for root in ROOTS {
@@ -275,6 +307,16 @@ fn scope_of(roots: &BTreeSet<&'static str>, context: &Context) -> (Scope<'static
             }
         };
         scope.push_dynamic(*root, value);
+    }
+    for local in locals {
+        let value = match context.root(local) {
+            Some(Root::Value(value)) => {
+                size.add(&value);
+                to_dynamic(&value)
+            }
+            _ => Dynamic::UNIT,
+        };
+        scope.push_dynamic(local.clone(), value);
     }
     (scope, size)
 }

@@ -10,6 +10,7 @@ mod amqp;
 mod calls;
 mod choose;
 pub(super) mod draft;
+pub(super) mod each;
 mod errors;
 mod explain;
 mod http;
@@ -88,7 +89,7 @@ impl Reading {
     /// The scenarios that its child orders run, where these are named outright.
     #[must_use]
     pub fn children(&self) -> BTreeSet<&str> {
-        let actions = self.scenario.states.iter().flat_map(|state| &state.actions);
+        let actions = self.scenario.states.iter().flat_map(|state| &state.actions).flat_map(Action::with_inner);
         let fields = actions.filter_map(|action| match action {
             Action::Order(order) => order.fields.iter().find(|(name, _)| name == "scenario"),
             _ => None,

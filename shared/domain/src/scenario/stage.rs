@@ -10,6 +10,7 @@
 
 mod call;
 mod course;
+mod each;
 mod end;
 mod input;
 mod need;
@@ -21,6 +22,7 @@ mod task;
 mod wait;
 
 pub use call::{CALL_REFUSED, Call, CallAnswer};
+pub use each::EACH_TOO_LONG;
 pub use end::{LogLine, Reached, StageEnd, Then, Transition};
 pub use input::{Callback, Facts, Input, StageSettings, Wake};
 pub use need::{
@@ -28,8 +30,8 @@ pub use need::{
     TaskTerms,
 };
 pub use snapshot::{
-    AnsweredCall, Answers, AsyncRetry, Awaiting, Destination, EntryPoint, Frame, Handling, Mover,
-    OpenRequest, Polling, Remembered, Rest, RetryTime, Savepoint, Snapshot, SnapshotError, SyncRetry,
+    AnsweredCall, Answers, AsyncRetry, Awaiting, Destination, EachProgress, ElementEnd, ElementProgress,
+    EntryPoint, FailedElement, Frame, Handling, Mover, OpenRequest, Polling, Remembered, Rest, RetryTime, Savepoint, Snapshot, SnapshotError, SyncRetry,
     TaskTimes, Visit,
 };
 pub use task::{ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT};
@@ -65,6 +67,8 @@ enum Pending {
     /// A task, on its way into the queue of its actor.
     Queueing,
     Order(Option<RequestId>),
+    /// What the elements of an `each` ask for.
+    Each(each::Asked),
     /// The queue, on its way to the next order.
     Release,
     /// How far the stage has come.
@@ -271,7 +275,10 @@ impl Run {
                 let error = OrderError::new("amqp.unroutable", message);
                 self.fail(error.about(self.cursor.visit.called.clone()), turn);
             }
-            (Pending::Http(_) | Pending::Parallel(_) | Pending::Publication, Answer::Held { until }) => {
+            (
+                Pending::Http(_) | Pending::Parallel(_) | Pending::Publication | Pending::Each(_),
+                Answer::Held { until },
+            ) => {
                 self.hold(until, turn);
             }
             (Pending::Release, Answer::Released) => {
@@ -279,6 +286,7 @@ impl Run {
                 self.cursor.advance();
             }
             (Pending::Save, Answer::Saved) => {}
+            (Pending::Each(asked), answer) if asked.takes(&answer) => self.take_each(asked, answer, turn),
             (Pending::Order(request), Answer::OrderStarted) => self.order_started(request, turn),
             (Pending::Order(request), Answer::OrderRefused(message)) => {
                 self.cursor.requests.retain(|open| Some(open.id) != request);

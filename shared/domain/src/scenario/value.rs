@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-pub use super::context::{Context, NoSecrets, SECRET_MISSING, Secrets};
+pub use super::context::{Context, Element, INDEX, NoSecrets, SECRET_MISSING, Secrets};
 use super::script::{Code, CompileError, ROOTS, RunError, Scripting, remedy};
 pub use url::Url;
 
@@ -26,7 +26,7 @@ pub enum Expression {
 }
 
 impl Expression {
-    fn compile(text: &str, scripting: &Scripting) -> Result<Self, Vec<CompileError>> {
+    fn compile(text: &str, scripting: &Scripting, locals: &[String]) -> Result<Self, Vec<CompileError>> {
         let path: Vec<String> = text.trim().split('.').map(str::to_owned).collect();
         let plain = |key: &String| {
             key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -39,17 +39,18 @@ impl Expression {
             return Ok(Self::Secret(name.clone()));
         }
         if path.iter().all(plain) {
-            if let Some(root) = path.first().filter(|root| !ROOTS.contains(&root.as_str()))
+            let is_known = |root: &String| ROOTS.contains(&root.as_str()) || locals.contains(root);
+            if let Some(root) = path.first().filter(|root| !is_known(root))
                 && path.len() > 1
             {
                 let message = format!("nothing is called `{root}` here; there are: {}", ROOTS.join(", "));
                 return Err(vec![CompileError { message, hint: remedy(root, ""), line: 1, column: 1 }]);
             }
-            if ROOTS.contains(&path[0].as_str()) {
+            if is_known(&path[0]) {
                 return Ok(Self::Path(path));
             }
         }
-        scripting.compile_expression(text).map(Self::Code)
+        scripting.compile_expression_with(text, locals).map(Self::Code)
     }
 
     fn evaluate(&self, context: &Context, scripting: &Scripting) -> Result<Value, RunError> {
@@ -109,6 +110,18 @@ impl Template {
     /// # Errors
     /// What is wrong in each `${…}`; line and column count inside the string.
     pub fn compile(text: &str, scripting: &Scripting) -> Result<Self, Vec<CompileError>> {
+        Self::compile_with(text, scripting, &[])
+    }
+
+    /// The same, for expressions that know these names, too: of the element that they are evaluated for.
+    ///
+    /// # Errors
+    /// As [`Template::compile`].
+    pub fn compile_with(
+        text: &str,
+        scripting: &Scripting,
+        locals: &[String],
+    ) -> Result<Self, Vec<CompileError>> {
         let mut pieces = Vec::new();
         let mut faults = Vec::new();
         let mut literal = String::new();
@@ -132,7 +145,7 @@ impl Template {
             if !literal.is_empty() {
                 pieces.push(Piece::Text(std::mem::take(&mut literal)));
             }
-            match Expression::compile(&inside[..length], scripting) {
+            match Expression::compile(&inside[..length], scripting, locals) {
                 Ok(expression) => pieces.push(Piece::Expression(expression)),
                 Err(wrong) => {
                     let place = located("", text, start + 2);

@@ -5,7 +5,7 @@ use super::http::Read;
 use super::reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
 use super::script_words::calls;
 use super::template::{is_constant, literal_parts};
-use super::{actor, amqp, choose, http};
+use super::{actor, amqp, choose, each, http};
 use crate::document::{Value, parse_duration};
 use crate::scenario::script::EventCall;
 use crate::scenario::value::Template;
@@ -16,7 +16,12 @@ const LONGEST_EVENT: usize = 64;
 
 /// The words of the actions.
 const WORDS: &[&str] =
-    &["http", "amqp", "script", "wait", "sleep", "actor", "order", "choose", "parallel", "log", "release"];
+    &["http", "amqp", "script", "wait", "sleep", "actor", "order", "choose", "parallel", "each", "log", "release"];
+
+/// True if an action has this word.
+pub(super) fn is_word(word: &str) -> bool {
+    WORDS.contains(&word) || word == "savepoint"
+}
 
 /// Reads one action; none where its word is not known, so that nobody can tell what it would do.
 pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
@@ -91,6 +96,7 @@ fn with_keys(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
             return Some(DraftAction { raises, ..draft(spot, read) });
         }
         "parallel" => choose::read_parallel(reader, &member),
+        "each" => each::read(reader, &member),
         "actor" => actor::read_actor(reader, &member),
         "order" => actor::read_order(reader, &member),
         "http" => http::read(reader, &member),
@@ -122,6 +128,7 @@ fn example(word: &str) -> &'static str {
         "order" => "order: {scenario: NAME, params: {}, wait: true}",
         "choose" => "choose: [{when: \"params.amount > 100\", actions: []}]",
         "parallel" => "parallel: [{http: {name: a, url: \"${config.NAME}/path\"}}]",
+        "each" => "each: {in: \"${params.items}\", actions: [{http: {url: \"${config.NAME}/${item}\"}}]}",
         _ => "log: \"a text\"",
     }
 }
@@ -145,7 +152,7 @@ fn script(reader: &mut Reader<'_>, spot: &Spot<'_>) -> (Read, Vec<Named>) {
     };
     effect.succeeds = calls(code, "success");
     effect.polls = calls(code, "poll");
-    let action = match reader.scripting.compile_script(code) {
+    let action = match reader.scripting.compile_script_with(code, &reader.locals) {
         Ok(script) => {
             if reader.noted.is_some() {
                 reader.note_names(spot, code, script.names());

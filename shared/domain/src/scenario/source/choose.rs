@@ -94,7 +94,7 @@ fn condition(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
     if text.contains("${") {
         return reader.text_template(spot);
     }
-    match Template::compile(&format!("${{{text}}}"), reader.scripting) {
+    match Template::compile_with(&format!("${{{text}}}"), reader.scripting, &reader.locals) {
         Ok(template) => {
             reader.note_template(spot, text, &template);
             Some(template)

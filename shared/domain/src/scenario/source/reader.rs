@@ -31,6 +31,8 @@ pub(in super::super) const LONGEST_CALL: Duration = Duration::from_secs(5 * 60);
 pub(super) struct Reader<'a> {
     /// Compiles scripts and expressions.
     pub(super) scripting: &'a Scripting,
+    /// Names that expressions and scripts know besides the roots: those of the element of an `each`.
+    pub(super) locals: Vec<String>,
     /// True if what is read is sent to a called system, so that it may name secrets.
     pub(super) is_sent: bool,
     /// What the warnings are made of; none where nobody wants them.
@@ -122,6 +124,7 @@ impl<'a> Reader<'a> {
     pub(super) fn new(text: &'a str, scripting: &'a Scripting) -> Self {
         Self {
             scripting,
+            locals: Vec::new(),
             is_sent: false,
             noted: None,
             source: SourceMap::new(text),

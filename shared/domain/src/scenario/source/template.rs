@@ -89,7 +89,7 @@ impl Reader<'_> {
             self.push(fault.hint("name it in what an `http` or `amqp` action sends, and nowhere else"));
             return None;
         }
-        match Template::compile(text, self.scripting) {
+        match Template::compile_with(text, self.scripting, &self.locals) {
             Ok(template) => {
                 self.note_template(spot, text, &template);
                 Some(template)

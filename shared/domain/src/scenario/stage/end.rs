@@ -232,10 +232,12 @@ impl Builder {
         entry_point.iter_mut().flat_map(EntryPoint::values_mut).for_each(fold);
         mover.iter_mut().flat_map(|call| &mut call.answer).for_each(kept);
         error.iter_mut().for_each(|error| text(&mut error.message));
+        main.errors_mut().for_each(|error| text(&mut error.message));
         result.iter_mut().for_each(told);
         message.iter_mut().for_each(text);
         if let Some(call) = handling {
             call.frame.values_mut().for_each(fold);
+            call.frame.errors_mut().for_each(|error| text(&mut error.message));
             call.answer.iter_mut().for_each(kept);
             if let Some(Remembered { vars, result, message }) = &mut call.before {
                 fold(vars);

@@ -21,9 +21,9 @@ pub(super) const QUOTED_BYTES: usize = 200;
 pub(super) type Outcome<'a> = Result<&'a Response, &'a HttpFailure>;
 
 /// A failed call: what is told of it, and how long the called system asks to be left alone.
-struct Failed {
-    error: OrderError,
-    retry_after: Option<Duration>,
+pub(super) struct Failed {
+    pub error: OrderError,
+    pub retry_after: Option<Duration>,
 }
 
 impl Run {
@@ -121,7 +121,7 @@ impl Run {
     }
 
     /// True if an outcome is a success by the scenario and by the rules of the deployment.
-    fn judge<'a>(
+    pub(super) fn judge<'a>(
         &self,
         http: &HttpAction,
         url: &str,
@@ -174,7 +174,7 @@ impl Run {
         true
     }
 
-    fn verdict(&self, error: &OrderError, retry_after: Option<Duration>, turn: &Turn<'_>) -> Verdict {
+    pub(super) fn verdict(&self, error: &OrderError, retry_after: Option<Duration>, turn: &Turn<'_>) -> Verdict {
         let class = error.class.as_deref().map(ErrorClass::from);
         let errors = turn.errors();
         let ends_at = |retry: &AsyncRetry| errors.async_cycle_ends_at(&turn.scenario.name, &retry.cycle);
@@ -196,7 +196,13 @@ impl Run {
         }
     }
 
-    fn rest_until_retry(&mut self, mut at: Timestamp, cycle: Cycle, error: &OrderError, turn: &Turn<'_>) {
+    pub(super) fn rest_until_retry(
+        &mut self,
+        mut at: Timestamp,
+        cycle: Cycle,
+        error: &OrderError,
+        turn: &Turn<'_>,
+    ) {
         // Repeats inside a polling count in its time: the last one is made when that is over.
         let polling = self.own_state(turn).and(self.cursor.visit.poll.as_ref());
         if let Some(Polling { ends_at, attempt }) = polling {
@@ -326,7 +332,7 @@ fn called(http: &HttpAction, url: &str) -> String {
 }
 
 /// The answer as `response` shows it.
-fn response_value(response: &Response) -> Folded {
+pub(super) fn response_value(response: &Response) -> Folded {
     let headers: Map<String, Value> =
         response.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
     let kind = response.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));

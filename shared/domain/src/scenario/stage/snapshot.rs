@@ -4,11 +4,13 @@
 //! call with what was said to it. How it is stored stands in `stored`.
 
 mod awaiting;
+mod each;
 mod life;
 mod request;
 mod stored;
 
 pub use awaiting::{Awaiting, TaskTimes};
+pub use each::{EachProgress, ElementEnd, ElementProgress, FailedElement};
 pub use life::{EntryPoint, Savepoint};
 pub use request::{Destination, OpenRequest};
 
@@ -126,6 +128,8 @@ pub struct Frame {
     pub answers: Answers,
     /// Steps of the present `parallel` that went through.
     pub parallel_done: Vec<usize>,
+    /// How far an `each` has come.
+    pub each: Option<Box<EachProgress>>,
     /// The last call that was answered, where a script follows it.
     pub answered: Option<AnsweredCall>,
     /// The repeat of a failed action that goes on.
@@ -242,13 +246,15 @@ impl Snapshot {
     /// Enters the next state.
     pub(super) fn enter(&mut self, state: String) {
         self.visit = Visit { state: Some(state), number: self.visit.number + 1, ..Visit::default() };
+        self.main.each = None;
         self.begin_frame();
     }
 
-    /// Begins with the first action of the state, with the answers and the cycle of those before.
+    /// Begins with the first action of the state, with the answers and the cycle of those before. The elements that an
+    /// `each` of the same visit was through with stay so.
     pub(super) fn begin_frame(&mut self) {
-        let Frame { answers, retry, rest, .. } = std::mem::take(&mut self.main);
-        self.main = Frame { answers, retry, rest, ..Frame::default() };
+        let Frame { answers, retry, rest, each, .. } = std::mem::take(&mut self.main);
+        self.main = Frame { answers, retry, rest, each, ..Frame::default() };
     }
 
     /// The action of the frame has gone through: what was retried is over with it.
@@ -365,8 +371,11 @@ impl Snapshot {
 
     /// Bytes of text that the order put aside: for the call which is being handled, and for repeats.
     pub(super) fn bytes_aside(&self) -> usize {
-        let for_repeats = self.entry_point.as_ref().map_or(0, EntryPoint::bytes);
+        let of_each = |frame: &Frame| frame.each.as_ref().map_or(0, |each| each.bytes());
+        let of_entry_point = self.entry_point.as_ref().map_or(0, EntryPoint::bytes);
+        let for_repeats = of_entry_point + of_each(&self.main);
         let Some(call) = &self.handling else { return for_repeats };
+        let for_repeats = for_repeats + of_each(&call.frame);
         let Answers { last, named } = &self.main.answers;
         let before = call.before.as_ref().map(|before| &before.vars);
         let for_call: usize =
@@ -378,7 +387,12 @@ impl Snapshot {
 impl Frame {
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Folded> {
         let before = self.answered.iter_mut().filter_map(|call| call.before.as_mut());
-        self.answers.iter_mut().chain(before)
+        let of_each = self.each.iter_mut().flat_map(|each| each.values_mut());
+        self.answers.iter_mut().chain(before).chain(of_each)
+    }
+
+    pub(super) fn errors_mut(&mut self) -> impl Iterator<Item = &mut OrderError> {
+        self.each.iter_mut().flat_map(|each| each.errors_mut())
     }
 }
 

@@ -8,6 +8,7 @@ mod bounds;
 mod calls;
 mod choose;
 mod defects;
+mod each;
 mod failures;
 mod flow;
 mod hold;

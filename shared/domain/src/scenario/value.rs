@@ -11,6 +11,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 pub use super::context::{Context, Element, INDEX, NoSecrets, SECRET_MISSING, Secrets};
+use super::source::reader::nearest;
 use super::script::{Code, CompileError, ROOTS, RunError, Scripting, remedy};
 pub use url::Url;
 
@@ -43,8 +44,11 @@ impl Expression {
             if let Some(root) = path.first().filter(|root| !is_known(root))
                 && path.len() > 1
             {
-                let message = format!("nothing is called `{root}` here; there are: {}", ROOTS.join(", "));
-                return Err(vec![CompileError { message, hint: remedy(root, ""), line: 1, column: 1 }]);
+                let known: Vec<&str> = ROOTS.iter().copied().chain(locals.iter().map(String::as_str)).collect();
+                let message = format!("nothing is called `{root}` here; there are: {}", known.join(", "));
+                let near = nearest(root, locals.iter().map(String::as_str));
+                let hint = near.map(|near| format!("did you mean `{near}`?")).or_else(|| remedy(root, ""));
+                return Err(vec![CompileError { message, hint, line: 1, column: 1 }]);
             }
             if is_known(&path[0]) {
                 return Ok(Self::Path(path));

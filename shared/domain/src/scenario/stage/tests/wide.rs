@@ -16,6 +16,8 @@ pub enum Act {
     Http,
     Choose { first: bool },
     Parallel,
+    /// Three requests, two at once.
+    Each,
 }
 
 #[derive(Clone, Debug)]
@@ -45,6 +47,7 @@ pub fn scenarios() -> impl Strategy<Value = Vec<Wide>> {
         2 => Just(Act::Http),
         1 => any::<bool>().prop_map(|first| Act::Choose { first }),
         1 => Just(Act::Parallel),
+        1 => Just(Act::Each),
     ];
     let kind = prop_oneof![
         2 => prop::collection::vec(act, 1..4).prop_map(Kind::Plain),
@@ -132,8 +135,10 @@ pub fn text(states: &[Wide]) -> String {
         let entry = if state.entry { "entryPoint: true, " } else { "" };
         let _ = match &state.kind {
             Kind::Plain(acts) => {
+                let is_answered = |slot: usize| acts[..slot].iter().any(|act| !matches!(act, Act::Each));
+                let acts = acts.iter().enumerate();
                 let acts: Vec<String> =
-                    acts.iter().enumerate().map(|(slot, act)| written(*act, at, slot)).collect();
+                    acts.map(|(slot, act)| written(*act, at, slot, is_answered(slot))).collect();
                 writeln!(
                     out,
                     "  s{at}: {{{entry}actions: [{}], on: {{success: {next}, fail: {fail}}}}}",
@@ -176,8 +181,9 @@ pub fn text(states: &[Wide]) -> String {
     out
 }
 
-fn written(act: Act, at: usize, slot: usize) -> String {
-    let body = if slot == 0 { "" } else { ", body: '${response.body.n}'" };
+/// The elements of an `each` have answers of their own: there may be none yet behind it.
+fn written(act: Act, at: usize, slot: usize, is_answered: bool) -> String {
+    let body = if is_answered { ", body: '${response.body.n}'" } else { "" };
     let url = |part: usize| format!("url: 'http://h/{at}/{}'{body}", slot * 10 + part);
     match act {
         Act::Http => format!("{{http: {{{}}}}}", url(0)),
@@ -186,6 +192,12 @@ fn written(act: Act, at: usize, slot: usize) -> String {
             if first { 7 } else { 8 },
             url(0),
             url(1)
+        ),
+        Act::Each => format!(
+            "{{each: {{in: [{}, {}, {}], atOnce: 2, actions: [{{http: {{url: 'http://h/{at}/${{item}}'}}}}]}}}}",
+            slot * 10,
+            slot * 10 + 1,
+            slot * 10 + 2
         ),
         Act::Parallel => format!(
             "{{parallel: [{{http: {{name: n{slot}a, {}}}}}, {{http: {{name: n{slot}b, {}}}}}]}}",

@@ -11,6 +11,7 @@ pub mod diff;
 mod folded;
 pub mod graph;
 mod mask;
+mod places;
 pub mod schema;
 pub mod script;
 pub mod source;
@@ -45,6 +46,8 @@ pub struct StateId(pub usize);
 pub struct Scenario {
     /// The name that orders use.
     pub name: String,
+    /// The file it was read from, where there was one: faults at run time name it.
+    pub file: Option<String>,
     /// How it is written.
     pub kind: ScenarioKind,
     /// What it is for, in the author's words.

@@ -73,7 +73,7 @@ fn try_file(path: &Path, deployment: &Deployment) -> Result<Report, Failure> {
     let source = input::text_of(&beside)?;
     let bounds = &deployment.bounds;
     let scenario = match read(&source, &Scripting::new(bounds.script.clone()), bounds) {
-        Ok(scenario) => Arc::new(scenario),
+        Ok(scenario) => Arc::new(Scenario { file: Some(input::name_of(&beside)), ..scenario }),
         Err(faults) => {
             return Ok(Report::Refused { file: input::name_of(&beside), text: source, faults });
         }

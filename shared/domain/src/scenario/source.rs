@@ -310,6 +310,7 @@ fn scenario(head: Head, draft: Draft, bounds: &Bounds) -> Scenario {
     };
     Scenario {
         name: head.name,
+        file: None,
         kind: head.kind,
         description: head.description,
         params_schema,

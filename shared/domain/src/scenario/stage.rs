@@ -12,6 +12,7 @@ mod call;
 mod course;
 mod each;
 mod end;
+mod failing;
 mod input;
 mod need;
 mod perform;
@@ -23,7 +24,7 @@ mod wait;
 
 pub use call::{CALL_REFUSED, Call, CallAnswer};
 pub use each::EACH_TOO_LONG;
-pub use end::{LogLine, Reached, StageEnd, Then, Transition};
+pub use end::{LogLine, Reached, StageEnd, Then, Told, Transition, in_order};
 pub use input::{Callback, Facts, Input, StageSettings, Wake};
 pub use need::{
     Answer, ChildOrder, HttpBody, HttpCall, HttpFailure, NO_ROOM, Need, Publication, Response, Task,
@@ -206,6 +207,17 @@ impl Stage {
         let turn = self.given.turn(now, dice);
         self.run.begin_turn(&turn);
         self.run.take(answer, &turn).unwrap_or_else(|| self.run.next(&turn))
+    }
+
+    /// What was told since the begin, or since the position was saved last.
+    pub fn told(&self) -> impl Iterator<Item = Told<'_>> {
+        in_order(&self.run.end.log, &self.run.end.transitions)
+    }
+
+    /// The last failure that went to the scenario.
+    #[must_use]
+    pub const fn failure(&self) -> Option<&OrderError> {
+        self.run.cursor.error.as_ref()
     }
 
     /// The name of the present state.

@@ -3,6 +3,9 @@
 
 use rhai::{AST, ASTNode, Expr, FnCallExpr, Position, Stmt};
 
+use super::faults::written;
+use super::optional::Shifts;
+
 /// The function that raises an event of the scenario's own.
 pub(in crate::scenario) const RAISE: &str = "event";
 
@@ -18,7 +21,7 @@ pub(in crate::scenario) struct EventCall {
 }
 
 /// All calls that raise events, in the order of the code.
-pub(super) fn calls_in(ast: &AST) -> Vec<EventCall> {
+pub(super) fn calls_in(ast: &AST, shifts: &Shifts) -> Vec<EventCall> {
     let mut calls = Vec::new();
     // Whoever defines a function of this name calls that one.
     if ast.iter_functions().any(|function| function.name == RAISE && function.params.len() == 1) {
@@ -27,10 +30,10 @@ pub(super) fn calls_in(ast: &AST) -> Vec<EventCall> {
     ast.walk(&mut |path: &[ASTNode<'_>]| {
         match path.last() {
             Some(ASTNode::Stmt(Stmt::FnCall(call, at)) | ASTNode::Expr(Expr::FnCall(call, at))) => {
-                calls.extend((call.args.len() == 1).then(|| raised(call, call.args.first(), *at)).flatten());
+                calls.extend((call.args.len() == 1).then(|| raised(call, call.args.first(), *at, shifts)).flatten());
             }
             Some(ASTNode::Expr(Expr::MethodCall(call, at))) if call.args.is_empty() => {
-                calls.extend(raised(call, None, *at));
+                calls.extend(raised(call, None, *at, shifts));
             }
             _ => {}
         }
@@ -41,7 +44,7 @@ pub(super) fn calls_in(ast: &AST) -> Vec<EventCall> {
     calls
 }
 
-fn raised(call: &FnCallExpr, name: Option<&Expr>, at: Position) -> Option<EventCall> {
+fn raised(call: &FnCallExpr, name: Option<&Expr>, at: Position, shifts: &Shifts) -> Option<EventCall> {
     if call.name != RAISE || call.op_token.is_some() {
         return None;
     }
@@ -49,21 +52,20 @@ fn raised(call: &FnCallExpr, name: Option<&Expr>, at: Position) -> Option<EventC
         Some(Expr::StringConstant(text, ..)) => Some(text.to_string()),
         _ => None,
     };
-    let number = |value: Option<usize>| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(1);
-    Some(EventCall { name, line: number(at.line()), column: number(at.position()) })
+    let at = written(at, shifts);
+    Some(EventCall { name, line: at.line, column: at.column })
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::super::{Limits, Scripting};
-    use super::*;
 
     #[test]
     fn scn_16_calls_that_raise_events_are_found_with_their_places() {
         let calls = |code: &str| {
             let script = Scripting::new(Limits::default()).compile_script(code).unwrap();
-            let calls = calls_in(&script.ast).into_iter();
+            let calls = script.event_calls().into_iter();
             calls.map(|call| (call.name.unwrap_or("?".into()), call.line, call.column)).collect::<Vec<_>>()
         };
         let found = |name: &str, line, column| (name.to_owned(), line, column);

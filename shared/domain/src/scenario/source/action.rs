@@ -158,7 +158,7 @@ fn script(reader: &mut Reader<'_>, spot: &Spot<'_>) -> (Read, Vec<Named>) {
                 reader.note_names(spot, code, script.names());
             }
             raises = raised(reader, spot, code, &script.event_calls());
-            Some(Action::Script(script))
+            Some(Action::Script(script.placed(reader.places_of(spot, code))))
         }
         Err(errors) => {
             reader.code_faults(spot, code, errors);

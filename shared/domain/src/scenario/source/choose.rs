@@ -95,7 +95,9 @@ fn condition(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
         return reader.text_template(spot);
     }
     match Template::compile_with(&format!("${{{text}}}"), reader.scripting, &reader.locals) {
-        Ok(template) => {
+        Ok(mut template) => {
+            // The two characters in front of it are not in the file.
+            template.place(&reader.places_of(spot, text).into(), 2);
             reader.note_template(spot, text, &template);
             Some(template)
         }

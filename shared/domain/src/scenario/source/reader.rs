@@ -8,6 +8,7 @@ use super::place::SourceMap;
 use super::warnings::Noted;
 use crate::document::{self, DocumentKey, DocumentNode, Fault, Position, Value, parse_duration, pointer_to};
 use crate::scenario::Lapse;
+use crate::scenario::places::Places;
 use crate::scenario::script::{CompileError, Scripting};
 
 /// Faults of one file that are told. Rendering a fault costs time in proportion to the file, so
@@ -162,6 +163,11 @@ impl Reader<'_> {
     /// The place in the file of a line and a column of a text that was read.
     pub(super) fn place(&self, spot: &Spot<'_>, text: &str, line: u32, column: u32) -> Position {
         self.source.place(spot.node, text, line, column)
+    }
+
+    /// Where a text that was read stands in the file.
+    pub(super) fn places_of(&self, spot: &Spot<'_>, text: &str) -> Places {
+        self.source.places(spot.node, text)
     }
 
     /// Notes what is wrong with code inside a text.

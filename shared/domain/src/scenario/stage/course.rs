@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::super::source::reader::LONGEST_DURATION;
 use super::super::{Action, Event, ScenarioKind, State, StateId, StateKind, TerminalOutcome};
 use super::snapshot::{Answers, EntryPoint, Polling, Savepoint};
+use super::failing::Failing;
 use super::{Need, Run, Then, Transition, Turn, Wake, error_value, later};
 use crate::order::{Mode, OrderError, ScenarioStatus, Status};
 
@@ -68,8 +69,9 @@ impl Run {
     }
 
     /// The action has failed for good.
-    pub(super) fn fail(&mut self, error: impl Into<OrderError>, turn: &Turn<'_>) {
-        self.leave_frame(Err(error.into()), turn);
+    pub(super) fn fail(&mut self, error: impl Failing, turn: &Turn<'_>) {
+        let error = error.told(self, turn);
+        self.leave_frame(Err(error), turn);
     }
 
     /// The order rests before the action under the cursor, which was not carried out.
@@ -225,7 +227,8 @@ impl Run {
         // The repeat of an operation passes states that had gone well before.
         self.cursor.come_to(self.cursor.visit.number + 1, 0);
         let (from, into) = (from.name.clone(), into.name.clone());
-        self.end.transitions.push(Transition { from, event, to: into, at: turn.now });
+        let said_before = self.end.log.len();
+        self.end.transitions.push(Transition { from, event, to: into, at: turn.now, said_before });
         self.moves += 1;
         let bound = turn.settings.bounds.max_transitions_per_stage;
         if self.moves > bound {

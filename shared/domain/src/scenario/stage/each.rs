@@ -12,6 +12,7 @@ use super::super::script::{Raised, RunError, Script};
 use super::super::source::each::MOST_ACTIONS;
 use super::super::value::Element;
 use super::super::{Action, EachAction, Folded};
+use super::failing::Failing as _;
 use super::need::{ChildOrder, HttpCall, HttpFailure, Publication, Response};
 use super::perform::{asked_by_amqp, request_value};
 use super::response::{Failed, asked_by_http, response_value};
@@ -120,9 +121,9 @@ impl Run {
         if self.cursor.frame().each.as_ref().is_some_and(|each| each.at == at) {
             return Ok(());
         }
-        let list = each.list.render(&self.context, &turn.settings.scripting).map_err(OrderError::from)?;
+        let list = each.list.render(&self.context, &turn.settings.scripting).map_err(|error| error.told(self, turn))?;
         let Value::Array(list) = list else {
-            return Err(RunError::new("`in` of an `each` is a list, and this is none").into());
+            return Err(RunError::new("`in` of an `each` is a list, and this is none").told(self, turn));
         };
         let most = turn.settings.bounds.max_each;
         if list.len() > most || at.1 >= ACTIONS {
@@ -226,7 +227,7 @@ impl Run {
         for (name, template) in &each.save {
             let value = template.render(&self.context, &turn.settings.scripting).map_err(|error| {
                 let message = format!("save `{name}`: {}", error.message);
-                ElementFault::for_good(OrderError::new(error.class, message))
+                ElementFault::for_good(RunError { message, ..error }.told(self, turn))
             })?;
             values.push(Folded::from(value).folded());
         }
@@ -253,13 +254,13 @@ impl Run {
         self.show(each, index);
         let vars = script.may_name("vars").then(|| self.context.vars.clone());
         let said = turn.settings.scripting.run(script, &mut self.context);
-        let said = said.map_err(|error| ElementFault::for_good(error.into()))?;
+        let said = said.map_err(|error| ElementFault::for_good(error.told(self, turn)))?;
         said.log.into_iter().for_each(|line| self.end.log(turn.now, line));
         self.cursor.hear(said.result, said.message, said.answer);
         if let Some(vars) = vars.filter(|vars| *vars != self.context.vars) {
             self.context.vars = vars;
             let error = RunError::new("a script inside `each` sets no variables; change the element instead");
-            return Err(ElementFault::for_good(error.into()));
+            return Err(ElementFault::for_good(error.told(self, turn)));
         }
         let value = self.context.element.take().map(|element| element.value).filter(|value| !value.is_null());
         let Some(element) = self.element(index) else { return Ok(true) };
@@ -304,7 +305,7 @@ impl Run {
         self.show(each, index);
         let rendered = self.render_for_element(action, index, request, turn);
         (self.context.request, self.context.element) = (None, None);
-        rendered.map_err(|error| ElementFault::for_good(error.into()))
+        rendered.map_err(|error| ElementFault::for_good(error.told(self, turn)))
     }
 
     fn render_for_element(

@@ -27,6 +27,9 @@ pub struct Transition {
     pub to: String,
     /// When.
     pub at: Timestamp,
+    /// How many lines of the same stage, or since its position was saved last, were said before.
+    #[serde(skip)]
+    pub said_before: usize,
 }
 
 /// One line of an order's log.
@@ -36,6 +39,27 @@ pub struct LogLine {
     pub at: Timestamp,
     /// What the engine or the scenario said.
     pub text: String,
+}
+
+/// What a stage tells, one thing after the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Told<'s> {
+    /// It said a line.
+    Said(&'s LogLine),
+    /// It moved the order.
+    Moved(&'s Transition),
+}
+
+/// Lines and transitions of a stage in the order in which they came.
+pub fn in_order<'s>(log: &'s [LogLine], transitions: &'s [Transition]) -> impl Iterator<Item = Told<'s>> {
+    let mut said = 0;
+    let moves = transitions.iter().flat_map(move |one| {
+        let before = said..one.said_before.clamp(said, log.len());
+        said = before.end;
+        log[before].iter().map(Told::Said).chain([Told::Moved(one)])
+    });
+    let last = transitions.last().map_or(0, |one| one.said_before.min(log.len()));
+    moves.chain(log[last..].iter().map(Told::Said))
 }
 
 /// The end of a stage.

@@ -6,7 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::super::script::RunError;
 use super::super::value::{Template, body_value};
+use super::failing::Failing as _;
 use super::super::{Action, Folded, HttpAction, ScenarioKind};
 use super::need::{HttpFailure, NO_ROOM, Response};
 use super::snapshot::{AnsweredCall, AsyncRetry, Destination, Polling};
@@ -305,9 +307,9 @@ impl Run {
 
     fn set_vars(&mut self, save: &[(String, Template)], turn: &Turn<'_>) -> Result<(), OrderError> {
         for (name, template) in save {
-            let value = template
-                .render(&self.context, &turn.settings.scripting)
-                .map_err(|error| OrderError::new(error.class, format!("save `{name}`: {}", error.message)))?;
+            let value = template.render(&self.context, &turn.settings.scripting).map_err(|error| {
+                RunError { message: format!("save `{name}`: {}", error.message), ..error }.told(self, turn)
+            })?;
             self.context.vars.insert(name.clone(), value);
         }
         self.check_vars(turn)

@@ -21,6 +21,7 @@ mod named;
 mod operation;
 mod own_rules;
 mod parallel;
+mod places;
 mod polling;
 mod property;
 mod secrets;

@@ -35,8 +35,12 @@
 //! is over or was never taken. Where there is none, the permit stays taken until the tables have
 //! been read: a capacity unused for a moment is cheaper than one exceeded.
 
+mod control;
+mod estimate;
 mod event;
 mod flow;
+mod gate;
+mod hear;
 mod limit;
 mod line;
 mod node;
@@ -44,39 +48,58 @@ mod outcome;
 mod progress;
 mod queue;
 mod ready;
+mod record;
+mod report;
+mod rules;
+mod sample;
 mod share;
 mod slab;
 mod stats;
+mod system;
 #[cfg(test)]
 mod tests;
+mod timing;
+mod turn;
 
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
+pub use control::{Adaptive, LimitRule, LimitWindow, PathTimes};
+pub use estimate::{StartEstimate, start_estimate};
 pub use event::{
     DispatchEvent, HandOut, InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Refusal, Running,
+    StageMeasured,
 };
 pub use limit::{Capacity, FlowShare};
 pub use node::NodeState;
+pub use record::{ByPriority, Decision, FlowRecord, FlowState, Quantiles, SystemRecord, SystemState};
+pub use rules::{
+    DistributionMode, FlowPolicy, FlowRules, FlowStop, SystemOrder, SystemOverride, SystemRules,
+};
+pub use sample::{CallKind, CallOutcome, CallSamples, Latencies, duration_of, step_of};
 pub use share::Weights;
 pub use stats::{FlowStats, NodeStats, Stats};
 
-use crate::id::{Attempt, Incarnation, OrderNo};
+use crate::id::{Attempt, OrderNo};
 use crate::order::Mode;
+use control::Rule;
 use flow::{FlowIndex, Flows};
+use gate::Subject;
 use node::Nodes;
-use progress::{Progress, Record, Sent, Standing};
+use progress::{Progress, Standing};
 use queue::{QueueIndex, Queues};
 use ready::{End, Slot, Stage, Waiting};
 use share::Share;
+use system::{SystemIndex, Systems};
 
 /// The two modes, by the number of their line.
 const MODES: [Mode; 2] = [Mode::Parallel, Mode::Sequential];
 
 /// What the operators set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DispatchSettings {
     /// Stages in progress at most, of each mode.
     pub capacity: Capacity,
@@ -84,6 +107,10 @@ pub struct DispatchSettings {
     pub weights: Weights,
     /// What one flow may have of it.
     pub flow_share: FlowShare,
+    /// How flows are limited and stopped.
+    pub flows: Arc<FlowRules>,
+    /// How called systems are.
+    pub systems: Arc<SystemRules>,
     /// After this time a hand-out that nothing was heard of is looked up in the tables.
     pub grace: Duration,
     /// How often the head of a queue is read anew that has ready members and lets none go.
@@ -96,6 +123,8 @@ impl Default for DispatchSettings {
             capacity: Capacity { parallel: 1000, sequential: 1000 },
             weights: Weights { high: 70, normal: 25, low: 5 },
             flow_share: FlowShare { percentage: 80 },
+            flows: Arc::default(),
+            systems: Arc::default(),
             grace: Duration::from_secs(5),
             queue_period: Duration::from_secs(5),
         }
@@ -109,11 +138,30 @@ pub struct Dispatcher {
     waiting: Waiting,
     queues: Queues,
     flows: Flows,
+    systems: Systems,
     nodes: Nodes,
     progress: Progress,
-    shares: [Share; 2],
-    /// Modes take turns, so that neither takes all permits when these are the shortage.
-    next_mode: usize,
+    share: Share,
+    /// The stops by hand; none before they were told.
+    stops: Option<Vec<FlowStop>>,
+    /// When a stop begins or ends next.
+    stops_due: Option<Timestamp>,
+    overrides: Vec<SystemOverride>,
+    /// When an order about a system begins or ends next.
+    overrides_due: Option<Timestamp>,
+    /// When which control is to be woken; times that no longer apply wake nobody up.
+    timers: BTreeSet<(Timestamp, Subject)>,
+    /// Those of which a few may go to try.
+    probing: BTreeSet<Subject>,
+    /// The systems of whose callers nothing may go.
+    away: BTreeSet<SystemIndex>,
+    changed_flows: VecDeque<FlowIndex>,
+    changed_systems: VecDeque<SystemIndex>,
+    settled_at: Timestamp,
+    /// True while flows share by time and not by turns.
+    by_time: bool,
+    /// Of the event that is taken in, or of the poll.
+    now: Timestamp,
     /// Of the latest hand-out.
     serial: u64,
 }
@@ -122,38 +170,70 @@ impl Dispatcher {
     /// Knows nothing yet.
     #[must_use]
     pub fn new(settings: DispatchSettings) -> Self {
-        Self {
-            settings,
+        Self::limited_by(settings, Rule::adaptive())
+    }
+
+    /// One that finds its limits by other rules, to compare them.
+    #[must_use]
+    pub fn with_rule(
+        settings: DispatchSettings,
+        make: impl Fn() -> Box<dyn LimitRule> + Send + Sync + 'static,
+    ) -> Self {
+        Self::limited_by(settings, Rule::of(make))
+    }
+
+    fn limited_by(settings: DispatchSettings, rule: Rule) -> Self {
+        let mut dispatcher = Self {
             waiting: Waiting::new(),
             queues: Queues::new(),
-            flows: Flows::new(),
+            flows: Flows::new(rule.clone()),
+            systems: Systems::new(rule),
             nodes: Nodes::new(settings.capacity),
             progress: Progress::new(),
-            shares: MODES.map(|_| Share::new(settings.weights)),
-            next_mode: 0,
+            share: Share::new(settings.weights),
+            settings,
+            stops: None,
+            stops_due: None,
+            overrides: Vec::new(),
+            overrides_due: None,
+            timers: BTreeSet::new(),
+            probing: BTreeSet::new(),
+            away: BTreeSet::new(),
+            changed_flows: VecDeque::new(),
+            changed_systems: VecDeque::new(),
+            settled_at: Timestamp::UNIX_EPOCH,
+            by_time: false,
+            now: Timestamp::UNIX_EPOCH,
             serial: 0,
-        }
+        };
+        dispatcher.choose_sharing();
+        dispatcher
     }
 
     /// Goes on with other settings. What is in progress beyond them runs on.
     pub fn reconfigure(&mut self, settings: DispatchSettings) {
-        self.settings = settings;
         self.nodes.set_capacity(settings.capacity);
-        for share in &mut self.shares {
-            share.set_weights(settings.weights);
-        }
-        self.judge_all();
+        self.share.set_weights(settings.weights);
+        self.settings = settings;
+        self.choose_sharing();
+        self.places_changed();
     }
 
     /// Takes in what happened, or what was read.
     pub fn handle(&mut self, event: DispatchEvent, now: Timestamp) {
+        self.now = now;
         match event {
             DispatchEvent::Ready(rows) => rows.iter().for_each(|row| self.ready(row)),
             DispatchEvent::LeftReady { no, attempt } => self.left_ready(no, attempt),
             DispatchEvent::LeftQueue { no, queue } => self.left_queue(no, &queue),
-            DispatchEvent::Ended { no, attempt, left_queue } => {
-                self.ended(no, attempt, left_queue.as_deref());
+            DispatchEvent::Ended { no, attempt, left_queue, measured } => {
+                self.ended(no, attempt, left_queue.as_deref(), measured.as_ref());
             }
+            DispatchEvent::Called(samples) => self.called(&samples),
+            DispatchEvent::OpenRequests(rows) => self.open_requests(&rows),
+            DispatchEvent::Stops(stops) => self.set_stops(stops),
+            DispatchEvent::SystemOverrides(overrides) => self.set_overrides(overrides),
+            DispatchEvent::Remembered { flows, systems } => self.remembered(&flows, &systems),
             DispatchEvent::Refused { hand_out, why } => self.refused(hand_out, why, now),
             DispatchEvent::Returned(hand_outs) => {
                 // Backwards, because each goes back to the front of its line.
@@ -163,15 +243,15 @@ impl Dispatcher {
             }
             DispatchEvent::NodeUp { node, concurrency } => {
                 self.nodes.up(node, concurrency);
-                self.judge_all();
+                self.places_changed();
             }
             DispatchEvent::NodeDraining { node } => {
                 self.nodes.leave(node, NodeState::Draining);
-                self.judge_all();
+                self.places_changed();
             }
             DispatchEvent::NodeDown { node } => {
                 self.nodes.leave(node, NodeState::Down);
-                self.judge_all();
+                self.places_changed();
             }
             DispatchEvent::InProgress(snapshot) => self.in_progress(snapshot),
             DispatchEvent::QueueHeads(heads) => {
@@ -182,11 +262,13 @@ impl Dispatcher {
 
     /// Hands out as much as may go now, at most `max`. If it is that many, there may be more.
     pub fn poll(&mut self, now: Timestamp, max: usize) -> Vec<HandOut> {
+        self.now = now;
         let mut hand_outs = Vec::new();
-        if !self.progress.was_read() {
+        if !self.progress.was_read() || self.stops.is_none() {
             return hand_outs;
         }
-        self.nodes.resume(now);
+        self.pass_time(now);
+        self.send_probes(now, max, &mut hand_outs);
         while hand_outs.len() < max && self.nodes.any_open() {
             match self.send_again(now).or_else(|| self.send_next(now)) {
                 Some(hand_out) => hand_outs.push(hand_out),
@@ -231,16 +313,25 @@ impl Dispatcher {
     /// without any further event. A time that has passed means: at once.
     #[must_use]
     pub fn next_wake(&self) -> Option<Timestamp> {
-        [self.nodes.next_resume(), self.queues.next_look()].into_iter().flatten().min()
+        let timer = self.timers.first().map(|(due, _)| *due);
+        let dues =
+            [self.nodes.next_resume(), self.queues.next_look(), timer, self.stops_due, self.overrides_due];
+        dues.into_iter().flatten().min()
+    }
+
+    /// The serial of the latest hand-out; 0 before the first.
+    #[must_use]
+    pub const fn last_serial(&self) -> u64 {
+        self.serial
     }
 
     /// A view for metrics and operators.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let flows = self.flows.iter().map(|(_, flow)| FlowStats {
+        let flows = self.flows.iter().filter(|(_, flow)| flow.is_busy()).map(|(_, flow)| FlowStats {
             flow: Arc::clone(&flow.name),
             waiting: flow.waiting,
-            in_progress: flow.in_progress.iter().sum(),
+            in_progress: flow.stages_in_progress(),
         });
         let nodes = self.nodes.iter().map(|(node, state, allowance, in_progress)| NodeStats {
             node,
@@ -259,76 +350,11 @@ impl Dispatcher {
         }
     }
 
-    /// Sends once more what may have been lost; it kept its permit of the mode all the while.
-    fn send_again(&mut self, now: Timestamp) -> Option<HandOut> {
-        let no = self.progress.next_again()?.stage.no;
-        let (node, sent) = self.send(now)?;
-        let record = self.progress.get_mut(no)?;
-        record.node = Some(node);
-        record.standing = Standing::Sent(Sent { again: true, ..sent });
-        Some(HandOut { no, attempt: record.stage.attempt, node, serial: sent.serial })
-    }
-
-    /// Takes the next in line and moves it from waiting to in progress.
-    fn send_next(&mut self, now: Timestamp) -> Option<HandOut> {
-        let slot = self.next_in_line()?;
-        let (node, sent) = self.send(now)?;
-        let stage = *self.waiting.stage(slot);
-        if let Some(queue) = stage.queue() {
-            // Before the slot goes, or the queue would put the next one in line.
-            self.queues.start(queue);
-        }
-        self.flows.start(stage.flow, stage.mode());
-        self.remove_waiting(slot);
-        self.waiting.pass(&stage);
-        self.judge(stage.flow);
-        self.progress.insert(Record {
-            stage,
-            mode: stage.mode(),
-            node: Some(node),
-            standing: Standing::Sent(sent),
-        });
-        Some(HandOut { no: stage.no, attempt: stage.attempt, node, serial: sent.serial })
-    }
-
-    /// A permit of the least loaded node, and a serial.
-    fn send(&mut self, now: Timestamp) -> Option<(Incarnation, Sent)> {
-        let node = self.nodes.take()?;
-        self.serial += 1;
-        let sent = Sent { at: now, serial: self.serial, again: false, doubted: false, asked: false };
-        Some((node, sent))
-    }
-
-    /// Whose turn it is, by mode, priority and lane.
-    fn next_in_line(&mut self) -> Option<Slot> {
-        for _ in MODES {
-            let index = self.next_mode;
-            let mode = MODES[index];
-            self.next_mode = (index + 1) % MODES.len();
-            if self.settings.capacity.admits(mode, self.progress.of_mode(mode))
-                && let Some((priority, lane)) = self.shares[index].next(self.waiting.waits(mode))
-            {
-                return self.waiting.next(mode, priority, lane);
-            }
-        }
-        None
-    }
-
-    /// Lets a flow stand aside where it has its part of the places, and come back where it has not.
-    fn judge(&mut self, flow: FlowIndex) {
-        let DispatchSettings { capacity, flow_share, .. } = self.settings;
-        let in_progress = self.flows.in_progress(flow);
-        for mode in MODES {
-            let admits = flow_share.admits(capacity, self.nodes.places(), mode, in_progress);
-            // The number of a flow that has nothing in progress may be another's soon.
-            self.waiting.shut(flow, mode, !admits && in_progress != [0; 2]);
-        }
-    }
-
-    /// The places have changed, for every flow.
-    fn judge_all(&mut self) {
-        let flows: Vec<FlowIndex> = self.flows.iter().map(|(flow, _)| flow).collect();
-        flows.into_iter().for_each(|flow| self.judge(flow));
+    /// The places have changed, for every flow and system.
+    fn places_changed(&mut self) {
+        self.rebound();
+        self.choose_sharing();
+        self.judge_all();
     }
 
     /// Holds a ready stage, in line if it may go.

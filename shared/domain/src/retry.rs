@@ -9,7 +9,7 @@ mod asynchronous;
 mod classify;
 mod explain;
 mod layers;
-mod mask;
+pub(crate) mod mask;
 mod names;
 mod policy;
 mod read;

@@ -148,6 +148,15 @@ pub struct Claimed {
     pub status: Status,
 }
 
+impl Claimed {
+    /// How long it was ready before it was claimed, in milliseconds.
+    #[must_use]
+    pub fn waited_ms(&self) -> u64 {
+        let waited = self.now.as_millisecond().saturating_sub(self.since.as_millisecond());
+        u64::try_from(waited).unwrap_or(0)
+    }
+}
+
 /// Who claims, and how long its stages may be without progress.
 #[derive(Clone, Debug)]
 pub struct Claimant<'a> {

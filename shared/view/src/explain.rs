@@ -1,6 +1,7 @@
 //! "Why is it not running?", in one plain sentence (ORD-28).
 
 mod capacity;
+mod flow;
 
 use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::order::Status;
@@ -10,6 +11,7 @@ use pagurus_runtime::config::Settings;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::dependencies::graph::{self, Edge, Node};
 use pagurus_store::orders::OrderRow as Row;
+use pagurus_store::queues::QueueHolder;
 use pagurus_store::{Client, Error, queues, requests};
 use pagurus_wire::order::Explanation;
 use pagurus_wire::problem::Problem;
@@ -44,7 +46,11 @@ async fn explain(client: &Client, row: &Row, cycles: &Cycles, settings: &Setting
         Status::Running if row.running.is_some() => running(row),
         Status::Running => {
             let again = running(row);
-            match capacity::hindrance(client, row, settings).await? {
+            let hindrance = match flow::hindrance(client, &row.flow, "its flow").await? {
+                None => capacity::hindrance(client, row, settings).await?,
+                hindrance => hindrance,
+            };
+            match hindrance {
                 Some(hindrance) => format!("{again}; {hindrance}"),
                 None => again,
             }
@@ -104,15 +110,24 @@ async fn ready(
 ) -> Result<String, Error> {
     if let (Some(queue), Some(position)) = (&row.queue, row.position) {
         let before = queues::before(client, queue, position).await?;
-        if let Some((holder, since)) = queues::holder(client, queue).await?.filter(|_| before > 0) {
+        if let Some(QueueHolder { id, flow, since }) =
+            queues::holder(client, queue).await?.filter(|_| before > 0)
+        {
             let place = format!("number {} in queue `{queue}`", before + 1);
-            return Ok(match since {
-                Some(since) => format!("{place}, which order `{holder}` holds since {since}"),
-                None => format!("{place}, of which order `{holder}` is the next"),
-            });
+            let place = match since {
+                Some(since) => format!("{place}, which order `{id}` holds since {since}"),
+                None => format!("{place}, of which order `{id}` is the next"),
+            };
+            // Whatever its own flow is: the queue does not move before its head does.
+            let held = flow::hindrance(client, &flow, "the flow of that order").await?;
+            return Ok(held.map_or_else(|| place.clone(), |held| format!("{place}; {held}")));
         }
     }
-    Ok(match capacity::hindrance(client, row, settings).await? {
+    let hindrance = match flow::hindrance(client, &row.flow, "its flow").await? {
+        None => capacity::hindrance(client, row, settings).await?,
+        hindrance => hindrance,
+    };
+    Ok(match hindrance {
         Some(hindrance) => format!("it may run since {since}, and {hindrance}"),
         None => format!("it may run since {since} and waits for the dispatcher to hand it to a worker"),
     })

@@ -1,7 +1,11 @@
 //! What the dispatcher is told and what it answers: plain data, no decisions.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::record::{FlowRecord, SystemRecord};
+use super::rules::{FlowStop, SystemOverride};
+use super::sample::CallSamples;
 use crate::id::{Attempt, Incarnation, OrderNo, spelled};
 use crate::order::{Mode, Priority};
 
@@ -133,9 +137,20 @@ pub struct QueueMember {
     pub ready: Option<Ready>,
 }
 
+/// Measured of a stage that ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StageMeasured {
+    /// From claimed to ended.
+    pub took: Duration,
+    /// From ready to claimed.
+    pub waited: Duration,
+    /// Class of the error that it ended with, if it did.
+    pub class: Option<Arc<str>>,
+}
+
 /// All that can be told to the dispatcher. Each may come late, twice, out of order or not at all,
 /// except where it says that the tables were read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum DispatchEvent {
     /// These stages may run: news, or a page of the re-reading of the table. After a start they
     /// come by ascending number, so that the old keep their turn.
@@ -163,6 +178,23 @@ pub enum DispatchEvent {
         attempt: Attempt,
         /// The queue that the order left by it; none if it keeps its queue or never had one.
         left_queue: Option<Arc<str>>,
+        /// What was measured of it; none where it ended without running.
+        measured: Option<StageMeasured>,
+    },
+    /// Calls that stages made and that came to an end, or were sent and will be answered by callback.
+    Called(Vec<CallSamples>),
+    /// The tables were read: so many requests of each flow are sent and unanswered. Flows that are not listed have none.
+    OpenRequests(Vec<(Arc<str>, u32)>),
+    /// The tables were read: all stops by hand that hold now or later. Nothing is handed out before the first.
+    Stops(Vec<FlowStop>),
+    /// The tables were read: all orders of operators about systems that hold now or later.
+    SystemOverrides(Vec<SystemOverride>),
+    /// The dispatcher before this one knew this: told once, before anything is handed out.
+    Remembered {
+        /// Of flows.
+        flows: Vec<FlowRecord>,
+        /// Of called systems.
+        systems: Vec<SystemRecord>,
     },
     /// A worker did not take a hand-out of this dispatcher. Refusals of what a former one handed
     /// out must not be told: their serials mean nothing here.

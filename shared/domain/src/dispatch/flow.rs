@@ -1,14 +1,30 @@
-//! The flows that have work, by small numbers, and how much of it. Must never decide anything.
+//! The flows, by small numbers: how much work each has, and what is known of it. Must never decide anything.
 //! Counts what is in progress by mode, because that is how one flow's part is bounded (`limit`).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
+use jiff::Timestamp;
+
+use super::control::{Bounds, Control, Rule};
+use super::event::StageMeasured;
 use super::slab::Slab;
+use super::system::SystemIndex;
+use super::timing::{Rate, Timing, between, faded};
 use crate::order::{Mode, Priority};
 
-/// The number of a flow; valid while the flow has something counted.
+/// The number of a flow; valid until the flow is forgotten.
 pub(super) type FlowIndex = u32;
+
+/// A stage of a flow of which nothing was measured yet is expected to take this long, in microseconds.
+const UNMEASURED: u64 = 100_000;
+/// Classes of errors that are told apart; beyond them all count as [`OTHER`].
+const MAX_CLASSES: usize = 16;
+/// Stands for all further classes.
+const OTHER: &str = "other";
+/// Errors count half after this time.
+const ERRORS_HALF_LIFE: Duration = Duration::from_secs(300);
 
 /// One flow.
 #[derive(Debug)]
@@ -19,61 +35,204 @@ pub(super) struct Flow {
     pub(super) waiting: [u32; 3],
     /// Stages handed out or running, by mode.
     pub(super) in_progress: [u32; 2],
+    /// Requests that were sent and are unanswered.
+    pub(super) open_requests: u32,
+    /// The systems that its stages call.
+    pub(super) links: Vec<Link>,
+    /// True while a stop by hand holds.
+    pub(super) is_stopped: bool,
+    /// The system because of whose limit it stands aside.
+    pub(super) blocked_by: Option<SystemIndex>,
+    /// What failures and latencies say.
+    pub(super) control: Control,
+    /// What the rules say.
+    pub(super) bounds: Bounds,
+    /// Times and rates of its stages.
+    pub(super) known: Known,
+    /// When a stage of it was ready or ended last.
+    pub(super) seen_at: Option<Timestamp>,
+    /// Stands in the list of those that have changed since they were told.
+    pub(super) is_changed: bool,
+    is_unsettled: bool,
+    /// When its last work ended, counted in such ends.
+    idle_since: Option<u64>,
 }
 
-/// All flows that have work. One without any is forgotten: names may be made of attributes, and
-/// then there is no end of them.
+/// A system that a flow calls.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Link {
+    /// The system.
+    pub(super) system: SystemIndex,
+    /// Requests of the flow that are unanswered there.
+    pub(super) open: u32,
+    /// When a call was heard of last.
+    pub(super) seen_at: Timestamp,
+}
+
+/// What was measured of the stages of a flow.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// From claimed to ended.
+    pub(super) stages: Timing,
+    /// From ready to claimed.
+    pub(super) waits: Timing,
+    /// Stages that ended.
+    pub(super) ended: Rate,
+    /// Stages that ended with an error, by class.
+    pub(super) errors: BTreeMap<Arc<str>, f64>,
+    settled_at: Timestamp,
+    expected: Option<u64>,
+}
+
+impl Known {
+    /// What another dispatcher had measured.
+    pub(super) fn of(stages: Timing, waits: Timing, ended: Rate, now: Timestamp) -> Self {
+        let mut known = Self { stages, waits, ended, settled_at: now, ..Self::default() };
+        known.expect();
+        known
+    }
+
+    /// How long a stage is expected to take, in microseconds.
+    pub(super) fn expected(&self) -> u64 {
+        self.expected.unwrap_or(UNMEASURED)
+    }
+
+    /// A stage ended.
+    pub(super) fn note(&mut self, measured: &StageMeasured) {
+        self.stages.note(measured.took);
+        self.waits.note(measured.waited);
+        self.ended.note(1);
+        let Some(class) = &measured.class else { return };
+        if let Some(count) = self.errors.get_mut(class) {
+            *count += 1.0;
+        } else {
+            let class = if self.errors.len() < MAX_CLASSES { Arc::clone(class) } else { Arc::from(OTHER) };
+            *self.errors.entry(class).or_default() += 1.0;
+        }
+    }
+
+    fn settle(&mut self, now: Timestamp) {
+        let passed = between(self.settled_at, now);
+        self.settled_at = now;
+        self.stages.settle(passed);
+        self.waits.settle(passed);
+        self.ended.settle(passed);
+        let left = f64::from(faded(passed, ERRORS_HALF_LIFE));
+        self.errors.values_mut().for_each(|count| *count *= left);
+        self.errors.retain(|_, count| *count >= 0.5);
+        self.expect();
+    }
+
+    fn expect(&mut self) {
+        let median = self.stages.short().quantile(0.5).or_else(|| self.stages.long().quantile(0.5));
+        self.expected = median.map(|seconds| (seconds * 1e6) as u64);
+    }
+}
+
+impl Flow {
+    /// Stages in progress and open requests.
+    pub(super) fn in_use(&self) -> u32 {
+        self.stages_in_progress().saturating_add(self.open_requests)
+    }
+
+    /// Stages handed out or running.
+    pub(super) fn stages_in_progress(&self) -> u32 {
+        self.in_progress.iter().sum()
+    }
+
+    /// True if it has work.
+    pub(super) fn is_busy(&self) -> bool {
+        self.waiting != [0; 3] || self.in_progress != [0; 2]
+    }
+}
+
+/// All flows that have work, and of the others those that had some last. Names may be made of attributes, and then there
+/// is no end of them.
 #[derive(Debug)]
 pub(super) struct Flows {
     flows: Slab<Flow>,
     by_name: HashMap<Arc<str>, FlowIndex>,
+    /// Without work, the longest first.
+    idle: BTreeSet<(u64, FlowIndex)>,
+    idle_turns: u64,
+    unsettled: Vec<FlowIndex>,
+    rule: Rule,
 }
 
 impl Flows {
     /// None yet.
-    pub(super) fn new() -> Self {
-        Self { flows: Slab::new(), by_name: HashMap::new() }
+    pub(super) fn new(rule: Rule) -> Self {
+        Self {
+            flows: Slab::new(),
+            by_name: HashMap::new(),
+            idle: BTreeSet::new(),
+            idle_turns: 0,
+            unsettled: Vec::new(),
+            rule,
+        }
     }
 
-    /// Counts one more ready stage, of a flow by name.
-    pub(super) fn wait_named(&mut self, name: &Arc<str>, priority: Priority) -> FlowIndex {
-        let flow = self.intern(name);
-        self.wait(flow, priority);
-        flow
+    /// The flow of this name, if it is known.
+    pub(super) fn find(&self, name: &str) -> Option<FlowIndex> {
+        self.by_name.get(name).copied()
+    }
+
+    /// A flow that is not known yet.
+    pub(super) fn insert(&mut self, name: &Arc<str>, bounds: Bounds, now: Timestamp) -> FlowIndex {
+        let flow = Flow {
+            name: Arc::clone(name),
+            waiting: [0; 3],
+            in_progress: [0; 2],
+            open_requests: 0,
+            links: Vec::new(),
+            is_stopped: false,
+            blocked_by: None,
+            control: Control::new(self.rule.make()),
+            bounds,
+            known: Known { settled_at: now, ..Known::default() },
+            seen_at: None,
+            is_changed: false,
+            is_unsettled: false,
+            idle_since: None,
+        };
+        let index = self.flows.insert(flow);
+        self.by_name.insert(Arc::clone(name), index);
+        self.note_idle(index);
+        index
     }
 
     /// Counts one more ready stage.
     pub(super) fn wait(&mut self, flow: FlowIndex, priority: Priority) {
         self.flows[flow].waiting[priority as usize] += 1;
+        self.note_busy(flow);
     }
 
     /// Counts one ready stage less.
     pub(super) fn unwait(&mut self, flow: FlowIndex, priority: Priority) {
         self.flows[flow].waiting[priority as usize] -= 1;
-        self.forget_if_idle(flow);
-    }
-
-    /// Counts one more in progress, of a flow by name.
-    pub(super) fn start_named(&mut self, name: &Arc<str>, mode: Mode) -> FlowIndex {
-        let flow = self.intern(name);
-        self.start(flow, mode);
-        flow
+        self.note_idle(flow);
     }
 
     /// Counts one more in progress.
     pub(super) fn start(&mut self, flow: FlowIndex, mode: Mode) {
         self.flows[flow].in_progress[mode as usize] += 1;
+        self.note_busy(flow);
     }
 
     /// Counts one less in progress.
     pub(super) fn finish(&mut self, flow: FlowIndex, mode: Mode) {
         self.flows[flow].in_progress[mode as usize] -= 1;
-        self.forget_if_idle(flow);
+        self.note_idle(flow);
     }
 
-    /// How many are in progress of a flow, by mode; none of one that was forgotten.
-    pub(super) fn in_progress(&self, flow: FlowIndex) -> [u32; 2] {
-        self.flows.get(flow).map_or([0; 2], |flow| flow.in_progress)
+    /// A flow.
+    pub(super) fn get(&self, flow: FlowIndex) -> Option<&Flow> {
+        self.flows.get(flow)
+    }
+
+    /// A flow.
+    pub(super) fn get_mut(&mut self, flow: FlowIndex) -> Option<&mut Flow> {
+        self.flows.get_mut(flow)
     }
 
     /// The name of a flow.
@@ -81,26 +240,63 @@ impl Flows {
         &self.flows[flow].name
     }
 
-    /// Every flow that has work, with its number.
+    /// Every flow that is known, with its number.
     pub(super) fn iter(&self) -> impl Iterator<Item = (FlowIndex, &Flow)> {
         self.flows.iter()
     }
 
-    fn intern(&mut self, name: &Arc<str>) -> FlowIndex {
-        if let Some(&flow) = self.by_name.get(name) {
-            return flow;
+    /// Something was measured of this flow: it is settled with the others.
+    pub(super) fn unsettle(&mut self, flow: FlowIndex) {
+        if let Some(known) = self.flows.get_mut(flow)
+            && !std::mem::replace(&mut known.is_unsettled, true)
+        {
+            self.unsettled.push(flow);
         }
-        let flow = Flow { name: Arc::clone(name), waiting: [0; 3], in_progress: [0; 2] };
-        let index = self.flows.insert(flow);
-        self.by_name.insert(Arc::clone(name), index);
-        index
     }
 
-    fn forget_if_idle(&mut self, flow: FlowIndex) {
-        let Flow { name, waiting, in_progress } = &self.flows[flow];
-        if *waiting == [0; 3] && *in_progress == [0; 2] {
-            self.by_name.remove(name);
-            self.flows.remove(flow);
+    /// Settles what was measured since the last time. A flow whose rate is not nothing yet is settled the next time, too.
+    pub(super) fn settle(&mut self, now: Timestamp) {
+        let flows = &mut self.flows;
+        self.unsettled.retain(|index| {
+            let Some(flow) = flows.get_mut(*index) else { return false };
+            flow.known.settle(now);
+            flow.is_unsettled = flow.known.ended.per_second() > 0.0;
+            flow.is_unsettled
+        });
+    }
+
+    /// The flow that has been without work for the longest time, if there are more than so many.
+    pub(super) fn excess(&self, max: usize) -> Option<FlowIndex> {
+        if self.idle.len() <= max {
+            return None;
         }
+        self.idle.first().map(|(_, flow)| *flow)
+    }
+
+    /// Forgets a flow that has no work.
+    pub(super) fn forget(&mut self, index: FlowIndex) -> Option<Flow> {
+        let flow = self.flows.remove(index)?;
+        self.by_name.remove(&flow.name);
+        self.unsettled.retain(|unsettled| *unsettled != index);
+        if let Some(turn) = flow.idle_since {
+            self.idle.remove(&(turn, index));
+        }
+        Some(flow)
+    }
+
+    fn note_busy(&mut self, index: FlowIndex) {
+        if let Some(turn) = self.flows[index].idle_since.take() {
+            self.idle.remove(&(turn, index));
+        }
+    }
+
+    fn note_idle(&mut self, index: FlowIndex) {
+        let flow = &mut self.flows[index];
+        if flow.is_busy() || flow.idle_since.is_some() {
+            return;
+        }
+        self.idle_turns += 1;
+        flow.idle_since = Some(self.idle_turns);
+        self.idle.insert((self.idle_turns, index));
     }
 }

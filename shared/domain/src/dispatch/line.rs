@@ -2,8 +2,9 @@
 //! flows take. Must never know what a stage is: it keeps the ends of the lines.
 //!
 //! Within a line the first come goes first. Among the flows of one mode, priority and lane the one goes
-//! next that has waited longest since its last turn. A flow that is shut in a mode, because it has as
-//! many in progress as one flow may, stands aside with its lines and is in nobody's way.
+//! next that has waited longest since its last turn; or, where flows share by time, the one whose stages
+//! of this priority have taken the least time (start-time fair queueing, Goyal, Vin and Cheng 1996). A flow
+//! that is shut in a mode stands aside with its lines and is in nobody's way.
 
 use std::collections::BTreeSet;
 
@@ -41,10 +42,15 @@ struct Line {
 struct FlowLines {
     lines: [[[Line; 2]; 3]; 2],
     shut: [bool; 2],
+    /// Where the flow stands in the time of each priority, in microseconds; used only where flows share by time.
+    spent: [u64; 3],
 }
 
-const EMPTY: FlowLines =
-    FlowLines { lines: [[[Line { first: NONE, last: NONE, turn: None }; 2]; 3]; 2], shut: [false; 2] };
+const EMPTY: FlowLines = FlowLines {
+    lines: [[[Line { first: NONE, last: NONE, turn: None }; 2]; 3]; 2],
+    shut: [false; 2],
+    spent: [0; 3],
+};
 
 /// Flows by their turn.
 type Turns = BTreeSet<(u64, FlowIndex)>;
@@ -57,13 +63,17 @@ pub(super) struct Lines {
     /// The flows that may go, longest without a turn first.
     turns: [[[Turns; 2]; 3]; 2],
     last_turn: u64,
+    /// True while flows share by time and not by turns.
+    by_time: bool,
+    /// The present time of each priority: that of the flow that went last. A newcomer starts there.
+    present: [u64; 3],
 }
 
 impl Lines {
     /// All empty.
     pub(super) fn new() -> Self {
         let turns = Default::default();
-        Self { flows: Vec::new(), turns, last_turn: 0 }
+        Self { flows: Vec::new(), turns, last_turn: 0, by_time: false, present: [0; 3] }
     }
 
     /// Who stands first and last in a line.
@@ -87,10 +97,77 @@ impl Lines {
         Some(self.ends(LineKey { flow, mode, priority, lane }).0)
     }
 
-    /// The flow had its turn: the others of its mode, priority and lane come before it now.
-    pub(super) fn pass(&mut self, key: LineKey) {
-        self.leave_turns(key);
-        self.settle(key);
+    /// Of these modes, in which lines the flow stands that has taken the least time of this priority.
+    pub(super) fn cheapest(&self, priority: Priority, modes: [bool; 2]) -> [[bool; 2]; 2] {
+        let first = |mode: usize, lane: usize| match modes[mode] {
+            true => self.turns[mode][priority as usize][lane].first(),
+            false => None,
+        };
+        let cheapest = (0..4).filter_map(|index| first(index / 2, index % 2)).min();
+        [0, 1].map(|mode| [0, 1].map(|lane| cheapest.is_some() && first(mode, lane) == cheapest))
+    }
+
+    /// The flow had its turn, for a stage that is expected to take so many microseconds: the others of its
+    /// mode, priority and lane come before it now.
+    pub(super) fn pass(&mut self, key: LineKey, expected: u64) {
+        if self.by_time {
+            let present = &mut self.present[key.priority as usize];
+            *present = self.flows[key.flow as usize].spent[key.priority as usize].max(*present);
+            self.charge(key.flow, key.priority, i64::try_from(expected).unwrap_or(i64::MAX));
+        } else {
+            self.leave_turns(key);
+            self.settle(key);
+        }
+    }
+
+    /// A stage of the flow took so many microseconds more or less than it was expected to.
+    pub(super) fn charge(&mut self, flow: FlowIndex, priority: Priority, more: i64) {
+        let spent = &mut self.flow(flow).spent[priority as usize];
+        *spent = spent.saturating_add_signed(more);
+        let spent = *spent;
+        if !self.by_time {
+            return;
+        }
+        for mode in Mode::ALL {
+            for lane in Lane::ALL {
+                let key = LineKey { flow, mode: *mode, priority, lane: *lane };
+                if self.line(key).turn.is_some() {
+                    self.leave_turns(key);
+                    self.line(key).turn = Some(spent);
+                    self.turns(key).insert((spent, flow));
+                }
+            }
+        }
+    }
+
+    /// Flows share by time from now on, or by turns. All of them start anew, in the order in which they stand.
+    pub(super) fn share_by_time(&mut self, by_time: bool) {
+        if self.by_time == by_time {
+            return;
+        }
+        self.by_time = by_time;
+        let present = self.present;
+        self.flows.iter_mut().for_each(|flow| flow.spent = present);
+        for mode in Mode::ALL {
+            for priority in Priority::ALL {
+                for lane in Lane::ALL {
+                    let key = |flow| LineKey { flow, mode: *mode, priority: *priority, lane: *lane };
+                    let turns = std::mem::take(self.turns(key(0)));
+                    for (_, flow) in turns {
+                        self.line(key(flow)).turn = None;
+                        self.settle(key(flow));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The number of this flow is another's from now on.
+    pub(super) fn forget(&mut self, flow: FlowIndex) {
+        if let Some(lines) = self.flows.get_mut(flow as usize) {
+            debug_assert!(lines.lines.iter().flatten().flatten().all(|line| line.first == NONE));
+            *lines = EMPTY;
+        }
     }
 
     /// True if a flow stands aside with its stages of this mode.
@@ -112,9 +189,11 @@ impl Lines {
         self.flows.get(flow as usize).is_some_and(|flow| flow.shut[mode as usize])
     }
 
-    /// In which lines of this mode somebody stands who may go.
-    pub(super) fn waits(&self, mode: Mode) -> Waits {
-        self.turns[mode as usize].each_ref().map(|lanes| lanes.each_ref().map(|turns| !turns.is_empty()))
+    /// In which lines of these modes somebody stands who may go.
+    pub(super) fn waits(&self, modes: [bool; 2]) -> Waits {
+        [0, 1, 2].map(|priority| {
+            [0, 1].map(|mode| [0, 1].map(|lane| modes[mode] && !self.turns[mode][priority][lane].is_empty()))
+        })
     }
 
     /// Bytes held, but for the turns of the few flows that may go.
@@ -144,14 +223,25 @@ impl Lines {
         let line = *self.line(key);
         match (line.first != NONE && !shut, line.turn) {
             (true, None) => {
-                self.last_turn += 1;
-                let turn = self.last_turn;
+                let turn = self.next_turn(key);
                 self.line(key).turn = Some(turn);
                 self.turns(key).insert((turn, key.flow));
             }
             (false, Some(_)) => self.leave_turns(key),
             (true, Some(_)) | (false, None) => {}
         }
+    }
+
+    /// The turn of a line that begins to take turns.
+    fn next_turn(&mut self, key: LineKey) -> u64 {
+        if self.by_time {
+            let present = self.present[key.priority as usize];
+            let spent = &mut self.flow(key.flow).spent[key.priority as usize];
+            *spent = present.max(*spent);
+            return *spent;
+        }
+        self.last_turn += 1;
+        self.last_turn
     }
 
     fn leave_turns(&mut self, key: LineKey) {
@@ -174,7 +264,7 @@ mod tests {
         (0..count)
             .map_while(|_| {
                 let flow = lines.next(Mode::Parallel, Priority::Normal, Lane::Fresh)?;
-                lines.pass(key(flow));
+                lines.pass(key(flow), 0);
                 Some(flow)
             })
             .collect()
@@ -198,6 +288,36 @@ mod tests {
         assert_eq!(turns(&mut lines, 2), [0, 0]);
         lines.shut(0, Mode::Parallel, true);
         assert!(turns(&mut lines, 1).is_empty());
-        assert_eq!(lines.waits(Mode::Parallel), [[false; 2]; 3]);
+        assert_eq!(lines.waits([true; 2]), [[[false; 2]; 2]; 3]);
+    }
+
+    #[test]
+    fn dsp_5_flows_that_share_by_time_get_equal_time_and_newcomers_save_up_nothing() {
+        let mut lines = Lines::new();
+        lines.share_by_time(true);
+        for flow in [0, 1] {
+            lines.set_ends(key(flow), (flow, flow));
+        }
+        let mut counts = [0_usize; 3];
+        let mut go = |lines: &mut Lines, count: usize| {
+            counts = [0; 3];
+            for _ in 0..count {
+                let flow = lines.next(Mode::Parallel, Priority::Normal, Lane::Fresh).unwrap_or(NONE);
+                counts[flow as usize] += 1;
+                // The stages of flow 0 take nine times as long.
+                lines.pass(key(flow), if flow == 0 { 9000 } else { 1000 });
+            }
+            counts
+        };
+        assert_eq!(go(&mut lines, 100), [10, 90, 0]);
+        lines.set_ends(key(2), (2, 2));
+        let [slow, fast, newcomer] = go(&mut lines, 190);
+        assert!(fast.abs_diff(newcomer) <= 2 && slow.abs_diff(10) <= 1, "{slow} {fast} {newcomer}");
+        // A stage that took ten seconds more than expected costs its flow so much of the others' time.
+        lines.charge(2, Priority::Normal, 10_000_000);
+        assert_eq!(go(&mut lines, 100)[2], 0);
+        lines.charge(2, Priority::Normal, -10_000_000);
+        lines.share_by_time(false);
+        assert_eq!(turns(&mut lines, 6).iter().filter(|flow| **flow == 2).count(), 2);
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Dispatcher;
-use super::event::{HandOut, InProgress, QueueHead, QueueMember, Ready, Refusal, Running};
+use super::event::{HandOut, InProgress, QueueHead, QueueMember, Ready, Refusal, Running, StageMeasured};
 use super::progress::{Record, Sent, Standing};
 use super::queue::Gate;
 use super::ready::{End, Slot, Stage};
@@ -41,7 +41,9 @@ impl Dispatcher {
             }
             self.remove_waiting(slot);
         }
-        let flow = self.flows.wait_named(&row.flow, row.priority);
+        let flow = self.enter_flow(&row.flow);
+        self.flows.wait(flow, row.priority);
+        self.flow_changed(flow);
         let place = row.place.as_ref();
         let place = place.map(|place| (self.queues.enter(&place.queue), place.position));
         let stage = Stage::new(row.no, row.attempt, flow, row.priority, row.lane);
@@ -78,10 +80,25 @@ impl Dispatcher {
         self.settle(queue, End::Back);
     }
 
-    pub(super) fn ended(&mut self, no: OrderNo, attempt: Attempt, left: Option<&str>) {
+    pub(super) fn ended(
+        &mut self,
+        no: OrderNo,
+        attempt: Attempt,
+        left: Option<&str>,
+        measured: Option<&StageMeasured>,
+    ) {
         if let Some(record) = self.progress.get(no) {
             if record.stage.attempt > attempt {
                 return;
+            }
+            if let Some(measured) = measured.filter(|_| record.stage.attempt == attempt) {
+                let (stage, expected) = (record.stage, record.expected);
+                self.measured(stage.flow, measured);
+                if expected > 0 {
+                    let took = i64::try_from(measured.took.as_micros()).unwrap_or(i64::MAX);
+                    let more = took.saturating_sub_unsigned(expected);
+                    self.waiting.lines().charge(stage.flow, stage.priority, more);
+                }
             }
             let gate = if left.is_some() { Gate::Open } else { Gate::Held(no) };
             self.finish(no, gate);
@@ -207,7 +224,8 @@ impl Dispatcher {
     /// Counts a stage that runs without this dispatcher having sent it: a former one did.
     fn start_unforeseen(&mut self, row: &Running, reading: u64) {
         let mode = if row.queue.is_some() { Mode::Sequential } else { Mode::Parallel };
-        let flow = self.flows.start_named(&row.flow, mode);
+        let flow = self.enter_flow(&row.flow);
+        self.count_start(flow, mode);
         let queue = row.queue.as_ref().map(|name| self.queues.enter(name));
         // Neither priority nor lane matters for what will not be put back in line.
         let stage = Stage::new(row.no, row.attempt, flow, crate::order::Priority::Normal, super::Lane::Woken);
@@ -217,6 +235,7 @@ impl Dispatcher {
             mode,
             node: Some(row.node),
             standing: Standing::Running(reading),
+            expected: 0,
         });
         self.judge(flow);
         if let Some(queue) = queue {
@@ -246,12 +265,14 @@ impl Dispatcher {
 
     /// A stage in progress is ready again as it was, and had its turn already.
     fn put_back(&mut self, no: OrderNo, gate: Gate) {
-        let Some(Record { stage, mode, .. }) = self.progress.get(no).copied() else { return };
+        let Some(Record { stage, mode, expected, .. }) = self.progress.get(no).copied() else { return };
         if mode != stage.mode() || (gate == Gate::Unclear && stage.queue().is_none()) {
             // Its queue is not what it was when the row was read. The re-reading knows better.
             return self.finish(no, gate);
         }
         self.flows.wait(stage.flow, stage.priority);
+        let back = i64::try_from(expected).unwrap_or(i64::MAX);
+        self.waiting.lines().charge(stage.flow, stage.priority, -back);
         self.release(no);
         self.add_waiting(stage, End::Front);
         if let Some(queue) = stage.queue() {
@@ -279,8 +300,8 @@ impl Dispatcher {
         if let Some(node) = record.node {
             self.nodes.release(node);
         }
-        self.flows.finish(record.stage.flow, record.mode);
-        self.judge(record.stage.flow);
+        self.count_finish(record.stage.flow, record.mode);
+        self.choose_sharing();
         Some(record)
     }
 

@@ -45,6 +45,8 @@ pub(super) struct Record {
     pub(super) node: Option<Incarnation>,
     /// What is known.
     pub(super) standing: Standing,
+    /// What its flow was charged for it, in microseconds; nothing for one that was not handed out here.
+    pub(super) expected: u64,
 }
 
 /// All stages in progress, and which ended of late.
@@ -116,6 +118,11 @@ impl Progress {
     /// Notes that this one is to be sent again as soon as a node is open.
     pub(super) fn send_again(&mut self, no: OrderNo) {
         self.again.push_back(no);
+    }
+
+    /// How many may have to be sent again.
+    pub(super) fn to_send_again(&self) -> usize {
+        self.again.len()
     }
 
     /// The next one to be sent again.

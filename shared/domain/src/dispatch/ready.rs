@@ -185,25 +185,40 @@ impl Waiting {
         self.lines.next(mode, priority, lane)
     }
 
-    /// The flow of this stage had its turn.
-    pub(super) fn pass(&mut self, stage: &Stage) {
-        self.lines.pass(stage.line());
+    /// Who stands first in each line of a flow, whether it may go or not.
+    pub(super) fn heads(&self, flow: FlowIndex) -> impl Iterator<Item = Slot> {
+        let keys = Mode::ALL.iter().flat_map(move |mode| {
+            Priority::ALL.iter().flat_map(move |priority| {
+                Lane::ALL.iter().map(move |lane| LineKey {
+                    flow,
+                    mode: *mode,
+                    priority: *priority,
+                    lane: *lane,
+                })
+            })
+        });
+        keys.map(|key| self.lines.ends(key).0).filter(|slot| *slot != NONE)
+    }
+
+    /// The lines themselves: turns, shares, and who stands aside.
+    pub(super) const fn lines(&mut self) -> &mut Lines {
+        &mut self.lines
+    }
+
+    /// Of these modes, in which lines the flow stands that has taken the least time of this priority.
+    pub(super) fn cheapest(&self, priority: Priority, modes: [bool; 2]) -> [[bool; 2]; 2] {
+        self.lines.cheapest(priority, modes)
     }
 
     /// True if a flow stands aside with its stages of this mode.
-    pub(super) fn shut(&mut self, flow: FlowIndex, mode: Mode, shut: bool) {
-        self.lines.shut(flow, mode, shut);
-    }
-
-    /// True if it does.
     #[cfg(test)]
     pub(super) fn is_shut(&self, flow: FlowIndex, mode: Mode) -> bool {
         self.lines.is_shut(flow, mode)
     }
 
-    /// In which lines of this mode somebody stands who may go.
-    pub(super) fn waits(&self, mode: Mode) -> Waits {
-        self.lines.waits(mode)
+    /// In which lines of these modes somebody stands who may go.
+    pub(super) fn waits(&self, modes: [bool; 2]) -> Waits {
+        self.lines.waits(modes)
     }
 
     /// How many stages are held, by priority.

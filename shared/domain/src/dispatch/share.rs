@@ -1,4 +1,4 @@
-//! Who is next: the priorities by weight, the lanes by turns. Must never look at the backlog
+//! Who is next: the priorities by weight, outermost, over both modes; then modes and lanes by turns. Must never look at the backlog
 //! beyond whether something waits: the cost and the outcome are the same for ten and for a
 //! million.
 //!
@@ -8,7 +8,7 @@
 //! none.
 
 use super::event::Lane;
-use crate::order::Priority;
+use crate::order::{Mode, Priority};
 
 /// What a weight of one pays for a turn. Large enough that the rounding of the division stays
 /// under a ten-thousandth for sensible weights, small enough that the clock outlives the engine.
@@ -35,8 +35,8 @@ impl Weights {
     }
 }
 
-/// What waits, by priority and lane in the order of their declaration.
-pub(super) type Waits = [[bool; 2]; 3];
+/// In which lines somebody waits who may go: by priority, mode and lane in the order of their declaration.
+pub(super) type Waits = [[[bool; 2]; 2]; 3];
 
 /// Whose turn it is.
 #[derive(Debug)]
@@ -45,7 +45,8 @@ pub(super) struct Share {
     paid: [u64; 3],
     waited: [bool; 3],
     clock: u64,
-    last_lane: [Lane; 3],
+    last_mode: [Mode; 3],
+    last_lane: [[Lane; 2]; 3],
 }
 
 impl Share {
@@ -56,7 +57,8 @@ impl Share {
             paid: [0; 3],
             waited: [false; 3],
             clock: 0,
-            last_lane: [Lane::Woken; 3],
+            last_mode: [Mode::Sequential; 3],
+            last_lane: [[Lane::Woken; 2]; 3],
         }
     }
 
@@ -65,10 +67,10 @@ impl Share {
         self.strides = weights.strides();
     }
 
-    /// Gives the turn, or nobody if nothing waits.
-    pub(super) fn next(&mut self, waits: Waits) -> Option<(Priority, Lane)> {
-        for (index, lanes) in waits.iter().enumerate() {
-            let waiting = lanes[0] || lanes[1];
+    /// The priority whose turn it is, or none if nothing waits. It has its turn when it has paid.
+    pub(super) fn priority(&mut self, waits: Waits) -> Option<Priority> {
+        for (index, modes) in waits.iter().enumerate() {
+            let waiting = modes.iter().flatten().any(|waits| *waits);
             if waiting && !self.waited[index] {
                 self.paid[index] = self.paid[index].max(self.clock);
             }
@@ -77,15 +79,31 @@ impl Share {
         let index = (0..PRIORITIES.len())
             .filter(|&index| self.waited[index])
             .min_by_key(|&index| self.paid[index] + self.strides[index])?;
-        self.clock = self.clock.max(self.paid[index]);
-        self.paid[index] += self.strides[index];
+        Some(PRIORITIES[index])
+    }
 
-        let lane = match (waits[index], self.last_lane[index]) {
+    /// The mode and the lane of a priority whose turn it is: each takes turns with its other, where both wait.
+    pub(super) const fn line(&self, priority: Priority, waits: [[bool; 2]; 2]) -> (Mode, Lane) {
+        let [parallel, sequential] = [waits[0][0] || waits[0][1], waits[1][0] || waits[1][1]];
+        let mode = match (parallel, sequential, self.last_mode[priority as usize]) {
+            (true, true, Mode::Parallel) | (false, true, _) => Mode::Sequential,
+            _ => Mode::Parallel,
+        };
+        let last = self.last_lane[priority as usize][mode as usize];
+        let lane = match (waits[mode as usize], last) {
             ([true, true], Lane::Fresh) | ([false, true], _) => Lane::Woken,
             _ => Lane::Fresh,
         };
-        self.last_lane[index] = lane;
-        Some((PRIORITIES[index], lane))
+        (mode, lane)
+    }
+
+    /// A stage of this priority, mode and lane has its turn.
+    pub(super) fn pay(&mut self, priority: Priority, mode: Mode, lane: Lane) {
+        let index = priority as usize;
+        self.clock = self.clock.max(self.paid[index]);
+        self.paid[index] += self.strides[index];
+        self.last_mode[index] = mode;
+        self.last_lane[index][mode as usize] = lane;
     }
 }
 
@@ -95,14 +113,41 @@ mod tests {
 
     const USUAL: Weights = Weights { high: 70, normal: 25, low: 5 };
 
+    fn next(share: &mut Share, waits: Waits) -> Option<(Priority, Mode, Lane)> {
+        let priority = share.priority(waits)?;
+        let (mode, lane) = share.line(priority, waits[priority as usize]);
+        share.pay(priority, mode, lane);
+        Some((priority, mode, lane))
+    }
+
+    fn parallel(waits: [bool; 3]) -> Waits {
+        waits.map(|waits| [[waits, false], [false; 2]])
+    }
+
     fn turns(share: &mut Share, waits: [bool; 3], turns: usize) -> [usize; 3] {
         let mut counts = [0; 3];
         for _ in 0..turns {
-            if let Some((priority, _)) = share.next(waits.map(|waits| [waits, false])) {
+            if let Some((priority, ..)) = next(share, parallel(waits)) {
                 counts[priority as usize] += 1;
             }
         }
         counts
+    }
+
+    #[test]
+    fn dsp_2_priorities_are_outermost_over_both_modes() {
+        let mut share = Share::new(USUAL);
+        // High waits in parallel only, low in sequence only: their parts are those of their weights.
+        let waits = [[[true, false], [false; 2]], [[false; 2]; 2], [[false; 2], [true, false]]];
+        let low =
+            (0..750).filter(|_| next(&mut share, waits).is_some_and(|(_, mode, _)| mode == Mode::Sequential));
+        assert!(low.count().abs_diff(50) <= 1);
+        let both = [[[false; 2]; 2], [[true, true], [true, true]], [[false; 2]; 2]];
+        let turns: Vec<(Mode, Lane)> =
+            (0..4).filter_map(|_| next(&mut share, both).map(|(_, mode, lane)| (mode, lane))).collect();
+        let (one, other) = (Mode::Parallel, Mode::Sequential);
+        let expected = [(one, Lane::Fresh), (other, Lane::Fresh), (one, Lane::Woken), (other, Lane::Woken)];
+        assert_eq!(turns, expected);
     }
 
     #[test]
@@ -130,8 +175,8 @@ mod tests {
         let mut share = Share::new(USUAL);
         let mut since_low = 0;
         for _ in 0..10_000 {
-            match share.next([[true, false]; 3]) {
-                Some((Priority::Low, _)) => since_low = 0,
+            match next(&mut share, parallel([true; 3])) {
+                Some((Priority::Low, ..)) => since_low = 0,
                 _ => since_low += 1,
             }
             assert!(since_low <= 22, "low waited {since_low} turns");
@@ -152,7 +197,8 @@ mod tests {
         let mut low = 0;
         for turn in 0..10_000 {
             // High has work in every second turn only.
-            if let Some((Priority::Low, _)) = share.next([turn % 2 == 0, false, true].map(|w| [w, w])) {
+            let waits = [turn % 2 == 0, false, true].map(|waits| [[waits; 2], [false; 2]]);
+            if let Some((Priority::Low, ..)) = next(&mut share, waits) {
                 low += 1;
             }
         }
@@ -164,7 +210,8 @@ mod tests {
     #[test]
     fn dsp_2_lanes_take_turns() {
         let mut share = Share::new(USUAL);
-        let mut lanes = |waits| share.next([[false; 2], waits, [false; 2]]).map(|(_, lane)| lane);
+        let none = [[false; 2]; 2];
+        let mut lanes = |waits| next(&mut share, [none, [waits, [false; 2]], none]).map(|(.., lane)| lane);
         let both = [true, true];
         assert_eq!(lanes(both), Some(Lane::Fresh));
         assert_eq!(lanes(both), Some(Lane::Woken));

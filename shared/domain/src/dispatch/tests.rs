@@ -2,13 +2,14 @@
 //! in [`property`], played against the tables in [`model`].
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod limits;
 mod model;
 mod parts;
 mod property;
 mod step;
 
 use super::*;
-use crate::id::Attempt;
+use crate::id::{Attempt, Incarnation};
 use crate::order::Priority;
 
 const NODE: Incarnation = Incarnation(1);
@@ -39,9 +40,16 @@ fn member(no: i64, queue: &str, position: i64) -> Ready {
     Ready { place: Some(QueuePosition { queue: Arc::from(queue), position }), ..parallel(no) }
 }
 
+/// A dispatcher that was told that nothing is stopped by hand.
+fn started(settings: DispatchSettings) -> Dispatcher {
+    let mut dispatcher = Dispatcher::new(settings);
+    dispatcher.handle(DispatchEvent::Stops(Vec::new()), second(0));
+    dispatcher
+}
+
 /// A dispatcher that has read what is in progress (nothing), with one wide node.
 fn dispatcher(settings: DispatchSettings) -> Dispatcher {
-    let mut dispatcher = Dispatcher::new(settings);
+    let mut dispatcher = started(settings);
     dispatcher.handle(DispatchEvent::NodeUp { node: NODE, concurrency: 1000 }, second(0));
     dispatcher.handle(DispatchEvent::InProgress(nothing()), second(0));
     dispatcher
@@ -52,7 +60,12 @@ fn nothing() -> InProgress {
 }
 
 fn ended(no: i64, attempt: i32, left: Option<&str>) -> DispatchEvent {
-    DispatchEvent::Ended { no: OrderNo(no), attempt: Attempt(attempt), left_queue: left.map(Arc::from) }
+    DispatchEvent::Ended {
+        no: OrderNo(no),
+        attempt: Attempt(attempt),
+        left_queue: left.map(Arc::from),
+        measured: None,
+    }
 }
 
 fn refused(no: i64, serial: u64, why: Refusal) -> DispatchEvent {
@@ -88,7 +101,7 @@ fn dsp_1_each_mode_keeps_to_its_capacity() {
 
 #[test]
 fn dsp_1_nothing_goes_before_what_runs_is_known() {
-    let mut dispatcher = Dispatcher::new(settings(1, 1));
+    let mut dispatcher = started(settings(1, 1));
     dispatcher.handle(DispatchEvent::NodeUp { node: NODE, concurrency: 9 }, second(0));
     dispatcher.handle(DispatchEvent::Ready(vec![parallel(2), member(4, "a", 2)]), second(0));
     assert_eq!(polled(&mut dispatcher, 0), NOBODY);
@@ -333,7 +346,7 @@ fn dsp_4_a_flow_whose_system_hangs_leaves_a_part_of_the_places_to_the_others() {
 
 #[test]
 fn dsp_4_a_flow_may_have_its_part_of_the_nodes_that_are_there() {
-    let mut dispatcher = Dispatcher::new(DispatchSettings::default());
+    let mut dispatcher = started(DispatchSettings::default());
     dispatcher.handle(DispatchEvent::InProgress(nothing()), second(0));
     dispatcher.handle(DispatchEvent::Ready((1..=50).map(parallel).collect()), second(0));
     dispatcher.handle(DispatchEvent::NodeUp { node: NODE, concurrency: 10 }, second(0));

@@ -18,6 +18,7 @@ mod need;
 mod perform;
 mod render;
 mod response;
+mod sample;
 mod snapshot;
 mod task;
 mod wait;
@@ -30,6 +31,7 @@ pub use need::{
     Answer, ChildOrder, HttpBody, HttpCall, HttpFailure, NO_ROOM, Need, Publication, Response, Task,
     TaskTerms,
 };
+pub use sample::CallMade;
 pub use snapshot::{
     AnsweredCall, Answers, AsyncRetry, Awaiting, Destination, EachProgress, ElementEnd, ElementProgress,
     EntryPoint, FailedElement, Frame, Handling, Mover, OpenRequest, Polling, Remembered, Rest, RetryTime, Savepoint, Snapshot, SnapshotError, SyncRetry,
@@ -280,7 +282,10 @@ impl Run {
             (Pending::Parallel(made), Answer::Parallel(outcomes)) if made.len() == outcomes.len() => {
                 self.take_parallel(&made, &outcomes, turn);
             }
-            (Pending::Publication, Answer::Published) => self.cursor.advance(),
+            (Pending::Publication, Answer::Published) => {
+                self.note_sent(turn);
+                self.cursor.advance();
+            }
             (Pending::Queueing, Answer::Published) => self.await_task(turn),
             (Pending::Publication | Pending::Queueing, Answer::Unpublished(message)) => {
                 self.cursor.visit.awaiting = None;

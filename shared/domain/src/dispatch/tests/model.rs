@@ -130,7 +130,7 @@ impl Model {
             End::Finally => State::Ended,
             _ => State::Suspended,
         };
-        let mut news = vec![DispatchEvent::Ended { no, attempt, left_queue }];
+        let mut news = vec![DispatchEvent::Ended { no, attempt, left_queue, measured: None }];
         if matches!(how, End::ReadyAgain) {
             news.push(self.wake(no));
         }

@@ -8,11 +8,12 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::super::progress::Standing;
+use super::super::progress::{Record, Standing};
 use super::super::*;
 use super::model::{End, Life, Message, Model, State};
 use super::parts;
 use super::step::{Step, step};
+use crate::id::Incarnation;
 use crate::order::Priority;
 
 /// Small, so that the bounds are reached all the time.
@@ -57,6 +58,7 @@ impl World {
             sent_again: BTreeSet::new(),
             refusals: BTreeMap::new(),
         };
+        world.handle(DispatchEvent::Stops(Vec::new()));
         world.node_up(4);
         world.node_up(2);
         world
@@ -247,6 +249,7 @@ impl World {
             .retain(|event| !matches!(event, DispatchEvent::Refused { .. } | DispatchEvent::Returned(_)));
         self.done.clear();
         self.unforeseen.clear();
+        self.handle(DispatchEvent::Stops(Vec::new()));
         self.tell_nodes();
     }
 

@@ -321,13 +321,13 @@ impl Run {
                 self.conceal_secrets(&http.secrets, turn);
                 let call = self.render_http(http, turn)?;
                 let asked = asked_by_http(http, &call.url);
-                self.note_asked(asked, request);
+                self.note_asked(asked, request, turn);
                 Ok(ToWorld::Call(Box::new(call)))
             }
             Action::Amqp(amqp) => {
                 self.conceal_secrets(&amqp.secrets, turn);
                 let message = self.render_amqp(amqp, turn)?;
-                self.note_asked(asked_by_amqp(&message, turn), request);
+                self.note_asked(asked_by_amqp(&message, turn), request, turn);
                 let need = Need::Publish(Publication { request, ..message });
                 Ok(ToWorld::Alone(Asked::Publication(index), need))
             }
@@ -361,6 +361,7 @@ impl Run {
                 (index, OrderError::new(ORDER_REFUSED, message))
             }
             (Asked::Publication(index) | Asked::Order(index), _) => {
+                self.note_sent_of(index, turn);
                 return self.element(index).into_iter().for_each(ElementProgress::advance);
             }
             (Asked::Registration(_) | Asked::Calls(_), _) => return,
@@ -382,9 +383,12 @@ impl Run {
         for ((index, url), outcome) in made.iter().zip(outcomes) {
             let next = self.element(*index).map_or(usize::MAX, |element| element.next);
             let Some(Action::Http(http)) = each.actions.get(next) else { continue };
-            match self.judge(http, url, outcome.as_ref(), turn) {
+            let judged = self.judge(http, url, outcome.as_ref(), turn);
+            self.sample_judged(&asked_by_http(http, url), &judged, turn);
+            match judged {
                 Ok(response) => {
                     through += 1;
+                    self.note_sent_of(*index, turn);
                     let is_judged =
                         each.actions[next + 1..].iter().any(|action| matches!(action, Action::Script(_)));
                     let Some(element) = self.element(*index) else { continue };
@@ -409,6 +413,13 @@ impl Run {
                 self.end_pass(each, turn);
             }
             None => {}
+        }
+    }
+
+    /// The request of the element, if it has one, has gone out.
+    fn note_sent_of(&mut self, index: usize, turn: &Turn<'_>) {
+        if let Some(id) = self.element(index).and_then(|element| element.request) {
+            self.note_sent_request(id, turn);
         }
     }
 

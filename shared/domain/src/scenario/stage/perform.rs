@@ -193,14 +193,34 @@ impl Run {
             (_, Need::Publish(message)) => asked_by_amqp(message, turn),
             _ => return,
         };
-        self.note_asked(asked, request);
+        self.note_asked(asked, request, turn);
     }
 
     /// The same, where the place is known.
-    pub(super) fn note_asked(&mut self, asked: Destination, request: Option<RequestId>) {
-        self.cursor.visit.called = Some(asked.system());
+    pub(super) fn note_asked(&mut self, asked: Destination, request: Option<RequestId>, turn: &Turn<'_>) {
+        self.cursor.visit.called = Some(turn.system_of(&asked));
         if let Some(open) = self.cursor.requests.iter_mut().find(|open| Some(open.id) == request) {
             open.asked = Some(asked);
+        }
+    }
+
+    /// The request under the cursor, if it is one, has gone out: its answer comes by callback.
+    pub(super) fn note_sent(&mut self, turn: &Turn<'_>) {
+        if self.present(turn).and_then(Action::request).is_none() {
+            return;
+        }
+        // It was noted last.
+        if let Some(id) = self.cursor.requests.last().map(|open| open.id) {
+            self.note_sent_request(id, turn);
+        }
+    }
+
+    /// The same, where the request is known.
+    pub(super) fn note_sent_request(&mut self, id: RequestId, turn: &Turn<'_>) {
+        let Some(open) = self.cursor.requests.iter_mut().find(|open| open.id == id) else { return };
+        open.sent_at = Some(turn.now);
+        if let Some(asked) = open.asked.clone() {
+            self.sample_sent(&asked, turn);
         }
     }
 
@@ -209,7 +229,15 @@ impl Run {
         let State { retry_failed_only: keep_answer, name: state, .. } = turn.scenario.state(self.state);
         let (keep_answer, state) = (*keep_answer, state.clone());
         self.cursor.requests.retain(|request| request.id != id);
-        self.cursor.requests.push(OpenRequest { name, state, id, asked: None, keep_answer, earlier: false });
+        self.cursor.requests.push(OpenRequest {
+            name,
+            state,
+            id,
+            asked: None,
+            sent_at: None,
+            keep_answer,
+            earlier: false,
+        });
     }
 
     fn run_script(&mut self, script: &Script, turn: &Turn<'_>) {

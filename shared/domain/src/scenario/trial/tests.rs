@@ -167,7 +167,7 @@ states:
   done: {kind: terminal}
   failed: {kind: terminal, outcome: fail}
 ";
-    let tests = "tests:\n  - test: t\n    answers: [{http: GET http://b/one}, {http: GET http://b/two, status: 201}]\n";
+    let tests = "tests:\n  - test: t\n    answers: [{http: GET http://b/one}, {http: GET http://b/two, status: 201}]\n    expect: {status: success}\n";
     let told = outcome(text, tests);
     let fault = &told.faults[0].message;
     assert!(

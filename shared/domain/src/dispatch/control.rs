@@ -1,0 +1,343 @@
+//! The control of a flow or of a named system: whether anything of it may go, and how much at a time. One state machine
+//! for both. Must never know which it is, nor who waits.
+//!
+//! ```text
+//!            too many failures, told to wait            the pause is over
+//!   open ────────────────────────────────▶ stopped ────────────────────────▶ probing
+//!    ▲  (with a limit or without)             ▲                                │  │
+//!    │                                        └──────── a probe failed ────────┘  │
+//!    └────────────────────────── probes were answered: begins at the initial limit┘
+//! ```
+//!
+//! Learnt from are calls only ([`super::CallSamples`]). No sample is no change. A failure of a class that is not limiting
+//! says nothing of the load: it is neither good nor bad here.
+
+mod adaptive;
+mod baseline;
+mod collect;
+mod failures;
+mod memory;
+mod probing;
+mod rule;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt::{self, Debug, Formatter};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+pub use adaptive::Adaptive;
+pub use rule::{LimitRule, LimitWindow, PathTimes};
+
+use super::record::Decision;
+use super::sample::{CallKind, Latencies};
+use super::timing::between;
+use collect::Collected;
+use failures::Failures;
+use probing::Probing;
+
+/// The first pause; each further one is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause. With the probes and the growth after it, a system that is back is used again within ten seconds.
+const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+/// A flow that goes on for so long is not the same trouble when it stops again.
+const STEADY: Duration = Duration::from_secs(10);
+/// Part of failed calls that stops what has no limit to lower.
+const STOP_PART: f64 = 0.5;
+/// Part of failed calls that stops at once what has a limit to lower.
+const LIMITED_STOP_PART: f64 = 0.9;
+/// Decisions that are kept.
+const MAX_DECISIONS: usize = 20;
+
+/// Makes the rule of each new control.
+#[derive(Clone)]
+pub(super) struct Rule(Arc<dyn Fn() -> Box<dyn LimitRule> + Send + Sync>);
+
+impl Rule {
+    /// The rule of the policy.
+    pub(super) fn adaptive() -> Self {
+        Self::of(|| Box::new(Adaptive::default()))
+    }
+
+    /// Another one, to be compared.
+    pub(super) fn of(make: impl Fn() -> Box<dyn LimitRule> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(make))
+    }
+
+    /// A rule that has learnt nothing.
+    pub(super) fn make(&self) -> Box<dyn LimitRule> {
+        (self.0)()
+    }
+}
+
+impl Debug for Rule {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Rule")
+    }
+}
+
+/// What the rules say of one flow or system.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// True where failures stop it.
+    pub(super) stops: bool,
+    /// True where its limit follows what is borne.
+    pub(super) adapts: bool,
+    /// The limit after a stop.
+    pub(super) initial: u32,
+    /// A limit from here on bounds nothing.
+    pub(super) most: u32,
+    /// The greatest limit; none for any.
+    pub(super) max: Option<u32>,
+}
+
+/// Calls of one path that are told together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Calls<'a> {
+    /// Of a flow's control the system, of a system's control the flow.
+    pub(super) path: &'a Arc<str>,
+    /// How answers come.
+    pub(super) kind: CallKind,
+    /// How many were answered.
+    pub(super) good: u32,
+    /// How many failed with a limiting class.
+    pub(super) limiting: u32,
+    /// How long they took.
+    pub(super) times: &'a Latencies,
+}
+
+/// Where a control is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// All may go that the limit allows, if there is one.
+    Open,
+    /// Nothing goes before this time.
+    Stopped(Timestamp),
+    /// A few go, to try.
+    Probing(Probing),
+}
+
+/// What moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moved {
+    /// Nothing.
+    No,
+    /// The phase or the limit.
+    Yes,
+}
+
+/// The control of one flow or system.
+#[derive(Debug)]
+pub(super) struct Control {
+    phase: Phase,
+    rule: Box<dyn LimitRule>,
+    collected: Collected,
+    failures: Failures,
+    /// Pauses in a row.
+    pauses: u32,
+    resumed_at: Option<Timestamp>,
+    /// In use before the last stop.
+    borne: Option<f64>,
+    /// True if there was a sample since it began: then growth is learnt from samples, and else from ended stages.
+    is_sampled: bool,
+    decisions: Vec<Decision>,
+}
+
+impl Control {
+    /// Open, with nothing learnt.
+    pub(super) fn new(rule: Box<dyn LimitRule>) -> Self {
+        Self {
+            phase: Phase::Open,
+            rule,
+            collected: Collected::default(),
+            failures: Failures::default(),
+            pauses: 0,
+            resumed_at: None,
+            borne: None,
+            is_sampled: false,
+            decisions: Vec::new(),
+        }
+    }
+
+    /// Where it is.
+    pub(super) const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// What may be in use while it is open; none without a limit.
+    pub(super) fn limit(&self, bounds: Bounds) -> Option<u32> {
+        let learnt = self.rule.limit().map(|limit| limit as u32);
+        [learnt, bounds.max.filter(|_| bounds.stops)].into_iter().flatten().min()
+    }
+
+    /// True while its limit grows back after a stop.
+    pub(super) fn is_recovering(&self) -> bool {
+        self.rule.is_quick()
+    }
+
+    /// True if one more may go where so many are in use.
+    pub(super) fn admits(&self, in_use: u32, bounds: Bounds) -> bool {
+        self.phase == Phase::Open && self.limit(bounds).is_none_or(|limit| in_use < limit)
+    }
+
+    /// True where nothing can bound it.
+    pub(super) fn is_free(&self, bounds: Bounds) -> bool {
+        self.phase == Phase::Open && bounds.max.is_none() && self.rule.limit().is_none()
+    }
+
+    /// The time in seconds that a call takes when the system is not pressed.
+    pub(super) fn base(&self) -> Option<f64> {
+        self.rule.base()
+    }
+
+    /// The last changes.
+    pub(super) fn decisions(&self) -> &[Decision] {
+        &self.decisions
+    }
+
+    /// So many are in use now.
+    pub(super) fn used(&mut self, in_use: u32) {
+        self.collected.used(in_use);
+    }
+
+    /// Calls ended while so many were in use.
+    pub(super) fn note(&mut self, calls: Calls, in_use: u32, bounds: Bounds, now: Timestamp) -> Moved {
+        match self.phase {
+            Phase::Open => {
+                self.is_sampled = true;
+                self.failures.note(calls.good, calls.limiting, now);
+                self.collected.note(calls, in_use, now);
+                Moved::No
+            }
+            // They began before the stop.
+            Phase::Stopped(_) => Moved::No,
+            Phase::Probing(probing) => self.note_probe(probing, calls, bounds, now),
+        }
+    }
+
+    /// A stage ended without an error.
+    pub(super) fn stage_ended(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> Moved {
+        if let Phase::Probing(probing) = &mut self.phase
+            && probing.first.is_some()
+        {
+            probing.ended += 1;
+        }
+        if self.is_sampled || self.phase != Phase::Open || self.rule.limit().is_none() {
+            return Moved::No;
+        }
+        self.collected.note_end(in_use, now);
+        self.look(in_use, Bounds { adapts: false, ..bounds }, now)
+    }
+
+    /// Decides by what was noted, if it is enough.
+    pub(super) fn look(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> Moved {
+        if self.phase != Phase::Open {
+            return Moved::No;
+        }
+        if bounds.stops
+            && self.rule.stops()
+            && let Some((failed, all)) = self.failures.beyond(self.stop_part(bounds))
+        {
+            self.stop(f64::from(in_use), bounds, now, &format!("{failed} of {all} calls failed"));
+            return Moved::Yes;
+        }
+        let (is_quick, is_trying) = (self.rule.is_quick(), self.rule.is_trying());
+        let Some(window) = self.collected.take(is_quick, is_trying, bounds, now) else { return Moved::No };
+        let why = self.rule.learn(&window);
+        self.collected.begin(in_use, why.is_some() && !self.rule.is_quick(), now);
+        let Some(why) = why else { return Moved::No };
+        self.decide(bounds, now, why);
+        Moved::Yes
+    }
+
+    /// When it wants to be woken.
+    pub(super) fn due(&self) -> Option<Timestamp> {
+        match self.phase {
+            Phase::Open => None,
+            Phase::Stopped(until) => Some(until),
+            Phase::Probing(probing) => (probing.again < Timestamp::MAX).then_some(probing.again),
+        }
+    }
+
+    /// Nothing goes before this time, because it was said so.
+    pub(super) fn close(&mut self, until: Timestamp, in_use: u32, bounds: Bounds, now: Timestamp, why: &str) {
+        if let Phase::Stopped(earlier) = self.phase
+            && earlier >= until
+        {
+            return;
+        }
+        if self.phase == Phase::Open {
+            self.borne = Some(self.rule.limit().unwrap_or(f64::from(in_use)));
+        }
+        self.phase = Phase::Stopped(until);
+        self.decide(bounds, now, why.to_owned());
+    }
+
+    /// Begins at the initial limit and grows: a stop by hand is over.
+    pub(super) fn begin(&mut self, bounds: Bounds, now: Timestamp, why: &str) {
+        self.resume(bounds, now, why);
+        self.pauses = 0;
+    }
+
+    /// Whatever it had decided is void: what failures say does not count any more.
+    pub(super) fn release(&mut self, bounds: Bounds, now: Timestamp, why: &str) {
+        if self.phase != Phase::Open {
+            self.resume(bounds, now, why);
+        }
+    }
+
+    fn stop_part(&self, bounds: Bounds) -> f64 {
+        let has_room = self.rule.limit().is_none_or(|limit| limit > f64::from(bounds.initial));
+        if bounds.adapts && has_room { LIMITED_STOP_PART } else { STOP_PART }
+    }
+
+    fn stop(&mut self, in_use: f64, bounds: Bounds, now: Timestamp, why: &str) {
+        if self.resumed_at.is_some_and(|resumed| between(resumed, now) >= STEADY) {
+            self.pauses = 0;
+        }
+        if self.pauses == 0 {
+            self.borne = Some(self.rule.limit().unwrap_or(in_use));
+        }
+        self.pause(now);
+        self.decide(bounds, now, why.to_owned());
+    }
+
+    fn pause(&mut self, now: Timestamp) {
+        let pause = FIRST_PAUSE.saturating_mul(1 << self.pauses.min(8)).min(LONGEST_PAUSE);
+        self.pauses = self.pauses.saturating_add(1);
+        self.phase = Phase::Stopped(later(now, pause));
+    }
+
+    fn resume(&mut self, bounds: Bounds, now: Timestamp, why: &str) {
+        self.phase = Phase::Open;
+        self.rule.begin(f64::from(bounds.initial.max(1)), self.borne, now);
+        self.failures = Failures::default();
+        self.collected = Collected::default();
+        self.collected.begin(0, false, now);
+        self.is_sampled = false;
+        self.resumed_at = Some(now);
+        self.decide(bounds, now, format!("{why}: begins at {}", bounds.initial.max(1)));
+    }
+
+    fn decide(&mut self, bounds: Bounds, now: Timestamp, why: String) {
+        if self.decisions.len() == MAX_DECISIONS {
+            self.decisions.remove(0);
+        }
+        let state = match self.phase {
+            Phase::Open if self.rule.limit().is_none() => "open",
+            Phase::Open if self.rule.is_quick() => "recovering",
+            Phase::Open => "limited",
+            Phase::Stopped(_) => "stopped",
+            Phase::Probing(_) => "probing",
+        };
+        let limit = if self.phase == Phase::Open { self.limit(bounds) } else { None };
+        self.decisions.push(Decision { at: now, state: state.to_owned(), limit, why });
+    }
+}
+
+fn later(now: Timestamp, by: Duration) -> Timestamp {
+    now.checked_add(by).unwrap_or(Timestamp::MAX)
+}

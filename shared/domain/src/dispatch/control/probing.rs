@@ -1,0 +1,122 @@
+//! The trying after a pause: a few go, and what comes of them decides. Must never let a system that is away pay for it
+//! with more than a few calls.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::super::sample::duration_of;
+use super::super::timing::between;
+use super::{Bounds, Calls, Control, Moved, Phase, later};
+
+/// Probes of one round.
+const PROBES: u32 = 3;
+/// Between two rounds of probes that nothing was heard of.
+const PROBE_PERIOD: Duration = Duration::from_secs(2);
+/// Probes in progress at most: a system that hangs gets no more.
+const MAX_PROBES: u32 = 16;
+/// How much later than its probe news of a call may come.
+const NEWS_DELAY: Duration = Duration::from_millis(500);
+
+/// How far the trying is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Probing {
+    /// When the first probe went.
+    pub(super) first: Option<Timestamp>,
+    /// How many may go yet.
+    pub(super) left: u32,
+    /// How many have gone.
+    pub(super) sent: u32,
+    /// How many calls were answered.
+    pub(super) good: u32,
+    /// How many stages ended without an error since.
+    pub(super) ended: u32,
+    /// When more may go if nothing was heard.
+    pub(super) again: Timestamp,
+}
+
+impl Control {
+    /// Goes on by itself at a time: the pause is over, or more probes may go.
+    pub(in super::super) fn wake(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> Moved {
+        match self.phase {
+            Phase::Stopped(until) if until <= now => {
+                let left = PROBES.min(bounds.initial.max(1));
+                self.phase = Phase::Probing(Probing {
+                    first: None,
+                    left,
+                    sent: 0,
+                    good: 0,
+                    ended: 0,
+                    again: Timestamp::MAX,
+                });
+                self.decide(bounds, now, format!("the pause is over: {left} of the oldest try"));
+                Moved::Yes
+            }
+            Phase::Probing(probing)
+                if probing.again <= now && probing.sent > 0 && probing.ended >= probing.sent.min(2) =>
+            {
+                // Samples are lost at times, and not every stage calls.
+                self.resume(bounds, now, &format!("{} probes ended without an error", probing.ended));
+                Moved::Yes
+            }
+            Phase::Probing(mut probing) if probing.again <= now => {
+                // Of those that ended nothing was heard, so they may not have called at all; or they hang.
+                let more = if in_use == 0 { probing.sent.clamp(1, MAX_PROBES) } else { 1 };
+                probing.left = more.min(MAX_PROBES.saturating_sub(in_use));
+                probing.again = later(now, PROBE_PERIOD);
+                self.phase = Phase::Probing(probing);
+                Moved::Yes
+            }
+            _ => Moved::No,
+        }
+    }
+
+    /// How many may go to try.
+    pub(in super::super) const fn probes_left(&self) -> u32 {
+        match self.phase {
+            Phase::Probing(probing) => probing.left,
+            Phase::Open | Phase::Stopped(_) => 0,
+        }
+    }
+
+    /// One has gone to try.
+    pub(in super::super) fn probe_sent(&mut self, now: Timestamp) {
+        if let Phase::Probing(probing) = &mut self.phase {
+            probing.first.get_or_insert(now);
+            probing.left = probing.left.saturating_sub(1);
+            probing.sent += 1;
+            if probing.left == 0 {
+                probing.again = later(now, PROBE_PERIOD);
+            }
+        }
+    }
+
+    /// Calls of probes ended.
+    pub(super) fn note_probe(
+        &mut self,
+        mut probing: Probing,
+        calls: Calls,
+        bounds: Bounds,
+        now: Timestamp,
+    ) -> Moved {
+        let Some(first) = probing.first else { return Moved::No };
+        // A call that took longer than that began before the probes.
+        let since = between(first, now) + NEWS_DELAY;
+        let longer = calls.times.counts().filter(|(step, _)| duration_of(*step) > since);
+        let longer: u32 = longer.map(|(_, count)| count).sum();
+        let limiting = calls.limiting.saturating_sub(longer);
+        if limiting > 0 {
+            self.pause(now);
+            self.decide(bounds, now, format!("{limiting} probes failed"));
+            return Moved::Yes;
+        }
+        probing.good += calls.good.saturating_sub(longer);
+        self.phase = Phase::Probing(probing);
+        if probing.good > 0 && probing.good >= probing.sent.min(2) {
+            self.resume(bounds, now, &format!("{} probes were answered", probing.good));
+            self.collected.note(calls, 0, now);
+            return Moved::Yes;
+        }
+        Moved::No
+    }
+}

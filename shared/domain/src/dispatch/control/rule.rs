@@ -1,0 +1,103 @@
+//! The words between a control and its rule: what one window of samples showed, and the limit that follows from it.
+//! The policy itself has one rule, [`super::Adaptive`]; the laboratory compares it with others.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::super::sample::CallKind;
+use super::super::timing::Spread;
+
+/// Times of the calls of one path within a window: of one flow to one system, answered in one way. Only within a path
+/// are times alike.
+#[derive(Clone, Debug)]
+pub struct PathTimes {
+    /// Of a flow's control the system, of a system's control the flow.
+    pub path: Arc<str>,
+    /// How answers come.
+    pub kind: CallKind,
+    pub(in super::super) spread: Spread,
+}
+
+impl PathTimes {
+    /// How many calls were measured.
+    #[must_use]
+    pub fn count(&self) -> f64 {
+        self.spread.total()
+    }
+
+    /// The time in seconds that this part of the calls did not exceed.
+    #[must_use]
+    pub fn quantile(&self, part: f64) -> Option<f64> {
+        self.spread.quantile(part)
+    }
+}
+
+/// What the calls between two decisions came to.
+#[derive(Clone, Debug)]
+pub struct LimitWindow {
+    /// When it ends.
+    pub now: Timestamp,
+    /// Stages in progress and open requests, at the most.
+    pub in_use: f64,
+    /// Calls that were answered.
+    pub good: u32,
+    /// Calls that failed with a limiting class.
+    pub limiting: u32,
+    /// Times of the answered calls.
+    pub paths: Vec<PathTimes>,
+    /// A limit from here on bounds nothing.
+    pub most: f64,
+    /// False where a limit may only grow back after a stop: in modes that do not limit.
+    pub adapts: bool,
+}
+
+impl LimitWindow {
+    /// Part of the calls that failed with a limiting class.
+    #[must_use]
+    pub fn failed(&self) -> f64 {
+        f64::from(self.limiting) / f64::from(self.good.saturating_add(self.limiting).max(1))
+    }
+}
+
+/// A way to find the limit of what calls a system.
+pub trait LimitRule: Debug + Send + Sync {
+    /// What may be in use; none without a limit.
+    fn limit(&self) -> Option<f64>;
+
+    /// Begins again after a stop at this limit; `borne` was in use before it without harm.
+    fn begin(&mut self, limit: f64, borne: Option<f64>, now: Timestamp);
+
+    /// Learns from a window. The reason in words and numbers if the limit has changed.
+    fn learn(&mut self, window: &LimitWindow) -> Option<String>;
+
+    /// True while it doubles with each round of answers, so that no window has to wait for the last change to show.
+    fn is_quick(&self) -> bool {
+        false
+    }
+
+    /// True while it tries more than was borne before: the first failure ends the window.
+    fn is_trying(&self) -> bool {
+        false
+    }
+
+    /// True if failures stop the flow under this rule.
+    fn stops(&self) -> bool {
+        true
+    }
+
+    /// The time in seconds that a call takes when the system is not pressed, as it was learnt.
+    fn base(&self) -> Option<f64> {
+        None
+    }
+
+    /// What was learnt, to be stored.
+    fn remember(&self) -> Value {
+        Value::Null
+    }
+
+    /// Goes on with what was stored.
+    fn recall(&mut self, _memory: &Value) {}
+}

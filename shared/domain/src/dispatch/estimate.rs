@@ -1,0 +1,80 @@
+//! When an order that waits will start, as far as its flow tells (ORD-30). Pure arithmetic over a stored record.
+
+use std::time::Duration;
+
+use super::record::{FlowRecord, FlowState};
+
+/// Less than this many stages in a second is no rate to reckon with.
+const LEAST_RATE: f64 = 1.0 / 3600.0;
+/// How much longer than expected nine of ten waits last at the most, where only the rate is known: rates of busy flows
+/// vary by about so much within the time that is looked ahead.
+const SPREAD: f64 = 1.5;
+
+/// The time until a stage starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartEstimate {
+    /// In half of the cases it is not longer.
+    pub p50: Duration,
+    /// In nine of ten cases it is not longer.
+    pub p90: Duration,
+}
+
+/// The time until the stage starts that so many ready ones of its flow go before; none while the flow is stopped, or
+/// when nothing is known of its pace.
+#[must_use]
+pub fn start_estimate(flow: &FlowRecord, position: u32) -> Option<StartEstimate> {
+    if matches!(flow.state, FlowState::Stopped | FlowState::Probing | FlowState::DisabledManually) {
+        return None;
+    }
+    let rate = pace(flow)?;
+    // With nothing before it a stage waits as others did of late.
+    let own = flow.waits.p50_ms.filter(|_| position == 0).unwrap_or_default() / 1000.0;
+    let ahead = f64::from(position) / rate;
+    // The more go before, the better single differences cancel each other out.
+    let doubt = 1.0 + (SPREAD - 1.0) * (1.0 + 1.0 / f64::from(position.max(1)).sqrt());
+    let far = if position == 0 { flow.waits.p99_ms.unwrap_or_default() / 1000.0 } else { ahead * doubt };
+    let time = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+    Some(StartEstimate { p50: time(ahead + own), p90: time(far.max(ahead + own)) })
+}
+
+/// Stages that start in a second: as many as ended of late; before any has ended, as its stages in progress and their
+/// time tell.
+fn pace(flow: &FlowRecord) -> Option<f64> {
+    if flow.throughput >= LEAST_RATE {
+        return Some(flow.throughput);
+    }
+    let took = flow.short_term.p50().or_else(|| flow.long_term.p50())?.as_secs_f64().max(1e-3);
+    let places = flow.limit.unwrap_or(flow.in_progress).max(1);
+    Some(f64::from(places) / took).filter(|rate| *rate >= LEAST_RATE)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+    use crate::dispatch::Quantiles;
+
+    #[test]
+    fn ord_30_the_start_follows_from_the_position_and_the_pace() {
+        let flow = FlowRecord { throughput: 10.0, ..FlowRecord::default() };
+        let estimate = start_estimate(&flow, 600).unwrap();
+        assert_eq!(estimate.p50, Duration::from_secs(60));
+        assert!(estimate.p90 > estimate.p50 && estimate.p90 < Duration::from_secs(120), "{estimate:?}");
+        let next = start_estimate(&flow, 1).unwrap();
+        assert!(next.p90 >= next.p50 * 2, "a single stage may take long: {next:?}");
+        let waits = Quantiles { p50_ms: Some(20.0), p99_ms: Some(90.0) };
+        let at_once = start_estimate(&FlowRecord { waits, ..flow }, 0).unwrap();
+        assert_eq!(at_once, StartEstimate { p50: Duration::from_millis(20), p90: Duration::from_millis(90) });
+    }
+
+    #[test]
+    fn ord_30_without_a_pace_the_time_of_stages_tells_and_a_stop_tells_nothing() {
+        let long_term = Quantiles { p50_ms: Some(500.0), p99_ms: None };
+        let flow = FlowRecord { long_term, limit: Some(5), ..FlowRecord::default() };
+        assert_eq!(start_estimate(&flow, 100).unwrap().p50, Duration::from_secs(10));
+        for state in [FlowState::Stopped, FlowState::Probing, FlowState::DisabledManually] {
+            assert_eq!(start_estimate(&FlowRecord { state, ..flow.clone() }, 100), None);
+        }
+        assert_eq!(start_estimate(&FlowRecord::default(), 3), None);
+    }
+}

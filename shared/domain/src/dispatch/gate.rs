@@ -1,0 +1,326 @@
+//! Who stands aside: flows that are stopped, that have their part or their limit, or that call a system which is away
+//! or has its limit. Must never take anything back: what is in progress beyond a limit runs on.
+//!
+//! A flow at a limit of its own, or at its part of the places, is shut as soon as it has it, and opened when it has not.
+//! The limit of a system concerns all flows that call it, and there may be a thousand of them. So a flow is shut for it
+//! only when its turn comes and there is no place, and then waits for one in the system's own line.
+
+use jiff::Timestamp;
+
+use super::control::{Bounds, Phase};
+use super::flow::{Flow, FlowIndex};
+use super::ready::Slot;
+use super::rules::DistributionMode;
+use super::system::SystemIndex;
+use super::{Dispatcher, HandOut, MODES};
+use crate::order::{Mode, Priority};
+
+/// Something with a control, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Subject {
+    /// A flow.
+    Flow(FlowIndex),
+    /// A called system.
+    System(SystemIndex),
+}
+
+impl Dispatcher {
+    /// Lets a flow stand aside where something speaks against it, and come back where nothing does.
+    pub(super) fn judge(&mut self, index: FlowIndex) {
+        let Some(flow) = self.flows.get(index) else { return };
+        let is_shut =
+            flow.is_stopped || !flow.control.admits(flow.in_use(), flow.bounds) || self.is_away(flow);
+        let full = if is_shut { None } else { self.full_system(flow) };
+        let (in_progress, blocked_by) = (flow.in_progress, flow.blocked_by);
+        let (capacity, places) = (self.settings.capacity, self.nodes.places());
+        for mode in MODES {
+            let admits = self.settings.flow_share.admits(capacity, places, mode, in_progress);
+            // Of no places nobody has a part: whoever has nothing in progress is let be.
+            let has_part = !admits && in_progress != [0; 2];
+            self.waiting.lines().shut(index, mode, is_shut || full.is_some() || has_part);
+        }
+        if full != blocked_by {
+            self.block(index, full);
+        }
+    }
+
+    /// Something has changed for every flow.
+    pub(super) fn judge_all(&mut self) {
+        let flows: Vec<FlowIndex> = self.flows.iter().map(|(flow, _)| flow).collect();
+        flows.into_iter().for_each(|flow| self.judge(flow));
+    }
+
+    /// Something has changed for the flows that call a system.
+    pub(super) fn judge_callers(&mut self, system: SystemIndex) {
+        let Some(known) = self.systems.get_mut(system) else { return };
+        let callers: Vec<FlowIndex> = known.flows.iter().copied().collect();
+        callers.into_iter().for_each(|flow| self.judge(flow));
+    }
+
+    /// True if a flow whose turn it is may go; else it stands aside from now on.
+    pub(super) fn may_go(&mut self, flow: FlowIndex) -> bool {
+        let Some(known) = self.flows.get(flow) else { return false };
+        if known.links.is_empty() || self.full_system(known).is_none() {
+            return true;
+        }
+        self.judge(flow);
+        false
+    }
+
+    /// More or less of a flow is in progress, or some other change concerns the places of the systems that it calls.
+    pub(super) fn freed(&mut self, flow: FlowIndex) {
+        let Some(known) = self.flows.get(flow) else { return };
+        // A flow calls few systems, and mostly one.
+        for index in 0..known.links.len() {
+            let Some(link) = self.flows.get(flow).and_then(|flow| flow.links.get(index).copied()) else {
+                break;
+            };
+            self.unblock(link.system);
+        }
+        self.judge(flow);
+    }
+
+    /// Lets those try that stand aside because of the limit of a system, if it has a place.
+    pub(super) fn unblock(&mut self, system: SystemIndex) {
+        let Some(flows) = self.systems.get_mut(system).map(super::system::System::unblock) else { return };
+        for flow in flows {
+            if let Some(known) = self.flows.get_mut(flow)
+                && known.blocked_by == Some(system)
+            {
+                known.blocked_by = None;
+                self.judge(flow);
+            }
+        }
+    }
+
+    /// Counts a stage of a flow as in progress.
+    pub(super) fn count_start(&mut self, flow: FlowIndex, mode: Mode) {
+        self.flows.start(flow, mode);
+        self.note_use(flow, 1);
+    }
+
+    /// Counts a stage of a flow as over.
+    pub(super) fn count_finish(&mut self, flow: FlowIndex, mode: Mode) {
+        self.flows.finish(flow, mode);
+        self.note_use(flow, -1);
+        self.freed(flow);
+    }
+
+    fn note_use(&mut self, flow: FlowIndex, by: i32) {
+        let Some(known) = self.flows.get_mut(flow) else { return };
+        let in_use = known.in_use();
+        known.control.used(in_use);
+        for link in &known.links {
+            if let Some(system) = self.systems.get_mut(link.system) {
+                system.in_use = system.in_use.saturating_add_signed(by);
+                let in_use = system.in_use;
+                system.control.used(in_use);
+            }
+        }
+        self.flow_changed(flow);
+    }
+
+    /// Wakes the controls whose time has come.
+    pub(super) fn wake_controls(&mut self, now: Timestamp) {
+        while let Some(&(due, subject)) = self.timers.first().filter(|(due, _)| *due <= now) {
+            self.timers.remove(&(due, subject));
+            match subject {
+                Subject::Flow(index) => {
+                    let Some(flow) = self.flows.get_mut(index) else { continue };
+                    let (in_use, bounds) = (flow.in_use(), flow.bounds);
+                    flow.control.wake(in_use, bounds, now);
+                    self.moved_flow(index);
+                }
+                Subject::System(index) => {
+                    let Some(system) = self.systems.get_mut(index) else { continue };
+                    let (in_use, bounds) = (system.in_use, system.bounds);
+                    system.control.wake(in_use, bounds, now);
+                    self.moved_system(index);
+                }
+            }
+        }
+    }
+
+    /// The control of a flow has moved.
+    pub(super) fn moved_flow(&mut self, index: FlowIndex) {
+        let Some(flow) = self.flows.get(index) else { return };
+        if let Some(due) = flow.control.due() {
+            self.timers.insert((due, Subject::Flow(index)));
+        }
+        self.set_probing(Subject::Flow(index), flow.control.probes_left() > 0);
+        self.flow_changed(index);
+        self.judge(index);
+    }
+
+    /// The control of a system has moved, or an operator's order about it.
+    pub(super) fn moved_system(&mut self, index: SystemIndex) {
+        let Some(system) = self.systems.get(index) else { return };
+        if let Some(due) = system.control.due() {
+            self.timers.insert((due, Subject::System(index)));
+        }
+        let probes = system.order.is_none() && system.control.probes_left() > 0;
+        self.set_probing(Subject::System(index), probes);
+        self.system_changed(index);
+        self.unblock(index);
+        let Some(system) = self.systems.get(index) else { return };
+        // A limit that only moved concerns those alone that stand aside for it.
+        let is_away = system.is_away();
+        if self.away.contains(&index) != is_away {
+            if is_away {
+                self.away.insert(index);
+            } else {
+                self.away.remove(&index);
+            }
+            self.judge_callers(index);
+        }
+    }
+
+    /// Hands out the oldest stages of what is probing.
+    pub(super) fn send_probes(&mut self, now: Timestamp, max: usize, hand_outs: &mut Vec<HandOut>) {
+        for subject in self.probing.clone() {
+            while hand_outs.len() < max && self.nodes.any_open() {
+                let Some(slot) = self.oldest_of(subject) else { break };
+                let Some(hand_out) = self.hand_out(slot, now) else { break };
+                hand_outs.push(hand_out);
+                let left = match subject {
+                    Subject::Flow(index) => self.flows.get_mut(index).map(|flow| {
+                        flow.control.probe_sent(now);
+                        flow.control.probes_left()
+                    }),
+                    Subject::System(index) => self.systems.get_mut(index).map(|system| {
+                        system.control.probe_sent(now);
+                        system.control.probes_left()
+                    }),
+                };
+                if left.is_none_or(|left| left == 0) {
+                    match subject {
+                        Subject::Flow(index) => self.moved_flow(index),
+                        Subject::System(index) => self.moved_system(index),
+                    }
+                    break;
+                }
+            }
+        }
+    }
+
+    /// True if nothing of a flow goes, not even what was handed out already and may be lost.
+    pub(super) fn is_halted(&self, index: FlowIndex) -> bool {
+        self.flows.get(index).is_some_and(|flow| {
+            flow.is_stopped || matches!(flow.control.phase(), Phase::Stopped(_)) || self.is_away(flow)
+        })
+    }
+
+    /// Works out anew what the rules say of all.
+    pub(super) fn rebound(&mut self) {
+        let now = self.now;
+        let flows: Vec<_> =
+            self.flows.iter().map(|(index, flow)| (index, self.bounds_of(&flow.name))).collect();
+        for (index, bounds) in flows {
+            let Some(flow) = self.flows.get_mut(index) else { continue };
+            flow.bounds = bounds;
+            if !bounds.stops {
+                flow.control.release(bounds, now, "the mode stops no flow any more");
+                self.set_probing(Subject::Flow(index), false);
+            }
+        }
+        let systems: Vec<_> =
+            self.systems.iter().map(|(index, system)| (index, self.system_bounds(&system.name))).collect();
+        for (index, bounds) in systems {
+            if let Some(system) = self.systems.get_mut(index) {
+                system.bounds = bounds;
+            }
+        }
+    }
+
+    /// What the rules say of a flow.
+    pub(super) fn bounds_of(&self, name: &str) -> Bounds {
+        let rules = &self.settings.flows;
+        let scenario = rules.scenario_attribute.and_then(|index| name.split('|').nth(index));
+        let policy = scenario
+            .and_then(|scenario| rules.policies.iter().find(|policy| policy.scenarios.contains(scenario)));
+        let mode = policy.and_then(|policy| policy.mode).filter(|_| rules.mode.stops()).unwrap_or(rules.mode);
+        self.bounds(mode, policy.and_then(|policy| policy.max_limit))
+    }
+
+    /// What the rules say of a system.
+    pub(super) fn system_bounds(&self, name: &str) -> Bounds {
+        let rules = &self.settings.flows;
+        let is_limited = |mode: DistributionMode| mode == DistributionMode::LimitedFlows;
+        let by_policy = rules.policies.iter().any(|policy| policy.mode.is_some_and(is_limited));
+        let mode = match self.settings.systems.named.contains(name) {
+            false => DistributionMode::Simple,
+            true if rules.mode.stops() && by_policy => DistributionMode::LimitedFlows,
+            true => rules.mode,
+        };
+        self.bounds(mode, None)
+    }
+
+    fn bounds(&self, mode: DistributionMode, max: Option<u32>) -> Bounds {
+        let rules = &self.settings.flows;
+        Bounds {
+            stops: mode.stops(),
+            adapts: mode == DistributionMode::LimitedFlows,
+            initial: rules.initial_limit,
+            most: self.settings.capacity.total().min(self.nodes.places().max(1)),
+            max,
+        }
+    }
+
+    /// The waiting stage with the smallest number of all that may try.
+    fn oldest_of(&self, subject: Subject) -> Option<Slot> {
+        let oldest = |index: FlowIndex| {
+            let flow = self.flows.get(index)?;
+            let others = flow.links.iter().any(|link| {
+                Subject::System(link.system) != subject
+                    && self.systems.get(link.system).is_some_and(super::system::System::is_away)
+            });
+            let own = match subject {
+                Subject::Flow(_) => true,
+                Subject::System(_) => flow.control.admits(flow.in_use(), flow.bounds),
+            };
+            if flow.is_stopped || others || !own {
+                return None;
+            }
+            let may_go = |slot: &Slot| {
+                let mode = self.waiting.stage(*slot).mode();
+                self.settings.capacity.admits(mode, self.progress.of_mode(mode))
+            };
+            self.waiting.heads(index).filter(may_go).min_by_key(|slot| self.waiting.stage(*slot).no)
+        };
+        match subject {
+            Subject::Flow(index) => oldest(index),
+            Subject::System(index) => {
+                let callers = self.systems.get(index)?.flows.iter();
+                callers.filter_map(|flow| oldest(*flow)).min_by_key(|slot| self.waiting.stage(*slot).no)
+            }
+        }
+    }
+
+    fn set_probing(&mut self, subject: Subject, is_probing: bool) {
+        if is_probing {
+            self.probing.insert(subject);
+        } else {
+            self.probing.remove(&subject);
+        }
+    }
+
+    fn is_away(&self, flow: &Flow) -> bool {
+        !self.away.is_empty() && flow.links.iter().any(|link| self.away.contains(&link.system))
+    }
+
+    /// A system that a flow calls and that has its limit.
+    fn full_system(&self, flow: &Flow) -> Option<SystemIndex> {
+        let is_full = |system| self.systems.get(system).is_some_and(|system| !system.has_room());
+        flow.links.iter().map(|link| link.system).find(|system| is_full(*system))
+    }
+
+    fn block(&mut self, index: FlowIndex, by: Option<SystemIndex>) {
+        let Some(flow) = self.flows.get_mut(index) else { return };
+        flow.blocked_by = by;
+        let most_urgent = Priority::ALL.iter().find(|priority| flow.waiting[**priority as usize] > 0);
+        let priority = most_urgent.copied().unwrap_or(Priority::Low);
+        if let Some(system) = by.and_then(|system| self.systems.get_mut(system)) {
+            system.block(index, priority);
+        }
+    }
+}

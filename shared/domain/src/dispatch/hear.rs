@@ -1,0 +1,386 @@
+//! What the dispatcher is told of calls, open requests, stops and systems, and what a former dispatcher knew.
+//! Must never hand anything out.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::Dispatcher;
+use super::control::Calls;
+use super::event::StageMeasured;
+use super::flow::{FlowIndex, Known, Link};
+use super::gate::Subject;
+use super::record::{FlowRecord, FlowState, SystemRecord};
+use super::rules::{FlowStop, SystemOrder, SystemOverride};
+use super::sample::{CallKind, CallOutcome, CallSamples};
+use super::system::SystemIndex;
+use super::timing::{Rate, Timing, between};
+
+/// A system that a flow has not called for so long does not concern it any more.
+const LINKED: Duration = Duration::from_secs(600);
+/// Systems that one flow is known to call at most.
+const MAX_LINKS: usize = 8;
+
+impl Dispatcher {
+    /// The flow of this name, made known if need be.
+    pub(super) fn enter_flow(&mut self, name: &Arc<str>) -> FlowIndex {
+        if let Some(flow) = self.flows.find(name) {
+            return flow;
+        }
+        let bounds = self.bounds_of(name);
+        let flow = self.flows.insert(name, bounds, self.now);
+        let is_stopped = self.stops.iter().flatten().any(|stop| stop.holds(name, self.now));
+        if let Some(known) = self.flows.get_mut(flow) {
+            known.is_stopped = is_stopped;
+        }
+        self.judge(flow);
+        flow
+    }
+
+    /// Calls of stages ended, or were sent.
+    pub(super) fn called(&mut self, samples: &[CallSamples]) {
+        let mut concerned = BTreeSet::new();
+        for one in samples {
+            let flow = self.enter_flow(&one.flow);
+            let Some(system) = self.enter_system(&one.system) else { continue };
+            self.link(flow, system);
+            self.count_open(flow, system, one);
+            if one.outcome != CallOutcome::Sent {
+                concerned.insert(self.learn(flow, system, one));
+            }
+            if let Some(wait) = one.retry_after {
+                self.close(system, wait);
+            }
+        }
+        let now = self.now;
+        for subject in concerned {
+            match subject {
+                Subject::Flow(index) => {
+                    let Some(flow) = self.flows.get_mut(index) else { continue };
+                    let (in_use, bounds) = (flow.in_use(), flow.bounds);
+                    flow.control.look(in_use, bounds, now);
+                    self.moved_flow(index);
+                }
+                Subject::System(index) => {
+                    let Some(system) = self.systems.get_mut(index) else { continue };
+                    let (in_use, bounds) = (system.in_use, system.bounds);
+                    if system.order.is_none() {
+                        system.control.look(in_use, bounds, now);
+                    }
+                    self.moved_system(index);
+                }
+            }
+        }
+    }
+
+    /// So many requests of each flow are unanswered.
+    pub(super) fn open_requests(&mut self, rows: &[(Arc<str>, u32)]) {
+        let rows: HashMap<&str, u32> = rows.iter().map(|(name, count)| (&**name, *count)).collect();
+        let known: Vec<(FlowIndex, Arc<str>)> = self
+            .flows
+            .iter()
+            .filter(|(_, flow)| flow.open_requests > 0 || rows.contains_key(&*flow.name))
+            .map(|(index, flow)| (index, Arc::clone(&flow.name)))
+            .collect();
+        for (index, name) in known {
+            let count = rows.get(&*name).copied().unwrap_or_default();
+            let Some(flow) = self.flows.get_mut(index) else { continue };
+            flow.open_requests = count;
+            let linked: u32 = flow.links.iter().map(|link| link.open).sum();
+            // The tables do not tell of which system: the first that answers so gets the difference.
+            let at = flow.links.iter().position(|link| link.open > 0).unwrap_or_default();
+            if let Some(link) = flow.links.get_mut(at) {
+                let before = link.open;
+                link.open =
+                    link.open.saturating_add_signed(count.cast_signed().saturating_sub_unsigned(linked));
+                let by = link.open.cast_signed() - before.cast_signed();
+                if let Some(system) = self.systems.get_mut(link.system) {
+                    system.in_use = system.in_use.saturating_add_signed(by);
+                }
+            }
+            self.flow_changed(index);
+            self.freed(index);
+        }
+    }
+
+    /// These are all stops that hold now or later.
+    pub(super) fn set_stops(&mut self, stops: Vec<FlowStop>) {
+        self.stops = Some(stops);
+        self.apply_stops();
+    }
+
+    /// Stops that began or ended by time, or were told.
+    pub(super) fn apply_stops(&mut self) {
+        let now = self.now;
+        let stops = self.stops.take().unwrap_or_default();
+        let changed: Vec<(FlowIndex, bool)> = self
+            .flows
+            .iter()
+            .map(|(index, flow)| {
+                (index, flow.is_stopped, stops.iter().any(|stop| stop.holds(&flow.name, now)))
+            })
+            .filter(|(_, was, is)| was != is)
+            .map(|(index, _, is)| (index, is))
+            .collect();
+        let times = stops.iter().flat_map(|stop| [Some(stop.from), stop.until]);
+        self.stops_due = times.flatten().filter(|time| *time > now).min();
+        self.stops = Some(stops);
+        for (index, is_stopped) in changed {
+            let Some(flow) = self.flows.get_mut(index) else { continue };
+            flow.is_stopped = is_stopped;
+            if !is_stopped {
+                flow.control.begin(flow.bounds, now, "the last stop by hand is over");
+            }
+            self.moved_flow(index);
+        }
+    }
+
+    /// These are all orders about systems that hold now or later.
+    pub(super) fn set_overrides(&mut self, overrides: Vec<SystemOverride>) {
+        self.overrides = overrides;
+        self.apply_overrides();
+    }
+
+    /// Orders about systems that began or ended by time, or were told.
+    pub(super) fn apply_overrides(&mut self) {
+        let now = self.now;
+        let overrides = std::mem::take(&mut self.overrides);
+        for order in &overrides {
+            self.enter_system(&Arc::from(&*order.system));
+        }
+        let times = overrides.iter().flat_map(|order| [Some(order.from), order.until]);
+        self.overrides_due = times.flatten().filter(|time| *time > now).min();
+        for index in self.systems.all() {
+            let Some(system) = self.systems.get_mut(index) else { continue };
+            let holds = |one: &&SystemOverride| {
+                *one.system == *system.name && one.from <= now && one.until.is_none_or(|until| now < until)
+            };
+            // To keep stopped goes before to force open.
+            let order = overrides.iter().filter(holds).min_by_key(|one| one.order);
+            let order = order.map(|one| (one.order, one.until));
+            if order == system.order {
+                continue;
+            }
+            let before = std::mem::replace(&mut system.order, order);
+            let (in_use, bounds) = (system.in_use, system.bounds);
+            match (before, order) {
+                (_, Some((SystemOrder::ForceOpen, _))) => {
+                    system.control.release(bounds, now, "forced open by an operator");
+                }
+                (Some((SystemOrder::KeepStopped, _)), None) => {
+                    let why = "an operator's order to keep it stopped is over";
+                    system.control.close(now, in_use, bounds, now, why);
+                }
+                _ => {}
+            }
+            self.moved_system(index);
+        }
+        self.overrides = overrides;
+    }
+
+    /// A former dispatcher knew this.
+    pub(super) fn remembered(&mut self, flows: &[FlowRecord], systems: &[SystemRecord]) {
+        let now = self.now;
+        for record in systems {
+            let Some(index) = self.enter_system(&Arc::from(&*record.system)) else { continue };
+            let Some(system) = self.systems.get_mut(index) else { continue };
+            system.control.recall(&record.memory["control"], &record.decisions, now);
+            system.calls = Timing::recall(&record.memory["calls"]);
+            system.ended = Rate::of(record.throughput);
+            system.errors =
+                record.errors.iter().map(|(class, count)| (Arc::from(&**class), *count as f64)).collect();
+            system.seen_at = record.seen_at;
+            self.moved_system(index);
+        }
+        for record in flows {
+            self.remembered_flow(record);
+        }
+        if self.stops.is_some() {
+            self.apply_stops();
+        }
+    }
+
+    fn remembered_flow(&mut self, record: &FlowRecord) {
+        let now = self.now;
+        let index = self.enter_flow(&Arc::from(&*record.flow));
+        for name in &record.systems {
+            if let Some(system) = self.enter_system(&Arc::from(&**name)) {
+                self.link(index, system);
+            }
+        }
+        let Some(flow) = self.flows.get_mut(index) else { return };
+        flow.control.recall(&record.memory["control"], &record.decisions, now);
+        let [stages, waits] = ["stages", "waits"].map(|key| Timing::recall(&record.memory[key]));
+        flow.known = Known::of(stages, waits, Rate::of(record.throughput), now);
+        flow.known.errors =
+            record.errors.iter().map(|(class, count)| (Arc::from(&**class), *count as f64)).collect();
+        flow.seen_at = record.seen_at;
+        // If the stop has ended meanwhile, the flow begins at the initial limit.
+        flow.is_stopped |= record.state == FlowState::DisabledManually;
+        self.moved_flow(index);
+    }
+
+    /// A stage ended, and this was measured of it.
+    pub(super) fn measured(&mut self, index: FlowIndex, measured: &StageMeasured) {
+        let now = self.now;
+        let Some(flow) = self.flows.get_mut(index) else { return };
+        flow.seen_at = Some(now);
+        flow.known.note(measured);
+        self.flows.unsettle(index);
+        if measured.class.is_some() {
+            return;
+        }
+        let Some(flow) = self.flows.get_mut(index) else { return };
+        let (in_use, bounds) = (flow.in_use(), flow.bounds);
+        if flow.control.stage_ended(in_use, bounds, now) == super::control::Moved::Yes {
+            self.moved_flow(index);
+        }
+        let links = self.flows.get(index).map(|flow| flow.links.clone()).unwrap_or_default();
+        for link in links {
+            let Some(system) = self.systems.get_mut(link.system) else { continue };
+            let (in_use, bounds) = (system.in_use, system.bounds);
+            if system.control.stage_ended(in_use, bounds, now) == super::control::Moved::Yes {
+                self.moved_system(link.system);
+            }
+        }
+    }
+
+    /// Forgets the flows without work that are too many.
+    pub(super) fn forget_flows(&mut self) {
+        while let Some(index) = self.flows.excess(self.settings.flows.max_known) {
+            let Some(flow) = self.flows.forget(index) else { return };
+            for link in flow.links {
+                if let Some(system) = self.systems.get_mut(link.system) {
+                    system.in_use = system.in_use.saturating_sub(link.open);
+                    system.forget(index);
+                }
+            }
+            self.probing.remove(&Subject::Flow(index));
+            self.waiting.lines().forget(index);
+        }
+    }
+
+    fn enter_system(&mut self, name: &Arc<str>) -> Option<SystemIndex> {
+        if let Some(system) = self.systems.find(name) {
+            return Some(system);
+        }
+        let bounds = self.system_bounds(name);
+        self.systems.insert(name, bounds, self.now)
+    }
+
+    /// A flow calls a system. All that it has in progress concerns that system from now on.
+    fn link(&mut self, index: FlowIndex, system: SystemIndex) {
+        let now = self.now;
+        let Some(flow) = self.flows.get_mut(index) else { return };
+        if let Some(link) = flow.links.iter_mut().find(|link| link.system == system) {
+            link.seen_at = now;
+        } else if flow.links.len() < MAX_LINKS {
+            flow.links.push(Link { system, open: 0, seen_at: now });
+            let in_progress = flow.stages_in_progress();
+            if let Some(system) = self.systems.get_mut(system) {
+                system.in_use = system.in_use.saturating_add(in_progress);
+                system.flows.insert(index);
+            }
+            self.judge(index);
+        }
+        let Some(flow) = self.flows.get_mut(index) else { return };
+        let old = |link: &Link| link.open == 0 && between(link.seen_at, now) > LINKED;
+        if let Some(at) = flow.links.iter().position(old) {
+            let (link, in_progress) = (flow.links.remove(at), flow.stages_in_progress());
+            if let Some(system) = self.systems.get_mut(link.system) {
+                system.in_use = system.in_use.saturating_sub(in_progress);
+                system.forget(index);
+            }
+            if flow.blocked_by == Some(link.system) {
+                flow.blocked_by = None;
+            }
+            self.unblock(link.system);
+            self.judge(index);
+        }
+    }
+
+    /// Counts requests that were sent, or answered.
+    fn count_open(&mut self, index: FlowIndex, system: SystemIndex, samples: &CallSamples) {
+        if samples.kind != CallKind::Asynchronous {
+            return;
+        }
+        let Some(flow) = self.flows.get_mut(index) else { return };
+        let Some(link) = flow.links.iter_mut().find(|link| link.system == system) else { return };
+        let before = link.open;
+        if samples.outcome == CallOutcome::Sent {
+            link.open = link.open.saturating_add(samples.count);
+            flow.open_requests = flow.open_requests.saturating_add(samples.count);
+        } else {
+            link.open = link.open.saturating_sub(samples.count);
+            flow.open_requests = flow.open_requests.saturating_sub(samples.count);
+        }
+        let by = link.open.cast_signed().saturating_sub(before.cast_signed());
+        let in_use = flow.in_use();
+        flow.control.used(in_use);
+        if let Some(system) = self.systems.get_mut(system) {
+            system.in_use = system.in_use.saturating_add_signed(by);
+            let in_use = system.in_use;
+            system.control.used(in_use);
+        }
+        self.flow_changed(index);
+        if by < 0 {
+            self.freed(index);
+        } else {
+            self.judge(index);
+        }
+    }
+
+    /// Gives the samples to the control that they are for.
+    fn learn(&mut self, index: FlowIndex, system: SystemIndex, samples: &CallSamples) -> Subject {
+        let now = self.now;
+        let limiting = match &samples.outcome {
+            CallOutcome::Failed(class) if self.is_limiting(class, &samples.scenario) => samples.count,
+            _ => 0,
+        };
+        let good = if samples.outcome == CallOutcome::Answered { samples.count } else { 0 };
+        let (kind, times) = (samples.kind, &samples.latencies);
+        let is_named = self.settings.systems.named.contains(&*samples.system);
+        if let Some(known) = self.systems.get_mut(system) {
+            known.note(samples, now);
+            let calls = Calls { path: &samples.flow, kind, good, limiting, times };
+            // What is closed is probed by its calls, whether it has a limit of its own or not.
+            if is_named || !known.control.is_free(known.bounds) {
+                known.control.note(calls, known.in_use, known.bounds, now);
+                if !is_named {
+                    known.control.look(known.in_use, known.bounds, now);
+                }
+            }
+        }
+        self.flow_changed(index);
+        if is_named {
+            return Subject::System(system);
+        }
+        self.moved_system(system);
+        if let Some(flow) = self.flows.get_mut(index) {
+            let calls = Calls { path: &samples.system, kind, good, limiting, times };
+            flow.control.note(calls, flow.in_use(), flow.bounds, now);
+        }
+        Subject::Flow(index)
+    }
+
+    fn is_limiting(&self, class: &str, scenario: &str) -> bool {
+        let classes = &self.settings.flows.limiting_classes;
+        !classes.is_empty() && classes.contains(&(class.to_owned(), scenario.to_owned()))
+    }
+
+    /// A system said that it is to be called again after this time.
+    fn close(&mut self, index: SystemIndex, wait: Duration) {
+        let now = self.now;
+        let wait = wait.min(self.settings.systems.max_retry_after);
+        let Some(system) = self.systems.get_mut(index) else { return };
+        if system.order.is_some() || wait.is_zero() {
+            return;
+        }
+        let until = now.checked_add(wait).unwrap_or(Timestamp::MAX);
+        let why = format!("it asked to be called again after {} s", wait.as_secs());
+        system.control.close(until, system.in_use, system.bounds, now, &why);
+        self.moved_system(index);
+    }
+}

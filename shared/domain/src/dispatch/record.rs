@@ -1,0 +1,196 @@
+//! What the dispatcher knows of flows and called systems, as it is stored for its successor and shown to people
+//! (DSP-14, DSP-16). The stored JSON only ever grows: what is missing in it has a default.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::id::spelled;
+
+/// Where a flow is (DSP-10).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowState {
+    /// Nothing bounds it but the capacity.
+    #[default]
+    Enabled,
+    /// It has a limit of its own, or that of a system it calls.
+    Limited,
+    /// Nothing of it goes: its system is away.
+    Stopped,
+    /// A few of its oldest orders try whether its system is back.
+    Probing,
+    /// Nothing of it goes, by the word of an operator.
+    DisabledManually,
+}
+
+spelled!(FlowState {
+    Enabled => "enabled",
+    Limited => "limited",
+    Stopped => "stopped",
+    Probing => "probing",
+    DisabledManually => "disabled_manually",
+});
+
+/// Where a called system is (DSP-16).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SystemState {
+    /// It answers as fast as ever.
+    #[default]
+    Healthy,
+    /// It answers slower, and is called less.
+    Slowing,
+    /// It is not called.
+    Stopped,
+    /// A few calls try whether it is back.
+    Probing,
+    /// It is back, and is called more and more.
+    Recovering,
+}
+
+spelled!(SystemState {
+    Healthy => "healthy",
+    Slowing => "slowing",
+    Stopped => "stopped",
+    Probing => "probing",
+    Recovering => "recovering",
+});
+
+/// A flow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FlowRecord {
+    /// Its name.
+    pub flow: String,
+    /// Where it is.
+    pub state: FlowState,
+    /// Stages that it may have in progress; none without a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Stages handed out or running.
+    pub in_progress: u32,
+    /// Requests that were sent and whose callback has not come.
+    pub open_requests: u32,
+    /// Ready stages by priority.
+    pub ready: ByPriority,
+    /// Stages that ended in a second, of late.
+    pub throughput: f64,
+    /// Time of a stage over the last minute or so.
+    pub short_term: Quantiles,
+    /// Time of a stage over hours.
+    pub long_term: Quantiles,
+    /// Time from ready to claimed, of late.
+    pub waits: Quantiles,
+    /// Seconds until all that is ready has gone, at the present rate; none while nothing goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds_to_empty: Option<f64>,
+    /// Stages that ended with an error of late, by its class.
+    pub errors: BTreeMap<String, u64>,
+    /// Systems that its stages called of late.
+    pub systems: Vec<String>,
+    /// The last changes of state and limit, the newest last.
+    pub decisions: Vec<Decision>,
+    /// When a stage of it was ready or ended last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen_at: Option<Timestamp>,
+    /// What its controller has learnt, for the next dispatcher.
+    #[serde(skip_serializing_if = "serde_json::Value::is_null")]
+    pub memory: serde_json::Value,
+}
+
+/// A called system.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SystemRecord {
+    /// Its name.
+    pub system: String,
+    /// Where it is.
+    pub state: SystemState,
+    /// Stages in progress and open requests that may concern it at a time; none without a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Stages in progress of flows that call it, and open requests.
+    pub in_progress: u32,
+    /// It is not called before this time, because it said so or an operator did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed_until: Option<Timestamp>,
+    /// Calls that ended in a second, of late.
+    pub throughput: f64,
+    /// Time of a call over the last minute or so.
+    pub short_term: Quantiles,
+    /// Time of a call over hours.
+    pub long_term: Quantiles,
+    /// Milliseconds that a call takes when the system is not pressed, as it was learnt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_ms: Option<f64>,
+    /// Calls that failed of late, by class.
+    pub errors: BTreeMap<String, u64>,
+    /// Flows that called it of late.
+    pub flows: Vec<String>,
+    /// The last changes of state and limit, the newest last.
+    pub decisions: Vec<Decision>,
+    /// When a call of it ended last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen_at: Option<Timestamp>,
+    /// What its controller has learnt, for the next dispatcher.
+    #[serde(skip_serializing_if = "serde_json::Value::is_null")]
+    pub memory: serde_json::Value,
+}
+
+/// A number for each priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ByPriority {
+    /// Of high priority.
+    pub high: u32,
+    /// Of normal priority.
+    pub normal: u32,
+    /// Of low priority.
+    pub low: u32,
+}
+
+impl ByPriority {
+    /// Of all priorities.
+    #[must_use]
+    pub const fn sum(self) -> u32 {
+        self.high.saturating_add(self.normal).saturating_add(self.low)
+    }
+}
+
+/// The middle and the far end of a distribution of times; none while nothing was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Quantiles {
+    /// Half took at most so many milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50_ms: Option<f64>,
+    /// All but one in a hundred took at most so many milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_ms: Option<f64>,
+}
+
+impl Quantiles {
+    /// The median as a duration.
+    #[must_use]
+    pub fn p50(self) -> Option<Duration> {
+        self.p50_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok())
+    }
+}
+
+/// A change of state or limit, with the reason in words and numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Decision {
+    /// When.
+    pub at: Timestamp,
+    /// The state after it.
+    pub state: String,
+    /// The limit after it; none without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// The reason, with the numbers behind it.
+    pub why: String,
+}

@@ -1,0 +1,206 @@
+//! What is told of flows and systems, to be stored and shown: only what has changed, and a bounded number at a time.
+//! Must never decide anything.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::Dispatcher;
+use super::control::Phase;
+use super::flow::{Flow, FlowIndex};
+use super::record::{ByPriority, Decision, FlowRecord, FlowState, SystemRecord, SystemState};
+use super::rules::SystemOrder;
+use super::system::{System, SystemIndex};
+
+/// Records told at a time.
+const MAX_RECORDS: usize = 2000;
+/// Flows of a system that are named.
+const MAX_NAMED: usize = 50;
+/// Decisions in a record.
+const MAX_TOLD: usize = 20;
+
+impl Dispatcher {
+    /// The flows that have changed since they were told of last, to be stored and shown.
+    pub fn changed_flows(&mut self, now: Timestamp) -> Vec<FlowRecord> {
+        self.settle_known(now);
+        let mut records = Vec::new();
+        // Those whose figures go on to move are listed again, behind the others.
+        for _ in 0..self.changed_flows.len().min(MAX_RECORDS) {
+            let Some(index) = self.changed_flows.pop_front() else { break };
+            let Some(flow) = self.flows.get_mut(index) else { continue };
+            if !std::mem::take(&mut flow.is_changed) {
+                continue;
+            }
+            let moves = flow.known.ended.per_second() > 0.0;
+            if let Some(flow) = self.flows.get(index) {
+                records.push(self.flow_record(flow));
+            }
+            if moves {
+                self.flow_changed(index);
+            }
+        }
+        records
+    }
+
+    /// The called systems that have changed since they were told of last, to be stored and shown.
+    pub fn changed_systems(&mut self, now: Timestamp) -> Vec<SystemRecord> {
+        self.settle_known(now);
+        let mut records = Vec::new();
+        for _ in 0..self.changed_systems.len().min(MAX_RECORDS) {
+            let Some(index) = self.changed_systems.pop_front() else { break };
+            let Some(system) = self.systems.get_mut(index) else { continue };
+            if !std::mem::take(&mut system.is_changed) {
+                continue;
+            }
+            let moves = system.ended.per_second() > 0.0;
+            if let Some(system) = self.systems.get(index) {
+                records.push(self.system_record(system));
+            }
+            if moves {
+                self.system_changed(index);
+            }
+        }
+        records
+    }
+
+    /// A flow is to be told of.
+    pub(super) fn flow_changed(&mut self, index: FlowIndex) {
+        if let Some(flow) = self.flows.get_mut(index)
+            && !std::mem::replace(&mut flow.is_changed, true)
+        {
+            self.changed_flows.push_back(index);
+        }
+    }
+
+    /// A system is to be told of.
+    pub(super) fn system_changed(&mut self, index: SystemIndex) {
+        if let Some(system) = self.systems.get_mut(index)
+            && !std::mem::replace(&mut system.is_changed, true)
+        {
+            self.changed_systems.push_back(index);
+        }
+    }
+
+    fn flow_record(&self, flow: &Flow) -> FlowRecord {
+        let [high, normal, low] = flow.waiting;
+        let ready = ByPriority { high, normal, low };
+        let state = self.flow_state(flow);
+        let throughput = flow.known.ended.per_second();
+        let goes = !matches!(state, FlowState::Stopped | FlowState::DisabledManually) && throughput > 0.01;
+        let systems = flow.links.iter().filter_map(|link| self.systems.get(link.system));
+        let of_systems = systems.clone().filter_map(System::limit);
+        let own = flow.control.limit(flow.bounds);
+        FlowRecord {
+            flow: flow.name.to_string(),
+            state,
+            limit: own.into_iter().chain(of_systems).min(),
+            in_progress: flow.stages_in_progress(),
+            open_requests: flow.open_requests,
+            ready,
+            throughput,
+            short_term: flow.known.stages.short().quantiles(),
+            long_term: flow.known.stages.long().quantiles(),
+            waits: flow.known.waits.short().quantiles(),
+            seconds_to_empty: goes.then(|| f64::from(ready.sum()) / throughput),
+            errors: counts(&flow.known.errors),
+            systems: systems.map(|system| system.name.to_string()).collect(),
+            decisions: told(flow.control.decisions(), flow_word),
+            seen_at: flow.seen_at,
+            memory: json!({
+                "control": flow.control.remember(),
+                "stages": flow.known.stages.remember(),
+                "waits": flow.known.waits.remember(),
+            }),
+        }
+    }
+
+    fn flow_state(&self, flow: &Flow) -> FlowState {
+        let systems = || flow.links.iter().filter_map(|link| self.systems.get(link.system));
+        let away = || systems().filter(|system| system.is_away());
+        let tries = |phase| matches!(phase, Phase::Probing(_));
+        if flow.is_stopped {
+            FlowState::DisabledManually
+        } else if matches!(flow.control.phase(), Phase::Stopped(_)) {
+            FlowState::Stopped
+        } else if tries(flow.control.phase()) {
+            FlowState::Probing
+        } else if away().any(|system| system.order.is_some() || !tries(system.control.phase())) {
+            FlowState::Stopped
+        } else if away().next().is_some() {
+            FlowState::Probing
+        } else if flow.control.limit(flow.bounds).is_some()
+            || systems().any(|system| system.limit().is_some())
+        {
+            FlowState::Limited
+        } else {
+            FlowState::Enabled
+        }
+    }
+
+    fn system_record(&self, system: &System) -> SystemRecord {
+        let closed_until = match (system.order, system.control.phase()) {
+            (Some((SystemOrder::KeepStopped, until)), _) => until,
+            (None, Phase::Stopped(until)) => Some(until),
+            _ => None,
+        };
+        let names = system.flows.iter().filter_map(|flow| self.flows.get(*flow));
+        SystemRecord {
+            system: system.name.to_string(),
+            state: system_state(system),
+            limit: system.limit(),
+            in_progress: system.in_use,
+            closed_until,
+            throughput: system.ended.per_second(),
+            short_term: system.calls.short().quantiles(),
+            long_term: system.calls.long().quantiles(),
+            base_ms: system.control.base().map(|seconds| seconds * 1e3),
+            errors: counts(&system.errors),
+            flows: names.take(MAX_NAMED).map(|flow| flow.name.to_string()).collect(),
+            decisions: told(system.control.decisions(), system_word),
+            seen_at: system.seen_at,
+            memory: json!({"control": system.control.remember(), "calls": system.calls.remember()}),
+        }
+    }
+}
+
+fn system_state(system: &System) -> SystemState {
+    match (system.order, system.control.phase()) {
+        (Some((SystemOrder::KeepStopped, _)), _) | (None, Phase::Stopped(_)) => SystemState::Stopped,
+        (Some((SystemOrder::ForceOpen, _)), _) => SystemState::Healthy,
+        (None, Phase::Probing(_)) => SystemState::Probing,
+        (None, Phase::Open) if system.limit().is_none() => SystemState::Healthy,
+        (None, Phase::Open) if system.control.is_recovering() => SystemState::Recovering,
+        (None, Phase::Open) => SystemState::Slowing,
+    }
+}
+
+fn flow_word(state: &str) -> FlowState {
+    match state {
+        "stopped" => FlowState::Stopped,
+        "probing" => FlowState::Probing,
+        "limited" | "recovering" => FlowState::Limited,
+        _ => FlowState::Enabled,
+    }
+}
+
+fn system_word(state: &str) -> SystemState {
+    match state {
+        "stopped" => SystemState::Stopped,
+        "probing" => SystemState::Probing,
+        "recovering" => SystemState::Recovering,
+        "limited" => SystemState::Slowing,
+        _ => SystemState::Healthy,
+    }
+}
+
+/// The last decisions, in the words of a flow or of a system.
+fn told<T: std::fmt::Display>(decisions: &[Decision], word: fn(&str) -> T) -> Vec<Decision> {
+    let last = decisions.iter().skip(decisions.len().saturating_sub(MAX_TOLD));
+    last.map(|one| Decision { state: word(&one.state).to_string(), ..one.clone() }).collect()
+}
+
+fn counts(errors: &BTreeMap<Arc<str>, f64>) -> BTreeMap<String, u64> {
+    errors.iter().map(|(class, count)| (class.to_string(), count.round().max(1.0) as u64)).collect()
+}

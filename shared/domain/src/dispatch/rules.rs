@@ -1,0 +1,166 @@
+//! What operators set about flows and called systems: modes, limits, stops. Plain data, no decisions.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::id::spelled;
+
+/// How capacity is shared among flows (DSP-4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DistributionMode {
+    /// Flows take turns; nothing is learnt.
+    #[default]
+    Simple,
+    /// Flows get equal time of workers (DSP-5).
+    RatedFlows,
+    /// A flow whose system is away is stopped, probed and resumed (DSP-6).
+    StoppedFlows,
+    /// Besides, the limit of a flow follows what its system bears (DSP-7).
+    LimitedFlows,
+}
+
+spelled!(DistributionMode {
+    Simple => "simple",
+    RatedFlows => "rated_flows",
+    StoppedFlows => "stopped_flows",
+    LimitedFlows => "limited_flows",
+});
+
+impl DistributionMode {
+    /// True where flows are stopped by the failures of their calls.
+    #[must_use]
+    pub const fn stops(self) -> bool {
+        matches!(self, Self::StoppedFlows | Self::LimitedFlows)
+    }
+}
+
+/// Rules of all flows (DSP-8, DSP-9).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowRules {
+    /// The general mode.
+    pub mode: DistributionMode,
+    /// Part of the capacity in use, in percent, from which on limits give way to shares of time (DSP-8).
+    pub overload_threshold_percentage: u32,
+    /// Limit of a flow that comes back after a stop.
+    pub initial_limit: u32,
+    /// Flows without work that are still known at most; of those the ones unseen for the longest time are forgotten.
+    pub max_known: usize,
+    /// Where the scenario stands among the attributes of a flow; none where it is not one of them, and no policy can
+    /// be set.
+    pub scenario_attribute: Option<usize>,
+    /// Policies by scenario.
+    pub policies: Vec<FlowPolicy>,
+    /// Pairs of error class and scenario that harden the limit.
+    pub limiting_classes: BTreeSet<(String, String)>,
+}
+
+impl Default for FlowRules {
+    fn default() -> Self {
+        Self {
+            mode: DistributionMode::Simple,
+            overload_threshold_percentage: 90,
+            initial_limit: 5,
+            max_known: 10_000,
+            scenario_attribute: Some(0),
+            policies: Vec::new(),
+            limiting_classes: BTreeSet::new(),
+        }
+    }
+}
+
+/// Exceptions of some scenarios (DSP-9).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowPolicy {
+    /// Its name.
+    pub name: String,
+    /// The scenarios that it is for.
+    pub scenarios: BTreeSet<String>,
+    /// Their mode; none for the general one. Only modes that stop flows.
+    pub mode: Option<DistributionMode>,
+    /// Greatest limit of one of their flows.
+    pub max_limit: Option<u32>,
+}
+
+/// Rules of called systems (DSP-16).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SystemRules {
+    /// A called system that says when it is to be called again is believed up to so long.
+    pub max_retry_after: Duration,
+    /// The systems that the configuration names. These have a limit of their own; any other can be closed only.
+    pub named: BTreeSet<String>,
+}
+
+impl Default for SystemRules {
+    fn default() -> Self {
+        Self { max_retry_after: Duration::from_secs(15 * 60), named: BTreeSet::new() }
+    }
+}
+
+/// A stop by hand (DSP-10), as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowStop {
+    /// Its number: overlapping stops are independent.
+    pub no: i64,
+    /// Stops every flow whose name contains it.
+    pub keyword: String,
+    /// Since when it holds.
+    pub from: Timestamp,
+    /// When it ends by itself; none if only by hand.
+    pub until: Option<Timestamp>,
+}
+
+impl FlowStop {
+    /// True if this flow may not go now.
+    #[must_use]
+    pub fn holds(&self, flow: &str, now: Timestamp) -> bool {
+        self.from <= now && self.until.is_none_or(|until| now < until) && flow.contains(&self.keyword)
+    }
+}
+
+/// What an operator decided about a called system (DSP-16).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SystemOverride {
+    /// The system.
+    pub system: String,
+    /// What to do with it.
+    pub order: SystemOrder,
+    /// Since when it holds.
+    pub from: Timestamp,
+    /// When it ends by itself; none if only by hand.
+    pub until: Option<Timestamp>,
+}
+
+/// An operator's word about a called system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SystemOrder {
+    /// Nothing that calls it is handed out.
+    KeepStopped,
+    /// It is called whatever its failures say.
+    ForceOpen,
+}
+
+spelled!(SystemOrder { KeepStopped => "keep_stopped", ForceOpen => "force_open" });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dsp_10_a_stop_holds_for_flows_that_contain_its_keyword_within_its_time() {
+        let at = |second| Timestamp::from_second(second).unwrap_or_default();
+        let stop = FlowStop { no: 1, keyword: "tariff".into(), from: at(10), until: Some(at(20)) };
+        let cases = [
+            ("change-tariff|200", 10, true),
+            ("change-tariff|200", 9, false),
+            ("change-tariff|200", 20, false),
+            ("card-block", 15, false),
+        ];
+        for (flow, second, expected) in cases {
+            assert_eq!(stop.holds(flow, at(second)), expected, "{flow} at {second}");
+        }
+        let endless = FlowStop { until: None, keyword: String::new(), ..stop };
+        assert!(endless.holds("card-block", at(1_000_000)), "the empty keyword is in every name");
+    }
+}

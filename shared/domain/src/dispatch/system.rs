@@ -1,0 +1,196 @@
+//! The called systems, by small numbers: what concerns each, and what is known of it. Must never decide anything.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::control::{Bounds, Control, Phase, Rule};
+use super::flow::FlowIndex;
+use super::rules::SystemOrder;
+use super::sample::{CallOutcome, CallSamples};
+use super::slab::Slab;
+use super::timing::{Rate, Timing, between, faded};
+use crate::order::Priority;
+
+/// The number of a system; it is valid for ever.
+pub(super) type SystemIndex = u32;
+
+/// Systems that are known at most. Calls of further ones are no samples.
+const MAX_SYSTEMS: usize = 2000;
+/// Errors count half after this time.
+const ERRORS_HALF_LIFE: Duration = Duration::from_secs(300);
+/// Classes of errors that are told apart.
+const MAX_CLASSES: usize = 16;
+/// Flows of each priority that may try when a place is free: some of them may have nothing to go.
+const RELEASED: usize = 8;
+
+/// One called system.
+#[derive(Debug)]
+pub(super) struct System {
+    /// Its name.
+    pub(super) name: Arc<str>,
+    /// What failures, latencies and the system itself say.
+    pub(super) control: Control,
+    /// What the rules say.
+    pub(super) bounds: Bounds,
+    /// The operator's order that holds now, with its end.
+    pub(super) order: Option<(SystemOrder, Option<Timestamp>)>,
+    /// Stages in progress of the flows that call it, and their open requests here.
+    pub(super) in_use: u32,
+    /// The flows that call it.
+    pub(super) flows: BTreeSet<FlowIndex>,
+    /// Flows that stand aside because of its limit, by their most urgent work.
+    blocked: [VecDeque<FlowIndex>; 3],
+    /// Times of its calls.
+    pub(super) calls: Timing,
+    /// Calls that ended.
+    pub(super) ended: Rate,
+    /// Calls that failed, by class.
+    pub(super) errors: BTreeMap<Arc<str>, f64>,
+    /// When a call ended last.
+    pub(super) seen_at: Option<Timestamp>,
+    /// Stands in the list of those that have changed since they were told.
+    pub(super) is_changed: bool,
+    settled_at: Timestamp,
+}
+
+impl System {
+    /// True if nothing that calls it may go.
+    pub(super) fn is_away(&self) -> bool {
+        match self.order {
+            Some((SystemOrder::KeepStopped, _)) => true,
+            Some((SystemOrder::ForceOpen, _)) => false,
+            None => self.control.phase() != Phase::Open,
+        }
+    }
+
+    /// What may concern it at a time; none without a limit.
+    pub(super) fn limit(&self) -> Option<u32> {
+        if self.order.is_some() { None } else { self.control.limit(self.bounds) }
+    }
+
+    /// True if one more stage that calls it may go.
+    pub(super) fn has_room(&self) -> bool {
+        self.limit().is_none_or(|limit| self.in_use < limit)
+    }
+
+    /// Counts what calls came to.
+    pub(super) fn note(&mut self, samples: &CallSamples, now: Timestamp) {
+        self.seen_at = Some(now);
+        self.ended.note(samples.count);
+        self.calls.merge(samples.latencies.counts());
+        if let CallOutcome::Failed(class) = &samples.outcome
+            && (self.errors.len() < MAX_CLASSES || self.errors.contains_key(class))
+        {
+            *self.errors.entry(Arc::clone(class)).or_default() += f64::from(samples.count);
+        }
+    }
+
+    /// A flow stands aside until a place is free.
+    pub(super) fn block(&mut self, flow: FlowIndex, priority: Priority) {
+        self.blocked[priority as usize].push_back(flow);
+    }
+
+    /// The flows that may try now, if a place is free; all of them where there is no limit any more.
+    pub(super) fn unblock(&mut self) -> Vec<FlowIndex> {
+        if self.blocked.iter().all(VecDeque::is_empty) || !self.has_room() {
+            return Vec::new();
+        }
+        let count = if self.limit().is_none() { usize::MAX } else { RELEASED };
+        let first =
+            |flows: &mut VecDeque<FlowIndex>| flows.drain(..count.min(flows.len())).collect::<Vec<_>>();
+        self.blocked.iter_mut().flat_map(first).collect()
+    }
+
+    /// A flow is forgotten.
+    pub(super) fn forget(&mut self, flow: FlowIndex) {
+        self.flows.remove(&flow);
+        self.blocked.iter_mut().for_each(|flows| flows.retain(|blocked| *blocked != flow));
+    }
+
+    fn settle(&mut self, now: Timestamp) {
+        let passed = between(self.settled_at, now);
+        self.settled_at = now;
+        self.calls.settle(passed);
+        self.ended.settle(passed);
+        let left = f64::from(faded(passed, ERRORS_HALF_LIFE));
+        self.errors.values_mut().for_each(|count| *count *= left);
+        self.errors.retain(|_, count| *count >= 0.5);
+    }
+}
+
+/// All systems that were called.
+#[derive(Debug)]
+pub(super) struct Systems {
+    systems: Slab<System>,
+    by_name: HashMap<Arc<str>, SystemIndex>,
+    rule: Rule,
+}
+
+impl Systems {
+    /// None yet.
+    pub(super) fn new(rule: Rule) -> Self {
+        Self { systems: Slab::new(), by_name: HashMap::new(), rule }
+    }
+
+    /// The system of this name, if it is known.
+    pub(super) fn find(&self, name: &str) -> Option<SystemIndex> {
+        self.by_name.get(name).copied()
+    }
+
+    /// A system that is not known yet; none if there are too many.
+    pub(super) fn insert(&mut self, name: &Arc<str>, bounds: Bounds, now: Timestamp) -> Option<SystemIndex> {
+        if self.systems.len() >= MAX_SYSTEMS {
+            return None;
+        }
+        let system = System {
+            name: Arc::clone(name),
+            control: Control::new(self.rule.make()),
+            bounds,
+            order: None,
+            in_use: 0,
+            flows: BTreeSet::new(),
+            blocked: Default::default(),
+            calls: Timing::default(),
+            ended: Rate::default(),
+            errors: BTreeMap::new(),
+            seen_at: None,
+            is_changed: false,
+            settled_at: now,
+        };
+        let index = self.systems.insert(system);
+        self.by_name.insert(Arc::clone(name), index);
+        Some(index)
+    }
+
+    /// A system.
+    pub(super) fn get(&self, system: SystemIndex) -> Option<&System> {
+        self.systems.get(system)
+    }
+
+    /// A system.
+    pub(super) fn get_mut(&mut self, system: SystemIndex) -> Option<&mut System> {
+        self.systems.get_mut(system)
+    }
+
+    /// Every system with its number.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SystemIndex, &System)> {
+        self.systems.iter()
+    }
+
+    /// The numbers of all.
+    pub(super) fn all(&self) -> Vec<SystemIndex> {
+        self.systems.iter().map(|(index, _)| index).collect()
+    }
+
+    /// Settles what was measured since the last time.
+    pub(super) fn settle(&mut self, now: Timestamp) {
+        for index in self.all() {
+            if let Some(system) = self.systems.get_mut(index) {
+                system.settle(now);
+            }
+        }
+    }
+}

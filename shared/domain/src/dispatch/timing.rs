@@ -1,0 +1,234 @@
+//! Times and rates of late and of long ago, for quantiles. Must never decide anything.
+//!
+//! Each distribution is kept on the logarithmic scale of the samples, and fades: what is one half-life old counts half.
+//! New times are only counted; the fading is done when they are settled, for all of them at once.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::record::Quantiles;
+use super::sample::{duration_of, step_of};
+
+/// What is called of late.
+const SHORT_HALF_LIFE: Duration = Duration::from_secs(60);
+/// What is called long.
+const LONG_HALF_LIFE: Duration = Duration::from_secs(4 * 3600);
+/// Rates follow with this delay.
+const RATE_DELAY: f64 = 10.0;
+/// Less of a time than this is no trace of it.
+const TRACE: f32 = 0.01;
+
+/// Counts by step of the scale, by ascending step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Spread {
+    counts: Vec<(u16, f32)>,
+}
+
+impl Spread {
+    /// Counts more of a step.
+    pub(super) fn add(&mut self, step: u16, count: f32) {
+        match self.counts.binary_search_by_key(&step, |(step, _)| *step) {
+            Ok(index) => self.counts[index].1 += count,
+            Err(index) => self.counts.insert(index, (step, count)),
+        }
+    }
+
+    /// Counts all of another.
+    pub(super) fn merge(&mut self, other: &Self) {
+        other.counts.iter().for_each(|&(step, count)| self.add(step, count));
+    }
+
+    /// All count so much less.
+    fn fade(&mut self, factor: f32) {
+        self.counts.iter_mut().for_each(|(_, count)| *count *= factor);
+        self.counts.retain(|(_, count)| *count >= TRACE);
+    }
+
+    /// Counts nothing any more.
+    pub(super) fn clear(&mut self) {
+        self.counts.clear();
+    }
+
+    /// How many are counted.
+    pub(super) fn total(&self) -> f64 {
+        self.counts.iter().map(|(_, count)| f64::from(*count)).sum()
+    }
+
+    /// The time in seconds that this part of all does not exceed, read between the ends of its step.
+    pub(super) fn quantile(&self, part: f64) -> Option<f64> {
+        let wanted = self.total() * part;
+        let mut below = 0.0;
+        for &(step, count) in &self.counts {
+            let count = f64::from(count);
+            if below + count >= wanted && count > 0.0 {
+                let within = ((wanted - below) / count).clamp(0.0, 1.0);
+                // A step is the eighth part of a doubling.
+                return Some(duration_of(step).as_secs_f64() * ((within - 0.5) / 8.0).exp2());
+            }
+            below += count;
+        }
+        None
+    }
+
+    /// The median and the 99th percentile.
+    pub(super) fn quantiles(&self) -> Quantiles {
+        let ms = |part| self.quantile(part).map(|seconds| (seconds * 1e6).round() / 1e3);
+        Quantiles { p50_ms: ms(0.5), p99_ms: ms(0.99) }
+    }
+
+    fn remember(&self) -> Value {
+        self.counts.iter().map(|(step, count)| json!([step, (count * 100.0).round() / 100.0])).collect()
+    }
+
+    fn recall(value: &Value) -> Self {
+        let mut spread = Self::default();
+        for pair in value.as_array().into_iter().flatten() {
+            let step = pair.get(0).and_then(Value::as_u64).and_then(|step| u16::try_from(step).ok());
+            let count = pair.get(1).and_then(Value::as_f64).filter(|count| count.is_finite() && *count > 0.0);
+            if let (Some(step), Some(count)) = (step, count) {
+                spread.add(step, count as f32);
+            }
+        }
+        spread
+    }
+}
+
+/// Times of one kind: of late and of long.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Timing {
+    unsettled: Spread,
+    short: Spread,
+    long: Spread,
+}
+
+impl Timing {
+    /// Counts a time.
+    pub(super) fn note(&mut self, took: Duration) {
+        self.unsettled.add(step_of(took), 1.0);
+    }
+
+    /// Counts many.
+    pub(super) fn merge(&mut self, steps: impl Iterator<Item = (u16, u32)>) {
+        steps.for_each(|(step, count)| self.unsettled.add(step, count as f32));
+    }
+
+    /// Lets what was counted before fade by the time that has passed since it was settled last, and takes in the new.
+    pub(super) fn settle(&mut self, passed: Duration) {
+        self.short.fade(faded(passed, SHORT_HALF_LIFE));
+        self.long.fade(faded(passed, LONG_HALF_LIFE));
+        self.short.merge(&self.unsettled);
+        self.long.merge(&self.unsettled);
+        self.unsettled.clear();
+    }
+
+    /// Of the last minute or so.
+    pub(super) const fn short(&self) -> &Spread {
+        &self.short
+    }
+
+    /// Of hours.
+    pub(super) const fn long(&self) -> &Spread {
+        &self.long
+    }
+
+    /// As it is stored.
+    pub(super) fn remember(&self) -> Value {
+        json!([self.short.remember(), self.long.remember()])
+    }
+
+    /// As it was stored.
+    pub(super) fn recall(value: &Value) -> Self {
+        Self {
+            unsettled: Spread::default(),
+            short: value.get(0).map(Spread::recall).unwrap_or_default(),
+            long: value.get(1).map(Spread::recall).unwrap_or_default(),
+        }
+    }
+}
+
+/// How often a thing happens, in a second.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rate {
+    unsettled: u32,
+    per_second: f64,
+}
+
+impl Rate {
+    /// It happened so often.
+    pub(super) const fn note(&mut self, count: u32) {
+        self.unsettled = self.unsettled.saturating_add(count);
+    }
+
+    /// Takes in what happened in the time since it was settled last.
+    pub(super) fn settle(&mut self, passed: Duration) {
+        let seconds = passed.as_secs_f64();
+        if seconds > 0.0 {
+            let present = f64::from(self.unsettled) / seconds;
+            self.per_second += (present - self.per_second) * (1.0 - (-seconds / RATE_DELAY).exp());
+            self.unsettled = 0;
+        }
+        if self.per_second < 1e-3 {
+            self.per_second = 0.0;
+        }
+    }
+
+    /// The rate.
+    pub(super) const fn per_second(self) -> f64 {
+        self.per_second
+    }
+
+    /// As it was stored.
+    pub(super) const fn of(per_second: f64) -> Self {
+        Self { unsettled: 0, per_second }
+    }
+}
+
+/// The part that is left after a time.
+pub(super) fn faded(passed: Duration, half_life: Duration) -> f32 {
+    (-passed.as_secs_f64() / half_life.as_secs_f64()).exp2() as f32
+}
+
+/// From one moment to a later one; nothing if the clock went back.
+pub(super) fn between(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::try_from(to.duration_since(from)).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    fn median(spread: &Spread) -> f64 {
+        spread.quantiles().p50_ms.unwrap()
+    }
+
+    #[test]
+    fn dsp_5_what_was_slow_long_ago_is_of_the_long_term_only() {
+        let mut timing = Timing::default();
+        (0..1000).for_each(|_| timing.note(Duration::from_secs(1)));
+        timing.settle(Duration::from_secs(1));
+        (0..100).for_each(|_| timing.note(Duration::from_millis(10)));
+        timing.settle(Duration::from_secs(600));
+        assert!((median(timing.short()) - 10.0).abs() < 1.0, "{timing:?}");
+        assert!((median(timing.long()) - 1000.0).abs() < 60.0, "{timing:?}");
+        let far = timing.short().quantiles().p99_ms.unwrap();
+        assert!(far < 1100.0, "{far}");
+        let again = Timing::recall(&timing.remember());
+        assert!((median(again.short()) - median(timing.short())).abs() < 0.1, "{again:?}");
+        assert!(Timing::recall(&json!("nonsense")).short().quantile(0.5).is_none());
+    }
+
+    #[test]
+    fn dsp_14_a_rate_follows_within_seconds_and_ends_at_nothing() {
+        let mut rate = Rate::default();
+        for _ in 0..40 {
+            rate.note(50);
+            rate.settle(Duration::from_secs(1));
+        }
+        assert!((rate.per_second() - 50.0).abs() < 2.0, "{rate:?}");
+        (0..200).for_each(|_| rate.settle(Duration::from_secs(1)));
+        assert!(rate.per_second().abs() < f64::EPSILON, "{rate:?}");
+    }
+}

@@ -9,6 +9,7 @@ pub mod activation;
 pub mod dispatch;
 pub mod document;
 pub mod id;
+pub mod lab;
 pub mod order;
 pub mod recovery;
 pub mod retry;

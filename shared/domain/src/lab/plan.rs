@@ -1,0 +1,205 @@
+//! What is simulated, as a file says it. Plain data.
+
+use std::time::Duration;
+
+use crate::dispatch::DistributionMode;
+use crate::order::Priority;
+
+/// A whole situation.
+#[derive(Clone, Debug)]
+pub struct LabPlan {
+    /// Its name.
+    pub title: String,
+    /// What it is about.
+    pub about: String,
+    /// Where chance begins.
+    pub seed: u64,
+    /// How long it lasts.
+    pub duration: Duration,
+    /// How capacity is shared among flows.
+    pub mode: DistributionMode,
+    /// Stages in progress at most, of parallel orders.
+    pub parallel: u32,
+    /// Stages in progress at most, of sequential orders.
+    pub sequential: u32,
+    /// Part of the places that one flow may have, in percent.
+    pub flow_share: u32,
+    /// Limit of a flow that comes back after a stop.
+    pub initial_limit: u32,
+    /// Part of the capacity from which on flows share by time, in percent.
+    pub overload: u32,
+    /// Worker nodes.
+    pub nodes: u32,
+    /// Stages that each runs at once.
+    pub concurrency: u32,
+    /// From a worker to the dispatcher and back.
+    pub news_delay: Duration,
+    /// Part of the samples that is lost.
+    pub lost_samples: f64,
+    /// Part of all other news that is lost.
+    pub lost_news: f64,
+    /// When another dispatcher takes over.
+    pub take_overs: Vec<Duration>,
+    /// The called systems.
+    pub systems: Vec<LabSystem>,
+    /// The flows.
+    pub flows: Vec<LabFlow>,
+    /// What must hold.
+    pub bounds: Vec<LabBound>,
+}
+
+/// A called system.
+#[derive(Clone, Debug)]
+pub struct LabSystem {
+    /// Its name.
+    pub name: String,
+    /// True if the configuration names it, so that it has a limit of its own.
+    pub is_named: bool,
+    /// True if it answers by callback.
+    pub is_asynchronous: bool,
+    /// What it bears, at the start.
+    pub bears: Bears,
+    /// How much the times of its calls vary: standard deviation over mean.
+    pub variation: f64,
+    /// What changes over time.
+    pub changes: Vec<LabChange>,
+}
+
+/// What a system bears at a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bears {
+    /// Calls that it works on at once.
+    pub servers: u32,
+    /// Calls that wait for that at most; further ones are refused.
+    pub queue: u32,
+    /// How long it works on a call, on average.
+    pub takes: Duration,
+    /// Whether it answers at all.
+    pub outage: Outage,
+}
+
+impl Bears {
+    /// Calls that it can answer in a second.
+    #[must_use]
+    pub fn capacity(&self) -> f64 {
+        if self.outage == Outage::None { f64::from(self.servers) / self.takes.as_secs_f64().max(1e-6) } else { 0.0 }
+    }
+}
+
+/// A way not to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outage {
+    /// It answers.
+    None,
+    /// It refuses at once.
+    Refuses,
+    /// It refuses at once, and says after which time it is to be called again.
+    RetryAfter(Duration),
+    /// It does not answer until the caller gives up.
+    Hangs,
+}
+
+/// A change of what a system bears.
+#[derive(Clone, Debug)]
+pub struct LabChange {
+    /// When it begins.
+    pub at: Duration,
+    /// When it is complete; between the two it goes on evenly.
+    pub until: Duration,
+    /// What it bears then.
+    pub bears: Bears,
+}
+
+/// A flow, or many alike.
+#[derive(Clone, Debug)]
+pub struct LabFlow {
+    /// Its name.
+    pub name: String,
+    /// How many flows there are of it, numbered from 1 if more than one.
+    pub count: u32,
+    /// The system that its stages call, by its place in the plan; none if they call nothing.
+    pub calls: Option<usize>,
+    /// Orders that come in a second, to each.
+    pub rate: f64,
+    /// Orders that are there at the start, of each.
+    pub backlog: u32,
+    /// When its orders begin to come.
+    pub from: Duration,
+    /// When they cease to come.
+    pub until: Duration,
+    /// Time of a stage besides its call.
+    pub own: Duration,
+    /// Part of the stages that takes `long_own` instead.
+    pub long_share: f64,
+    /// The time of these stages besides their call. It is part of the call.
+    pub long_own: Duration,
+    /// How urgent its orders are.
+    pub priority: Priority,
+    /// Queues of its orders; none for orders that run beside all others.
+    pub queues: u32,
+    /// Part of the calls that fails for the business.
+    pub business_failures: f64,
+}
+
+/// What must hold of the outcome.
+#[derive(Clone, Debug)]
+pub struct LabBound {
+    /// What is measured.
+    pub of: Measure,
+    /// The system or the flow that it is measured of.
+    pub name: String,
+    /// From when on.
+    pub from: Duration,
+    /// Up to when.
+    pub until: Duration,
+    /// What it must be at least, or at most.
+    pub bound: f64,
+    /// Known not to hold, with the reason; told beside the figure.
+    pub missed: Option<String>,
+}
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Measure {
+    /// Answered calls of a system, as a part of its capacity, at least.
+    Share,
+    /// Refused calls of a system, as a part of all, at most.
+    Refused,
+    /// Seconds after `from` until a system answers nine tenths of its capacity, at most.
+    Back,
+    /// Failed calls of a system after `from` until its callers are stopped, at most.
+    Trip,
+    /// Jain's index of the worker time of flows whose names begin so, at least.
+    Fairness,
+    /// The base latency that was learnt of a system, by the true one, at most.
+    Base,
+    /// How much a limit swings: standard deviation over mean, at most.
+    Swing,
+    /// Wait of a flow at p99, by what it would be alone, at most.
+    Wait,
+    /// Flows whose names begin so that had no stage, at most.
+    Starved,
+    /// Moves of a limit, at most.
+    Moves,
+}
+
+crate::id::spelled!(Measure {
+    Share => "share",
+    Refused => "refused",
+    Back => "back",
+    Trip => "trip",
+    Fairness => "fairness",
+    Base => "base",
+    Swing => "swing",
+    Wait => "wait",
+    Starved => "starved",
+    Moves => "moves",
+});
+
+impl Measure {
+    /// True where more is better.
+    #[must_use]
+    pub const fn is_least(self) -> bool {
+        matches!(self, Self::Share | Self::Fairness)
+    }
+}

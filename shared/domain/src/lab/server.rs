@@ -1,0 +1,124 @@
+//! A called system in virtual time: servers, a queue before them, refusals beyond it. Must never know who calls.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::chance::Chance;
+use super::plan::{Bears, LabSystem, Outage};
+
+/// How fast a refusal comes.
+const REFUSAL: u64 = 2_000;
+/// When a caller gives up.
+const PATIENCE: u64 = 5_000_000;
+
+/// What comes of a call when it arrives; times in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Offer {
+    /// It is worked on and ends then.
+    Starts(u64),
+    /// It waits.
+    Waits,
+    /// It fails then, of no fault of its own.
+    Fails(u64, Option<Duration>),
+    /// It was too much, and fails then.
+    Refused(u64),
+}
+
+/// The system as it is now.
+#[derive(Debug)]
+pub(super) struct Server {
+    plan: LabSystem,
+    busy: u32,
+    waiting: VecDeque<usize>,
+    /// Calls that were answered.
+    pub(super) answered: u64,
+    /// Calls that were refused because they were too many.
+    pub(super) refused: u64,
+    /// Calls that failed because it was away.
+    pub(super) failed: u64,
+}
+
+impl Server {
+    /// Nobody has called yet.
+    pub(super) const fn new(plan: LabSystem) -> Self {
+        Self { plan, busy: 0, waiting: VecDeque::new(), answered: 0, refused: 0, failed: 0 }
+    }
+
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.plan.name
+    }
+
+    /// What it bears at a time.
+    pub(super) fn bears(&self, now: u64) -> Bears {
+        let mut bears = self.plan.bears;
+        for change in &self.plan.changes {
+            let (at, until) = (change.at.as_micros() as u64, change.until.as_micros() as u64);
+            if now < at {
+                break;
+            }
+            if now >= until {
+                bears = change.bears;
+                continue;
+            }
+            let part = (now - at) as f64 / (until - at) as f64;
+            let between = |from: f64, to: f64| from + (to - from) * part;
+            let takes = between(bears.takes.as_secs_f64(), change.bears.takes.as_secs_f64());
+            let servers = between(f64::from(bears.servers), f64::from(change.bears.servers));
+            bears.takes = Duration::from_secs_f64(takes);
+            bears.servers = servers.round() as u32;
+        }
+        bears
+    }
+
+    /// A call arrives; `stretch` makes it longer than others.
+    pub(super) fn arrives(&mut self, call: usize, stretch: Duration, now: u64, chance: &mut Chance) -> Offer {
+        let bears = self.bears(now);
+        match bears.outage {
+            Outage::None => {}
+            Outage::Refuses => {
+                self.failed += 1;
+                return Offer::Fails(now + REFUSAL, None);
+            }
+            Outage::RetryAfter(wait) => {
+                self.failed += 1;
+                return Offer::Fails(now + REFUSAL, Some(wait));
+            }
+            Outage::Hangs => {
+                self.failed += 1;
+                return Offer::Fails(now + PATIENCE, None);
+            }
+        }
+        if self.busy < bears.servers {
+            self.busy += 1;
+            return Offer::Starts(now + self.work(bears, stretch, chance));
+        }
+        if self.waiting.len() < bears.queue as usize {
+            self.waiting.push_back(call);
+            return Offer::Waits;
+        }
+        self.refused += 1;
+        Offer::Refused(now + REFUSAL)
+    }
+
+    /// A call was answered: the next ones that are worked on.
+    pub(super) fn ends(&mut self, now: u64) -> Vec<usize> {
+        self.answered += 1;
+        self.busy = self.busy.saturating_sub(1);
+        let servers = self.bears(now).servers;
+        let free = servers.saturating_sub(self.busy) as usize;
+        let next: Vec<usize> = self.waiting.drain(..free.min(self.waiting.len())).collect();
+        self.busy += next.len() as u32;
+        next
+    }
+
+    /// When the work on a call that begins now ends.
+    pub(super) fn worked(&self, stretch: Duration, now: u64, chance: &mut Chance) -> u64 {
+        now + self.work(self.bears(now), stretch, chance)
+    }
+
+    fn work(&self, bears: Bears, stretch: Duration, chance: &mut Chance) -> u64 {
+        let seconds = bears.takes.as_secs_f64() * chance.factor(self.plan.variation) + stretch.as_secs_f64();
+        ((seconds * 1e6) as u64).max(1)
+    }
+}

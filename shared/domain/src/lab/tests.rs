@@ -1,0 +1,137 @@
+//! Each situation under `scenarios/lab` with its bounds.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_macros, reason = "a test may panic, reads its files, and tells")]
+
+use std::path::PathBuf;
+
+use super::*;
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/lab")
+}
+
+fn check(name: &str) {
+    let text = std::fs::read_to_string(folder().join(format!("{name}.yaml"))).unwrap();
+    let plan = read(&text).unwrap_or_else(|faults| panic!("{name}: {faults:?}"));
+    assert!(!plan.bounds.is_empty(), "{name} has no bound");
+    let run = run(&plan);
+    let mut broken = Vec::new();
+    for figure in &run.figures {
+        let bound = &figure.bound;
+        let line = format!("{} of {} is {:?}, bound {}", bound.of, bound.name, figure.value, bound.bound);
+        println!("{name}: {line}");
+        if figure.holds() == bound.missed.is_some() {
+            broken.push(line);
+        }
+    }
+    assert!(broken.is_empty(), "{name}: {broken:#?}");
+}
+
+#[test]
+fn dsp_15_step_degradation() {
+    check("step-degradation");
+}
+
+#[test]
+fn dsp_15_slower_service() {
+    check("slower-service");
+}
+
+#[test]
+fn dsp_15_slow_leak() {
+    check("slow-leak");
+}
+
+#[test]
+fn dsp_15_outage() {
+    check("outage");
+}
+
+#[test]
+fn dsp_15_hanging() {
+    check("hanging");
+}
+
+#[test]
+fn dsp_15_flapping() {
+    check("flapping");
+}
+
+#[test]
+fn dsp_15_herd() {
+    check("herd");
+}
+
+#[test]
+fn dsp_15_batch_and_small() {
+    check("batch-and-small");
+}
+
+#[test]
+fn dsp_15_slow_and_fast() {
+    check("slow-and-fast");
+}
+
+#[test]
+fn dsp_15_two_flows() {
+    check("two-flows");
+}
+
+#[test]
+fn dsp_15_thousand_flows() {
+    check("thousand-flows");
+}
+
+#[test]
+fn dsp_15_few_of_many() {
+    check("few-of-many");
+}
+
+#[test]
+fn dsp_15_queues() {
+    check("queues");
+}
+
+#[test]
+fn dsp_15_seconds_and_hours() {
+    check("seconds-and-hours");
+}
+
+#[test]
+fn dsp_15_asynchronous() {
+    check("asynchronous");
+}
+
+#[test]
+fn dsp_15_retry_after() {
+    check("retry-after");
+}
+
+#[test]
+fn dsp_15_lost_samples() {
+    check("lost-samples");
+}
+
+#[test]
+fn dsp_15_take_over() {
+    check("take-over");
+}
+
+#[test]
+fn dsp_15_priorities() {
+    check("priorities");
+}
+
+#[test]
+fn dsp_15_business_failures() {
+    check("business-failures");
+}
+
+#[test]
+fn dsp_15_slow_overload() {
+    check("slow-overload");
+}
+
+#[test]
+fn dsp_15_no_queue() {
+    check("no-queue");
+}

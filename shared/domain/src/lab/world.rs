@@ -1,0 +1,572 @@
+//! The simulation: orders come, the dispatcher hands out, workers call, systems answer, and news of it comes late or not
+//! at all. The dispatcher is the very one of production. Must never read its thoughts: it hears what it would hear.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::chance::Chance;
+use super::news::News;
+use super::plan::{LabFlow, LabPlan};
+use super::server::{Offer, Server};
+use super::trace::Trace;
+use crate::dispatch::{
+    CallKind, CallOutcome, DispatchEvent, Dispatcher, FlowRecord, HandOut, InProgress, Lane, QueueHead, QueueMember,
+    QueuePosition, Ready, Refusal, Running, StageMeasured, SystemRecord,
+};
+use crate::id::{Attempt, Incarnation, OrderNo};
+
+/// Microseconds of a second.
+pub(super) const SECOND: u64 = 1_000_000;
+/// News of this time is sent together.
+const FLUSH: u64 = 10_000;
+/// An order whose call failed comes again after this time.
+const RETRY: u64 = SECOND;
+/// How long it takes to send a request that is answered by callback.
+const SENDING: u64 = 5_000;
+/// Between two looks at the systems.
+pub(super) const LOOK: u64 = SECOND / 4;
+/// Between two readings of the tables, where news is lost.
+const READING: u64 = 5 * SECOND;
+/// Hand-outs of one turn.
+const MAX_HAND_OUTS: usize = 2000;
+
+/// What happens at a time.
+#[derive(Debug)]
+enum Happening {
+    Arrives(usize),
+    Told(Vec<DispatchEvent>),
+    Claimed(HandOut, u32),
+    Calls(usize),
+    Works(usize, CallEnd),
+    Ends(usize, CallEnd),
+    Again(usize),
+    Flush,
+    Wake,
+    Look,
+    Read,
+    TakeOver,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CallEnd {
+    /// There was none.
+    None,
+    Answered,
+    /// Sent, and answered by callback later.
+    Sent,
+    Business,
+    Failed(Option<Duration>),
+    Refused,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Ready,
+    Running(Incarnation),
+    /// Waits for a callback, or to come again.
+    Suspended,
+    Done,
+}
+
+#[derive(Debug)]
+struct Order {
+    flow: usize,
+    attempt: i32,
+    state: State,
+    lane: Lane,
+    queue: Option<usize>,
+    stretch: Duration,
+    ready_at: u64,
+    began_at: u64,
+    called_at: u64,
+}
+
+/// One flow of the plan, or one of many alike.
+#[derive(Debug)]
+pub(super) struct Instance {
+    /// Its name.
+    pub(super) name: Arc<str>,
+    /// Where it stands in the plan.
+    pub(super) plan: usize,
+    /// Time that workers spent on it, in seconds.
+    pub(super) worked: f64,
+    /// Stages that ended.
+    pub(super) ended: u64,
+    /// Orders that came.
+    pub(super) came: u64,
+    /// Orders that are ready.
+    pub(super) ready: u32,
+    /// From ready to the end of the stage, in seconds, with when it ended.
+    pub(super) dwells: Vec<(u64, f32)>,
+}
+
+/// The whole of it.
+#[derive(Debug)]
+pub(super) struct World<'a, F> {
+    plan: &'a LabPlan,
+    make: F,
+    pub(super) dispatcher: Dispatcher,
+    pub(super) now: u64,
+    epoch: u32,
+    happenings: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    slots: Vec<Option<Happening>>,
+    free: Vec<usize>,
+    count: u64,
+    wake_at: u64,
+    chance: Chance,
+    orders: Vec<Order>,
+    queues: Vec<(Arc<str>, VecDeque<usize>)>,
+    pub(super) servers: Vec<Server>,
+    pub(super) instances: Vec<Instance>,
+    news: News,
+    flush_is_due: bool,
+    /// What the dispatcher would have stored.
+    flows: BTreeMap<String, FlowRecord>,
+    systems: BTreeMap<String, SystemRecord>,
+    pub(super) trace: Trace,
+}
+
+impl<'a, F: Fn() -> Dispatcher> World<'a, F> {
+    /// Everything is there, and nothing has happened.
+    pub(super) fn new(plan: &'a LabPlan, make: F) -> Self {
+        let mut world = Self {
+            plan,
+            dispatcher: make(),
+            make,
+            now: 0,
+            epoch: 0,
+            happenings: BinaryHeap::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            count: 0,
+            wake_at: u64::MAX,
+            chance: Chance::of(plan.seed),
+            orders: Vec::new(),
+            queues: Vec::new(),
+            servers: plan.systems.iter().cloned().map(Server::new).collect(),
+            instances: Vec::new(),
+            news: News::default(),
+            flush_is_due: false,
+            flows: BTreeMap::new(),
+            systems: BTreeMap::new(),
+            trace: Trace::new(plan),
+        };
+        for (index, flow) in plan.flows.iter().enumerate() {
+            world.add_flow(index, flow);
+        }
+        for at in &plan.take_overs {
+            world.plan_at(at.as_micros() as u64, Happening::TakeOver);
+        }
+        if plan.lost_news > 0.0 {
+            world.plan_at(READING, Happening::Read);
+        }
+        world.plan_at(LOOK, Happening::Look);
+        world.lead();
+        world
+    }
+
+    /// Goes on to the end.
+    pub(super) fn run(&mut self) {
+        let end = self.plan.duration.as_micros() as u64;
+        while let Some(Reverse((at, _, slot))) = self.happenings.pop() {
+            if at > end {
+                break;
+            }
+            self.now = at;
+            let Some(happening) = self.slots[slot].take() else { continue };
+            self.free.push(slot);
+            self.happen(happening);
+        }
+        self.now = end;
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::Arrives(flow) => self.arrives(flow),
+            Happening::Told(events) => {
+                let now = self.time();
+                events.into_iter().for_each(|event| self.dispatcher.handle(event, now));
+                self.turn();
+            }
+            Happening::Claimed(hand_out, epoch) => self.claimed(hand_out, epoch),
+            Happening::Calls(order) => self.calls(order),
+            Happening::Works(order, end) => self.worked(order, end),
+            Happening::Ends(order, end) => self.ends(order, end),
+            Happening::Again(order) => {
+                self.orders[order].lane = Lane::Woken;
+                self.orders[order].attempt += 1;
+                self.becomes_ready(order);
+            }
+            Happening::Flush => self.flush(),
+            Happening::Wake => {
+                self.wake_at = u64::MAX;
+                self.turn();
+            }
+            Happening::Look => self.look(),
+            Happening::Read => {
+                self.read();
+                self.plan_at(self.now + READING, Happening::Read);
+            }
+            Happening::TakeOver => {
+                self.epoch += 1;
+                self.dispatcher = (self.make)();
+                self.lead();
+            }
+        }
+    }
+
+    fn time(&self) -> Timestamp {
+        time(self.now)
+    }
+
+    fn plan_at(&mut self, at: u64, happening: Happening) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        self.slots[slot] = Some(happening);
+        self.count += 1;
+        self.happenings.push(Reverse((at.max(self.now), self.count, slot)));
+    }
+
+    fn add_flow(&mut self, index: usize, flow: &LabFlow) {
+        for number in 1..=flow.count {
+            let name = if flow.count == 1 { flow.name.clone() } else { format!("{}-{number}", flow.name) };
+            let instance = self.instances.len();
+            self.instances.push(Instance {
+                name: Arc::from(name),
+                plan: index,
+                worked: 0.0,
+                ended: 0,
+                came: 0,
+                ready: 0,
+                dwells: Vec::new(),
+            });
+            for _ in 0..flow.backlog {
+                self.order(instance);
+            }
+            if flow.rate > 0.0 {
+                let first = flow.from.as_micros() as u64 + (self.chance.gap(flow.rate) * 1e6) as u64;
+                self.plan_at(first, Happening::Arrives(instance));
+            }
+        }
+    }
+
+    fn arrives(&mut self, instance: usize) {
+        let flow = &self.plan.flows[self.instances[instance].plan];
+        if self.now > flow.until.as_micros() as u64 {
+            return;
+        }
+        let next = self.now + (self.chance.gap(flow.rate) * 1e6).max(1.0) as u64;
+        self.plan_at(next, Happening::Arrives(instance));
+        self.order(instance);
+    }
+
+    fn order(&mut self, instance: usize) {
+        let flow = &self.plan.flows[self.instances[instance].plan];
+        let stretch = if self.chance.happens(flow.long_share) { flow.long_own } else { Duration::ZERO };
+        let order = self.orders.len();
+        let queue = (flow.queues > 0).then(|| {
+            let number = (self.chance.part() * f64::from(flow.queues)) as u32;
+            let name = format!("{}-{number}", self.instances[instance].name);
+            self.enter_queue(&name, order)
+        });
+        self.orders.push(Order {
+            flow: instance,
+            attempt: 1,
+            state: State::Suspended,
+            lane: Lane::Fresh,
+            queue,
+            stretch,
+            ready_at: self.now,
+            began_at: 0,
+            called_at: 0,
+        });
+        self.instances[instance].came += 1;
+        self.becomes_ready(order);
+    }
+
+    fn enter_queue(&mut self, name: &str, order: usize) -> usize {
+        let queue = self.queues.iter().position(|(known, _)| **known == *name).unwrap_or_else(|| {
+            self.queues.push((Arc::from(name), VecDeque::new()));
+            self.queues.len() - 1
+        });
+        self.queues[queue].1.push_back(order);
+        queue
+    }
+
+    fn becomes_ready(&mut self, order: usize) {
+        let known = &mut self.orders[order];
+        known.state = State::Ready;
+        known.ready_at = self.now;
+        self.instances[known.flow].ready += 1;
+        let row = self.row(order);
+        self.news.ready(row);
+        self.tell_soon();
+    }
+
+    fn row(&self, order: usize) -> Ready {
+        let known = &self.orders[order];
+        let flow = &self.plan.flows[self.instances[known.flow].plan];
+        let place = known.queue.map(|queue| QueuePosition {
+            queue: Arc::clone(&self.queues[queue].0),
+            position: order as i64,
+        });
+        Ready {
+            no: OrderNo(order as i64),
+            attempt: Attempt(known.attempt),
+            flow: Arc::clone(&self.instances[known.flow].name),
+            priority: flow.priority,
+            lane: known.lane,
+            place,
+        }
+    }
+
+    fn claimed(&mut self, hand_out: HandOut, epoch: u32) {
+        if epoch != self.epoch {
+            return;
+        }
+        let order = hand_out.no.0 as usize;
+        let known = &self.orders[order];
+        let is_head = known.queue.is_none_or(|queue| self.queues[queue].1.front() == Some(&order));
+        let is_there = known.state == State::Ready && known.attempt == hand_out.attempt.0;
+        if !is_there || !is_head {
+            let why = if is_there { Refusal::Behind } else { Refusal::Gone };
+            if matches!(known.state, State::Running(_)) {
+                return;
+            }
+            self.news.event(DispatchEvent::Refused { hand_out, why });
+            return self.tell_soon();
+        }
+        let flow = &self.plan.flows[self.instances[known.flow].plan];
+        let (own, calls) = (flow.own.as_micros() as u64, flow.calls.is_some());
+        let known = &mut self.orders[order];
+        known.state = State::Running(hand_out.node);
+        known.began_at = self.now;
+        self.instances[known.flow].ready -= 1;
+        if calls {
+            self.plan_at(self.now + own, Happening::Calls(order));
+        } else {
+            let stretch = self.orders[order].stretch.as_micros() as u64;
+            self.plan_at(self.now + own.max(1) + stretch, Happening::Ends(order, CallEnd::None));
+        }
+    }
+
+    fn calls(&mut self, order: usize) {
+        let Some((system, flow)) = self.system_of(order) else { return };
+        let is_business = self.chance.happens(flow.business_failures);
+        let is_asynchronous = self.plan.systems[system].is_asynchronous;
+        self.orders[order].called_at = self.now;
+        let stretch = self.orders[order].stretch;
+        let offer = self.servers[system].arrives(order, stretch, self.now, &mut self.chance);
+        let end = if is_business { CallEnd::Business } else { CallEnd::Answered };
+        match offer {
+            Offer::Starts(until) => self.plan_at(until, Happening::Works(order, end)),
+            Offer::Waits => {}
+            Offer::Fails(at, wait) => return self.plan_at(at, Happening::Ends(order, CallEnd::Failed(wait))),
+            Offer::Refused(at) => return self.plan_at(at, Happening::Ends(order, CallEnd::Refused)),
+        }
+        if is_asynchronous {
+            self.plan_at(self.now + SENDING, Happening::Ends(order, CallEnd::Sent));
+        }
+    }
+
+    /// The system has done its work on a call.
+    fn worked(&mut self, order: usize, end: CallEnd) {
+        let Some((system, flow)) = self.system_of(order) else { return };
+        for next in self.servers[system].ends(self.now) {
+            let (stretch, part) = (self.orders[next].stretch, flow.business_failures);
+            let end = if self.chance.happens(part) { CallEnd::Business } else { CallEnd::Answered };
+            let until = self.servers[system].worked(stretch, self.now, &mut self.chance);
+            self.plan_at(until, Happening::Works(next, end));
+        }
+        if self.plan.systems[system].is_asynchronous {
+            self.sample(order, CallOutcome::Answered, None);
+            self.orders[order].state = State::Done;
+        } else {
+            self.ends(order, end);
+        }
+    }
+
+    /// A stage ends, and its call before it.
+    fn ends(&mut self, order: usize, end: CallEnd) {
+        match end {
+            CallEnd::Answered => self.sample(order, CallOutcome::Answered, None),
+            CallEnd::Sent => self.sample(order, CallOutcome::Sent, None),
+            CallEnd::Failed(wait) => self.sample(order, CallOutcome::Failed(Arc::from("away")), wait),
+            CallEnd::Refused => self.sample(order, CallOutcome::Failed(Arc::from("throttling")), None),
+            CallEnd::None | CallEnd::Business => {}
+        }
+        let comes_again = matches!(end, CallEnd::Failed(_) | CallEnd::Refused);
+        let known = &mut self.orders[order];
+        let took = Duration::from_micros(self.now - known.began_at);
+        let waited = Duration::from_micros(known.began_at - known.ready_at);
+        let (no, attempt, flow) = (OrderNo(order as i64), Attempt(known.attempt), known.flow);
+        // An asynchronous order may have been answered already.
+        if known.state != State::Done {
+            known.state = if comes_again || end == CallEnd::Sent { State::Suspended } else { State::Done };
+        }
+        let queue = known.queue.filter(|_| !comes_again);
+        let instance = &mut self.instances[flow];
+        instance.worked += took.as_secs_f64();
+        instance.ended += 1;
+        instance.dwells.push((self.now, (took + waited).as_secs_f32()));
+        let left_queue = queue.map(|queue| {
+            self.queues[queue].1.retain(|member| *member != order);
+            Arc::clone(&self.queues[queue].0)
+        });
+        let class = comes_again.then(|| Arc::from("away"));
+        let measured = Some(StageMeasured { took, waited, class });
+        self.news.event(DispatchEvent::Ended { no, attempt, left_queue, measured });
+        self.tell_soon();
+        if comes_again {
+            self.plan_at(self.now + RETRY, Happening::Again(order));
+        }
+    }
+
+    fn sample(&mut self, order: usize, outcome: CallOutcome, retry_after: Option<Duration>) {
+        let Some((system, _)) = self.system_of(order) else { return };
+        let (known, system) = (&self.orders[order], &self.plan.systems[system]);
+        let kind = if system.is_asynchronous { CallKind::Asynchronous } else { CallKind::Direct };
+        // A request that was not taken is no open one.
+        let kind = if matches!(outcome, CallOutcome::Failed(_)) { CallKind::Direct } else { kind };
+        let took = Duration::from_micros(self.now - known.called_at);
+        let flow = &self.instances[known.flow];
+        let scenario = &self.plan.flows[flow.plan].name;
+        self.news.call(&flow.name, scenario, &system.name, kind, outcome, took, retry_after);
+        self.tell_soon();
+    }
+
+    fn system_of(&self, order: usize) -> Option<(usize, &'a LabFlow)> {
+        let flow = &self.plan.flows[self.instances[self.orders[order].flow].plan];
+        Some((flow.calls?, flow))
+    }
+
+    fn tell_soon(&mut self) {
+        if !std::mem::replace(&mut self.flush_is_due, true) {
+            self.plan_at(self.now + FLUSH, Happening::Flush);
+        }
+    }
+
+    fn flush(&mut self) {
+        self.flush_is_due = false;
+        let events = self.news.take(self.plan.lost_news, self.plan.lost_samples, &mut self.chance);
+        let at = self.now + self.plan.news_delay.as_micros() as u64;
+        self.plan_at(at, Happening::Told(events));
+    }
+
+    fn turn(&mut self) {
+        let now = self.time();
+        let wanted = self.dispatcher.wanted_queues(now, 1000);
+        if !wanted.is_empty() {
+            let heads = wanted.iter().map(|queue| self.head(queue)).collect();
+            self.dispatcher.handle(DispatchEvent::QueueHeads(heads), now);
+        }
+        loop {
+            let hand_outs = self.dispatcher.poll(now, MAX_HAND_OUTS);
+            let count = hand_outs.len();
+            for hand_out in hand_outs {
+                let at = self.now + self.plan.news_delay.as_micros() as u64;
+                self.plan_at(at, Happening::Claimed(hand_out, self.epoch));
+            }
+            if count < MAX_HAND_OUTS {
+                break;
+            }
+        }
+        if let Some(wake) = self.dispatcher.next_wake() {
+            let at = u64::try_from(wake.as_microsecond()).unwrap_or_default().max(self.now + 1000);
+            if at < self.wake_at {
+                self.wake_at = at;
+                self.plan_at(at, Happening::Wake);
+            }
+        }
+    }
+
+    fn head(&self, queue: &Arc<str>) -> QueueHead {
+        let members = self.queues.iter().find(|(name, _)| name == queue);
+        let head = members.and_then(|(_, members)| members.front()).map(|order| {
+            let ready = (self.orders[*order].state == State::Ready).then(|| self.row(*order));
+            QueueMember { no: OrderNo(*order as i64), position: *order as i64, ready }
+        });
+        QueueHead { queue: Arc::clone(queue), head }
+    }
+
+    fn look(&mut self) {
+        let now = self.time();
+        for record in self.dispatcher.changed_systems(now) {
+            self.systems.insert(record.system.clone(), record);
+        }
+        // As in production, what is known of flows is stored each second.
+        if self.now.is_multiple_of(SECOND) {
+            for record in self.dispatcher.changed_flows(now) {
+                self.flows.insert(record.flow.clone(), record);
+            }
+            self.trace.look_at_flows(&self.instances, &self.flows);
+        }
+        self.trace.look_at_systems(self.now, &self.servers, &self.systems);
+        self.plan_at(self.now + LOOK, Happening::Look);
+    }
+
+    /// A dispatcher begins: it is told what was stored, and reads the tables.
+    fn lead(&mut self) {
+        let now = self.time();
+        let remembered = DispatchEvent::Remembered {
+            flows: self.flows.values().cloned().collect(),
+            systems: self.systems.values().cloned().collect(),
+        };
+        self.dispatcher.handle(remembered, now);
+        self.dispatcher.handle(DispatchEvent::Stops(Vec::new()), now);
+        for node in 1..=self.plan.nodes {
+            let (node, concurrency) = (Incarnation(i64::from(node)), self.plan.concurrency);
+            self.dispatcher.handle(DispatchEvent::NodeUp { node, concurrency }, now);
+        }
+        self.read();
+    }
+
+    fn read(&mut self) {
+        let now = self.time();
+        let doubtful = self.dispatcher.doubtful(now);
+        let mut running = Vec::new();
+        let mut rows = Vec::new();
+        let mut open: BTreeMap<Arc<str>, u32> = BTreeMap::new();
+        for (index, order) in self.orders.iter().enumerate() {
+            let instance = &self.instances[order.flow];
+            match order.state {
+                State::Ready => rows.push(self.row(index)),
+                State::Running(node) => running.push(Running {
+                    no: OrderNo(index as i64),
+                    attempt: Attempt(order.attempt),
+                    node,
+                    flow: Arc::clone(&instance.name),
+                    queue: order.queue.map(|queue| Arc::clone(&self.queues[queue].0)),
+                }),
+                State::Suspended if self.is_open(order) => *open.entry(Arc::clone(&instance.name)).or_default() += 1,
+                State::Suspended | State::Done => {}
+            }
+        }
+        let is_ready = |no: &OrderNo| {
+            let order = &self.orders[no.0 as usize];
+            (order.state == State::Ready).then_some((*no, Attempt(order.attempt)))
+        };
+        let ready = doubtful.iter().filter_map(is_ready).collect();
+        self.dispatcher.handle(DispatchEvent::Ready(rows), now);
+        self.dispatcher.handle(DispatchEvent::InProgress(InProgress { running, ready }), now);
+        self.dispatcher.handle(DispatchEvent::OpenRequests(open.into_iter().collect()), now);
+        self.turn();
+    }
+
+    fn is_open(&self, order: &Order) -> bool {
+        let flow = &self.plan.flows[self.instances[order.flow].plan];
+        order.attempt > 0 && flow.calls.is_some_and(|system| self.plan.systems[system].is_asynchronous)
+    }
+}
+
+/// A time of the simulation as the dispatcher is told it.
+pub(super) fn time(micros: u64) -> Timestamp {
+    Timestamp::from_microsecond(i64::try_from(micros).unwrap_or(i64::MAX)).unwrap_or(Timestamp::MAX)
+}

@@ -128,7 +128,10 @@ fn scenario_of(file: &Path) -> Result<Scenario, Failure> {
     let (name, text) = (input::name_of(file), input::text_of(file)?);
     let bounds = Bounds::default();
     source::read(&text, &Scripting::new(bounds.script.clone()), &bounds).map_err(|faults| {
-        Failure::Input(format!("the scenario is not valid\n{}", source::explain_faults(&text, &name, &faults)))
+        Failure::Input(format!(
+            "the scenario is not valid\n{}",
+            source::explain_faults(&text, &name, &faults)
+        ))
     })
 }
 

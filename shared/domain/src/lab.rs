@@ -89,9 +89,10 @@ fn alone(plan: &LabPlan, name: &str, make: &impl Fn() -> Dispatcher) -> Option<V
 
 fn settings(plan: &LabPlan) -> DispatchSettings {
     let named = plan.systems.iter().filter(|system| system.is_named).map(|system| system.name.clone());
-    let classes = plan.flows.iter().flat_map(|flow| {
-        ["away", "throttling"].map(|class| (class.to_owned(), flow.name.clone()))
-    });
+    let classes = plan
+        .flows
+        .iter()
+        .flat_map(|flow| ["away", "throttling"].map(|class| (class.to_owned(), flow.name.clone())));
     let flows = FlowRules {
         mode: plan.mode,
         overload_threshold_percentage: plan.overload,

@@ -37,7 +37,8 @@ pub(super) fn measure(plan: &LabPlan, bound: &LabBound, trace: &Trace, dwells: D
     let (from, until) = (bound.from.as_secs_f64(), bound.until.as_secs_f64());
     let system = plan.systems.iter().position(|system| system.name == bound.name);
     let looks = system.map(|system| &*trace.systems[system]);
-    let flows: Vec<usize> = (0..trace.names.len()).filter(|flow| trace.names[*flow].starts_with(&bound.name)).collect();
+    let flows: Vec<usize> =
+        (0..trace.names.len()).filter(|flow| trace.names[*flow].starts_with(&bound.name)).collect();
     let value = match (bound.of, looks) {
         (Measure::Share, Some(looks)) => share(looks, from, until),
         (Measure::Refused, Some(looks)) => refused(looks, from, until),
@@ -60,7 +61,8 @@ pub(super) fn measure(plan: &LabPlan, bound: &LabBound, trace: &Trace, dwells: D
         (Measure::Starved, None) => {
             let of = |flow: &&usize, second| Trace::flow_at(&trace.flows[**flow], second);
             let had_work = |flow: &&usize| of(flow, until).came > of(flow, from).ended;
-            let starved = flows.iter().filter(had_work).filter(|flow| of(flow, until).ended == of(flow, from).ended);
+            let starved =
+                flows.iter().filter(had_work).filter(|flow| of(flow, until).ended == of(flow, from).ended);
             Some(starved.count() as f64)
         }
         (Measure::Wait, None) => flows.first().and_then(|flow| {
@@ -93,7 +95,8 @@ fn back(looks: &[SystemLook], from: f64, until: f64) -> Option<f64> {
     quarters.map(|quarter| quarter as f64 / 4.0).find_map(|end| {
         let [before, after] = [end - 1.0, end].map(|second| Trace::system_at(looks, second));
         let answered = (after.answered - before.answered) as f64;
-        (answered >= 0.9 * after.capacity.min(before.capacity.max(1e-9)) && after.capacity > 0.0).then_some(end - from)
+        (answered >= 0.9 * after.capacity.min(before.capacity.max(1e-9)) && after.capacity > 0.0)
+            .then_some(end - from)
     })
 }
 
@@ -102,7 +105,8 @@ fn base(plan: &LabPlan, system: usize, looks: &[SystemLook], until: f64) -> Opti
     let learnt = Trace::system_at(looks, until).base_ms?;
     let system = &plan.systems[system];
     let at = Duration::from_secs_f64(until);
-    let bears = system.changes.iter().rfind(|change| change.until <= at).map_or(system.bears, |change| change.bears);
+    let bears =
+        system.changes.iter().rfind(|change| change.until <= at).map_or(system.bears, |change| change.bears);
     let variance = (1.0 + system.variation * system.variation).ln();
     let quartile = (-0.6745 * variance.sqrt() - variance / 2.0).exp();
     Some(learnt / (bears.takes.as_secs_f64() * 1e3 * quartile))
@@ -115,7 +119,8 @@ fn limits<'a>(
     until: f64,
 ) -> impl Iterator<Item = Option<u32>> + use<'a> {
     let looks: &[FlowLook] = flows.first().map_or(&[], |flow| &trace.flows[*flow]);
-    let within = looks.iter().enumerate().filter(move |(second, _)| (from..until).contains(&(*second as f64)));
+    let within =
+        looks.iter().enumerate().filter(move |(second, _)| (from..until).contains(&(*second as f64)));
     within.map(|(_, look)| look.limit)
 }
 
@@ -138,7 +143,8 @@ fn fairness(trace: &Trace, flows: &[usize], from: f64, until: f64) -> Option<f64
 }
 
 fn p99(dwells: &[(u64, f32)], window: &std::ops::Range<u64>) -> Option<f64> {
-    let mut times: Vec<f32> = dwells.iter().filter(|(at, _)| window.contains(at)).map(|(_, time)| *time).collect();
+    let mut times: Vec<f32> =
+        dwells.iter().filter(|(at, _)| window.contains(at)).map(|(_, time)| *time).collect();
     times.sort_by(f32::total_cmp);
     let index = (times.len() * 99).div_ceil(100).checked_sub(1)?;
     Some(f64::from(times[index]))

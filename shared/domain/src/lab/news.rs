@@ -63,7 +63,12 @@ impl News {
     }
 
     /// All that is to be told, but for what is lost.
-    pub(super) fn take(&mut self, lost_news: f64, lost_samples: f64, chance: &mut Chance) -> Vec<DispatchEvent> {
+    pub(super) fn take(
+        &mut self,
+        lost_news: f64,
+        lost_samples: f64,
+        chance: &mut Chance,
+    ) -> Vec<DispatchEvent> {
         let mut events = Vec::new();
         let samples = std::mem::take(&mut self.samples).into_values();
         let samples: Vec<CallSamples> = samples.filter(|_| !chance.happens(lost_samples)).collect();

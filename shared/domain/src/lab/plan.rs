@@ -82,7 +82,11 @@ impl Bears {
     /// Calls that it can answer in a second.
     #[must_use]
     pub fn capacity(&self) -> f64 {
-        if self.outage == Outage::None { f64::from(self.servers) / self.takes.as_secs_f64().max(1e-6) } else { 0.0 }
+        if self.outage == Outage::None {
+            f64::from(self.servers) / self.takes.as_secs_f64().max(1e-6)
+        } else {
+            0.0
+        }
     }
 }
 

@@ -37,13 +37,25 @@ struct Part<'a> {
 impl Reader {
     fn plan(&mut self, root: &DocumentNode) -> LabPlan {
         const KEYS: [&str; 10] = [
-            "title", "about", "seed", "duration", "distribution", "workers", "news", "systems", "flows", "bounds",
+            "title",
+            "about",
+            "seed",
+            "duration",
+            "distribution",
+            "workers",
+            "news",
+            "systems",
+            "flows",
+            "bounds",
         ];
         let part = self.part(root, String::new(), &KEYS);
         let empty = DocumentNode::new(document::Value::Map(Vec::new()), root.at);
-        let distribution = self.inner(&part, "distribution", &empty, &[
-            "mode", "parallel", "sequential", "flow_share", "initial_limit", "overload",
-        ]);
+        let distribution = self.inner(
+            &part,
+            "distribution",
+            &empty,
+            &["mode", "parallel", "sequential", "flow_share", "initial_limit", "overload"],
+        );
         let workers = self.inner(&part, "workers", &empty, &["nodes", "concurrency"]);
         let news = self.inner(&part, "news", &empty, &["delay", "lost_samples", "lost", "take_overs"]);
         let duration = self.duration(&part, "duration").unwrap_or(Duration::from_secs(60));
@@ -55,7 +67,9 @@ impl Reader {
             about: self.text(&part, "about").unwrap_or_default(),
             seed: u64::from(self.count(&part, "seed").unwrap_or(1)),
             duration,
-            mode: self.word::<DistributionMode>(&distribution, "mode").unwrap_or(DistributionMode::LimitedFlows),
+            mode: self
+                .word::<DistributionMode>(&distribution, "mode")
+                .unwrap_or(DistributionMode::LimitedFlows),
             parallel: self.count(&distribution, "parallel").unwrap_or(1000),
             sequential: self.count(&distribution, "sequential").unwrap_or(1000),
             flow_share: self.count(&distribution, "flow_share").unwrap_or(80).clamp(1, 100),
@@ -96,9 +110,20 @@ impl Reader {
     }
 
     fn system(&mut self, name: String, part: &Part) -> LabSystem {
-        let keys = ["named", "asynchronous", "servers", "queue", "takes", "variation", "outage", "retry_after", "changes"];
+        let keys = [
+            "named",
+            "asynchronous",
+            "servers",
+            "queue",
+            "takes",
+            "variation",
+            "outage",
+            "retry_after",
+            "changes",
+        ];
         self.known(part, &keys);
-        let usual = Bears { servers: 10, queue: 100, takes: Duration::from_millis(100), outage: Outage::None };
+        let usual =
+            Bears { servers: 10, queue: 100, takes: Duration::from_millis(100), outage: Outage::None };
         let mut bears = self.bears(part, usual);
         let first = bears;
         let mut changes: Vec<LabChange> = Vec::new();
@@ -147,10 +172,23 @@ impl Reader {
     }
 
     fn flow(&mut self, name: String, part: &Part, plan: &LabPlan) -> LabFlow {
-        self.known(part, &[
-            "count", "calls", "rate", "backlog", "from", "until", "own", "long_share", "long_own", "priority", "queues",
-            "business_failures",
-        ]);
+        self.known(
+            part,
+            &[
+                "count",
+                "calls",
+                "rate",
+                "backlog",
+                "from",
+                "until",
+                "own",
+                "long_share",
+                "long_own",
+                "priority",
+                "queues",
+                "business_failures",
+            ],
+        );
         let calls = self.text(part, "calls").and_then(|wanted| {
             let found = plan.systems.iter().position(|system| system.name == wanted);
             if found.is_none() {
@@ -208,7 +246,13 @@ impl Reader {
         part
     }
 
-    fn inner<'a>(&mut self, part: &Part<'a>, name: &str, empty: &'a DocumentNode, known: &[&str]) -> Part<'a> {
+    fn inner<'a>(
+        &mut self,
+        part: &Part<'a>,
+        name: &str,
+        empty: &'a DocumentNode,
+        known: &[&str],
+    ) -> Part<'a> {
         let node = part.node.get(name).unwrap_or(empty);
         self.part(node, pointer_to(&part.pointer, name), known)
     }
@@ -273,7 +317,9 @@ impl Reader {
     }
 
     fn share(&mut self, part: &Part, name: &str) -> Option<f64> {
-        self.get(part, name, "a part from 0 to 1", |node| node.as_f64().filter(|part| (0.0..=1.0).contains(part)))
+        self.get(part, name, "a part from 0 to 1", |node| {
+            node.as_f64().filter(|part| (0.0..=1.0).contains(part))
+        })
     }
 
     fn count(&mut self, part: &Part, name: &str) -> Option<u32> {

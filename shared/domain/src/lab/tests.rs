@@ -1,5 +1,10 @@
 //! Each situation under `scenarios/lab` with its bounds.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_macros, reason = "a test may panic, reads its files, and tells")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "a test may panic, reads its files, and tells"
+)]
 
 use std::path::PathBuf;
 

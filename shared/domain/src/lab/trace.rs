@@ -98,7 +98,10 @@ impl Trace {
     pub(super) fn system_at(looks: &[SystemLook], second: f64) -> SystemLook {
         let index = (second * (SECOND / LOOK) as f64).round() as usize;
         if index == 0 {
-            return SystemLook { capacity: looks.first().map_or(0.0, |look| look.capacity), ..SystemLook::default() };
+            return SystemLook {
+                capacity: looks.first().map_or(0.0, |look| look.capacity),
+                ..SystemLook::default()
+            };
         }
         looks.get(index - 1).or(looks.last()).copied().unwrap_or_default()
     }
@@ -106,6 +109,10 @@ impl Trace {
     /// Which look at a flow is the last one up to a second.
     pub(super) fn flow_at(looks: &[FlowLook], second: f64) -> FlowLook {
         let index = second.round() as usize;
-        if index == 0 { FlowLook::default() } else { looks.get(index - 1).or(looks.last()).copied().unwrap_or_default() }
+        if index == 0 {
+            FlowLook::default()
+        } else {
+            looks.get(index - 1).or(looks.last()).copied().unwrap_or_default()
+        }
     }
 }

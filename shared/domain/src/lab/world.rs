@@ -14,8 +14,8 @@ use super::plan::{LabFlow, LabPlan};
 use super::server::{Offer, Server};
 use super::trace::Trace;
 use crate::dispatch::{
-    CallKind, CallOutcome, DispatchEvent, Dispatcher, FlowRecord, HandOut, InProgress, Lane, QueueHead, QueueMember,
-    QueuePosition, Ready, Refusal, Running, StageMeasured, SystemRecord,
+    CallKind, CallOutcome, DispatchEvent, Dispatcher, FlowRecord, HandOut, InProgress, Lane, QueueHead,
+    QueueMember, QueuePosition, Ready, Refusal, Running, StageMeasured, SystemRecord,
 };
 use crate::id::{Attempt, Incarnation, OrderNo};
 
@@ -313,10 +313,9 @@ impl<'a, F: Fn() -> Dispatcher> World<'a, F> {
     fn row(&self, order: usize) -> Ready {
         let known = &self.orders[order];
         let flow = &self.plan.flows[self.instances[known.flow].plan];
-        let place = known.queue.map(|queue| QueuePosition {
-            queue: Arc::clone(&self.queues[queue].0),
-            position: order as i64,
-        });
+        let place = known
+            .queue
+            .map(|queue| QueuePosition { queue: Arc::clone(&self.queues[queue].0), position: order as i64 });
         Ready {
             no: OrderNo(order as i64),
             attempt: Attempt(known.attempt),
@@ -545,7 +544,9 @@ impl<'a, F: Fn() -> Dispatcher> World<'a, F> {
                     flow: Arc::clone(&instance.name),
                     queue: order.queue.map(|queue| Arc::clone(&self.queues[queue].0)),
                 }),
-                State::Suspended if self.is_open(order) => *open.entry(Arc::clone(&instance.name)).or_default() += 1,
+                State::Suspended if self.is_open(order) => {
+                    *open.entry(Arc::clone(&instance.name)).or_default() += 1
+                }
                 State::Suspended | State::Done => {}
             }
         }

@@ -5,9 +5,7 @@ use super::asynchronous::{self, AsyncRule};
 use super::classify::{Request, always_success};
 use super::layers::Half;
 use super::mask::{NoMask, Parts};
-use super::{
-    Asked, Classified, ErrorClass, ErrorRules, Interaction, Outcome, Policy, Reply, names,
-};
+use super::{Asked, Classified, ErrorClass, ErrorRules, Interaction, Outcome, Policy, Reply, names};
 use crate::document::Fault;
 
 /// A failure that somebody asks about. Without `amqp`, `timeout` and `step_status` it is of an HTTP
@@ -55,10 +53,7 @@ pub struct Explained {
 ///
 /// # Errors
 /// What of the question is missing or does not fit together.
-pub fn explain<'e>(
-    errors: impl Into<ErrorRules<'e>>,
-    question: &Question<'_>,
-) -> Result<Explained, Fault> {
+pub fn explain<'e>(errors: impl Into<ErrorRules<'e>>, question: &Question<'_>) -> Result<Explained, Fault> {
     let errors = errors.into();
     let question = &question.placed();
     let is_async = question.timeout || question.amqp.is_some() || question.step_status.is_some();

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 
 use super::policy::most_specific;
 use super::{
-    ASYNC_TIMEOUT, Asked, Classified, Cycle, DurationControl, ErrorClass, ErrorPolicy, Interaction, Outcome, Policy,
-    Reply, Retries, RetryMode, Standing, asynchronous, verdict,
+    ASYNC_TIMEOUT, Asked, Classified, Cycle, DurationControl, ErrorClass, ErrorPolicy, Interaction, Outcome,
+    Policy, Reply, Retries, RetryMode, Standing, asynchronous, verdict,
 };
 
 /// Rules and policies as an order of one scenario meets them.

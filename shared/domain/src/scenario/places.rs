@@ -17,7 +17,8 @@ impl Places {
         let place = |position: &Position| (position.line, position.column);
         let next = self.0.partition_point(|(text, _)| place(text) <= place(&at));
         let (text, file) = self.0.get(next.checked_sub(1)?)?;
-        let further = if text.line == at.line { at.column - text.column } else { at.column.saturating_sub(1) };
+        let further =
+            if text.line == at.line { at.column - text.column } else { at.column.saturating_sub(1) };
         Some(Position { line: file.line, column: file.column.saturating_add(further) })
     }
 }

@@ -31,8 +31,8 @@ use std::time::Duration;
 
 use super::script::Scripting;
 use super::{
-    Action, Bounds, CallHandler, Event, Mask, Scenario, ScenarioKind, State, StateId, StateKind, TerminalOutcome,
-    Timeouts, check,
+    Action, Bounds, CallHandler, Event, Mask, Scenario, ScenarioKind, State, StateId, StateKind,
+    TerminalOutcome, Timeouts, check,
 };
 use crate::document::{self, DocumentNode, Fault, Position};
 use crate::retry::ErrorPolicy;
@@ -57,8 +57,18 @@ const KEYS: Keys = Keys(&[
 ]);
 
 /// An operation has no states of its own to name.
-const OPERATION_KEYS: Keys =
-    Keys(&["scenario", "kind", "description", "params", "retention", "timeouts", "calls", "mask", "errors", "actions"]);
+const OPERATION_KEYS: Keys = Keys(&[
+    "scenario",
+    "kind",
+    "description",
+    "params",
+    "retention",
+    "timeouts",
+    "calls",
+    "mask",
+    "errors",
+    "actions",
+]);
 
 /// The longest name of a scenario.
 const LONGEST_NAME: usize = 64;
@@ -89,7 +99,8 @@ impl Reading {
     /// The scenarios that its child orders run, where these are named outright.
     #[must_use]
     pub fn children(&self) -> BTreeSet<&str> {
-        let actions = self.scenario.states.iter().flat_map(|state| &state.actions).flat_map(Action::with_inner);
+        let actions =
+            self.scenario.states.iter().flat_map(|state| &state.actions).flat_map(Action::with_inner);
         let fields = actions.filter_map(|action| match action {
             Action::Order(order) => order.fields.iter().find(|(name, _)| name == "scenario"),
             _ => None,

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 pub use super::context::{Context, Element, INDEX, NoSecrets, SECRET_MISSING, Secrets};
 use super::places::Places;
-use super::source::reader::nearest;
 use super::script::{Code, CompileError, ROOTS, RunError, Scripting, remedy};
+use super::source::reader::nearest;
 use crate::document::Position;
 pub use url::Url;
 
@@ -47,7 +47,8 @@ impl Expression {
             if let Some(root) = path.first().filter(|root| !is_known(root))
                 && path.len() > 1
             {
-                let known: Vec<&str> = ROOTS.iter().copied().chain(locals.iter().map(String::as_str)).collect();
+                let known: Vec<&str> =
+                    ROOTS.iter().copied().chain(locals.iter().map(String::as_str)).collect();
                 let message = format!("nothing is called `{root}` here; there are: {}", known.join(", "));
                 let near = nearest(root, locals.iter().map(String::as_str));
                 let hint = near.map(|near| format!("did you mean `{near}`?")).or_else(|| remedy(root, ""));

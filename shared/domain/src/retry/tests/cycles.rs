@@ -223,10 +223,16 @@ fn err_14_a_cycle_shows_how_far_it_may_go() {
     let class = ErrorClass::from("c");
     let errors = steady("max_attempts: 6, max_duration: 1h");
     let (_, cycle) = next(&errors, &failure(&class), None, NOW).unwrap();
-    assert_eq!(ErrorRules::from(&errors).standing("s", &cycle), Standing { max_attempts: Some(6), ends_at: at(3600) });
+    assert_eq!(
+        ErrorRules::from(&errors).standing("s", &cycle),
+        Standing { max_attempts: Some(6), ends_at: at(3600) }
+    );
     // The policy is gone, and the general limit alone is left.
     let stranger = Cycle { class: ErrorClass::from("x"), ..cycle.clone() };
-    assert_eq!(ErrorRules::from(&errors).standing("s", &stranger), Standing { max_attempts: None, ends_at: at(7200) });
+    assert_eq!(
+        ErrorRules::from(&errors).standing("s", &stranger),
+        Standing { max_attempts: None, ends_at: at(7200) }
+    );
     assert_eq!(ErrorRules::from(&errors).async_standing("s", &cycle).ends_at, at(24 * 3600));
 }
 

@@ -55,8 +55,13 @@ fn err_15_the_deployment_is_asked_first_for_the_class_and_for_the_policy() {
     assert_eq!(class(both, 503).as_deref(), Some("d/busy"));
     assert_eq!(class(ErrorRules::from(&deployment), 500), None);
     assert_eq!(policy(both, "busy"), Some(("p".into(), Duration::from_secs(10))));
-    assert_eq!(policy(both, "broken"), Some(("own".into(), Duration::from_secs(3))), "only the scenario has one");
-    let timed_out = |errors: ErrorRules<'_>| errors.classify_async(&Asked::Http(AT_SHOP), &Reply::TimedOut).unwrap();
+    assert_eq!(
+        policy(both, "broken"),
+        Some(("own".into(), Duration::from_secs(3))),
+        "only the scenario has one"
+    );
+    let timed_out =
+        |errors: ErrorRules<'_>| errors.classify_async(&Asked::Http(AT_SHOP), &Reply::TimedOut).unwrap();
     assert_eq!(timed_out(both).class.as_str(), "busy");
 }
 
@@ -64,7 +69,11 @@ fn err_15_the_deployment_is_asked_first_for_the_class_and_for_the_policy() {
 fn err_15_what_the_deployment_does_not_know_is_for_the_scenario() {
     let (deployment, own) = (of(&rules("d", 500, "lost", P)), of(&rules("o", 503, "busy", OWN)));
     let both = ErrorRules::of(&deployment, &own);
-    assert_eq!(class(both, 503).as_deref(), Some("o/busy"), "the rule of the deployment takes it and has no class");
+    assert_eq!(
+        class(both, 503).as_deref(),
+        Some("o/busy"),
+        "the rule of the deployment takes it and has no class"
+    );
     assert_eq!(policy(both, "busy"), Some(("p".into(), Duration::from_secs(10))), "a class of either layer");
     let nothing = ErrorPolicy::default();
     let alone = ErrorRules::of(&nothing, &own);
@@ -84,7 +93,11 @@ fn err_15_no_scenario_goes_beyond_what_the_deployment_allows() {
     assert_eq!(policy(ErrorRules::of(&off, &own), "busy"), None);
     let nothing = ErrorPolicy::default();
     let tight = of(&format!("sync: {{retry: {{max_cycle_duration: 2s, policies: {{{OWN}}}}}}}"));
-    assert_eq!(policy(ErrorRules::of(&nothing, &tight), "busy"), None, "its own limit holds for its own policies");
+    assert_eq!(
+        policy(ErrorRules::of(&nothing, &tight), "busy"),
+        None,
+        "its own limit holds for its own policies"
+    );
     let own_off = of(&format!("sync: {{mode: none, retry: {{policies: {{{OWN}}}}}}}"));
     assert_eq!(policy(ErrorRules::of(&nothing, &own_off), "busy"), None);
 }
@@ -92,11 +105,15 @@ fn err_15_no_scenario_goes_beyond_what_the_deployment_allows() {
 #[test]
 fn err_15_a_class_may_come_from_one_layer_and_the_policy_from_the_other_and_it_is_told() {
     let (deployment, own) = (of(&rules("d", 500, "lost", P)), of(&rules("o", 503, "broken", OWN)));
-    let question = Question { scenario: Some("s"), path: Some("/shop/a"), status: Some(503), ..Question::default() };
+    let question =
+        Question { scenario: Some("s"), path: Some("/shop/a"), status: Some(503), ..Question::default() };
     let told = super::super::explain(ErrorRules::of(&deployment, &own), &question).unwrap();
     assert_eq!((told.rule.as_deref(), told.policy.as_deref()), (Some("o"), Some("own")));
     let why = told.why.join("; ");
-    assert!(why.contains("those of the scenario are asked") && why.contains("the policy is the scenario's own"), "{why}");
+    assert!(
+        why.contains("those of the scenario are asked") && why.contains("the policy is the scenario's own"),
+        "{why}"
+    );
     let alone = super::super::explain(&deployment, &question).unwrap();
     assert_eq!((alone.class, alone.policy), (None, None));
 }

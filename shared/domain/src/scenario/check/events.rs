@@ -1,8 +1,8 @@
 //! Which events can arise in a state, and whether its transitions are just these.
 
 use super::Report;
-use crate::scenario::source::draft::{DraftAction, DraftCall, DraftState, Mark};
 use crate::scenario::script::RAISE;
+use crate::scenario::source::draft::{DraftAction, DraftCall, DraftState, Mark};
 use crate::scenario::source::reader::quoted;
 use crate::scenario::source::state::all_raised;
 use crate::scenario::{Event, StateKind};
@@ -59,7 +59,8 @@ pub(super) fn check(state: &DraftState, report: Report<'_>) {
         }
     }
     for transition in &state.on {
-        let Some(event) = transition.event.filter(|event| !matches!(event, Event::Call | Event::Named)) else {
+        let Some(event) = transition.event.filter(|event| !matches!(event, Event::Call | Event::Named))
+        else {
             continue;
         };
         // A waiting state may tell a failed answer from a good one; it need not.

@@ -30,7 +30,9 @@ pub(super) fn calls_in(ast: &AST, shifts: &Shifts) -> Vec<EventCall> {
     ast.walk(&mut |path: &[ASTNode<'_>]| {
         match path.last() {
             Some(ASTNode::Stmt(Stmt::FnCall(call, at)) | ASTNode::Expr(Expr::FnCall(call, at))) => {
-                calls.extend((call.args.len() == 1).then(|| raised(call, call.args.first(), *at, shifts)).flatten());
+                calls.extend(
+                    (call.args.len() == 1).then(|| raised(call, call.args.first(), *at, shifts)).flatten(),
+                );
             }
             Some(ASTNode::Expr(Expr::MethodCall(call, at))) if call.args.is_empty() => {
                 calls.extend(raised(call, None, *at, shifts));

@@ -18,7 +18,12 @@ pub(super) fn written(at: rhai::Position, shifts: &Shifts) -> Position {
 }
 
 /// The fault of code that does not compile.
-pub(super) fn compile_error(why: &ParseErrorType, at: rhai::Position, shifts: &Shifts, code: &str) -> CompileError {
+pub(super) fn compile_error(
+    why: &ParseErrorType,
+    at: rhai::Position,
+    shifts: &Shifts,
+    code: &str,
+) -> CompileError {
     let Position { line, column } = written(at, shifts);
     let hint = match why {
         ParseErrorType::VariableUndefined(name) => remedy(name, code),
@@ -71,7 +76,9 @@ pub(super) fn run_error(error: EvalAltResult, shifts: &Shifts) -> (RunError, Pos
     let mut message = match &error {
         _ if is_late => "it ran for longer than `scenario.script.max_duration`".to_owned(),
         EvalAltResult::ErrorPropertyNotFound(name, _) => {
-            format!("there is no field `{name}`; `value?.{name}` and `get(value, path, default)` read what may be missing")
+            format!(
+                "there is no field `{name}`; `value?.{name}` and `get(value, path, default)` read what may be missing"
+            )
         }
         EvalAltResult::ErrorVariableNotFound(name, _) => format!("nothing is called `{name}` here"),
         EvalAltResult::ErrorDotExpr(told, _) => in_own_words(told).unwrap_or_else(|| told.clone()),

@@ -44,7 +44,8 @@ pub(super) fn with_calls(code: &str) -> (Cow<'_, str>, Shifts) {
     if !code.contains("?.") {
         return (Cow::Borrowed(code), Shifts::default());
     }
-    let mut writer = Writer { out: String::with_capacity(code.len() + 32), shifts: Vec::new(), line: 1, column: 1 };
+    let mut writer =
+        Writer { out: String::with_capacity(code.len() + 32), shifts: Vec::new(), line: 1, column: 1 };
     let mut parts = vec![Part::Code(0)];
     let mut rest = code;
     while let Some(first) = rest.chars().next() {
@@ -147,7 +148,8 @@ struct Writer {
 impl Writer {
     fn put(&mut self, text: &str) {
         for c in text.chars() {
-            (self.line, self.column) = if c == '\n' { (self.line + 1, 1) } else { (self.line, self.column + 1) };
+            (self.line, self.column) =
+                if c == '\n' { (self.line + 1, 1) } else { (self.line, self.column + 1) };
         }
         self.out.push_str(text);
     }

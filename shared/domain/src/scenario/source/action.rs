@@ -15,8 +15,10 @@ use crate::scenario::{Action, Event, Lapse, SleepUntil};
 const LONGEST_EVENT: usize = 64;
 
 /// The words of the actions.
-const WORDS: &[&str] =
-    &["http", "amqp", "script", "wait", "sleep", "actor", "order", "choose", "parallel", "each", "log", "release"];
+const WORDS: &[&str] = &[
+    "http", "amqp", "script", "wait", "sleep", "actor", "order", "choose", "parallel", "each", "log",
+    "release",
+];
 
 /// True if an action has this word.
 pub(super) fn is_word(word: &str) -> bool {
@@ -172,10 +174,7 @@ fn script(reader: &mut Reader<'_>, spot: &Spot<'_>) -> (Read, Vec<Named>) {
 fn raised(reader: &mut Reader<'_>, spot: &Spot<'_>, code: &str, calls: &[EventCall]) -> Vec<Named> {
     let mut raises = Vec::new();
     for EventCall { name, line, column } in calls {
-        let mark = Mark {
-            at: reader.place(spot, code, *line, *column),
-            pointer: spot.mark.pointer.clone(),
-        };
+        let mark = Mark { at: reader.place(spot, code, *line, *column), pointer: spot.mark.pointer.clone() };
         match name {
             Some(name) if is_event_name(reader, &mark, name) => {
                 raises.push(Named { name: name.clone(), mark });
@@ -183,7 +182,8 @@ fn raised(reader: &mut Reader<'_>, spot: &Spot<'_>, code: &str, calls: &[EventCa
             Some(_) => {}
             None => {
                 let fault = mark.fault("an event is raised by a name that only a run can tell");
-                reader.push(fault.hint("write the name as a text, `event(\"NAME\")`; `if` or `switch` choose"));
+                reader
+                    .push(fault.hint("write the name as a text, `event(\"NAME\")`; `if` or `switch` choose"));
             }
         }
     }
@@ -205,7 +205,9 @@ fn is_event_name(reader: &mut Reader<'_>, mark: &Mark, name: &str) -> bool {
         && name.len() <= LONGEST_EVENT;
     if !good {
         let fault = mark.fault(format!("{} is not a name for an event", quoted(name)));
-        reader.push(fault.hint("write a letter, then letters, digits, `_`, `-` and `.`, 64 characters at most"));
+        reader.push(
+            fault.hint("write a letter, then letters, digits, `_`, `-` and `.`, 64 characters at most"),
+        );
     }
     good
 }

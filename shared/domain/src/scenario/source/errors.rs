@@ -39,6 +39,7 @@ fn warn_of_idle_policies(reader: &mut Reader<'_>, spot: &Spot<'_>, errors: &Erro
             quoted(policy),
             quoted(scenario)
         ));
-        reader.warn(warning.hint("leave `scenarios` out: what a scenario brings along is for its own orders"));
+        reader
+            .warn(warning.hint("leave `scenarios` out: what a scenario brings along is for its own orders"));
     }
 }

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::super::source::reader::LONGEST_DURATION;
 use super::super::{Action, Event, ScenarioKind, State, StateId, StateKind, TerminalOutcome};
-use super::snapshot::{Answers, EntryPoint, Polling, Savepoint};
 use super::failing::Failing;
+use super::snapshot::{Answers, EntryPoint, Polling, Savepoint};
 use super::{Need, Run, Then, Transition, Turn, Wake, error_value, later};
 use crate::order::{Mode, OrderError, ScenarioStatus, Status};
 

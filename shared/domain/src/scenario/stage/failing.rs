@@ -20,10 +20,11 @@ impl Failing for OrderError {
 impl Failing for RunError {
     fn told(self, run: &Run, turn: &Turn<'_>) -> OrderError {
         let Self { class, message, at } = self;
-        let mut place = turn.scenario.file.as_deref().map_or_else(
-            || format!("scenario `{}`", turn.scenario.name),
-            |file| format!("`{file}`"),
-        );
+        let mut place = turn
+            .scenario
+            .file
+            .as_deref()
+            .map_or_else(|| format!("scenario `{}`", turn.scenario.name), |file| format!("`{file}`"));
         if let Some(at) = at {
             place.push_str(&format!(", line {}, column {}", at.line, at.column));
         }

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::super::script::RunError;
 use super::super::value::{Template, body_value};
-use super::failing::Failing as _;
 use super::super::{Action, Folded, HttpAction, ScenarioKind};
+use super::failing::Failing as _;
 use super::need::{HttpFailure, NO_ROOM, Response};
 use super::snapshot::{AnsweredCall, AsyncRetry, Destination, Polling};
 use super::{Run, Then, Turn};
@@ -194,7 +194,12 @@ impl Run {
         true
     }
 
-    pub(super) fn verdict(&self, error: &OrderError, retry_after: Option<Duration>, turn: &Turn<'_>) -> Verdict {
+    pub(super) fn verdict(
+        &self,
+        error: &OrderError,
+        retry_after: Option<Duration>,
+        turn: &Turn<'_>,
+    ) -> Verdict {
         let class = error.class.as_deref().map(ErrorClass::from);
         let errors = turn.errors();
         let ends_at = |retry: &AsyncRetry| errors.async_cycle_ends_at(&turn.scenario.name, &retry.cycle);

@@ -5,23 +5,23 @@
 
 mod awaiting;
 mod each;
+mod frame;
 mod life;
 mod request;
 mod stored;
 
 pub use awaiting::{Awaiting, TaskTimes};
 pub use each::{EachProgress, ElementEnd, ElementProgress, FailedElement};
+pub use frame::{AnsweredCall, Answers, Frame, Rest, SyncRetry};
 pub use life::{EntryPoint, Savepoint};
 pub use request::{Destination, OpenRequest};
-
-use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::Folded;
-use crate::order::{OrderError, Status, storable};
+use crate::order::{OrderError, storable};
 use crate::retry::Cycle;
 
 /// A snapshot that cannot be taken up: written by another version, or by hand.
@@ -37,40 +37,6 @@ pub struct Polling {
     pub ends_at: Timestamp,
     /// Number of the attempt that is made or comes next, from 1.
     pub attempt: u32,
-}
-
-/// A suspension, as it goes on after something else was done in between.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rest {
-    /// The status of the suspension.
-    #[serde(with = "stored::text")]
-    pub status: Status,
-    /// Until when it lasts.
-    pub until: Timestamp,
-    /// Why, where it waits for a retry.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<OrderError>,
-}
-
-/// The answers that the actions of a frame got.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answers {
-    /// The last one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last: Option<Folded>,
-    /// Those that bear a name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub named: BTreeMap<String, Folded>,
-}
-
-/// A synchronous failure that is being repeated.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SyncRetry {
-    /// The cycle.
-    pub cycle: Cycle,
-    /// Visit and action whose success ends the cycle, where the repeat begins before them: that of an operation,
-    /// and that of a call whose answer a script refused.
-    pub failed_at: Option<(u32, usize)>,
 }
 
 /// An asynchronous failure that is being repeated, over the states from the entry point on.
@@ -95,20 +61,6 @@ pub struct RetryTime {
     pub span: Option<(Timestamp, Timestamp)>,
 }
 
-/// The last call of a frame that was answered: a script behind it may refuse the answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AnsweredCall {
-    /// The action that made it.
-    pub action: usize,
-    /// The answer that was the last one before it: the repeat sees what the call saw.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Folded>,
-    /// How often its task was handed out, where it was one.
-    #[serde(default, skip_serializing_if = "stored::is_default")]
-    pub hand_out: u32,
-}
-
 impl RetryTime {
     /// So much time of it counts in no limit.
     pub(super) fn shift(&mut self, by: SignedDuration) {
@@ -117,27 +69,6 @@ impl RetryTime {
             *until = until.checked_add(by).unwrap_or(*until);
         }
     }
-}
-
-/// A list of actions that is being carried out: those of the present state, or those that handle a call.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Frame {
-    /// The action that is next.
-    pub action: usize,
-    /// The answers so far; kept over a suspension where the same action goes on.
-    pub answers: Answers,
-    /// Steps of the present `parallel` that went through.
-    pub parallel_done: Vec<usize>,
-    /// How far an `each` has come.
-    pub each: Option<Box<EachProgress>>,
-    /// The last call that was answered, where a script follows it.
-    pub answered: Option<AnsweredCall>,
-    /// The repeat of a failed action that goes on.
-    pub retry: Option<SyncRetry>,
-    /// The suspension that goes on.
-    pub rest: Option<Rest>,
-    /// Begin of the time for which the present action must not be carried out.
-    pub held: Option<Timestamp>,
 }
 
 /// The visit of a state.
@@ -399,23 +330,5 @@ impl Snapshot {
         let for_call: usize =
             named.values().chain(last).chain(before).chain([&call.body]).map(Folded::bytes).sum();
         for_call + for_repeats
-    }
-}
-
-impl Frame {
-    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Folded> {
-        let before = self.answered.iter_mut().filter_map(|call| call.before.as_mut());
-        let of_each = self.each.iter_mut().flat_map(|each| each.values_mut());
-        self.answers.iter_mut().chain(before).chain(of_each)
-    }
-
-    pub(super) fn errors_mut(&mut self) -> impl Iterator<Item = &mut OrderError> {
-        self.each.iter_mut().flat_map(|each| each.errors_mut())
-    }
-}
-
-impl Answers {
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Folded> {
-        self.named.values_mut().chain(&mut self.last)
     }
 }

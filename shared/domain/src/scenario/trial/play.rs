@@ -12,14 +12,14 @@ use super::world::World;
 use super::{Deployment, Ended, Moment, Played, Trial};
 use crate::document::Fault;
 use crate::id::RequestId;
-use crate::order::{Mode, OrderError};
 use crate::order::registration::params_faults;
+use crate::order::{Mode, OrderError};
+use crate::scenario::Scenario;
 use crate::scenario::script::Scripting;
 use crate::scenario::stage::{
     Answer, CallAnswer, Facts, Input, LogLine, Need, Snapshot, Stage, StageEnd, StageSettings, Then, Told,
     Transition, Wake, in_order,
 };
-use crate::scenario::Scenario;
 use jiff::Timestamp;
 use requests::Requests;
 
@@ -230,7 +230,9 @@ impl Play<'_> {
     fn moments<'s>(&self, told: impl Iterator<Item = Told<'s>>) -> Vec<Moment> {
         let start = self.trial.now;
         let moment = |told| match told {
-            Told::Said(line) => Moment { after: between(start, line.at), text: format!("log: {}", line.text) },
+            Told::Said(line) => {
+                Moment { after: between(start, line.at), text: format!("log: {}", line.text) }
+            }
             Told::Moved(Transition { from, event, to, at, .. }) => {
                 Moment { after: between(start, *at), text: format!("`{from}` {event} to `{to}`") }
             }

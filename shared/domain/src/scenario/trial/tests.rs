@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod likeness;
+mod own_rules;
+mod story;
 
 use super::*;
 use crate::scenario::script::Scripting;
@@ -152,35 +154,6 @@ fn scn_13_a_request_without_an_answer_breaks_the_test_off() {
 }
 
 #[test]
-fn scn_13_a_test_that_is_broken_off_tells_the_failure_that_came_first_and_all_in_its_order() {
-    let text = "scenario: s
-initialState: a
-states:
-  a:
-    actions:
-      - http: {url: 'http://b/one'}
-      - log: 'between'
-      - http: {url: 'http://b/two'}
-      - script: 'vars.x = callbacks.activaton;'
-    on: {success: done, fail: undo}
-  undo: {actions: [{http: {method: DELETE, url: 'http://b/one'}}], on: {success: failed, fail: failed}}
-  done: {kind: terminal}
-  failed: {kind: terminal, outcome: fail}
-";
-    let tests = "tests:\n  - test: t\n    answers: [{http: GET http://b/one}, {http: GET http://b/two, status: 201}]\n    expect: {status: success}\n";
-    let told = outcome(text, tests);
-    let fault = &told.faults[0].message;
-    assert!(
-        fault.starts_with("no answer is left for `DELETE http://b/one` in `undo`; the last failure before it was script.error: scenario `s`, line 9"),
-        "{fault}"
-    );
-    let story: Vec<&str> = told.story.iter().map(|moment| moment.text.as_str()).collect();
-    assert_eq!(story[..4], ["the order begins at `a`", "GET http://b/one: 200", "log: between", "GET http://b/two: 201"]);
-    assert!(story[4].starts_with("log: failed (script.error): ") && story[5] == "`a` fail to `undo`", "{story:#?}");
-    assert_eq!(story.len(), 6);
-}
-
-#[test]
 fn scn_13_parameters_are_held_against_the_schema() {
     let told = faults(SCENARIO, &GOOD.replace("params: {n: 7}", "params: {m: 7}"));
     assert!(told[0].contains("the order would be refused") && told[0].contains('n'), "{told:?}");
@@ -230,30 +203,6 @@ tests:
         told.story.iter().any(|one| one.text.contains("ReadTimeout") && one.after == Duration::from_secs(5)),
         "{told:#?}"
     );
-}
-
-#[test]
-fn err_15_the_rules_of_a_scenario_are_tried_with_it_and_those_of_the_test_come_first() {
-    let text = "scenario: s
-initialState: a
-errors:
-  sync:
-    classification: {rules: {mine: {requests: [{path: /x}], classes: {busy: {responses: [{status_codes: [503]}]}}}}}
-    retry: {policies: {mine: {error_classes: [busy], parameters: {initial_interval: 4s, jitter: 0}}}}
-states:
-  a: {actions: [{http: {url: 'http://h/x'}}], on: {success: done, fail: failed}}
-  done: {kind: terminal}
-  failed: {kind: terminal, outcome: fail}
-";
-    let tests = |errors: &str, duration: &str| {
-        format!(
-            "tests:\n  - test: t\n    errors: {errors}\n    answers: [{{http: GET http://h/x, status: 503, times: 1}}, {{http: GET http://h/x, status: 200}}]\n    \
-             expect: {{status: success, duration: {duration}}}\n"
-        )
-    };
-    assert_eq!(faults(text, &tests("{}", "4s")), [""; 0]);
-    let first = "{sync: {retry: {policies: {first: {error_classes: [busy], parameters: {initial_interval: 9s, jitter: 0}}}}}}";
-    assert_eq!(faults(text, &tests(first, "9s")), [""; 0]);
 }
 
 #[test]

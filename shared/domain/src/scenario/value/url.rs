@@ -29,7 +29,8 @@ impl Template {
                     match piece {
                         Piece::Text(text) => url.text.push_str(text),
                         Piece::Expression(expression) => {
-                            url.host_of_order |= !expression.expression.names_hosts() && !has_whole_host(&url.text);
+                            url.host_of_order |=
+                                !expression.expression.names_hosts() && !has_whole_host(&url.text);
                             let text = scalar_text(expression.evaluate(context, scripting)?)?;
                             let trusted = expression.expression.is_trusted();
                             url.text.push_str(&if trusted { text } else { percent_encode(&text) });

@@ -21,7 +21,9 @@ fn err_15_a_policy_for_other_scenarios_is_noted() {
     let warnings = warnings(text);
     assert_eq!(
         warnings,
-        ["4:3: the policy `p` never applies: it is for other scenarios than `s`; leave `scenarios` out: what a scenario brings along is for its own orders"]
+        [
+            "4:3: the policy `p` never applies: it is for other scenarios than `s`; leave `scenarios` out: what a scenario brings along is for its own orders"
+        ]
     );
 }
 

@@ -69,7 +69,10 @@ fn scn_5_a_saved_value_that_cannot_be_made_leaves_no_half_of_it() {
     let played = play(text, &["200 {}"]);
     assert_eq!(played.class(), "script.error");
     let message = played.error().message;
-    assert!(message.ends_with("action 1 (`http`): save `two`: there is no `response.body.absent`"), "{message}");
+    assert!(
+        message.ends_with("action 1 (`http`): save `two`: there is no `response.body.absent`"),
+        "{message}"
+    );
     assert!(played.last().snapshot.vars.is_empty());
 }
 

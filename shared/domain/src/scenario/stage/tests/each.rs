@@ -45,7 +45,8 @@ fn scn_17_so_many_elements_are_at_work_at_once_and_results_keep_the_order_of_the
 
 #[test]
 fn scn_17_an_empty_list_is_over_at_once_and_one_that_is_too_long_or_no_list_fails() {
-    let played = play(&scenario("in: [], actions: [{http: {url: 'http://h/x'}}], save: {got: 1}"), &["200 0", "200"]);
+    let played =
+        play(&scenario("in: [], actions: [{http: {url: 'http://h/x'}}], save: {got: 1}"), &["200 0", "200"]);
     assert_eq!((played.paths().as_str(), played.body(1)), ("first, after", json!([{"got": []}, 0])));
     let short = Play::of(&scenario(LETTERS)).set(|settings| settings.bounds.max_each = 4);
     let played = short.go(&["200 0", "200"]);
@@ -56,10 +57,8 @@ fn scn_17_an_empty_list_is_over_at_once_and_one_that_is_too_long_or_no_list_fail
 
 #[test]
 fn scn_17_a_repeat_does_only_what_is_not_done_yet_with_the_same_keys() {
-    let played = play(
-        &scenario(LETTERS),
-        &["200 0", "200 1 | 503", "200 3 | down", "200 5", "200 2 | 200 4", "200"],
-    );
+    let played =
+        play(&scenario(LETTERS), &["200 0", "200 1 | 503", "200 3 | down", "200 5", "200 2 | 200 4", "200"]);
     assert_eq!(played.paths(), "first, a/0, b/1, c/2, d/3, e/4, b/1, d/3, after");
     assert_eq!(played.delays(), [10], "together, after the longest of the waits");
     assert_eq!(played.body(8)[0]["got"], json!([1, 2, 3, 4, 5]));
@@ -82,7 +81,8 @@ fn scn_17_where_nobody_gets_through_the_others_are_not_called() {
 fn scn_17_the_cycle_is_over_when_what_failed_has_gone_through() {
     let one = LETTERS.replace("atOnce: 2", "atOnce: 1");
     // Each fails once: with three attempts at most for one cycle five would be too many.
-    let answers = ["200 0", "503", "200 1", "503", "200 2", "503", "200 3", "503", "200 4", "503", "200 5", "200"];
+    let answers =
+        ["200 0", "503", "200 1", "503", "200 2", "503", "200 3", "503", "200 4", "503", "200 5", "200"];
     let played = play(&scenario(&one), &answers);
     assert_eq!((played.delays(), played.path().as_str()), (vec![10; 5], "success done"));
     let ever = ["200 0", "503", "503", "503", "503", "200"];
@@ -96,7 +96,11 @@ fn scn_17_one_that_fails_ends_it_and_what_went_through_is_saved() {
     assert_eq!(played.paths(), "first, a/0, b/1, undo");
     let nothing = Value::Null;
     assert_eq!(played.body(3)[0]["got"], json!([1, nothing, nothing, nothing, nothing]));
-    assert!(played.error().message.starts_with("element 1: GET h/b/1 answered 404"), "{}", played.error().message);
+    assert!(
+        played.error().message.starts_with("element 1: GET h/b/1 answered 404"),
+        "{}",
+        played.error().message
+    );
 }
 
 #[test]
@@ -184,7 +188,16 @@ fn scn_17_asynchronous_calls_and_child_orders_are_started_for_each_element() {
   w: {{kind: waiting, on: {{callback: done, timeout: failed}}}}
 {DONE}"
     );
-    let played = play(&states, &["200 | 503", "200", "started", "started", "callback {\"r.0\": {}, \"r.1\": {}, \"order.0\": {}, \"order.1\": {}}"]);
+    let played = play(
+        &states,
+        &[
+            "200 | 503",
+            "200",
+            "started",
+            "started",
+            "callback {\"r.0\": {}, \"r.1\": {}, \"order.0\": {}, \"order.1\": {}}",
+        ],
+    );
     let bodies: Vec<Value> = (0..3).map(|call| played.body(call)).collect();
     assert!(bodies[1] == bodies[2] && bodies[0] != bodies[1], "a repeat is the same request: {bodies:?}");
     let ids: Vec<Value> = played
@@ -209,7 +222,8 @@ fn scn_10_an_operation_keeps_what_its_elements_have_done_over_a_repeat() {
 
 #[test]
 fn dsp_16_elements_that_are_held_go_on_where_they_were() {
-    let played = play(&scenario(LETTERS), &["200 0", "200 1 | 200 2", "held 5m", "200 3 | 200 4", "200 5", "200"]);
+    let played =
+        play(&scenario(LETTERS), &["200 0", "200 1 | 200 2", "held 5m", "200 3 | 200 4", "200 5", "200"]);
     assert_eq!(played.paths(), "first, a/0, b/1, c/2, d/3, c/2, d/3, e/4, after");
     let keys: Vec<Uuid> = played.http().iter().map(|call| call.idempotency_key).collect();
     assert_eq!((keys[3], keys[4]), (keys[5], keys[6]));

@@ -80,15 +80,20 @@ fn elements() -> impl Strategy<Value = ElementProgress> {
     let id = option::of(any::<u128>().prop_map(|id| RequestId(Uuid::from_u128(id))));
     let failed = (errors(), option::of(any::<u64>()))
         .prop_map(|(error, retry_after_ms)| FailedElement { error, retry_after_ms });
-    let end = prop_oneof![
-        vec(folded(), 0..3).prop_map(ElementEnd::Done),
-        errors().prop_map(ElementEnd::Failed),
-    ];
+    let end =
+        prop_oneof![vec(folded(), 0..3).prop_map(ElementEnd::Done), errors().prop_map(ElementEnd::Failed),];
     let call = (0..9_usize, option::of(folded()));
     let call = call.prop_map(|(action, before)| AnsweredCall { action, before, hand_out: 0 });
     let answers = (option::of(folded()), option::of(call));
-    let parts =
-        (option::of(folded()), 0..9_usize, answers, id, option::of(failed), option::of(0..9_usize), option::of(end));
+    let parts = (
+        option::of(folded()),
+        0..9_usize,
+        answers,
+        id,
+        option::of(failed),
+        option::of(0..9_usize),
+        option::of(end),
+    );
     parts.prop_map(|(value, next, (last, answered), request, failed, repeated, end)| ElementProgress {
         value,
         next,

@@ -14,7 +14,9 @@ pub const CALLS: usize = 1000;
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
     Http,
-    Choose { first: bool },
+    Choose {
+        first: bool,
+    },
     Parallel,
     /// Three requests, two at once.
     Each,

@@ -59,7 +59,7 @@ fn words() -> BTreeSet<String> {
     let mut words: BTreeSet<String> = ROOTS.iter().map(|root| (*root).to_owned()).collect();
     for file in rust() {
         if file.path.starts_with("shared/domain/src/scenario/source/") && !file.path.contains("/tests") {
-            let tables = ["Keys(&[", "WORDS: &[&str] =\n    &["];
+            let tables = ["Keys(&[", "WORDS: &[&str] = &["];
             let lists = tables.iter().flat_map(|table| file.code().split(table).skip(1));
             words.extend(lists.flat_map(literals));
         }
@@ -200,7 +200,8 @@ fn house_shipped_scenarios_bring_no_warnings() {
     let (mut tried, mut warned) = (0, Vec::new());
     let shipped = files(&[".yaml"]).into_iter().filter(|file| {
         ["scenarios/", "examples/scenarios/"].iter().any(|folder| file.path.starts_with(folder))
-            && !file.path.ends_with(".test.yaml")
+            && ![".test.yaml", ".flows.yaml"].iter().any(|end| file.path.ends_with(end))
+            && !file.path.starts_with("scenarios/lab/")
     });
     for file in shipped {
         let bounds = Bounds::default();

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use pagurus_domain::dispatch::{
-    CallKind, CallOutcome, CallSamples, HandOut, Lane, Latencies, QueuePosition, Ready, Refusal,
-    StageMeasured,
-};
+use pagurus_domain::dispatch::{HandOut, Lane, QueuePosition, Ready, Refusal, StageMeasured};
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
 use pagurus_domain::order::Priority;
+use pagurus_domain::system::{CallKind, CallOutcome, CallSamples, Latencies};
 use pagurus_wire::message::{
     CallNews, CallNewsOutcome, EndedStage, ReadyNews, RefusalReason, RefusedHandOut,
 };

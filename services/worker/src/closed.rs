@@ -102,7 +102,7 @@ impl Systems {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use pagurus_domain::dispatch::{CallKind, CallOutcome};
+    use pagurus_domain::system::{CallKind, CallOutcome};
     use pagurus_wire::message::ClosedSystem;
 
     use super::*;

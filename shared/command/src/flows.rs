@@ -8,7 +8,7 @@ use pagurus_domain::dispatch::{SystemOrder, SystemOverride};
 use pagurus_domain::document::parse_duration;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Effects;
-use pagurus_store::stops::{self, NewStop, StopView};
+use pagurus_store::stops::{self, NewStop, StoredStop};
 use pagurus_store::{Error, cluster, flows};
 use pagurus_wire::flows::{
     ConfirmationView, ResignRequest, ResumeRequest, StopOutcome, StopRequest, SystemOrderRequest,
@@ -90,7 +90,7 @@ impl Commands {
         checked("reason", &asked.reason, MAX_TEXT)?;
         let held = async { stops::list(&self.host.store.operations().await?, false, MAX_STOPS).await };
         let held = held.await.map_err(self.failed("stops"))?;
-        let lifted: Vec<&StopView> = match (&asked.keyword, asked.stop) {
+        let lifted: Vec<&StoredStop> = match (&asked.keyword, asked.stop) {
             (Some(keyword), None) => held.iter().filter(|stop| stop.rule.keyword == *keyword).collect(),
             (None, Some(no)) => held.iter().filter(|stop| stop.rule.no == no).collect(),
             _ => return Err(Problem::new(Type::Invalid, "name either `keyword` or `stop`")),
@@ -267,7 +267,7 @@ pub(crate) fn checked(name: &str, text: &str, most: usize) -> Result<(), Problem
     Err(Problem::new(Type::Invalid, told).at(&format!("/{name}")))
 }
 
-fn nothing_to_lift(held: &[StopView]) -> Problem {
+fn nothing_to_lift(held: &[StoredStop]) -> Problem {
     let keywords: Vec<String> =
         held.iter().take(20).map(|stop| format!("`{}` ({})", stop.rule.keyword, stop.rule.no)).collect();
     let there = if keywords.is_empty() {

@@ -51,7 +51,6 @@ mod ready;
 mod record;
 mod report;
 mod rules;
-mod sample;
 mod share;
 mod slab;
 mod stats;
@@ -67,8 +66,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+pub use crate::system::{CallKind, CallOutcome, CallSamples, Latencies, duration_of, step_of};
 pub use control::{Adaptive, LimitRule, LimitWindow, PathTimes};
-pub use estimate::{StartEstimate, start_estimate};
+pub use estimate::{StartEstimate, queue_estimate, start_estimate};
 pub use event::{
     DispatchEvent, HandOut, InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Refusal, Running,
     StageMeasured,
@@ -79,7 +79,6 @@ pub use record::{ByPriority, Decision, FlowRecord, FlowState, Quantiles, SystemR
 pub use rules::{
     DistributionMode, FlowPolicy, FlowRules, FlowStop, SystemOrder, SystemOverride, SystemRules,
 };
-pub use sample::{CallKind, CallOutcome, CallSamples, Latencies, duration_of, step_of};
 pub use share::Weights;
 pub use stats::{FlowStats, NodeStats, Stats};
 

@@ -1,8 +1,12 @@
-//! Called systems: the names that the configuration gives them by masks (DSP-16).
+//! Called systems: the names that the configuration gives them by masks (DSP-16), and samples of calls of them.
+
+mod sample;
 
 use std::collections::BTreeSet;
 
 use crate::retry::mask::{Glob, PathMask};
+
+pub use sample::{CallKind, CallOutcome, CallSamples, Latencies, duration_of, step_of};
 
 /// The masks of one entry of the configuration, as text. An entry is for calls over HTTP or for an exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

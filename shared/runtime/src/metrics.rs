@@ -70,6 +70,8 @@ pub enum Count {
     StoreErrors,
     /// Failures of the broker, by what was tried.
     BrokerErrors,
+    /// Orders that the API refused because too many of their flow or queue wait, by which.
+    BacklogRefused,
     /// Acknowledgements that came too late to count.
     StaleAcknowledgements,
 }
@@ -111,6 +113,8 @@ pub enum Level {
     SystemLimit,
     /// State of a called system, 1 for the present one.
     SystemState,
+    /// Flows of which the API takes no more orders.
+    BacklogFull,
     /// Number of the snapshot of the settings.
     ConfigurationSnapshot,
     /// Moment of the last reading without a fault, in seconds of Unix time.
@@ -160,6 +164,7 @@ const COUNTERS: &[Row] = &[
     ("notifications", "Notifications by outcome", &["outcome"]),
     ("store_errors", "Failures of the database by what was tried", &["operation"]),
     ("broker_errors", "Failures of the broker by what was tried", &["operation"]),
+    ("backlog_refused", "Orders refused because too many of their flow or queue wait", &["by"]),
     ("stale_acknowledgements", "Acknowledgements that came too late to count", &[]),
 ];
 
@@ -185,6 +190,7 @@ const GAUGES: &[Row] = &[
         &["system"],
     ),
     ("system_state", "1 for the state of a called system", &["system", "state"]),
+    ("backlog_full", "Flows of which the API takes no more orders, because too many wait", &[]),
     ("configuration_snapshot", "Number of the snapshot of the settings, 1 since the start", &[]),
     ("configuration_read_timestamp_seconds", "When the configuration was last read without a fault", &[]),
     ("configuration_refused", "1 while the configuration has faults and the former one counts", &[]),

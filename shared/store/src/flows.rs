@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::dispatch::{FlowRecord, SystemRecord};
-use pagurus_domain::id::Epoch;
+use pagurus_domain::id::{Epoch, OrderNo};
 
 use crate::columns::columns;
 use crate::sql::statements;
@@ -40,6 +40,8 @@ statements! {
     NAMES_WITH = "SELECT flow FROM flow_states WHERE strpos(flow, $1) > 0 ORDER BY flow LIMIT $2";
     SYSTEMS_PAGE = "SELECT record, written_at FROM system_states WHERE system > $1 ORDER BY system LIMIT $2";
     SYSTEM = "SELECT record, written_at FROM system_states WHERE system = $1";
+    READY_BEFORE = "
+        SELECT count(*) AS before FROM (SELECT FROM ready WHERE order_no < $2 AND flow = $1 LIMIT $3) AS earlier";
     BACKLOG = "SELECT flow, ready FROM flow_states WHERE ready >= $1 ORDER BY ready DESC LIMIT $2";
     FORGET_FLOWS = "
         DELETE FROM flow_states
@@ -185,6 +187,16 @@ pub async fn backlog(client: &Client, least: i64, limit: i64) -> Result<Vec<(Str
     let statement = client.prepare_cached(BACKLOG).await?;
     let rows = client.query(&statement, &[&least, &limit]).await?;
     Ok(rows.iter().map(|row| (row.get("flow"), row.get("ready"))).collect())
+}
+
+/// How many stages of a flow that may run belong to orders registered before this one; so many at most are counted.
+///
+/// # Errors
+/// The database fails.
+pub async fn ready_before(client: &Client, flow: &str, no: OrderNo, most: i64) -> Result<u32> {
+    let statement = client.prepare_cached(READY_BEFORE).await?;
+    let before: i64 = client.query_one(&statement, &[&flow, &no.0, &most]).await?.get("before");
+    Ok(u32::try_from(before).unwrap_or(u32::MAX))
 }
 
 /// Removes flows and systems of which nothing was written for so long, so many of each at most; how many.

@@ -31,6 +31,7 @@ statements! {
          CROSS JOIN LATERAL (
                SELECT q.position, q.order_no FROM queued q WHERE q.queue = wanted.queue ORDER BY q.position LIMIT 1) AS head
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[head.order_no])";
+    HAS_MEMBERS = "SELECT count(*) >= $2 AS has FROM (SELECT FROM queued WHERE queue = $1 LIMIT $2) AS members";
     HOLDER = "SELECT o.id, o.flow, q.held_since AS since FROM queued q JOIN orders o ON o.no = ANY(ARRAY[q.order_no]) WHERE q.queue = $1 ORDER BY q.position LIMIT 1";
     LIST_QUEUES = "
         SELECT q.queue, count(*) AS members, min(q.position) AS position, (array_agg(o.id ORDER BY q.position))[1] AS holder
@@ -151,6 +152,15 @@ fn read_members(rows: &[tokio_postgres::Row]) -> Result<Vec<HeadOfQueue>> {
             Ok(HeadOfQueue { queue, position, no: OrderNo(no), ready })
         })
         .collect()
+}
+
+/// True if a queue has so many members, or more. Looks at no more of them.
+///
+/// # Errors
+/// The database fails.
+pub async fn has_members(client: &Client, queue: &str, count: i64) -> Result<bool> {
+    let statement = client.prepare_cached(HAS_MEMBERS).await?;
+    Ok(client.query_one(&statement, &[&queue, &count]).await?.get("has"))
 }
 
 /// The order that holds a queue.

@@ -162,7 +162,7 @@ pub async fn confirmed(client: &Client) -> Result<Confirmation> {
 
 /// A stop, as people see it.
 #[derive(Clone, Debug)]
-pub struct StopView {
+pub struct StoredStop {
     /// The rule.
     pub rule: FlowStop,
     /// Why.
@@ -177,9 +177,9 @@ pub struct StopView {
     pub holds: bool,
 }
 
-fn read_stop(row: &tokio_postgres::Row) -> StopView {
+fn read_stop(row: &tokio_postgres::Row) -> StoredStop {
     let lifted: Option<Timestamp> = row.get("lifted_at");
-    StopView {
+    StoredStop {
         rule: FlowStop {
             no: row.get("no"),
             keyword: row.get("keyword"),
@@ -202,7 +202,7 @@ fn read_stop(row: &tokio_postgres::Row) -> StopView {
 ///
 /// # Errors
 /// The database fails.
-pub async fn list(client: &Client, ended: bool, limit: i64) -> Result<Vec<StopView>> {
+pub async fn list(client: &Client, ended: bool, limit: i64) -> Result<Vec<StoredStop>> {
     let statement = client.prepare_cached(LIST).await?;
     Ok(client.query(&statement, &[&ended, &limit]).await?.iter().map(read_stop).collect())
 }
@@ -211,14 +211,14 @@ pub async fn list(client: &Client, ended: bool, limit: i64) -> Result<Vec<StopVi
 ///
 /// # Errors
 /// The database fails.
-pub async fn of_flow(client: &Client, flow: &str) -> Result<Vec<StopView>> {
+pub async fn of_flow(client: &Client, flow: &str) -> Result<Vec<StoredStop>> {
     let statement = client.prepare_cached(STOPS_OF_FLOW).await?;
     Ok(client.query(&statement, &[&flow]).await?.iter().map(read_stop).collect())
 }
 
 /// An operator's order about a called system, with who gave it.
 #[derive(Clone, Debug)]
-pub struct OverrideView {
+pub struct StoredOverride {
     /// The order.
     pub rule: SystemOverride,
     /// Why.
@@ -256,12 +256,12 @@ pub async fn clear_system(tx: &Tx<'_>, system: &str) -> Result<Option<i64>> {
 ///
 /// # Errors
 /// The database fails, or holds a word that is not known.
-pub async fn overrides(client: &Client, limit: i64) -> Result<Vec<OverrideView>> {
+pub async fn overrides(client: &Client, limit: i64) -> Result<Vec<StoredOverride>> {
     let statement = client.prepare_cached(OVERRIDE_VIEWS).await?;
     let rows = client.query(&statement, &[&limit]).await?;
     rows.iter()
         .map(|row| {
-            Ok(OverrideView {
+            Ok(StoredOverride {
                 rule: SystemOverride {
                     system: row.get("system"),
                     order: word(row, "what", "system_overrides.what")?,

@@ -1,6 +1,7 @@
 //! "Why is it not running?", in one plain sentence (ORD-28).
 
 mod capacity;
+mod eta;
 mod flow;
 
 use pagurus_domain::id::ScenarioNo;
@@ -30,14 +31,15 @@ impl Views {
     pub async fn explain(&self, id: &str) -> Result<Explanation, Problem> {
         let (client, row) = self.found(id).await?;
         let settings = &self.host.settings();
-        let explanation = async {
+        let read = async {
             let known = self.catalogue.get(&client, ScenarioNo(row.scenario_no)).await?;
             let scenario = known.and_then(Known::readable);
             let cycles = retry::cycles(settings, scenario.as_deref(), &row, jiff::Timestamp::now());
-            explain(&client, &row, &cycles, settings).await
+            let explanation = explain(&client, &row, &cycles, settings).await?;
+            Ok((explanation, eta::of(&client, &row, jiff::Timestamp::now()).await?))
         };
-        let explanation = explanation.await.map_err(self.failed("read"))?;
-        Ok(Explanation { id: row.id, status: row.status.to_string(), explanation })
+        let (explanation, eta) = read.await.map_err(self.failed("read"))?;
+        Ok(Explanation { id: row.id, status: row.status.to_string(), explanation, eta })
     }
 }
 

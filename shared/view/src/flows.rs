@@ -1,7 +1,7 @@
 //! Flows, called systems, and what operators decided about them.
 
 use pagurus_domain::dispatch::FlowState;
-use pagurus_store::stops::{self, OverrideView};
+use pagurus_store::stops::{self, StoredOverride};
 use pagurus_store::{Error, flows};
 use pagurus_wire::flows::{FlowView, StopView, SystemOrderView, SystemView};
 use pagurus_wire::order::Page;
@@ -128,7 +128,7 @@ fn flow_view(written: flows::Written<pagurus_domain::dispatch::FlowRecord>) -> F
 
 fn system_view(
     written: flows::Written<pagurus_domain::dispatch::SystemRecord>,
-    orders: &[OverrideView],
+    orders: &[StoredOverride],
 ) -> SystemView {
     let flows::Written { mut record, at } = written;
     record.memory = Value::Null;
@@ -137,7 +137,7 @@ fn system_view(
 }
 
 /// Systems of which nothing is known but what an operator decided.
-fn unseen(orders: &[OverrideView], seen: &[SystemView]) -> Vec<SystemView> {
+fn unseen(orders: &[StoredOverride], seen: &[SystemView]) -> Vec<SystemView> {
     let is_seen = |system: &str| seen.iter().any(|one| one.record.system == system);
     let unseen = orders.iter().filter(|order| !is_seen(&order.rule.system));
     unseen
@@ -152,7 +152,7 @@ fn unseen(orders: &[OverrideView], seen: &[SystemView]) -> Vec<SystemView> {
         .collect()
 }
 
-fn order_view(order: &OverrideView) -> SystemOrderView {
+fn order_view(order: &StoredOverride) -> SystemOrderView {
     SystemOrderView {
         order: order.rule.order.to_string(),
         from: order.rule.from,
@@ -162,7 +162,7 @@ fn order_view(order: &OverrideView) -> SystemOrderView {
     }
 }
 
-fn stop_view(stop: stops::StopView) -> StopView {
+fn stop_view(stop: stops::StoredStop) -> StopView {
     let (lifted_at, lifted_by, lift_reason) = match stop.lifted {
         Some((at, by, reason)) => (Some(at), Some(parsed(&by)), Some(reason)),
         None => (None, None, None),

@@ -25,7 +25,7 @@ mod wait;
 
 pub use call::{CALL_REFUSED, Call, CallAnswer};
 pub use each::EACH_TOO_LONG;
-pub use end::{LogLine, Reached, StageEnd, Then, Told, Transition, in_order};
+pub use end::{Happened, LogLine, Reached, StageEnd, Then, Transition, in_order};
 pub use input::{Callback, Facts, Input, StageSettings, Wake};
 pub use need::{
     Answer, ChildOrder, HttpBody, HttpCall, HttpFailure, NO_ROOM, Need, Publication, Response, Task,
@@ -212,7 +212,7 @@ impl Stage {
     }
 
     /// What was told since the begin, or since the position was saved last.
-    pub fn told(&self) -> impl Iterator<Item = Told<'_>> {
+    pub fn told(&self) -> impl Iterator<Item = Happened<'_>> {
         in_order(&self.run.end.log, &self.run.end.transitions)
     }
 

@@ -2,7 +2,7 @@
 //! its called system.
 
 use pagurus_domain::dispatch::{FlowRecord, FlowState};
-use pagurus_store::stops::{self, StopView};
+use pagurus_store::stops::{self, StoredStop};
 use pagurus_store::{Client, Error, flows};
 
 /// What keeps the orders of a flow back; none where nothing does. `whose` begins the sentence: its flow, or another's.
@@ -17,7 +17,7 @@ pub(super) async fn hindrance(client: &Client, flow: &str, whose: &str) -> Resul
     Ok(known.and_then(|known| held_back(&known.record, whose)))
 }
 
-fn stopped_by_hand(stop: &StopView, flow: &str, whose: &str) -> String {
+fn stopped_by_hand(stop: &StoredStop, flow: &str, whose: &str) -> String {
     let until = match stop.rule.until {
         Some(until) => format!("until {until}"),
         None => format!("until stop {} is lifted", stop.rule.no),
@@ -87,7 +87,7 @@ mod tests {
             told(&record(FlowState::Stopped, 0, None)).as_deref(),
             Some("its flow `f` is stopped since 1970-01-01T00:00:00Z: slower")
         );
-        let stop = StopView {
+        let stop = StoredStop {
             rule: FlowStop { no: 3, keyword: "f".into(), from: Timestamp::UNIX_EPOCH, until: None },
             reason: "works".into(),
             made_by: "{}".into(),

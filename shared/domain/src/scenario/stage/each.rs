@@ -239,14 +239,11 @@ impl Run {
         self.cursor.advance();
     }
 
-    /// What went through is saved all the same, with null in the place of the others, so that it can be undone.
+    /// What the elements were answered so far is saved all the same, null where there is nothing, so that it can be
+    /// undone.
     fn fail_each(&mut self, each: &EachAction, Ended { error, last }: Ended, turn: &Turn<'_>) {
-        let through = |element: &ElementProgress| element.end.is_none() && element.next == each.actions.len();
         for index in 0..self.elements().len() {
-            if self.element(index).is_some_and(|element| through(element)) {
-                // One that cannot be saved is no more to be seen than one that did not go through.
-                let _ = self.end_element(each, index, turn);
-            }
+            self.save_as_far(each, index, turn);
         }
         self.context.element = None;
         let vars = self.context.vars.clone();

@@ -44,7 +44,7 @@ pub struct LogLine {
 
 /// What a stage tells, one thing after the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Told<'s> {
+pub enum Happened<'s> {
     /// It said a line.
     Said(&'s LogLine),
     /// It moved the order.
@@ -52,15 +52,15 @@ pub enum Told<'s> {
 }
 
 /// Lines and transitions of a stage in the order in which they came.
-pub fn in_order<'s>(log: &'s [LogLine], transitions: &'s [Transition]) -> impl Iterator<Item = Told<'s>> {
+pub fn in_order<'s>(log: &'s [LogLine], transitions: &'s [Transition]) -> impl Iterator<Item = Happened<'s>> {
     let mut said = 0;
     let moves = transitions.iter().flat_map(move |one| {
         let before = said..one.said_before.clamp(said, log.len());
         said = before.end;
-        log[before].iter().map(Told::Said).chain([Told::Moved(one)])
+        log[before].iter().map(Happened::Said).chain([Happened::Moved(one)])
     });
     let last = transitions.last().map_or(0, |one| one.said_before.min(log.len()));
-    moves.chain(log[last..].iter().map(Told::Said))
+    moves.chain(log[last..].iter().map(Happened::Said))
 }
 
 /// The end of a stage.

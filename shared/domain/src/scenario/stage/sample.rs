@@ -6,9 +6,8 @@ use jiff::Timestamp;
 
 use super::snapshot::{Destination, OpenRequest};
 use super::{HttpCall, Publication, Response, Run, Turn};
-use crate::dispatch::{CallKind, CallOutcome};
 use crate::order::OrderError;
-use crate::system::{SystemNames, host_and_path};
+use crate::system::{CallKind, CallOutcome, SystemNames, host_and_path};
 
 /// Calls told of one stage at most: a loop of calls in one stage says no more by more of them.
 const MOST: usize = 100;

@@ -7,6 +7,7 @@ mod awaiting;
 mod each;
 mod frame;
 mod life;
+mod moved;
 mod request;
 mod stored;
 
@@ -274,24 +275,6 @@ impl Snapshot {
         if let Some((since, until)) = &mut self.retry_time.span {
             *since = since.checked_add(held).unwrap_or(now).min(now);
             *until = (*until).max(*since);
-        }
-    }
-
-    /// Moves everything that runs by time: what is suspended, what is repeated, what is awaited. The time that passes
-    /// by it counts in no limit.
-    pub fn shift(&mut self, by: SignedDuration) {
-        let moved = |at: &mut Timestamp| *at = at.checked_add(by).unwrap_or(*at);
-        self.cycles_mut().for_each(|cycle| cycle.shift(by));
-        self.retry_time.shift(by);
-        self.visit.poll.iter_mut().for_each(|poll| moved(&mut poll.ends_at));
-        if let Some(awaiting) = &mut self.visit.awaiting {
-            moved(&mut awaiting.queued_at);
-            awaiting.task.iter_mut().flat_map(|task| &mut task.ends_at).for_each(moved);
-        }
-        let frames = [Some(&mut self.main), self.handling.as_mut().map(|call| &mut call.frame)];
-        for frame in frames.into_iter().flatten() {
-            frame.rest.iter_mut().for_each(|rest| moved(&mut rest.until));
-            frame.held.iter_mut().for_each(moved);
         }
     }
 

@@ -17,8 +17,8 @@ use crate::order::{Mode, OrderError};
 use crate::scenario::Scenario;
 use crate::scenario::script::Scripting;
 use crate::scenario::stage::{
-    Answer, CallAnswer, Facts, Input, LogLine, Need, Snapshot, Stage, StageEnd, StageSettings, Then, Told,
-    Transition, Wake, in_order,
+    Answer, CallAnswer, Facts, Happened, Input, LogLine, Need, Snapshot, Stage, StageEnd, StageSettings,
+    Then, Transition, Wake, in_order,
 };
 use jiff::Timestamp;
 use requests::Requests;
@@ -227,13 +227,13 @@ impl Play<'_> {
     }
 
     /// What the stage tells beyond what is in the story by now.
-    fn moments<'s>(&self, told: impl Iterator<Item = Told<'s>>) -> Vec<Moment> {
+    fn moments<'s>(&self, told: impl Iterator<Item = Happened<'s>>) -> Vec<Moment> {
         let start = self.trial.now;
         let moment = |told| match told {
-            Told::Said(line) => {
+            Happened::Said(line) => {
                 Moment { after: between(start, line.at), text: format!("log: {}", line.text) }
             }
-            Told::Moved(Transition { from, event, to, at, .. }) => {
+            Happened::Moved(Transition { from, event, to, at, .. }) => {
                 Moment { after: between(start, *at), text: format!("`{from}` {event} to `{to}`") }
             }
         };

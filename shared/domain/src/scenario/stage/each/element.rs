@@ -86,6 +86,23 @@ impl Run {
         Ok(())
     }
 
+    /// The element has what its answers give by now; null for a variable that needs more.
+    pub(super) fn save_as_far(&mut self, each: &EachAction, index: usize, turn: &Turn<'_>) {
+        let Some(element) = self.element(index) else { return };
+        if element.end.is_some() || (element.next == 0 && element.last.is_none()) {
+            return;
+        }
+        self.show(each, index);
+        let values = each.save.iter().map(|(_, template)| {
+            let value = template.render(&self.context, &turn.settings.scripting);
+            Folded::from(value.unwrap_or_default()).folded()
+        });
+        let values = values.collect();
+        if let Some(element) = self.element(index) {
+            element.over(ElementEnd::Done(values));
+        }
+    }
+
     /// True if the element is over.
     pub(super) fn run_for_element(
         &mut self,

@@ -104,6 +104,18 @@ fn scn_17_one_that_fails_ends_it_and_what_went_through_is_saved() {
 }
 
 #[test]
+fn scn_17_what_an_unfinished_element_was_answered_is_saved_when_another_fails() {
+    let settings = "in: [a, b, c, d], atOnce: 2, actions: [{http: {url: 'http://h/${item}'}}, {script: 'if response.body.id == 9 { fail() } item = 1;'}], \
+                    save: {got: '${response.body.id}', item: '${item}'}";
+    let played = play(&scenario(settings), &["200 0", "200 {\"id\": 8} | 404", "200"]);
+    let nothing = Value::Null;
+    assert_eq!(played.body(3)[0]["got"], json!([8, nothing, nothing, nothing]), "before its script has run");
+    let played = play(&scenario(settings), &["200 0", "200 {\"id\": 8} | 200 {\"id\": 9}", "200"]);
+    let expected = json!({"got": [8, 9, nothing, nothing], "item": [1, "b", nothing, nothing]});
+    assert_eq!(played.body(3)[0], expected, "also of the one that failed");
+}
+
+#[test]
 fn scn_17_failures_are_collected_beside_the_others_where_the_scenario_wants_it() {
     let collect = format!("{LETTERS}, onError: collect");
     let played = play(

@@ -13,6 +13,7 @@ mod failure;
 mod flows;
 mod health;
 mod input;
+mod lab;
 mod leases;
 mod migrate;
 mod nodes;
@@ -112,6 +113,8 @@ enum Command {
     /// Check and show the configuration, without a server; with --server, which version a process runs
     #[command(subcommand)]
     Config(config::Command),
+    /// Run the dispatcher in virtual time with the flows and called systems of a file, without a server
+    Lab(lab::Arguments),
     /// Bring the database schema up to date
     Migrate,
     /// Print what the engine needs in RabbitMQ, as definitions.json
@@ -187,6 +190,7 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
             block_on(async { config::show_running(&client()?, screen).await })
         }
         Command::Config(command) => config::run(command, config, screen),
+        Command::Lab(arguments) => lab::run(&arguments, screen),
         Command::Migrate => block_on(migrate::run(config, screen)),
         Command::Topology { prefix } => topology::run(&prefix, screen),
         Command::Health { url } => block_on(health::run(url.as_deref(), &global.server, screen)),
@@ -261,6 +265,7 @@ mod tests {
             "pagurus config show --defaults",
             "pagurus config show --server http://x:1",
             "pagurus health --url http://127.0.0.1:1/healthz",
+            "pagurus lab outage.yaml --out report.html --compare --json",
             "pagurus dev --listen 127.0.0.1:8081",
             "pagurus completions bash",
         ] {

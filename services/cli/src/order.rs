@@ -12,14 +12,16 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use pagurus_domain::order::Status;
-use pagurus_wire::order::{EventView, Explanation, LogLineView, OrderLine, OrderView, Page, StatusView};
+use pagurus_wire::order::{
+    EtaView, EventView, Explanation, LogLineView, OrderLine, OrderView, Page, StatusView,
+};
 use serde_json::{Map, Value, json};
 
 use crate::client::{Client, order_path};
 use crate::failure::{FAILED, Failure};
 use crate::flows;
 use crate::input;
-use crate::screen::{Screen, exact_time, harmless};
+use crate::screen::{Screen, exact_time, harmless, time};
 
 /// Lines of a log in one answer.
 const LOG_PAGE: usize = 1000;
@@ -271,7 +273,13 @@ async fn explain(id: &str, client: &Client, screen: &Screen) -> Result<(), Failu
     }
     let told: Explanation = reply.read()?;
     let sentence = harmless(&told.explanation);
-    screen.line(&format!("{} ({}): {sentence}", harmless(&told.id), screen.status(&told.status)))
+    screen.line(&format!("{} ({}): {sentence}", harmless(&told.id), screen.status(&told.status)))?;
+    match told.eta {
+        Some(EtaView { p50, p90 }) => {
+            screen.line(&format!("likely to start at {}, by {} in nine of ten cases", time(p50), time(p90)))
+        }
+        None => Ok(()),
+    }
 }
 
 async fn events(id: &str, after: i32, client: &Client, screen: &Screen) -> Result<(), Failure> {

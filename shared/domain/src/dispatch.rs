@@ -154,6 +154,8 @@ pub struct Dispatcher {
     probing: BTreeSet<Subject>,
     /// The systems of whose callers nothing may go.
     away: BTreeSet<SystemIndex>,
+    /// Given to flows that stand aside because of a system.
+    ranks: u64,
     changed_flows: VecDeque<FlowIndex>,
     changed_systems: VecDeque<SystemIndex>,
     settled_at: Timestamp,
@@ -198,6 +200,7 @@ impl Dispatcher {
             timers: BTreeSet::new(),
             probing: BTreeSet::new(),
             away: BTreeSet::new(),
+            ranks: 0,
             changed_flows: VecDeque::new(),
             changed_systems: VecDeque::new(),
             settled_at: Timestamp::UNIX_EPOCH,

@@ -43,7 +43,7 @@ pub struct LabRun {
 /// Runs a situation with the rule of the policy.
 #[must_use]
 pub fn run(plan: &LabPlan) -> LabRun {
-    run_with(plan, "pagurus", |settings| Dispatcher::new(settings))
+    run_with(plan, "pagurus", Dispatcher::new)
 }
 
 /// Runs a situation with other rules: three fixed limits, AIMD, Gradient2 and ARC.

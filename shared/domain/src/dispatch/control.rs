@@ -49,6 +49,10 @@ const STEADY: Duration = Duration::from_secs(10);
 const STOP_PART: f64 = 0.5;
 /// Part of failed calls that stops at once what has a limit to lower.
 const LIMITED_STOP_PART: f64 = 0.9;
+/// The shortest doubt: some rounds of news.
+const SHORTEST_DOUBT: Duration = Duration::from_millis(100);
+/// The longest doubt.
+const LONGEST_DOUBT: Duration = Duration::from_secs(2);
 /// Decisions that are kept.
 const MAX_DECISIONS: usize = 20;
 
@@ -97,7 +101,7 @@ pub(super) struct Bounds {
 /// Calls of one path that are told together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Calls<'a> {
-    /// Of a flow's control the system, of a system's control the flow.
+    /// Of a flow's control the system, of a system's control the scenario.
     pub(super) path: &'a Arc<str>,
     /// How answers come.
     pub(super) kind: CallKind,
@@ -136,6 +140,9 @@ pub(super) struct Control {
     rule: Box<dyn LimitRule>,
     collected: Collected,
     failures: Failures,
+    /// So many calls failed that it may be away. Failures come fast and answers take their time: until this moment
+    /// nothing goes, and then what was answered meanwhile decides.
+    doubt: Option<Timestamp>,
     /// Pauses in a row.
     pauses: u32,
     resumed_at: Option<Timestamp>,
@@ -154,6 +161,7 @@ impl Control {
             rule,
             collected: Collected::default(),
             failures: Failures::default(),
+            doubt: None,
             pauses: 0,
             resumed_at: None,
             borne: None,
@@ -180,7 +188,9 @@ impl Control {
 
     /// True if one more may go where so many are in use.
     pub(super) fn admits(&self, in_use: u32, bounds: Bounds) -> bool {
-        self.phase == Phase::Open && self.limit(bounds).is_none_or(|limit| in_use < limit)
+        self.phase == Phase::Open
+            && self.doubt.is_none()
+            && self.limit(bounds).is_none_or(|limit| in_use < limit)
     }
 
     /// True where nothing can bound it.
@@ -218,6 +228,14 @@ impl Control {
         }
     }
 
+    /// Requests were taken, to be answered later: the system is there.
+    pub(super) fn accepted(&mut self, count: u32, in_use: u32, now: Timestamp) {
+        if self.phase == Phase::Open {
+            self.failures.note(count, 0, now);
+            self.collected.note_accepted(count, in_use, now);
+        }
+    }
+
     /// A stage ended without an error.
     pub(super) fn stage_ended(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> Moved {
         if let Phase::Probing(probing) = &mut self.phase
@@ -237,11 +255,8 @@ impl Control {
         if self.phase != Phase::Open {
             return Moved::No;
         }
-        if bounds.stops
-            && self.rule.stops()
-            && let Some((failed, all)) = self.failures.beyond(self.stop_part(bounds))
-        {
-            self.stop(f64::from(in_use), bounds, now, &format!("{failed} of {all} calls failed"));
+        if bounds.stops && self.rule.stops() && self.doubt.is_none() && self.verdict(bounds).is_some() {
+            self.doubt = Some(later(now, self.collected.round().clamp(SHORTEST_DOUBT, LONGEST_DOUBT)));
             return Moved::Yes;
         }
         let (is_quick, is_trying) = (self.rule.is_quick(), self.rule.is_trying());
@@ -256,7 +271,7 @@ impl Control {
     /// When it wants to be woken.
     pub(super) fn due(&self) -> Option<Timestamp> {
         match self.phase {
-            Phase::Open => None,
+            Phase::Open => self.doubt,
             Phase::Stopped(until) => Some(until),
             Phase::Probing(probing) => (probing.again < Timestamp::MAX).then_some(probing.again),
         }
@@ -270,9 +285,10 @@ impl Control {
             return;
         }
         if self.phase == Phase::Open {
-            self.borne = Some(self.rule.limit().unwrap_or(f64::from(in_use)));
+            self.borne = Some(self.rule.borne().or(self.rule.limit()).unwrap_or(f64::from(in_use)));
         }
         self.phase = Phase::Stopped(until);
+        self.doubt = None;
         self.decide(bounds, now, why.to_owned());
     }
 
@@ -289,6 +305,20 @@ impl Control {
         }
     }
 
+    /// What came of the doubt.
+    fn end_doubt(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> Moved {
+        self.doubt = None;
+        if let Some((failed, all)) = self.verdict(bounds) {
+            self.stop(f64::from(in_use), bounds, now, &format!("{failed} of {all} calls failed"));
+        }
+        Moved::Yes
+    }
+
+    /// Failed calls and all calls, if it seems to be away.
+    fn verdict(&self, bounds: Bounds) -> Option<(u32, u32)> {
+        self.failures.beyond(self.stop_part(bounds))
+    }
+
     fn stop_part(&self, bounds: Bounds) -> f64 {
         let has_room = self.rule.limit().is_none_or(|limit| limit > f64::from(bounds.initial));
         if bounds.adapts && has_room { LIMITED_STOP_PART } else { STOP_PART }
@@ -299,7 +329,7 @@ impl Control {
             self.pauses = 0;
         }
         if self.pauses == 0 {
-            self.borne = Some(self.rule.limit().unwrap_or(in_use));
+            self.borne = Some(self.rule.borne().or(self.rule.limit()).unwrap_or(in_use));
         }
         self.pause(now);
         self.decide(bounds, now, why.to_owned());
@@ -308,6 +338,7 @@ impl Control {
     fn pause(&mut self, now: Timestamp) {
         let pause = FIRST_PAUSE.saturating_mul(1 << self.pauses.min(8)).min(LONGEST_PAUSE);
         self.pauses = self.pauses.saturating_add(1);
+        self.doubt = None;
         self.phase = Phase::Stopped(later(now, pause));
     }
 
@@ -315,6 +346,7 @@ impl Control {
         self.phase = Phase::Open;
         self.rule.begin(f64::from(bounds.initial.max(1)), self.borne, now);
         self.failures = Failures::default();
+        self.doubt = None;
         self.collected = Collected::default();
         self.collected.begin(0, false, now);
         self.is_sampled = false;

@@ -43,6 +43,8 @@ pub(super) struct Flow {
     pub(super) is_stopped: bool,
     /// The system because of whose limit it stands aside.
     pub(super) blocked_by: Option<SystemIndex>,
+    /// Its place among those that stand aside so, from the first time on until it goes.
+    pub(super) rank: Option<u64>,
     /// What failures and latencies say.
     pub(super) control: Control,
     /// What the rules say.
@@ -187,6 +189,7 @@ impl Flows {
             links: Vec::new(),
             is_stopped: false,
             blocked_by: None,
+            rank: None,
             control: Control::new(self.rule.make()),
             bounds,
             known: Known { settled_at: now, ..Known::default() },
@@ -216,6 +219,7 @@ impl Flows {
     /// Counts one more in progress.
     pub(super) fn start(&mut self, flow: FlowIndex, mode: Mode) {
         self.flows[flow].in_progress[mode as usize] += 1;
+        self.flows[flow].rank = None;
         self.note_busy(flow);
     }
 

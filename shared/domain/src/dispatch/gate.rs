@@ -11,7 +11,7 @@ use super::control::{Bounds, Phase};
 use super::flow::{Flow, FlowIndex};
 use super::ready::Slot;
 use super::rules::DistributionMode;
-use super::system::SystemIndex;
+use super::system::{System, SystemIndex};
 use super::{Dispatcher, HandOut, MODES};
 use crate::order::{Mode, Priority};
 
@@ -82,7 +82,7 @@ impl Dispatcher {
 
     /// Lets those try that stand aside because of the limit of a system, if it has a place.
     pub(super) fn unblock(&mut self, system: SystemIndex) {
-        let Some(flows) = self.systems.get_mut(system).map(super::system::System::unblock) else { return };
+        let Some(flows) = self.systems.get_mut(system).map(System::unblock) else { return };
         for flow in flows {
             if let Some(known) = self.flows.get_mut(flow)
                 && known.blocked_by == Some(system)
@@ -270,9 +270,11 @@ impl Dispatcher {
     fn oldest_of(&self, subject: Subject) -> Option<Slot> {
         let oldest = |index: FlowIndex| {
             let flow = self.flows.get(index)?;
+            // Of two that are probing, each may be tried by what calls both: else neither would be.
+            let is_stopped = |system: &System| system.is_away() && !system.is_probing();
             let others = flow.links.iter().any(|link| {
                 Subject::System(link.system) != subject
-                    && self.systems.get(link.system).is_some_and(super::system::System::is_away)
+                    && self.systems.get(link.system).is_some_and(is_stopped)
             });
             let own = match subject {
                 Subject::Flow(_) => true,
@@ -317,10 +319,13 @@ impl Dispatcher {
     fn block(&mut self, index: FlowIndex, by: Option<SystemIndex>) {
         let Some(flow) = self.flows.get_mut(index) else { return };
         flow.blocked_by = by;
+        let Some(system) = by.and_then(|system| self.systems.get_mut(system)) else { return };
         let most_urgent = Priority::ALL.iter().find(|priority| flow.waiting[**priority as usize] > 0);
         let priority = most_urgent.copied().unwrap_or(Priority::Low);
-        if let Some(system) = by.and_then(|system| self.systems.get_mut(system)) {
-            system.block(index, priority);
-        }
+        // Who tried in vain keeps its rank until it has gone.
+        self.ranks += 1;
+        let rank = *flow.rank.get_or_insert(self.ranks);
+        let rank = if self.by_time { self.waiting.lines().spent(index, priority) } else { rank };
+        system.block(index, priority, rank);
     }
 }

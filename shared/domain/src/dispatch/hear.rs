@@ -317,12 +317,17 @@ impl Dispatcher {
             flow.open_requests = flow.open_requests.saturating_sub(samples.count);
         }
         let by = link.open.cast_signed().saturating_sub(before.cast_signed());
-        let in_use = flow.in_use();
+        let (in_use, now) = (flow.in_use(), self.now);
+        let taken = if samples.outcome == CallOutcome::Sent { samples.count } else { 0 };
+        let is_named = self.settings.systems.named.contains(&*samples.system);
         flow.control.used(in_use);
+        if !is_named {
+            flow.control.accepted(taken, in_use, now);
+        }
         if let Some(system) = self.systems.get_mut(system) {
             system.in_use = system.in_use.saturating_add_signed(by);
-            let in_use = system.in_use;
-            system.control.used(in_use);
+            system.control.used(system.in_use);
+            system.control.accepted(taken, system.in_use, now);
         }
         self.flow_changed(index);
         if by < 0 {
@@ -344,7 +349,8 @@ impl Dispatcher {
         let is_named = self.settings.systems.named.contains(&*samples.system);
         if let Some(known) = self.systems.get_mut(system) {
             known.note(samples, now);
-            let calls = Calls { path: &samples.flow, kind, good, limiting, times };
+            // Calls of one scenario are alike, whatever flow they are of.
+            let calls = Calls { path: &samples.scenario, kind, good, limiting, times };
             // What is closed is probed by its calls, whether it has a limit of its own or not.
             if is_named || !known.control.is_free(known.bounds) {
                 known.control.note(calls, known.in_use, known.bounds, now);

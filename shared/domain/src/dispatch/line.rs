@@ -120,6 +120,11 @@ impl Lines {
         }
     }
 
+    /// Where a flow stands in the time of a priority.
+    pub(super) fn spent(&self, flow: FlowIndex, priority: Priority) -> u64 {
+        self.flows.get(flow as usize).map_or(0, |flow| flow.spent[priority as usize])
+    }
+
     /// A stage of the flow took so many microseconds more or less than it was expected to.
     pub(super) fn charge(&mut self, flow: FlowIndex, priority: Priority, more: i64) {
         let spent = &mut self.flow(flow).spent[priority as usize];

@@ -4,8 +4,8 @@
 //!
 //! The weights work as a virtual clock. A priority pays one stride for each turn, the smaller the
 //! greater its weight, and who would stand lowest after paying is next. One that had nothing
-//! waiting comes back at the present time of that clock: it has saved up no claim, and owes
-//! none.
+//! waiting comes back one stride before the present time of that clock: it has saved up the claim
+//! of one turn, and owes none.
 
 use super::event::Lane;
 use crate::order::{Mode, Priority};
@@ -72,7 +72,9 @@ impl Share {
         for (index, modes) in waits.iter().enumerate() {
             let waiting = modes.iter().flatten().any(|waits| *waits);
             if waiting && !self.waited[index] {
-                self.paid[index] = self.paid[index].max(self.clock);
+                // One turn is owed at the most: else one that stands aside now and then, because of limits, would
+                // begin to wait anew each time, and starve.
+                self.paid[index] = self.paid[index].max(self.clock.saturating_sub(self.strides[index]));
             }
             self.waited[index] = waiting;
         }

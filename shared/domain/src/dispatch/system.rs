@@ -1,6 +1,6 @@
 //! The called systems, by small numbers: what concerns each, and what is known of it. Must never decide anything.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,8 +41,8 @@ pub(super) struct System {
     pub(super) in_use: u32,
     /// The flows that call it.
     pub(super) flows: BTreeSet<FlowIndex>,
-    /// Flows that stand aside because of its limit, by their most urgent work.
-    blocked: [VecDeque<FlowIndex>; 3],
+    /// Flows that stand aside because of its limit, by their most urgent work and then by their rank.
+    blocked: [BTreeSet<(u64, FlowIndex)>; 3],
     /// Times of its calls.
     pub(super) calls: Timing,
     /// Calls that ended.
@@ -66,14 +66,25 @@ impl System {
         }
     }
 
+    /// True while a few may go to try it.
+    pub(super) fn is_probing(&self) -> bool {
+        self.order.is_none() && matches!(self.control.phase(), Phase::Probing(_))
+    }
+
     /// What may concern it at a time; none without a limit.
     pub(super) fn limit(&self) -> Option<u32> {
-        if self.order.is_some() { None } else { self.control.limit(self.bounds) }
+        if self.order.is_some() || self.control.phase() != Phase::Open {
+            None
+        } else {
+            self.control.limit(self.bounds)
+        }
     }
 
     /// True if one more stage that calls it may go.
     pub(super) fn has_room(&self) -> bool {
-        self.limit().is_none_or(|limit| self.in_use < limit)
+        self.order.is_some()
+            || self.control.phase() != Phase::Open
+            || self.control.admits(self.in_use, self.bounds)
     }
 
     /// Counts what calls came to.
@@ -88,26 +99,29 @@ impl System {
         }
     }
 
-    /// A flow stands aside until a place is free.
-    pub(super) fn block(&mut self, flow: FlowIndex, priority: Priority) {
-        self.blocked[priority as usize].push_back(flow);
+    /// A flow stands aside until a place is free; the smallest rank is the first to try.
+    pub(super) fn block(&mut self, flow: FlowIndex, priority: Priority, rank: u64) {
+        self.blocked[priority as usize].insert((rank, flow));
     }
 
     /// The flows that may try now, if a place is free; all of them where there is no limit any more.
     pub(super) fn unblock(&mut self) -> Vec<FlowIndex> {
-        if self.blocked.iter().all(VecDeque::is_empty) || !self.has_room() {
+        if self.blocked.iter().all(BTreeSet::is_empty) || !self.has_room() {
             return Vec::new();
         }
         let count = if self.limit().is_none() { usize::MAX } else { RELEASED };
-        let first =
-            |flows: &mut VecDeque<FlowIndex>| flows.drain(..count.min(flows.len())).collect::<Vec<_>>();
+        let first = |flows: &mut BTreeSet<(u64, FlowIndex)>| {
+            let rest = flows.iter().nth(count).copied();
+            let behind = rest.map(|rest| flows.split_off(&rest)).unwrap_or_default();
+            std::mem::replace(flows, behind).into_iter().map(|(_, flow)| flow).collect::<Vec<_>>()
+        };
         self.blocked.iter_mut().flat_map(first).collect()
     }
 
     /// A flow is forgotten.
     pub(super) fn forget(&mut self, flow: FlowIndex) {
         self.flows.remove(&flow);
-        self.blocked.iter_mut().for_each(|flows| flows.retain(|blocked| *blocked != flow));
+        self.blocked.iter_mut().for_each(|flows| flows.retain(|(_, blocked)| *blocked != flow));
     }
 
     fn settle(&mut self, now: Timestamp) {

@@ -5,6 +5,7 @@
 mod limits;
 mod model;
 mod parts;
+mod policy;
 mod property;
 mod step;
 

@@ -88,25 +88,29 @@ impl Reader {
         for (_, node) in self.items(&news, "take_overs") {
             plan.take_overs.extend(self.time_of(node, "/news/take_overs"));
         }
-        for (name, entry) in self.entries(&part, "systems") {
+        self.contents(&part, &mut plan);
+        plan
+    }
+
+    fn contents(&mut self, part: &Part, plan: &mut LabPlan) {
+        for (name, entry) in self.entries(part, "systems") {
             let system = self.system(name, &entry);
             plan.systems.push(system);
         }
-        for (name, entry) in self.entries(&part, "flows") {
-            let flow = self.flow(name, &entry, &plan);
+        for (name, entry) in self.entries(part, "flows") {
+            let flow = self.flow(name, &entry, plan);
             plan.flows.push(flow);
         }
         if plan.flows.is_empty() {
-            self.fault(&part, "flows", "there must be at least one flow");
+            self.fault(part, "flows", "there must be at least one flow");
         }
         if plan.flows.iter().map(|flow| flow.count).fold(0, u32::saturating_add) > MAX_FLOWS {
-            self.fault(&part, "flows", &format!("there may be {MAX_FLOWS} flows at most"));
+            self.fault(part, "flows", &format!("there may be {MAX_FLOWS} flows at most"));
         }
-        for (pointer, node) in self.items(&part, "bounds") {
-            let bound = self.bound(&Part { node, pointer }, &plan);
+        for (pointer, node) in self.items(part, "bounds") {
+            let bound = self.bound(&Part { node, pointer }, plan);
             plan.bounds.extend(bound);
         }
-        plan
     }
 
     fn system(&mut self, name: String, part: &Part) -> LabSystem {

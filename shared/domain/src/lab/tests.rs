@@ -1,4 +1,4 @@
-//! Each situation under `scenarios/lab` with its bounds.
+//! Each situation under `examples/lab` with its bounds.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use super::*;
 
 fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/lab")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/lab")
 }
 
 fn check(name: &str) {
@@ -19,6 +19,25 @@ fn check(name: &str) {
     let plan = read(&text).unwrap_or_else(|faults| panic!("{name}: {faults:?}"));
     assert!(!plan.bounds.is_empty(), "{name} has no bound");
     let run = run(&plan);
+    if std::env::var("LAB_TRACE").is_ok() && !run.trace.systems.is_empty() {
+        for (i, l) in run.trace.systems[0]
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| i % (run.trace.systems[0].len() / 60).max(1) == 0)
+        {
+            println!(
+                "{:8.2} cap {:6.1} ans {:7} ref {:5} fail {:5} use {:4} limit {:?} base {:?}",
+                i as f64 / 4.0,
+                l.capacity,
+                l.answered,
+                l.refused,
+                l.failed,
+                l.in_use,
+                l.limit,
+                l.base_ms
+            );
+        }
+    }
     let mut broken = Vec::new();
     for figure in &run.figures {
         let bound = &figure.bound;

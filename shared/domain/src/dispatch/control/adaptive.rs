@@ -27,6 +27,8 @@ const PRESSED: f64 = 1.3;
 const LEAST_PART: f64 = 0.25;
 /// Part of failed calls, beyond what is usual, from which on the limit falls.
 const FAILED: f64 = 0.02;
+/// The first step of growth, as a part of the limit.
+const FIRST_STEP: f64 = 0.05;
 /// An experiment is over when so much of what was in use is left.
 const EXPERIMENT: f64 = 0.6;
 /// How long a limit that was reached stays before more is tried.
@@ -65,10 +67,14 @@ impl LimitRule for Adaptive {
         self.limit
     }
 
+    fn borne(&self) -> Option<f64> {
+        (self.borne > 0.0).then_some(self.borne)
+    }
+
     fn begin(&mut self, limit: f64, borne: Option<f64>, now: Timestamp) {
         self.limit = Some(limit.max(1.0));
         self.quick_until = Some(borne.map_or(f64::MAX, |borne| borne * 0.9));
-        (self.borne, self.ceiling, self.step) = (limit, None, 1.0);
+        (self.borne, self.ceiling, self.step) = (limit, None, 0.0);
         (self.hold_until, self.experiment) = (now, None);
     }
 
@@ -113,7 +119,6 @@ impl LimitRule for Adaptive {
             borne: number("borne").unwrap_or_default(),
             ceiling: number("ceiling"),
             usual_failed: number("usualFailed").unwrap_or_default().clamp(0.0, 1.0),
-            step: 1.0,
             ..Self::default()
         };
     }
@@ -183,7 +188,7 @@ impl Adaptive {
         }
         self.limit = Some(to);
         (self.borne, self.ceiling) = (self.borne.min(to), Some(from));
-        (self.quick_until, self.step) = (None, 1.0);
+        (self.quick_until, self.step) = (None, 0.0);
         self.hold_until = later(window.now, REST);
         Some(format!("{}: the limit falls from {from:.0} to {to:.0}", why()))
     }
@@ -192,7 +197,7 @@ impl Adaptive {
     fn take_back(&mut self, window: &LimitWindow) -> Option<String> {
         let from = self.limit?;
         let to = self.borne.min(from - 1.0).max(1.0);
-        (self.limit, self.ceiling, self.step) = (Some(to), Some(from), 1.0);
+        (self.limit, self.ceiling, self.step) = (Some(to), Some(from), 0.0);
         self.borne = to;
         self.hold_until = later(window.now, PLATEAU);
         let failed = window.limiting;
@@ -217,7 +222,7 @@ impl Adaptive {
         }
         self.experiment = None;
         let from = self.limit.unwrap_or(in_use);
-        (self.ceiling, self.step, self.borne) = (None, 1.0, begun.in_use);
+        (self.ceiling, self.step, self.borne) = (None, 0.0, begun.in_use);
         self.limit = Some(begun.in_use.max(from));
         let what = if by_time {
             self.baselines.rebase(&window.paths);
@@ -234,6 +239,7 @@ impl Adaptive {
         if window.now < self.hold_until {
             return None;
         }
+        let step = self.step.max(from * FIRST_STEP).max(1.0);
         let to = match (self.quick_until, self.ceiling) {
             (Some(until), _) => {
                 let to = (from + f64::from(window.good)).min(from * 2.0).min(until.max(from));
@@ -243,20 +249,20 @@ impl Adaptive {
                 to.max(from)
             }
             (None, Some(ceiling)) if from + 1.0 < ceiling && from < ceiling * 0.97 => {
-                (from + self.step).min(f64::midpoint(from, ceiling)).max(from + 1.0)
+                (from + step).min(f64::midpoint(from, ceiling)).max(from + 1.0)
             }
             (None, Some(_)) => {
-                (self.ceiling, self.step) = (None, 1.0);
+                (self.ceiling, self.step) = (None, 0.0);
                 self.hold_until = later(window.now, PLATEAU);
                 from
             }
-            (None, None) => from + self.step,
+            (None, None) => from + step,
         };
         if to >= window.most {
             (self.limit, self.quick_until, self.ceiling) = (None, None, None);
             return Some(format!("grew beyond {from:.0}: there is no limit any more"));
         }
-        self.step = (self.step * 2.0).min((to / 2.0).max(1.0));
+        self.step = (step * 2.0).min((to / 2.0).max(1.0));
         self.limit = Some(to);
         (to.floor() > from.floor()).then(|| {
             format!("{} calls were answered in time: the limit grows from {from:.0} to {to:.0}", window.good)

@@ -16,13 +16,15 @@ use super::rule::PathTimes;
 use crate::system::CallKind;
 
 /// Paths that are told apart; beyond them nothing is learnt.
-const MAX_PATHS: usize = 8;
+const MAX_PATHS: usize = 16;
 /// Calls of a path in a window that say something.
 const FEW: f64 = 5.0;
 /// A path with less than this part of all calls says nothing of the whole.
 const SMALL_PART: f64 = 0.1;
 /// Until so many calls were seen, all windows count alike.
 const FIRST: f64 = 100.0;
+/// Times down to this part of the base are the same but for chance: else the base would follow the luckiest windows.
+const SAME: f64 = 0.92;
 /// The part of the calls that is looked at.
 pub(super) const QUARTILE: f64 = 0.25;
 
@@ -62,13 +64,12 @@ impl Baselines {
                 }
                 continue;
             };
-            let weight = one.count() / (one.count() + FIRST);
+            let weight = one.count() / (one.count() + FIRST) * 0.3;
             if base.seen < FIRST && present < base.seconds * 1.5 {
                 base.seconds += (present - base.seconds) * one.count() / (one.count() + base.seen);
                 base.seen = (base.seen + one.count()).min(FIRST);
-            } else if present < base.seconds || is_quiet {
-                base.seconds +=
-                    (present - base.seconds) * weight * if present < base.seconds { 1.0 } else { 0.3 };
+            } else if present < base.seconds * SAME || is_quiet {
+                base.seconds += (present - base.seconds) * weight;
             }
         }
     }

@@ -39,6 +39,9 @@ impl Control {
     /// Goes on by itself at a time: the pause is over, or more probes may go.
     pub(in super::super) fn wake(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> Moved {
         match self.phase {
+            Phase::Open if self.doubt.is_some_and(|until| until <= now) => {
+                self.end_doubt(in_use, bounds, now)
+            }
             Phase::Stopped(until) if until <= now => {
                 let left = PROBES.min(bounds.initial.max(1));
                 self.phase = Phase::Probing(Probing {

@@ -10,11 +10,11 @@ use serde_json::Value;
 use super::super::timing::Spread;
 use crate::system::CallKind;
 
-/// Times of the calls of one path within a window: of one flow to one system, answered in one way. Only within a path
+/// Times of the calls of one path within a window: of one scenario to one system, answered in one way. Only within a path
 /// are times alike.
 #[derive(Clone, Debug)]
 pub struct PathTimes {
-    /// Of a flow's control the system, of a system's control the flow.
+    /// Of a flow's control the system, of a system's control the scenario.
     pub path: Arc<str>,
     /// How answers come.
     pub kind: CallKind,
@@ -44,6 +44,8 @@ pub struct LimitWindow {
     pub in_use: f64,
     /// Calls that were answered.
     pub good: u32,
+    /// Requests that were taken, to be answered later.
+    pub accepted: u32,
     /// Calls that failed with a limiting class.
     pub limiting: u32,
     /// Times of the answered calls.
@@ -58,7 +60,8 @@ impl LimitWindow {
     /// Part of the calls that failed with a limiting class.
     #[must_use]
     pub fn failed(&self) -> f64 {
-        f64::from(self.limiting) / f64::from(self.good.saturating_add(self.limiting).max(1))
+        let taken = self.good.max(self.accepted);
+        f64::from(self.limiting) / f64::from(taken.saturating_add(self.limiting).max(1))
     }
 }
 
@@ -66,6 +69,11 @@ impl LimitWindow {
 pub trait LimitRule: Debug + Send + Sync {
     /// What may be in use; none without a limit.
     fn limit(&self) -> Option<f64>;
+
+    /// What was in use at the most without harm; none where it is not known.
+    fn borne(&self) -> Option<f64> {
+        None
+    }
 
     /// Begins again after a stop at this limit; `borne` was in use before it without harm.
     fn begin(&mut self, limit: f64, borne: Option<f64>, now: Timestamp);

@@ -79,6 +79,8 @@ fn tripped() -> Dispatcher {
     for no in 1..=100 {
         dispatcher.handle(measured(no, Some("away")), second(1));
     }
+    assert_eq!(polled(&mut dispatcher, 1), NOBODY, "answers may be on their way");
+    assert_eq!(polled(&mut dispatcher, 2), NOBODY);
     dispatcher
 }
 
@@ -141,48 +143,47 @@ fn dsp_10_a_stopped_flow_is_not_sent_again_what_may_be_lost() {
 #[test]
 fn dsp_6_a_flow_stops_probes_with_its_oldest_and_resumes() {
     let mut dispatcher = tripped();
-    assert_eq!(state(&mut dispatcher, 1).0, FlowState::Stopped);
-    assert_eq!(polled(&mut dispatcher, 1), NOBODY);
-    assert_eq!(dispatcher.next_wake(), Some(second(2)));
+    assert_eq!(state(&mut dispatcher, 2).0, FlowState::Stopped);
+    assert_eq!(dispatcher.next_wake(), Some(second(3)));
     let high = Ready { priority: Priority::High, ..parallel(300) };
-    dispatcher.handle(DispatchEvent::Ready(vec![high]), second(1));
-    assert_eq!(polled(&mut dispatcher, 2), [101, 102, 103], "the oldest, whatever their priority");
-    assert_eq!(polled(&mut dispatcher, 2), NOBODY);
-    assert_eq!(state(&mut dispatcher, 2).0, FlowState::Probing);
-    tell(&mut dispatcher, calls("order", "stock", failed("away"), 1), 2);
-    assert_eq!(polled(&mut dispatcher, 3), NOBODY, "the next pause is longer");
+    dispatcher.handle(DispatchEvent::Ready(vec![high]), second(2));
+    assert_eq!(polled(&mut dispatcher, 3), [101, 102, 103], "the oldest, whatever their priority");
+    assert_eq!(polled(&mut dispatcher, 3), NOBODY);
+    assert_eq!(state(&mut dispatcher, 3).0, FlowState::Probing);
+    tell(&mut dispatcher, calls("order", "stock", failed("away"), 1), 3);
+    assert_eq!(polled(&mut dispatcher, 4), NOBODY, "the next pause is longer");
     for no in 101..=103 {
-        dispatcher.handle(measured(no, Some("away")), second(3));
+        dispatcher.handle(measured(no, Some("away")), second(4));
     }
-    assert_eq!(polled(&mut dispatcher, 4), [104, 105, 106]);
-    tell(&mut dispatcher, calls("order", "stock", CallOutcome::Answered, 1), 4);
-    assert_eq!(polled(&mut dispatcher, 4), NOBODY, "one answer may be chance");
-    tell(&mut dispatcher, calls("order", "stock", CallOutcome::Answered, 2), 4);
-    assert_eq!(state(&mut dispatcher, 4), (FlowState::Limited, Some(5)));
-    assert_eq!(polled(&mut dispatcher, 4).len(), 2, "three of five are in progress");
+    assert_eq!(polled(&mut dispatcher, 5), [104, 105, 106]);
+    tell(&mut dispatcher, calls("order", "stock", CallOutcome::Answered, 1), 5);
+    assert_eq!(polled(&mut dispatcher, 5), NOBODY, "one answer may be chance");
+    tell(&mut dispatcher, calls("order", "stock", CallOutcome::Answered, 2), 5);
+    assert_eq!(state(&mut dispatcher, 5), (FlowState::Limited, Some(5)));
+    assert_eq!(polled(&mut dispatcher, 5).len(), 2, "three of five are in progress");
 }
 
 #[test]
 fn dsp_6_failures_that_began_before_the_probes_say_nothing_of_them() {
     let mut dispatcher = tripped();
-    assert_eq!(polled(&mut dispatcher, 2).len(), 3);
+    assert_eq!(polled(&mut dispatcher, 3).len(), 3);
     let late = Latencies::of_counts([(step_of(Duration::from_secs(30)), 50)]);
     let hung = CallSamples { latencies: late, ..calls("order", "stock", failed("away"), 50) };
-    tell(&mut dispatcher, hung, 3);
-    assert_eq!(state(&mut dispatcher, 3).0, FlowState::Probing);
-    tell(&mut dispatcher, calls("order", "stock", CallOutcome::Answered, 3), 3);
-    assert_eq!(state(&mut dispatcher, 3).0, FlowState::Limited);
+    tell(&mut dispatcher, hung, 4);
+    assert_eq!(state(&mut dispatcher, 4).0, FlowState::Probing);
+    tell(&mut dispatcher, calls("order", "stock", CallOutcome::Answered, 3), 4);
+    assert_eq!(state(&mut dispatcher, 4).0, FlowState::Limited);
 }
 
 #[test]
 fn dsp_6_probes_that_nothing_was_heard_of_are_followed_by_others() {
     let mut dispatcher = tripped();
-    assert_eq!(polled(&mut dispatcher, 2).len(), 3);
-    assert_eq!(polled(&mut dispatcher, 5), [104], "three hang: one more");
+    assert_eq!(polled(&mut dispatcher, 3).len(), 3);
+    assert_eq!(polled(&mut dispatcher, 6), [104], "three hang: one more");
     for no in [101, 102, 103, 104] {
-        dispatcher.handle(measured(no, None), second(6));
+        dispatcher.handle(measured(no, None), second(7));
     }
-    assert_eq!(polled(&mut dispatcher, 7).len(), 5, "all ended well, so it goes on");
+    assert_eq!(polled(&mut dispatcher, 8).len(), 5, "all ended well, so it goes on");
 }
 
 #[test]
@@ -316,17 +317,17 @@ fn dsp_7_open_requests_count_against_the_limit() {
 #[test]
 fn dsp_16_limits_and_stops_outlive_the_dispatcher() {
     let mut first = tripped();
-    let (flows, systems) = (first.changed_flows(second(1)), first.changed_systems(second(1)));
+    let (flows, systems) = (first.changed_flows(second(2)), first.changed_systems(second(2)));
     let mut second_one = Dispatcher::new(with(rules(DistributionMode::StoppedFlows), &[]));
-    second_one.handle(DispatchEvent::Remembered { flows, systems }, second(1));
-    second_one.handle(DispatchEvent::Stops(vec![]), second(1));
-    second_one.handle(DispatchEvent::NodeUp { node: NODE, concurrency: 1000 }, second(1));
-    second_one.handle(DispatchEvent::InProgress(nothing()), second(1));
+    second_one.handle(DispatchEvent::Remembered { flows, systems }, second(2));
+    second_one.handle(DispatchEvent::Stops(vec![]), second(2));
+    second_one.handle(DispatchEvent::NodeUp { node: NODE, concurrency: 1000 }, second(2));
+    second_one.handle(DispatchEvent::InProgress(nothing()), second(2));
     ready(&mut second_one, 101..=200);
-    assert_eq!(state(&mut second_one, 1).0, FlowState::Stopped);
-    assert_eq!(polled(&mut second_one, 1), NOBODY);
-    assert_eq!(polled(&mut second_one, 2), [101, 102, 103]);
-    let decisions = second_one.changed_flows(second(2)).pop().unwrap().decisions;
+    assert_eq!(state(&mut second_one, 2).0, FlowState::Stopped);
+    assert_eq!(polled(&mut second_one, 2), NOBODY);
+    assert_eq!(polled(&mut second_one, 3), [101, 102, 103]);
+    let decisions = second_one.changed_flows(second(3)).pop().unwrap().decisions;
     assert!(decisions.iter().any(|one| one.why == "5 of 5 calls failed"), "{decisions:?}");
 }
 

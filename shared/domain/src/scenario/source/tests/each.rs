@@ -74,6 +74,12 @@ fn scn_17_each_is_checked() {
     ];
     let table: Vec<(&str, &str)> = table.iter().map(|(text, told)| (text.as_str(), *told)).collect();
     check_actions(&table);
+}
+
+#[test]
+fn scn_17_each_is_read_with_all_that_it_says() {
+    let each = |rest: &str| format!("- each: {{in: '${{params.list}}', {rest}}}");
+    let get = "{http: {url: 'http://h/${item.sku}/${index}'}}";
     let scenario = outcome(&with_actions(&each(&format!(
         "atOnce: 3, as: line, onError: collect, actions: [{}], save: {{a: '${{line}}'}}",
         get.replace("item", "line")

@@ -187,6 +187,7 @@ fn house_the_guide_shows_the_programs_that_are_shipped() {
         ("sh", "examples/senders/send-order.sh"),
         ("python", "examples/senders/python/send_order.py"),
         ("rust", "examples/senders/rust/src/main.rs"),
+        ("python", "examples/receivers/python/receive_webhook.py"),
     ] {
         assert!(
             snippets(&guide, language).any(|shown| shown == read(program)),

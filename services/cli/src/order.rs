@@ -3,6 +3,7 @@
 //! Does nothing by itself that the API does not do: it asks and shows.
 
 mod amend;
+mod answer;
 mod call;
 mod show;
 mod submit;
@@ -71,6 +72,8 @@ pub(crate) enum Command {
     },
     /// Call a live order, and show what it answers
     Call(call::CallArguments),
+    /// Answer an open request of an order by hand, as the called system would have done
+    Answer(answer::AnswerArguments),
     /// Register a new order that is like an old one
     Clone(amend::CloneArguments),
     /// Set state and variables of a stuck order by hand, and let it go on
@@ -81,7 +84,7 @@ pub(crate) enum Command {
     Dependencies(amend::DependencyArguments),
     /// Move waiting and retrying orders in time, for planned works
     Shift(flows::Shift),
-    /// Send the notifications of an order again that were not confirmed
+    /// Send the notifications of an order again that were not delivered
     Resend(ActionArguments),
     /// Show what engine and scenario said about an order
     Log {
@@ -172,6 +175,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
             }
             act("restart", &action, body, client, screen).await
         }
+        Command::Answer(arguments) => answer::run(&arguments, client, screen).await,
         Command::Clone(arguments) => amend::clone(&arguments, client, screen).await,
         Command::Repair(arguments) => amend::repair(&arguments, client, screen).await,
         Command::Update(arguments) => amend::update(&arguments, client, screen).await,

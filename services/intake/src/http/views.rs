@@ -6,10 +6,10 @@ use axum::extract::State;
 use axum::http::{Response, header};
 use axum::response::IntoResponse;
 use pagurus_domain::scenario::graph as drawing;
-use pagurus_view::{CallbacksQuery, ErrorGroupsQuery, ErrorOrdersQuery, OrdersQuery};
+use pagurus_view::{CallbacksQuery, ErrorGroupsQuery, ErrorOrdersQuery, NotificationsQuery, OrdersQuery};
 use pagurus_wire::callbacks::CallbackLine;
 use pagurus_wire::errors::{ErrorGroups, ErrorOrders, ExplanationView, QuestionView};
-use pagurus_wire::order::{DependencyGraph, OrderLine, OrderView, Page};
+use pagurus_wire::order::{DependencyGraph, NotificationLine, OrderLine, OrderView, Page};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -99,6 +99,14 @@ pub(super) async fn callbacks(
     Query(query): Query<CallbacksQuery>,
 ) -> Outcome<Json<Page<CallbackLine>>> {
     Ok(Json(intake.views.callbacks(&query).await?))
+}
+
+/// `GET /v1/notifications`
+pub(super) async fn notifications(
+    State(intake): State<Intake>,
+    Query(query): Query<NotificationsQuery>,
+) -> Outcome<Json<Page<NotificationLine>>> {
+    Ok(Json(intake.views.notifications(&query).await?))
 }
 
 /// `GET /v1/errors`

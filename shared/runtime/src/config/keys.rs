@@ -191,9 +191,15 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("resource_control.max_wait_parallel", Duration, "8035200s", Live, "Longest wait for callbacks of a parallel order."),
 
     key("notify.exchange", OptionalText, "~", Live, "Exchange of notifications that name only a key; left out: `<broker.prefix>.notifications`."),
-    key("notify.allow", Tree("a list of `exchange`, `key`, `queue` patterns"), "~", Live, "Where notifications may go, with `*` in names; left out: `<broker.prefix>.notifications` with any key."),
+    key("notify.allow", Tree("a list of `exchange`, `key`, `queue` patterns, and of `url` with `secret`"), "~", Live, "Where notifications may go, with `*` in names; left out: `<broker.prefix>.notifications` with any key. A webhook is named by `url` (`https://HOST[:PORT][/PATH]`, with `*` in host and path) and `secret`: the name of the secret with which what goes there is signed (`whsec_` and base64, or text of 24 bytes or more; several, apart by spaces, while it changes). `worker.http.allow` and `worker.http.deny` hold for webhooks, too."),
     key("notify.retry.initial", Duration, "1s", Live, "Wait before a notification is sent again the first time; doubled each time."),
     key("notify.retry.max", Duration, "5m", Live, "Longest wait before a notification is sent again."),
+    key("notify.source", OptionalText, "~", Live, "Begin of the `source` of CloudEvents, which names the installation; left out: `/pagurus/<broker.prefix>`."),
+    key("notify.parked_after", Duration, "6h", Live, "How long an order may be in `wait`, `polling` or `retry` before a client that asked for `parked` is told."),
+    key("notify.webhook.timeout", Duration, "15s", Live, "How long a receiver of webhooks may take to answer."),
+    key("notify.webhook.concurrency", Count { least: 1, most: 1000 }, "8", Live, "Notifications that one notifier sends to one receiver of webhooks at a time; a receiver in trouble gets one, after a pause."),
+    key("notify.webhook.max_held_bytes", Bytes, "32MiB", Live, "Bodies of webhooks that one notifier holds at a time; while there are more, nothing is taken."),
+    key("notify.webhook.give_up_after", Duration, "3d", Live, "How long a webhook is tried before it is parked as `given_up`, where people find it and may send it again."),
     key("reply.allow", Tree("a list of `exchange`, `key`, `queue` patterns"), "~", Live, "Where receipts may go besides direct reply-to, with `*` in names; left out: queues `<broker.prefix>.reply.*`."),
 
     key("secrets.folder", OptionalText, "~", Restart, "Folder whose files hold the secrets that scenarios name as `secret.NAME`, a file for each; left out, or without the file: the environment variable `PAGURUS_SECRET_NAME`."),

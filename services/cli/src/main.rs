@@ -186,10 +186,12 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
         Command::Notifications(arguments) => {
             block_on(async { notifications::run(&arguments, &client()?, screen).await })
         }
-        Command::Classify(arguments) => match config {
-            Some(file) => classify::offline(&arguments, file, screen),
-            None => block_on(async { classify::online(&arguments, &client()?, screen).await }),
-        },
+        Command::Classify(arguments) if arguments.is_offline(config) => {
+            classify::offline(&arguments, config, screen)
+        }
+        Command::Classify(arguments) => {
+            block_on(async { classify::online(&arguments, &client()?, screen).await })
+        }
         Command::Config(config::Command::Show { defaults: false }) if global.names_server => {
             block_on(async { config::show_running(&client()?, screen).await })
         }
@@ -266,6 +268,7 @@ mod tests {
             "pagurus callbacks --verdict orphan --since 2h --limit 7 --json",
             "pagurus classify --config pagurus.yaml --path /a --status 503 --body x --scenario s --json",
             "pagurus classify --path /a --exception ConnectError --message refused",
+            "pagurus classify --scenario-file s.yaml --path /a --status 503",
             "pagurus classify --path /a --method POST --host h:1 --timeout",
             "pagurus classify --amqp %2F?exchange=a&key=b --step-status k2 --body x --why",
             "pagurus config show --defaults",
@@ -308,6 +311,7 @@ mod tests {
             "pagurus classify --status 503",
             "pagurus classify --path /a --amqp /a --timeout",
             "pagurus classify --path /a --status 503 --timeout",
+            "pagurus classify --path /a --status 503 --scenario s --scenario-file s.yaml",
             "pagurus classify --path /a --status 99",
             "pagurus classify --path /a --message alone",
             "pagurus queues release q",

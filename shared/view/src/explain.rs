@@ -4,10 +4,12 @@ mod capacity;
 mod eta;
 mod flow;
 
+use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{Otherwise, Stand};
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_runtime::config::Settings;
+use pagurus_runtime::scenarios::Known;
 use pagurus_store::dependencies::graph::{self, Edge, Node};
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::outbox::shown::Unsent;
@@ -30,12 +32,15 @@ impl Views {
     pub async fn explain(&self, id: &str) -> Result<Explanation, Problem> {
         let (client, row) = self.found(id).await?;
         let settings = &self.host.settings();
-        let cycles = retry::cycles(settings, &row, jiff::Timestamp::now());
-        let explanation = explain(&client, &row, &cycles, settings).await;
-        let mut explanation = explanation.map_err(self.failed("read"))?;
-        let unsent = outbox::shown::of_order(&client, row.no).await.map_err(self.failed("read"))?;
-        explanation.extend(undelivered(&unsent));
-        let eta = eta::of(&client, &row, jiff::Timestamp::now()).await.map_err(self.failed("read"))?;
+        let read = async {
+            let known = self.catalogue.get(&client, ScenarioNo(row.scenario_no)).await?;
+            let scenario = known.and_then(Known::readable);
+            let cycles = retry::cycles(settings, scenario.as_deref(), &row, jiff::Timestamp::now());
+            let mut explanation = explain(&client, &row, &cycles, settings).await?;
+            explanation.extend(undelivered(&outbox::shown::of_order(&client, row.no).await?));
+            Ok((explanation, eta::of(&client, &row, jiff::Timestamp::now()).await?))
+        };
+        let (explanation, eta) = read.await.map_err(self.failed("read"))?;
         Ok(Explanation { id: row.id, status: row.status.to_string(), explanation, eta })
     }
 }

@@ -39,7 +39,7 @@ impl Views {
             // A called system may have told a secret back.
             conceal(&hidden.secrets, &mut vars);
         }
-        let cycles = retry::cycles(&self.host.settings(), &row, Timestamp::now());
+        let cycles = retry::cycles(&self.host.settings(), known.as_deref(), &row, Timestamp::now());
         let (step, scenario_status) = stand::stand(&row, known.as_deref());
         Ok(OrderView {
             progress: stand::progress(&row),

@@ -130,7 +130,7 @@ pub(super) async fn classify(State(intake): State<Intake>, body: Body) -> Outcom
     let asked = read_json(&intake, body).await?;
     let question =
         QuestionView::deserialize(&*asked).map_err(|error| Problem::new(Type::Invalid, error.to_string()))?;
-    Ok(Json(intake.views.classify(&question)?))
+    Ok(Json(intake.views.classify(&question).await?))
 }
 
 /// `GET /v1/nodes`

@@ -204,6 +204,7 @@ impl Builder {
             max_states: self.size("scenario.max_states"),
             max_vars_bytes: self.size("scenario.max_vars_bytes"),
             max_children: self.number("scenario.max_children"),
+            max_each: self.size("scenario.max_each"),
             min_sleep: self.duration("scenario.min_sleep"),
             max_transitions_per_stage: self.number("scenario.max_transitions_per_stage"),
             script: script::Limits {

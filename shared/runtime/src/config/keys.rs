@@ -171,6 +171,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("scenario.max_cached_bytes", Bytes, "4MiB", Restart, "Texts of the versions of scenarios that a process keeps compiled, which takes some thirty times as much; others are read again when an order needs them."),
     key("scenario.min_sleep", DurationOrZero, "20s", Live, "Shortest sleep; a shorter one is lengthened to it."),
     key("scenario.max_children", POSITIVE, "1000", Live, "Orders that one order may start, over all of its lives."),
+    key("scenario.max_each", Count { least: 1, most: 10_000 }, "1000", Live, "Elements that one `each` goes through."),
     key("scenario.max_transitions_per_stage", POSITIVE, "1000", Live, "Transitions of one stage at most, against scenarios that run in circles."),
     key("scenario.script.max_operations", POSITIVE, "100000", Live, "Operations of one run of a script; so many take a few milliseconds."),
     key("scenario.script.max_duration", Duration, "1s", Live, "How long one run of a script may take by the clock, however few operations it makes."),

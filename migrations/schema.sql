@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 5d926a6c7279a700)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 2cf188f5e4c6939d)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -123,6 +123,49 @@ CREATE TABLE failures (
     system text
 )
 WITH (autovacuum_vacuum_scale_factor='0.05', autovacuum_analyze_scale_factor='0.02');
+
+CREATE TABLE flow_rules (
+    one boolean DEFAULT true NOT NULL,
+    revision bigint NOT NULL,
+    known bigint NOT NULL,
+    epoch bigint NOT NULL,
+    serial bigint NOT NULL,
+    CONSTRAINT flow_rules_one_check CHECK (one)
+)
+WITH (fillfactor='50');
+
+CREATE TABLE flow_states (
+    flow text NOT NULL,
+    state text NOT NULL,
+    ready bigint NOT NULL,
+    record text NOT NULL,
+    written_at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
+
+CREATE TABLE flow_stops (
+    no bigint NOT NULL,
+    keyword text NOT NULL,
+    from_at timestamp with time zone NOT NULL,
+    until_at timestamp with time zone,
+    reason text NOT NULL,
+    made_by text NOT NULL,
+    made_at timestamp with time zone DEFAULT now() NOT NULL,
+    lifted_at timestamp with time zone,
+    lifted_by text,
+    lift_reason text,
+    CONSTRAINT flow_stops_check CHECK ((until_at > from_at)),
+    CONSTRAINT flow_stops_check1 CHECK (((lifted_at IS NULL) = (lifted_by IS NULL)))
+);
+
+ALTER TABLE flow_stops ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME flow_stops_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE heartbeats (
     incarnation bigint NOT NULL,
@@ -337,6 +380,34 @@ ALTER TABLE scenarios ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE shifted (
+    shift bigint NOT NULL,
+    order_no bigint NOT NULL,
+    due_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE shifts (
+    no bigint NOT NULL,
+    keyword text NOT NULL,
+    seconds double precision NOT NULL,
+    from_at timestamp with time zone NOT NULL,
+    until_at timestamp with time zone NOT NULL,
+    reason text NOT NULL,
+    made_by text NOT NULL,
+    made_at timestamp with time zone DEFAULT now() NOT NULL,
+    undone_at timestamp with time zone,
+    CONSTRAINT shifts_seconds_check CHECK ((seconds > (0)::double precision))
+);
+
+ALTER TABLE shifts ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME shifts_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE stats (
     minute timestamp with time zone NOT NULL,
     what text NOT NULL,
@@ -352,6 +423,26 @@ CREATE TABLE stats_turns (
     turn bigint NOT NULL,
     at timestamp with time zone NOT NULL
 );
+
+CREATE TABLE system_overrides (
+    system text NOT NULL,
+    what text NOT NULL,
+    from_at timestamp with time zone NOT NULL,
+    until_at timestamp with time zone,
+    reason text NOT NULL,
+    made_by text NOT NULL,
+    made_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT system_overrides_check CHECK ((until_at > from_at)),
+    CONSTRAINT system_overrides_what_check CHECK ((what = ANY (ARRAY['keep_stopped'::text, 'force_open'::text])))
+);
+
+CREATE TABLE system_states (
+    system text NOT NULL,
+    state text NOT NULL,
+    record text NOT NULL,
+    written_at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
 
 ALTER TABLE ONLY callbacks
     ADD CONSTRAINT callbacks_pkey PRIMARY KEY (no);
@@ -382,6 +473,15 @@ ALTER TABLE ONLY epochs
 
 ALTER TABLE ONLY failures
     ADD CONSTRAINT failures_pkey PRIMARY KEY (order_no);
+
+ALTER TABLE ONLY flow_rules
+    ADD CONSTRAINT flow_rules_pkey PRIMARY KEY (one);
+
+ALTER TABLE ONLY flow_states
+    ADD CONSTRAINT flow_states_pkey PRIMARY KEY (flow);
+
+ALTER TABLE ONLY flow_stops
+    ADD CONSTRAINT flow_stops_pkey PRIMARY KEY (no);
 
 ALTER TABLE ONLY heartbeats
     ADD CONSTRAINT heartbeats_pkey PRIMARY KEY (incarnation);
@@ -431,11 +531,23 @@ ALTER TABLE ONLY scenarios
 ALTER TABLE ONLY scenarios
     ADD CONSTRAINT scenarios_pkey PRIMARY KEY (no);
 
+ALTER TABLE ONLY shifted
+    ADD CONSTRAINT shifted_pkey PRIMARY KEY (shift, order_no);
+
+ALTER TABLE ONLY shifts
+    ADD CONSTRAINT shifts_pkey PRIMARY KEY (no);
+
 ALTER TABLE ONLY stats
     ADD CONSTRAINT stats_pkey PRIMARY KEY (what, minute, key);
 
 ALTER TABLE ONLY stats_turns
     ADD CONSTRAINT stats_turns_pkey PRIMARY KEY (node);
+
+ALTER TABLE ONLY system_overrides
+    ADD CONSTRAINT system_overrides_pkey PRIMARY KEY (system);
+
+ALTER TABLE ONLY system_states
+    ADD CONSTRAINT system_states_pkey PRIMARY KEY (system);
 
 CREATE INDEX callbacks_in_vain ON callbacks USING btree (verdict, no) WHERE (verdict <> 'accepted'::text);
 
@@ -457,6 +569,10 @@ CREATE INDEX due_stream ON due USING btree (stream, due_at);
 
 CREATE INDEX failures_at ON failures USING btree (at);
 
+CREATE INDEX flow_states_written ON flow_states USING btree (written_at);
+
+CREATE INDEX flow_stops_held ON flow_stops USING btree (no) WHERE (lifted_at IS NULL);
+
 CREATE UNIQUE INDEX nodes_live_name ON nodes USING btree (role, name) WHERE (ended_at IS NULL);
 
 CREATE UNIQUE INDEX orders_id ON orders USING btree (id);
@@ -467,10 +583,14 @@ CREATE INDEX outbox_next ON outbox USING btree (next_at) WHERE (parked_because I
 
 CREATE INDEX ready_repeat ON ready USING btree (repeat_at) WHERE (repeat_at IS NOT NULL);
 
+CREATE INDEX requests_open ON requests USING btree (order_no) WHERE (status = 'open'::text);
+
 CREATE INDEX running_deadline ON running USING btree (deadline_at);
 
 CREATE UNIQUE INDEX running_queue ON running USING btree (queue) WHERE (queue IS NOT NULL);
 
 CREATE INDEX stats_minute ON stats USING btree (minute);
+
+CREATE INDEX system_states_written ON system_states USING btree (written_at);
 
 CREATE TRIGGER orders_failures AFTER UPDATE ON orders FOR EACH ROW WHEN (((old.status <> new.status) AND (('fail'::text = old.status) OR ('fail'::text = new.status)))) EXECUTE FUNCTION keep_failures();

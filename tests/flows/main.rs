@@ -13,6 +13,7 @@ mod calls;
 mod dsp;
 mod err;
 mod examples;
+mod flows;
 mod found;
 mod fuzz;
 mod installation;

@@ -10,15 +10,18 @@ mod config;
 mod dev;
 mod errors;
 mod failure;
+mod flows;
 mod health;
 mod input;
 mod lab;
+mod leases;
 mod migrate;
 mod nodes;
 mod order;
 mod queues;
 mod scenario;
 mod screen;
+mod systems;
 mod topology;
 
 use std::future::Future;
@@ -81,11 +84,20 @@ struct Global {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Register, show, follow and stop orders
-    #[command(subcommand)]
+    #[command(subcommand, visible_alias = "orders")]
     Order(order::Command),
     /// Check, apply and show scenarios
     #[command(subcommand)]
     Scenario(scenario::Command),
+    /// Show flows, and stop and resume them by hand
+    #[command(subcommand)]
+    Flows(flows::Command),
+    /// Show called systems, and keep them stopped or open by hand
+    #[command(subcommand)]
+    Systems(systems::Command),
+    /// Show leases, and make the active dispatcher step down
+    #[command(subcommand)]
+    Leases(leases::Command),
     /// Show and release queues of sequential orders
     #[command(subcommand)]
     Queues(queues::Command),
@@ -160,6 +172,9 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
             block_on(async { scenario::run(command, &client()?, config, screen).await })
         }
         Command::Queues(command) => block_on(async { queues::run(command, &client()?, screen).await }),
+        Command::Flows(command) => block_on(async { flows::run(command, &client()?, screen).await }),
+        Command::Systems(command) => block_on(async { systems::run(command, &client()?, screen).await }),
+        Command::Leases(command) => block_on(async { leases::run(command, &client()?, screen).await }),
         Command::Nodes(command) => block_on(async { nodes::run(command, &client()?, screen).await }),
         Command::Errors(arguments) => block_on(async { errors::run(arguments, &client()?, screen).await }),
         Command::Callbacks(arguments) => {
@@ -230,6 +245,14 @@ mod tests {
             "pagurus scenario migrate s --from 1 --to 2 --apply --reason fixed",
             "pagurus queues release q --reason stuck",
             "pagurus nodes leases",
+            "pagurus flows list tariff --state limited",
+            "pagurus flows stop tariff --reason works --for 3h --resume --dry-run",
+            "pagurus flows resume tariff --reason done",
+            "pagurus flows resume --stop 7 --reason done",
+            "pagurus orders shift --flow tariff --by 3h --reason works --dry-run",
+            "pagurus order shift --undo 3 --reason earlier",
+            "pagurus systems stop billing --reason works --for 1h",
+            "pagurus leases resign dispatcher --reason stuck",
             "pagurus errors --by state --since 2h --limit 10 --cursor 50",
             "pagurus callbacks --verdict orphan --since 2h --limit 7 --json",
             "pagurus classify --config pagurus.yaml --path /a --status 503 --body x --scenario s --json",

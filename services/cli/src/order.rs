@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::client::{Client, order_path};
 use crate::failure::{FAILED, Failure};
+use crate::flows;
 use crate::input;
 use crate::screen::{Screen, exact_time, harmless};
 
@@ -76,6 +77,8 @@ pub(crate) enum Command {
     Update(Box<amend::UpdateArguments>),
     /// Show what an order waits for, and what waits for it
     Dependencies(amend::DependencyArguments),
+    /// Move waiting and retrying orders in time, for planned works
+    Shift(flows::Shift),
     /// Send the notifications of an order again that were not confirmed
     Resend(ActionArguments),
     /// Show what engine and scenario said about an order
@@ -145,6 +148,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         Command::Get { id } => get(&id, client, screen).await,
         Command::List(arguments) => list(arguments, client, screen).await,
         Command::Watch { id, timeout } => watch::run(&id, timeout, client, screen).await,
+        Command::Shift(shift) => flows::shift(shift, client, screen).await,
         Command::Call(arguments) => call::run(&arguments, client, screen).await,
         Command::Cancel(action) => act("cancel", &action, Map::new(), client, screen).await,
         Command::Interrupt(action) => act("interrupt", &action, Map::new(), client, screen).await,

@@ -1,28 +1,27 @@
 //! The loop of the active dispatcher: one task owns all it knows, without a lock.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use jiff::Timestamp;
 use pagurus_broker::{ConsumeSpec, Consumer, Delivery, QueueSource};
 use pagurus_domain::activation::Stream;
-use pagurus_domain::dispatch::{
-    Capacity, DispatchEvent, DispatchSettings as PolicySettings, Dispatcher, FlowShare, HandOut, Refusal,
-    StageMeasured, Weights,
-};
+use pagurus_domain::dispatch::{DispatchEvent, DispatchSettings as PolicySettings, Dispatcher, HandOut};
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
-use pagurus_domain::order::{Mode, Priority};
-use pagurus_runtime::config::DistributionSettings;
-use pagurus_runtime::metrics::{Count, Level};
+use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Host, news as runtime_news};
-use pagurus_wire::message::{self, HandOuts, HandedOut, News, news};
+use pagurus_wire::message::{self, HandOuts, HandedOut, News, news, work};
 
+use crate::closed::ClosedSystems;
+use crate::heard;
+use crate::knowledge::{self, Knowledge, Learnt};
 use crate::lease::Lease;
-use crate::reading::{Reader, queue_heads, ready_news};
+use crate::policy::policy;
+use crate::reading::{Reader, queue_heads};
 use crate::shortage::Shortage;
+use crate::shown;
 use crate::unheard::Unheard;
 
 /// Hand-outs of one turn: more wait for the next, so that news is heard in between.
@@ -33,8 +32,6 @@ const MAX_NEWS: usize = 200;
 const MAX_WAITING_NEWS: u32 = 50_000;
 /// A turn that takes longer is told.
 const SLOW_TURN: Duration = Duration::from_millis(250);
-/// How long a hand-out may stay without a word before the tables are asked.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// Leads until the lease is lost or the process is to stop.
 ///
@@ -52,15 +49,21 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
         ack_on_take: true,
         own_connection: false,
     })?;
-    let policy = policy(&host.settings().distribution);
+    let policy = policy(&host.settings());
+    let mut dispatcher = Dispatcher::new(policy.clone());
+    let mut closed = ClosedSystems::default();
+    let knowledge = knowledge::remember(host, lease.epoch, &mut dispatcher, &mut closed).await;
+    let knowledge = knowledge.context("reading what the dispatcher before knew")?;
     let mut leader = Leader {
         host,
         lease,
-        dispatcher: Dispatcher::new(policy.clone()),
+        dispatcher,
         policy,
         reader: Reader::default(),
         unheard: Unheard::default(),
         shortage: Shortage::default(),
+        knowledge,
+        closed,
         workers_changed: false,
     };
     let begun = Instant::now();
@@ -69,25 +72,6 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
     leader.lead(&consumer).await;
     host.readiness.note(None);
     Ok(())
-}
-
-fn policy(distribution: &DistributionSettings) -> PolicySettings {
-    PolicySettings {
-        capacity: Capacity {
-            parallel: count(distribution.parallel_count),
-            sequential: count(distribution.sequential_count),
-        },
-        flow_share: FlowShare { percentage: distribution.flow_share },
-        flows: Arc::default(),
-        systems: Arc::default(),
-        weights: Weights { high: distribution.high, normal: distribution.normal, low: distribution.low },
-        grace: GRACE,
-        queue_period: GRACE,
-    }
-}
-
-fn count(setting: usize) -> u32 {
-    u32::try_from(setting).unwrap_or(u32::MAX)
 }
 
 struct Leader<'a> {
@@ -99,12 +83,15 @@ struct Leader<'a> {
     reader: Reader,
     unheard: Unheard,
     shortage: Shortage,
+    knowledge: Knowledge,
+    closed: ClosedSystems,
     workers_changed: bool,
 }
 
 /// What the loop wakes up for.
 enum Turn {
     News(Vec<Delivery>),
+    Learnt(Learnt),
     Reread,
     Wake,
     Stop,
@@ -121,6 +108,7 @@ impl Leader<'_> {
                 Turn::Stop => return,
                 Turn::Wake => {}
                 Turn::News(deliveries) => deliveries.iter().for_each(|delivery| self.hear(delivery)),
+                Turn::Learnt(learnt) => self.learn(learnt).await,
                 Turn::Reread => {
                     reread_at = begun;
                     self.reread().await;
@@ -144,7 +132,7 @@ impl Leader<'_> {
         }
     }
 
-    async fn next_turn(&self, consumer: &Consumer, reread_at: Instant, full: bool) -> Turn {
+    async fn next_turn(&mut self, consumer: &Consumer, reread_at: Instant, full: bool) -> Turn {
         let wake = async {
             match self.dispatcher.next_wake() {
                 _ if full => {}
@@ -160,6 +148,7 @@ impl Leader<'_> {
             () = self.lease.lost.cancelled() => Turn::Stop,
             () = self.host.draining.cancelled() => Turn::Stop,
             () = self.host.live.sleep_since(reread_at, |settings| settings.dispatcher.reread) => Turn::Reread,
+            learnt = self.knowledge.next() => Turn::Learnt(learnt),
             deliveries = consumer.next_batch(MAX_NEWS) => Turn::News(deliveries),
             () = wake => Turn::Wake,
         }
@@ -167,7 +156,7 @@ impl Leader<'_> {
 
     /// Goes on by the policy of the moment.
     fn follow_settings(&mut self) {
-        let policy = policy(&self.host.settings().distribution);
+        let policy = policy(&self.host.settings());
         if policy != self.policy {
             self.policy = policy.clone();
             self.dispatcher.reconfigure(policy);
@@ -193,18 +182,15 @@ impl Leader<'_> {
         if !told.ready.is_empty() {
             told.ready.iter().for_each(|ready| self.note_command(ready));
             self.dispatcher
-                .handle(DispatchEvent::Ready(told.ready.into_iter().map(ready_news).collect()), now);
+                .handle(DispatchEvent::Ready(told.ready.into_iter().map(heard::ready_news).collect()), now);
         }
         for ended in told.ended {
+            let measured = heard::measured(&ended);
             let event = DispatchEvent::Ended {
+                measured,
                 no: OrderNo(ended.no),
                 attempt: Attempt(ended.attempt),
                 left_queue: ended.left_queue.map(Into::into),
-                measured: ended.waited_ms.map(|waited| StageMeasured {
-                    took: Duration::from_millis(ended.duration_ms),
-                    waited: Duration::from_millis(waited),
-                    class: ended.class.map(Into::into),
-                }),
             };
             self.dispatcher.handle(event, now);
         }
@@ -213,7 +199,49 @@ impl Leader<'_> {
                 self.dispatcher.handle(event, now);
             }
         }
+        if !told.calls.is_empty() {
+            let samples = told.calls.into_iter().map(heard::samples).collect();
+            self.dispatcher.handle(DispatchEvent::Called(samples), now);
+        }
         self.workers_changed |= told.workers_changed;
+        if told.rules_changed {
+            self.knowledge.look();
+        }
+    }
+
+    /// Tells all workers which systems are closed, where that has changed or is to be repeated.
+    async fn tell_workers(&mut self, now: Timestamp) {
+        if let Some(word) = self.closed.word(now, Instant::now()) {
+            let message = (work::SYSTEMS.to_owned(), runtime_news::body(&word));
+            runtime_news::send_to(self.host, self.host.broker.names().work.clone(), vec![message]).await;
+        }
+    }
+
+    async fn learn(&mut self, learnt: Learnt) {
+        let now = Timestamp::now();
+        match learnt {
+            Learnt::Rules(rules) => {
+                let revision = rules.revision;
+                self.closed.decided(&rules.overrides, now);
+                knowledge::tell(&mut self.dispatcher, rules);
+                self.knowledge.confirm(revision, self.dispatcher.last_serial()).await;
+            }
+            Learnt::OpenRequests(counts) => {
+                let counts = counts.into_iter().map(|(flow, count)| (flow.into(), count)).collect();
+                self.dispatcher.handle(DispatchEvent::OpenRequests(counts), now);
+            }
+            Learnt::Due if self.knowledge.takes() => {
+                let flows = self.dispatcher.changed_flows(now);
+                let systems = self.dispatcher.changed_systems(now);
+                shown::show_flows(&self.host.metrics, &flows, &systems);
+                self.closed.note(&systems);
+                self.tell_workers(now).await;
+                if !flows.is_empty() || !systems.is_empty() {
+                    self.knowledge.write(flows, systems);
+                }
+            }
+            Learnt::Due => {}
+        }
     }
 
     /// A command to wake came. One that is repeated was lost before, if nothing is known of its stage;
@@ -232,18 +260,7 @@ impl Leader<'_> {
 
     /// A refusal of what another dispatcher handed out means nothing here.
     fn refusal(&self, refused: &message::RefusedHandOut) -> Option<DispatchEvent> {
-        let why = match refused.why {
-            message::RefusalReason::Gone => Refusal::Gone,
-            message::RefusalReason::Behind => Refusal::Behind,
-            message::RefusalReason::Busy => Refusal::Busy,
-            message::RefusalReason::StaleEpoch => Refusal::Epoch,
-        };
-        let hand_out = HandOut {
-            no: OrderNo(refused.no),
-            attempt: Attempt(refused.attempt),
-            node: Incarnation(refused.node),
-            serial: refused.serial,
-        };
+        let (hand_out, why) = heard::refused(refused);
         (refused.epoch == self.lease.epoch.0).then_some(DispatchEvent::Refused { hand_out, why })
     }
 
@@ -288,13 +305,7 @@ impl Leader<'_> {
 
     fn show(&mut self) {
         let stats = self.dispatcher.stats();
-        for (priority, waiting) in Priority::ALL.iter().zip(stats.waiting) {
-            self.host.metrics.level(Level::Ready, priority.as_str(), waiting as f64);
-        }
-        for (mode, count) in [(Mode::Parallel, stats.parallel), (Mode::Sequential, stats.sequential)] {
-            self.host.metrics.level(Level::InProgress, mode.as_str(), count as f64);
-        }
-        self.host.metrics.level(Level::ReadyAge, "", self.reader.longest_wait().as_secs_f64());
+        shown::show(&self.host.metrics, &stats, self.reader.longest_wait());
         if let Some(ready) = self.shortage.look(&stats, Instant::now()) {
             tracing::warn!(
                 ready,

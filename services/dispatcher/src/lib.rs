@@ -5,11 +5,16 @@
 //! worker checks that epoch in the transaction that takes the stage. What it knows is in memory
 //! and comes from the tables; news between services only makes it quicker.
 
+mod closed;
 mod event_loop;
+mod heard;
+mod knowledge;
 mod lease;
+mod policy;
 mod reading;
 mod round;
 mod shortage;
+mod shown;
 mod unheard;
 
 use std::time::Duration;
@@ -42,6 +47,11 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
                 }
             }
             host.at_work(true).await;
+            // Whoever stands by comes first: an operator may have made this one step down.
+            if host.sleep_unless_draining(ttl / 3).await {
+                host.readiness.not_ready("draining");
+                return Ok(());
+            }
         }
         // A third of the lease: a free one is found soon, and nobody is kept busy by asking.
         if host.sleep_unless_draining((ttl / 6).max(Duration::from_millis(50))).await {

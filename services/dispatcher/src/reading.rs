@@ -9,12 +9,10 @@ use jiff::Timestamp;
 use pagurus_domain::dispatch::{
     DispatchEvent, Dispatcher, InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Running,
 };
-use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
-use pagurus_domain::order::Priority;
+use pagurus_domain::id::{Incarnation, OrderNo};
 use pagurus_runtime::Host;
 use pagurus_store::stages::{self, ReadyRow, ReadyStage};
 use pagurus_store::{Client, Error, cluster, queues};
-use pagurus_wire::message;
 
 use crate::round::Round;
 use crate::unheard::Unheard;
@@ -202,17 +200,5 @@ fn ready(stage: ReadyStage) -> Ready {
         priority: stage.priority,
         lane: if stage.woken { Lane::Woken } else { Lane::Fresh },
         place: stage.place.map(|(queue, position)| QueuePosition { queue: queue.into(), position }),
-    }
-}
-
-/// A ready stage as news tells it.
-pub(crate) fn ready_news(told: message::ReadyNews) -> Ready {
-    Ready {
-        no: OrderNo(told.no),
-        attempt: Attempt(told.attempt),
-        flow: told.flow.into(),
-        priority: told.priority.parse().unwrap_or(Priority::Normal),
-        lane: if told.woken { Lane::Woken } else { Lane::Fresh },
-        place: told.place.map(|place| QueuePosition { queue: place.queue.into(), position: place.position }),
     }
 }

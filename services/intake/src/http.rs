@@ -6,6 +6,7 @@ mod body;
 mod callbacks;
 mod caller;
 mod calls;
+mod flows;
 mod guard;
 mod orders;
 mod query;
@@ -56,6 +57,16 @@ pub(crate) fn router(intake: Intake) -> Router {
         .route("/v1/classify", post(views::classify))
         .route("/v1/nodes", get(views::nodes))
         .route("/v1/leases", get(views::leases))
+        .route("/v1/leases/{name}/resign", post(flows::resign))
+        .route("/v1/flows", get(flows::list))
+        .route("/v1/flows/{flow}", get(flows::show))
+        .route("/v1/flows/stop", post(flows::stop).get(flows::show_named_stop))
+        .route("/v1/flows/resume", post(flows::resume).get(flows::show_named_resume))
+        .route("/v1/flows/shift", post(flows::shift).get(flows::show_named_shift))
+        .route("/v1/stops", get(flows::stops))
+        .route("/v1/systems", get(flows::systems))
+        .route("/v1/systems/{name}", get(flows::system))
+        .route("/v1/systems/{name}/{order}", post(flows::order_system))
         .route("/v1/queues", get(views::queues))
         .route("/v1/queues/{name}/release", post(queues::release))
         .fallback(|| async { Answer(Problem::new(Type::NotFound, "there is nothing at this path")) })

@@ -5,6 +5,7 @@
 
 mod amqp;
 mod answer;
+mod backlog;
 mod calls;
 mod headers;
 mod http;
@@ -21,6 +22,7 @@ use pagurus_runtime::{Batcher, Host};
 use pagurus_view::Views;
 
 use answer::{NewAnswer, Recorder};
+use backlog::Backlog;
 use register::{Outcome, Submission};
 use waiters::Waiters;
 
@@ -32,6 +34,7 @@ struct Intake {
     commands: Commands,
     views: Views,
     waiters: Waiters,
+    backlog: Backlog,
     recorder: Recorder,
     registrations: Batcher<Submission, Option<Outcome>, pagurus_store::Error>,
     /// Orders whose parameters take long to check, one at a time.
@@ -97,7 +100,9 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         commands,
         views,
         waiters: waiters.clone(),
+        backlog: Backlog::default(),
     };
+    host.spawn("backlog", intake.backlog.clone().watch(host.clone()));
     host.spawn("waiters", waiters.watch(host.clone()));
     amqp::start(&intake)?;
     host.http.mount(http::router(intake));

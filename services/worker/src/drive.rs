@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use pagurus_domain::id::Life;
@@ -148,8 +148,18 @@ async fn drive(
         // What can be made again is not held while the world is asked.
         stage.fold();
         share.settle(stage.held_bytes()).await;
+        let settings = worker.host.settings();
+        let names = &settings.systems.names;
+        let vhost = worker.host.broker.vhost();
+        if let Some(held) = worker.closed.holds(&need, names, vhost, clock.now(), rand_fraction()) {
+            need = stage.answer(held, clock.now(), rand_fraction());
+            continue;
+        }
         let answer = match need {
-            Need::Done(end) => return Ok(Ok(end)),
+            Need::Done(end) => {
+                worker.closed.note(&end.calls, settings.systems.rules.max_retry_after, Instant::now());
+                return Ok(Ok(end));
+            }
             Need::Save(reached) => {
                 progress::enter(worker, claimed, &mut pace, *reached, clock).await?;
                 Answer::Saved

@@ -9,7 +9,7 @@ use pagurus_domain::id::{OrderNo, Pass, ScenarioRef};
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::Content;
 use pagurus_domain::order::{OrderError, ScenarioStatus};
-use pagurus_domain::scenario::stage::{LogLine, StageEnd, Then, Transition};
+use pagurus_domain::scenario::stage::{CallMade, LogLine, StageEnd, Then, Transition};
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::node::chain;
@@ -24,6 +24,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::Worker;
+use crate::samples::Samples;
 
 /// The end of a stage with what is needed to write and tell it.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub(crate) struct End {
     pub finished: Finished,
     scenario: Option<ScenarioRef>,
     result: Option<Value>,
+    /// The calls of systems that it made.
+    calls: Vec<CallMade>,
     duration: Duration,
 }
 
@@ -83,7 +86,7 @@ impl End {
             answers: end.answers,
             ..Finished::of(&claimed, end.then, end.scenario_status)
         };
-        Self { claimed, finished, scenario, result, duration }
+        Self { claimed, finished, scenario, result, calls: end.calls, duration }
     }
 
     fn of_error(
@@ -103,7 +106,7 @@ impl End {
             had_snapshot: false,
             ..Finished::of(&claimed, then, ScenarioStatus::Failed)
         };
-        Self { claimed, finished, scenario, result: None, duration }
+        Self { claimed, finished, scenario, result: None, calls: Vec::new(), duration }
     }
 
     /// The notifications of this end, if it is one.
@@ -277,6 +280,7 @@ async fn try_write(host: &Host, batch: &[Arc<End>]) -> Result<Written, Error> {
 /// Tells the others, below the commit: all of it hints.
 async fn tell(host: &Host, batch: &[Arc<End>], written: Written) {
     let mut effects = Effects::of_ready(&written.ready);
+    let mut samples = Samples::default();
     for (end, _) in batch.iter().zip(&written.applied).filter(|(_, applied)| **applied) {
         let finished = &end.finished;
         count(host, end);
@@ -290,11 +294,14 @@ async fn tell(host: &Host, batch: &[Arc<End>], written: Written) {
             waited_ms: Some(end.claimed.waited_ms()),
             class,
         });
+        let scenario = end.scenario.as_ref().map_or("", |scenario| &scenario.name);
+        samples.add(&end.claimed.flow, scenario, &end.calls);
         if let Some((stream, at)) = timer(finished, host) {
             effects.timer(stream, at);
         }
     }
     effects.notifications = written.notifications;
+    effects.calls = samples.news();
     effects.send(host).await;
 }
 

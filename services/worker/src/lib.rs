@@ -7,6 +7,7 @@ mod brought;
 mod child;
 mod claim;
 mod clock;
+mod closed;
 mod drain;
 mod drive;
 mod finish;
@@ -18,6 +19,7 @@ mod publish;
 mod reconcile;
 mod room;
 mod rules;
+mod samples;
 mod take;
 mod trouble;
 
@@ -37,6 +39,7 @@ use tokio_util::task::TaskTracker;
 
 use child::Children;
 use claim::WorkTimes;
+use closed::Closed;
 use finish::End;
 use held::Held;
 use outbound::Outbound;
@@ -56,6 +59,7 @@ struct Worker {
     permits: Arc<Semaphore>,
     stages: TaskTracker,
     held: Held,
+    closed: Closed,
     work_times: WorkTimes,
     /// For what stages hold while they run.
     room: Room,
@@ -91,6 +95,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         permits: Arc::new(Semaphore::new(sizes.concurrency)),
         stages: TaskTracker::new(),
         held: Held::default(),
+        closed: Closed::default(),
         work_times: WorkTimes::default(),
         room: Room::new(sizes.max_held_bytes, sizes.max_response_bytes),
         registrations: registrations(&host),
@@ -107,6 +112,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
             bindings: vec![
                 (names.work.clone(), host.node.to_string()),
                 (names.work.clone(), work::BREAK_OFF.to_owned()),
+                (names.work.clone(), work::SYSTEMS.to_owned()),
             ],
             max_length: MAX_WAITING_MESSAGES,
         },

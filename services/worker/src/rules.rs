@@ -88,6 +88,7 @@ fn stage_settings(
         scripting: Scripting::new(settings.scenario.script.clone()),
         bounds: settings.scenario.clone(),
         errors: settings.errors.clone(),
+        systems: settings.systems.names.clone(),
         constants: settings.constants.clone(),
         secrets,
         vhost: host.broker.vhost().to_owned(),

@@ -38,9 +38,15 @@ pub(crate) async fn take(worker: Worker, consumer: Arc<Consumer>) -> anyhow::Res
                 worker.held.break_off(&over);
             }
         }
+        // The last word counts.
+        let mut told = batch.iter().rev().filter(|delivery| delivery.routing_key == work::SYSTEMS);
+        if let Some(Ok(closed)) = told.next().map(|delivery| serde_json::from_slice(&delivery.body)) {
+            worker.closed.told(closed, Instant::now());
+        }
         let mut seen = HashSet::new();
         let mut orders = Vec::new();
-        for delivery in batch.iter().filter(|delivery| delivery.routing_key != work::BREAK_OFF) {
+        let is_hand_out = |key: &str| ![work::BREAK_OFF, work::SYSTEMS].contains(&key);
+        for delivery in batch.iter().filter(|delivery| is_hand_out(&delivery.routing_key)) {
             let Ok(message) = serde_json::from_slice::<HandOuts>(&delivery.body) else { continue };
             let epoch = Epoch(message.epoch);
             for given in message.orders {

@@ -9,12 +9,14 @@ pub mod act;
 pub mod amend;
 pub mod call;
 mod clone;
+pub mod flows;
 pub mod migrate;
 pub mod queue;
 pub mod recovery;
 pub mod request;
 pub mod resend;
 mod restart;
+pub mod shift;
 mod terms;
 mod tries;
 

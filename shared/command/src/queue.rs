@@ -63,7 +63,9 @@ impl Commands {
             }
         }
         let nobody = || Problem::new(Type::NotFound, format!("nobody is in queue `{queue}`"));
-        let Some((id, _)) = queues::holder(&client, queue).await? else { return Ok(Err(nobody())) };
+        let Some(queues::QueueHolder { id, .. }) = queues::holder(&client, queue).await? else {
+            return Ok(Err(nobody()));
+        };
         *former = Some(id.clone());
         let tx = client.transaction().await?;
         let Some(order) = control::lock(&tx, &id).await? else { return Ok(Err(nobody())) };

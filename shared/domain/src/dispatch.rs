@@ -51,7 +51,6 @@ mod ready;
 mod record;
 mod report;
 mod rules;
-mod sample;
 mod share;
 mod slab;
 mod stats;
@@ -67,8 +66,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+pub use crate::system::{CallKind, CallOutcome, CallSamples, Latencies, duration_of, step_of};
 pub use control::{Adaptive, LimitRule, LimitWindow, PathTimes};
-pub use estimate::{StartEstimate, start_estimate};
+pub use estimate::{StartEstimate, queue_estimate, start_estimate};
 pub use event::{
     DispatchEvent, HandOut, InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Refusal, Running,
     StageMeasured,
@@ -79,7 +79,6 @@ pub use record::{ByPriority, Decision, FlowRecord, FlowState, Quantiles, SystemR
 pub use rules::{
     DistributionMode, FlowPolicy, FlowRules, FlowStop, SystemOrder, SystemOverride, SystemRules,
 };
-pub use sample::{CallKind, CallOutcome, CallSamples, Latencies, duration_of, step_of};
 pub use share::Weights;
 pub use stats::{FlowStats, NodeStats, Stats};
 
@@ -175,7 +174,7 @@ impl Dispatcher {
         Self::limited_by(settings, Rule::adaptive())
     }
 
-    /// One that finds its limits by other rules, to compare them.
+    /// One that finds the limits of named systems by other rules, to compare them.
     #[must_use]
     pub fn with_rule(
         settings: DispatchSettings,
@@ -188,7 +187,7 @@ impl Dispatcher {
         let mut dispatcher = Self {
             waiting: Waiting::new(),
             queues: Queues::new(),
-            flows: Flows::new(rule.clone()),
+            flows: Flows::new(Rule::adaptive()),
             systems: Systems::new(rule),
             nodes: Nodes::new(settings.capacity),
             progress: Progress::new(),
@@ -320,6 +319,12 @@ impl Dispatcher {
         let dues =
             [self.nodes.next_resume(), self.queues.next_look(), timer, self.stops_due, self.overrides_due];
         dues.into_iter().flatten().min()
+    }
+
+    /// The serial of the latest hand-out; 0 before the first.
+    #[must_use]
+    pub const fn last_serial(&self) -> u64 {
+        self.serial
     }
 
     /// A view for metrics and operators.

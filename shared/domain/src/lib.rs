@@ -14,4 +14,5 @@ pub mod order;
 pub mod recovery;
 pub mod retry;
 pub mod scenario;
+pub mod system;
 pub mod time;

@@ -8,7 +8,7 @@
 mod asynchronous;
 mod classify;
 mod explain;
-mod mask;
+pub(crate) mod mask;
 mod names;
 mod policy;
 mod read;

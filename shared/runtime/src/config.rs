@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pagurus_domain::activation::{ActivationMode, AgeGroups};
+use pagurus_domain::dispatch::{FlowRules, SystemRules};
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::dependency::StartMode;
 use pagurus_domain::order::notification::AllowList;
@@ -27,6 +28,7 @@ use pagurus_domain::order::registration::Rules;
 use pagurus_domain::retry::ErrorPolicy;
 use pagurus_domain::scenario::Bounds;
 use pagurus_domain::scenario::trial::Deployment;
+use pagurus_domain::system::SystemNames;
 
 pub use calls::{AllowedDestination, CallRules};
 pub(crate) use live::Reloaded;
@@ -86,6 +88,8 @@ pub struct Settings {
     pub stats_retention: Duration,
     /// `distribution`
     pub distribution: DistributionSettings,
+    /// `systems`
+    pub systems: SystemSettings,
     /// `dispatcher`
     pub dispatcher: DispatcherSettings,
     /// `worker`
@@ -199,7 +203,7 @@ pub struct CallbackSettings {
     pub orphan_retention: Duration,
 }
 
-/// `distribution`; the mode is always `simple` today.
+/// `distribution`
 #[derive(Clone, Debug)]
 pub struct DistributionSettings {
     /// Stages of parallel orders in progress.
@@ -216,6 +220,23 @@ pub struct DistributionSettings {
     pub flow_attributes: Vec<String>,
     /// Part of the places that one flow may have, in percent.
     pub flow_share: u32,
+    /// How flows are limited and stopped.
+    pub flows: Arc<FlowRules>,
+    /// How long what is known of an unseen flow is kept.
+    pub flow_retention: Duration,
+    /// Stages of one flow that may wait before the API refuses more; none without a bound.
+    pub max_backlog_of_flow: Option<u32>,
+    /// Orders of one queue before the API refuses more; none without a bound.
+    pub max_backlog_of_queue: Option<u32>,
+}
+
+/// `systems`
+#[derive(Clone, Debug)]
+pub struct SystemSettings {
+    /// How called systems are treated.
+    pub rules: Arc<SystemRules>,
+    /// The names of called systems.
+    pub names: Arc<SystemNames>,
 }
 
 /// `dispatcher`

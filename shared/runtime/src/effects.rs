@@ -14,8 +14,8 @@ use pagurus_store::ends::{self, Ending};
 use pagurus_store::outbox::NewNotification;
 use pagurus_store::stages::ReadyStage;
 use pagurus_wire::message::{
-    BreakOff, BrokenOff, Due, DueNews, EndedLife, EndedStage, Left, News, OutboxNews, OutboxRow, QueuePlace,
-    ReadyNews, RefusedHandOut, news as key, work,
+    BreakOff, BrokenOff, CallNews, Due, DueNews, EndedLife, EndedStage, Left, News, OutboxNews, OutboxRow,
+    QueuePlace, ReadyNews, RefusedHandOut, news as key, work,
 };
 
 use crate::Host;
@@ -34,8 +34,12 @@ pub struct Effects {
     pub refused: Vec<RefusedHandOut>,
     /// Stages that may run.
     pub ready: Vec<ReadyNews>,
+    /// Calls of systems that came to an end, summed.
+    pub calls: Vec<CallNews>,
     /// True where the registry of workers has changed.
     pub workers_changed: bool,
+    /// True where operators decided something about flows or systems.
+    pub rules_changed: bool,
     /// Ends that somebody is to be notified of: order and life.
     pub notify: Vec<(OrderNo, Life)>,
     /// Notifications that were stored, and may be sent without being read again.
@@ -105,7 +109,9 @@ impl Effects {
             ended: self.ended,
             refused: self.refused,
             left: self.left,
+            calls: self.calls,
             workers_changed: self.workers_changed,
+            rules_changed: self.rules_changed,
         };
         if news != News::default() {
             send(host, key::DISPATCH, &news).await;

@@ -70,6 +70,8 @@ pub enum Count {
     StoreErrors,
     /// Failures of the broker, by what was tried.
     BrokerErrors,
+    /// Orders that the API refused because too many of their flow or queue wait, by which.
+    BacklogRefused,
     /// Acknowledgements that came too late to count.
     StaleAcknowledgements,
 }
@@ -99,6 +101,20 @@ pub enum Level {
     OutboxAge,
     /// Stages of lost nodes that are too old to be taken over.
     FailoverLeft,
+    /// Stages of a flow that may run.
+    FlowReady,
+    /// Stages of a flow in progress.
+    FlowInProgress,
+    /// Limit of a flow.
+    FlowLimit,
+    /// State of a flow, 1 for the present one.
+    FlowState,
+    /// Limit of a called system.
+    SystemLimit,
+    /// State of a called system, 1 for the present one.
+    SystemState,
+    /// Flows of which the API takes no more orders.
+    BacklogFull,
     /// Number of the snapshot of the settings.
     ConfigurationSnapshot,
     /// Moment of the last reading without a fault, in seconds of Unix time.
@@ -148,6 +164,7 @@ const COUNTERS: &[Row] = &[
     ("notifications", "Notifications by outcome", &["outcome"]),
     ("store_errors", "Failures of the database by what was tried", &["operation"]),
     ("broker_errors", "Failures of the broker by what was tried", &["operation"]),
+    ("backlog_refused", "Orders refused because too many of their flow or queue wait", &["by"]),
     ("stale_acknowledgements", "Acknowledgements that came too late to count", &[]),
 ];
 
@@ -163,6 +180,17 @@ const GAUGES: &[Row] = &[
     ("outbox", "Notifications that are not confirmed", &["state"]),
     ("outbox_age_seconds", "Age of the oldest unconfirmed notification", &[]),
     ("failover_left", "Stages of lost nodes that are older than failover.interval", &[]),
+    ("flow_ready", "Stages of a flow that may run", &["flow"]),
+    ("flow_in_progress", "Stages of a flow in progress", &["flow"]),
+    ("flow_limit", "Stages that a flow may have in progress; NaN without a limit", &["flow"]),
+    ("flow_state", "1 for the state of a flow", &["flow", "state"]),
+    (
+        "system_limit",
+        "Stages in progress and open requests that may concern a called system; NaN without a limit",
+        &["system"],
+    ),
+    ("system_state", "1 for the state of a called system", &["system", "state"]),
+    ("backlog_full", "Flows of which the API takes no more orders, because too many wait", &[]),
     ("configuration_snapshot", "Number of the snapshot of the settings, 1 since the start", &[]),
     ("configuration_read_timestamp_seconds", "When the configuration was last read without a fault", &[]),
     ("configuration_refused", "1 while the configuration has faults and the former one counts", &[]),

@@ -155,7 +155,11 @@ fn texts<'a>(
     orders.iter().filter_map(|(allowed, new)| Some((allowed.order().head.no.0, text(new)?))).collect()
 }
 
-async fn save_contexts(tx: &Tx<'_>, snapshots: &[(i64, &str)]) -> Result<()> {
+/// Writes positions and variables of locked orders, as JSON.
+///
+/// # Errors
+/// The database fails.
+pub async fn save_contexts(tx: &Tx<'_>, snapshots: &[(i64, &str)]) -> Result<()> {
     if !snapshots.is_empty() {
         let columns = columns!((no, snapshot) in snapshots => {
             order_no: i64 = *no,

@@ -300,6 +300,7 @@ impl Accepted {
         Callback {
             name: self.name,
             value: Folded::from(value).folded(),
+            received_at: Some(self.received_at),
             body: String::from_utf8(body)
                 .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
             step_status: self.step_status,

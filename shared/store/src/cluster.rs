@@ -78,6 +78,9 @@ statements! {
         UPDATE leases SET until = clock_timestamp() + make_interval(secs => $3)
          WHERE name = $1 AND holder = $2 AND until > clock_timestamp()
            AND EXISTS (SELECT FROM epochs WHERE name = $1 AND epoch = $4)";
+    END_LEASE = "
+        UPDATE leases l SET until = clock_timestamp() FROM nodes n
+         WHERE l.name = $1 AND n.incarnation = l.holder AND l.until > clock_timestamp() RETURNING n.name";
     RESIGN = "UPDATE leases SET until = clock_timestamp() WHERE name = $1 AND holder = $2";
     LEASES = "
         SELECT l.name, n.name AS holder, l.until, e.epoch
@@ -340,6 +343,15 @@ pub async fn renew(
 ) -> Result<bool> {
     let statement = client.prepare_cached(RENEW).await?;
     Ok(client.execute(&statement, &[&name, &node.0, &ttl.as_secs_f64(), &epoch.0]).await? == 1)
+}
+
+/// Ends a lease that somebody holds; the name of the holder, which hears of it with its next renewal.
+///
+/// # Errors
+/// The database fails.
+pub async fn end_lease(client: &Client, name: &str) -> Result<Option<String>> {
+    let statement = client.prepare_cached(END_LEASE).await?;
+    Ok(client.query_opt(&statement, &[&name]).await?.map(|row| row.get("name")))
 }
 
 /// Gives a lease back, so that another can take it at once.

@@ -31,7 +31,8 @@ statements! {
          CROSS JOIN LATERAL (
                SELECT q.position, q.order_no FROM queued q WHERE q.queue = wanted.queue ORDER BY q.position LIMIT 1) AS head
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[head.order_no])";
-    HOLDER = "SELECT o.id, q.held_since AS since FROM queued q JOIN orders o ON o.no = ANY(ARRAY[q.order_no]) WHERE q.queue = $1 ORDER BY q.position LIMIT 1";
+    HAS_MEMBERS = "SELECT count(*) >= $2 AS has FROM (SELECT FROM queued WHERE queue = $1 LIMIT $2) AS members";
+    HOLDER = "SELECT o.id, o.flow, q.held_since AS since FROM queued q JOIN orders o ON o.no = ANY(ARRAY[q.order_no]) WHERE q.queue = $1 ORDER BY q.position LIMIT 1";
     LIST_QUEUES = "
         SELECT q.queue, count(*) AS members, min(q.position) AS position, (array_agg(o.id ORDER BY q.position))[1] AS holder
           FROM queued q JOIN orders o ON o.no = q.order_no GROUP BY q.queue ORDER BY count(*) DESC, q.queue LIMIT $1";
@@ -153,13 +154,33 @@ fn read_members(rows: &[tokio_postgres::Row]) -> Result<Vec<HeadOfQueue>> {
         .collect()
 }
 
-/// The order that owns a queue, and when it took it; none where its first stage in the queue is still to begin.
+/// True if a queue has so many members, or more. Looks at no more of them.
 ///
 /// # Errors
 /// The database fails.
-pub async fn holder(client: &Client, queue: &str) -> Result<Option<(String, Option<Timestamp>)>> {
-    let statement = client.prepare_cached(HOLDER).await?;
-    Ok(client.query_opt(&statement, &[&queue]).await?.map(|row| (row.get("id"), row.get("since"))))
+pub async fn has_members(client: &Client, queue: &str, count: i64) -> Result<bool> {
+    let statement = client.prepare_cached(HAS_MEMBERS).await?;
+    Ok(client.query_one(&statement, &[&queue, &count]).await?.get("has"))
+}
+
+/// The order that holds a queue.
+#[derive(Clone, Debug)]
+pub struct QueueHolder {
+    /// Its id.
+    pub id: String,
+    /// Its flow.
+    pub flow: String,
+    /// Since when; none until a stage of it has run.
+    pub since: Option<Timestamp>,
+}
+
+/// Who holds a queue.
+///
+/// # Errors
+/// The database fails.
+pub async fn holder(client: &Client, queue: &str) -> Result<Option<QueueHolder>> {
+    let row = client.query_opt(&client.prepare_cached(HOLDER).await?, &[&queue]).await?;
+    Ok(row.map(|row| QueueHolder { id: row.get("id"), flow: row.get("flow"), since: row.get("since") }))
 }
 
 /// One queue, as people see it.

@@ -14,6 +14,14 @@ use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
 statements! {
+    // Requests to called systems: not tasks of actors. Those of orders that wait for child orders are left out, too,
+    // because the ends of these look like any other request here.
+    OPEN_BY_FLOW = "
+        SELECT o.flow, count(*) AS open
+          FROM requests r JOIN orders o ON o.no = r.order_no
+         WHERE r.status = 'open' AND r.work_seconds IS NULL
+           AND NOT EXISTS (SELECT FROM children c WHERE c.parent_no = r.order_no)
+         GROUP BY o.flow";
     // Only who holds the pass may register, and the same action of the same visit gets the same id.
     REGISTER = "
         INSERT INTO requests (id, order_no, life, visit, action, name,
@@ -164,4 +172,14 @@ pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<Value>> {
             })
         })
         .collect())
+}
+
+/// How many requests of each flow are sent to called systems and unanswered. Looks at all that are open.
+///
+/// # Errors
+/// The database fails.
+pub async fn open_by_flow(client: &Client) -> Result<Vec<(String, u32)>> {
+    let rows = client.query(&client.prepare_cached(OPEN_BY_FLOW).await?, &[]).await?;
+    let count = |row: &tokio_postgres::Row| u32::try_from(row.get::<_, i64>("open")).unwrap_or(u32::MAX);
+    Ok(rows.iter().map(|row| (row.get("flow"), count(row))).collect())
 }

@@ -18,6 +18,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::due::STATEMENTS,
         crate::ends::STATEMENTS,
         crate::errors::STATEMENTS,
+        crate::flows::STATEMENTS,
         crate::history::STATEMENTS,
         crate::orders::STATEMENTS,
         crate::orders::SEARCH_STATEMENTS,
@@ -29,10 +30,12 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::recovery::STATEMENTS,
         crate::requests::STATEMENTS,
         crate::scenarios::STATEMENTS,
+        crate::shift::STATEMENTS,
         crate::stages::STATEMENTS,
         crate::stages::advance::STATEMENTS,
         crate::stages::finish::STATEMENTS,
         crate::stats::STATEMENTS,
+        crate::stops::STATEMENTS,
         crate::upkeep::STATEMENTS,
     ]
     .into_iter()

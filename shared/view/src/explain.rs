@@ -1,6 +1,8 @@
 //! "Why is it not running?", in one plain sentence (ORD-28).
 
 mod capacity;
+mod eta;
+mod flow;
 
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{Otherwise, Stand};
@@ -8,6 +10,7 @@ use pagurus_domain::order::transition::{self, Cause};
 use pagurus_runtime::config::Settings;
 use pagurus_store::dependencies::graph::{self, Edge, Node};
 use pagurus_store::orders::OrderRow as Row;
+use pagurus_store::queues::QueueHolder;
 use pagurus_store::{Client, Error, queues, requests};
 use pagurus_wire::order::Explanation;
 use pagurus_wire::problem::Problem;
@@ -29,7 +32,8 @@ impl Views {
         let cycles = retry::cycles(settings, &row, jiff::Timestamp::now());
         let explanation = explain(&client, &row, &cycles, settings).await;
         let explanation = explanation.map_err(self.failed("read"))?;
-        Ok(Explanation { id: row.id, status: row.status.to_string(), explanation })
+        let eta = eta::of(&client, &row, jiff::Timestamp::now()).await.map_err(self.failed("read"))?;
+        Ok(Explanation { id: row.id, status: row.status.to_string(), explanation, eta })
     }
 }
 
@@ -38,7 +42,11 @@ async fn explain(client: &Client, row: &Row, cycles: &Cycles, settings: &Setting
         Status::Running if row.running.is_some() => running(row),
         Status::Running => {
             let again = running(row);
-            match capacity::hindrance(client, row, settings).await? {
+            let hindrance = match flow::hindrance(client, &row.flow, "its flow").await? {
+                None => capacity::hindrance(client, row, settings).await?,
+                hindrance => hindrance,
+            };
+            match hindrance {
                 Some(hindrance) => format!("{again}; {hindrance}"),
                 None => again,
             }
@@ -98,15 +106,24 @@ async fn ready(
 ) -> Result<String, Error> {
     if let (Some(queue), Some(position)) = (&row.queue, row.position) {
         let before = queues::before(client, queue, position).await?;
-        if let Some((holder, since)) = queues::holder(client, queue).await?.filter(|_| before > 0) {
+        if let Some(QueueHolder { id, flow, since }) =
+            queues::holder(client, queue).await?.filter(|_| before > 0)
+        {
             let place = format!("number {} in queue `{queue}`", before + 1);
-            return Ok(match since {
-                Some(since) => format!("{place}, which order `{holder}` holds since {since}"),
-                None => format!("{place}, of which order `{holder}` is the next"),
-            });
+            let place = match since {
+                Some(since) => format!("{place}, which order `{id}` holds since {since}"),
+                None => format!("{place}, of which order `{id}` is the next"),
+            };
+            // Whatever its own flow is: the queue does not move before its head does.
+            let held = flow::hindrance(client, &flow, "the flow of that order").await?;
+            return Ok(held.map_or_else(|| place.clone(), |held| format!("{place}; {held}")));
         }
     }
-    Ok(match capacity::hindrance(client, row, settings).await? {
+    let hindrance = match flow::hindrance(client, &row.flow, "its flow").await? {
+        None => capacity::hindrance(client, row, settings).await?,
+        hindrance => hindrance,
+    };
+    Ok(match hindrance {
         Some(hindrance) => format!("it may run since {since}, and {hindrance}"),
         None => format!("it may run since {since} and waits for the dispatcher to hand it to a worker"),
     })

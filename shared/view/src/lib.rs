@@ -9,6 +9,7 @@ mod cluster;
 mod dependencies;
 mod errors;
 mod explain;
+mod flows;
 mod hidden;
 mod history;
 mod log;
@@ -32,6 +33,7 @@ use tokio::sync::Semaphore;
 pub use callbacks::CallbacksQuery;
 pub use calls::call_view;
 pub use errors::{ErrorGroupsQuery, ErrorOrdersQuery};
+pub use flows::{FlowsQuery, StopsQuery, SystemsQuery};
 pub use orders::OrdersQuery;
 
 /// Views, with all that they need of their process. Cheap to clone.

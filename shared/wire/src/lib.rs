@@ -4,6 +4,7 @@
 
 pub mod callbacks;
 pub mod errors;
+pub mod flows;
 pub mod json;
 pub mod message;
 pub mod order;

@@ -40,6 +40,8 @@ pub mod news {
 pub mod work {
     /// To all workers: [`super::BreakOff`].
     pub const BREAK_OFF: &str = "break-off";
+    /// To all workers: [`super::SystemsClosed`].
+    pub const SYSTEMS: &str = "systems";
 }
 
 /// The answer to a message of a client.
@@ -194,6 +196,46 @@ pub struct Left {
     pub queue: Option<String>,
 }
 
+/// Calls of one kind to one system, of one flow, that had the same outcome: summed over the stages that were
+/// written together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallNews {
+    /// Flow marker.
+    pub flow: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// The called system.
+    pub system: String,
+    /// True if the answer comes by callback.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asynchronous: bool,
+    /// What came of them.
+    pub outcome: CallNewsOutcome,
+    /// Class of the failure, for failed ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// How many.
+    pub count: u32,
+    /// How long they took: counts by the step of a logarithmic scale.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub took: Vec<(u16, u32)>,
+    /// The longest time for which the system asked to be left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+/// What came of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallNewsOutcome {
+    /// Sent, and to be answered by callback.
+    Sent,
+    /// Answered as the scenario hoped.
+    Answered,
+    /// Failed for a technical reason.
+    Failed,
+}
+
 /// News to the dispatcher.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct News {
@@ -209,9 +251,15 @@ pub struct News {
     /// Orders that were taken away.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<Left>,
+    /// Calls of systems that came to an end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallNews>,
     /// The set of workers has changed: look at the registry.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub workers_changed: bool,
+    /// What operators decided about flows and systems has changed: read it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rules_changed: bool,
 }
 
 // Items of messages between services are objects with names, and unknown names are passed over: a node of
@@ -232,6 +280,25 @@ pub struct BrokenOff {
 pub struct BreakOff {
     /// The stages.
     pub stages: Vec<BrokenOff>,
+}
+
+/// A called system that is to be left alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClosedSystem {
+    /// Its name.
+    pub system: String,
+    /// For how long still.
+    pub left_ms: u64,
+}
+
+/// To all workers, under [`work::SYSTEMS`]: the systems that are closed, all of them. Repeated as long as there are any.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SystemsClosed {
+    /// Systems that are to be left alone.
+    pub closed: Vec<ClosedSystem>,
+    /// Systems that are to be called whatever they answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<String>,
 }
 
 /// Time at which something is due in a stream.

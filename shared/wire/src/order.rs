@@ -354,4 +354,16 @@ pub struct Explanation {
     pub status: String,
     /// The plain answer.
     pub explanation: String,
+    /// When it will start, as far as its flow tells; none where that is not known, or its flow is stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eta: Option<EtaView>,
+}
+
+/// When an order that waits will start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EtaView {
+    /// In half of the cases not later.
+    pub p50: Timestamp,
+    /// In nine of ten cases not later.
+    pub p90: Timestamp,
 }

@@ -32,6 +32,16 @@ pub const ROUTES: &[(&str, &[&str])] = &[
     ("/v1/classify", &["POST"]),
     ("/v1/nodes", &["GET"]),
     ("/v1/leases", &["GET"]),
+    ("/v1/flows", &["GET"]),
+    ("/v1/flows/{flow}", &["GET"]),
+    ("/v1/flows/stop", &["POST", "GET"]),
+    ("/v1/flows/resume", &["POST", "GET"]),
+    ("/v1/flows/shift", &["POST", "GET"]),
+    ("/v1/stops", &["GET"]),
+    ("/v1/systems", &["GET"]),
+    ("/v1/systems/{name}", &["GET"]),
+    ("/v1/systems/{name}/{order}", &["POST"]),
+    ("/v1/leases/{name}/resign", &["POST"]),
     ("/v1/queues", &["GET"]),
     ("/v1/queues/{name}/release", &["POST"]),
 ];
@@ -188,7 +198,13 @@ fn body(strange: &mut Strange<'_>, route: &str, method: &str) -> Vec<u8> {
         ("/v1/classify", _) => {
             json!({"scenario": "fuzzed", "http": {"method": "POST", "url": "http://h/p", "status": 503, "body": {}}})
         }
-        ("/v1/queues/{name}/release", _) => json!({"reason": "r"}),
+        ("/v1/queues/{name}/release" | "/v1/leases/{name}/resign", _) => json!({"reason": "r"}),
+        ("/v1/flows/stop", "POST") => {
+            json!({"keyword": "k", "reason": "r", "for": "3h", "resume": true, "dryRun": true})
+        }
+        ("/v1/flows/resume", "POST") => json!({"keyword": "k", "reason": "r"}),
+        ("/v1/flows/shift", "POST") => json!({"flow": "f", "by": "3h", "reason": "r", "dryRun": true}),
+        ("/v1/systems/{name}/{order}", _) => json!({"reason": "r", "for": "1s"}),
         _ => json!({"reason": "r", "ifStatus": "fail", "from": "a", "params": {"n": 3}}),
     };
     spoiled(strange, good)

@@ -60,6 +60,7 @@ pub(super) async fn register_one(
 }
 
 pub(super) async fn submit(intake: &Intake, request: Request, headers: &HeaderMap) -> Outcome<Registration> {
+    intake.backlog.check(&intake.host, &request).await?;
     let submission = Submission {
         request: request.into(),
         sent_at: sent_time_of(headers)?,

@@ -33,8 +33,8 @@ pub use adaptive::Adaptive;
 pub use rule::{LimitRule, LimitWindow, PathTimes};
 
 use super::record::Decision;
-use super::sample::{CallKind, Latencies};
 use super::timing::between;
+use crate::system::{CallKind, Latencies};
 use collect::Collected;
 use failures::Failures;
 use probing::Probing;

@@ -37,6 +37,24 @@ pub fn start_estimate(flow: &FlowRecord, position: u32) -> Option<StartEstimate>
     Some(StartEstimate { p50: time(ahead + own), p90: time(far.max(ahead + own)) })
 }
 
+/// The time until an order starts before which so many stand in its queue: each of them has a stage, at least, and they
+/// go one by one. None while the flow is stopped, or when nothing is known of its stages.
+#[must_use]
+pub fn queue_estimate(flow: &FlowRecord, before: u32) -> Option<StartEstimate> {
+    if matches!(flow.state, FlowState::Stopped | FlowState::Probing | FlowState::DisabledManually) {
+        return None;
+    }
+    let known = [flow.short_term, flow.long_term].into_iter().find(|times| times.p50_ms.is_some())?;
+    let (middle, far) = (known.p50_ms? / 1000.0, known.p99_ms.or(known.p50_ms)? / 1000.0);
+    let wait = flow.waits.p50_ms.unwrap_or_default() / 1000.0;
+    let before = f64::from(before);
+    // Sums of many differ less from their middle than one does.
+    let doubt = (far - middle).max(0.0) * before.sqrt();
+    let time = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+    let expected = before * (middle + wait);
+    Some(StartEstimate { p50: time(expected), p90: time(expected + doubt) })
+}
+
 /// Stages that start in a second: as many as ended of late; before any has ended, as its stages in progress and their
 /// time tell.
 fn pace(flow: &FlowRecord) -> Option<f64> {
@@ -76,5 +94,16 @@ mod tests {
             assert_eq!(start_estimate(&FlowRecord { state, ..flow.clone() }, 100), None);
         }
         assert_eq!(start_estimate(&FlowRecord::default(), 3), None);
+    }
+
+    #[test]
+    fn ord_30_in_a_queue_each_before_takes_its_time() {
+        let short_term = Quantiles { p50_ms: Some(1000.0), p99_ms: Some(3000.0) };
+        let flow = FlowRecord { short_term, ..FlowRecord::default() };
+        let estimate = queue_estimate(&flow, 4).unwrap();
+        assert_eq!((estimate.p50, estimate.p90), (Duration::from_secs(4), Duration::from_secs(8)));
+        let stopped = FlowRecord { state: FlowState::Stopped, ..flow };
+        assert_eq!(queue_estimate(&stopped, 4), None);
+        assert_eq!(queue_estimate(&FlowRecord::default(), 4), None, "nothing is known");
     }
 }

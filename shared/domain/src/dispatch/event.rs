@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::record::{FlowRecord, SystemRecord};
 use super::rules::{FlowStop, SystemOverride};
-use super::sample::CallSamples;
 use crate::id::{Attempt, Incarnation, OrderNo, spelled};
 use crate::order::{Mode, Priority};
+use crate::system::CallSamples;
 
 /// A stage that may run, as its row in the table of ready stages says.
 #[derive(Clone, Debug, PartialEq, Eq)]

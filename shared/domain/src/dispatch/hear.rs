@@ -14,9 +14,9 @@ use super::flow::{FlowIndex, Known, Link};
 use super::gate::Subject;
 use super::record::{FlowRecord, FlowState, SystemRecord};
 use super::rules::{FlowStop, SystemOrder, SystemOverride};
-use super::sample::{CallKind, CallOutcome, CallSamples};
 use super::system::SystemIndex;
 use super::timing::{Rate, Timing, between};
+use crate::system::{CallKind, CallOutcome, CallSamples};
 
 /// A system that a flow has not called for so long does not concern it any more.
 const LINKED: Duration = Duration::from_secs(600);

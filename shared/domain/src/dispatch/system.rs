@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use super::control::{Bounds, Control, Phase, Rule};
 use super::flow::FlowIndex;
 use super::rules::SystemOrder;
-use super::sample::{CallOutcome, CallSamples};
 use super::slab::Slab;
 use super::timing::{Rate, Timing, between, faded};
 use crate::order::Priority;
+use crate::system::{CallOutcome, CallSamples};
 
 /// The number of a system; it is valid for ever.
 pub(super) type SystemIndex = u32;

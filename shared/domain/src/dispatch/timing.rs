@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::record::Quantiles;
-use super::sample::{duration_of, step_of};
+use crate::system::{duration_of, step_of};
 
 /// What is called of late.
 const SHORT_HALF_LIFE: Duration = Duration::from_secs(60);

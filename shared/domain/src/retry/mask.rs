@@ -9,35 +9,35 @@ pub(super) use amqp::{AmqpMask, NoMask, Parts};
 
 /// A name in which `*` stands for any letters, also none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Glob(String);
+pub(crate) struct Glob(String);
 
 impl Glob {
-    pub(super) fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    pub(super) fn is_exact(&self) -> bool {
+    pub(crate) fn is_exact(&self) -> bool {
         !self.0.contains('*')
     }
 
     /// Greater is more specific: an exact name beats every mask, a longer mask a shorter one.
-    pub(super) fn specificity(&self) -> usize {
+    pub(crate) fn specificity(&self) -> usize {
         if self.is_exact() {
             return usize::MAX;
         }
         self.0.bytes().filter(|byte| *byte != b'*').count()
     }
 
-    pub(super) fn matches(&self, name: &str) -> bool {
+    pub(crate) fn matches(&self, name: &str) -> bool {
         matches(self.0.as_bytes(), name.as_bytes())
     }
 
     /// True if some name is matched by both. Tries every pair of places in the two masks once.
-    pub(super) fn overlaps(&self, other: &Self) -> bool {
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let (left, right) = (self.0.as_bytes(), other.0.as_bytes());
         let star = |mask: &[u8], at: usize| mask.get(at) == Some(&b'*');
         let width = right.len() + 1;
@@ -82,13 +82,13 @@ enum Segment {
 
 /// A mask of URL paths such as `/shop/*/items/**`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PathMask {
+pub(crate) struct PathMask {
     text: String,
     segments: Vec<Segment>,
 }
 
 impl PathMask {
-    pub(super) fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let read = segments(text)
             .map(|part| match part {
                 "**" => Segment::Any,
@@ -99,16 +99,16 @@ impl PathMask {
         Self { text: format!("/{}", parts.join("/")), segments: read }
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 
-    pub(super) fn has_double_star(&self) -> bool {
+    pub(crate) fn has_double_star(&self) -> bool {
         self.segments.contains(&Segment::Any)
     }
 
     /// True if a path is meant; a slash at its end does not count.
-    pub(super) fn matches(&self, path: &str) -> bool {
+    pub(crate) fn matches(&self, path: &str) -> bool {
         let mut mask = self.segments.as_slice();
         let mut rest = segments(path);
         // The last `**` and the path from there on, for one more segment given to it.
@@ -144,7 +144,7 @@ impl PathMask {
     /// Greater is more specific: more names without a star, fewer `**`, fewer `*`, longer names;
     /// then whoever has the name further to the left; at last the alphabet, so that the order in
     /// the file never matters.
-    pub(super) fn compare(&self, other: &Self) -> Ordering {
+    pub(crate) fn compare(&self, other: &Self) -> Ordering {
         self.weight().cmp(&other.weight()).then_with(|| {
             let exact = |mask: &Self| -> Vec<bool> {
                 let exact = |segment: &Segment| matches!(segment, Segment::One(glob) if glob.is_exact());

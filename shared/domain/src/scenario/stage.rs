@@ -16,6 +16,7 @@ mod need;
 mod perform;
 mod render;
 mod response;
+mod sample;
 mod snapshot;
 mod task;
 mod wait;
@@ -27,6 +28,7 @@ pub use need::{
     Answer, ChildOrder, HttpBody, HttpCall, HttpFailure, NO_ROOM, Need, Publication, Response, Task,
     TaskTerms,
 };
+pub use sample::CallMade;
 pub use snapshot::{
     AnsweredCall, Answers, AsyncRetry, Awaiting, Destination, EntryPoint, Frame, Handling, Mover,
     OpenRequest, Polling, Remembered, Rest, RetryTime, Savepoint, Snapshot, SnapshotError, SyncRetry,
@@ -263,7 +265,10 @@ impl Run {
             (Pending::Parallel(made), Answer::Parallel(outcomes)) if made.len() == outcomes.len() => {
                 self.take_parallel(&made, &outcomes, turn);
             }
-            (Pending::Publication, Answer::Published) => self.cursor.advance(),
+            (Pending::Publication, Answer::Published) => {
+                self.note_sent(turn);
+                self.cursor.advance();
+            }
             (Pending::Queueing, Answer::Published) => self.await_task(turn),
             (Pending::Publication | Pending::Queueing, Answer::Unpublished(message)) => {
                 self.cursor.visit.awaiting = None;

@@ -1,6 +1,7 @@
 //! Makes the settings out of the values of the keys: the only place where a path meets a field.
 //! Checks what no single key can tell, such as one limit that must stay below another.
 
+mod flows;
 mod take;
 mod trees;
 
@@ -16,9 +17,8 @@ use super::calls::CallRules;
 use super::load::Values;
 use super::{
     ActivationSettings, BrokerSettings, CallbackSettings, DatabaseSettings, DispatcherSettings,
-    DistributionSettings, FailoverSettings, IntakeSettings, LogFormat, LogSettings, NodeSettings,
-    NotifySettings, RecoverySettings, ResourceControlSettings, Settings, ShutdownSettings,
-    StartControlSettings, WhenLost, WorkerSettings,
+    FailoverSettings, IntakeSettings, LogFormat, LogSettings, NodeSettings, NotifySettings, RecoverySettings,
+    ResourceControlSettings, Settings, ShutdownSettings, StartControlSettings, WhenLost, WorkerSettings,
 };
 
 /// The settings, or all faults in the order of the file.
@@ -54,6 +54,7 @@ impl Builder {
             },
             stats_retention: self.duration("stats.retention"),
             distribution: self.distribution(),
+            systems: self.systems(),
             dispatcher: DispatcherSettings {
                 lease_ttl: self.duration("dispatcher.lease.ttl"),
                 reread: self.duration("dispatcher.reread"),
@@ -138,18 +139,6 @@ impl Builder {
             max_bodies_bytes: self.size("intake.max_bodies_bytes"),
             public_confirmed: self.flag("intake.public_confirmed"),
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
-        }
-    }
-
-    fn distribution(&mut self) -> DistributionSettings {
-        DistributionSettings {
-            parallel_count: self.size("distribution.capacity.parallel_count"),
-            sequential_count: self.size("distribution.capacity.sequential_count"),
-            high: self.number("distribution.priorities.high"),
-            normal: self.number("distribution.priorities.normal"),
-            low: self.number("distribution.priorities.low"),
-            flow_attributes: self.texts("distribution.flows.attributes"),
-            flow_share: self.number("distribution.flows.max_share_percentage"),
         }
     }
 

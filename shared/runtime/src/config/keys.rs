@@ -113,14 +113,26 @@ pub(super) static SETTINGS: &[Setting] = &[
 
     key("stats.retention", Duration, "7d", Live, "How long the counts of each minute are kept, of which charts are drawn."),
 
-    key("distribution.mode", Later { now: &["simple"], later: &["rated_flows", "stopped_flows", "limited_flows"] }, "simple", Live, "How capacity is shared among flows."),
+    key("distribution.mode", Choice(&["simple", "rated_flows", "stopped_flows", "limited_flows"]), "simple", Live, "How capacity is shared among flows: by turns; by the time of workers; by turns, and a flow whose system is away is stopped, probed and resumed; besides, with a limit that follows what its system bears."),
     key("distribution.capacity.parallel_count", POSITIVE, "2000", Live, "Stages of parallel orders in progress at most."),
     key("distribution.capacity.sequential_count", POSITIVE, "2000", Live, "Stages of sequential orders in progress at most."),
+    key("distribution.capacity.overload_threshold_percentage", Count { least: 1, most: 100 }, "90", Live, "Part of the capacity in use from which on limits of flows give way to equal shares of time, until it is less."),
     key("distribution.priorities.high", POSITIVE, "70", Live, "Weight of orders of high priority."),
     key("distribution.priorities.normal", POSITIVE, "25", Live, "Weight of orders of normal priority."),
     key("distribution.priorities.low", POSITIVE, "5", Live, "Weight of orders of low priority."),
     key("distribution.flows.attributes", Texts, "[scenario]", Restart, "Attributes of an order whose values make its flow."),
     key("distribution.flows.max_share_percentage", Count { least: 1, most: 100 }, "80", Live, "Part of the places that one flow may have in progress, of those of a mode and of those of all workers, so that a flow whose system hangs leaves room for the others; `100` sets no bound."),
+
+    key("distribution.flows.max_known", Count { least: 1, most: 1_000_000 }, "10000", Live, "Flows without work of which limits and statistics are kept at most; of more, those unseen for the longest time are forgotten."),
+    key("distribution.flows.retention", Duration, "30d", Live, "How long what is known of a flow or a called system is kept that is not seen any more."),
+    key("distribution.flows.limits.recovery.initial_limit", POSITIVE, "5", Live, "Stages that a flow may have in progress when it comes back after a stop; from there it grows."),
+    key("distribution.flows.limits.policies", Tree("a mapping of names, each with `scenarios` and `params`"), "{}", Live, "Modes and greatest limits of some scenarios."),
+    key("distribution.flows.limits.error_handling.policies", Tree("a mapping of names, each with `error_classes` and `scenarios`"), "{}", Live, "Error classes that harden the limits of some scenarios."),
+    key("distribution.backlog.max_per_flow", Count { least: 0, most: u32::MAX as u64 }, "0", Live, "Stages of one flow that may wait to run before the API refuses more orders of it with 429; `0` sets no bound. Orders by message are taken all the same."),
+    key("distribution.backlog.max_per_queue", Count { least: 0, most: u32::MAX as u64 }, "0", Live, "Orders of one queue before the API refuses more with 429; `0` sets no bound. Orders by message are taken all the same."),
+
+    key("systems.max_retry_after", Duration, "15m", Live, "Longest time for which a called system is believed that says when it is to be called again."),
+    key("systems.named", Tree("a list of `name` with `host` and `path`, or with `exchange`"), "[]", Live, "Names of called systems, by masks; the first that fits counts. A system with a name has a limit and a state of its own, which all flows that call it share."),
 
     key("dispatcher.lease.ttl", Duration, "3s", Restart, "How long the active dispatcher may be silent before a standby takes over."),
     key("dispatcher.reread", Duration, "2s", Live, "How often the tables are searched for ready orders whose news was lost."),

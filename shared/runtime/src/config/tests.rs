@@ -1,6 +1,8 @@
 //! Tests of the configuration: texts and environments in, settings and faults out.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+mod flows;
+
 use std::collections::BTreeSet;
 
 use pagurus_domain::retry::{Interaction, Outcome};
@@ -68,11 +70,12 @@ fn every_default_is_read_by_the_kind_of_its_key() {
 fn every_key_stands_once_and_is_read() {
     let paths: BTreeSet<_> = keys::SETTINGS.iter().map(|setting| setting.path).collect();
     assert_eq!(paths.len(), keys::SETTINGS.len());
-    let builder = concat!(include_str!("build.rs"), include_str!("build/trees.rs"));
+    let builder =
+        concat!(include_str!("build.rs"), include_str!("build/trees.rs"), include_str!("build/flows.rs"));
     for setting in keys::SETTINGS {
         let is_read = builder.contains(&format!("\"{}\"", setting.path));
-        // These have one value today, which the kind enforces.
-        let is_fixed = ["distribution.mode", "access.mode"].contains(&setting.path);
+        // It has one value today, which the kind enforces.
+        let is_fixed = ["access.mode"].contains(&setting.path);
         assert!(is_read != is_fixed, "{}", setting.path);
         assert!(setting.meaning.ends_with('.'), "{}", setting.path);
     }
@@ -91,7 +94,7 @@ node:
   heartbeat: 10
 broker: [1]
 log: {format: xml}
-distribution: {mode: rated_flows, priorities: {high: 0}}
+distribution: {mode: rated, priorities: {high: 0}}
 activation: {mode: at_most_onec}
 execution:
   error_handling: {sync: {mode: maybe}}
@@ -113,8 +116,8 @@ database: {url: 'mysql://root:secret@x'}
             "8:14: `10` is not a duration; write it like `500ms`, `5s`, `1h30m`, `2d`",
             "9:9: expected a mapping, found a list",
             "10:15: `xml` is not one of `text`, `json`",
-            "11:22: `rated_flows` is not available yet; use `simple`",
-            "11:54: 0 is not between 1 and 4294967295",
+            "11:22: `rated` is not one of `simple`, `rated_flows`, `stopped_flows`, `limited_flows`",
+            "11:48: 0 is not between 1 and 4294967295",
             "12:20: `at_most_onec` is not known; did you mean `at_most_once`?",
             "14:33: `maybe` is not one of `retry`, `none`",
             "15:35: the entry has no `step`",

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::super::sample::CallKind;
 use super::rule::PathTimes;
+use crate::system::CallKind;
 
 /// Paths that are told apart; beyond them nothing is learnt.
 const MAX_PATHS: usize = 16;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::sample::CallKind;
 use super::super::timing::{Spread, between};
 use super::baseline::QUARTILE;
 use super::rule::{LimitWindow, PathTimes};
 use super::{Bounds, Calls, later};
+use crate::system::CallKind;
 
 /// The shortest window.
 const SHORTEST: Duration = Duration::from_millis(200);

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::sample::duration_of;
 use super::super::timing::between;
 use super::{Bounds, Calls, Control, Moved, Phase, later};
+use crate::system::duration_of;
 
 /// Probes of one round.
 const PROBES: u32 = 3;

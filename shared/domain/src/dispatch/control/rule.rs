@@ -7,8 +7,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::super::sample::CallKind;
 use super::super::timing::Spread;
+use crate::system::CallKind;
 
 /// Times of the calls of one path within a window: of one scenario to one system, answered in one way. Only within a path
 /// are times alike.

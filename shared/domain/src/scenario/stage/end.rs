@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::super::Folded;
 use super::super::conceal::Concealed;
 use super::call::CallAnswer;
+use super::sample::CallMade;
 use super::snapshot::{Destination, EntryPoint, Remembered, Snapshot};
 use crate::order::{OrderError, PANIC, ScenarioStatus};
 pub use then::Then;
@@ -63,6 +64,8 @@ pub struct StageEnd {
     pub saved: bool,
     /// The calls from outside that were handled.
     pub answers: Vec<CallAnswer>,
+    /// The calls of systems that came to an end in it.
+    pub calls: Vec<CallMade>,
     /// How long the stage ran.
     pub duration: Duration,
 }
@@ -104,6 +107,8 @@ pub(super) struct Builder {
     pub log: Vec<LogLine>,
     pub released: bool,
     pub answers: Vec<CallAnswer>,
+    /// Calls of systems that came to an end.
+    pub calls: Vec<CallMade>,
     /// Moment of the last move or line that was saved at an entry point.
     pub saved_at: Option<Timestamp>,
     /// Lines that were saved at entry points.
@@ -198,6 +203,7 @@ impl Builder {
             released: self.released,
             saved: self.saved_at.is_some(),
             answers: self.answers.clone(),
+            calls: self.calls.clone(),
             duration: Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0)),
         };
         if !self.secrets.is_empty() {

@@ -16,6 +16,7 @@ use super::{error_value, later};
 use crate::id::spelled;
 use crate::order::Mode;
 use crate::retry::ErrorPolicy;
+use crate::system::SystemNames;
 
 /// What the order is, for the stage: nothing here changes while it runs.
 #[derive(Clone, Debug)]
@@ -45,6 +46,8 @@ pub struct StageSettings {
     pub bounds: Bounds,
     /// Rules and policies for failures.
     pub errors: ErrorPolicy,
+    /// Names of called systems.
+    pub systems: Arc<SystemNames>,
     /// Named constants, `config.…`.
     pub constants: Arc<Value>,
     /// What `${secret.NAME}` reads.
@@ -96,6 +99,8 @@ pub struct Callback {
     pub name: String,
     /// What scenarios see: `body`, `headers`, `stepStatus`, `receivedAt`.
     pub value: Folded,
+    /// When it came.
+    pub received_at: Option<Timestamp>,
     /// The body as text, for the rules.
     pub body: String,
     /// Status of the called system's step.

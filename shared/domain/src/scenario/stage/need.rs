@@ -7,9 +7,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::super::Method;
-use super::response::host_and_path;
 use super::{Reached, StageEnd};
 use crate::id::RequestId;
+use crate::system::host_and_path;
 
 /// What a stage needs to go on.
 #[derive(Clone, Debug, PartialEq)]

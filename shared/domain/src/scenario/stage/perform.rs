@@ -199,9 +199,22 @@ impl Run {
             },
             _ => return,
         };
-        self.cursor.visit.called = Some(asked.system());
+        self.cursor.visit.called = Some(turn.system_of(&asked));
         if let Some(open) = self.cursor.requests.iter_mut().find(|open| Some(open.id) == request) {
             open.asked = Some(asked);
+        }
+    }
+
+    /// The request under the cursor, if it is one, has gone out: its answer comes by callback.
+    pub(super) fn note_sent(&mut self, turn: &Turn<'_>) {
+        if self.present(turn).and_then(Action::request).is_none() {
+            return;
+        }
+        // It was noted last.
+        let Some(open) = self.cursor.requests.last_mut() else { return };
+        open.sent_at = Some(turn.now);
+        if let Some(asked) = open.asked.clone() {
+            self.sample_sent(&asked, turn);
         }
     }
 
@@ -210,7 +223,15 @@ impl Run {
         let State { retry_failed_only: keep_answer, name: state, .. } = turn.scenario.state(self.state);
         let (keep_answer, state) = (*keep_answer, state.clone());
         self.cursor.requests.retain(|request| request.id != id);
-        self.cursor.requests.push(OpenRequest { name, state, id, asked: None, keep_answer, earlier: false });
+        self.cursor.requests.push(OpenRequest {
+            name,
+            state,
+            id,
+            asked: None,
+            sent_at: None,
+            keep_answer,
+            earlier: false,
+        });
     }
 
     fn run_script(&mut self, script: &Script, turn: &Turn<'_>) {

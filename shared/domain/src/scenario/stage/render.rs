@@ -11,9 +11,9 @@ use super::super::source::reader::{LONGEST_CALL, in_largest_unit};
 use super::super::value::{Url, percent_encode};
 use super::super::{AmqpAction, Auth, Body, HttpAction, Lapse};
 use super::need::{HttpBody, HttpCall, Publication};
-use super::response::host_and_path;
 use super::{Run, Turn};
 use crate::document::parse_duration;
+use crate::system::host_and_path;
 
 /// A segment of dots would be taken out of the path on the way, with the segment before it: what a
 /// parameter says must not lead to another path, and encoding the dots does not help (RFC 3986).

@@ -13,6 +13,7 @@ use super::snapshot::{AnsweredCall, AsyncRetry, Destination, Polling};
 use super::{Run, Then, Turn};
 use crate::order::OrderError;
 use crate::retry::{self, Cycle, ErrorClass, Interaction, Outcome as Answered, Verdict};
+use crate::system::host_and_path;
 
 /// Bytes of an error body that a message for people quotes.
 pub(super) const QUOTED_BYTES: usize = 200;
@@ -32,8 +33,11 @@ impl Run {
         let Some(Action::Http(http)) = self.present(turn) else {
             return;
         };
-        match self.judge(http, url, outcome, turn) {
+        let judged = self.judge(http, url, outcome, turn);
+        self.sample_judged(&asked_by_http(http, url), &judged, turn);
+        match judged {
             Ok(response) => {
+                self.note_sent(turn);
                 self.note_answered(turn);
                 self.keep(http, response);
                 match self.save(&http.save, turn) {
@@ -67,7 +71,9 @@ impl Run {
         let mut failures = Vec::new();
         for ((index, url), outcome) in made.iter().zip(outcomes) {
             let Some(http) = steps.get(*index) else { continue };
-            match self.judge(http, url, outcome.as_ref(), turn) {
+            let judged = self.judge(http, url, outcome.as_ref(), turn);
+            self.sample_judged(&asked_by_http(http, url), &judged, turn);
+            match judged {
                 Ok(response) => {
                     self.name(http, response_value(response).folded());
                     self.cursor.frame_mut().parallel_done.push(*index);
@@ -120,6 +126,13 @@ impl Run {
         Ok(())
     }
 
+    fn sample_judged(&mut self, asked: &Destination, judged: &Result<&Response, Failed>, turn: &Turn<'_>) {
+        match judged {
+            Ok(response) => self.sample_answer(asked, response, turn),
+            Err(Failed { error, retry_after }) => self.sample_failure(error, *retry_after),
+        }
+    }
+
     /// True if an outcome is a success by the scenario and by the rules of the deployment.
     fn judge<'a>(
         &self,
@@ -128,7 +141,7 @@ impl Run {
         outcome: Outcome<'a>,
         turn: &Turn<'_>,
     ) -> Result<&'a Response, Failed> {
-        let system = Some(asked_by_http(http, url).system());
+        let system = Some(turn.system_of(&asked_by_http(http, url)));
         match outcome {
             Ok(response) => {
                 let is_error = response.status >= 400;
@@ -355,25 +368,4 @@ fn retry_after(response: &Response, now: Timestamp) -> Option<Duration> {
     }
     let at = jiff::fmt::rfc2822::parse(value.trim()).ok()?.timestamp();
     Duration::try_from(at.duration_since(now)).ok()
-}
-
-/// Host with port, and path, of an absolute URL; without the query, and without the name and
-/// password that some URLs carry.
-pub(super) fn host_and_path(url: &str) -> (&str, &str) {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let rest = rest.split(['?', '#']).next().unwrap_or(rest);
-    let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
-    (authority.rsplit_once('@').map_or(authority, |(_, host)| host), path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn err_1_the_path_of_a_url_is_found_without_its_query() {
-        assert_eq!(host_and_path("http://h:1/a/b?c=/d"), ("h:1", "/a/b"));
-        assert_eq!(host_and_path("http://h"), ("h", "/"));
-        assert_eq!(host_and_path("http://me:secret@h:1/a@b"), ("h:1", "/a@b"));
-    }
 }

@@ -5,6 +5,7 @@
 
 mod awaiting;
 mod life;
+mod moved;
 mod request;
 mod stored;
 

@@ -114,6 +114,7 @@ impl Play {
             scripting,
             bounds,
             errors: errors(ERRORS),
+            systems: Arc::default(),
             constants: Arc::new(json!({"base": "http://h"})),
             secrets: Arc::new(crate::scenario::value::NoSecrets),
             callback_base: "http://engine".into(),
@@ -233,6 +234,7 @@ fn input(
     let callbacks = callbacks.iter().map(|(name, value)| Callback {
         name: name.clone(),
         value: value.clone().into(),
+        received_at: value.get("receivedAt").and_then(Value::as_str).and_then(|at| at.parse().ok()),
         body: value.get("body").map_or_else(String::new, ToString::to_string),
         step_status: value.get("stepStatus").and_then(Value::as_str).map(str::to_owned),
     });

@@ -17,7 +17,13 @@ impl Run {
         self.cursor.requests.clear();
         let (mut failures, mut good) = (Vec::new(), Vec::new());
         for request in requests {
-            match self.failure_of(&request, event, turn) {
+            let failure = self.failure_of(&request, event, turn);
+            let received = turn.received.iter().find(|callback| callback.name == request.name);
+            let received_at = received.and_then(|callback| callback.received_at);
+            if received.is_some() || failure.is_some() {
+                self.sample_callback(&request, received_at, failure.as_ref(), turn);
+            }
+            match failure {
                 Some(failure) => failures.push(failure),
                 None => good.push(request),
             }
@@ -67,7 +73,7 @@ impl Run {
                 format!("request `{name}` was answered{status}: {quoted}")
             }
         };
-        let system = request.asked.as_ref().map(Destination::system);
+        let system = request.asked.as_ref().map(|asked| turn.system_of(asked));
         Some(OrderError { class: Some(class.to_string()), message, system, status: None })
     }
 
@@ -140,6 +146,7 @@ impl Run {
     /// The time of a polling is over, and its last attempt was made.
     pub(super) fn end_polling(&mut self, message: String, turn: &Turn<'_>) {
         let error = OrderError::new(POLLING_TIMEOUT, message).about(self.cursor.visit.called.clone());
+        self.sample_time_out(&error);
         self.cursor.main.retry = None;
         self.cursor.sum_up_retries();
         if let Err(error) = self.repeat_later(&[error], turn) {

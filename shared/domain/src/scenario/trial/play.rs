@@ -70,6 +70,7 @@ fn settings(deployment: &Deployment, trial: &Trial) -> StageSettings {
         scripting: Scripting::new(deployment.bounds.script.clone()),
         bounds: deployment.bounds.clone(),
         errors: trial.errors.clone(),
+        systems: Arc::default(),
         constants: Arc::new(trial.config.clone()),
         secrets: Arc::new(trial.secrets.clone()),
         vhost: "/".to_owned(),

@@ -91,7 +91,7 @@ impl Builder {
     }
 
     /// The items of a list of mappings, each with the texts under its known keys.
-    fn mappings(
+    pub(super) fn mappings(
         &mut self,
         path: &str,
         tree: Option<&DocumentNode>,

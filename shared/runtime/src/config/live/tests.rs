@@ -45,6 +45,11 @@ fn other(setting: &super::super::keys::Setting) -> Option<String> {
         }
         "notify.allow" | "reply.allow" => "[{queue: inbox}]",
         "config" => "{a: 1}",
+        "distribution.flows.limits.policies" => "{p: {scenarios: [{name: s}], params: {max_limit: 3}}}",
+        "distribution.flows.limits.error_handling.policies" => {
+            "{p: {scenarios: [{name: s}], error_classes: [throttling]}}"
+        }
+        "systems.named" => "[{name: billing, host: 'billing.*'}]",
         _ => "",
     };
     if !own.is_empty() {
@@ -87,7 +92,7 @@ fn version(settings: &LiveSettings) -> Option<String> {
 fn every_live_key_takes_effect_and_every_other_waits_for_a_restart() {
     let file = File::new("every", "");
     let settings = file.load(&[]);
-    let fixed = ["distribution.mode", "access.mode"];
+    let fixed = ["access.mode"];
     let mut snapshot = 1;
     for setting in SETTINGS.iter().filter(|setting| !fixed.contains(&setting.path)) {
         let path = setting.path;

@@ -1,5 +1,6 @@
 //! Requests whose callbacks have not been handled yet, and where they went.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::stored::{is_default, text};
@@ -59,6 +60,9 @@ pub struct OpenRequest {
     /// Where it went; none for a child order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Destination>,
+    /// When it was sent; none where that was not noted, or it is not sent yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_at: Option<Timestamp>,
     /// A retry does not send it again once it has a good answer.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keep_answer: bool,

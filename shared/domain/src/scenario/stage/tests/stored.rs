@@ -150,10 +150,11 @@ fn requests() -> impl Strategy<Value = OpenRequest> {
             key
         }),
     ];
-    let parts = (word(), word(), any::<u128>(), option::of(asked), any::<bool>(), any::<bool>());
-    parts.prop_map(|(name, state, id, asked, keep_answer, earlier)| {
+    let times = option::of(time());
+    let parts = (word(), word(), any::<u128>(), option::of(asked), times, any::<bool>(), any::<bool>());
+    parts.prop_map(|(name, state, id, asked, sent_at, keep_answer, earlier)| {
         let id = RequestId(Uuid::from_u128(id));
-        OpenRequest { name, state, id, asked, keep_answer, earlier }
+        OpenRequest { name, state, id, asked, sent_at, keep_answer, earlier }
     })
 }
 

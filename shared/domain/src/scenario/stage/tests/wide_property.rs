@@ -241,6 +241,7 @@ impl Runner<'_> {
             Some(Callback {
                 name: name.clone(),
                 value: json!({}).into(),
+                received_at: None,
                 body: String::new(),
                 step_status: Some(step_status.into()),
             })

@@ -168,6 +168,7 @@ fn callback(name: &str, value: Value) -> Callback {
             other => other.to_string(),
         },
         step_status: value["stepStatus"].as_str().map(str::to_owned),
+        received_at: value["receivedAt"].as_str().and_then(|at| at.parse().ok()),
         value: value.into(),
     }
 }

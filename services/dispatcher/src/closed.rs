@@ -1,0 +1,96 @@
+//! Word to the workers of systems that are to be left alone: said when it changes, and again as long as it holds.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::dispatch::{SystemOrder, SystemOverride, SystemRecord, SystemState};
+use pagurus_wire::message::{ClosedSystem, SystemsClosed};
+
+/// Between two words while any system is closed: workers believe each for three times as long.
+const AGAIN_AFTER: Duration = Duration::from_secs(5);
+/// A system without a time for its reopening is looked at again by workers after this.
+const UNTIL_PROBED: SignedDuration = SignedDuration::from_secs(2);
+
+/// The systems that are closed now.
+#[derive(Debug, Default)]
+pub(crate) struct ClosedSystems {
+    closed: BTreeMap<String, Option<Timestamp>>,
+    open: Vec<String>,
+    said: Option<(Instant, Vec<String>, Vec<String>)>,
+}
+
+impl ClosedSystems {
+    /// These systems have changed.
+    pub fn note(&mut self, systems: &[SystemRecord]) {
+        for system in systems {
+            if system.state == SystemState::Stopped {
+                self.closed.insert(system.system.clone(), system.closed_until);
+            } else {
+                self.closed.remove(&system.system);
+            }
+        }
+    }
+
+    /// Operators decided this.
+    pub fn decided(&mut self, overrides: &[SystemOverride], now: Timestamp) {
+        let holds = |one: &&SystemOverride| {
+            one.order == SystemOrder::ForceOpen
+                && one.from <= now
+                && one.until.is_none_or(|until| now < until)
+        };
+        self.open = overrides.iter().filter(holds).map(|one| one.system.clone()).collect();
+    }
+
+    /// The word that is to be said now; none where nothing has changed and it is not time to repeat it.
+    pub fn word(&mut self, now: Timestamp, at: Instant) -> Option<SystemsClosed> {
+        let names: Vec<String> = self.closed.keys().cloned().collect();
+        let is_said = match &self.said {
+            Some((said, closed, open)) => {
+                *closed == names
+                    && *open == self.open
+                    && (names.is_empty() || at.duration_since(*said) < AGAIN_AFTER)
+            }
+            None => names.is_empty() && self.open.is_empty(),
+        };
+        if is_said {
+            return None;
+        }
+        self.said = Some((at, names, self.open.clone()));
+        let left = |until: Option<Timestamp>| {
+            let left = until.map_or(UNTIL_PROBED, |until| until.duration_since(now));
+            u64::try_from(left.as_millis()).unwrap_or(0)
+        };
+        let closed = self.closed.iter();
+        let closed =
+            closed.map(|(system, until)| ClosedSystem { system: system.clone(), left_ms: left(*until) });
+        Some(SystemsClosed { closed: closed.collect(), open: self.open.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(system: &str, state: SystemState) -> SystemRecord {
+        SystemRecord { system: system.to_owned(), state, ..SystemRecord::default() }
+    }
+
+    #[test]
+    fn dsp_16_workers_are_told_of_closed_systems_when_that_changes_and_again_while_it_holds() {
+        let mut systems = ClosedSystems::default();
+        let (begin, now) = (Instant::now(), Timestamp::UNIX_EPOCH);
+        let word = |systems: &mut ClosedSystems, seconds: u64| {
+            let word = systems.word(now, begin + Duration::from_secs(seconds))?;
+            Some(word.closed.into_iter().map(|closed| closed.system).collect::<Vec<_>>())
+        };
+        assert_eq!(word(&mut systems, 0), None, "nothing is closed");
+        systems.note(&[record("billing", SystemState::Stopped), record("crm", SystemState::Healthy)]);
+        assert_eq!(word(&mut systems, 0), Some(vec!["billing".to_owned()]));
+        assert_eq!(word(&mut systems, 4), None);
+        assert_eq!(word(&mut systems, 5), Some(vec!["billing".to_owned()]));
+        systems.note(&[record("billing", SystemState::Probing)]);
+        assert_eq!(word(&mut systems, 6), Some(vec![]), "it is open again");
+        assert_eq!(word(&mut systems, 60), None);
+    }
+}

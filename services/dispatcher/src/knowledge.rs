@@ -1,0 +1,218 @@
+//! What outlives the active dispatcher: what it knows of flows and systems, which it writes, and what operators
+//! decided about them, which it reads. One task does both, so that the loop never waits for the database.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use pagurus_domain::dispatch::{DispatchEvent, Dispatcher, DistributionMode, FlowRecord, SystemRecord};
+use pagurus_domain::id::Epoch;
+use pagurus_runtime::Host;
+use pagurus_runtime::metrics::Count;
+use pagurus_runtime::node::chain;
+use pagurus_store::stops::{self, OperatorRules};
+use pagurus_store::{Error, flows, requests};
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::closed::ClosedSystems;
+
+/// Between two looks at what operators decided, and two writings.
+const EVERY: Duration = Duration::from_secs(1);
+/// Between two counts of open requests.
+const COUNT_EVERY: Duration = Duration::from_secs(30);
+/// Between two removals of what was not seen for long.
+const FORGET_EVERY: Duration = Duration::from_secs(600);
+/// Flows and systems that are removed in one go.
+const FORGET_AT_ONCE: i64 = 1000;
+
+/// What the task tells the loop.
+#[derive(Debug)]
+pub(crate) enum Learnt {
+    /// What operators decided has changed.
+    Rules(OperatorRules),
+    /// So many requests of each flow are sent and unanswered.
+    OpenRequests(Vec<(String, u32)>),
+    /// The records that were asked for last are written: there may be the next.
+    Due,
+}
+
+/// What the loop tells the task.
+#[derive(Debug)]
+enum Told {
+    Records { flows: Vec<FlowRecord>, systems: Vec<SystemRecord> },
+    Confirmed { revision: i64, serial: u64 },
+    RulesChanged,
+}
+
+/// The way to the task.
+#[derive(Debug)]
+pub(crate) struct Knowledge {
+    learnt: mpsc::Receiver<Learnt>,
+    told: mpsc::Sender<Told>,
+    _stop: DropGuard,
+}
+
+/// Tells the dispatcher what the one before knew, and what operators decided: to be done before anything is handed out.
+///
+/// # Errors
+/// The database fails.
+pub(crate) async fn remember(
+    host: &Host,
+    epoch: Epoch,
+    dispatcher: &mut Dispatcher,
+    closed: &mut ClosedSystems,
+) -> Result<Knowledge, Error> {
+    let client = host.store.recovery().await?;
+    let limit = i64::try_from(host.settings().distribution.flows.max_known).unwrap_or(i64::MAX);
+    let (flows, systems) = flows::all(&client, limit).await?;
+    let now = Timestamp::now();
+    closed.note(&systems);
+    dispatcher.handle(DispatchEvent::Remembered { flows, systems }, now);
+    let rules = stops::rules(&client).await?;
+    closed.decided(&rules.overrides, now);
+    tell(dispatcher, rules.clone());
+    // Nothing was handed out under this epoch before.
+    stops::confirm(&client, epoch, rules.revision, 0).await?;
+    let (learnt_sender, learnt) = mpsc::channel(4);
+    let (told, told_receiver) = mpsc::channel(16);
+    let stop = CancellationToken::new();
+    let task = Task {
+        host: host.clone(),
+        epoch,
+        rules,
+        unwritten: Default::default(),
+        learnt: learnt_sender,
+        told: told_receiver,
+        stop: stop.clone(),
+    };
+    tokio::spawn(task.run());
+    Ok(Knowledge { learnt, told, _stop: stop.drop_guard() })
+}
+
+/// Tells the dispatcher what operators decided.
+pub(crate) fn tell(dispatcher: &mut Dispatcher, rules: OperatorRules) {
+    let now = Timestamp::now();
+    dispatcher.handle(DispatchEvent::Stops(rules.stops), now);
+    dispatcher.handle(DispatchEvent::SystemOverrides(rules.overrides), now);
+}
+
+impl Knowledge {
+    /// The next thing that the task has learnt. Nothing is lost if it is not awaited to the end.
+    pub async fn next(&mut self) -> Learnt {
+        match self.learnt.recv().await {
+            Some(learnt) => learnt,
+            // The task ends with this value only.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Has records written. What finds no room is written later: it counts as changed as long.
+    pub fn write(&self, flows: Vec<FlowRecord>, systems: Vec<SystemRecord>) {
+        let _ = self.told.try_send(Told::Records { flows, systems });
+    }
+
+    /// True if records would be taken now.
+    pub fn takes(&self) -> bool {
+        self.told.capacity() > 1
+    }
+
+    /// Tells operators that the dispatcher goes by these rules.
+    pub async fn confirm(&self, revision: i64, serial: u64) {
+        let _ = self.told.send(Told::Confirmed { revision, serial }).await;
+    }
+
+    /// The rules have changed: they are read at once, not in a second.
+    pub fn look(&self) {
+        // Where there is no room the task has enough to do to come by the rules soon.
+        let _ = self.told.try_send(Told::RulesChanged);
+    }
+}
+
+struct Task {
+    host: Host,
+    epoch: Epoch,
+    rules: OperatorRules,
+    /// Records that could not be written yet.
+    unwritten: (BTreeMap<String, FlowRecord>, BTreeMap<String, SystemRecord>),
+    learnt: mpsc::Sender<Learnt>,
+    told: mpsc::Receiver<Told>,
+    stop: CancellationToken,
+}
+
+impl Task {
+    async fn run(mut self) {
+        let mut tick = tokio::time::interval(EVERY);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut count = tokio::time::interval(COUNT_EVERY);
+        let mut forget = tokio::time::interval(FORGET_EVERY);
+        loop {
+            let (operation, done) = tokio::select! {
+                () = self.stop.cancelled() => return,
+                told = self.told.recv() => match told {
+                    Some(Told::Records { flows, systems }) => ("flows", self.write(flows, systems).await),
+                    Some(Told::Confirmed { revision, serial }) => {
+                        ("confirm", self.confirm(revision, serial).await)
+                    }
+                    Some(Told::RulesChanged) => ("rules", self.read_rules().await),
+                    None => return,
+                },
+                _ = tick.tick() => {
+                    let done = self.read_rules().await;
+                    let _ = self.learnt.send(Learnt::Due).await;
+                    ("rules", done)
+                }
+                _ = count.tick() => ("open requests", self.count_requests().await),
+                _ = forget.tick() => ("forget flows", self.forget().await),
+            };
+            if let Err(error) = done {
+                self.host.metrics.count(Count::StoreErrors, operation, 1);
+                tracing::warn!(operation, error = chain(&error), "flows could not be read or written");
+            }
+        }
+    }
+
+    /// Under another epoch nothing is written; the loop hears of its lost lease by itself.
+    async fn write(&mut self, flows: Vec<FlowRecord>, systems: Vec<SystemRecord>) -> Result<(), Error> {
+        let (later_flows, later_systems) = &mut self.unwritten;
+        later_flows.extend(flows.into_iter().map(|one| (one.flow.clone(), one)));
+        later_systems.extend(systems.into_iter().map(|one| (one.system.clone(), one)));
+        let flows: Vec<FlowRecord> = later_flows.values().cloned().collect();
+        let systems: Vec<SystemRecord> = later_systems.values().cloned().collect();
+        let client = self.host.store.recovery().await?;
+        flows::write_flows(&client, self.epoch, &flows).await?;
+        flows::write_systems(&client, self.epoch, &systems).await?;
+        self.unwritten = Default::default();
+        Ok(())
+    }
+
+    async fn confirm(&self, revision: i64, serial: u64) -> Result<(), Error> {
+        stops::confirm(&self.host.store.recovery().await?, self.epoch, revision, serial).await?;
+        Ok(())
+    }
+
+    async fn read_rules(&mut self) -> Result<(), Error> {
+        let rules = stops::rules(&self.host.store.recovery().await?).await?;
+        if rules != self.rules {
+            self.rules = rules.clone();
+            let _ = self.learnt.send(Learnt::Rules(rules)).await;
+        }
+        Ok(())
+    }
+
+    /// Only limits look at open requests.
+    async fn count_requests(&self) -> Result<(), Error> {
+        if self.host.settings().distribution.flows.mode != DistributionMode::LimitedFlows {
+            return Ok(());
+        }
+        let counts = requests::open_by_flow(&self.host.store.reports().await?).await?;
+        let _ = self.learnt.send(Learnt::OpenRequests(counts)).await;
+        Ok(())
+    }
+
+    async fn forget(&self) -> Result<(), Error> {
+        let age = self.host.settings().distribution.flow_retention;
+        flows::forget(&self.host.store.operations().await?, age, FORGET_AT_ONCE).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,30 @@
+//! The policy as the settings have it.
+
+use std::time::Duration;
+
+use pagurus_domain::dispatch::{Capacity, DispatchSettings, FlowShare, Weights};
+use pagurus_runtime::config::Settings;
+
+/// How long a hand-out may stay without a word before the tables are asked.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What the dispatcher goes by.
+pub(crate) fn policy(settings: &Settings) -> DispatchSettings {
+    let Settings { distribution, systems, .. } = settings;
+    DispatchSettings {
+        capacity: Capacity {
+            parallel: count(distribution.parallel_count),
+            sequential: count(distribution.sequential_count),
+        },
+        flow_share: FlowShare { percentage: distribution.flow_share },
+        flows: distribution.flows.clone(),
+        systems: systems.rules.clone(),
+        weights: Weights { high: distribution.high, normal: distribution.normal, low: distribution.low },
+        grace: GRACE,
+        queue_period: GRACE,
+    }
+}
+
+fn count(setting: usize) -> u32 {
+    u32::try_from(setting).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,42 @@
+//! What metrics show of the dispatcher.
+
+use std::time::Duration;
+
+use pagurus_domain::dispatch::{FlowRecord, FlowState, Stats, SystemRecord, SystemState};
+use pagurus_domain::order::{Mode, Priority};
+use pagurus_runtime::metrics::{Level, Metrics};
+
+/// Shows how much waits and runs.
+pub(crate) fn show(metrics: &Metrics, stats: &Stats, longest_wait: Duration) {
+    for (priority, waiting) in Priority::ALL.iter().zip(stats.waiting) {
+        metrics.level(Level::Ready, priority.as_str(), waiting as f64);
+    }
+    for (mode, count) in [(Mode::Parallel, stats.parallel), (Mode::Sequential, stats.sequential)] {
+        metrics.level(Level::InProgress, mode.as_str(), count as f64);
+    }
+    metrics.level(Level::ReadyAge, "", longest_wait.as_secs_f64());
+}
+
+/// Shows the flows and systems that have changed.
+pub(crate) fn show_flows(metrics: &Metrics, flows: &[FlowRecord], systems: &[SystemRecord]) {
+    for flow in flows {
+        let name = flow.flow.as_str();
+        metrics.level(Level::FlowReady, name, f64::from(flow.ready.sum()));
+        metrics.level(Level::FlowInProgress, name, f64::from(flow.in_progress));
+        metrics.level(Level::FlowLimit, name, flow.limit.map_or(f64::NAN, f64::from));
+        for state in FlowState::ALL {
+            metrics.level_of(Level::FlowState, &[name, state.as_str()], one_if(flow.state == *state));
+        }
+    }
+    for system in systems {
+        let name = system.system.as_str();
+        metrics.level(Level::SystemLimit, name, system.limit.map_or(f64::NAN, f64::from));
+        for state in SystemState::ALL {
+            metrics.level_of(Level::SystemState, &[name, state.as_str()], one_if(system.state == *state));
+        }
+    }
+}
+
+const fn one_if(holds: bool) -> f64 {
+    if holds { 1.0 } else { 0.0 }
+}

@@ -1,0 +1,90 @@
+//! Bounds of a backlog (DSP-17): whose orders the API refuses for now, because too many of the same flow or queue wait
+//! already. Orders by message are taken all the same: refused, they would be lost.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use pagurus_domain::order::registration::{Request, flow_marker};
+use pagurus_runtime::Host;
+use pagurus_runtime::metrics::{Count, Level};
+use pagurus_runtime::node::chain;
+use pagurus_runtime::trouble::store_problem;
+use pagurus_store::{flows, queues};
+use pagurus_wire::problem::{Problem, Type};
+
+/// Between two looks: with the second in which the dispatcher writes, a figure is at most two seconds old.
+const EVERY: Duration = Duration::from_secs(1);
+/// Flows that are refused at a time, at most.
+const MOST: i64 = 10_000;
+
+/// The flows that have too many stages waiting, with their number. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Backlog {
+    full: Arc<RwLock<HashMap<String, i64>>>,
+}
+
+impl Backlog {
+    /// Looks at the figures of the dispatcher, until the process is to stop.
+    pub async fn watch(self, host: Host) -> anyhow::Result<()> {
+        loop {
+            let full = match host.settings().distribution.max_backlog_of_flow {
+                None => HashMap::new(),
+                Some(bound) => {
+                    let read =
+                        async { flows::backlog(&host.store.api().await?, i64::from(bound), MOST).await };
+                    match read.await {
+                        Ok(full) => full.into_iter().collect(),
+                        Err(error) => {
+                            host.metrics.count(Count::StoreErrors, "backlog", 1);
+                            tracing::warn!(error = chain(&error), "the backlog of flows cannot be read");
+                            // Old figures would refuse orders for no reason any more.
+                            HashMap::new()
+                        }
+                    }
+                }
+            };
+            host.metrics.level(Level::BacklogFull, "", full.len() as f64);
+            *self.full.write().unwrap_or_else(PoisonError::into_inner) = full;
+            if host.sleep_unless_draining(EVERY).await {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Refuses an order of a flow or queue that has too many waiting.
+    pub async fn check(&self, host: &Host, request: &Request) -> Result<(), Problem> {
+        let settings = host.settings();
+        if let Some(bound) = settings.distribution.max_backlog_of_flow
+            && let Some((flow, waiting)) = self.full_flow(&settings.distribution.flow_attributes, request)
+        {
+            host.metrics.count(Count::BacklogRefused, "flow", 1);
+            let told = format!(
+                "{waiting} stages of the flow `{flow}` wait to run, and {bound} is the bound; send the order later"
+            );
+            return Err(Problem::new(Type::Busy, told));
+        }
+        let (Some(bound), Some(queue)) =
+            (settings.distribution.max_backlog_of_queue, request.queue.as_deref())
+        else {
+            return Ok(());
+        };
+        let full = async { queues::has_members(&host.store.api().await?, queue, i64::from(bound)).await };
+        if full.await.map_err(|error| store_problem(host, "backlog", &error))? {
+            host.metrics.count(Count::BacklogRefused, "queue", 1);
+            let told =
+                format!("the queue `{queue}` has {bound} orders or more, its bound; send the order later");
+            return Err(Problem::new(Type::Busy, told));
+        }
+        Ok(())
+    }
+
+    fn full_flow(&self, attributes: &[String], request: &Request) -> Option<(String, i64)> {
+        let full = self.full.read().unwrap_or_else(PoisonError::into_inner);
+        if full.is_empty() {
+            return None;
+        }
+        let flow = flow_marker(attributes, request);
+        full.get(&flow).map(|waiting| (flow, *waiting))
+    }
+}

@@ -1,0 +1,100 @@
+//! Calls of systems, summed over the stages whose ends were written together: what the dispatcher learns limits from.
+
+use std::collections::BTreeMap;
+
+use pagurus_domain::scenario::stage::CallMade;
+use pagurus_domain::system::{CallKind, CallOutcome, Latencies};
+use pagurus_wire::message::{CallNews, CallNewsOutcome};
+
+/// Sums of calls.
+#[derive(Debug, Default)]
+pub(crate) struct Samples<'a> {
+    sums: BTreeMap<Key<'a>, Sum>,
+}
+
+/// Calls that are summed: of a flow and scenario, to a system, of a kind, with an outcome.
+type Key<'a> = (&'a str, &'a str, &'a str, CallKind, &'a CallOutcome);
+
+#[derive(Debug, Default)]
+struct Sum {
+    count: u32,
+    took: Latencies,
+    retry_after_ms: Option<u64>,
+}
+
+impl<'a> Samples<'a> {
+    /// Adds the calls of a stage.
+    pub fn add(&mut self, flow: &'a str, scenario: &'a str, calls: &'a [CallMade]) {
+        for call in calls {
+            let sum = self.sums.entry((flow, scenario, &call.system, call.kind, &call.outcome)).or_default();
+            sum.count = sum.count.saturating_add(1);
+            call.took.into_iter().for_each(|took| sum.took.note(took));
+            let after = call.retry_after.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
+            sum.retry_after_ms = sum.retry_after_ms.max(after);
+        }
+    }
+
+    /// The sums as news.
+    pub fn news(self) -> Vec<CallNews> {
+        let sums = self.sums.into_iter();
+        sums.map(|((flow, scenario, system, kind, outcome), sum)| {
+            let (outcome, class) = match outcome {
+                CallOutcome::Sent => (CallNewsOutcome::Sent, None),
+                CallOutcome::Answered => (CallNewsOutcome::Answered, None),
+                CallOutcome::Failed(class) => (CallNewsOutcome::Failed, Some(class.to_string())),
+            };
+            CallNews {
+                flow: flow.to_owned(),
+                scenario: scenario.to_owned(),
+                system: system.to_owned(),
+                asynchronous: kind == CallKind::Asynchronous,
+                outcome,
+                class,
+                count: sum.count,
+                took: sum.took.counts().collect(),
+                retry_after_ms: sum.retry_after_ms,
+            }
+        })
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn dsp_16_calls_of_many_stages_are_summed_by_system_and_outcome() {
+        let call = |outcome, ms: Option<u64>, after: Option<u64>| CallMade {
+            system: "billing".to_owned(),
+            kind: CallKind::Direct,
+            outcome,
+            took: ms.map(Duration::from_millis),
+            retry_after: after.map(Duration::from_secs),
+        };
+        let answered =
+            [call(CallOutcome::Answered, Some(5), None), call(CallOutcome::Answered, Some(5), None)];
+        let throttled = || CallOutcome::Failed("throttling".into());
+        let failed = [call(throttled(), None, Some(3)), call(throttled(), None, Some(60))];
+        let mut samples = Samples::default();
+        samples.add("tariff", "tariff", &answered);
+        samples.add("tariff", "tariff", &failed);
+        samples.add("card", "card", &answered[..1]);
+        let news = samples.news();
+        let told: Vec<_> = news
+            .iter()
+            .map(|one| (one.flow.as_str(), one.outcome, one.class.as_deref(), one.count, one.retry_after_ms))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("card", CallNewsOutcome::Answered, None, 1, None),
+                ("tariff", CallNewsOutcome::Answered, None, 2, None),
+                ("tariff", CallNewsOutcome::Failed, Some("throttling"), 2, Some(60_000)),
+            ]
+        );
+        assert_eq!(news[1].took.iter().map(|(_, count)| count).sum::<u32>(), 2);
+    }
+}

@@ -1,0 +1,279 @@
+//! Stops of flows by hand (DSP-10), and orders of operators about called systems (DSP-16). Each is a stored rule; the
+//! answer waits for the active dispatcher to say that it goes by it.
+
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::dispatch::{SystemOrder, SystemOverride};
+use pagurus_domain::document::parse_duration;
+use pagurus_domain::order::principal::Principal;
+use pagurus_runtime::Effects;
+use pagurus_store::stops::{self, NewStop, StoredStop};
+use pagurus_store::{Error, cluster, flows};
+use pagurus_wire::flows::{
+    ConfirmationView, ResignRequest, ResumeRequest, StopOutcome, StopRequest, SystemOrderRequest,
+};
+use pagurus_wire::problem::{Problem, Type};
+
+use crate::Commands;
+use crate::tries::Tries;
+
+/// Longest keyword, reason and name of a system, in bytes.
+const MAX_TEXT: usize = 1024;
+/// Flows that an answer names at most.
+const MAX_NAMES: i64 = 1000;
+/// Stops that are looked through at most.
+const MAX_STOPS: i64 = 10_000;
+/// How long an answer waits for the active dispatcher.
+const CONFIRMED_WITHIN: Duration = Duration::from_secs(5);
+/// Between two looks for its word.
+const LOOK_EVERY: Duration = Duration::from_millis(25);
+
+impl Commands {
+    /// Stops every flow whose name contains the keyword.
+    ///
+    /// # Errors
+    /// The problem to answer with.
+    pub async fn stop_flows(&self, asked: &StopRequest, by: &Principal) -> Result<StopOutcome, Problem> {
+        let text = |name, text| checked(name, text, MAX_TEXT);
+        text("keyword", &asked.keyword)?;
+        text("reason", &asked.reason)?;
+        let now = Timestamp::now();
+        let from = asked.from.unwrap_or(now).max(now);
+        let end = end_of(from, asked.duration.as_deref())?;
+        if asked.resume && end.is_none() {
+            let told = "/for is missing: say how long, if the flows are to go on by themselves";
+            return Err(Problem::new(Type::Invalid, told).at("/for"));
+        }
+        let mut outcome = self.hit_by(&asked.keyword).await?;
+        if let Some(end) = end {
+            outcome.shift = Some(self.count_due(&asked.keyword, from, end).await?);
+        }
+        if asked.dry_run {
+            return Ok(outcome);
+        }
+        let made_by = by.to_value().to_string();
+        let stop = NewStop {
+            keyword: &asked.keyword,
+            from,
+            until: end.filter(|_| asked.resume),
+            reason: &asked.reason,
+            by: &made_by,
+        };
+        let mut tries = Tries::default();
+        let (no, revision) = loop {
+            let made = async {
+                let mut client = self.host.store.operations().await?;
+                let tx = client.transaction().await?;
+                let (no, _, revision) = stops::stop(&tx, &stop).await?;
+                tx.commit().await?;
+                Ok(Ok((no, revision)))
+            };
+            if let Some(done) = tries.judge(&self.host, "stop", made.await).await {
+                break done?;
+            }
+        };
+        self.note("flows_stopped", by.door, 1);
+        outcome.stops = vec![no];
+        outcome.confirmation = self.confirmed(revision).await?;
+        if let Some(end) = end {
+            outcome.shift = Some(self.shift_window(&asked.keyword, from, end, &asked.reason, by).await?);
+        }
+        Ok(outcome)
+    }
+
+    /// Lifts stops by their keyword, or one by its number. Flows that another stop holds stay stopped.
+    ///
+    /// # Errors
+    /// The problem to answer with.
+    pub async fn resume_flows(&self, asked: &ResumeRequest, by: &Principal) -> Result<StopOutcome, Problem> {
+        checked("reason", &asked.reason, MAX_TEXT)?;
+        let held = async { stops::list(&self.host.store.operations().await?, false, MAX_STOPS).await };
+        let held = held.await.map_err(self.failed("stops"))?;
+        let lifted: Vec<&StoredStop> = match (&asked.keyword, asked.stop) {
+            (Some(keyword), None) => held.iter().filter(|stop| stop.rule.keyword == *keyword).collect(),
+            (None, Some(no)) => held.iter().filter(|stop| stop.rule.no == no).collect(),
+            _ => return Err(Problem::new(Type::Invalid, "name either `keyword` or `stop`")),
+        };
+        let Some(first) = lifted.first() else { return Err(nothing_to_lift(&held)) };
+        let mut outcome = self.hit_by(&first.rule.keyword).await?;
+        if asked.dry_run {
+            return Ok(outcome);
+        }
+        let numbers: Vec<i64> = lifted.iter().map(|stop| stop.rule.no).collect();
+        let lifted_by = by.to_value().to_string();
+        let mut tries = Tries::default();
+        let revision = loop {
+            let done = async {
+                let mut client = self.host.store.operations().await?;
+                let tx = client.transaction().await?;
+                let (_, revision) = stops::lift(&tx, &numbers, &lifted_by, &asked.reason).await?;
+                tx.commit().await?;
+                Ok(Ok(revision))
+            };
+            if let Some(done) = tries.judge(&self.host, "resume", done.await).await {
+                break done?;
+            }
+        };
+        self.note("flows_resumed", by.door, 1);
+        outcome.stops = numbers;
+        outcome.confirmation = self.confirmed(revision).await?;
+        Ok(outcome)
+    }
+
+    /// Gives an order about a called system, in place of the one before.
+    ///
+    /// # Errors
+    /// The problem to answer with.
+    pub async fn order_system(
+        &self,
+        system: &str,
+        order: SystemOrder,
+        asked: &SystemOrderRequest,
+        by: &Principal,
+    ) -> Result<ConfirmationView, Problem> {
+        checked("system", system, MAX_TEXT)?;
+        checked("reason", &asked.reason, MAX_TEXT)?;
+        let now = Timestamp::now();
+        let from = asked.from.unwrap_or(now).max(now);
+        let until = end_of(from, asked.duration.as_deref())?;
+        let rule = SystemOverride { system: system.to_owned(), order, from, until };
+        let made_by = by.to_value().to_string();
+        let mut tries = Tries::default();
+        let revision = loop {
+            let done = async {
+                let mut client = self.host.store.operations().await?;
+                let tx = client.transaction().await?;
+                let revision = stops::override_system(&tx, &rule, &asked.reason, &made_by).await?;
+                tx.commit().await?;
+                Ok(Ok(revision))
+            };
+            if let Some(done) = tries.judge(&self.host, "system order", done.await).await {
+                break done?;
+            }
+        };
+        self.note("system_ordered", by.door, 1);
+        self.confirmed(revision).await
+    }
+
+    /// Takes the order about a called system back.
+    ///
+    /// # Errors
+    /// The problem to answer with.
+    pub async fn clear_system(&self, system: &str, by: &Principal) -> Result<ConfirmationView, Problem> {
+        let mut tries = Tries::default();
+        let revision = loop {
+            let again = tries.is_again();
+            let done = async {
+                let mut client = self.host.store.operations().await?;
+                let tx = client.transaction().await?;
+                let Some(revision) = stops::clear_system(&tx, system).await? else {
+                    let told = format!("there is no order about the system `{system}`");
+                    // A try before may have taken it back, and only its answer was lost.
+                    let known = stops::confirmed(&client_of(&self.host).await?).await?.revision;
+                    return Ok(if again { Ok(known) } else { Err(Problem::new(Type::NotFound, told)) });
+                };
+                tx.commit().await?;
+                Ok(Ok(revision))
+            };
+            if let Some(done) = tries.judge(&self.host, "system order", done.await).await {
+                break done?;
+            }
+        };
+        self.note("system_cleared", by.door, 1);
+        self.confirmed(revision).await
+    }
+
+    /// Makes the holder of a lease step down: whoever stands by takes it. The name of the former holder.
+    ///
+    /// # Errors
+    /// The problem to answer with.
+    pub async fn resign(
+        &self,
+        lease: &str,
+        asked: &ResignRequest,
+        by: &Principal,
+    ) -> Result<String, Problem> {
+        checked("reason", &asked.reason, MAX_TEXT)?;
+        let ended = async { cluster::end_lease(&client_of(&self.host).await?, lease).await };
+        let former = ended.await.map_err(self.failed("resign"))?;
+        let former =
+            former.ok_or_else(|| Problem::new(Type::NotFound, format!("nobody holds a lease `{lease}`")))?;
+        self.note("resigned", by.door, 1);
+        tracing::warn!(lease, former, reason = asked.reason, "an operator ended the lease");
+        Ok(former)
+    }
+
+    /// The flows that a keyword hits now.
+    async fn hit_by(&self, keyword: &str) -> Result<StopOutcome, Problem> {
+        let names =
+            async { flows::names(&self.host.store.operations().await?, keyword, MAX_NAMES + 1).await };
+        let mut flows = names.await.map_err(self.failed("flows"))?;
+        let most = usize::try_from(MAX_NAMES).unwrap_or(usize::MAX);
+        let more_flows = flows.len() > most;
+        flows.truncate(most);
+        Ok(StopOutcome { flows, more_flows, ..StopOutcome::default() })
+    }
+
+    /// Waits until the active dispatcher goes by this revision of the rules.
+    async fn confirmed(&self, revision: i64) -> Result<ConfirmationView, Problem> {
+        Effects { rules_changed: true, ..Effects::default() }.send(&self.host).await;
+        let begun = Instant::now();
+        while begun.elapsed() < CONFIRMED_WITHIN {
+            let known = async { stops::confirmed(&client_of(&self.host).await?).await };
+            // The rule is stored: that the word of the dispatcher cannot be read now takes nothing from it.
+            if let Ok(known) = known.await
+                && known.revision >= revision
+            {
+                return Ok(ConfirmationView {
+                    confirmed: true,
+                    epoch: Some(known.epoch.0),
+                    serial: Some(known.serial),
+                });
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Ok(ConfirmationView::default())
+    }
+}
+
+async fn client_of(host: &pagurus_runtime::Host) -> Result<pagurus_store::Client, Error> {
+    host.store.api().await
+}
+
+/// When something ends that begins then and lasts so long.
+fn end_of(from: Timestamp, duration: Option<&str>) -> Result<Option<Timestamp>, Problem> {
+    let Some(text) = duration else { return Ok(None) };
+    let bad = |told: String| Problem::new(Type::Invalid, format!("/for: {told}")).at("/for");
+    let duration = parse_duration(text).map_err(bad)?;
+    if duration.is_zero() {
+        return Err(bad("the duration must be longer than 0".to_owned()));
+    }
+    let end = SignedDuration::try_from(duration).ok().and_then(|duration| from.checked_add(duration).ok());
+    end.and_then(pagurus_domain::time::within_range).map(Some).ok_or_else(|| bad("it is too long".to_owned()))
+}
+
+/// Refuses a text that is empty, too long, or that the database does not take.
+pub(crate) fn checked(name: &str, text: &str, most: usize) -> Result<(), Problem> {
+    let told = if text.is_empty() {
+        format!("/{name} is missing")
+    } else if text.len() > most {
+        format!("/{name} is longer than {most} bytes")
+    } else if text.chars().any(char::is_control) {
+        format!("/{name} holds control characters")
+    } else {
+        return Ok(());
+    };
+    Err(Problem::new(Type::Invalid, told).at(&format!("/{name}")))
+}
+
+fn nothing_to_lift(held: &[StoredStop]) -> Problem {
+    let keywords: Vec<String> =
+        held.iter().take(20).map(|stop| format!("`{}` ({})", stop.rule.keyword, stop.rule.no)).collect();
+    let there = if keywords.is_empty() {
+        "nothing is stopped by hand".to_owned()
+    } else {
+        format!("there are: {}", keywords.join(", "))
+    };
+    Problem::new(Type::NotFound, format!("no such stop; {there}"))
+}

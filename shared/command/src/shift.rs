@@ -1,0 +1,285 @@
+//! Shifts of what runs by time, for planned works (DSP-11): orders of some flows that wait or retry are due later, and
+//! with them every deadline of theirs moves, so that nothing runs out meanwhile. Orders are moved by hundreds in a
+//! transaction; each has the shift in its history, and a shift can be undone.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::document::parse_duration;
+use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::Status;
+use pagurus_domain::order::principal::Principal;
+use pagurus_runtime::Effects;
+use pagurus_runtime::trouble::store_problem;
+use pagurus_store::control::LockedOrders;
+use pagurus_store::history::NewEvent;
+use pagurus_store::shift::{DueOrder, Shift, Walk, Window};
+use pagurus_store::{Error, amend, control, history, shift};
+use pagurus_wire::flows::{ShiftOutcome, ShiftRequest};
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::json;
+
+use crate::flows::checked;
+use crate::{Commands, caused, read_snapshot};
+
+/// Orders of one transaction.
+const BATCH: i64 = 200;
+/// A request moves orders for so long at most; what is left is moved by the next.
+const ONE_REQUEST: Duration = Duration::from_secs(20);
+/// Longest keyword and reason, in bytes.
+const MAX_TEXT: usize = 1024;
+/// Tries of a batch of which somebody holds an order.
+const TRIES: u32 = 5;
+
+/// A batch that is moved.
+struct Batch<'a> {
+    shift: i64,
+    /// Negative where it is undone.
+    distance: SignedDuration,
+    kind: &'static str,
+    reason: &'a str,
+    by: &'a Principal,
+}
+
+impl Commands {
+    /// Moves orders of some flows, goes on with a shift, or undoes one.
+    ///
+    /// # Errors
+    /// The problem to answer with.
+    pub async fn shift_orders(&self, asked: &ShiftRequest, by: &Principal) -> Result<ShiftOutcome, Problem> {
+        match (&asked.flow, &asked.by, asked.go_on, asked.undo) {
+            (Some(flow), Some(distance), None, None) => {
+                checked("flow", flow, MAX_TEXT)?;
+                checked("reason", &asked.reason, MAX_TEXT)?;
+                let bad = |told: String| Problem::new(Type::Invalid, format!("/by: {told}")).at("/by");
+                let distance = parse_duration(distance).map_err(bad)?;
+                if distance.is_zero() {
+                    return Err(bad("the duration must be longer than 0".to_owned()));
+                }
+                let window = Window { from: Timestamp::now(), until: far_away() };
+                if asked.dry_run {
+                    return self.count_in(flow, window).await;
+                }
+                let reason = asked.reason.clone();
+                self.begin_shift(Shift { keyword: flow.clone(), distance, window, reason }, by).await
+            }
+            (None, None, Some(no), None) => {
+                let found = self.found_shift(no).await?;
+                self.move_more(no, &found, by).await
+            }
+            (None, None, None, Some(no)) => self.undo_shift(no, &asked.reason, by).await,
+            _ => Err(Problem::new(Type::Invalid, "name `flow` and `by`, or `goOn`, or `undo`")),
+        }
+    }
+
+    /// How many orders are due while flows are stopped.
+    pub(crate) async fn count_due(
+        &self,
+        keyword: &str,
+        from: Timestamp,
+        until: Timestamp,
+    ) -> Result<ShiftOutcome, Problem> {
+        self.count_in(keyword, Window { from, until }).await
+    }
+
+    /// Moves what is due while flows are stopped behind the end, each by the length of the stop: so they come at their
+    /// pace afterwards, too.
+    pub(crate) async fn shift_window(
+        &self,
+        keyword: &str,
+        from: Timestamp,
+        until: Timestamp,
+        reason: &str,
+        by: &Principal,
+    ) -> Result<ShiftOutcome, Problem> {
+        let shift = Shift {
+            keyword: keyword.to_owned(),
+            distance: until.duration_since(from).unsigned_abs(),
+            window: Window { from, until },
+            reason: reason.to_owned(),
+        };
+        self.begin_shift(shift, by).await
+    }
+
+    async fn count_in(&self, keyword: &str, window: Window) -> Result<ShiftOutcome, Problem> {
+        let count = async { shift::count(&self.host.store.reports().await?, keyword, window).await };
+        let orders = count.await.map_err(self.failed("shift"))?;
+        Ok(ShiftOutcome { orders, ..ShiftOutcome::default() })
+    }
+
+    async fn begin_shift(&self, shift: Shift, by: &Principal) -> Result<ShiftOutcome, Problem> {
+        let text = by.to_value().to_string();
+        let begun = async {
+            let client = self.host.store.operations().await?;
+            shift::begin(&client, &shift, &text).await
+        };
+        let no = begun.await.map_err(self.failed("shift"))?;
+        self.move_more(no, &shift, by).await
+    }
+
+    async fn found_shift(&self, no: i64) -> Result<Shift, Problem> {
+        let found = async { shift::find(&self.host.store.operations().await?, no).await };
+        let found = found.await.map_err(self.failed("shift"))?;
+        found.ok_or_else(|| Problem::new(Type::NotFound, format!("there is no shift {no}, or it was undone")))
+    }
+
+    async fn move_more(&self, no: i64, shift: &Shift, by: &Principal) -> Result<ShiftOutcome, Problem> {
+        let batch = Batch {
+            shift: no,
+            distance: SignedDuration::try_from(shift.distance).unwrap_or(SignedDuration::MAX),
+            kind: "shifted",
+            reason: &shift.reason,
+            by,
+        };
+        let begun = Instant::now();
+        let mut walk = Walk::new(no, &shift.keyword, shift.window);
+        let mut outcome = ShiftOutcome { shift: Some(no), ..ShiftOutcome::default() };
+        loop {
+            let next = async { walk.next(&self.host.store.operations().await?, BATCH).await };
+            let orders = next.await.map_err(self.failed("shift"))?;
+            if orders.is_empty() {
+                break;
+            }
+            outcome.orders += self.move_batch(&batch, &orders).await.map_err(self.failed("shift"))?;
+            if begun.elapsed() > ONE_REQUEST {
+                outcome.more = true;
+                break;
+            }
+        }
+        self.note("shifted", by.door, usize::try_from(outcome.orders).unwrap_or(usize::MAX));
+        Ok(outcome)
+    }
+
+    /// Moves back what is still due when the shift made it due.
+    async fn undo_shift(&self, no: i64, reason: &str, by: &Principal) -> Result<ShiftOutcome, Problem> {
+        let shift = self.found_shift(no).await?;
+        let distance = SignedDuration::try_from(shift.distance).unwrap_or(SignedDuration::MAX);
+        let batch = Batch { shift: no, distance: -distance, kind: "shift_undone", reason, by };
+        let begun = Instant::now();
+        let mut outcome = ShiftOutcome { shift: Some(no), ..ShiftOutcome::default() };
+        let mut after = OrderNo(0);
+        loop {
+            let next = async { shift::moved(&self.host.store.operations().await?, no, after, BATCH).await };
+            let orders = next.await.map_err(self.failed("shift"))?;
+            let Some(last) = orders.last() else { break };
+            after = last.no;
+            outcome.orders += self.move_batch(&batch, &orders).await.map_err(self.failed("shift"))?;
+            if begun.elapsed() > ONE_REQUEST {
+                outcome.more = true;
+                return Ok(outcome);
+            }
+        }
+        let undone = async { shift::undone(&self.host.store.operations().await?, no).await };
+        undone.await.map_err(self.failed("shift"))?;
+        Ok(outcome)
+    }
+
+    /// Moves a batch, and each order of it alone where somebody holds one; how many were moved.
+    async fn move_batch(&self, batch: &Batch<'_>, orders: &[DueOrder]) -> Result<u64, Error> {
+        match self.try_batch(batch, orders).await {
+            Err(error) if error.is_contention() && orders.len() > 1 => {}
+            moved => return moved,
+        }
+        let mut moved = 0;
+        for order in orders {
+            for pause in 1..=TRIES {
+                match self.try_batch(batch, std::slice::from_ref(order)).await {
+                    Err(error) if error.is_contention() && pause < TRIES => {
+                        tokio::time::sleep(Duration::from_millis(50 << pause)).await;
+                    }
+                    // Who holds an order for long is at work on it; that it stays is told by the number.
+                    Err(error) if error.is_contention() => break,
+                    done => {
+                        moved += done?;
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    async fn try_batch(&self, batch: &Batch<'_>, orders: &[DueOrder]) -> Result<u64, Error> {
+        let mut client = self.host.store.operations().await?;
+        let tx = client.transaction().await?;
+        let mut numbers: Vec<i64> = orders.iter().map(|order| order.no.0).collect();
+        numbers.sort_unstable();
+        let LockedOrders { orders: locked, .. } = control::lock_all(&tx, &numbers).await?;
+        let suspended: HashMap<OrderNo, Status> = locked
+            .iter()
+            .filter(|order| matches!(order.status, Status::Wait | Status::Retry))
+            .map(|order| (order.head.no, order.status))
+            .collect();
+        let still: Vec<DueOrder> =
+            orders.iter().filter(|order| suspended.contains_key(&order.no)).copied().collect();
+        let moved = shift::move_times(&tx, &still, batch.distance.as_secs_f64()).await?;
+        let due: Vec<DueOrder> = moved.iter().map(|(order, _)| *order).collect();
+        let numbers: Vec<i64> = due.iter().map(|order| order.no.0).collect();
+        let stored = control::snapshots(&tx, &numbers).await?;
+        let mut snapshots = Vec::new();
+        for order in due.iter().filter(|order| stored.contains_key(&order.no)) {
+            let mut snapshot = read_snapshot(&stored, order.no)?;
+            snapshot.shift(batch.distance);
+            snapshots.push((order.no.0, snapshot.to_text()));
+        }
+        let texts: Vec<(i64, &str)> = snapshots.iter().map(|(no, text)| (*no, text.as_str())).collect();
+        amend::save_contexts(&tx, &texts).await?;
+        if batch.distance.is_negative() {
+            shift::forget(&tx, batch.shift, &numbers).await?;
+        } else {
+            shift::note(&tx, batch.shift, &due).await?;
+        }
+        self.tell_histories(&tx, batch, &due).await?;
+        tx.commit().await?;
+        // What is due earlier than the activator thinks is not to wait for its next look.
+        let mut effects = Effects::default();
+        moved
+            .iter()
+            .filter_map(|(order, stream)| Some((*stream).zip(Some(order.due_at))?))
+            .for_each(|(stream, at)| effects.timer(stream, at));
+        effects.send(&self.host).await;
+        Ok(due.len() as u64)
+    }
+
+    async fn tell_histories(
+        &self,
+        tx: &pagurus_store::Tx<'_>,
+        batch: &Batch<'_>,
+        due: &[DueOrder],
+    ) -> Result<(), Error> {
+        let details: Vec<String> = due
+            .iter()
+            .map(|order| {
+                let detail = json!({
+                    "shift": batch.shift,
+                    "seconds": batch.distance.as_secs(),
+                    "dueAt": order.due_at,
+                    "reason": batch.reason,
+                });
+                caused(detail, batch.by).to_string()
+            })
+            .collect();
+        let events: Vec<NewEvent<'_>> = due
+            .iter()
+            .zip(&details)
+            .map(|(order, detail)| NewEvent {
+                no: order.no,
+                kind: batch.kind,
+                source: batch.by.source(),
+                detail,
+            })
+            .collect();
+        history::append_all(tx, &events).await
+    }
+
+    /// The problem to answer with where the database fails in this operation.
+    pub(crate) fn failed(&self, operation: &'static str) -> impl Fn(Error) -> Problem {
+        move |error| store_problem(&self.host, operation, &error)
+    }
+}
+
+/// Later than anything is due.
+fn far_away() -> Timestamp {
+    "9999-01-01T00:00:00Z".parse().unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,142 @@
+//! Calls that came to an end, as the limits of flows and systems learn from them (DSP-7). Must never move the stage.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::snapshot::{Destination, OpenRequest};
+use super::{HttpCall, Publication, Response, Run, Turn};
+use crate::order::OrderError;
+use crate::system::{CallKind, CallOutcome, SystemNames, host_and_path};
+
+/// Calls told of one stage at most: a loop of calls in one stage says no more by more of them.
+const MOST: usize = 100;
+
+/// A call of a system that came to an end, or was sent and will be answered by callback.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallMade {
+    /// The called system: its name in the configuration, else as [`OrderError::system`] names it.
+    pub system: String,
+    /// How its answer comes.
+    pub kind: CallKind,
+    /// What came of it.
+    pub outcome: CallOutcome,
+    /// How long it took; none where nothing came, or nothing yet.
+    pub took: Option<Duration>,
+    /// Time for which the system asked to be left alone.
+    pub retry_after: Option<Duration>,
+}
+
+/// Class of a failure that no rule gives one: no limit moves by it.
+const UNCLASSIFIED: &str = "";
+
+impl HttpCall {
+    /// The called system: its name in the configuration, else its host.
+    #[must_use]
+    pub fn system_by(&self, names: &SystemNames) -> String {
+        let (host, path) = host_and_path(&self.url);
+        names.of_http(host, path).map_or_else(|| self.system(), str::to_owned)
+    }
+}
+
+impl Publication {
+    /// The system behind the exchange: its name in the configuration, else as [`OrderError::system`] names it. `vhost` is
+    /// the engine's own virtual host.
+    #[must_use]
+    pub fn system_by(&self, names: &SystemNames, vhost: &str) -> String {
+        let named = names.of_exchange(&self.exchange).map(str::to_owned);
+        named.unwrap_or_else(|| {
+            let vhost = self.vhost.clone().unwrap_or_else(|| vhost.to_owned());
+            Destination::Amqp { vhost, exchange: self.exchange.clone(), key: self.key.clone() }.system()
+        })
+    }
+}
+
+impl Turn<'_> {
+    /// The name of the system that was asked.
+    pub(super) fn system_of(&self, asked: &Destination) -> String {
+        let names = &self.settings.systems;
+        let named = match asked {
+            Destination::Http { host, path, .. } => names.of_http(host, path),
+            Destination::Amqp { exchange, .. } => names.of_exchange(exchange),
+        };
+        named.map_or_else(|| asked.system(), str::to_owned)
+    }
+}
+
+impl Run {
+    /// A call was answered as the scenario hoped.
+    pub(super) fn sample_answer(&mut self, asked: &Destination, response: &Response, turn: &Turn<'_>) {
+        self.sample(CallMade {
+            system: turn.system_of(asked),
+            kind: CallKind::Direct,
+            outcome: CallOutcome::Answered,
+            took: Some(response.duration),
+            retry_after: None,
+        });
+    }
+
+    /// A call failed. A business failure, which no rule gives a class, is no sample, unless the system asks to be left
+    /// alone.
+    pub(super) fn sample_failure(&mut self, error: &OrderError, retry_after: Option<Duration>) {
+        self.sample_failed(error, CallKind::Direct, retry_after);
+    }
+
+    /// A request was sent whose answer comes by callback.
+    pub(super) fn sample_sent(&mut self, asked: &Destination, turn: &Turn<'_>) {
+        self.sample(CallMade {
+            system: turn.system_of(asked),
+            kind: CallKind::Asynchronous,
+            outcome: CallOutcome::Sent,
+            took: None,
+            retry_after: None,
+        });
+    }
+
+    /// The answer to a request came, or did not: `failure` says what is wrong with it.
+    pub(super) fn sample_callback(
+        &mut self,
+        request: &OpenRequest,
+        received_at: Option<Timestamp>,
+        failure: Option<&OrderError>,
+        turn: &Turn<'_>,
+    ) {
+        let Some(asked) = &request.asked else { return };
+        if let Some(error) = failure {
+            return self.sample_failed(error, CallKind::Asynchronous, None);
+        }
+        let took = request.sent_at.zip(received_at).map(|(sent, received)| {
+            let took = received.as_millisecond().saturating_sub(sent.as_millisecond());
+            Duration::from_millis(u64::try_from(took).unwrap_or(0))
+        });
+        self.sample(CallMade {
+            system: turn.system_of(asked),
+            kind: CallKind::Asynchronous,
+            outcome: CallOutcome::Answered,
+            took,
+            retry_after: None,
+        });
+    }
+
+    /// A failure that came without an answer: a time-out of polling.
+    pub(super) fn sample_time_out(&mut self, error: &OrderError) {
+        self.sample_failed(error, CallKind::Direct, None);
+    }
+
+    fn sample_failed(&mut self, error: &OrderError, kind: CallKind, retry_after: Option<Duration>) {
+        let Some(system) = error.system.clone() else { return };
+        let class = match &error.class {
+            Some(class) => class,
+            None if retry_after.is_some() => UNCLASSIFIED,
+            None => return,
+        };
+        let outcome = CallOutcome::Failed(class.into());
+        self.sample(CallMade { system, kind, outcome, took: None, retry_after });
+    }
+
+    fn sample(&mut self, call: CallMade) {
+        if self.end.calls.len() < MOST {
+            self.end.calls.push(call);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Reads how capacity is shared among flows, and the names of called systems.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pagurus_domain::dispatch::{DistributionMode, FlowPolicy, FlowRules, SystemRules};
+use pagurus_domain::document::{DocumentKey, DocumentNode, Fault, pointer_to};
+use pagurus_domain::system::{SystemMask, SystemNames};
+
+use super::super::{DistributionSettings, SystemSettings};
+use super::Builder;
+
+const LIMITS: &str = "distribution.flows.limits.policies";
+const ERRORS: &str = "distribution.flows.limits.error_handling.policies";
+const NAMED: &str = "systems.named";
+
+/// Longest name of a policy or a system, in characters (DSP-9).
+const MAX_NAME: usize = 64;
+
+impl Builder {
+    pub(super) fn distribution(&mut self) -> DistributionSettings {
+        let flow_attributes = self.texts("distribution.flows.attributes");
+        DistributionSettings {
+            parallel_count: self.size("distribution.capacity.parallel_count"),
+            sequential_count: self.size("distribution.capacity.sequential_count"),
+            high: self.number("distribution.priorities.high"),
+            normal: self.number("distribution.priorities.normal"),
+            low: self.number("distribution.priorities.low"),
+            flow_share: self.number("distribution.flows.max_share_percentage"),
+            flows: Arc::new(self.flow_rules(&flow_attributes)),
+            flow_retention: self.duration("distribution.flows.retention"),
+            max_backlog_of_flow: self.bound("distribution.backlog.max_per_flow"),
+            max_backlog_of_queue: self.bound("distribution.backlog.max_per_queue"),
+            flow_attributes,
+        }
+    }
+
+    pub(super) fn systems(&mut self) -> SystemSettings {
+        let tree = self.tree(NAMED);
+        let mut masks = Vec::new();
+        for (item, texts) in self.mappings(NAMED, tree.as_ref(), &["name", "host", "path", "exchange"]) {
+            let mut mask = SystemMask::default();
+            for (key, text) in texts {
+                match key {
+                    "name" => mask.name = text,
+                    "host" => mask.host = Some(text),
+                    "path" => mask.path = Some(text),
+                    _ => mask.exchange = Some(text),
+                }
+            }
+            let of_http = mask.host.is_some() || mask.path.is_some();
+            if !is_name(&mask.name) {
+                self.values.push(NAMED, Fault::new(&item, "", BAD_NAME));
+            }
+            if of_http == mask.exchange.is_some() {
+                let message = "an entry has `host` or `path` or both, or `exchange`";
+                self.values.push(NAMED, Fault::new(&item, "", message));
+            }
+            masks.push(mask);
+        }
+        let named = masks.iter().map(|mask| mask.name.clone()).collect();
+        let max_retry_after = self.duration("systems.max_retry_after");
+        SystemSettings {
+            rules: Arc::new(SystemRules { max_retry_after, named }),
+            names: Arc::new(SystemNames::new(masks)),
+        }
+    }
+
+    /// A count of which 0 means that there is none.
+    fn bound(&mut self, path: &str) -> Option<u32> {
+        Some(self.number(path)).filter(|bound| *bound > 0)
+    }
+
+    fn flow_rules(&mut self, attributes: &[String]) -> FlowRules {
+        let mode = self.text("distribution.mode");
+        let rules = FlowRules {
+            // The words of the table are those of the type; a test reads each of them.
+            mode: mode.parse().unwrap_or_default(),
+            overload_threshold_percentage: self.number("distribution.capacity.overload_threshold_percentage"),
+            initial_limit: self.number("distribution.flows.limits.recovery.initial_limit"),
+            max_known: self.size("distribution.flows.max_known"),
+            scenario_attribute: attributes.iter().position(|attribute| attribute == "scenario"),
+            policies: self.limit_policies(),
+            limiting_classes: self.limiting_classes(),
+        };
+        self.check_flow_rules(&rules);
+        rules
+    }
+
+    fn limit_policies(&mut self) -> Vec<FlowPolicy> {
+        let mut policies: Vec<FlowPolicy> = Vec::new();
+        for (key, policy) in self.named_policies(LIMITS, &["scenarios", "params"]) {
+            let pointer = pointer_to("", &key.name);
+            let mut read = FlowPolicy {
+                scenarios: self.scenarios(LIMITS, &policy, &pointer),
+                name: key.name,
+                mode: None,
+                max_limit: None,
+            };
+            for scenario in &read.scenarios {
+                if let Some(other) = policies.iter().find(|other| other.scenarios.contains(scenario)) {
+                    let message =
+                        format!("the scenario `{scenario}` has the policy `{}` already", other.name);
+                    self.values.push(LIMITS, Fault::new(&policy, &pointer, message));
+                }
+            }
+            self.params(&policy, &pointer, &mut read);
+            policies.push(read);
+        }
+        policies
+    }
+
+    fn params(&mut self, policy: &DocumentNode, pointer: &str, read: &mut FlowPolicy) {
+        let Some(params) = policy.get("params") else { return };
+        let pointer = pointer_to(pointer, "params");
+        let Some(entries) = params.as_map() else {
+            let message = format!("expected a mapping, found {}", params.kind());
+            return self.values.push(LIMITS, Fault::new(params, pointer, message));
+        };
+        for (key, value) in entries {
+            let place = pointer_to(&pointer, &key.name);
+            let fault = match key.name.as_str() {
+                "mode" => match value.as_str().and_then(|word| word.parse().ok()) {
+                    Some(mode @ (DistributionMode::StoppedFlows | DistributionMode::LimitedFlows)) => {
+                        read.mode = Some(mode);
+                        continue;
+                    }
+                    _ => Fault::new(value, place, "must be `stopped_flows` or `limited_flows`"),
+                },
+                "max_limit" => match value.as_i64().and_then(|limit| u32::try_from(limit).ok()) {
+                    Some(limit) if limit > 0 => {
+                        read.max_limit = Some(limit);
+                        continue;
+                    }
+                    _ => Fault::new(value, place, "must be a whole number from 1"),
+                },
+                _ => Fault::unknown_key(key, &pointer, ["mode", "max_limit"]),
+            };
+            self.values.push(LIMITS, fault);
+        }
+    }
+
+    fn limiting_classes(&mut self) -> BTreeSet<(String, String)> {
+        let mut pairs = BTreeSet::new();
+        for (key, policy) in self.named_policies(ERRORS, &["error_classes", "scenarios"]) {
+            let pointer = pointer_to("", &key.name);
+            let classes = self.texts_of(ERRORS, &policy, &pointer, "error_classes");
+            for scenario in self.scenarios(ERRORS, &policy, &pointer) {
+                for class in &classes {
+                    if !pairs.insert((class.clone(), scenario.clone())) {
+                        let message =
+                            format!("the class `{class}` of the scenario `{scenario}` stands here twice");
+                        self.values.push(ERRORS, Fault::new(&policy, &pointer, message));
+                    }
+                }
+            }
+        }
+        pairs
+    }
+
+    /// The policies of a tree, each with its name; those without a mapping or a fit name are told of and left out.
+    fn named_policies(
+        &mut self,
+        path: &'static str,
+        known: &[&'static str],
+    ) -> Vec<(DocumentKey, DocumentNode)> {
+        let Some(tree) = self.tree(path).filter(|tree| !tree.is_null()) else { return Vec::new() };
+        let Some(entries) = tree.as_map() else {
+            self.values.fault(path, format!("expected a mapping, found {}", tree.kind()));
+            return Vec::new();
+        };
+        let mut read = Vec::new();
+        for (key, policy) in entries {
+            let pointer = pointer_to("", &key.name);
+            if !is_name(&key.name) {
+                self.values.push(path, Fault::placed(Some(key.at), &pointer, BAD_NAME));
+            }
+            let Some(members) = policy.as_map() else {
+                let message = format!("expected a mapping, found {}", policy.kind());
+                self.values.push(path, Fault::new(policy, &pointer, message));
+                continue;
+            };
+            for (member, _) in members.iter().filter(|(member, _)| !known.contains(&member.name.as_str())) {
+                self.values.push(path, Fault::unknown_key(member, &pointer, known.iter().copied()));
+            }
+            read.push((key.clone(), policy.clone()));
+        }
+        read
+    }
+
+    /// `scenarios: [{name: …}]`
+    fn scenarios(&mut self, path: &'static str, policy: &DocumentNode, pointer: &str) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for (item, place) in self.items(path, policy, pointer, "scenarios") {
+            match item.get("name").and_then(DocumentNode::as_str).filter(|name| !name.is_empty()) {
+                Some(name) => {
+                    names.insert(name.to_owned());
+                }
+                None => self.values.push(path, Fault::new(&item, place, "expected `name: SCENARIO`")),
+            }
+        }
+        names
+    }
+
+    fn texts_of(
+        &mut self,
+        path: &'static str,
+        policy: &DocumentNode,
+        pointer: &str,
+        name: &str,
+    ) -> Vec<String> {
+        let mut texts = Vec::new();
+        for (item, place) in self.items(path, policy, pointer, name) {
+            match item.as_str().filter(|text| !text.is_empty()) {
+                Some(text) => texts.push(text.to_owned()),
+                None => self.values.push(path, Fault::new(&item, place, "expected a name")),
+            }
+        }
+        texts
+    }
+
+    /// The items of a list that must be there and not be empty, each with its place.
+    fn items(
+        &mut self,
+        path: &'static str,
+        policy: &DocumentNode,
+        pointer: &str,
+        name: &str,
+    ) -> Vec<(DocumentNode, String)> {
+        let place = pointer_to(pointer, name);
+        let list = policy.get(name).and_then(DocumentNode::as_list).unwrap_or_default();
+        if list.is_empty() {
+            let at = policy.get(name).unwrap_or(policy);
+            self.values
+                .push(path, Fault::new(at, &place, format!("`{name}` must be a list with at least one")));
+        }
+        let items = list.iter().enumerate();
+        items.map(|(index, item)| (item.clone(), pointer_to(&place, &index.to_string()))).collect()
+    }
+
+    /// What no single policy can tell.
+    fn check_flow_rules(&mut self, rules: &FlowRules) {
+        if !rules.mode.stops() && rules.policies.iter().any(|policy| policy.mode.is_some()) {
+            let told = "a scenario may have a mode of its own only where `distribution.mode` is `stopped_flows` or \
+                        `limited_flows`";
+            self.values.fault(LIMITS, told);
+        }
+        let sets_any = !rules.policies.is_empty() || !rules.limiting_classes.is_empty();
+        if sets_any && rules.scenario_attribute.is_none() {
+            let told = "policies are by scenario: `scenario` must be among `distribution.flows.attributes`";
+            self.values.fault(LIMITS, told);
+        }
+    }
+}
+
+const BAD_NAME: &str = "a name has 1 to 64 characters, and no control characters";
+
+fn is_name(name: &str) -> bool {
+    (1..=MAX_NAME).contains(&name.chars().count()) && !name.chars().any(char::is_control)
+}

@@ -1,0 +1,82 @@
+//! Policies of flows, and names of called systems.
+
+use super::*;
+
+#[test]
+fn dsp_9_policies_of_flows_are_read_by_scenario() {
+    let text = "\
+distribution:
+  mode: stopped_flows
+  flows:
+    attributes: [region, scenario]
+    limits:
+      recovery: {initial_limit: 7}
+      policies:
+        heavy:
+          scenarios: [{name: customer-order}, {name: life-cycle-update}]
+          params: {mode: limited_flows, max_limit: 200}
+      error_handling:
+        policies:
+          errors.policy:
+            error_classes: [throttling, async.timeout]
+            scenarios: [{name: customer-order}]
+systems:
+  max_retry_after: 5m
+  named:
+    - {name: billing, host: 'billing.*', path: /v2/**}
+    - {name: crm, exchange: 'crm.*'}
+";
+    let settings = load::values(text, std::iter::empty());
+    let settings = build::settings(settings).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let flows = &settings.distribution.flows;
+    assert_eq!((flows.initial_limit, flows.scenario_attribute), (7, Some(1)));
+    let policy = &flows.policies[0];
+    assert_eq!((policy.name.as_str(), policy.max_limit, policy.scenarios.len()), ("heavy", Some(200), 2));
+    assert!(flows.limiting_classes.contains(&("async.timeout".into(), "customer-order".into())));
+    assert_eq!(settings.systems.rules.named.len(), 2);
+    assert_eq!(settings.systems.names.of_http("billing.example:443", "/v2/pay"), Some("billing"));
+}
+
+#[test]
+fn dsp_9_what_contradicts_itself_among_policies_is_refused_with_its_place() {
+    let limits =
+        |inner: &str| format!("distribution:\n  mode: limited_flows\n  flows:\n    limits: {{{inner}}}\n");
+    let long = "n".repeat(65);
+    let cases = [
+        (limits("policies: {p: {scenarios: []}}"), "`scenarios` must be a list with at least one"),
+        (limits("policies: {p: {scenarios: [s]}}"), "expected `name: SCENARIO`"),
+        (
+            limits("policies: {p: {scenarios: [{name: s}], params: {mode: rated_flows}}}"),
+            "must be `stopped_flows` or `limited_flows`",
+        ),
+        (limits("policies: {p: {scenarios: [{name: s}], params: {max_limit: 0}}}"), "from 1"),
+        (
+            limits("policies: {p: {scenarios: [{name: s}]}, q: {scenarios: [{name: s}]}}"),
+            "the scenario `s` has the policy `p` already",
+        ),
+        (limits(&format!("policies: {{{long}: {{scenarios: [{{name: s}}]}}}}")), "1 to 64 characters"),
+        (limits("policies: {p: {scenarios: [{name: s}], parms: {}}}"), "did you mean `params`?"),
+        (
+            limits(
+                "error_handling: {policies: {p: {error_classes: [c], scenarios: [{name: s}]}, \
+                 q: {error_classes: [c], scenarios: [{name: s}]}}}",
+            ),
+            "the class `c` of the scenario `s` stands here twice",
+        ),
+        (
+            "distribution: {flows: {limits: {policies: {p: {scenarios: [{name: s}], params: {mode: stopped_flows}}}}}}"
+                .to_owned(),
+            "only where `distribution.mode` is `stopped_flows` or `limited_flows`",
+        ),
+        (
+            "distribution: {flows: {attributes: [region], limits: {policies: {p: {scenarios: [{name: s}]}}}}}".to_owned(),
+            "`scenario` must be among `distribution.flows.attributes`",
+        ),
+        ("systems: {named: [{name: a}]}".to_owned(), "`host` or `path` or both, or `exchange`"),
+        ("systems: {named: [{host: a}]}".to_owned(), "1 to 64 characters"),
+    ];
+    for (text, expected) in cases {
+        let found = faults(&text);
+        assert!(found.iter().any(|fault| fault.contains(expected)), "{expected}: {found:?}\n{text}");
+    }
+}

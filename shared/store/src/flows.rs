@@ -1,0 +1,213 @@
+//! Flows and called systems: what the active dispatcher knows of them. It alone writes here, and a write under
+//! another epoch than the present one changes nothing (DSP-12).
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use pagurus_domain::dispatch::{FlowRecord, SystemRecord};
+use pagurus_domain::id::{Epoch, OrderNo};
+
+use crate::columns::columns;
+use crate::sql::statements;
+use crate::{Client, Connection, Error, Result};
+
+statements! {
+    // Reading the epoch waits for a take-over in progress, and makes one wait for this. In the order of the key.
+    WRITE_FLOWS = "
+        WITH present AS (SELECT epoch FROM epochs WHERE name = 'dispatcher' FOR SHARE)
+        INSERT INTO flow_states (flow, state, ready, record, written_at)
+        SELECT f.flow, f.state, f.ready, f.record, clock_timestamp()
+          FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[]) AS f (flow, state, ready, record), present p
+         WHERE p.epoch = $5
+         ORDER BY f.flow
+        ON CONFLICT (flow) DO UPDATE
+           SET state = excluded.state, ready = excluded.ready, record = excluded.record, written_at = excluded.written_at";
+    WRITE_SYSTEMS = "
+        WITH present AS (SELECT epoch FROM epochs WHERE name = 'dispatcher' FOR SHARE)
+        INSERT INTO system_states (system, state, record, written_at)
+        SELECT s.system, s.state, s.record, clock_timestamp()
+          FROM unnest($1::text[], $2::text[], $3::text[]) AS s (system, state, record), present p
+         WHERE p.epoch = $4
+         ORDER BY s.system
+        ON CONFLICT (system) DO UPDATE
+           SET state = excluded.state, record = excluded.record, written_at = excluded.written_at";
+    ALL_FLOWS = "SELECT record FROM flow_states ORDER BY written_at DESC LIMIT $1";
+    ALL_SYSTEMS = "SELECT record FROM system_states ORDER BY written_at DESC LIMIT $1";
+    FLOWS_PAGE = "
+        SELECT record, written_at FROM flow_states
+         WHERE flow > $1 AND strpos(flow, $2) > 0 AND ($3::text IS NULL OR state = $3) ORDER BY flow LIMIT $4";
+    FLOW = "SELECT record, written_at FROM flow_states WHERE flow = $1";
+    NAMES_WITH = "SELECT flow FROM flow_states WHERE strpos(flow, $1) > 0 ORDER BY flow LIMIT $2";
+    SYSTEMS_PAGE = "SELECT record, written_at FROM system_states WHERE system > $1 ORDER BY system LIMIT $2";
+    SYSTEM = "SELECT record, written_at FROM system_states WHERE system = $1";
+    READY_BEFORE = "
+        SELECT count(*) AS before FROM (SELECT FROM ready WHERE order_no < $2 AND flow = $1 LIMIT $3) AS earlier";
+    BACKLOG = "SELECT flow, ready FROM flow_states WHERE ready >= $1 ORDER BY ready DESC LIMIT $2";
+    FORGET_FLOWS = "
+        DELETE FROM flow_states
+         WHERE flow = ANY(ARRAY(SELECT flow FROM flow_states
+                WHERE written_at < clock_timestamp() - make_interval(secs => $1) ORDER BY written_at LIMIT $2))";
+    FORGET_SYSTEMS = "
+        DELETE FROM system_states
+         WHERE system = ANY(ARRAY(SELECT system FROM system_states
+                WHERE written_at < clock_timestamp() - make_interval(secs => $1) ORDER BY written_at LIMIT $2))";
+}
+
+/// A record, with the time at which it was written.
+#[derive(Clone, Debug)]
+pub struct Written<T> {
+    /// What was known.
+    pub record: T,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Writes what the dispatcher of this epoch knows of flows; how many were written: none, where another leads by now.
+///
+/// # Errors
+/// The database fails.
+pub async fn write_flows(on: &impl Connection, epoch: Epoch, flows: &[FlowRecord]) -> Result<u64> {
+    if flows.is_empty() {
+        return Ok(0);
+    }
+    let columns = columns!(one in flows => {
+        flow: &str = one.flow.as_str(),
+        state: &str = one.state.as_str(),
+        ready: i64 = i64::from(one.ready.sum()),
+        record: String = text(one),
+    });
+    columns.execute(on, WRITE_FLOWS, &[&epoch.0]).await
+}
+
+/// Writes what the dispatcher of this epoch knows of called systems, as [`write_flows`] does.
+///
+/// # Errors
+/// The database fails.
+pub async fn write_systems(on: &impl Connection, epoch: Epoch, systems: &[SystemRecord]) -> Result<u64> {
+    if systems.is_empty() {
+        return Ok(0);
+    }
+    let columns = columns!(one in systems => {
+        system: &str = one.system.as_str(),
+        state: &str = one.state.as_str(),
+        record: String = text(one),
+    });
+    columns.execute(on, WRITE_SYSTEMS, &[&epoch.0]).await
+}
+
+/// The JSON of a record. It is plain data, which always serializes.
+fn text(record: &impl serde::Serialize) -> String {
+    serde_json::to_string(record).unwrap_or_default()
+}
+
+fn read<T: serde::de::DeserializeOwned>(row: &tokio_postgres::Row, table: &'static str) -> Result<T> {
+    serde_json::from_str(row.get("record")).map_err(|error| Error::broken(table, error))
+}
+
+fn read_written<T: serde::de::DeserializeOwned>(
+    row: &tokio_postgres::Row,
+    table: &'static str,
+) -> Result<Written<T>> {
+    Ok(Written { record: read(row, table)?, at: row.get("written_at") })
+}
+
+/// What the dispatcher before knew of flows, those written last first. A record that cannot be read is left out: it
+/// is learnt anew.
+///
+/// # Errors
+/// The database fails.
+pub async fn all(client: &Client, limit: i64) -> Result<(Vec<FlowRecord>, Vec<SystemRecord>)> {
+    let flows = client.query(&client.prepare_cached(ALL_FLOWS).await?, &[&limit]).await?;
+    let systems = client.query(&client.prepare_cached(ALL_SYSTEMS).await?, &[&limit]).await?;
+    Ok((
+        flows.iter().filter_map(|row| read(row, "flow_states").ok()).collect(),
+        systems.iter().filter_map(|row| read(row, "system_states").ok()).collect(),
+    ))
+}
+
+/// The flows by name, after this one, whose name contains a text and that are in this state, if one is named.
+///
+/// # Errors
+/// The database fails, or a record cannot be read.
+pub async fn page(
+    client: &Client,
+    after: &str,
+    contains: &str,
+    state: Option<&str>,
+    limit: i64,
+) -> Result<Vec<Written<FlowRecord>>> {
+    let statement = client.prepare_cached(FLOWS_PAGE).await?;
+    let rows = client.query(&statement, &[&after, &contains, &state, &limit]).await?;
+    rows.iter().map(|row| read_written(row, "flow_states")).collect()
+}
+
+/// A flow by its name.
+///
+/// # Errors
+/// The database fails, or the record cannot be read.
+pub async fn one(client: &Client, flow: &str) -> Result<Option<Written<FlowRecord>>> {
+    let statement = client.prepare_cached(FLOW).await?;
+    client.query_opt(&statement, &[&flow]).await?.map(|row| read_written(&row, "flow_states")).transpose()
+}
+
+/// The names of the flows that contain a keyword.
+///
+/// # Errors
+/// The database fails.
+pub async fn names(client: &Client, keyword: &str, limit: i64) -> Result<Vec<String>> {
+    let statement = client.prepare_cached(NAMES_WITH).await?;
+    Ok(client.query(&statement, &[&keyword, &limit]).await?.iter().map(|row| row.get("flow")).collect())
+}
+
+/// The called systems by name, after this one.
+///
+/// # Errors
+/// The database fails, or a record cannot be read.
+pub async fn systems(client: &Client, after: &str, limit: i64) -> Result<Vec<Written<SystemRecord>>> {
+    let statement = client.prepare_cached(SYSTEMS_PAGE).await?;
+    let rows = client.query(&statement, &[&after, &limit]).await?;
+    rows.iter().map(|row| read_written(row, "system_states")).collect()
+}
+
+/// A called system by its name.
+///
+/// # Errors
+/// The database fails, or the record cannot be read.
+pub async fn system(client: &Client, system: &str) -> Result<Option<Written<SystemRecord>>> {
+    let statement = client.prepare_cached(SYSTEM).await?;
+    let row = client.query_opt(&statement, &[&system]).await?;
+    row.map(|row| read_written(&row, "system_states")).transpose()
+}
+
+/// The flows of which at least so many stages may run, those with the most first.
+///
+/// # Errors
+/// The database fails.
+pub async fn backlog(client: &Client, least: i64, limit: i64) -> Result<Vec<(String, i64)>> {
+    let statement = client.prepare_cached(BACKLOG).await?;
+    let rows = client.query(&statement, &[&least, &limit]).await?;
+    Ok(rows.iter().map(|row| (row.get("flow"), row.get("ready"))).collect())
+}
+
+/// How many stages of a flow that may run belong to orders registered before this one; so many at most are counted.
+///
+/// # Errors
+/// The database fails.
+pub async fn ready_before(client: &Client, flow: &str, no: OrderNo, most: i64) -> Result<u32> {
+    let statement = client.prepare_cached(READY_BEFORE).await?;
+    let before: i64 = client.query_one(&statement, &[&flow, &no.0, &most]).await?.get("before");
+    Ok(u32::try_from(before).unwrap_or(u32::MAX))
+}
+
+/// Removes flows and systems of which nothing was written for so long, so many of each at most; how many.
+///
+/// # Errors
+/// The database fails.
+pub async fn forget(client: &Client, age: Duration, limit: i64) -> Result<u64> {
+    let mut gone = 0;
+    for sql in [FORGET_FLOWS, FORGET_SYSTEMS] {
+        let statement = client.prepare_cached(sql).await?;
+        gone += client.execute(&statement, &[&age.as_secs_f64(), &limit]).await?;
+    }
+    Ok(gone)
+}

@@ -1,0 +1,241 @@
+//! Shifts of what runs by time (DSP-11): the times at which orders wait or retry, and with them every deadline of the
+//! same orders. Many orders a statement; the orders must be locked.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
+use pagurus_domain::id::OrderNo;
+
+use crate::columns::columns;
+use crate::sql::statements;
+use crate::{Client, Connection, Result, Tx};
+
+statements! {
+    COUNT_DUE = "
+        SELECT count(*) AS orders FROM due d JOIN orders o ON o.no = d.order_no
+         WHERE d.stream = ANY($1::smallint[]) AND d.due_at >= $2 AND d.due_at < $3 AND strpos(o.flow, $4) > 0";
+    BEGIN = "
+        INSERT INTO shifts (keyword, seconds, from_at, until_at, reason, made_by)
+        VALUES ($1, $2, $3, $4, $5, $6) RETURNING no";
+    // In the order of the index, so that rows of other flows are passed once.
+    NEXT_DUE = "
+        SELECT d.order_no, d.due_at FROM due d JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
+         WHERE d.stream = $1 AND d.due_at >= $2 AND d.due_at < $3 AND (d.due_at, d.order_no) > ($4, $5)
+           AND strpos(o.flow, $6) > 0
+           AND NOT EXISTS (SELECT FROM shifted s WHERE s.shift = $7 AND s.order_no = d.order_no)
+         ORDER BY d.due_at, d.order_no LIMIT $8";
+    NEXT_SHIFTED = "
+        SELECT s.order_no, s.due_at FROM shifted s WHERE s.shift = $1 AND s.order_no > $2 ORDER BY s.order_no LIMIT $3";
+    SHIFT = "SELECT keyword, seconds, from_at, until_at, reason FROM shifts WHERE no = $1 AND undone_at IS NULL";
+    UNDONE = "UPDATE shifts SET undone_at = clock_timestamp() WHERE no = $1";
+    MOVE_DUE = "
+        UPDATE due d SET due_at = d.due_at + make_interval(secs => $3)
+          FROM unnest($1::bigint[], $2::timestamptz[]) AS t (no, due_at)
+         WHERE d.order_no = ANY(ARRAY[t.no]) AND d.due_at = t.due_at
+        RETURNING d.order_no, d.due_at, d.stream";
+    MOVE_DEADLINES = "UPDATE deadlines SET at = at + make_interval(secs => $2) WHERE order_no = ANY($1::bigint[])";
+    MOVE_STARTS = "
+        UPDATE orders SET start_deadline = start_deadline + make_interval(secs => $2)
+         WHERE no = ANY($1::bigint[]) AND start_deadline IS NOT NULL";
+    MOVE_TASKS = "
+        UPDATE requests SET task_ends_at = task_ends_at + make_interval(secs => $2),
+               wait_ends_at = wait_ends_at + make_interval(secs => $2)
+         WHERE order_no = ANY($1::bigint[]) AND status = 'open'";
+    NOTE = "
+        INSERT INTO shifted (shift, order_no, due_at)
+        SELECT $3, t.no, t.due_at FROM unnest($1::bigint[], $2::timestamptz[]) AS t (no, due_at)
+        ON CONFLICT (shift, order_no) DO NOTHING";
+    FORGET = "DELETE FROM shifted WHERE shift = $1 AND order_no = ANY($2::bigint[])";
+}
+
+/// Streams that a shift moves: waits for callbacks, and retries.
+const STREAMS: [Stream; 2] = [Stream::Wait, Stream::Retry];
+
+/// Times of orders, from the first on and before the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// From here on.
+    pub from: Timestamp,
+    /// Before this.
+    pub until: Timestamp,
+}
+
+/// What is moved, how far, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shift {
+    /// Flows whose name contains it.
+    pub keyword: String,
+    /// How far.
+    pub distance: Duration,
+    /// What is due within this time.
+    pub window: Window,
+    /// Why.
+    pub reason: String,
+}
+
+/// An order with the time at which it is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DueOrder {
+    /// The order.
+    pub no: OrderNo,
+    /// When it is due.
+    pub due_at: Timestamp,
+}
+
+/// How many orders of flows with a keyword wait or retry until a time within the window.
+///
+/// # Errors
+/// The database fails.
+pub async fn count(client: &Client, keyword: &str, window: Window) -> Result<u64> {
+    let streams = STREAMS.map(Stream::number);
+    let statement = client.prepare_cached(COUNT_DUE).await?;
+    let row = client.query_one(&statement, &[&&streams[..], &window.from, &window.until, &keyword]).await?;
+    Ok(u64::try_from(row.get::<_, i64>("orders")).unwrap_or(0))
+}
+
+/// Begins a shift; its number.
+///
+/// # Errors
+/// The database fails.
+pub async fn begin(on: &impl Connection, shift: &Shift, by: &str) -> Result<i64> {
+    let Shift { keyword, distance, window, reason } = shift;
+    let statement = on.prepare_cached(BEGIN).await?;
+    let seconds = distance.as_secs_f64();
+    let row =
+        on.query_one(&statement, &[keyword, &seconds, &window.from, &window.until, reason, &by]).await?;
+    Ok(row.get("no"))
+}
+
+/// A walk through what a shift is to move.
+#[derive(Clone, Debug)]
+pub struct Walk<'a> {
+    /// The shift.
+    pub shift: i64,
+    /// Flows whose name contains it.
+    pub keyword: &'a str,
+    /// Times.
+    pub window: Window,
+    stream: usize,
+    after: (Timestamp, i64),
+}
+
+impl<'a> Walk<'a> {
+    /// From the begin.
+    #[must_use]
+    pub const fn new(shift: i64, keyword: &'a str, window: Window) -> Self {
+        Self { shift, keyword, window, stream: 0, after: (window.from, 0) }
+    }
+
+    /// The next orders, so many at most; none when all were seen.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn next(&mut self, client: &Client, limit: i64) -> Result<Vec<DueOrder>> {
+        let statement = client.prepare_cached(NEXT_DUE).await?;
+        while let Some(stream) = STREAMS.get(self.stream) {
+            let (at, no) = self.after;
+            let rows = client
+                .query(
+                    &statement,
+                    &[
+                        &stream.number(),
+                        &self.window.from,
+                        &self.window.until,
+                        &at,
+                        &no,
+                        &self.keyword,
+                        &self.shift,
+                        &limit,
+                    ],
+                )
+                .await?;
+            if let Some(last) = rows.last() {
+                self.after = (last.get("due_at"), last.get("order_no"));
+                return Ok(rows.iter().map(read_due).collect());
+            }
+            (self.stream, self.after) = (self.stream + 1, (self.window.from, 0));
+        }
+        Ok(Vec::new())
+    }
+}
+
+fn read_due(row: &tokio_postgres::Row) -> DueOrder {
+    DueOrder { no: OrderNo(row.get("order_no")), due_at: row.get("due_at") }
+}
+
+/// A shift by its number; none if it is not there, or was undone.
+///
+/// # Errors
+/// The database fails.
+pub async fn find(client: &Client, shift: i64) -> Result<Option<Shift>> {
+    let row = client.query_opt(&client.prepare_cached(SHIFT).await?, &[&shift]).await?;
+    Ok(row.map(|row| Shift {
+        keyword: row.get("keyword"),
+        distance: Duration::try_from_secs_f64(row.get("seconds")).unwrap_or_default(),
+        window: Window { from: row.get("from_at"), until: row.get("until_at") },
+        reason: row.get("reason"),
+    }))
+}
+
+/// The orders that a shift has moved, after this one, so many at most.
+///
+/// # Errors
+/// The database fails.
+pub async fn moved(client: &Client, shift: i64, after: OrderNo, limit: i64) -> Result<Vec<DueOrder>> {
+    let statement = client.prepare_cached(NEXT_SHIFTED).await?;
+    Ok(client.query(&statement, &[&shift, &after.0, &limit]).await?.iter().map(read_due).collect())
+}
+
+/// A shift was undone.
+///
+/// # Errors
+/// The database fails.
+pub async fn undone(client: &Client, shift: i64) -> Result<()> {
+    client.execute(&client.prepare_cached(UNDONE).await?, &[&shift]).await?;
+    Ok(())
+}
+
+/// Moves the times of locked orders by so many seconds, which may be negative: of those that are still due then. Answers
+/// with these, each with its new time and stream.
+///
+/// # Errors
+/// The database fails.
+pub async fn move_times(
+    tx: &Tx<'_>,
+    orders: &[DueOrder],
+    seconds: f64,
+) -> Result<Vec<(DueOrder, Option<Stream>)>> {
+    let columns = columns!(one in orders => {
+        no: i64 = one.no.0,
+        due_at: Timestamp = one.due_at,
+    });
+    let rows = columns.query(tx, MOVE_DUE, &[&seconds]).await?;
+    let moved: Vec<i64> = rows.iter().map(|row| row.get("order_no")).collect();
+    for sql in [MOVE_DEADLINES, MOVE_STARTS, MOVE_TASKS] {
+        tx.execute(&tx.prepare_cached(sql).await?, &[&moved, &seconds]).await?;
+    }
+    Ok(rows.iter().map(|row| (read_due(row), Stream::of_number(row.get("stream")))).collect())
+}
+
+/// Notes what a shift has moved, with the new times.
+///
+/// # Errors
+/// The database fails.
+pub async fn note(tx: &Tx<'_>, shift: i64, moved: &[DueOrder]) -> Result<()> {
+    let columns = columns!(one in moved => {
+        no: i64 = one.no.0,
+        due_at: Timestamp = one.due_at,
+    });
+    columns.execute(tx, NOTE, &[&shift]).await?;
+    Ok(())
+}
+
+/// Forgets that a shift has moved these: they were moved back.
+///
+/// # Errors
+/// The database fails.
+pub async fn forget(tx: &Tx<'_>, shift: i64, orders: &[i64]) -> Result<()> {
+    tx.execute(&tx.prepare_cached(FORGET).await?, &[&shift, &orders]).await?;
+    Ok(())
+}

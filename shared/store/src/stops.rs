@@ -1,0 +1,277 @@
+//! What operators decided about flows and called systems: stops by hand (DSP-10) and orders about systems (DSP-16).
+//! Each change gives the rules the next revision, and the active dispatcher tells which one it goes by.
+
+use jiff::Timestamp;
+use pagurus_domain::dispatch::{FlowStop, SystemOrder, SystemOverride};
+use pagurus_domain::id::Epoch;
+
+use crate::row::word;
+use crate::sql::statements;
+use crate::{Client, Result, Tx};
+
+statements! {
+    REVISE = "UPDATE flow_rules SET revision = revision + 1 RETURNING revision";
+    // The row's lock makes revisions follow each other as their transactions do.
+    STOP = "
+        INSERT INTO flow_stops (keyword, from_at, until_at, reason, made_by)
+        VALUES ($1, greatest($2, clock_timestamp()), $3, $4, $5) RETURNING no, from_at";
+    LIFT = "
+        UPDATE flow_stops SET lifted_at = clock_timestamp(), lifted_by = $2, lift_reason = $3
+         WHERE lifted_at IS NULL AND no = ANY($1::bigint[]) RETURNING no";
+    // The revision is read before the rules: what is confirmed was seen.
+    REVISION = "SELECT revision, known, epoch, serial FROM flow_rules";
+    HELD = "
+        SELECT no, keyword, from_at, until_at FROM flow_stops
+         WHERE lifted_at IS NULL AND (until_at IS NULL OR until_at > clock_timestamp()) ORDER BY no";
+    OVERRIDES = "
+        SELECT system, what, from_at, until_at FROM system_overrides
+         WHERE until_at IS NULL OR until_at > clock_timestamp() ORDER BY system";
+    CONFIRM = "
+        WITH present AS (SELECT epoch FROM epochs WHERE name = 'dispatcher' FOR SHARE)
+        UPDATE flow_rules f SET known = $1, epoch = $2, serial = $3 FROM present p WHERE p.epoch = $2";
+    LIST = "
+        SELECT no, keyword, from_at, until_at, reason, made_by, made_at, lifted_at, lifted_by, lift_reason,
+               lifted_at IS NULL AND (until_at IS NULL OR until_at > clock_timestamp()) AS holds
+          FROM flow_stops
+         WHERE $1 OR (lifted_at IS NULL AND (until_at IS NULL OR until_at > clock_timestamp()))
+         ORDER BY no DESC LIMIT $2";
+    STOPS_OF_FLOW = "
+        SELECT no, keyword, from_at, until_at, reason, made_by, made_at, lifted_at, lifted_by, lift_reason, true AS holds
+          FROM flow_stops
+         WHERE lifted_at IS NULL AND from_at <= clock_timestamp() AND (until_at IS NULL OR until_at > clock_timestamp())
+           AND strpos($1, keyword) > 0
+         ORDER BY no";
+    OVERRIDE = "
+        INSERT INTO system_overrides AS o (system, what, from_at, until_at, reason, made_by)
+        VALUES ($1, $2, greatest($3, clock_timestamp()), $4, $5, $6)
+        ON CONFLICT (system) DO UPDATE
+           SET what = excluded.what, from_at = excluded.from_at, until_at = excluded.until_at, reason = excluded.reason,
+               made_by = excluded.made_by, made_at = now()";
+    CLEAR = "DELETE FROM system_overrides WHERE system = $1";
+    OVERRIDE_VIEWS = "
+        SELECT system, what, from_at, until_at, reason, made_by, made_at FROM system_overrides ORDER BY system LIMIT $1";
+}
+
+/// A stop that is to be made.
+#[derive(Clone, Debug)]
+pub struct NewStop<'a> {
+    /// Stops every flow whose name contains it.
+    pub keyword: &'a str,
+    /// Since when; not before now.
+    pub from: Timestamp,
+    /// When it ends by itself; none if only by hand.
+    pub until: Option<Timestamp>,
+    /// Why.
+    pub reason: &'a str,
+    /// Who asked, as JSON.
+    pub by: &'a str,
+}
+
+/// Makes a stop; its number, when it begins, and the revision of the rules that it is part of.
+///
+/// # Errors
+/// The database fails.
+pub async fn stop(tx: &Tx<'_>, stop: &NewStop<'_>) -> Result<(i64, Timestamp, i64)> {
+    let statement = tx.prepare_cached(STOP).await?;
+    let row =
+        tx.query_one(&statement, &[&stop.keyword, &stop.from, &stop.until, &stop.reason, &stop.by]).await?;
+    Ok((row.get("no"), row.get("from_at"), revise(tx).await?))
+}
+
+/// Lifts stops by their numbers; those that were lifted by it, and the revision of the rules without them.
+///
+/// # Errors
+/// The database fails.
+pub async fn lift(tx: &Tx<'_>, stops: &[i64], by: &str, reason: &str) -> Result<(Vec<i64>, i64)> {
+    let statement = tx.prepare_cached(LIFT).await?;
+    let rows = tx.query(&statement, &[&stops, &by, &reason]).await?;
+    Ok((rows.iter().map(|row| row.get("no")).collect(), revise(tx).await?))
+}
+
+async fn revise(tx: &Tx<'_>) -> Result<i64> {
+    Ok(tx.query_one(&tx.prepare_cached(REVISE).await?, &[]).await?.get("revision"))
+}
+
+/// The rules of operators, and the revision that they have at least.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OperatorRules {
+    /// Revision.
+    pub revision: i64,
+    /// Stops that hold now or later.
+    pub stops: Vec<FlowStop>,
+    /// Orders about systems that hold now or later.
+    pub overrides: Vec<SystemOverride>,
+}
+
+/// Reads the rules that hold now or later.
+///
+/// # Errors
+/// The database fails, or holds a word that is not known.
+pub async fn rules(client: &Client) -> Result<OperatorRules> {
+    let revision = client.query_one(&client.prepare_cached(REVISION).await?, &[]).await?.get("revision");
+    let stops = client.query(&client.prepare_cached(HELD).await?, &[]).await?;
+    let stops = stops.iter().map(|row| FlowStop {
+        no: row.get("no"),
+        keyword: row.get("keyword"),
+        from: row.get("from_at"),
+        until: row.get("until_at"),
+    });
+    let stops = stops.collect();
+    let overrides = client.query(&client.prepare_cached(OVERRIDES).await?, &[]).await?;
+    let overrides = overrides.iter().map(|row| {
+        Ok(SystemOverride {
+            system: row.get("system"),
+            order: word::<SystemOrder>(row, "what", "system_overrides.what")?,
+            from: row.get("from_at"),
+            until: row.get("until_at"),
+        })
+    });
+    Ok(OperatorRules { revision, stops, overrides: overrides.collect::<Result<_>>()? })
+}
+
+/// Tells that the dispatcher of this epoch goes by this revision, and that its last hand-out before had this serial;
+/// false where another leads by now.
+///
+/// # Errors
+/// The database fails.
+pub async fn confirm(client: &Client, epoch: Epoch, revision: i64, serial: u64) -> Result<bool> {
+    let statement = client.prepare_cached(CONFIRM).await?;
+    let serial = i64::try_from(serial).unwrap_or(i64::MAX);
+    Ok(client.execute(&statement, &[&revision, &epoch.0, &serial]).await? == 1)
+}
+
+/// What the active dispatcher told of the rules last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Confirmation {
+    /// The revision that it goes by.
+    pub revision: i64,
+    /// Its epoch.
+    pub epoch: Epoch,
+    /// Its last hand-out before.
+    pub serial: i64,
+}
+
+/// What the active dispatcher told last.
+///
+/// # Errors
+/// The database fails.
+pub async fn confirmed(client: &Client) -> Result<Confirmation> {
+    let row = client.query_one(&client.prepare_cached(REVISION).await?, &[]).await?;
+    Ok(Confirmation { revision: row.get("known"), epoch: Epoch(row.get("epoch")), serial: row.get("serial") })
+}
+
+/// A stop, as people see it.
+#[derive(Clone, Debug)]
+pub struct StoredStop {
+    /// The rule.
+    pub rule: FlowStop,
+    /// Why.
+    pub reason: String,
+    /// Who asked, as JSON.
+    pub made_by: String,
+    /// When.
+    pub made_at: Timestamp,
+    /// When it was lifted by hand, by whom, and why.
+    pub lifted: Option<(Timestamp, String, String)>,
+    /// True while it holds, or will.
+    pub holds: bool,
+}
+
+fn read_stop(row: &tokio_postgres::Row) -> StoredStop {
+    let lifted: Option<Timestamp> = row.get("lifted_at");
+    StoredStop {
+        rule: FlowStop {
+            no: row.get("no"),
+            keyword: row.get("keyword"),
+            from: row.get("from_at"),
+            until: row.get("until_at"),
+        },
+        reason: row.get("reason"),
+        made_by: row.get("made_by"),
+        made_at: row.get("made_at"),
+        lifted: lifted.map(|at| {
+            let by: Option<String> = row.get("lifted_by");
+            let reason: Option<String> = row.get("lift_reason");
+            (at, by.unwrap_or_default(), reason.unwrap_or_default())
+        }),
+        holds: row.get("holds"),
+    }
+}
+
+/// Stops, the newest first; those that are over, too, if `ended` is true.
+///
+/// # Errors
+/// The database fails.
+pub async fn list(client: &Client, ended: bool, limit: i64) -> Result<Vec<StoredStop>> {
+    let statement = client.prepare_cached(LIST).await?;
+    Ok(client.query(&statement, &[&ended, &limit]).await?.iter().map(read_stop).collect())
+}
+
+/// The stops that hold a flow now.
+///
+/// # Errors
+/// The database fails.
+pub async fn of_flow(client: &Client, flow: &str) -> Result<Vec<StoredStop>> {
+    let statement = client.prepare_cached(STOPS_OF_FLOW).await?;
+    Ok(client.query(&statement, &[&flow]).await?.iter().map(read_stop).collect())
+}
+
+/// An operator's order about a called system, with who gave it.
+#[derive(Clone, Debug)]
+pub struct StoredOverride {
+    /// The order.
+    pub rule: SystemOverride,
+    /// Why.
+    pub reason: String,
+    /// Who asked, as JSON.
+    pub made_by: String,
+    /// When.
+    pub made_at: Timestamp,
+}
+
+/// Gives an order about a system, in place of the one before; the revision of the rules with it.
+///
+/// # Errors
+/// The database fails.
+pub async fn override_system(tx: &Tx<'_>, rule: &SystemOverride, reason: &str, by: &str) -> Result<i64> {
+    let statement = tx.prepare_cached(OVERRIDE).await?;
+    let what = rule.order.as_str();
+    tx.execute(&statement, &[&rule.system, &what, &rule.from, &rule.until, &reason, &by]).await?;
+    revise(tx).await
+}
+
+/// Takes the order about a system back; the revision of the rules without it, none where there was none.
+///
+/// # Errors
+/// The database fails.
+pub async fn clear_system(tx: &Tx<'_>, system: &str) -> Result<Option<i64>> {
+    let statement = tx.prepare_cached(CLEAR).await?;
+    if tx.execute(&statement, &[&system]).await? == 0 {
+        return Ok(None);
+    }
+    revise(tx).await.map(Some)
+}
+
+/// The orders about systems.
+///
+/// # Errors
+/// The database fails, or holds a word that is not known.
+pub async fn overrides(client: &Client, limit: i64) -> Result<Vec<StoredOverride>> {
+    let statement = client.prepare_cached(OVERRIDE_VIEWS).await?;
+    let rows = client.query(&statement, &[&limit]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(StoredOverride {
+                rule: SystemOverride {
+                    system: row.get("system"),
+                    order: word(row, "what", "system_overrides.what")?,
+                    from: row.get("from_at"),
+                    until: row.get("until_at"),
+                },
+                reason: row.get("reason"),
+                made_by: row.get("made_by"),
+                made_at: row.get("made_at"),
+            })
+        })
+        .collect()
+}

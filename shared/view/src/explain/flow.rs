@@ -1,0 +1,103 @@
+//! Reasons for which a stage that may run waits with its whole flow: stopped by hand, stopped or limited for the sake of
+//! its called system.
+
+use pagurus_domain::dispatch::{FlowRecord, FlowState};
+use pagurus_store::stops::{self, StoredStop};
+use pagurus_store::{Client, Error, flows};
+
+/// What keeps the orders of a flow back; none where nothing does. `whose` begins the sentence: its flow, or another's.
+///
+/// # Errors
+/// The database fails.
+pub(super) async fn hindrance(client: &Client, flow: &str, whose: &str) -> Result<Option<String>, Error> {
+    if let Some(stop) = stops::of_flow(client, flow).await?.first() {
+        return Ok(Some(stopped_by_hand(stop, flow, whose)));
+    }
+    let known = flows::one(client, flow).await?;
+    Ok(known.and_then(|known| held_back(&known.record, whose)))
+}
+
+fn stopped_by_hand(stop: &StoredStop, flow: &str, whose: &str) -> String {
+    let until = match stop.rule.until {
+        Some(until) => format!("until {until}"),
+        None => format!("until stop {} is lifted", stop.rule.no),
+    };
+    format!("{whose} `{flow}` is stopped by hand since {} {until}: {}", stop.rule.from, stop.reason)
+}
+
+fn held_back(record: &FlowRecord, whose: &str) -> Option<String> {
+    let flow = &record.flow;
+    let decided = record.decisions.last();
+    let why = decided.map_or_else(String::new, |decision| format!(": {}", decision.why));
+    let since = decided.map_or_else(String::new, |decision| format!(" since {}", decision.at));
+    match record.state {
+        FlowState::Stopped => Some(format!("{whose} `{flow}` is stopped{since}{why}")),
+        FlowState::Probing => Some(format!(
+            "a few of the oldest orders of {whose} `{flow}` try whether its system is back{why}"
+        )),
+        FlowState::Limited => {
+            let in_use = record.in_progress.saturating_add(record.open_requests);
+            let limit = record.limit.filter(|limit| in_use >= *limit)?;
+            let open = if record.open_requests > 0 {
+                format!(" and {} requests open", record.open_requests)
+            } else {
+                String::new()
+            };
+            Some(format!(
+                "{whose} `{flow}` is limited to {limit}, with {} stages in progress{open}{why}",
+                record.in_progress
+            ))
+        }
+        // The stop may have been lifted a moment ago; the record is a second old.
+        FlowState::Enabled | FlowState::DisabledManually => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use pagurus_domain::dispatch::{Decision, FlowStop};
+
+    use super::*;
+
+    #[test]
+    fn ord_28_a_flow_that_is_held_back_is_told_with_the_numbers() {
+        let decision = Decision {
+            at: Timestamp::UNIX_EPOCH,
+            state: "limited".into(),
+            limit: Some(5),
+            why: "slower".into(),
+        };
+        let record = |state, in_progress, limit| FlowRecord {
+            flow: "f".into(),
+            state,
+            in_progress,
+            limit,
+            decisions: vec![decision.clone()],
+            ..FlowRecord::default()
+        };
+        let told = |record: &FlowRecord| held_back(record, "its flow");
+        assert_eq!(told(&record(FlowState::Enabled, 5, None)), None);
+        assert_eq!(told(&record(FlowState::Limited, 4, Some(5))), None, "there is room");
+        assert_eq!(
+            told(&record(FlowState::Limited, 5, Some(5))).as_deref(),
+            Some("its flow `f` is limited to 5, with 5 stages in progress: slower")
+        );
+        assert_eq!(
+            told(&record(FlowState::Stopped, 0, None)).as_deref(),
+            Some("its flow `f` is stopped since 1970-01-01T00:00:00Z: slower")
+        );
+        let stop = StoredStop {
+            rule: FlowStop { no: 3, keyword: "f".into(), from: Timestamp::UNIX_EPOCH, until: None },
+            reason: "works".into(),
+            made_by: "{}".into(),
+            made_at: Timestamp::UNIX_EPOCH,
+            lifted: None,
+            holds: true,
+        };
+        assert_eq!(
+            stopped_by_hand(&stop, "f", "its flow"),
+            "its flow `f` is stopped by hand since 1970-01-01T00:00:00Z until stop 3 is lifted: works"
+        );
+    }
+}

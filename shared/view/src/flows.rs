@@ -1,0 +1,188 @@
+//! Flows, called systems, and what operators decided about them.
+
+use pagurus_domain::dispatch::FlowState;
+use pagurus_store::stops::{self, StoredOverride};
+use pagurus_store::{Error, flows};
+use pagurus_wire::flows::{FlowView, StopView, SystemOrderView, SystemView};
+use pagurus_wire::order::Page;
+use pagurus_wire::problem::{Problem, Type};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::Views;
+use crate::query::{invalid, limit};
+
+/// Rows of a page, as usual and at most.
+const PAGE: (usize, usize) = (100, 1000);
+/// Stops and orders about systems listed at most.
+const MAX_RULES: i64 = 1000;
+
+/// Query of the list of flows.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct FlowsQuery {
+    /// Only flows whose name contains it.
+    contains: Option<String>,
+    /// Only flows in this state.
+    state: Option<String>,
+    limit: Option<String>,
+    cursor: Option<String>,
+}
+
+/// Query of the list of called systems.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct SystemsQuery {
+    limit: Option<String>,
+    cursor: Option<String>,
+}
+
+/// Query of the list of stops.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct StopsQuery {
+    /// True to see those that are over, too.
+    #[serde(default)]
+    ended: bool,
+}
+
+impl Views {
+    /// Flows by name.
+    pub async fn flows(&self, query: &FlowsQuery) -> Result<Page<FlowView>, Problem> {
+        let limit = limit(query.limit.as_deref(), PAGE.0, PAGE.1)?;
+        let state = query.state.as_deref();
+        if let Some(word) = state
+            && word.parse::<FlowState>().is_err()
+        {
+            let words: Vec<&str> = FlowState::ALL.iter().map(|state| state.as_str()).collect();
+            return Err(invalid("/state", format!("state must be one of {}", words.join(", "))));
+        }
+        let after = query.cursor.as_deref().unwrap_or_default();
+        let contains = query.contains.as_deref().unwrap_or_default();
+        let read = async {
+            flows::page(&self.host.store.reports().await?, after, contains, state, limit as i64).await
+        };
+        let items: Vec<FlowView> =
+            read.await.map_err(self.failed("flows"))?.into_iter().map(flow_view).collect();
+        let next =
+            (items.len() == limit).then(|| items.last().map(|flow| flow.record.flow.clone())).flatten();
+        Ok(Page { items, next })
+    }
+
+    /// A flow by its name.
+    pub async fn flow(&self, flow: &str) -> Result<FlowView, Problem> {
+        let read = async { flows::one(&self.host.store.reports().await?, flow).await };
+        let read = read.await.map_err(self.failed("flows"))?;
+        read.map(flow_view)
+            .ok_or_else(|| Problem::new(Type::NotFound, format!("the dispatcher knows of no flow `{flow}`")))
+    }
+
+    /// Stops by hand, the newest first.
+    pub async fn stops(&self, query: &StopsQuery) -> Result<Page<StopView>, Problem> {
+        let read = async { stops::list(&self.host.store.reports().await?, query.ended, MAX_RULES).await };
+        let items = read.await.map_err(self.failed("stops"))?.into_iter().map(stop_view).collect();
+        Ok(Page { items, next: None })
+    }
+
+    /// Called systems by name, each with what an operator decided about it.
+    pub async fn systems(&self, query: &SystemsQuery) -> Result<Page<SystemView>, Problem> {
+        let limit = limit(query.limit.as_deref(), PAGE.0, PAGE.1)?;
+        let after = query.cursor.as_deref().unwrap_or_default();
+        let read = async {
+            let client = self.host.store.reports().await?;
+            let orders = stops::overrides(&client, MAX_RULES).await?;
+            Ok::<_, Error>((flows::systems(&client, after, limit as i64).await?, orders))
+        };
+        let (systems, orders) = read.await.map_err(self.failed("systems"))?;
+        let full = systems.len() == limit;
+        let next = if full { systems.last().map(|system| system.record.system.clone()) } else { None };
+        let mut items: Vec<SystemView> =
+            systems.into_iter().map(|system| system_view(system, &orders)).collect();
+        // An order about a system that nothing has called yet is shown, too.
+        if after.is_empty() && !full {
+            items.extend(unseen(&orders, &items));
+        }
+        Ok(Page { items, next })
+    }
+
+    /// A called system by its name.
+    pub async fn system(&self, system: &str) -> Result<SystemView, Problem> {
+        let read = async {
+            let client = self.host.store.reports().await?;
+            Ok::<_, Error>((
+                flows::system(&client, system).await?,
+                stops::overrides(&client, MAX_RULES).await?,
+            ))
+        };
+        let (found, orders) = read.await.map_err(self.failed("systems"))?;
+        let found = found.map(|found| system_view(found, &orders));
+        found
+            .or_else(|| unseen(&orders, &[]).into_iter().find(|one| one.record.system == system))
+            .ok_or_else(|| Problem::new(Type::NotFound, format!("nothing has called a system `{system}`")))
+    }
+}
+
+fn flow_view(written: flows::Written<pagurus_domain::dispatch::FlowRecord>) -> FlowView {
+    let flows::Written { mut record, at } = written;
+    // That is between dispatchers.
+    record.memory = Value::Null;
+    FlowView { record, written_at: at }
+}
+
+fn system_view(
+    written: flows::Written<pagurus_domain::dispatch::SystemRecord>,
+    orders: &[StoredOverride],
+) -> SystemView {
+    let flows::Written { mut record, at } = written;
+    record.memory = Value::Null;
+    let order = orders.iter().find(|order| order.rule.system == record.system).map(order_view);
+    SystemView { record, written_at: at, order }
+}
+
+/// Systems of which nothing is known but what an operator decided.
+fn unseen(orders: &[StoredOverride], seen: &[SystemView]) -> Vec<SystemView> {
+    let is_seen = |system: &str| seen.iter().any(|one| one.record.system == system);
+    let unseen = orders.iter().filter(|order| !is_seen(&order.rule.system));
+    unseen
+        .map(|order| SystemView {
+            record: pagurus_domain::dispatch::SystemRecord {
+                system: order.rule.system.clone(),
+                ..Default::default()
+            },
+            written_at: order.made_at,
+            order: Some(order_view(order)),
+        })
+        .collect()
+}
+
+fn order_view(order: &StoredOverride) -> SystemOrderView {
+    SystemOrderView {
+        order: order.rule.order.to_string(),
+        from: order.rule.from,
+        until: order.rule.until,
+        reason: order.reason.clone(),
+        by: parsed(&order.made_by),
+    }
+}
+
+fn stop_view(stop: stops::StoredStop) -> StopView {
+    let (lifted_at, lifted_by, lift_reason) = match stop.lifted {
+        Some((at, by, reason)) => (Some(at), Some(parsed(&by)), Some(reason)),
+        None => (None, None, None),
+    };
+    StopView {
+        stop: stop.rule.no,
+        keyword: stop.rule.keyword,
+        from: stop.rule.from,
+        until: stop.rule.until,
+        reason: stop.reason,
+        by: parsed(&stop.made_by),
+        made_at: stop.made_at,
+        holds: stop.holds,
+        lifted_at,
+        lifted_by,
+        lift_reason,
+    }
+}
+
+/// Who asked, as it was stored.
+fn parsed(by: &str) -> Value {
+    serde_json::from_str(by).unwrap_or_default()
+}

@@ -1,0 +1,214 @@
+//! Bodies of `/v1/flows` and `/v1/systems`.
+
+use jiff::Timestamp;
+use pagurus_domain::dispatch::{FlowRecord, SystemRecord};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A flow, as the active dispatcher saw it last.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FlowView {
+    /// The figures.
+    #[serde(flatten)]
+    pub record: FlowRecord,
+    /// When the dispatcher wrote them: it writes what has changed, each second.
+    pub written_at: Timestamp,
+}
+
+/// A called system, as the active dispatcher saw it last.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SystemView {
+    /// The figures.
+    #[serde(flatten)]
+    pub record: SystemRecord,
+    /// When the dispatcher wrote them.
+    pub written_at: Timestamp,
+    /// What an operator decided about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<SystemOrderView>,
+}
+
+/// A stop by hand.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StopView {
+    /// Its number.
+    pub stop: i64,
+    /// Every flow whose name contains it is stopped.
+    pub keyword: String,
+    /// Since when.
+    pub from: Timestamp,
+    /// When it ends by itself; none if only by hand.
+    pub until: Option<Timestamp>,
+    /// Why.
+    pub reason: String,
+    /// Who asked.
+    pub by: Value,
+    /// When it was asked.
+    pub made_at: Timestamp,
+    /// True while it holds, or will.
+    pub holds: bool,
+    /// When it was lifted by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifted_at: Option<Timestamp>,
+    /// Who lifted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifted_by: Option<Value>,
+    /// Why it was lifted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lift_reason: Option<String>,
+}
+
+/// An operator's order about a called system.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SystemOrderView {
+    /// `keep_stopped` or `force_open`.
+    pub order: String,
+    /// Since when.
+    pub from: Timestamp,
+    /// When it ends by itself; none if only by hand.
+    pub until: Option<Timestamp>,
+    /// Why.
+    pub reason: String,
+    /// Who asked.
+    pub by: Value,
+}
+
+/// Body of `POST /v1/flows/stop`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StopRequest {
+    /// Stops every flow whose name contains it, also those that appear later.
+    pub keyword: String,
+    /// Why, for those who wonder.
+    #[serde(default)]
+    pub reason: String,
+    /// Since when; left out: at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Timestamp>,
+    /// How long, such as `3h`: then what waits or retries meanwhile is moved behind the end.
+    #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
+    pub duration: Option<String>,
+    /// True if the flows go on by themselves at the end.
+    #[serde(default)]
+    pub resume: bool,
+    /// True to be told what would be done, and nothing else.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// Body of `POST /v1/flows/resume`: a keyword or a number.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ResumeRequest {
+    /// Lifts the stops of exactly this keyword.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyword: Option<String>,
+    /// Lifts the stop of this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<i64>,
+    /// Why, for those who wonder.
+    #[serde(default)]
+    pub reason: String,
+    /// True to be told what would be done, and nothing else.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// What a stop, or a resumption, came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StopOutcome {
+    /// The stops that were made or lifted; none of a dry run.
+    pub stops: Vec<i64>,
+    /// The flows that are hit now, by name; one that is held by another stop, too, stays stopped.
+    pub flows: Vec<String>,
+    /// True if there are more flows than are listed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more_flows: bool,
+    /// What is due while the flows are stopped and is moved behind the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shift: Option<ShiftOutcome>,
+    /// What the active dispatcher said.
+    #[serde(flatten)]
+    pub confirmation: ConfirmationView,
+}
+
+/// What the active dispatcher said of a change of the rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationView {
+    /// True if the active dispatcher goes by it; otherwise it is stored, and will be gone by as soon as one leads.
+    pub confirmed: bool,
+    /// The epoch of that dispatcher.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<i64>,
+    /// The serial of its last hand-out before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial: Option<i64>,
+}
+
+/// Body of `POST /v1/systems/{name}/stop` and `…/open`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SystemOrderRequest {
+    /// Why, for those who wonder.
+    #[serde(default)]
+    pub reason: String,
+    /// Since when; left out: at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Timestamp>,
+    /// How long, such as `3h`; left out: until it is taken back.
+    #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
+    pub duration: Option<String>,
+}
+
+/// Body of `POST /v1/leases/{name}/resign`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResignRequest {
+    /// Why, for those who wonder.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// Body of `POST /v1/flows/shift`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ShiftRequest {
+    /// Moves the waiting and retrying orders of every flow whose name contains it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    /// How far, such as `3h`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Goes on with the shift of this number, where there was more to move than one request does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub go_on: Option<i64>,
+    /// Undoes the shift of this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<i64>,
+    /// Why, for the history.
+    #[serde(default)]
+    pub reason: String,
+    /// True to be told how many orders it would be, and nothing else.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// What a shift came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShiftOutcome {
+    /// Its number, by which it is undone; none of a dry run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shift: Option<i64>,
+    /// Orders that were moved by this request, or would be.
+    pub orders: u64,
+    /// True if there is more to move: ask again with `goOn`, or with `undo`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
+}

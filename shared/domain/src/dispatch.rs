@@ -174,7 +174,7 @@ impl Dispatcher {
         Self::limited_by(settings, Rule::adaptive())
     }
 
-    /// One that finds its limits by other rules, to compare them.
+    /// One that finds the limits of named systems by other rules, to compare them.
     #[must_use]
     pub fn with_rule(
         settings: DispatchSettings,
@@ -187,7 +187,7 @@ impl Dispatcher {
         let mut dispatcher = Self {
             waiting: Waiting::new(),
             queues: Queues::new(),
-            flows: Flows::new(rule.clone()),
+            flows: Flows::new(Rule::adaptive()),
             systems: Systems::new(rule),
             nodes: Nodes::new(settings.capacity),
             progress: Progress::new(),

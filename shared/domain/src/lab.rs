@@ -10,6 +10,7 @@ mod plan;
 mod read;
 mod rivals;
 mod server;
+mod stages;
 #[cfg(test)]
 mod tests;
 mod trace;

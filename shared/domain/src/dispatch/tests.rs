@@ -2,6 +2,7 @@
 //! in [`property`], played against the tables in [`model`].
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod known;
 mod limits;
 mod model;
 mod parts;
@@ -373,19 +374,6 @@ fn dsp_4_flows_of_one_priority_take_turns() {
     let few = (2001..=2002).map(|no| of_flow("few", parallel(no)));
     dispatcher.handle(DispatchEvent::Ready(few.collect()), second(0));
     assert_eq!(polled(&mut dispatcher, 0), [1, 2001, 2, 2002, 3, 4]);
-}
-
-#[test]
-fn act_3_what_waits_runs_or_has_ended_is_known() {
-    let mut dispatcher = dispatcher(settings(1, 0));
-    let knows = |dispatcher: &Dispatcher, attempt| dispatcher.knows(OrderNo(1), Attempt(attempt));
-    assert!(!knows(&dispatcher, 1));
-    dispatcher.handle(DispatchEvent::Ready(vec![parallel(1)]), second(0));
-    assert!(knows(&dispatcher, 1) && !knows(&dispatcher, 2));
-    assert_eq!(polled(&mut dispatcher, 0), [1]);
-    assert!(knows(&dispatcher, 1) && !knows(&dispatcher, 2));
-    dispatcher.handle(ended(1, 1, None), second(1));
-    assert!(knows(&dispatcher, 1) && !knows(&dispatcher, 2));
 }
 
 #[test]

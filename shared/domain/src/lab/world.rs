@@ -10,12 +10,12 @@ use jiff::Timestamp;
 
 use super::chance::Chance;
 use super::news::News;
-use super::plan::{LabFlow, LabPlan};
-use super::server::{Offer, Server};
+use super::plan::LabPlan;
+use super::server::Server;
 use super::trace::Trace;
 use crate::dispatch::{
-    CallKind, CallOutcome, DispatchEvent, Dispatcher, FlowRecord, HandOut, InProgress, Lane, QueueHead,
-    QueueMember, QueuePosition, Ready, Refusal, Running, StageMeasured, SystemRecord,
+    DispatchEvent, Dispatcher, FlowRecord, HandOut, InProgress, Lane, QueueHead, QueueMember, Running,
+    SystemRecord,
 };
 use crate::id::{Attempt, Incarnation, OrderNo};
 
@@ -23,10 +23,6 @@ use crate::id::{Attempt, Incarnation, OrderNo};
 pub(super) const SECOND: u64 = 1_000_000;
 /// News of this time is sent together.
 const FLUSH: u64 = 10_000;
-/// An order whose call failed comes again after this time.
-const RETRY: u64 = SECOND;
-/// How long it takes to send a request that is answered by callback.
-const SENDING: u64 = 5_000;
 /// Between two looks at the systems.
 pub(super) const LOOK: u64 = SECOND / 4;
 /// Between two readings of the tables, where news is lost.
@@ -36,7 +32,7 @@ const MAX_HAND_OUTS: usize = 2000;
 
 /// What happens at a time.
 #[derive(Debug)]
-enum Happening {
+pub(super) enum Happening {
     Arrives(usize),
     Told(Vec<DispatchEvent>),
     Claimed(HandOut, u32),
@@ -53,7 +49,7 @@ enum Happening {
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CallEnd {
+pub(super) enum CallEnd {
     /// There was none.
     None,
     Answered,
@@ -65,7 +61,7 @@ enum CallEnd {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Ready,
     Running(Incarnation),
     /// Waits for a callback, or to come again.
@@ -74,16 +70,16 @@ enum State {
 }
 
 #[derive(Debug)]
-struct Order {
-    flow: usize,
-    attempt: i32,
-    state: State,
-    lane: Lane,
-    queue: Option<usize>,
-    stretch: Duration,
-    ready_at: u64,
-    began_at: u64,
-    called_at: u64,
+pub(super) struct Order {
+    pub(super) flow: usize,
+    pub(super) attempt: i32,
+    pub(super) state: State,
+    pub(super) lane: Lane,
+    pub(super) queue: Option<usize>,
+    pub(super) stretch: Duration,
+    pub(super) ready_at: u64,
+    pub(super) began_at: u64,
+    pub(super) called_at: u64,
 }
 
 /// One flow of the plan, or one of many alike.
@@ -108,22 +104,22 @@ pub(super) struct Instance {
 /// The whole of it.
 #[derive(Debug)]
 pub(super) struct World<'a, F> {
-    plan: &'a LabPlan,
+    pub(super) plan: &'a LabPlan,
     make: F,
     pub(super) dispatcher: Dispatcher,
     pub(super) now: u64,
-    epoch: u32,
+    pub(super) epoch: u32,
     happenings: BinaryHeap<Reverse<(u64, u64, usize)>>,
     slots: Vec<Option<Happening>>,
     free: Vec<usize>,
     count: u64,
     wake_at: u64,
-    chance: Chance,
-    orders: Vec<Order>,
-    queues: Vec<(Arc<str>, VecDeque<usize>)>,
+    pub(super) chance: Chance,
+    pub(super) orders: Vec<Order>,
+    pub(super) queues: Vec<(Arc<str>, VecDeque<usize>)>,
     pub(super) servers: Vec<Server>,
     pub(super) instances: Vec<Instance>,
-    news: News,
+    pub(super) news: News,
     flush_is_due: bool,
     /// What the dispatcher would have stored.
     flows: BTreeMap<String, FlowRecord>,
@@ -224,7 +220,7 @@ impl<'a, F: Fn() -> Dispatcher> World<'a, F> {
         time(self.now)
     }
 
-    fn plan_at(&mut self, at: u64, happening: Happening) {
+    pub(super) fn plan_at(&mut self, at: u64, happening: Happening) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1
@@ -234,219 +230,7 @@ impl<'a, F: Fn() -> Dispatcher> World<'a, F> {
         self.happenings.push(Reverse((at.max(self.now), self.count, slot)));
     }
 
-    fn add_flow(&mut self, index: usize, flow: &LabFlow) {
-        for number in 1..=flow.count {
-            let name = if flow.count == 1 { flow.name.clone() } else { format!("{}-{number}", flow.name) };
-            let instance = self.instances.len();
-            self.instances.push(Instance {
-                name: Arc::from(name),
-                plan: index,
-                worked: 0.0,
-                ended: 0,
-                came: 0,
-                ready: 0,
-                dwells: Vec::new(),
-            });
-            for _ in 0..flow.backlog {
-                self.order(instance);
-            }
-            if flow.rate > 0.0 {
-                let first = flow.from.as_micros() as u64 + (self.chance.gap(flow.rate) * 1e6) as u64;
-                self.plan_at(first, Happening::Arrives(instance));
-            }
-        }
-    }
-
-    fn arrives(&mut self, instance: usize) {
-        let flow = &self.plan.flows[self.instances[instance].plan];
-        if self.now > flow.until.as_micros() as u64 {
-            return;
-        }
-        let next = self.now + (self.chance.gap(flow.rate) * 1e6).max(1.0) as u64;
-        self.plan_at(next, Happening::Arrives(instance));
-        self.order(instance);
-    }
-
-    fn order(&mut self, instance: usize) {
-        let flow = &self.plan.flows[self.instances[instance].plan];
-        let stretch = if self.chance.happens(flow.long_share) { flow.long_own } else { Duration::ZERO };
-        let order = self.orders.len();
-        let queue = (flow.queues > 0).then(|| {
-            let number = (self.chance.part() * f64::from(flow.queues)) as u32;
-            let name = format!("{}-{number}", self.instances[instance].name);
-            self.enter_queue(&name, order)
-        });
-        self.orders.push(Order {
-            flow: instance,
-            attempt: 1,
-            state: State::Suspended,
-            lane: Lane::Fresh,
-            queue,
-            stretch,
-            ready_at: self.now,
-            began_at: 0,
-            called_at: 0,
-        });
-        self.instances[instance].came += 1;
-        self.becomes_ready(order);
-    }
-
-    fn enter_queue(&mut self, name: &str, order: usize) -> usize {
-        let queue = self.queues.iter().position(|(known, _)| **known == *name).unwrap_or_else(|| {
-            self.queues.push((Arc::from(name), VecDeque::new()));
-            self.queues.len() - 1
-        });
-        self.queues[queue].1.push_back(order);
-        queue
-    }
-
-    fn becomes_ready(&mut self, order: usize) {
-        let known = &mut self.orders[order];
-        known.state = State::Ready;
-        known.ready_at = self.now;
-        self.instances[known.flow].ready += 1;
-        let row = self.row(order);
-        self.news.ready(row);
-        self.tell_soon();
-    }
-
-    fn row(&self, order: usize) -> Ready {
-        let known = &self.orders[order];
-        let flow = &self.plan.flows[self.instances[known.flow].plan];
-        let place = known
-            .queue
-            .map(|queue| QueuePosition { queue: Arc::clone(&self.queues[queue].0), position: order as i64 });
-        Ready {
-            no: OrderNo(order as i64),
-            attempt: Attempt(known.attempt),
-            flow: Arc::clone(&self.instances[known.flow].name),
-            priority: flow.priority,
-            lane: known.lane,
-            place,
-        }
-    }
-
-    fn claimed(&mut self, hand_out: HandOut, epoch: u32) {
-        if epoch != self.epoch {
-            return;
-        }
-        let order = hand_out.no.0 as usize;
-        let known = &self.orders[order];
-        let is_head = known.queue.is_none_or(|queue| self.queues[queue].1.front() == Some(&order));
-        let is_there = known.state == State::Ready && known.attempt == hand_out.attempt.0;
-        if !is_there || !is_head {
-            let why = if is_there { Refusal::Behind } else { Refusal::Gone };
-            if matches!(known.state, State::Running(_)) {
-                return;
-            }
-            self.news.event(DispatchEvent::Refused { hand_out, why });
-            return self.tell_soon();
-        }
-        let flow = &self.plan.flows[self.instances[known.flow].plan];
-        let (own, calls) = (flow.own.as_micros() as u64, flow.calls.is_some());
-        let known = &mut self.orders[order];
-        known.state = State::Running(hand_out.node);
-        known.began_at = self.now;
-        self.instances[known.flow].ready -= 1;
-        if calls {
-            self.plan_at(self.now + own, Happening::Calls(order));
-        } else {
-            let stretch = self.orders[order].stretch.as_micros() as u64;
-            self.plan_at(self.now + own.max(1) + stretch, Happening::Ends(order, CallEnd::None));
-        }
-    }
-
-    fn calls(&mut self, order: usize) {
-        let Some((system, flow)) = self.system_of(order) else { return };
-        let is_business = self.chance.happens(flow.business_failures);
-        let is_asynchronous = self.plan.systems[system].is_asynchronous;
-        self.orders[order].called_at = self.now;
-        let stretch = self.orders[order].stretch;
-        let offer = self.servers[system].arrives(order, stretch, self.now, &mut self.chance);
-        let end = if is_business { CallEnd::Business } else { CallEnd::Answered };
-        match offer {
-            Offer::Starts(until) => self.plan_at(until, Happening::Works(order, end)),
-            Offer::Waits => {}
-            Offer::Fails(at, wait) => return self.plan_at(at, Happening::Ends(order, CallEnd::Failed(wait))),
-            Offer::Refused(at) => return self.plan_at(at, Happening::Ends(order, CallEnd::Refused)),
-        }
-        if is_asynchronous {
-            self.plan_at(self.now + SENDING, Happening::Ends(order, CallEnd::Sent));
-        }
-    }
-
-    /// The system has done its work on a call.
-    fn worked(&mut self, order: usize, end: CallEnd) {
-        let Some((system, flow)) = self.system_of(order) else { return };
-        for next in self.servers[system].ends(self.now) {
-            let (stretch, part) = (self.orders[next].stretch, flow.business_failures);
-            let end = if self.chance.happens(part) { CallEnd::Business } else { CallEnd::Answered };
-            let until = self.servers[system].worked(stretch, self.now, &mut self.chance);
-            self.plan_at(until, Happening::Works(next, end));
-        }
-        if self.plan.systems[system].is_asynchronous {
-            self.sample(order, CallOutcome::Answered, None);
-            self.orders[order].state = State::Done;
-        } else {
-            self.ends(order, end);
-        }
-    }
-
-    /// A stage ends, and its call before it.
-    fn ends(&mut self, order: usize, end: CallEnd) {
-        match end {
-            CallEnd::Answered => self.sample(order, CallOutcome::Answered, None),
-            CallEnd::Sent => self.sample(order, CallOutcome::Sent, None),
-            CallEnd::Failed(wait) => self.sample(order, CallOutcome::Failed(Arc::from("away")), wait),
-            CallEnd::Refused => self.sample(order, CallOutcome::Failed(Arc::from("throttling")), None),
-            CallEnd::None | CallEnd::Business => {}
-        }
-        let comes_again = matches!(end, CallEnd::Failed(_) | CallEnd::Refused);
-        let known = &mut self.orders[order];
-        let took = Duration::from_micros(self.now - known.began_at);
-        let waited = Duration::from_micros(known.began_at - known.ready_at);
-        let (no, attempt, flow) = (OrderNo(order as i64), Attempt(known.attempt), known.flow);
-        // An asynchronous order may have been answered already.
-        if known.state != State::Done {
-            known.state = if comes_again || end == CallEnd::Sent { State::Suspended } else { State::Done };
-        }
-        let queue = known.queue.filter(|_| !comes_again);
-        let instance = &mut self.instances[flow];
-        instance.worked += took.as_secs_f64();
-        instance.ended += 1;
-        instance.dwells.push((self.now, (took + waited).as_secs_f32()));
-        let left_queue = queue.map(|queue| {
-            self.queues[queue].1.retain(|member| *member != order);
-            Arc::clone(&self.queues[queue].0)
-        });
-        let class = comes_again.then(|| Arc::from("away"));
-        let measured = Some(StageMeasured { took, waited, class });
-        self.news.event(DispatchEvent::Ended { no, attempt, left_queue, measured });
-        self.tell_soon();
-        if comes_again {
-            self.plan_at(self.now + RETRY, Happening::Again(order));
-        }
-    }
-
-    fn sample(&mut self, order: usize, outcome: CallOutcome, retry_after: Option<Duration>) {
-        let Some((system, _)) = self.system_of(order) else { return };
-        let (known, system) = (&self.orders[order], &self.plan.systems[system]);
-        let kind = if system.is_asynchronous { CallKind::Asynchronous } else { CallKind::Direct };
-        // A request that was not taken is no open one.
-        let kind = if matches!(outcome, CallOutcome::Failed(_)) { CallKind::Direct } else { kind };
-        let took = Duration::from_micros(self.now - known.called_at);
-        let flow = &self.instances[known.flow];
-        let scenario = &self.plan.flows[flow.plan].name;
-        self.news.call(&flow.name, scenario, &system.name, kind, outcome, took, retry_after);
-        self.tell_soon();
-    }
-
-    fn system_of(&self, order: usize) -> Option<(usize, &'a LabFlow)> {
-        let flow = &self.plan.flows[self.instances[self.orders[order].flow].plan];
-        Some((flow.calls?, flow))
-    }
-
-    fn tell_soon(&mut self) {
+    pub(super) fn tell_soon(&mut self) {
         if !std::mem::replace(&mut self.flush_is_due, true) {
             self.plan_at(self.now + FLUSH, Happening::Flush);
         }

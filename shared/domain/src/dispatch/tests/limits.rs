@@ -3,12 +3,12 @@
 use super::super::*;
 use super::*;
 
-fn rules(mode: DistributionMode) -> FlowRules {
+pub(super) fn rules(mode: DistributionMode) -> FlowRules {
     let limiting = ["throttling", "away"].map(|class| (class.to_owned(), "order".to_owned()));
     FlowRules { mode, limiting_classes: limiting.into(), ..FlowRules::default() }
 }
 
-fn with(rules: FlowRules, named: &[&str]) -> DispatchSettings {
+pub(super) fn with(rules: FlowRules, named: &[&str]) -> DispatchSettings {
     let named = named.iter().map(|name| (*name).to_owned()).collect();
     let systems = SystemRules { named, ..SystemRules::default() };
     DispatchSettings { flows: Arc::new(rules), systems: Arc::new(systems), ..settings(100, 100) }
@@ -40,7 +40,7 @@ fn tell(dispatcher: &mut Dispatcher, samples: CallSamples, at: i64) {
     dispatcher.handle(DispatchEvent::Called(vec![samples]), second(at));
 }
 
-fn measured(no: i64, class: Option<&str>) -> DispatchEvent {
+pub(super) fn measured(no: i64, class: Option<&str>) -> DispatchEvent {
     let took = StageMeasured {
         took: Duration::from_millis(100),
         waited: Duration::ZERO,
@@ -369,25 +369,4 @@ fn dsp_8_above_the_threshold_flows_share_by_time() {
         later.extend(polled(&mut dispatcher, 4));
     }
     assert!(slow(&later) <= 13, "a ninth of the stages takes half of the time: {}", slow(&later));
-}
-
-#[test]
-fn dsp_14_what_is_known_of_flows_is_bounded_and_outlives_their_work() {
-    let mut dispatcher =
-        dispatcher(with(FlowRules { max_known: 10, ..rules(DistributionMode::Simple) }, &[]));
-    for no in 1..=100 {
-        let row = of_flow(&format!("flow-{no}"), parallel(no));
-        dispatcher.handle(DispatchEvent::Ready(vec![row]), second(no));
-        polled(&mut dispatcher, no);
-        dispatcher.handle(measured(no, None), second(no));
-    }
-    dispatcher.poll(second(102), 1);
-    let mut known: Vec<String> = dispatcher.flows.iter().map(|(_, flow)| flow.name.to_string()).collect();
-    known.sort();
-    assert_eq!(known.len(), 10);
-    assert!(known.contains(&"flow-100".to_owned()) && known.contains(&"flow-91".to_owned()), "{known:?}");
-    let records = dispatcher.changed_flows(second(103));
-    let last = records.iter().find(|record| record.flow == "flow-100").unwrap();
-    assert!(last.short_term.p50_ms.is_some_and(|ms| (ms - 100.0).abs() < 10.0), "{last:?}");
-    assert!(last.throughput > 0.0 && last.waits.p50_ms.is_some());
 }

@@ -1,5 +1,5 @@
-//! Any sequence of events: the dispatcher is played against the tables of [`super::model`], with news and messages
-//! lost, doubled and late, nodes that die, claims refused and dispatchers that are replaced.
+//! Any sequence of events, against the tables of [`super::model`]: news and messages lost, doubled and late, nodes that die,
+//! claims refused, dispatchers replaced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -223,7 +223,6 @@ impl World {
         let before = self.dispatcher.stats();
         let hand_outs = self.dispatcher.poll(self.now, max);
         let after = self.dispatcher.stats();
-        assert!(hand_outs.len() <= max);
         assert!(after.parallel <= PARALLEL.max(before.parallel), "{after:?}");
         assert!(after.sequential <= SEQUENTIAL.max(before.sequential), "{after:?}");
         parts::verify(&self.dispatcher, &before, &after, hand_outs.len() < max);
@@ -324,9 +323,8 @@ impl World {
         let left: Vec<OrderNo> = self.model.in_state(|state| state != State::Ended).collect();
         assert!(left.is_empty(), "starved: {left:?}");
         let stats = self.dispatcher.stats();
-        let rest = (stats.waiting, stats.parallel, stats.sequential, stats.queues);
-        assert_eq!(rest, ([0; 3], 0, 0, 0), "something was kept: {stats:?}");
-        assert!(stats.flows.is_empty());
+        let rest = (stats.waiting, stats.parallel, stats.sequential, stats.queues, stats.flows.len());
+        assert_eq!(rest, ([0; 3], 0, 0, 0, 0), "something was kept: {stats:?}");
     }
 
     fn replay(&self) {
@@ -361,8 +359,7 @@ proptest! {
         world.replay();
     }
 
-    /// With all news heard in order and no failures, a claim is refused only where the owner of
-    /// a queue was suspended, and forgotten because nobody waited behind it any more.
+    /// With all news heard in order, a claim is refused only where a suspended owner of a queue was forgotten.
     #[test]
     fn ord_10_in_quiet_times_hardly_any_claim_is_refused(
         steps in proptest::collection::vec(

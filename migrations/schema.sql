@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 2cf188f5e4c6939d)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 09429df453f203a6)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -284,9 +284,22 @@ CREATE TABLE outbox (
     next_at timestamp with time zone NOT NULL,
     attempts integer DEFAULT 0 NOT NULL,
     parked_because text,
-    last_error text
+    last_error text,
+    receiver text,
+    format text,
+    number bigint,
+    again_since timestamp with time zone
 )
 WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000');
+
+CREATE SEQUENCE outbox_number
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE outbox_number OWNED BY outbox.number;
 
 CREATE TABLE payloads (
     order_no bigint NOT NULL,
@@ -424,6 +437,14 @@ CREATE TABLE stats_turns (
     at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE suspensions (
+    order_no bigint NOT NULL,
+    attempt integer NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    at timestamp with time zone NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000');
+
 CREATE TABLE system_overrides (
     system text NOT NULL,
     what text NOT NULL,
@@ -543,6 +564,9 @@ ALTER TABLE ONLY stats
 ALTER TABLE ONLY stats_turns
     ADD CONSTRAINT stats_turns_pkey PRIMARY KEY (node);
 
+ALTER TABLE ONLY suspensions
+    ADD CONSTRAINT suspensions_pkey PRIMARY KEY (order_no);
+
 ALTER TABLE ONLY system_overrides
     ADD CONSTRAINT system_overrides_pkey PRIMARY KEY (system);
 
@@ -579,7 +603,11 @@ CREATE UNIQUE INDEX orders_id ON orders USING btree (id);
 
 CREATE INDEX orders_transaction_hash ON orders USING btree (hashtextextended(transaction_id, (0)::bigint), no) WHERE (transaction_id IS NOT NULL);
 
-CREATE INDEX outbox_next ON outbox USING btree (next_at) WHERE (parked_because IS NULL);
+CREATE INDEX outbox_next ON outbox USING btree (next_at) WHERE ((parked_because IS NULL) AND (receiver IS NULL));
+
+CREATE INDEX outbox_parked ON outbox USING btree (order_no, life, kind) WHERE (parked_because IS NOT NULL);
+
+CREATE INDEX outbox_receivers ON outbox USING btree (receiver, next_at) WHERE ((parked_because IS NULL) AND (receiver IS NOT NULL));
 
 CREATE INDEX ready_repeat ON ready USING btree (repeat_at) WHERE (repeat_at IS NOT NULL);
 
@@ -590,6 +618,8 @@ CREATE INDEX running_deadline ON running USING btree (deadline_at);
 CREATE UNIQUE INDEX running_queue ON running USING btree (queue) WHERE (queue IS NOT NULL);
 
 CREATE INDEX stats_minute ON stats USING btree (minute);
+
+CREATE INDEX suspensions_at ON suspensions USING btree (at);
 
 CREATE INDEX system_states_written ON system_states USING btree (written_at);
 

@@ -83,3 +83,44 @@ async fn scn_7_a_callback_for_nobody_is_answered_politely_and_listed() {
     let value: Value = serde_json::from_slice(&told.stdout).unwrap();
     assert_eq!(value["items"], json!([all["items"][0]]));
 }
+
+#[tokio::test]
+async fn scn_7_an_answer_by_hand_does_what_the_callback_would_have_done_and_says_so() {
+    let engine = Installation::start("scn_7_by_hand").await;
+    engine.scenario("asks", &asking("/ask", "10m")).await;
+    engine.accepted(json!({"id": "a", "scenario": "asks"})).await;
+    engine.reach("a", "wait").await;
+    let path = |request: &str| format!("/v1/orders/a/requests/{request}/answer");
+    let good = json!({"body": {"code": 0}, "stepStatus": "k2", "reason": "the message was lost"});
+    let unknown = engine.post(&path("other"), &good).await.unwrap();
+    assert_eq!(unknown.status, 404, "{unknown:?}");
+    assert!(unknown.body["detail"].as_str().unwrap().contains("open are: answer"), "{unknown:?}");
+    let silent = engine.post(&path("answer"), &json!({"body": {}})).await.unwrap();
+    assert_eq!((silent.status, &silent.body["pointer"]), (422, &json!("/reason")));
+    let nobody = engine.post("/v1/orders/b/requests/answer/answer", &good).await.unwrap();
+    assert_eq!(nobody.status, 404, "{nobody:?}");
+
+    let order = ["--server", engine.base(), "order", "answer", "a", "answer", "--body", r#"{"code": 0}"#];
+    let why = ["--step-status", "k2", "--reason", "the message was lost"];
+    let printed = pagurus(&[&order[..], &why[..]].concat()).await;
+    assert!(printed.status.success(), "{printed:?}");
+    engine.reach("a", "success").await;
+    assert_eq!(engine.calls("/after", 1).await[0].body["answer"], json!({"code": 0}));
+    let callbacks = engine.part("a", "callbacks").await;
+    assert_eq!((&callbacks[0]["verdict"], &callbacks[0]["stepStatus"]), (&json!("accepted"), &json!("k2")));
+    let events = engine.part("a", "events").await;
+    let event = events.as_array().unwrap().iter().find(|event| event["kind"] == "answered_by_hand").unwrap();
+    assert_eq!(
+        (&event["payload"]["reason"], &event["payload"]["request"]),
+        (&json!("the message was lost"), &json!("answer"))
+    );
+    assert_eq!(event["payload"]["by"]["door"], "http");
+    let log = engine.part("a", "log").await.to_string();
+    assert!(log.contains("request `answer` answered by hand by api: the message was lost"), "{log}");
+    // Once, and no second time; the called system itself comes too late.
+    let again = engine.post(&path("answer"), &good).await.unwrap();
+    assert_eq!((again.status, &again.body["orderStatus"]), (409, &json!("success")), "{again:?}");
+    let url = engine.calls("/ask", 1).await[0].headers["x-callback-url"].clone();
+    let late = engine.env().http().post(url).json(&json!({})).send().await.unwrap();
+    assert_eq!(late.json::<Value>().await.unwrap(), json!({"status": "duplicate"}));
+}

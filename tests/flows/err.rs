@@ -88,6 +88,41 @@ async fn err_8_retry_after_is_a_lower_bound_and_the_cycle_is_shown() {
 }
 
 #[tokio::test]
+async fn err_15_a_scenario_brings_rules_and_policies_along() {
+    let engine = Installation::with("err_15", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &policy(SOON))]).await;
+    engine.world().program(Program::at("/odd").fail(2, 409));
+    engine.world().program(Program::at("/busy").fail(100, 503));
+    let scenario = r#"initialState: a
+errors:
+  sync:
+    classification: {rules: {mine: {requests: [{path: /*}], classes: {mine.odd: {responses: [{status_codes: [409]}]}, mine.busy: {responses: [{status_codes: [503]}]}}}}}
+    retry: {policies: {mine: {error_classes: ["mine.*"], parameters: {initial_interval: 2s, multiplier: 1, jitter: 0, max_attempts: 7}}}}
+states:
+  a: {actions: [{http: {url: "${config.demo}/SCENARIO"}}], on: {success: done, fail: failed}}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+"#;
+    for name in ["odd", "busy"] {
+        engine.scenario(name, &scenario.replace("SCENARIO", name)).await;
+    }
+    let order = engine.run(json!({"id": "a", "scenario": "odd"}), "retry").await;
+    let shown = json!([order["retry"]["class"], order["retry"]["policy"], order["retry"]["maxAttempts"]]);
+    assert_eq!(shown, json!(["mine.odd", "mine", 7]), "{order}");
+    let told = engine.part("a", "explain").await;
+    let told = told["explanation"].as_str().unwrap();
+    assert!(told.contains("attempt 1 of 7 of cycle 1 by policy `mine`"), "{told}");
+    let order = engine.reach("a", "success").await;
+    assert_eq!(engine.world().calls("/odd").len(), 3, "{order}");
+    let order = engine.run(json!({"id": "b", "scenario": "busy"}), "fail").await;
+    assert_eq!(order["error"]["class"], "all.unavailable", "the deployment is asked first: {order}");
+    for (status, told) in [(409, ["mine", "mine.odd", "mine"]), (503, ["any.rule", "all.unavailable", "p"])] {
+        let question = json!({"scenario": "odd", "path": "/odd", "status": status});
+        let answer = engine.post("/v1/classify", &question).await.unwrap().body;
+        assert_eq!(json!([answer["rule"], answer["class"], answer["policy"]]), json!(told), "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn err_11_a_retry_resumes_at_the_action_that_failed_and_keeps_what_was_done() {
     let engine = Installation::with("err_11", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &policy(SOON))]).await;
     engine.world().program(Program::at("/first").then_answer(200, json!({"id": "r-1"})));

@@ -1,6 +1,7 @@
 //! What the scenario language offers beyond plain states: polling, operations, branches, steps at once,
 //! child orders, calls from outside, secrets, and callbacks that are classified (02, 03).
 
+mod lists;
 mod secrets;
 
 use std::time::Duration;

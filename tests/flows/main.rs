@@ -27,6 +27,7 @@ mod ord;
 mod outside;
 mod random;
 mod rec;
+mod receivers;
 mod reload;
 mod robust;
 mod run;

@@ -9,10 +9,13 @@ mod notification;
 mod operator;
 mod repeat;
 mod sequence;
+mod told;
+mod webhook;
 
 use std::time::Duration;
 
 use pagurus_domain::scenario::value::percent_encode;
+use pagurus_harness::client::Api;
 use pagurus_harness::nodes::Role;
 use pagurus_harness::world::program::Program;
 use serde_json::{Value, json};
@@ -243,8 +246,8 @@ async fn ord_17_past_the_deadline_nothing_is_called_and_the_end_is_told() {
 }
 
 #[tokio::test]
-async fn ord_25_log_and_progress_are_told() {
-    let engine = Installation::start("ord_25").await;
+async fn ord_25_any_node_tells_log_and_progress_of_an_order_at_any_time() {
+    let mut engine = Installation::start("ord_25").await;
     let states = r#"initialState: first
 targetStates: [done]
 states:
@@ -252,7 +255,7 @@ states:
     actions:
       - log: "hello ${order.id}"
       - script: 'log("from a script")'
-      - sleep: {for: 1s}
+      - sleep: {for: 4s}
     on: {sleep: sleeping, fail: failed}
   sleeping: {kind: sleeping, on: {timeout: second}}
   second: {actions: [{log: bye}], on: {success: done}}
@@ -262,10 +265,26 @@ states:
     engine.scenario("talk", states).await;
     let id = engine.accepted(json!({"id": "a", "scenario": "talk"})).await;
     engine.reach(&id, "sleep").await;
-    let asleep = engine.part(&id, "progress").await["progress"].as_f64().unwrap();
-    assert!(asleep > 0.0 && asleep < 1.0, "{asleep}");
+    // Two of its states were visited, and two more are the shortest way to the target.
+    let progress = async |api: &Api| api.get("/v1/orders/a/progress").await.unwrap().success().unwrap();
+    assert_eq!(progress(&engine).await, json!({"progress": 0.5}));
+    // Another node says the same, also while the worker is dead.
+    let other = engine.add(Role::Intake, "intake-2").await;
+    let other = engine.env().api(&other);
+    let before = engine.part(&id, "log").await;
+    engine.node(Role::Worker).kill().await.unwrap();
+    assert_eq!(progress(&other).await, json!({"progress": 0.5}));
+    assert_eq!(other.get("/v1/orders/a/log").await.unwrap().success().unwrap(), before);
+    engine.restart(Role::Worker).await;
     engine.reach(&id, "success").await;
-    assert_eq!(engine.part(&id, "progress").await["progress"], json!(1.0));
+    assert_eq!(progress(&other).await, json!({"progress": 1.0}));
+    engine.actions("fails", "- script: 'fail(\"no luck\", \"shop.closed\")'").await;
+    engine.run(json!({"id": "b", "scenario": "fails"}), "fail").await;
+    assert_eq!(
+        engine.part("b", "progress").await,
+        json!({"progress": 1.0}),
+        "what has ended is through, however"
+    );
     let log = engine.part(&id, "log").await;
     let log = log.as_array().unwrap();
     for words in ["hello a", "from a script", "bye"] {
@@ -276,6 +295,13 @@ states:
     }
     let page = engine.part(&id, "log?fromLine=2&size=2").await;
     assert_eq!(page, json!([log[1], log[2]]));
+    let last = engine.part(&id, &format!("log?fromLine={}", log.len())).await;
+    assert_eq!(last, json!([log[log.len() - 1]]));
+    assert_eq!(
+        engine.part(&id, &format!("log?fromLine={}", log.len() + 1)).await,
+        json!([]),
+        "and then nothing"
+    );
 }
 
 #[tokio::test]

@@ -42,6 +42,8 @@ pub struct Call {
     pub headers: HashMap<String, String>,
     /// The body; a string if it is no JSON, null if it is empty.
     pub body: Value,
+    /// The body as it came, for those who check a signature.
+    pub text: String,
     /// When it came, by the wall clock.
     pub at: Timestamp,
     /// When it came.
@@ -193,6 +195,7 @@ async fn handle(
         query: parts.uri.query().unwrap_or_default().to_owned(),
         headers: read_headers(&parts.headers),
         body: read_body(&bytes),
+        text: String::from_utf8_lossy(&bytes).into_owned(),
         at: Timestamp::now(),
         started,
         ended: None,

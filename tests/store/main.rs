@@ -14,6 +14,7 @@ mod ground;
 mod lanes;
 mod law;
 mod orders;
+mod outbox;
 mod plans;
 mod queues;
 mod requests;

@@ -16,7 +16,7 @@ use tokio_postgres::{Column, SimpleQueryMessage};
 use crate::ground::{FIRST_EPOCH, Ground, finished, success};
 
 /// Tables that grow with the load.
-const TABLES: [&str; 18] = [
+const TABLES: [&str; 19] = [
     "calls",
     "children",
     "dependencies",
@@ -35,6 +35,7 @@ const TABLES: [&str; 18] = [
     "outbox",
     "failures",
     "stats",
+    "suspensions",
 ];
 
 /// Statements that read a whole table on purpose, each with the reason why it may.
@@ -47,7 +48,7 @@ const WHOLE: &[(&str, &str)] = &[
     ("recovery::CLAIMS_OF_NODE", "all that runs, held against what a worker knows of"),
     ("recovery::OF_NODE", "the same, of one node that is stopping or lost"),
     ("queues::LIST_QUEUES", "for people, on the connections of reports"),
-    ("outbox::BACKLOG", "a number for people; the table holds what is not confirmed yet"),
+    ("outbox::shown::BACKLOG", "a number for people; the table holds what is not confirmed yet"),
 ];
 
 #[tokio::test]
@@ -169,6 +170,10 @@ async fn act_4_looking_for_what_is_due_does_not_read_what_is_not() {
                 now() + interval '1 hour' FROM generate_series(20001, 40000) n",
         "INSERT INTO outbox (order_no, life, kind, message_id, target, body, next_at)
          SELECT n, 1, 'final', gen_random_uuid(), 't', '{}', now() + interval '1 hour' FROM generate_series(1, 20000) n",
+        "INSERT INTO suspensions (order_no, attempt, at) SELECT n, 1, now() + interval '1 hour' FROM generate_series(1, 20000) n",
+        "INSERT INTO outbox (order_no, life, kind, message_id, target, receiver, body, next_at)
+         SELECT n, 1, 'parked', gen_random_uuid(), 't', 'https://r' || n % 5 || ':443', '{}', now() + interval '1 hour'
+           FROM generate_series(1, 20000) n",
         "ANALYZE",
     ] {
         client.batch_execute(fill).await.unwrap();
@@ -180,7 +185,10 @@ async fn act_4_looking_for_what_is_due_does_not_read_what_is_not() {
         ("due::REPEAT", "1000, 30"),
         ("recovery::OVERDUE", "1000"),
         ("recovery::PASSED", "1000"),
-        ("outbox::TAKE", "1000"),
+        ("suspensions::PASSED", "1000"),
+        ("outbox::sending::TAKE", "1000"),
+        ("outbox::webhooks::TAKE", "'{}', '{}', 8, 100, 60"),
+        ("outbox::webhooks::GIVE_UP", "'https://r1:443', 60, 'why'"),
     ] {
         let statement = statements::all().find(|statement| statement.name.ends_with(name)).expect(name);
         client.batch_execute(&format!("PREPARE looked_at AS {}", statement.sql)).await.unwrap();

@@ -7,6 +7,7 @@ mod due;
 mod failover;
 mod keep_up;
 mod recover;
+mod standstill;
 
 use pagurus_domain::activation::Stream;
 use pagurus_runtime::Host;

@@ -12,6 +12,7 @@ use pagurus_runtime::{Effects, Host};
 use pagurus_store::{Error, cluster, recovery};
 
 use crate::failover::Failover;
+use crate::standstill;
 
 /// Looks after everything, until the process is to stop. One look that fails does not keep the
 /// others from looking.
@@ -22,6 +23,7 @@ pub(crate) async fn recover(host: Host) -> anyhow::Result<()> {
         note(&host, "overdue", overdue(&host).await);
         note(&host, "abandoned", failover.pass(&host).await);
         note(&host, "deadlines", deadlines(&host).await);
+        note(&host, "standstill", standstill::look(&host).await);
     }
     Ok(())
 }

@@ -1,10 +1,12 @@
-//! `pagurus classify`: which rule, class and policy a failure would get. With a configuration file
-//! it answers by itself, else it asks the server, whose rules may be others.
+//! `pagurus classify`: which rule, class and policy a failure would get. With the file of a configuration or of a
+//! scenario it answers by itself, else it asks the server, whose rules may be others.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pagurus_domain::retry::{self, ErrorPolicy};
+use pagurus_domain::retry::{self, ErrorPolicy, ErrorRules};
+use pagurus_domain::scenario::script::Scripting;
+use pagurus_domain::scenario::{Bounds, Scenario, source};
 use pagurus_runtime::config;
 use pagurus_wire::errors::{ExplanationView, QuestionView};
 use pagurus_wire::problem::{Problem, Type};
@@ -20,6 +22,7 @@ Examples:
   pagurus classify --config pagurus.yaml --path /shop/items --status 503 --scenario order-1
   pagurus classify --path /shop/items --exception ConnectionRefused --message 'Connection refused'
   pagurus classify --path /pay --step-status refused --body '{\"code\": 7}'
+  pagurus classify --scenario-file change-tariff.yaml --path /shop/items --status 503 --why
   pagurus classify --amqp '%2F?exchange=pay&key=new' --timeout";
 
 /// A failure in the words of the command line.
@@ -59,12 +62,20 @@ pub(crate) struct Arguments {
     /// The scenario; left out: only policies for all scenarios count
     #[arg(long)]
     scenario: Option<String>,
+    /// A file with the scenario: what it brings along under `errors` is asked behind the deployment; needs no server
+    #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
+    scenario_file: Option<PathBuf>,
     /// Say why, also in JSON
     #[arg(long)]
     why: bool,
 }
 
 impl Arguments {
+    /// True if no server is asked, because the files at hand have the rules.
+    pub(crate) const fn is_offline(&self, config: Option<&Path>) -> bool {
+        config.is_some() || self.scenario_file.is_some()
+    }
+
     fn question(&self) -> QuestionView {
         QuestionView {
             scenario: self.scenario.clone(),
@@ -82,10 +93,19 @@ impl Arguments {
     }
 }
 
-/// Asks the rules of a file.
-pub(crate) fn offline(arguments: &Arguments, file: &Path, screen: &Screen) -> Result<(), Failure> {
-    let question = arguments.question();
-    let told = retry::explain(&rules_of(file)?, &question.as_asked())
+/// Asks the rules of a configuration, or of none, and behind them those of a scenario.
+pub(crate) fn offline(arguments: &Arguments, config: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
+    let deployment = config.map(rules_of).transpose()?.unwrap_or_default();
+    let scenario = arguments.scenario_file.as_deref().map(scenario_of).transpose()?;
+    let mut question = arguments.question();
+    let errors = match &scenario {
+        Some(scenario) => {
+            question.scenario = Some(scenario.name.clone());
+            ErrorRules::of(&deployment, &scenario.errors)
+        }
+        None => ErrorRules::from(&deployment),
+    };
+    let told = retry::explain(errors, &question.as_asked())
         .map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))?;
     show(&told.into(), arguments.why, screen)
 }
@@ -99,8 +119,19 @@ pub(crate) async fn online(arguments: &Arguments, client: &Client, screen: &Scre
 fn rules_of(file: &Path) -> Result<ErrorPolicy, Failure> {
     let (name, text) = (input::name_of(file), input::text_of(file)?);
     config::load(Some(file), std::env::vars()).map(|settings| settings.errors).map_err(|faults| {
-        let told = pagurus_domain::scenario::source::explain_faults(&text, &name, &faults);
+        let told = source::explain_faults(&text, &name, &faults);
         Failure::Input(format!("the configuration is not valid\n{told}"))
+    })
+}
+
+fn scenario_of(file: &Path) -> Result<Scenario, Failure> {
+    let (name, text) = (input::name_of(file), input::text_of(file)?);
+    let bounds = Bounds::default();
+    source::read(&text, &Scripting::new(bounds.script.clone()), &bounds).map_err(|faults| {
+        Failure::Input(format!(
+            "the scenario is not valid\n{}",
+            source::explain_faults(&text, &name, &faults)
+        ))
     })
 }
 

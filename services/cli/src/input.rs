@@ -96,15 +96,19 @@ pub(crate) fn params_of(argument: &str) -> Result<Map<String, Value>, Failure> {
 
 /// The same for any argument that holds an object; `flag` is its name.
 pub(crate) fn object_of(flag: &str, argument: &str) -> Result<Map<String, Value>, Failure> {
+    match value_of(flag, argument)? {
+        Value::Object(params) => Ok(params),
+        _ => Err(Failure::Usage(format!("{flag} must be a JSON object, or @ and a file with one"))),
+    }
+}
+
+/// The same for any JSON.
+pub(crate) fn value_of(flag: &str, argument: &str) -> Result<Value, Failure> {
     let text = match argument.strip_prefix('@') {
         Some(path) => text_of(Path::new(path))?,
         None => argument.to_owned(),
     };
-    match json::parse(text.as_bytes()) {
-        Ok(Value::Object(params)) => Ok(params),
-        Ok(_) => Err(Failure::Usage(format!("{flag} must be a JSON object, or @ and a file with one"))),
-        Err(error) => Err(Failure::Usage(format!("{flag} is not JSON: {error}"))),
-    }
+    json::parse(text.as_bytes()).map_err(|error| Failure::Usage(format!("{flag} is not JSON: {error}")))
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod lab;
 mod leases;
 mod migrate;
 mod nodes;
+mod notifications;
 mod order;
 mod queues;
 mod scenario;
@@ -108,6 +109,8 @@ enum Command {
     Errors(errors::Arguments),
     /// List callbacks, also those that came late, twice or for nobody
     Callbacks(callbacks::Arguments),
+    /// List notifications that were parked, because only a person can help
+    Notifications(notifications::Arguments),
     /// Tell which rule, class and policy a failure would get, by --config or by the server
     Classify(classify::Arguments),
     /// Check and show the configuration, without a server; with --server, which version a process runs
@@ -180,10 +183,15 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
         Command::Callbacks(arguments) => {
             block_on(async { callbacks::run(&arguments, &client()?, screen).await })
         }
-        Command::Classify(arguments) => match config {
-            Some(file) => classify::offline(&arguments, file, screen),
-            None => block_on(async { classify::online(&arguments, &client()?, screen).await }),
-        },
+        Command::Notifications(arguments) => {
+            block_on(async { notifications::run(&arguments, &client()?, screen).await })
+        }
+        Command::Classify(arguments) if arguments.is_offline(config) => {
+            classify::offline(&arguments, config, screen)
+        }
+        Command::Classify(arguments) => {
+            block_on(async { classify::online(&arguments, &client()?, screen).await })
+        }
         Command::Config(config::Command::Show { defaults: false }) if global.names_server => {
             block_on(async { config::show_running(&client()?, screen).await })
         }
@@ -227,6 +235,7 @@ mod tests {
         for line in [
             "pagurus order submit --id a --scenario s --param k=v -p n:=1 --queue q --priority high --wait --json",
             "pagurus order submit --scenario s --params {} --notify-url amqp://?key=k --timeout 5s --wait",
+            "pagurus order submit --scenario s --notify-url https://h/o --notify-on final,parked --notify-format cloudevents",
             "pagurus order submit --file - --wait --timeout 1h30m",
             "pagurus --server http://x:1 order list --status running --transaction-id t --limit 10 --all",
             "pagurus order restart a --from initial --params {} --reason because",
@@ -234,6 +243,8 @@ mod tests {
             "pagurus order repair a --state s --vars {} --reason stuck",
             "pagurus order update a --priority high --start-at now --notify-url amqp://?key=k",
             "pagurus order dependencies a --depth 2",
+            "pagurus order answer a confirmation --body {} --step-status k2 --reason lost",
+            "pagurus notifications --limit 7 --cursor 1.1.final",
             "pagurus order submit --scenario s --after a=done --after b=done,failed:cancel",
             "pagurus order watch a --timeout 10s",
             "pagurus order events a --after 3",
@@ -257,6 +268,7 @@ mod tests {
             "pagurus callbacks --verdict orphan --since 2h --limit 7 --json",
             "pagurus classify --config pagurus.yaml --path /a --status 503 --body x --scenario s --json",
             "pagurus classify --path /a --exception ConnectError --message refused",
+            "pagurus classify --scenario-file s.yaml --path /a --status 503",
             "pagurus classify --path /a --method POST --host h:1 --timeout",
             "pagurus classify --amqp %2F?exchange=a&key=b --step-status k2 --body x --why",
             "pagurus config show --defaults",
@@ -299,6 +311,7 @@ mod tests {
             "pagurus classify --status 503",
             "pagurus classify --path /a --amqp /a --timeout",
             "pagurus classify --path /a --status 503 --timeout",
+            "pagurus classify --path /a --status 503 --scenario s --scenario-file s.yaml",
             "pagurus classify --path /a --status 99",
             "pagurus classify --path /a --message alone",
             "pagurus queues release q",

@@ -3,6 +3,7 @@
 //! Does nothing by itself that the API does not do: it asks and shows.
 
 mod amend;
+mod answer;
 mod call;
 mod show;
 mod submit;
@@ -12,14 +13,16 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use pagurus_domain::order::Status;
-use pagurus_wire::order::{EventView, Explanation, LogLineView, OrderLine, OrderView, Page, StatusView};
+use pagurus_wire::order::{
+    EtaView, EventView, Explanation, LogLineView, OrderLine, OrderView, Page, StatusView,
+};
 use serde_json::{Map, Value, json};
 
 use crate::client::{Client, order_path};
 use crate::failure::{FAILED, Failure};
 use crate::flows;
 use crate::input;
-use crate::screen::{Screen, exact_time, harmless};
+use crate::screen::{Screen, exact_time, harmless, time};
 
 /// Lines of a log in one answer.
 const LOG_PAGE: usize = 1000;
@@ -69,6 +72,8 @@ pub(crate) enum Command {
     },
     /// Call a live order, and show what it answers
     Call(call::CallArguments),
+    /// Answer an open request of an order by hand, as the called system would have done
+    Answer(answer::AnswerArguments),
     /// Register a new order that is like an old one
     Clone(amend::CloneArguments),
     /// Set state and variables of a stuck order by hand, and let it go on
@@ -79,7 +84,7 @@ pub(crate) enum Command {
     Dependencies(amend::DependencyArguments),
     /// Move waiting and retrying orders in time, for planned works
     Shift(flows::Shift),
-    /// Send the notifications of an order again that were not confirmed
+    /// Send the notifications of an order again that were not delivered
     Resend(ActionArguments),
     /// Show what engine and scenario said about an order
     Log {
@@ -170,6 +175,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
             }
             act("restart", &action, body, client, screen).await
         }
+        Command::Answer(arguments) => answer::run(&arguments, client, screen).await,
         Command::Clone(arguments) => amend::clone(&arguments, client, screen).await,
         Command::Repair(arguments) => amend::repair(&arguments, client, screen).await,
         Command::Update(arguments) => amend::update(&arguments, client, screen).await,
@@ -271,7 +277,13 @@ async fn explain(id: &str, client: &Client, screen: &Screen) -> Result<(), Failu
     }
     let told: Explanation = reply.read()?;
     let sentence = harmless(&told.explanation);
-    screen.line(&format!("{} ({}): {sentence}", harmless(&told.id), screen.status(&told.status)))
+    screen.line(&format!("{} ({}): {sentence}", harmless(&told.id), screen.status(&told.status)))?;
+    match told.eta {
+        Some(EtaView { p50, p90 }) => {
+            screen.line(&format!("likely to start at {}, by {} in nine of ten cases", time(p50), time(p90)))
+        }
+        None => Ok(()),
+    }
 }
 
 async fn events(id: &str, after: i32, client: &Client, screen: &Screen) -> Result<(), Failure> {

@@ -1,17 +1,21 @@
-//! One batch of notifications: publish with confirms, remove what was confirmed, keep the rest.
+//! One batch of notifications for the broker: publish with confirms, remove what was confirmed, keep the rest.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pagurus_broker::{Consumer, HeaderValue, Message, Published};
 use pagurus_domain::id::{Life, OrderNo};
-use pagurus_domain::order::notification::Target;
+use pagurus_domain::order::notification::{NotifyFormat, Target, delay};
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level, Span};
-use pagurus_runtime::node::chain;
-use pagurus_store::outbox::{self, FailedNotification, Notification};
+use pagurus_store::outbox::sending::{self, FailedNotification, Notification, Unread};
+use pagurus_store::outbox::shown;
 use pagurus_store::{Client, Error};
 use pagurus_wire::message::{OutboxNews, OutboxRow};
+
+use crate::form::{Form, type_of};
+use crate::webhooks::Webhooks;
+use crate::{note, order_of};
 
 /// Loops for new notifications: one publishes while the other removes.
 pub(crate) const LANES: usize = 2;
@@ -23,7 +27,11 @@ const MESSAGES: usize = 50;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Sends what news tells of, until the process is to stop.
-pub(crate) async fn fresh(host: Host, consumer: Arc<Consumer>) -> anyhow::Result<()> {
+pub(crate) async fn fresh(
+    host: Host,
+    consumer: Arc<Consumer>,
+    webhooks: Arc<Webhooks>,
+) -> anyhow::Result<()> {
     loop {
         let batch = tokio::select! {
             biased;
@@ -34,8 +42,16 @@ pub(crate) async fn fresh(host: Host, consumer: Arc<Consumer>) -> anyhow::Result
         let mut ended = Vec::new();
         for delivery in &batch {
             let Ok(news) = serde_json::from_slice::<OutboxNews>(&delivery.body) else { continue };
+            if news.webhooks {
+                webhooks.wake();
+            }
             rows.extend(news.rows.into_iter().filter_map(stored));
-            ended.extend(news.ended.into_iter().map(|ended| (OrderNo(ended.no), Life(ended.life))));
+            let unread = news.ended.into_iter();
+            ended.extend(unread.map(|one| Unread {
+                no: OrderNo(one.no),
+                life: Life(one.life),
+                kind: one.kind,
+            }));
         }
         for window in rows.chunks(BATCH as usize) {
             note(&host, "new notifications", send(&host, window).await);
@@ -58,13 +74,17 @@ fn stored(row: OutboxRow) -> Option<Notification> {
         transaction_id: row.transaction_id,
         trace: row.trace,
         body: row.body,
+        // What has another form, bears a number or goes over HTTP is not told as a row.
+        format: NotifyFormat::Pagurus,
+        number: None,
+        receiver: None,
         attempts: 0,
     })
 }
 
-async fn send_fresh(host: &Host, ended: &[(OrderNo, Life)]) -> Result<(), Error> {
+async fn send_fresh(host: &Host, ended: &[Unread]) -> Result<(), Error> {
     let client = host.store.work().await?;
-    let notifications = outbox::read(&client, ended).await?;
+    let notifications = sending::read(&client, ended).await?;
     drop(client);
     send(host, &notifications).await
 }
@@ -87,7 +107,7 @@ async fn send_due(host: &Host) -> Result<usize, Error> {
         return Ok(0);
     }
     let client = host.store.recovery().await?;
-    let notifications = outbox::take(&client, BATCH).await?;
+    let notifications = sending::take(&client, BATCH).await?;
     drop(client);
     send(host, &notifications).await?;
     Ok(notifications.len())
@@ -95,18 +115,11 @@ async fn send_due(host: &Host) -> Result<usize, Error> {
 
 async fn show(host: &Host) -> Result<(), Error> {
     let client = host.store.api().await?;
-    let (waiting, parked, age) = outbox::backlog(&client).await?;
+    let (waiting, parked, age) = shown::backlog(&client).await?;
     host.metrics.level(Level::Outbox, "waiting", waiting as f64);
     host.metrics.level(Level::Outbox, "parked", parked as f64);
     host.metrics.level(Level::OutboxAge, "", age.unwrap_or(0.0));
     Ok(())
-}
-
-fn note(host: &Host, what: &str, outcome: Result<(), Error>) {
-    if let Err(error) = outcome {
-        host.metrics.count(Count::StoreErrors, what, 1);
-        tracing::warn!(what, error = chain(&error), "the outbox could not be read or written");
-    }
 }
 
 /// What becomes of a notification that was not confirmed.
@@ -153,7 +166,7 @@ async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> 
     host.metrics.count(Count::Notifications, "confirmed", sent.len() as u64);
     let client = host.store.work().await?;
     if !sent.is_empty() {
-        outbox::sent(&client, &sent).await?;
+        sending::sent(&client, &sent).await?;
     }
     if !failed.is_empty() {
         keep(host, &client, failed).await?;
@@ -189,22 +202,7 @@ async fn keep(host: &Host, client: &Client, failed: Vec<(&Notification, Trouble)
             }
         })
         .collect();
-    outbox::failed(client, &rows).await
-}
-
-/// The id of the order, as its own message tells it.
-fn order_of(notification: &Notification) -> String {
-    let body = serde_json::from_str::<serde_json::Value>(&notification.body).ok();
-    let id = body.and_then(|body| Some(body.get("id")?.as_str()?.to_owned()));
-    id.unwrap_or_else(|| notification.no.to_string())
-}
-
-/// Exponential back-off: doubles with each attempt, up to the longest; by chance, from 0 to 1, up to half of it earlier, so
-/// that what failed together does not come back in step.
-fn delay(attempts: i32, initial: Duration, max: Duration, chance: f64) -> Duration {
-    let doublings = u32::try_from(attempts.clamp(0, 30)).unwrap_or(0);
-    let longest = initial.saturating_mul(1 << doublings).min(max);
-    longest - longest.mul_f64(chance / 2.0)
+    sending::failed(client, &rows).await
 }
 
 /// The message of a notification. What may be written to is asked again here: the configuration
@@ -225,15 +223,23 @@ fn message(host: &Host, notification: &Notification) -> Result<Message, String> 
             message.properties.correlation_id = Some(request.to_string());
             return Ok(message);
         }
+        Target::Webhook(_) => return Err("it does not go to the broker".to_owned()),
         Target::Exchange { exchange, key } => {
             (exchange.unwrap_or_else(|| allow.default_exchange.clone()), key)
         }
     };
-    let mut message = Message::json(exchange, key, notification.body.clone().into_bytes());
+    let form = Form::of(notification, &host.settings().notify.source);
+    let headers: Vec<(String, HeaderValue)> = form.headers().collect();
+    let mut message = Message::json(exchange, key, form.body.into_bytes());
     let properties = &mut message.properties;
+    properties.content_type = Some(form.content_type.to_owned());
+    properties.headers = headers;
+    if let Some(number) = notification.number {
+        properties.headers.push(("sequence".into(), HeaderValue::Integer(number)));
+    }
     properties.message_id = Some(notification.message_id.to_string());
     properties.correlation_id = notification.correlation_id.clone();
-    properties.type_ = Some("order.final".into());
+    properties.type_ = Some(type_of(notification).into());
     if let Some(trace) = &notification.trace {
         properties.headers.push(("traceparent".into(), HeaderValue::Text(trace.clone())));
     }
@@ -241,20 +247,4 @@ fn message(host: &Host, notification: &Notification) -> Result<Message, String> 
         properties.headers.push(("transaction-id".into(), HeaderValue::Text(transaction.clone())));
     }
     Ok(message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ord_19_repeats_come_at_growing_intervals_up_to_the_longest() {
-        let delays: Vec<u64> = [0, 1, 2, 9, 31]
-            .map(|attempts| delay(attempts, Duration::from_secs(1), Duration::from_secs(300), 0.0).as_secs())
-            .to_vec();
-        assert_eq!(delays, [1, 2, 4, 300, 300]);
-        let [latest, middle, earliest] = [0.0, 0.5, 1.0]
-            .map(|chance| delay(2, Duration::from_secs(1), Duration::from_secs(300), chance).as_secs());
-        assert_eq!([latest, middle, earliest], [4, 3, 2]);
-    }
 }

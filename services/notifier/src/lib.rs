@@ -1,12 +1,21 @@
-//! Notifier: sends what stands in the outbox until it is confirmed.
+//! Notifier: sends what stands in the outbox until it is delivered.
 //!
 //! News tells of new rows at once and goes to one of the notifiers; a slow pass takes what news
-//! did not tell of, and what failed before. A row leaves the outbox only after its confirm.
+//! did not tell of, and what failed before. A row leaves the outbox only after the confirm of the broker, or after its
+//! receiver has answered with 2xx.
 
 mod deliver;
+mod form;
+mod webhooks;
+
+use std::sync::Arc;
 
 use pagurus_broker::{ConsumeSpec, QueueSource};
 use pagurus_runtime::Host;
+use pagurus_runtime::metrics::Count;
+use pagurus_runtime::node::chain;
+use pagurus_store::Error;
+use pagurus_store::outbox::sending::Notification;
 
 /// Runs until the process is to stop.
 ///
@@ -19,14 +28,31 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         ack_on_take: true,
         own_connection: false,
     })?;
-    let consumer = std::sync::Arc::new(consumer);
+    let consumer = Arc::new(consumer);
+    let webhooks = Arc::new(webhooks::Webhooks::new(&host));
     for _ in 0..deliver::LANES {
-        host.spawn("new notifications", deliver::fresh(host.clone(), consumer.clone()));
+        host.spawn("new notifications", deliver::fresh(host.clone(), consumer.clone(), webhooks.clone()));
     }
     host.spawn("due notifications", deliver::due(host.clone()));
+    host.spawn("webhooks", webhooks.run());
     host.at_work(false).await;
     host.draining.cancelled().await;
     host.readiness.not_ready("draining");
     host.join().await;
     Ok(())
+}
+
+/// Counts and logs what the database refused.
+fn note<E: std::borrow::Borrow<Error>>(host: &Host, what: &str, outcome: Result<(), E>) {
+    if let Err(error) = outcome {
+        host.metrics.count(Count::StoreErrors, what, 1);
+        tracing::warn!(what, error = chain(error.borrow()), "the outbox could not be read or written");
+    }
+}
+
+/// The id of the order, as its own message tells it.
+fn order_of(notification: &Notification) -> String {
+    let body = serde_json::from_str::<serde_json::Value>(&notification.body).ok();
+    let id = body.and_then(|body| Some(body.get("id")?.as_str()?.to_owned()));
+    id.unwrap_or_else(|| notification.no.to_string())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
-use pagurus_domain::id::Life;
+use pagurus_domain::id::{Life, ScenarioRef};
 use pagurus_domain::order::{DEADLINE_EXCEEDED, INCONSISTENT, OrderError, PANIC, Status};
 use pagurus_domain::scenario::stage::{Answer, Call, Facts, Input, Need, Snapshot, Stage, StageEnd};
 use pagurus_domain::scenario::{Folded, Scenario};
@@ -42,15 +42,18 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
     let claimed = Arc::new(claimed);
     let clock = Clock::since(claimed.now, work.claimed_at);
     let scenario = match &work.scenario {
-        Some(known) => known.scenario.clone().map_err(|why| why.to_string()),
+        Some(known) => {
+            let scenario = known.scenario.clone().map_err(|why| why.to_string());
+            scenario.map(|scenario| (scenario, known.reference.clone()))
+        }
         None => Err("its version is not stored".to_owned()),
     };
     let name = work.scenario.as_ref().map(|known| known.reference.clone());
     note_start(worker, &claimed, name.as_ref().map_or("", |name| &name.name));
     let has_deadlines = claimed.start_deadline.is_some()
         || worker.host.settings().recovery.process_timeout.is_some()
-        || scenario.as_ref().is_ok_and(|scenario| scenario.timeouts.process.is_some());
-    let takes_calls = scenario.as_ref().is_ok_and(|scenario| scenario.takes_calls());
+        || scenario.as_ref().is_ok_and(|(scenario, _)| scenario.timeouts.process.is_some());
+    let takes_calls = scenario.as_ref().is_ok_and(|(scenario, _)| scenario.takes_calls());
     let outcome = if missed_deadline(&claimed) {
         worker.host.metrics.count(Count::StartMissed, name.as_ref().map_or("", |name| &name.name), 1);
         Ok(Err(broken(DEADLINE_EXCEEDED, "the deadline to start had passed before anything was executed")))
@@ -111,7 +114,7 @@ fn broken(class: &str, message: &str) -> OrderError {
 async fn drive(
     worker: &Worker,
     claimed: &Claimed,
-    scenario: Arc<Scenario>,
+    (scenario, named): (Arc<Scenario>, ScenarioRef),
     brought: Brought,
     work: Duration,
     clock: &Clock,
@@ -161,7 +164,7 @@ async fn drive(
                 return Ok(Ok(end));
             }
             Need::Save(reached) => {
-                progress::enter(worker, claimed, &mut pace, *reached, clock).await?;
+                progress::enter(worker, claimed, &mut pace, *reached, &named, clock).await?;
                 Answer::Saved
             }
             Need::Register { name, visit, action, task } => {

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::{OrderNo, Pass, ScenarioRef};
+use pagurus_domain::id::{Attempt, OrderNo, Pass, ScenarioRef};
 use pagurus_domain::order::change::LifeEnd;
-use pagurus_domain::order::notification::Content;
+use pagurus_domain::order::notification::{Content, Moved, Occasion, StoredNotify};
 use pagurus_domain::order::{OrderError, ScenarioStatus};
 use pagurus_domain::scenario::stage::{CallMade, LogLine, StageEnd, Then, Transition};
 use pagurus_runtime::batch::Failed;
@@ -18,7 +18,7 @@ use pagurus_runtime::waits::Waits;
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::outbox::{self, NewNotification};
 use pagurus_store::stages::{self, Claimed, Finished, ReadyStage};
-use pagurus_store::{Error, beside};
+use pagurus_store::{Error, beside, suspensions};
 use pagurus_wire::message::EndedStage;
 use serde::Serialize;
 use serde_json::Value;
@@ -36,6 +36,8 @@ pub(crate) struct End {
     /// The calls of systems that it made.
     calls: Vec<CallMade>,
     duration: Duration,
+    /// Transitions to be told of.
+    moves: Vec<Transition>,
 }
 
 impl End {
@@ -86,7 +88,8 @@ impl End {
             answers: end.answers,
             ..Finished::of(&claimed, end.then, end.scenario_status)
         };
-        Self { claimed, finished, scenario, result, calls: end.calls, duration }
+        let moves = if wants_moves(&claimed) { end.transitions } else { Vec::new() };
+        Self { claimed, finished, scenario, result, calls: end.calls, duration, moves }
     }
 
     fn of_error(
@@ -106,12 +109,13 @@ impl End {
             had_snapshot: false,
             ..Finished::of(&claimed, then, ScenarioStatus::Failed)
         };
-        Self { claimed, finished, scenario, result: None, calls: Vec::new(), duration }
+        Self { claimed, finished, scenario, result: None, calls: Vec::new(), duration, moves: Vec::new() }
     }
 
-    /// The notifications of this end, if it is one.
+    /// The notifications of this stage: of its transitions, and of the end of the life, if it is one.
     fn notifications(&self, finished_at: Timestamp) -> Vec<NewNotification> {
-        let Then::End { status, scenario_status, error } = &self.finished.then else { return Vec::new() };
+        let mut told = moves(&self.claimed, self.scenario.as_ref(), &self.moves);
+        let Then::End { status, scenario_status, error } = &self.finished.then else { return told };
         let claimed = &self.claimed;
         let scenario = self.scenario.as_ref();
         let content = Content {
@@ -129,8 +133,47 @@ impl End {
             stages: claimed.head.stages + i32::from(self.finished.ran()),
             retries: claimed.head.retries + i32::from(self.finished.repeated()),
         };
-        NewNotification::of(&content, LifeEnd::First).collect()
+        told.extend(NewNotification::of(&content, LifeEnd::First));
+        told
     }
+}
+
+impl End {
+    /// The order, where it is suspended now and its client wants to be told if it stays so. A sleep is as long as its
+    /// scenario says: it is no standing still.
+    fn may_stand_still(&self) -> Option<(OrderNo, Attempt)> {
+        let suspended = matches!(
+            self.finished.then,
+            Then::Retry { .. } | Then::Wait { .. } | Then::Hold { .. } | Then::Poll { .. }
+        );
+        let notify = self.claimed.head.notify.as_deref().filter(|_| suspended);
+        StoredNotify::wanting(notify, Occasion::Parked)?;
+        Some((self.finished.no, self.finished.attempt))
+    }
+}
+
+/// True where the client wants to be told of transitions.
+pub(crate) fn wants_moves(claimed: &Claimed) -> bool {
+    StoredNotify::wanting(claimed.head.notify.as_deref(), Occasion::Transitions).is_some()
+}
+
+/// The notifications of transitions, where the client wants them.
+pub(crate) fn moves(
+    claimed: &Claimed,
+    scenario: Option<&ScenarioRef>,
+    transitions: &[Transition],
+) -> Vec<NewNotification> {
+    let Some(scenario) = scenario else { return Vec::new() };
+    let moves = transitions.iter().map(|moved| Moved {
+        order: &claimed.head,
+        scenario: &scenario.name,
+        scenario_version: scenario.version,
+        from: &moved.from,
+        event: &moved.event,
+        to: &moved.to,
+        at: moved.at,
+    });
+    NewNotification::of_moves(&claimed.head, moves).collect()
 }
 
 /// A stage, or the part of it up to an entry point, in the history of its order.
@@ -265,9 +308,12 @@ async fn try_write(host: &Host, batch: &[Arc<End>]) -> Result<Written, Error> {
         applied.iter().flat_map(|end| end.notifications(ours[&end.finished.no])).collect();
     let finished: Vec<&Finished> = applied.iter().map(|end| &end.finished).collect();
     let groups = host.settings().activation.groups;
-    let (ready, ()) = tokio::try_join!(
+    let still: Vec<(OrderNo, Attempt)> = applied.iter().filter_map(|end| end.may_stand_still()).collect();
+    let parked_after = host.settings().notify.parked_after;
+    let (ready, (), ()) = tokio::try_join!(
         beside(stages::finish(&tx, &host.name, &finished, &groups)),
         beside(outbox::put(&tx, &notifications)),
+        beside(suspensions::watch(&tx, &still, parked_after)),
     )?;
     tx.commit().await?;
     Ok(Written {

@@ -12,7 +12,6 @@ mod drain;
 mod drive;
 mod finish;
 mod held;
-mod http;
 mod outbound;
 mod progress;
 mod publish;

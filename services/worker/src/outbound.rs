@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method};
 use pagurus_domain::scenario::stage::{Answer, HttpCall, HttpFailure, NO_ROOM, Response};
+use pagurus_http::{Authority, Broken, HttpClient, HttpReply};
 use pagurus_runtime::Host;
 use pagurus_runtime::config::{CallRules, WorkerSettings};
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::stats::Series;
 
-use crate::http::{Authority, Broken, Client, Reply};
 use crate::room::{RESERVE, Share};
 
 /// How often connections that no call uses are looked for.
@@ -23,7 +23,7 @@ const CLOSE_IDLE_EVERY: Duration = Duration::from_secs(10);
 pub(crate) struct Outbound {
     pub(crate) host: Host,
     /// The client, with the settings that it was made of.
-    client: Mutex<(WorkerSettings, Arc<Client>)>,
+    client: Mutex<(WorkerSettings, Arc<HttpClient>)>,
     /// Actors whose queue is known to be there.
     pub(crate) actors: Mutex<HashSet<String>>,
 }
@@ -45,7 +45,7 @@ impl Outbound {
 
     /// The client of these settings. Other settings make another one: a connection that is kept open leads where a new
     /// one might not be let.
-    fn client(&self, settings: &WorkerSettings) -> Arc<Client> {
+    fn client(&self, settings: &WorkerSettings) -> Arc<HttpClient> {
         let mut present = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         if present.0 != *settings {
             *present = (settings.clone(), Arc::new(client(settings)));
@@ -129,14 +129,18 @@ impl Outbound {
 }
 
 /// The one client of all calls.
-fn client(settings: &WorkerSettings) -> Client {
-    Client::new(settings.calls.clone(), settings.connect_timeout)
+fn client(settings: &WorkerSettings) -> HttpClient {
+    HttpClient::new(settings.calls.clone(), settings.connect_timeout)
 }
 
 /// Reads a body. Room is taken before it is read: for all of it where it says how long it is. One that
 /// does not say is read as far as a short answer goes, for which nobody waits, and then room is taken
 /// for the longest, so that no answer is held half-read by many.
-async fn read_body(mut reply: Reply, max_bytes: usize, room: &CallRoom<'_>) -> Result<String, HttpFailure> {
+async fn read_body(
+    mut reply: HttpReply,
+    max_bytes: usize,
+    room: &CallRoom<'_>,
+) -> Result<String, HttpFailure> {
     let too_long = || {
         let told = format!("the answer has more than {max_bytes} bytes");
         failure(&["HttpError", "BodyError"], told)
@@ -173,8 +177,7 @@ fn never_left(failure: &HttpFailure) -> bool {
     failure.chain.iter().any(|name| matches!(*name, "UrlError" | "Forbidden"))
 }
 
-/// Refuses a host that an order chose and nobody named, and a literal address that may not be called; names are
-/// checked as they resolve.
+/// Refuses a host that an order chose and nobody named. The client checks the address that it connects to.
 fn permit(rules: &CallRules, system: &Authority, host_of_order: bool) -> Result<(), HttpFailure> {
     let (host, port) = (&*system.host, system.port);
     if host_of_order && !rules.names(host, port) {
@@ -184,13 +187,7 @@ fn permit(rules: &CallRules, system: &Authority, host_of_order: bool) -> Result<
         );
         return Err(failure(&["HttpError", "Forbidden"], told));
     }
-    match system.literal() {
-        Some(address) if !rules.permits(host, port, address) => {
-            let told = format!("{address} may not be called; `worker.http.allow` lists what may");
-            Err(failure(&["HttpError", "Forbidden"], told))
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// The header fields of a request, those of its scenario last.

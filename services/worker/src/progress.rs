@@ -8,17 +8,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use pagurus_domain::id::ScenarioRef;
 use pagurus_domain::scenario::stage::{Need, Reached};
 use pagurus_runtime::batch::{Failed, Shape};
 use pagurus_runtime::node::chain;
-use pagurus_runtime::{Batcher, Host};
+use pagurus_runtime::{Batcher, Effects, Host};
 use pagurus_store::Error;
 use pagurus_store::stages::Claimed;
 use pagurus_store::stages::advance::{Advance, Entered, advance};
 
 use crate::Worker;
 use crate::clock::Clock;
-use crate::finish::record;
+use crate::finish::{moves, record};
 use crate::trouble::Trouble;
 
 /// The pass no longer holds: whatever this stage would do is somebody else's to do.
@@ -50,6 +51,12 @@ async fn write(host: &Host, batch: &[Arc<Advance>]) -> Result<Vec<bool>, Error> 
     host.store.patience().bound(&tx).await?;
     let ours = advance(&tx, &host.name, &sorted).await?;
     tx.commit().await?;
+    let written =
+        sorted.iter().filter(|stage| ours.contains(&stage.no)).filter_map(|stage| stage.entered.as_ref());
+    let notifications: Vec<_> = written.flat_map(|entered| entered.told.iter().cloned()).collect();
+    if !notifications.is_empty() {
+        Effects { notifications, ..Effects::default() }.send(host).await;
+    }
     Ok(batch.iter().map(|stage| ours.contains(&stage.no)).collect())
 }
 
@@ -108,6 +115,7 @@ pub(crate) async fn enter(
     claimed: &Claimed,
     pace: &mut Pace,
     reached: Reached,
+    scenario: &ScenarioRef,
     clock: &Clock,
 ) -> Result<(), Stale> {
     pace.until = pace.wanted(clock.now(), Duration::ZERO);
@@ -120,6 +128,7 @@ pub(crate) async fn enter(
         started_at: claimed.now,
         snapshot: reached.snapshot.to_text(),
         history,
+        told: moves(claimed, Some(scenario), &reached.transitions),
         answers: reached.answers,
         step: reached.step,
     };

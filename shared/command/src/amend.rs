@@ -4,8 +4,9 @@
 use jiff::Timestamp;
 use pagurus_domain::activation::{AgeGroups, Stream};
 use pagurus_domain::document::Fault;
-use pagurus_domain::id::ScenarioNo;
+use pagurus_domain::id::{Life, ScenarioNo};
 use pagurus_domain::order::amendment::{Repair, Update};
+use pagurus_domain::order::notification::Moved;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::registration::is_costly;
 use pagurus_domain::order::transition::{Cause, Refused};
@@ -16,6 +17,7 @@ use pagurus_runtime::Effects;
 use pagurus_runtime::costly;
 use pagurus_store::amend::{self, Reopening, Repairing, Starts, Updated, Updating};
 use pagurus_store::control::{self, Allowed, Locked, Place};
+use pagurus_store::outbox::{self, NewNotification};
 use pagurus_store::stages::ReadyStage;
 use pagurus_store::{Error, Tx, dependencies, history};
 use pagurus_wire::message::Left;
@@ -98,13 +100,16 @@ impl Commands {
             Err(problem) => return Ok(Err(problem)),
         };
         let ready = self.go_on(&tx, allowed, asked, (&scenario, other), by).await?;
+        let told = moved_by_hand(allowed, &asked.state);
+        outbox::put(&tx, &told).await?;
         tx.commit().await?;
         let left = order.ready_attempt().map(|gone| Left {
             no: order.head.no.0,
             attempt: Some(gone.0),
             queue: None,
         });
-        Ok(Ok(Effects { left: left.into_iter().collect(), ..Effects::of_ready([&ready]) }))
+        let left = left.into_iter().collect();
+        Ok(Ok(Effects { left, notifications: told, ..Effects::of_ready([&ready]) }))
     }
 
     /// A failed order goes on in a new life: its end was told. A suspended one goes on in this one.
@@ -305,4 +310,21 @@ fn changes(order: &Locked, asked: &Update, former_params: Option<&str>, key: &Re
         changed.insert("notify".into(), json!({"was": parsed(order.head.notify.as_deref()), "is": is}));
     }
     json!({"reason": asked.reason, "status": order.status.as_str(), "changed": changed, "key": key.name})
+}
+
+/// The notification of a repair, which is a move like others (ORD-23). A failed order goes on in another life.
+fn moved_by_hand(allowed: Allowed<'_>, to: &str) -> Vec<NewNotification> {
+    let order = allowed.order();
+    let mut head = order.head.clone();
+    head.life = Life(head.life.0 + i32::from(allowed.change().begins_life));
+    let moved = Moved {
+        order: &head,
+        scenario: &order.scenario,
+        scenario_version: order.scenario_version,
+        from: order.step.as_deref().unwrap_or_default(),
+        event: "repair",
+        to,
+        at: order.now,
+    };
+    NewNotification::of_moves(&head, [moved]).collect()
 }

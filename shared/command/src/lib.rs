@@ -7,6 +7,7 @@
 
 pub mod act;
 pub mod amend;
+pub mod answer;
 pub mod call;
 mod clone;
 pub mod flows;

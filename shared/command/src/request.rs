@@ -99,19 +99,19 @@ impl ActionRequest {
     }
 }
 
-fn given<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+pub(crate) fn given<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
     map.get(key).filter(|value| !value.is_null())
 }
 
-fn fault(pointer: &str, message: impl Into<String>) -> Fault {
+pub(crate) fn fault(pointer: &str, message: impl Into<String>) -> Fault {
     Fault::placed(None, pointer, message)
 }
 
-fn invalid(faults: &[Fault]) -> Problem {
+pub(crate) fn invalid(faults: &[Fault]) -> Problem {
     Problem::of_faults(Type::Invalid, faults)
 }
 
-fn unknown(key: &str, fields: &[&str]) -> Fault {
+pub(crate) fn unknown(key: &str, fields: &[&str]) -> Fault {
     let told = format!("cannot be given here; there are: {}", fields.join(", "));
     let found = fault(&pointer_to("", &key.chars().take(100).collect::<String>()), told);
     match nearest(key, fields.iter().copied()) {
@@ -120,7 +120,7 @@ fn unknown(key: &str, fields: &[&str]) -> Fault {
     }
 }
 
-fn text_of(map: &Map<String, Value>, key: &str) -> Result<Option<String>, Fault> {
+pub(crate) fn text_of(map: &Map<String, Value>, key: &str) -> Result<Option<String>, Fault> {
     match map.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if text.contains('\0') => {

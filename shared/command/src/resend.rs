@@ -25,7 +25,7 @@ impl Commands {
         let mut client = self.host.store.recovery().await?;
         let tx = client.transaction().await?;
         let Some(order) = control::lock(&tx, id).await? else { return Ok(None) };
-        let count = outbox::resend(&tx, order.head.no).await?;
+        let count = outbox::shown::resend(&tx, order.head.no).await?;
         let detail = caused(json!({"notifications": count, "reason": reason}), by).to_string();
         history::append(&tx, order.head.no, "resent", by.source(), &detail).await?;
         tx.commit().await?;

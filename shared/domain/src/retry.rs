@@ -1,4 +1,4 @@
-//! What to do after a technical failure: its class by the rules of the deployment, the policy for
+//! What to do after a technical failure: its class by the rules of the deployment and of the scenario, the policy for
 //! scenario and class, and the time of the next attempt. Failures of synchronous requests and
 //! failures of callbacks have rules, policies and limits of their own.
 //!
@@ -8,6 +8,7 @@
 mod asynchronous;
 mod classify;
 mod explain;
+mod layers;
 pub(crate) mod mask;
 mod names;
 mod policy;
@@ -17,12 +18,11 @@ mod verdict;
 use std::fmt;
 use std::time::Duration;
 
-use jiff::Timestamp;
-
 use crate::document::{DocumentNode, Fault};
 use asynchronous::AsyncRule;
 use classify::Rule;
 pub use explain::{Explained, Question, explain};
+pub use layers::ErrorRules;
 use mask::Glob;
 pub use verdict::{Cycle, Failure, GiveUp, Standing, Verdict, on_async_failure, on_failure, together};
 
@@ -184,24 +184,23 @@ pub struct ErrorPolicy {
     duration_control: DurationControl,
 }
 
-/// How one kind of failures is retried.
-#[derive(Clone, Debug, PartialEq)]
+/// How one kind of failures is retried; by default with no policy, so that every failure goes to the scenario.
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Retries {
     mode: RetryMode,
     policies: Vec<Policy>,
-    max_cycle_duration: Duration,
-    max_total_duration: Duration,
+    /// None where nothing is said of it.
+    max_cycle_duration: Option<Duration>,
+    max_total_duration: Option<Duration>,
 }
 
-impl Default for Retries {
-    /// Retries are on, but with no policy, so that every failure goes to the scenario.
-    fn default() -> Self {
-        Self {
-            mode: RetryMode::default(),
-            policies: Vec::new(),
-            max_cycle_duration: Duration::from_secs(24 * 60 * 60),
-            max_total_duration: Duration::from_secs(7 * 24 * 60 * 60),
-        }
+impl Retries {
+    fn max_cycle(&self) -> Duration {
+        self.max_cycle_duration.unwrap_or(Duration::from_secs(24 * 60 * 60))
+    }
+
+    fn max_total(&self) -> Duration {
+        self.max_total_duration.unwrap_or(Duration::from_secs(7 * 24 * 60 * 60))
     }
 }
 
@@ -233,7 +232,7 @@ impl ErrorPolicy {
     /// classes it as an error.
     #[must_use]
     pub fn classify_async(&self, asked: &Asked<'_>, reply: &Reply<'_>) -> Option<Classified> {
-        asynchronous::classify(&self.async_rules, asked, reply)
+        ErrorRules::from(self).classify_async(asked, reply)
     }
 
     /// The most specific policy for a scenario and a class, whatever the mode.
@@ -242,18 +241,18 @@ impl ErrorPolicy {
         policy::most_specific(&self.retries.policies, scenario, class)
     }
 
+    /// The names of the policies that no order of this scenario is retried by.
+    pub fn policies_for_others(&self, scenario: &str) -> impl Iterator<Item = &str> {
+        let policies = self.retries.policies.iter().chain(&self.async_retries.policies);
+        let others = move |policy: &&Policy| !policy.scenarios.iter().any(|mask| mask.matches(scenario));
+        policies.filter(others).map(|policy| policy.name.as_str())
+    }
+
     /// The most specific policy for a scenario and the class of a failed callback, whatever the
     /// mode.
     #[must_use]
     pub fn async_policy_for(&self, scenario: &str, class: &str) -> Option<&Policy> {
         policy::most_specific(&self.async_retries.policies, scenario, class)
-    }
-
-    /// Until when this asynchronous cycle may go on at the latest (ERR-12). Where only running
-    /// and suspension count, the time that the order was due and nobody took it up is added.
-    #[must_use]
-    pub fn async_cycle_ends_at(&self, cycle: &Cycle) -> Timestamp {
-        verdict::ends_at(&self.async_retries, self.duration_control, cycle)
     }
 }
 

@@ -11,6 +11,7 @@ pub mod diff;
 mod folded;
 pub mod graph;
 mod mask;
+mod places;
 pub mod schema;
 pub mod script;
 pub mod source;
@@ -26,9 +27,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::id::spelled;
+use crate::retry::ErrorPolicy;
 pub use action::{
-    Action, ActorAction, AmqpAction, Auth, Body, Branch, HttpAction, Lapse, Method, OrderAction, SleepUntil,
-    StatusRange,
+    Action, ActorAction, AmqpAction, Auth, Body, Branch, EachAction, HttpAction, Lapse, Method, OrderAction,
+    SleepUntil, StatusRange,
 };
 pub use conceal::Concealed;
 pub use folded::Folded;
@@ -44,6 +46,8 @@ pub struct StateId(pub usize);
 pub struct Scenario {
     /// The name that orders use.
     pub name: String,
+    /// The file it was read from, where there was one: faults at run time name it.
+    pub file: Option<String>,
     /// How it is written.
     pub kind: ScenarioKind,
     /// What it is for, in the author's words.
@@ -68,6 +72,8 @@ pub struct Scenario {
     pub calls: Vec<CallHandler>,
     /// What of parameters, bodies and header fields is shown to nobody without the right to see it.
     pub mask: Mask,
+    /// Rules and policies that it brings along, asked behind those of the deployment (ERR-15).
+    pub errors: ErrorPolicy,
 }
 
 /// How a scenario is written.
@@ -109,7 +115,8 @@ impl Scenario {
     /// The states that can be reached in one transition.
     pub fn successors(&self, id: StateId) -> impl Iterator<Item = StateId> + '_ {
         let state = self.state(id);
-        state.on.iter().map(|(_, to)| *to).chain(state.calls.iter().map(|(_, to)| *to))
+        let with_names = state.named.iter().chain(&state.calls).map(|(_, to)| *to);
+        state.on.iter().map(|(_, to)| *to).chain(with_names)
     }
 
     /// True if live orders of it take the call of this name in some state or other.
@@ -128,7 +135,7 @@ impl Scenario {
     pub fn secrets(&self) -> impl Iterator<Item = &[String]> {
         let of_states = self.states.iter().flat_map(|state| &state.actions);
         let actions = of_states.chain(self.calls.iter().flat_map(|call| &call.actions));
-        actions.flat_map(|action| match action {
+        actions.flat_map(Action::with_inner).flat_map(|action| match action {
             Action::Http(http) => vec![&*http.secrets],
             Action::Amqp(amqp) => vec![&*amqp.secrets],
             Action::Parallel(steps) => steps.iter().map(|http| &*http.secrets).collect(),
@@ -139,7 +146,8 @@ impl Scenario {
     /// True if orders of it ask anything that is answered later, under `callbacks`.
     #[must_use]
     pub fn asks(&self) -> bool {
-        self.states.iter().flat_map(|state| &state.actions).any(|action| action.request().is_some())
+        let mut actions = self.states.iter().flat_map(|state| &state.actions).flat_map(Action::with_inner);
+        actions.any(|action| action.request().is_some())
     }
 
     /// What handles a call of this name without moving the order.
@@ -233,6 +241,8 @@ pub struct State {
     pub actions: Vec<Action>,
     /// Its transitions, at most one for each event.
     pub on: Vec<(Event, StateId)>,
+    /// Where the events lead that its scripts raise by names of their own (SCN-16).
+    pub named: Vec<(String, StateId)>,
     /// Where calls from outside lead, by their names.
     pub calls: Vec<(String, StateId)>,
     /// The rhythm of a polling state.
@@ -248,6 +258,12 @@ impl State {
     #[must_use]
     pub fn target_of(&self, event: Event) -> Option<StateId> {
         self.on.iter().find(|(on, _)| *on == event).map(|(_, to)| *to)
+    }
+
+    /// Where the event of this name leads that a script raises.
+    #[must_use]
+    pub fn named_event(&self, name: &str) -> Option<StateId> {
+        self.named.iter().find(|(event, _)| event == name).map(|(_, to)| *to)
     }
 
     /// Where the call of this name leads.
@@ -291,6 +307,8 @@ pub enum Event {
     Timeout,
     /// A script of a polling state wants another attempt. Never a transition.
     Poll,
+    /// An event that a script raises by a name of its own. Transitions name which.
+    Named,
     /// A call from outside. Transitions name which: `call:NAME`.
     Call,
     /// The engine repeats from the last entry point what failed asynchronously (ERR-11). No scenario
@@ -306,6 +324,7 @@ spelled!(Event {
     Callback => "callback",
     Timeout => "timeout",
     Poll => "poll",
+    Named => "named",
     Call => "call",
     Retry => "retry",
 });
@@ -319,6 +338,8 @@ pub struct Bounds {
     pub max_vars_bytes: usize,
     /// Orders that one order may start.
     pub max_children: u32,
+    /// Elements that one `each` goes through.
+    pub max_each: usize,
     /// Shortest sleep; a shorter one is lengthened to it.
     pub min_sleep: Duration,
     /// Transitions of one stage: a scenario that circles without ever suspending is broken off.
@@ -335,6 +356,7 @@ impl Default for Bounds {
             max_states: 30,
             max_vars_bytes: 256 * 1024,
             max_children: 1000,
+            max_each: 1000,
             min_sleep: Duration::from_secs(20),
             max_transitions_per_stage: 1000,
             script: script::Limits::default(),

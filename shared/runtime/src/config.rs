@@ -311,6 +311,25 @@ pub struct NotifySettings {
     pub retry_initial: Duration,
     /// Before any repeat at most.
     pub retry_max: Duration,
+    /// Begin of the source of CloudEvents.
+    pub source: String,
+    /// How long an order may be suspended before its client is told.
+    pub parked_after: Duration,
+    /// `notify.webhook`
+    pub webhook: WebhookSettings,
+}
+
+/// `notify.webhook`
+#[derive(Clone, Copy, Debug)]
+pub struct WebhookSettings {
+    /// Limit for a call.
+    pub timeout: Duration,
+    /// Calls to one receiver at a time.
+    pub concurrency: usize,
+    /// Bytes of the bodies that are held.
+    pub max_held_bytes: usize,
+    /// How long a notification is tried.
+    pub give_up_after: Duration,
 }
 
 impl Settings {

@@ -44,6 +44,8 @@ pub struct Effects {
     pub notify: Vec<(OrderNo, Life)>,
     /// Notifications that were stored, and may be sent without being read again.
     pub notifications: Vec<NewNotification>,
+    /// True where a notification for a receiver over HTTP was stored, or is to be sent again.
+    pub webhooks: bool,
     /// Lives that were ended, to be counted: scenario, status, error.
     pub lives: Vec<(String, Status, Option<OrderError>)>,
     /// Timers that were set: the earliest of each stream.
@@ -88,7 +90,11 @@ impl Effects {
             });
         }
         self.may_run(&ended.ready);
-        self.notify.extend(ended.notify);
+        self.webhooks |= ended.told.iter().any(|new| new.receiver.is_some());
+        // Read again: the second end of a life is not sent before the first one is confirmed.
+        let for_broker = ended.told.iter().filter(|new| new.receiver.is_none());
+        self.notify.extend(for_broker.map(|new| (new.no, new.life)));
+        self.notify.dedup();
     }
 
     /// Tells everybody whom it concerns. In this order: no worker goes on with what is over before the next
@@ -122,7 +128,7 @@ impl Effects {
                 due.map(|(stream, at)| Due { stream: stream.to_string(), at: at.as_millisecond() }).collect();
             send(host, key::DUE, &DueNews { due }).await;
         }
-        for news in outbox_news(self.notify, self.notifications) {
+        for news in outbox_news(self.notify, self.notifications, self.webhooks) {
             send_for(host, key::OUTBOX, &news, OUTBOX_NEWS).await;
         }
     }
@@ -133,13 +139,24 @@ const OUTBOX_NEWS: Duration = Duration::from_secs(4);
 /// Bytes of the bodies in one message of news.
 const BODIES: usize = 256 * 1024;
 
-/// News for the notifiers. A long body is not carried twice through the broker, but read.
-fn outbox_news(mut read: Vec<(OrderNo, Life)>, notifications: Vec<NewNotification>) -> Vec<OutboxNews> {
+/// News for the notifiers. A long body is not carried twice through the broker, but read, and so is what bears a number;
+/// of what goes over HTTP they are told no more than that there is some.
+fn outbox_news(
+    ended: Vec<(OrderNo, Life)>,
+    notifications: Vec<NewNotification>,
+    mut webhooks: bool,
+) -> Vec<OutboxNews> {
     let mut all: Vec<OutboxNews> = Vec::new();
+    let read = ended.into_iter().map(|(no, life)| EndedLife { no: no.0, life: life.0, kind: None });
+    let mut read: Vec<EndedLife> = read.collect();
     let mut bytes = BODIES;
     for one in notifications {
-        if one.body.len() > BODIES / 4 {
-            read.push((one.no, one.life));
+        if one.receiver.is_some() {
+            webhooks = true;
+            continue;
+        }
+        if one.body.len() > BODIES / 4 || one.is_numbered() {
+            read.push(EndedLife { no: one.no.0, life: one.life.0, kind: Some(one.kind.into_owned()) });
             continue;
         }
         bytes += one.body.len();
@@ -152,8 +169,13 @@ fn outbox_news(mut read: Vec<(OrderNo, Life)>, notifications: Vec<NewNotificatio
         }
     }
     if !read.is_empty() {
-        let ended = read.into_iter().map(|(no, life)| EndedLife { no: no.0, life: life.0 }).collect();
-        all.push(OutboxNews { ended, rows: Vec::new() });
+        all.push(OutboxNews { ended: read, ..OutboxNews::default() });
+    }
+    if webhooks {
+        match all.last_mut() {
+            Some(news) => news.webhooks = true,
+            None => all.push(OutboxNews { webhooks, ..OutboxNews::default() }),
+        }
     }
     all
 }
@@ -162,7 +184,7 @@ fn row(one: NewNotification) -> OutboxRow {
     OutboxRow {
         no: one.no.0,
         life: one.life.0,
-        kind: one.kind().to_owned(),
+        kind: one.kind.into_owned(),
         message_id: one.message_id.to_string(),
         target: one.target,
         correlation_id: one.correlation_id,

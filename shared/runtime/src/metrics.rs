@@ -99,6 +99,8 @@ pub enum Level {
     Outbox,
     /// Age of the oldest unconfirmed notification, in seconds.
     OutboxAge,
+    /// Receivers of webhooks that are left alone for a while.
+    ReceiversInTrouble,
     /// Stages of lost nodes that are too old to be taken over.
     FailoverLeft,
     /// Stages of a flow that may run.
@@ -132,6 +134,8 @@ pub enum Span {
     Batch,
     /// Time of a call to a system.
     Call,
+    /// Time of a call to a receiver of webhooks.
+    Webhook,
     /// Time of a stage on its worker.
     Stage,
 }
@@ -177,8 +181,9 @@ const GAUGES: &[Row] = &[
     ("epoch", "Epoch of the dispatcher's lease", &[]),
     ("worker_stages", "Stages on this worker", &[]),
     ("activation_lag_milliseconds", "How late activation is", &["stream"]),
-    ("outbox", "Notifications that are not confirmed", &["state"]),
-    ("outbox_age_seconds", "Age of the oldest unconfirmed notification", &[]),
+    ("outbox", "Notifications that are not delivered", &["state"]),
+    ("outbox_age_seconds", "Age of the oldest undelivered notification", &[]),
+    ("receivers_in_trouble", "Receivers of webhooks that are left alone for a while, by this notifier", &[]),
     ("failover_left", "Stages of lost nodes that are older than failover.interval", &[]),
     ("flow_ready", "Stages of a flow that may run", &["flow"]),
     ("flow_in_progress", "Stages of a flow in progress", &["flow"]),
@@ -200,6 +205,7 @@ const GAUGES: &[Row] = &[
 const HISTOGRAMS: &[Row] = &[
     ("batch_seconds", "Time of a batch by what it does", &["operation"]),
     ("call_seconds", "Time of a call to a system", &["outcome"]),
+    ("webhook_seconds", "Time of a call to a receiver of webhooks", &["outcome"]),
     ("stage_seconds", "Time of a stage on its worker", &["status"]),
 ];
 

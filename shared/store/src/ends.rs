@@ -2,7 +2,6 @@
 //! in a number of statements that does not grow with them.
 
 use jiff::Timestamp;
-use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::Content;
@@ -50,8 +49,8 @@ pub struct Ending<'a> {
 /// Consequences of the ends of orders, to be told below the commit.
 #[derive(Clone, Debug, Default)]
 pub struct Ended {
-    /// Ends that somebody is to be notified of: order and life.
-    pub notify: Vec<(OrderNo, Life)>,
+    /// Notifications that were stored.
+    pub told: Vec<NewNotification>,
     /// Orders that waited for these ends and may run now.
     pub ready: Vec<ReadyStage>,
 }
@@ -95,7 +94,7 @@ pub async fn end_lives(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Resul
     dependencies::close(tx, &postponed.map(|order| order.head.no.0).collect::<Vec<_>>()).await?;
     let awaited = ends.iter().map(|(allowed, _)| allowed.order()).filter(|order| order.awaited);
     let ready = dependencies::ended(tx, &awaited.map(|order| order.head.no.0).collect::<Vec<_>>()).await?;
-    Ok(Ended { notify: told.iter().map(|new| (new.no, new.life)).collect(), ready })
+    Ok(Ended { told, ready })
 }
 
 async fn write(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Result<()> {

@@ -42,6 +42,7 @@ pub mod stages;
 pub mod statements;
 pub mod stats;
 pub mod stops;
+pub mod suspensions;
 pub mod upkeep;
 
 pub use error::{Error, Result, beside};

@@ -60,6 +60,9 @@ statements! {
     CANCEL = "
         UPDATE requests SET status = 'canceled', closed_at = now()
          WHERE order_no = ANY($1::bigint[]) AND status = 'open'";
+    OF_LIFE = "
+        SELECT id, name, status FROM requests WHERE order_no = $1 AND life = $2
+         ORDER BY visit DESC, action DESC, hand_out DESC LIMIT 1000";
     OF_ORDER = "
         SELECT r.id, r.name,
                CASE WHEN r.status = 'open' AND (o.finished_at IS NOT NULL OR o.life <> r.life)
@@ -148,6 +151,32 @@ pub async fn cancel(tx: &Tx<'_>, orders: &[i64]) -> Result<()> {
     let statement = tx.prepare_cached(CANCEL).await?;
     tx.execute(&statement, &[&orders]).await?;
     Ok(())
+}
+
+/// A request by its name, for who answers it by hand.
+#[derive(Clone, Debug)]
+pub struct NamedRequest {
+    /// Its id, which must not be shown.
+    pub id: RequestId,
+    /// Its name.
+    pub name: String,
+    /// True while it may be answered.
+    pub is_open: bool,
+}
+
+/// The requests of a life of an order, the newest first, a thousand at most.
+///
+/// # Errors
+/// The database fails.
+pub async fn of_life(tx: &Tx<'_>, no: OrderNo, life: Life) -> Result<Vec<NamedRequest>> {
+    let statement = tx.prepare_cached(OF_LIFE).await?;
+    let rows = tx.query(&statement, &[&no.0, &life.0]).await?;
+    let read = |row: &tokio_postgres::Row| NamedRequest {
+        id: RequestId(row.get("id")),
+        name: row.get("name"),
+        is_open: row.get::<_, &str>("status") == "open",
+    };
+    Ok(rows.iter().map(read).collect())
 }
 
 /// The requests of an order, as the API shows them. The ids are not shown: who knows one may

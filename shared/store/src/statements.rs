@@ -24,6 +24,9 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::orders::SEARCH_STATEMENTS,
         crate::orders::VIEW_STATEMENTS,
         crate::outbox::STATEMENTS,
+        crate::outbox::sending::STATEMENTS,
+        crate::outbox::shown::STATEMENTS,
+        crate::outbox::webhooks::STATEMENTS,
         crate::place::STATEMENTS,
         crate::presence::STATEMENTS,
         crate::queues::STATEMENTS,
@@ -36,6 +39,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::stages::finish::STATEMENTS,
         crate::stats::STATEMENTS,
         crate::stops::STATEMENTS,
+        crate::suspensions::STATEMENTS,
         crate::upkeep::STATEMENTS,
     ]
     .into_iter()

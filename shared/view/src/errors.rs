@@ -5,7 +5,8 @@ mod orders;
 
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::id::OrderNo;
-use pagurus_domain::retry;
+use pagurus_domain::retry::{self, ErrorRules};
+use pagurus_runtime::scenarios::Known;
 use pagurus_store::errors::{self, By, Filter};
 use pagurus_wire::errors::{ErrorGroups, ExplanationView, QuestionView};
 use pagurus_wire::problem::{Problem, Type};
@@ -37,9 +38,22 @@ pub struct ErrorGroupsQuery {
 }
 
 impl Views {
-    /// The rule and the policy that a failure would get by the present configuration.
-    pub fn classify(&self, question: &QuestionView) -> Result<ExplanationView, Problem> {
-        let told = retry::explain(&self.host.settings().errors, &question.as_asked());
+    /// The rule and the policy that a failure would get by the present configuration, and by what the newest version of
+    /// the scenario brings along.
+    pub async fn classify(&self, question: &QuestionView) -> Result<ExplanationView, Problem> {
+        let found = async {
+            let Some(name) = &question.scenario else { return Ok(None) };
+            let client = self.host.store.api().await?;
+            self.catalogue.refresh(&client).await?;
+            self.catalogue.find(&client, name, None).await
+        };
+        let scenario = found.await.map_err(self.failed("classify"))?.and_then(Known::readable);
+        let settings = self.host.settings();
+        let errors = match &scenario {
+            Some(scenario) => ErrorRules::of(&settings.errors, &scenario.errors),
+            None => ErrorRules::from(&settings.errors),
+        };
+        let told = retry::explain(errors, &question.as_asked());
         told.map(Into::into).map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))
     }
 

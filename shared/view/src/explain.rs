@@ -4,14 +4,17 @@ mod capacity;
 mod eta;
 mod flow;
 
+use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{Otherwise, Stand};
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_runtime::config::Settings;
+use pagurus_runtime::scenarios::Known;
 use pagurus_store::dependencies::graph::{self, Edge, Node};
 use pagurus_store::orders::OrderRow as Row;
+use pagurus_store::outbox::shown::Unsent;
 use pagurus_store::queues::QueueHolder;
-use pagurus_store::{Client, Error, queues, requests};
+use pagurus_store::{Client, Error, outbox, queues, requests};
 use pagurus_wire::order::Explanation;
 use pagurus_wire::problem::Problem;
 
@@ -29,12 +32,32 @@ impl Views {
     pub async fn explain(&self, id: &str) -> Result<Explanation, Problem> {
         let (client, row) = self.found(id).await?;
         let settings = &self.host.settings();
-        let cycles = retry::cycles(settings, &row, jiff::Timestamp::now());
-        let explanation = explain(&client, &row, &cycles, settings).await;
-        let explanation = explanation.map_err(self.failed("read"))?;
-        let eta = eta::of(&client, &row, jiff::Timestamp::now()).await.map_err(self.failed("read"))?;
+        let read = async {
+            let known = self.catalogue.get(&client, ScenarioNo(row.scenario_no)).await?;
+            let scenario = known.and_then(Known::readable);
+            let cycles = retry::cycles(settings, scenario.as_deref(), &row, jiff::Timestamp::now());
+            let mut explanation = explain(&client, &row, &cycles, settings).await?;
+            explanation.extend(undelivered(&outbox::shown::of_order(&client, row.no).await?));
+            Ok((explanation, eta::of(&client, &row, jiff::Timestamp::now()).await?))
+        };
+        let (explanation, eta) = read.await.map_err(self.failed("read"))?;
         Ok(Explanation { id: row.id, status: row.status.to_string(), explanation, eta })
     }
+}
+
+/// A sentence more where notifications of the order need a person.
+fn undelivered(unsent: &[Unsent]) -> Option<String> {
+    let mut parked = unsent.iter().filter_map(|one| Some((one, one.parked_because.as_deref()?)));
+    let (first, why) = parked.next()?;
+    let others = match parked.count() {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    };
+    let error = first.last_error.as_deref().map_or_else(String::new, |error| format!(": {error}"));
+    Some(format!(
+        "; its notification `{}`{others} is parked ({why}{error}), until somebody sends it again (`resend`)",
+        first.kind
+    ))
 }
 
 async fn explain(client: &Client, row: &Row, cycles: &Cycles, settings: &Settings) -> Result<String, Error> {
@@ -223,6 +246,29 @@ fn polling(row: &Row, due: jiff::Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ord_19_what_is_parked_is_said_and_what_is_on_its_way_is_not() {
+        let unsent = |kind: &str, why: Option<&str>| Unsent {
+            life: pagurus_domain::id::Life(1),
+            kind: kind.into(),
+            target: "amqp://?key=k".into(),
+            attempts: 1,
+            parked_because: why.map(str::to_owned),
+            last_error: why.map(|_| "nobody listens".to_owned()),
+            next_at: jiff::Timestamp::UNIX_EPOCH,
+            created_at: jiff::Timestamp::UNIX_EPOCH,
+        };
+        assert_eq!(undelivered(&[unsent("final", None)]), None);
+        let parked =
+            [unsent("final", Some("unroutable")), unsent("parked", None), unsent("final-2", Some("gone"))];
+        let told = undelivered(&parked).unwrap_or_default();
+        assert_eq!(
+            told,
+            "; its notification `final` and 1 more is parked (unroutable: nobody listens), until somebody sends it again \
+             (`resend`)"
+        );
+    }
 
     #[test]
     fn ord_28_what_is_waited_for_is_told_by_its_kind() {

@@ -13,6 +13,7 @@ mod flows;
 mod hidden;
 mod history;
 mod log;
+mod notifications;
 mod order;
 mod orders;
 mod query;
@@ -34,6 +35,7 @@ pub use callbacks::CallbacksQuery;
 pub use calls::call_view;
 pub use errors::{ErrorGroupsQuery, ErrorOrdersQuery};
 pub use flows::{FlowsQuery, StopsQuery, SystemsQuery};
+pub use notifications::NotificationsQuery;
 pub use orders::OrdersQuery;
 
 /// Views, with all that they need of their process. Cheap to clone.

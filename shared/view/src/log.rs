@@ -172,6 +172,7 @@ fn told(kind: &str, source: &str, detail: &Value) -> String {
         "resent" => {
             because(format!("{} notifications sent again by {source}", scalar(detail.get("notifications"))))
         }
+        "answered_by_hand" => because(format!("request `{}` answered by hand by {source}", of("request"))),
         "cloned" => because(format!("cloned by {source} from order `{}`", of("from"))),
         "migrated" => because(format!(
             "moved by {source} from version {} of its scenario to {}",

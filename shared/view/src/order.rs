@@ -26,7 +26,7 @@ impl Views {
                 self.hidden_in(&client, &row).await?,
                 self.catalogue.get(&client, ScenarioNo(row.scenario_no)).await?.and_then(Known::readable),
                 stored(&client, &row, 0).await?,
-                outbox::of_order(&client, row.no).await?,
+                outbox::shown::of_order(&client, row.no).await?,
                 graph::around(&client, &row.id, 1).await?,
                 children::family(&client, row.no).await?,
             ))
@@ -39,7 +39,7 @@ impl Views {
             // A called system may have told a secret back.
             conceal(&hidden.secrets, &mut vars);
         }
-        let cycles = retry::cycles(&self.host.settings(), &row, Timestamp::now());
+        let cycles = retry::cycles(&self.host.settings(), known.as_deref(), &row, Timestamp::now());
         let (step, scenario_status) = stand::stand(&row, known.as_deref());
         Ok(OrderView {
             progress: stand::progress(&row),
@@ -164,7 +164,7 @@ pub(crate) fn snapshot(row: &Row) -> Option<Snapshot> {
     Snapshot::from_value(&serde_json::from_str(row.snapshot.as_deref()?).ok()?).ok()
 }
 
-fn unsent_view(unsent: outbox::Unsent) -> UnsentView {
+pub(crate) fn unsent_view(unsent: outbox::shown::Unsent) -> UnsentView {
     UnsentView {
         life: unsent.life.0,
         kind: unsent.kind,

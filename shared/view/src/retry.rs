@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::order::{Mode, Status};
-use pagurus_domain::retry::{Cycle, ErrorPolicy, Standing};
+use pagurus_domain::retry::{Cycle, ErrorRules, Standing};
+use pagurus_domain::scenario::Scenario;
 use pagurus_runtime::config::Settings;
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_wire::order::RetryView;
@@ -19,8 +20,9 @@ pub(crate) struct Cycles {
     pub asynchronous: Option<RetryView>,
 }
 
-/// Reads the cycles and holds them against the present configuration, which judges the next failure.
-pub(crate) fn cycles(settings: &Settings, row: &Row, now: Timestamp) -> Cycles {
+/// Reads the cycles and holds them against the present configuration, which judges the next failure with what the
+/// scenario of the order brings along.
+pub(crate) fn cycles(settings: &Settings, scenario: Option<&Scenario>, row: &Row, now: Timestamp) -> Cycles {
     let stored = row.snapshot.as_deref().and_then(|text| serde_json::from_str(text).ok());
     let order = Order {
         scenario: &row.scenario,
@@ -29,7 +31,11 @@ pub(crate) fn cycles(settings: &Settings, row: &Row, now: Timestamp) -> Cycles {
         max_acquisition: (row.mode == Mode::Sequential && row.position.is_some())
             .then_some(settings.resource_control.max_acquisition_duration),
     };
-    read(&settings.errors, &order, &stored.unwrap_or_default(), now)
+    let errors = match scenario {
+        Some(scenario) => ErrorRules::of(&settings.errors, &scenario.errors),
+        None => ErrorRules::from(&settings.errors),
+    };
+    read(errors, &order, &stored.unwrap_or_default(), now)
 }
 
 /// What of an order its cycles are shown by.
@@ -41,7 +47,7 @@ struct Order<'a> {
     max_acquisition: Option<Duration>,
 }
 
-fn read(errors: &ErrorPolicy, order: &Order<'_>, stored: &Value, now: Timestamp) -> Cycles {
+fn read(errors: ErrorRules<'_>, order: &Order<'_>, stored: &Value, now: Timestamp) -> Cycles {
     if order.status.is_final() {
         return Cycles::default();
     }
@@ -58,7 +64,7 @@ fn read(errors: &ErrorPolicy, order: &Order<'_>, stored: &Value, now: Timestamp)
     });
     let synchronous = cycle("cycle").filter(|_| is_retry).map(|cycle| {
         let mut standing = errors.standing(order.scenario, &cycle);
-        let around = around.as_ref().map(|around| errors.async_cycle_ends_at(around));
+        let around = around.as_ref().map(|around| errors.async_cycle_ends_at(order.scenario, around));
         for end in [around, acquisition_ends_at(order, stored)].into_iter().flatten() {
             standing.ends_at = standing.ends_at.min(end);
         }
@@ -107,6 +113,7 @@ fn view(
 mod tests {
     use super::*;
     use pagurus_domain::document::{DocumentLimits, parse};
+    use pagurus_domain::retry::ErrorPolicy;
     use serde_json::json;
 
     fn at(text: &str) -> Timestamp {
@@ -130,7 +137,7 @@ async: {retry: {max_cycle_duration: 6h, policies: {a: {error_classes: [async.tim
     #[test]
     fn err_14_a_retry_shows_the_attempt_of_how_many_and_the_time_that_is_left() {
         let stored = json!({"cycle": cycle("c", "s", "11:00:00"), "retryingSince": at("10:30:00")});
-        let shown = read(&rules(), &order(Status::Retry), &stored, at("12:00:00")).waiting.unwrap();
+        let shown = read((&rules()).into(), &order(Status::Retry), &stored, at("12:00:00")).waiting.unwrap();
         assert_eq!((shown.kind.as_str(), shown.attempt, shown.max_attempts), ("sync", 2, Some(20)));
         assert_eq!((shown.next_at, shown.ends_at), (Some(at("12:05:00")), Some(at("13:00:00"))));
         assert_eq!(shown.time_left_ms, Some(3_600_000));
@@ -140,16 +147,16 @@ async: {retry: {max_cycle_duration: 6h, policies: {a: {error_classes: [async.tim
         );
         let sequential =
             Order { max_acquisition: Some(Duration::from_secs(2 * 3600)), ..order(Status::Retry) };
-        let shown = read(&rules(), &sequential, &stored, at("12:00:00")).waiting.unwrap();
+        let shown = read((&rules()).into(), &sequential, &stored, at("12:00:00")).waiting.unwrap();
         assert_eq!(shown.ends_at, Some(at("12:30:00")), "its queue is held since the first failure");
-        let late = read(&rules(), &order(Status::Retry), &stored, at("13:30:00")).waiting.unwrap();
+        let late = read((&rules()).into(), &order(Status::Retry), &stored, at("13:30:00")).waiting.unwrap();
         assert_eq!(late.time_left_ms, Some(0));
     }
 
     #[test]
     fn err_12_an_asynchronous_cycle_is_shown_beside_the_synchronous_one_inside_it() {
         let stored = json!({"asyncCycle": cycle("async.timeout", "a", "06:30:00")});
-        let alone = read(&rules(), &order(Status::Retry), &stored, at("12:00:00"));
+        let alone = read((&rules()).into(), &order(Status::Retry), &stored, at("12:00:00"));
         let waiting = alone.waiting.unwrap();
         assert_eq!(
             (waiting.kind.as_str(), waiting.max_attempts, waiting.ends_at),
@@ -157,13 +164,13 @@ async: {retry: {max_cycle_duration: 6h, policies: {a: {error_classes: [async.tim
         );
         assert_eq!(alone.asynchronous, Some(waiting.clone()));
 
-        let awaited = read(&rules(), &order(Status::Wait), &stored, at("12:00:00"));
+        let awaited = read((&rules()).into(), &order(Status::Wait), &stored, at("12:00:00"));
         assert!(awaited.waiting.is_none() && awaited.asynchronous.unwrap().next_at.is_none());
-        let ended = read(&rules(), &order(Status::Fail), &stored, at("12:00:00"));
+        let ended = read((&rules()).into(), &order(Status::Fail), &stored, at("12:00:00"));
         assert!(ended.waiting.is_none() && ended.asynchronous.is_none());
 
         let nested = json!({"asyncCycle": cycle("async.timeout", "a", "06:30:00"), "cycle": cycle("c", "s", "11:55:00")});
-        let both = read(&rules(), &order(Status::Retry), &nested, at("12:00:00"));
+        let both = read((&rules()).into(), &order(Status::Retry), &nested, at("12:00:00"));
         let waiting = both.waiting.unwrap();
         assert_eq!(
             (waiting.kind.as_str(), waiting.ends_at),

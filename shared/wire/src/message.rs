@@ -317,13 +317,16 @@ pub struct DueNews {
     pub due: Vec<Due>,
 }
 
-/// Life of an order that has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Life of an order of which there is something to tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedLife {
     /// Our number of the order.
     pub no: i64,
     /// The life.
     pub life: i32,
+    /// The one row of it that is to be read; left out: all that tell of an end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
 }
 
 /// Row of the outbox that was just written.
@@ -361,6 +364,9 @@ pub struct OutboxNews {
     /// Rows that need not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<OutboxRow>,
+    /// True where there is something for receivers over HTTP.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub webhooks: bool,
 }
 
 /// Hand-out of one stage.

@@ -69,7 +69,7 @@ pub struct RetryView {
     pub time_left_ms: Option<u64>,
 }
 
-/// A notification that is not confirmed yet.
+/// A notification that is not delivered yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnsentView {
@@ -87,6 +87,19 @@ pub struct UnsentView {
     pub last_error: Option<String>,
     /// When it is tried again.
     pub next_at: Timestamp,
+}
+
+/// A parked notification in a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotificationLine {
+    /// The order.
+    pub order: String,
+    /// When it was stored.
+    pub created_at: Timestamp,
+    /// The notification.
+    #[serde(flatten)]
+    pub notification: UnsentView,
 }
 
 /// A transition.

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use lapin::options::{
     BasicConsumeOptions, BasicPublishOptions, ConfirmSelectOptions, QueueBindOptions, QueueDeclareOptions,
 };
-use lapin::types::FieldTable;
+use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties};
 use serde_json::Value;
 
@@ -130,12 +130,27 @@ impl Amqp {
                     key: delivery.routing_key.to_string(),
                     message_id: text(delivery.properties.message_id()),
                     correlation_id: text(delivery.properties.correlation_id()),
+                    headers: delivery.properties.headers().as_ref().map(read_headers).unwrap_or_default(),
                     body: serde_json::from_slice(&delivery.data).unwrap_or(Value::Null),
                 });
             }
         });
         Ok(Inbox { queue: name, messages, task })
     }
+}
+
+/// Texts and whole numbers among the headers of a message, as JSON.
+fn read_headers(table: &FieldTable) -> Value {
+    let fields = table.inner().iter().filter_map(|(name, value)| {
+        let value = match value {
+            AMQPValue::LongString(text) => String::from_utf8_lossy(text.as_bytes()).into(),
+            AMQPValue::LongLongInt(number) => (*number).into(),
+            AMQPValue::LongInt(number) => (*number).into(),
+            _ => return None,
+        };
+        Some((name.to_string(), value))
+    });
+    Value::Object(fields.collect())
 }
 
 /// A message that came in.
@@ -147,6 +162,8 @@ pub struct Message {
     pub message_id: Option<String>,
     /// Its `correlation_id`, if given.
     pub correlation_id: Option<String>,
+    /// Texts and whole numbers among its headers.
+    pub headers: Value,
     /// Its body; null if it is no JSON.
     pub body: Value,
 }

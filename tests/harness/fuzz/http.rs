@@ -13,6 +13,7 @@ pub const ROUTES: &[(&str, &[&str])] = &[
     ("/v1/orders/{id}/dependencies", &["GET"]),
     ("/v1/orders/{id}/clone", &["POST"]),
     ("/v1/orders/{id}/repair", &["POST"]),
+    ("/v1/orders/{id}/requests/{name}/answer", &["POST"]),
     ("/v1/orders/{id}/calls", &["POST", "GET"]),
     ("/v1/orders/{id}/calls/{key}", &["GET"]),
     ("/v1/orders/{id}/wait", &["GET"]),
@@ -20,6 +21,7 @@ pub const ROUTES: &[(&str, &[&str])] = &[
     ("/v1/callbacks", &["GET"]),
     ("/v1/callbacks/{request}", &["POST"]),
     ("/v1/callbacks/{request}/heartbeat", &["POST"]),
+    ("/v1/notifications", &["GET"]),
     ("/v1/scenarios", &["GET"]),
     ("/v1/scenarios/check", &["POST"]),
     ("/v1/scenarios/test", &["POST"]),
@@ -186,6 +188,9 @@ fn body(strange: &mut Strange<'_>, route: &str, method: &str) -> Vec<u8> {
         ("/v1/orders/{id}/clone", _) => order(strange.0),
         ("/v1/orders/{id}/repair", _) => {
             json!({"state": "a", "vars": {"x": 1}, "scenarioVersion": 1, "reason": "r"})
+        }
+        ("/v1/orders/{id}/requests/{name}/answer", _) => {
+            json!({"body": {"code": 0}, "stepStatus": "k2", "reason": "r"})
         }
         ("/v1/orders/{id}/calls", _) => json!({"name": "go", "key": "k", "body": {"a": [1]}}),
         ("/v1/scenarios/test", _) => {

@@ -70,12 +70,18 @@ struct OrderArguments {
     /// The business transaction
     #[arg(long, value_name = "ID")]
     transaction_id: Option<String>,
-    /// Who is told of the end, like `amqp://?key=done` or `amqp://?queue=shop`
+    /// Who is told of the end, like `amqp://?key=done`, `amqp://?queue=shop` or `https://hooks.example/orders`
     #[arg(long, value_name = "URL")]
     notify_url: Option<String>,
     /// Correlation id of the notification
     #[arg(long, value_name = "ID", requires = "notify_url")]
     notify_correlation_id: Option<String>,
+    /// Of what: `final`, `transitions`, `parked`, apart by commas; left out: of the end
+    #[arg(long, value_name = "WORDS", requires = "notify_url", value_delimiter = ',')]
+    notify_on: Vec<String>,
+    /// Form of the notification: `pagurus`, `cloudevents` or `cloudevents-binary`
+    #[arg(long, value_name = "WORD", requires = "notify_url")]
+    notify_format: Option<String>,
     /// Not before this time, like 2026-12-01T00:00:00+03:00
     #[arg(long, value_name = "TIME")]
     start_at: Option<String>,
@@ -176,13 +182,7 @@ fn body_of(order: &OrderArguments, new_id: &str) -> Result<Value, Failure> {
         (!order.flow.is_empty()).then_some(Value::Object(input::object_of_pairs("--flow", &order.flow)?)),
     );
     put("transactionId", text(&order.transaction_id));
-    put(
-        "notify",
-        order.notify_url.as_ref().map(|url| match &order.notify_correlation_id {
-            Some(id) => json!({"url": url, "correlationId": id}),
-            None => json!({"url": url}),
-        }),
-    );
+    put("notify", notify(order));
     let mut lifecycle = Map::new();
     if let Some(at) = &order.start_at {
         lifecycle.insert("startAt".to_owned(), json!(at));
@@ -272,6 +272,21 @@ fn verdict(registered: &[RegisteredView]) -> Result<(), Failure> {
     found.map_or(Ok(()), |(_, code)| Err(Failure::Reported(*code)))
 }
 
+/// Who is told of what, and how.
+fn notify(order: &OrderArguments) -> Option<Value> {
+    let mut notify = json!({"url": order.notify_url.as_ref()?});
+    if let Some(id) = &order.notify_correlation_id {
+        notify["correlationId"] = json!(id);
+    }
+    if !order.notify_on.is_empty() {
+        notify["on"] = json!(order.notify_on);
+    }
+    if let Some(format) = &order.notify_format {
+        notify["format"] = json!(format);
+    }
+    Some(notify)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
@@ -289,6 +304,8 @@ mod tests {
             priority: Some("high".into()),
             flow: vec![("system".into(), json!("billing"))],
             notify_url: Some("amqp://?key=done".into()),
+            notify_on: vec!["final".into(), "parked".into()],
+            notify_format: Some("cloudevents".into()),
             start_at: Some("2026-12-01T00:00:00+03:00".into()),
             period_to_start: Some(Duration::from_secs(90)),
             ..OrderArguments::default()
@@ -296,6 +313,8 @@ mod tests {
         let body = body_of(&order, "new-id").unwrap();
         assert_eq!(body["id"], "new-id");
         assert_eq!(body["mode"], "sequential");
+        let notify = json!({"url": "amqp://?key=done", "on": ["final", "parked"], "format": "cloudevents"});
+        assert_eq!(body["notify"], notify);
         assert_eq!(body["params"], json!({"tariff": "new", "deep": {"a": 1}}));
         assert_eq!(body["lifecycle"], json!({"startAt": "2026-12-01T00:00:00+03:00", "periodToStart": 90}));
         Request::read(body).unwrap();

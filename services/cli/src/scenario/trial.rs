@@ -73,7 +73,7 @@ fn try_file(path: &Path, deployment: &Deployment) -> Result<Report, Failure> {
     let source = input::text_of(&beside)?;
     let bounds = &deployment.bounds;
     let scenario = match read(&source, &Scripting::new(bounds.script.clone()), bounds) {
-        Ok(scenario) => Arc::new(scenario),
+        Ok(scenario) => Arc::new(Scenario { file: Some(input::name_of(&beside)), ..scenario }),
         Err(faults) => {
             return Ok(Report::Refused { file: input::name_of(&beside), text: source, faults });
         }
@@ -222,7 +222,8 @@ mod tests {
             let told = text.lines().take_while(|line| line.starts_with("# ")).count();
             assert!(told >= 2, "{}: say in two lines what it shows", path.display());
         }
-        let scenarios = std::fs::read_dir(folder).unwrap().count() - files.len();
+        let all = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let scenarios = all.filter(|path| path.is_file()).count() - files.len();
         assert_eq!(scenarios, files.len(), "every scenario has its tests");
     }
 

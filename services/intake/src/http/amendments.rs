@@ -4,6 +4,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode};
+use pagurus_command::answer::AnswerByHand;
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::amendment::{Repair, Update};
 use pagurus_wire::order::{OrderView, StatusView};
@@ -50,6 +51,18 @@ pub(super) async fn repair(
 ) -> Outcome<Json<StatusView>> {
     let asked = Repair::read(&*read_json_if_any(&intake, body).await?).map_err(invalid)?;
     intake.commands.repair(&id, &asked, &by).await?;
+    Ok(Json(intake.views.status(&id).await?))
+}
+
+/// `POST /v1/orders/{id}/requests/{name}/answer`: what the called system would have answered, by hand.
+pub(super) async fn answer(
+    State(intake): State<Intake>,
+    Path((id, request)): Path<(String, String)>,
+    Caller(by): Caller,
+    body: Body,
+) -> Outcome<Json<StatusView>> {
+    let asked = AnswerByHand::read(&*read_json_if_any(&intake, body).await?)?;
+    intake.commands.answer(&id, &request, &asked, &by).await?;
     Ok(Json(intake.views.status(&id).await?))
 }
 

@@ -6,10 +6,10 @@ use axum::extract::State;
 use axum::http::{Response, header};
 use axum::response::IntoResponse;
 use pagurus_domain::scenario::graph as drawing;
-use pagurus_view::{CallbacksQuery, ErrorGroupsQuery, ErrorOrdersQuery, OrdersQuery};
+use pagurus_view::{CallbacksQuery, ErrorGroupsQuery, ErrorOrdersQuery, NotificationsQuery, OrdersQuery};
 use pagurus_wire::callbacks::CallbackLine;
 use pagurus_wire::errors::{ErrorGroups, ErrorOrders, ExplanationView, QuestionView};
-use pagurus_wire::order::{DependencyGraph, OrderLine, OrderView, Page};
+use pagurus_wire::order::{DependencyGraph, NotificationLine, OrderLine, OrderView, Page};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -101,6 +101,14 @@ pub(super) async fn callbacks(
     Ok(Json(intake.views.callbacks(&query).await?))
 }
 
+/// `GET /v1/notifications`
+pub(super) async fn notifications(
+    State(intake): State<Intake>,
+    Query(query): Query<NotificationsQuery>,
+) -> Outcome<Json<Page<NotificationLine>>> {
+    Ok(Json(intake.views.notifications(&query).await?))
+}
+
 /// `GET /v1/errors`
 pub(super) async fn error_groups(
     State(intake): State<Intake>,
@@ -122,7 +130,7 @@ pub(super) async fn classify(State(intake): State<Intake>, body: Body) -> Outcom
     let asked = read_json(&intake, body).await?;
     let question =
         QuestionView::deserialize(&*asked).map_err(|error| Problem::new(Type::Invalid, error.to_string()))?;
-    Ok(Json(intake.views.classify(&question)?))
+    Ok(Json(intake.views.classify(&question).await?))
 }
 
 /// `GET /v1/nodes`

@@ -152,7 +152,9 @@ impl Timing {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rate {
     unsettled: u32,
-    per_second: f64,
+    /// Average over all time, faded; `known` is the part of it that was looked at: the time before would count as nothing.
+    average: f64,
+    known: f64,
 }
 
 impl Rate {
@@ -166,22 +168,24 @@ impl Rate {
         let seconds = passed.as_secs_f64();
         if seconds > 0.0 {
             let present = f64::from(self.unsettled) / seconds;
-            self.per_second += (present - self.per_second) * (1.0 - (-seconds / RATE_DELAY).exp());
+            let part = 1.0 - (-seconds / RATE_DELAY).exp();
+            self.average += (present - self.average) * part;
+            self.known += (1.0 - self.known) * part;
             self.unsettled = 0;
         }
-        if self.per_second < 1e-3 {
-            self.per_second = 0.0;
+        if self.average < 1e-3 {
+            (self.average, self.known) = (0.0, 0.0);
         }
     }
 
     /// The rate.
-    pub(super) const fn per_second(self) -> f64 {
-        self.per_second
+    pub(super) fn per_second(self) -> f64 {
+        if self.known > 0.0 { self.average / self.known } else { 0.0 }
     }
 
     /// As it was stored.
     pub(super) const fn of(per_second: f64) -> Self {
-        Self { unsettled: 0, per_second }
+        Self { unsettled: 0, average: per_second, known: 1.0 }
     }
 }
 
@@ -223,6 +227,9 @@ mod tests {
     #[test]
     fn dsp_14_a_rate_follows_within_seconds_and_ends_at_nothing() {
         let mut rate = Rate::default();
+        rate.note(50);
+        rate.settle(Duration::from_secs(1));
+        assert!((rate.per_second() - 50.0).abs() < 0.1, "known from the first second on: {rate:?}");
         for _ in 0..40 {
             rate.note(50);
             rate.settle(Duration::from_secs(1));

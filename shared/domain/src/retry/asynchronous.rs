@@ -3,7 +3,7 @@
 
 use super::classify::{Alternatives, Request, most_specific};
 use super::mask::AmqpMask;
-use super::{ASYNC_TIMEOUT, Asked, Classified, ErrorClass, Reply};
+use super::{Asked, Classified, ErrorClass, Reply};
 
 /// One entry under `rules` of the asynchronous half.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,16 +32,11 @@ pub(super) struct CallbackCondition {
     pub(super) body_keywords: Alternatives,
 }
 
-/// See [`super::ErrorPolicy::classify_async`].
-pub(super) fn classify(rules: &[AsyncRule], asked: &Asked<'_>, reply: &Reply<'_>) -> Option<Classified> {
-    let fitting = taken_by(rules, asked).and_then(|rule| {
-        let class = rule.classes.iter().find(|class| class.fits(reply))?;
-        Some(Classified { rule: Some(rule.name.clone()), class: class.class.clone() })
-    });
-    fitting.or_else(|| {
-        let built_in = || Classified { rule: None, class: ErrorClass::from(ASYNC_TIMEOUT) };
-        (*reply == Reply::TimedOut).then(built_in)
-    })
+/// The class that these rules give, without the built-in one.
+pub(super) fn fitting(rules: &[AsyncRule], asked: &Asked<'_>, reply: &Reply<'_>) -> Option<Classified> {
+    let rule = taken_by(rules, asked)?;
+    let class = rule.classes.iter().find(|class| class.fits(reply))?;
+    Some(Classified { rule: Some(rule.name.clone()), class: class.class.clone() })
 }
 
 /// The rule with the most specific mask for where the request went.

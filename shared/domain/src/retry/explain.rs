@@ -1,12 +1,11 @@
 //! Tells what a failure would get, and why (ERR-14): for whoever writes rules and wants to try
 //! them. Asks the same functions that judge real failures, and must never judge by itself.
 
-use super::asynchronous::AsyncRule;
+use super::asynchronous::{self, AsyncRule};
 use super::classify::{Request, always_success};
+use super::layers::Half;
 use super::mask::{NoMask, Parts};
-use super::{
-    Asked, Classified, ErrorClass, ErrorPolicy, Interaction, Outcome, Policy, Reply, RetryMode, names,
-};
+use super::{Asked, Classified, ErrorClass, ErrorRules, Interaction, Outcome, Policy, Reply, names};
 use crate::document::Fault;
 
 /// A failure that somebody asks about. Without `amqp`, `timeout` and `step_status` it is of an HTTP
@@ -54,7 +53,8 @@ pub struct Explained {
 ///
 /// # Errors
 /// What of the question is missing or does not fit together.
-pub fn explain(errors: &ErrorPolicy, question: &Question<'_>) -> Result<Explained, Fault> {
+pub fn explain<'e>(errors: impl Into<ErrorRules<'e>>, question: &Question<'_>) -> Result<Explained, Fault> {
+    let errors = errors.into();
     let question = &question.placed();
     let is_async = question.timeout || question.amqp.is_some() || question.step_status.is_some();
     question.check(is_async)?;
@@ -151,7 +151,7 @@ fn place(text: &str) -> Result<Parts, Fault> {
 }
 
 fn call(
-    errors: &ErrorPolicy,
+    errors: ErrorRules<'_>,
     question: &Question<'_>,
     interaction: &Interaction<'_>,
     told: &mut Explained,
@@ -168,13 +168,19 @@ fn call(
         told.why.push(format!("{status} always counts as success"));
         return None;
     }
-    let masks = errors.rules.iter().flat_map(|rule| rule.requests.iter().map(move |mask| (mask, rule)));
-    let taking = taking(masks, interaction);
-    let tried = taking.iter().map(|(mask, rule)| (rule.name.as_str(), mask.told())).collect::<Vec<_>>();
-    tell_rules(&tried, &mut told.why);
-    if let Some((_, rule)) = taking.first() {
-        let classes = rule.classes.iter().map(|class| (class.class.as_str(), class.fits(&outcome)));
-        tell_classes(classes, &mut told.why);
+    for (number, layer) in errors.layers().enumerate() {
+        tell_layer(number, &mut told.why);
+        let masks = layer.rules.iter().flat_map(|rule| rule.requests.iter().map(move |mask| (mask, rule)));
+        let taking = taking(masks, interaction);
+        let tried = taking.iter().map(|(mask, rule)| (rule.name.as_str(), mask.told())).collect::<Vec<_>>();
+        tell_rules(&tried, &mut told.why);
+        if let Some((_, rule)) = taking.first() {
+            let classes = rule.classes.iter().map(|class| (class.class.as_str(), class.fits(&outcome)));
+            tell_classes(classes, &mut told.why);
+        }
+        if layer.classify(interaction, &outcome).is_some() {
+            break;
+        }
     }
     let classified = errors.classify(interaction, &outcome);
     if classified.is_none() {
@@ -187,7 +193,7 @@ fn call(
 }
 
 fn callback(
-    errors: &ErrorPolicy,
+    errors: ErrorRules<'_>,
     question: &Question<'_>,
     asked: &Asked<'_>,
     told: &mut Explained,
@@ -197,12 +203,18 @@ fn callback(
     } else {
         Reply::Callback { step_status: question.step_status, body: question.body.unwrap_or_default() }
     };
-    let taking = taking_async(&errors.async_rules, asked);
-    let tried: Vec<_> = taking.iter().map(|(mask, rule)| (rule.name.as_str(), mask.clone())).collect();
-    tell_rules(&tried, &mut told.why);
-    if let Some((_, rule)) = taking.first() {
-        let classes = rule.classes.iter().map(|class| (class.class.as_str(), class.fits(&reply)));
-        tell_classes(classes, &mut told.why);
+    for (number, layer) in errors.layers().enumerate() {
+        tell_layer(number, &mut told.why);
+        let taking = taking_async(&layer.async_rules, asked);
+        let tried: Vec<_> = taking.iter().map(|(mask, rule)| (rule.name.as_str(), mask.clone())).collect();
+        tell_rules(&tried, &mut told.why);
+        if let Some((_, rule)) = taking.first() {
+            let classes = rule.classes.iter().map(|class| (class.class.as_str(), class.fits(&reply)));
+            tell_classes(classes, &mut told.why);
+        }
+        if asynchronous::fitting(&layer.async_rules, asked, &reply).is_some() {
+            break;
+        }
     }
     let classified = errors.classify_async(asked, &reply);
     match &classified {
@@ -213,6 +225,13 @@ fn callback(
         Some(_) => {}
     }
     classified
+}
+
+/// What a scenario brings along is asked behind the deployment.
+fn tell_layer(number: usize, why: &mut Vec<String>) {
+    if number > 0 {
+        why.push("the rules of the deployment have no class for it: those of the scenario are asked".into());
+    }
 }
 
 /// All masks that match, the most specific one first.
@@ -262,27 +281,28 @@ fn tell_classes<'a>(classes: impl Iterator<Item = (&'a str, bool)>, why: &mut Ve
 }
 
 fn policy(
-    errors: &ErrorPolicy,
+    errors: ErrorRules<'_>,
     question: &Question<'_>,
     is_async: bool,
     class: &ErrorClass,
     why: &mut Vec<String>,
 ) -> Option<String> {
     let scenario = question.scenario.unwrap_or_default();
-    let (half, retries, policy) = if is_async {
-        ("async", &errors.async_retries, errors.async_policy_for(scenario, class.as_str()))
-    } else {
-        ("sync", &errors.retries, errors.policy_for(scenario, class.as_str()))
-    };
+    let (half, which) = if is_async { ("async", Half::Async) } else { ("sync", Half::Sync) };
+    let retries = errors.half(which);
+    let found = retries.find(scenario, class.as_str());
     if question.scenario.is_none() {
         why.push("no scenario was given: only policies for all scenarios count".into());
     }
-    let Some(policy) = policy else {
+    let Some(policy) = found.policy else {
         why.push(format!("no policy of `{half}` takes class `{class}` here: it goes to the scenario"));
         return None;
     };
     why.push(told_policy(policy));
-    if retries.mode == RetryMode::None {
+    if found.is_own {
+        why.push("the policy is the scenario's own: the deployment has none for it".into());
+    }
+    if retries.is_off() {
         why.push(format!("but retries are switched off by `{half}.mode: none`"));
         return None;
     }

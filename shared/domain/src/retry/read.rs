@@ -82,12 +82,12 @@ fn retry(reader: &mut Reader, node: &DocumentNode, pointer: &str, retries: &mut 
         match key.name.as_str() {
             "max_total_duration" => {
                 if let Some(duration) = reader.duration(value, &at) {
-                    retries.max_total_duration = duration;
+                    retries.max_total_duration = Some(duration);
                 }
             }
             "max_cycle_duration" => {
                 if let Some(duration) = reader.duration(value, &at) {
-                    retries.max_cycle_duration = duration;
+                    retries.max_cycle_duration = Some(duration);
                 }
             }
             _ => retries.policies = policies::policies(reader, value, &at),

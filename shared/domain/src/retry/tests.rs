@@ -5,8 +5,11 @@ mod callbacks;
 mod cycles;
 mod explain;
 mod faults;
+mod layers;
 mod masks;
 mod rules;
+
+use jiff::Timestamp;
 
 use super::*;
 use crate::document::{DocumentLimits, parse};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::policy::most_specific;
-use super::{DurationControl, ErrorClass, ErrorPolicy, Retries, RetryMode};
+use super::layers::{Found, Half, LayeredRetries};
+use super::{DurationControl, ErrorClass, ErrorRules};
 
 /// How long a called system can keep an order away with `Retry-After`. Longer wishes are more
 /// often a mistake of the other side than a plan, and they would outlast any policy.
@@ -184,61 +184,41 @@ pub struct Standing {
     pub ends_at: Timestamp,
 }
 
-impl ErrorPolicy {
-    /// True if the time between due and begun counts against no limit (ERR-10).
-    #[must_use]
-    pub fn leaves_out_delivery(&self) -> bool {
-        self.duration_control == DurationControl::RunAndSuspending
-    }
-
-    /// How far a cycle of synchronous retries may still go.
-    #[must_use]
-    pub fn standing(&self, scenario: &str, cycle: &Cycle) -> Standing {
-        standing(&self.retries, self.duration_control, scenario, cycle)
-    }
-
-    /// How far an asynchronous cycle may still go.
-    #[must_use]
-    pub fn async_standing(&self, scenario: &str, cycle: &Cycle) -> Standing {
-        standing(&self.async_retries, self.duration_control, scenario, cycle)
-    }
-}
-
-fn standing(retries: &Retries, control: DurationControl, scenario: &str, cycle: &Cycle) -> Standing {
+/// See [`ErrorRules::standing`].
+pub(super) fn standing(retries: LayeredRetries<'_>, scenario: &str, cycle: &Cycle) -> Standing {
     // The policy as it is now, since the next failure is judged by it.
-    let policy = most_specific(&retries.policies, scenario, cycle.class.as_str());
-    let general = retries.max_cycle_duration;
+    let Found { policy, max_cycle: general, .. } = retries.find(scenario, cycle.class.as_str());
     let most = policy.and_then(|policy| policy.max_duration).map_or(general, |most| most.min(general));
     Standing {
         max_attempts: policy.and_then(|policy| policy.max_attempts),
-        ends_at: after(cycle.started_at, most.saturating_add(left_out(control, cycle))),
+        ends_at: after(cycle.started_at, most.saturating_add(left_out(retries.control, cycle))),
     }
 }
 
 /// Judges a failure of a synchronous request. `cycle` is what the order kept from the failure
 /// before, `dice` an even chance from 0 to 1.
 #[must_use]
-pub fn on_failure(
-    errors: &ErrorPolicy,
+pub fn on_failure<'e>(
+    errors: impl Into<ErrorRules<'e>>,
     failure: &Failure<'_>,
     cycle: Option<&Cycle>,
     now: Timestamp,
     dice: f64,
 ) -> Verdict {
-    judge(&errors.retries, errors.duration_control, failure, cycle, now, dice)
+    judge(errors.into().half(Half::Sync), failure, cycle, now, dice)
 }
 
 /// Judges a failed callback, or one that never came, by mode, policies and limits of the
 /// asynchronous half.
 #[must_use]
-pub fn on_async_failure(
-    errors: &ErrorPolicy,
+pub fn on_async_failure<'e>(
+    errors: impl Into<ErrorRules<'e>>,
     failure: &Failure<'_>,
     cycle: Option<&Cycle>,
     now: Timestamp,
     dice: f64,
 ) -> Verdict {
-    judge(&errors.async_retries, errors.duration_control, failure, cycle, now, dice)
+    judge(errors.into().half(Half::Async), failure, cycle, now, dice)
 }
 
 /// Failures that came together are repeated together, after the longest of the waits, or not at
@@ -265,10 +245,11 @@ pub fn together(verdicts: Vec<Verdict>) -> Option<Result<(usize, Timestamp, Cycl
     Some(Ok((place, at, longest)))
 }
 
-/// See [`ErrorPolicy::async_cycle_ends_at`].
-pub(super) fn ends_at(retries: &Retries, control: DurationControl, cycle: &Cycle) -> Timestamp {
+/// See [`ErrorRules::async_cycle_ends_at`].
+pub(super) fn ends_at(retries: LayeredRetries<'_>, scenario: &str, cycle: &Cycle) -> Timestamp {
     let end = |cycle: &Cycle| {
-        after(cycle.started_at, retries.max_cycle_duration.saturating_add(left_out(control, cycle)))
+        let most = retries.find(scenario, cycle.class.as_str()).max_cycle;
+        after(cycle.started_at, most.saturating_add(left_out(retries.control, cycle)))
     };
     cycle.beside.iter().map(end).fold(end(cycle), Timestamp::min)
 }
@@ -282,33 +263,31 @@ fn left_out(control: DurationControl, cycle: &Cycle) -> Duration {
 }
 
 fn judge(
-    retries: &Retries,
-    control: DurationControl,
+    retries: LayeredRetries<'_>,
     failure: &Failure<'_>,
     cycle: Option<&Cycle>,
     now: Timestamp,
     dice: f64,
 ) -> Verdict {
-    match next_attempt(retries, control, failure, cycle, now, dice) {
+    match next_attempt(retries, failure, cycle, now, dice) {
         Ok((at, cycle)) => Verdict::RetryAt { at, cycle },
         Err(why) => Verdict::GiveUp { why },
     }
 }
 
 fn next_attempt(
-    retries: &Retries,
-    control: DurationControl,
+    retries: LayeredRetries<'_>,
     failure: &Failure<'_>,
     before: Option<&Cycle>,
     now: Timestamp,
     dice: f64,
 ) -> Result<(Timestamp, Cycle), GiveUp> {
-    if retries.mode == RetryMode::None {
+    if retries.is_off() {
         return Err(GiveUp::Disabled);
     }
     let class = failure.class.ok_or(GiveUp::NoClass)?;
-    let policy =
-        most_specific(&retries.policies, failure.scenario, class.as_str()).ok_or(GiveUp::NoPolicy)?;
+    let Found { policy, max_cycle, max_total, .. } = retries.find(failure.scenario, class.as_str());
+    let policy = policy.ok_or(GiveUp::NoPolicy)?;
     let mut cycle = continued(before, class, now);
     if policy.max_attempts.is_some_and(|most| cycle.attempts >= most) {
         return Err(GiveUp::AttemptsExhausted);
@@ -318,15 +297,15 @@ fn next_attempt(
     let wished = failure.retry_after.map_or(Duration::ZERO, |wish| wish.min(MAX_RETRY_AFTER));
     let delay = policy.interval(cycle.attempts, dice).max(wished);
 
-    let spent = elapsed(cycle.started_at, now).saturating_sub(left_out(control, &cycle));
+    let spent = elapsed(cycle.started_at, now).saturating_sub(left_out(retries.control, &cycle));
     let spent_then = spent.saturating_add(delay);
     if policy.max_duration.is_some_and(|most| spent_then > most) {
         return Err(GiveUp::DurationExhausted);
     }
-    if spent_then > retries.max_cycle_duration {
+    if spent_then > max_cycle {
         return Err(GiveUp::CycleDurationExhausted);
     }
-    if elapsed(cycle.failing_since, now).saturating_add(delay) > retries.max_total_duration {
+    if elapsed(cycle.failing_since, now).saturating_add(delay) > max_total {
         return Err(GiveUp::TotalDurationExhausted);
     }
     let held = failure.sequential_since.map(|since| elapsed(since, now).saturating_add(delay));

@@ -1,5 +1,6 @@
 //! The actions of a scenario, as the interpreter carries them out. Data only.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::script::Script;
@@ -32,6 +33,8 @@ pub enum Action {
     Order(Box<OrderAction>),
     /// Several HTTP requests at once; each has a name.
     Parallel(Vec<HttpAction>),
+    /// The same actions for each element of a list (SCN-17).
+    Each(Box<EachAction>),
     /// Goes on with the first branch whose condition holds.
     Choose {
         /// The conditions with the index of the first action of each branch.
@@ -76,6 +79,7 @@ impl Action {
             Self::Actor(_) => "actor",
             Self::Order(_) => "order",
             Self::Parallel(_) => "parallel",
+            Self::Each(_) => "each",
             Self::Choose { .. } | Self::Skip(_) => "choose",
         }
     }
@@ -88,6 +92,7 @@ impl Action {
         match self {
             Self::Http(_)
             | Self::Parallel(_)
+            | Self::Each(_)
             | Self::Amqp(_)
             | Self::Actor(_)
             | Self::Order(_)
@@ -101,7 +106,17 @@ impl Action {
         }
     }
 
-    /// The name of the asynchronous request that this action registers.
+    /// It, and the actions that it holds.
+    pub fn with_inner(&self) -> impl Iterator<Item = &Self> {
+        let inner = match self {
+            Self::Each(each) => each.actions.as_slice(),
+            _ => &[],
+        };
+        std::iter::once(self).chain(inner)
+    }
+
+    /// The name of the asynchronous request that this action registers; that of the elements of an `each` has a number
+    /// behind it.
     #[must_use]
     pub fn request(&self) -> Option<&str> {
         match self {
@@ -273,4 +288,21 @@ pub struct OrderAction {
     pub waits_here: bool,
     /// Longest wait here.
     pub timeout: Option<Lapse>,
+}
+
+/// An `each` action: the same actions for each element of a list.
+#[derive(Debug)]
+pub struct EachAction {
+    /// The list.
+    pub list: Template,
+    /// The name by which the actions know their element.
+    pub name: Arc<str>,
+    /// For so many elements at once.
+    pub at_once: usize,
+    /// What runs for each: `http`, `amqp`, `script` and `order`, none of which suspends the order.
+    pub actions: Vec<Action>,
+    /// True if an element that fails is kept beside the others; else it ends the action.
+    pub collects: bool,
+    /// Variables to set to the list of what each element has for them in the end.
+    pub save: Vec<(String, Template)>,
 }

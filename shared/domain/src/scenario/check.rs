@@ -204,7 +204,7 @@ fn check_entry(draft: &Draft, state: &DraftState, edges: &[Option<usize>], repor
             }
             (None, StateKind::Waiting | StateKind::Sleeping) => {
                 let action = if kind == StateKind::Waiting { "wait" } else { "sleep" };
-                let event = transition.call.as_ref().map_or(event.to_string(), |call| format!("call:{call}"));
+                let event = transition.word(event);
                 let message = format!("`{event}` must not lead to {name}, which is {kind}");
                 let fault = mark.fault(message);
                 report(fault.hint(format!(

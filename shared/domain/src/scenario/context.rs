@@ -54,8 +54,33 @@ pub struct Context {
     /// The call from outside that is being handled: `name` and `body`. Not `call`, which is a word of
     /// the script language.
     pub event: Option<Folded>,
+    /// The element of a list that the actions of an `each` run for.
+    pub element: Option<Element>,
     /// What `${secret.NAME}` reads. Scripts have no way to it.
     pub secrets: Arc<dyn Secrets>,
+}
+
+/// An element of a list, while the actions of an `each` run for it.
+#[derive(Clone, Debug)]
+pub struct Element {
+    /// The name that the `each` gives it.
+    pub name: Arc<str>,
+    /// The element, as the scripts before have left it.
+    pub value: Value,
+    /// Its place in the list, from 0.
+    pub index: usize,
+}
+
+/// The name by which the actions of an `each` know the place of their element.
+pub const INDEX: &str = "index";
+
+impl Element {
+    fn local(&self, name: &str) -> Option<Cow<'_, Value>> {
+        if name == INDEX {
+            return Some(Cow::Owned(self.index.into()));
+        }
+        (name == &*self.name).then_some(Cow::Borrowed(&self.value))
+    }
 }
 
 impl Default for Context {
@@ -73,6 +98,7 @@ impl Default for Context {
             now: Timestamp::UNIX_EPOCH,
             request: None,
             event: None,
+            element: None,
             secrets: Arc::new(NoSecrets),
         }
     }
@@ -94,7 +120,7 @@ impl Context {
             "now" => Some(Cow::Owned(Value::String(self.now.to_string()))),
             "request" => self.request.as_ref().map(Cow::Borrowed),
             "event" => self.event.as_ref().map(|value| Cow::Borrowed(value.value())),
-            _ => None,
+            other => self.element.as_ref().and_then(|element| element.local(other)),
         }
     }
 

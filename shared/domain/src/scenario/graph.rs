@@ -30,7 +30,7 @@ pub fn mermaid(scenario: &Scenario) -> String {
 struct Way {
     from: usize,
     to: usize,
-    /// Words of events, and `call:NAME` of calls.
+    /// Words and names of events, and `call:NAME` of calls.
     events: Vec<String>,
 }
 
@@ -46,8 +46,9 @@ fn ways(scenario: &Scenario) -> Vec<Way> {
     let mut ways: Vec<Way> = Vec::new();
     for (from, state) in scenario.states.iter().enumerate() {
         let events = state.on.iter().map(|(event, to)| (event.to_string(), to));
+        let named = state.named.iter().map(|(name, to)| (name.clone(), to));
         let calls = state.calls.iter().map(|(name, to)| (format!("call:{name}"), to));
-        for (word, StateId(to)) in events.chain(calls) {
+        for (word, StateId(to)) in events.chain(named).chain(calls) {
             match ways.iter_mut().find(|way| way.from == from && way.to == *to) {
                 Some(way) => way.events.push(word),
                 None => ways.push(Way { from, to: *to, events: vec![word] }),

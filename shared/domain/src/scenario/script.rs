@@ -8,26 +8,33 @@
 mod bounds;
 mod calls;
 mod convert;
+mod events;
+mod faults;
 mod holding;
 mod names;
 mod native;
+mod optional;
 mod speech;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rhai::{AST, Dynamic, Engine, EvalAltResult, ParseErrorType, Position, Scope};
+use rhai::{AST, Dynamic, Engine, EvalAltResult, Scope};
 use serde_json::Value;
 
 use super::context::Root;
+use super::places::Places;
 use super::value::Context;
-use crate::document::nearest;
-use crate::order::OrderError;
+use crate::document::Position;
+use bounds::Size;
 pub use bounds::{Clock, Limits};
-use bounds::{Size, TimeOver};
 use calls::Place;
 use convert::{from_dynamic, to_dynamic};
+pub(super) use events::{EventCall, RAISE};
+pub(super) use faults::remedy;
+use faults::{compile_error, innermost, run_error};
 pub(super) use names::Names;
+use optional::{Shifts, with_calls};
 pub use speech::{Raised, Said};
 use speech::{Token, speaking_engine};
 
@@ -71,21 +78,17 @@ pub struct CompileError {
 pub struct RunError {
     /// [`LIMIT_CLASS`] or [`ERROR_CLASS`].
     pub class: &'static str,
-    /// What went wrong, with line and column inside the code.
+    /// What went wrong.
     pub message: String,
-}
-
-impl From<RunError> for OrderError {
-    fn from(error: RunError) -> Self {
-        Self::new(error.class, error.message)
-    }
+    /// Where in the file of the scenario, where that is known.
+    pub at: Option<Position>,
 }
 
 impl RunError {
     /// An error of class `script.error`.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self { class: ERROR_CLASS, message: message.into() }
+        Self { class: ERROR_CLASS, message: message.into(), at: None }
     }
 }
 
@@ -94,6 +97,10 @@ impl RunError {
 pub struct Script {
     ast: AST,
     roots: BTreeSet<&'static str>,
+    locals: Vec<String>,
+    shifts: Shifts,
+    /// Where the code stands in the file of the scenario.
+    places: Places,
 }
 
 /// A compiled `${…}`.
@@ -101,12 +108,30 @@ pub struct Script {
 pub struct Code {
     ast: AST,
     roots: BTreeSet<&'static str>,
+    locals: Vec<String>,
+    shifts: Shifts,
 }
 
 impl Script {
+    /// The same, with the places of its code in the file.
+    #[must_use]
+    pub(super) fn placed(self, places: Places) -> Self {
+        Self { places, ..self }
+    }
+
+    /// The calls by which it raises events of the scenario's own.
+    pub(super) fn event_calls(&self) -> Vec<EventCall> {
+        events::calls_in(&self.ast, &self.shifts)
+    }
+
     /// The values of the order that it names.
     pub(super) fn names(&self) -> Names {
         Names::of(&self.ast)
+    }
+
+    /// True if a word of it is the name of this root.
+    pub(super) fn may_name(&self, root: &str) -> bool {
+        self.roots.contains(root)
     }
 }
 
@@ -167,14 +192,24 @@ impl Scripting {
     /// Names what is wrong and where inside the code: the first fault of form, or else every call
     /// that no function answers to.
     pub fn compile_script(&self, code: &str) -> Result<Script, Vec<CompileError>> {
+        self.compile_script_with(code, &[])
+    }
+
+    /// The same, for code that knows these names, too: of the element that it runs for.
+    ///
+    /// # Errors
+    /// As [`Scripting::compile_script`].
+    pub fn compile_script_with(&self, code: &str, locals: &[String]) -> Result<Script, Vec<CompileError>> {
         let engine = speaking_engine(&self.limits, &Arc::default());
+        let (compiled, shifts) = with_calls(code);
         let ast = engine
-            .compile_with_scope(&names_only(), code)
-            .map_err(|error| vec![compile_error(&error.0, error.1, code)])?;
+            .compile_with_scope(&names_only(locals), &*compiled)
+            .map_err(|error| vec![compile_error(&error.0, error.1, &shifts, code)])?;
         if self.checks_calls {
-            calls::check(&ast, Place::Script)?;
+            calls::check(&ast, Place::Script, &shifts)?;
         }
-        Ok(Script { ast, roots: roots_named_in(code) })
+        let (roots, locals) = (roots_named_in(code), locals.to_vec());
+        Ok(Script { ast, roots, locals, shifts, places: Places::default() })
     }
 
     /// Compiles the inside of one `${…}`: an expression, no statements.
@@ -182,30 +217,39 @@ impl Scripting {
     /// # Errors
     /// As [`Scripting::compile_script`].
     pub fn compile_expression(&self, code: &str) -> Result<Code, Vec<CompileError>> {
+        self.compile_expression_with(code, &[])
+    }
+
+    /// The same, for code that knows these names, too.
+    ///
+    /// # Errors
+    /// As [`Scripting::compile_script`].
+    pub fn compile_expression_with(&self, code: &str, locals: &[String]) -> Result<Code, Vec<CompileError>> {
+        let (compiled, shifts) = with_calls(code);
         let ast = self
             .engine
-            .compile_expression_with_scope(&names_only(), code)
-            .map_err(|error| vec![compile_error(&error.0, error.1, code)])?;
+            .compile_expression_with_scope(&names_only(locals), &*compiled)
+            .map_err(|error| vec![compile_error(&error.0, error.1, &shifts, code)])?;
         if self.checks_calls {
-            calls::check(&ast, Place::Expression)?;
+            calls::check(&ast, Place::Expression, &shifts)?;
         }
-        Ok(Code { ast, roots: roots_named_in(code) })
+        Ok(Code { ast, roots: roots_named_in(code), locals: locals.to_vec(), shifts })
     }
 
     /// The value of an expression.
     ///
     /// # Errors
-    /// The class tells a bound that was run over from any other error.
-    pub fn evaluate(&self, code: &Code, context: &Context) -> Result<Value, RunError> {
-        let (mut scope, size) = scope_of(&code.roots, context);
+    /// The class tells a bound that was run over from any other error; with it the place inside the code.
+    pub fn evaluate(&self, code: &Code, context: &Context) -> Result<Value, (RunError, Position)> {
+        let (mut scope, size) = scope_of(&code.roots, &code.locals, context);
         let wider = self.limits.wider(size).map(|limits| limits.engine());
         self.limits.begin(size);
         let value = wider
             .as_ref()
             .unwrap_or(&self.engine)
             .eval_ast_with_scope::<Dynamic>(&mut scope, &code.ast)
-            .map_err(|error| run_error(&error))?;
-        from_dynamic(&value)
+            .map_err(|error| run_error(*error, &code.shifts))?;
+        from_dynamic(&value).map_err(|error| (error, Position { line: 1, column: 1 }))
     }
 
     /// Runs a script; `vars` of the context are what the script made of them, also when it ended by
@@ -215,7 +259,7 @@ impl Scripting {
     /// The class tells a bound that was run over from any other error.
     pub fn run(&self, script: &Script, context: &mut Context) -> Result<Said, RunError> {
         let said = Arc::new(Mutex::new(Said::default()));
-        let (mut scope, size) = scope_of(&script.roots, context);
+        let (mut scope, size) = scope_of(&script.roots, &script.locals, context);
         let engine = speaking_engine(self.limits.wider(size).as_ref().unwrap_or(&self.limits), &said);
         self.limits.begin(size);
         let outcome = engine.run_ast_with_scope(&mut scope, &script.ast);
@@ -226,7 +270,10 @@ impl Scripting {
                 EvalAltResult::ErrorTerminated(token, _) if token.is::<Token>() => {
                     said.raised = token.clone().try_cast::<Token>().map(|token| token.0);
                 }
-                _ => return Err(run_error(&error)),
+                _ => {
+                    let (error, at) = run_error(*error, &script.shifts);
+                    return Err(RunError { at: script.places.of(at), ..error });
+                }
             }
         }
         if script.roots.contains("vars") {
@@ -236,21 +283,30 @@ impl Scripting {
                 _ => return Err(RunError::new("`vars` must stay a map")),
             }
         }
+        if let Some(element) = &mut context.element
+            && script.locals.iter().any(|local| *local == *element.name)
+        {
+            let value = scope.get_value::<Dynamic>(&element.name).unwrap_or(Dynamic::UNIT);
+            element.value = from_dynamic(&value)?;
+        }
         Ok(said)
     }
 }
 
-/// A scope in which every root has a place: strict variables are checked against it.
-fn names_only() -> Scope<'static> {
+/// A scope in which every root and every name of an element has a place: strict variables are checked against it.
+fn names_only(locals: &[String]) -> Scope<'static> {
     let mut scope = Scope::new();
     for root in ROOTS {
         scope.push_dynamic(*root, Dynamic::UNIT);
+    }
+    for local in locals {
+        scope.push_dynamic(local.clone(), Dynamic::UNIT);
     }
     scope
 }
 
 /// The roots that the code may touch, and how large they are together.
-fn scope_of(roots: &BTreeSet<&'static str>, context: &Context) -> (Scope<'static>, Size) {
+fn scope_of(roots: &BTreeSet<&'static str>, locals: &[String], context: &Context) -> (Scope<'static>, Size) {
     let mut scope = Scope::new();
     let mut size = Size::default();
     for root in ROOTS {
@@ -269,6 +325,16 @@ fn scope_of(roots: &BTreeSet<&'static str>, context: &Context) -> (Scope<'static
         };
         scope.push_dynamic(*root, value);
     }
+    for local in locals {
+        let value = match context.root(local) {
+            Some(Root::Value(value)) => {
+                size.add(&value);
+                to_dynamic(&value)
+            }
+            _ => Dynamic::UNIT,
+        };
+        scope.push_dynamic(local.clone(), value);
+    }
     (scope, size)
 }
 
@@ -277,62 +343,6 @@ fn scope_of(roots: &BTreeSet<&'static str>, context: &Context) -> (Scope<'static
 fn roots_named_in(code: &str) -> BTreeSet<&'static str> {
     let words: BTreeSet<&str> = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
     ROOTS.iter().copied().filter(|root| words.contains(root)).collect()
-}
-
-fn compile_error(why: &ParseErrorType, position: Position, code: &str) -> CompileError {
-    let number = |value: Option<usize>| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(1);
-    CompileError {
-        message: why.to_string(),
-        hint: match why {
-            ParseErrorType::VariableUndefined(name) => remedy(name, code),
-            _ => None,
-        },
-        line: number(position.line()),
-        column: number(position.position()),
-    }
-}
-
-/// The remedy for a name that means nothing: the nearest of what may be named, of what the code declares itself, and of
-/// what a script may say.
-pub(super) fn remedy(name: &str, code: &str) -> Option<String> {
-    if name == "secret" {
-        return Some(
-            "secrets cannot stand in scripts: write `${secret.NAME}` in what an `http` or `amqp` action sends".to_owned(),
-        );
-    }
-    let words: Vec<&str> = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
-    let declared =
-        words.windows(2).filter(|pair| ["let", "const", "for"].contains(&pair[0])).map(|pair| pair[1]);
-    let known = ROOTS.iter().chain(calls::SAID).copied().chain(declared);
-    // Comparing costs the product of the lengths.
-    let near = (name.len() <= 64).then(|| nearest(name, known)).flatten()?;
-    Some(format!("did you mean `{near}`?"))
-}
-
-fn innermost(error: &EvalAltResult) -> &EvalAltResult {
-    match error {
-        EvalAltResult::ErrorInFunctionCall(_, _, inner, _) => innermost(inner),
-        other => other,
-    }
-}
-
-fn run_error(error: &EvalAltResult) -> RunError {
-    let over = matches!(
-        innermost(error),
-        EvalAltResult::ErrorTooManyOperations(_)
-            | EvalAltResult::ErrorTooManyVariables(_)
-            | EvalAltResult::ErrorStackOverflow(_)
-            | EvalAltResult::ErrorDataTooLarge(_, _)
-    );
-    let mut message = error.to_string();
-    let is_late =
-        matches!(innermost(error), EvalAltResult::ErrorTerminated(token, _) if token.is::<TimeOver>());
-    if is_late {
-        message = "it ran for longer than `scenario.script.max_duration`".to_owned();
-    }
-    let over = over || is_late;
-    message.truncate(message.floor_char_boundary(500));
-    RunError { class: if over { LIMIT_CLASS } else { ERROR_CLASS }, message }
 }
 
 #[cfg(test)]
@@ -409,7 +419,7 @@ mod tests {
         }
         context.params = json!((0..3000).collect::<Vec<i64>>()).into();
         let code = scripting.compile_expression("params.map(|n| n + 1).len()").unwrap();
-        assert_eq!(scripting.evaluate(&code, &context).unwrap_err().class, LIMIT_CLASS);
+        assert_eq!(scripting.evaluate(&code, &context).unwrap_err().0.class, LIMIT_CLASS);
     }
 
     #[test]
@@ -468,6 +478,39 @@ mod tests {
             };
             assert!(refused, "{code}");
         }
+    }
+
+    #[test]
+    fn scn_18_optional_fields_are_read_without_asking_first() {
+        let scripting = Scripting::new(Limits::default());
+        let params = json!({"a": {"b": [{"c": 7}, null]}, "none": null, "text": "t"});
+        let context = Context { params: params.into(), ..Context::default() };
+        let value = |code: &str| scripting.evaluate(&scripting.compile_expression(code).unwrap(), &context);
+        for (code, expected) in [
+            ("get(params, \"a.b.0.c\", 1)", json!(7)),
+            ("get(params, \"a.b.1.c\", 1)", json!(1)),
+            ("get(params, \"a.b.9\", 1)", json!(1)),
+            ("get(params, \"none\", 1)", json!(1)),
+            ("get(params.a, \"b.0\", ())", json!({"c": 7})),
+            ("get(response, \"body.x\", \"no\")", json!("no")),
+            ("get(7, \"\", 1)", json!(7)),
+            ("params?.a?.b[0]?.c", json!(7)),
+            ("params?.x?.y?.z", json!(null)),
+            ("params?.none?.y ?? 5", json!(5)),
+            ("response?.body?.x ?? \"none\"", json!("none")),
+            ("params?.text?.len()", json!(1)),
+            ("`${params?.text} ${params?.x ?? 2}`", json!("t 2")),
+        ] {
+            assert_eq!(value(code), Ok(expected), "{code}");
+        }
+        // Without the sign a field that is not there is an error as ever, which says what to write.
+        let (error, at) = value("1 +\n  params.a.bb").unwrap_err();
+        assert!(error.message.starts_with("there is no field `bb`; `value?.bb` and `get("), "{error}");
+        assert_eq!((at.line, at.column), (2, 12));
+        let (error, at) = value("params?.x ?? params.text.lines").unwrap_err();
+        assert_eq!((error.message.as_str(), at.line), ("a text has no field `lines`", 1), "at {at:?}");
+        let wrong = scripting.compile_script("let x = params?.a;\nparams?.a = 1;").unwrap_err();
+        assert_eq!(wrong[0].line, 2, "{wrong:?}");
     }
 
     #[test]

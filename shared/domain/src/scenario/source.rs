@@ -10,6 +10,8 @@ mod amqp;
 mod calls;
 mod choose;
 pub(super) mod draft;
+pub(super) mod each;
+mod errors;
 mod explain;
 mod http;
 mod layout;
@@ -18,7 +20,7 @@ mod params;
 mod place;
 pub(super) mod reader;
 mod script_words;
-mod state;
+pub(super) mod state;
 mod template;
 mod warnings;
 
@@ -29,10 +31,11 @@ use std::time::Duration;
 
 use super::script::Scripting;
 use super::{
-    Action, Bounds, CallHandler, Mask, Scenario, ScenarioKind, State, StateId, StateKind, TerminalOutcome,
-    Timeouts, check,
+    Action, Bounds, CallHandler, Event, Mask, Scenario, ScenarioKind, State, StateId, StateKind,
+    TerminalOutcome, Timeouts, check,
 };
 use crate::document::{self, DocumentNode, Fault, Position};
+use crate::retry::ErrorPolicy;
 use draft::{Draft, Named};
 use layout::lay_out;
 use reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
@@ -49,12 +52,23 @@ const KEYS: Keys = Keys(&[
     "timeouts",
     "calls",
     "mask",
+    "errors",
     "states",
 ]);
 
 /// An operation has no states of its own to name.
-const OPERATION_KEYS: Keys =
-    Keys(&["scenario", "kind", "description", "params", "retention", "timeouts", "calls", "mask", "actions"]);
+const OPERATION_KEYS: Keys = Keys(&[
+    "scenario",
+    "kind",
+    "description",
+    "params",
+    "retention",
+    "timeouts",
+    "calls",
+    "mask",
+    "errors",
+    "actions",
+]);
 
 /// The longest name of a scenario.
 const LONGEST_NAME: usize = 64;
@@ -85,7 +99,8 @@ impl Reading {
     /// The scenarios that its child orders run, where these are named outright.
     #[must_use]
     pub fn children(&self) -> BTreeSet<&str> {
-        let actions = self.scenario.states.iter().flat_map(|state| &state.actions);
+        let actions =
+            self.scenario.states.iter().flat_map(|state| &state.actions).flat_map(Action::with_inner);
         let fields = actions.filter_map(|action| match action {
             Action::Order(order) => order.fields.iter().find(|(name, _)| name == "scenario"),
             _ => None,
@@ -153,6 +168,7 @@ struct Head {
     retention: Option<Duration>,
     timeouts: Timeouts,
     mask: Mask,
+    errors: ErrorPolicy,
 }
 
 fn head(reader: &mut Reader<'_>, root: &Spot<'_>, fields: &Fields<'_>, kind: ScenarioKind) -> Head {
@@ -168,10 +184,13 @@ fn head(reader: &mut Reader<'_>, root: &Spot<'_>, fields: &Fields<'_>, kind: Sce
     let timeouts = timeouts.and_then(|spot| self::timeouts(reader, spot));
     let mask = fields.get("mask");
     let mask = mask.map(|spot| calls::read_mask(reader, spot));
+    let errors = fields.get("errors");
+    let errors = errors.map(|spot| errors::read(reader, spot, name.as_deref().unwrap_or_default()));
     Head {
         name: name.unwrap_or_default(),
         kind,
         mask: mask.unwrap_or_default(),
+        errors: errors.unwrap_or_default(),
         description: description.unwrap_or_default().to_owned(),
         params,
         retention,
@@ -274,9 +293,10 @@ fn scenario(head: Head, draft: Draft, bounds: &Bounds) -> Scenario {
         answer: call.answer,
     });
     let states = draft.states.into_iter().map(|state| {
-        let (mut on, mut calls) = (Vec::new(), Vec::new());
+        let (mut on, mut named, mut calls) = (Vec::new(), Vec::new(), Vec::new());
         for transition in &state.on {
-            match (transition.event, &transition.call, find(&transition.to)) {
+            match (transition.event, &transition.name, find(&transition.to)) {
+                (Some(Event::Named), Some(name), Some(to)) => named.push((name.clone(), to)),
                 (_, Some(call), Some(to)) => calls.push((call.clone(), to)),
                 (Some(event), None, Some(to)) => on.push((event, to)),
                 _ => {}
@@ -288,6 +308,7 @@ fn scenario(head: Head, draft: Draft, bounds: &Bounds) -> Scenario {
             entry_point: state.entry_point.is_some(),
             actions: lay_out(state.actions),
             on,
+            named,
             calls,
             poll: state.poll,
             retry_failed_only: state.retry_failed_only.is_some(),
@@ -300,6 +321,7 @@ fn scenario(head: Head, draft: Draft, bounds: &Bounds) -> Scenario {
     };
     Scenario {
         name: head.name,
+        file: None,
         kind: head.kind,
         description: head.description,
         params_schema,
@@ -312,6 +334,7 @@ fn scenario(head: Head, draft: Draft, bounds: &Bounds) -> Scenario {
         timeouts: head.timeouts,
         calls: calls.collect(),
         mask: head.mask,
+        errors: head.errors,
     }
 }
 

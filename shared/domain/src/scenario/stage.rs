@@ -10,7 +10,9 @@
 
 mod call;
 mod course;
+mod each;
 mod end;
+mod failing;
 mod input;
 mod need;
 mod perform;
@@ -22,7 +24,8 @@ mod task;
 mod wait;
 
 pub use call::{CALL_REFUSED, Call, CallAnswer};
-pub use end::{LogLine, Reached, StageEnd, Then, Transition};
+pub use each::EACH_TOO_LONG;
+pub use end::{Happened, LogLine, Reached, StageEnd, Then, Transition, in_order};
 pub use input::{Callback, Facts, Input, StageSettings, Wake};
 pub use need::{
     Answer, ChildOrder, HttpBody, HttpCall, HttpFailure, NO_ROOM, Need, Publication, Response, Task,
@@ -30,9 +33,9 @@ pub use need::{
 };
 pub use sample::CallMade;
 pub use snapshot::{
-    AnsweredCall, Answers, AsyncRetry, Awaiting, Destination, EntryPoint, Frame, Handling, Mover,
-    OpenRequest, Polling, Remembered, Rest, RetryTime, Savepoint, Snapshot, SnapshotError, SyncRetry,
-    TaskTimes, Visit,
+    AnsweredCall, Answers, AsyncRetry, Awaiting, Destination, EachProgress, ElementEnd, ElementProgress,
+    EntryPoint, FailedElement, Frame, Handling, Mover, OpenRequest, Polling, Remembered, Rest, RetryTime,
+    Savepoint, Snapshot, SnapshotError, SyncRetry, TaskTimes, Visit,
 };
 pub use task::{ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT};
 
@@ -49,6 +52,7 @@ use super::value::Context;
 use super::{Folded, Scenario, StateId};
 use crate::id::RequestId;
 use crate::order::{OrderError, PANIC};
+use crate::retry::ErrorRules;
 
 /// What the machine waits for.
 #[derive(Debug)]
@@ -66,6 +70,8 @@ enum Pending {
     /// A task, on its way into the queue of its actor.
     Queueing,
     Order(Option<RequestId>),
+    /// What the elements of an `each` ask for.
+    Each(each::Asked),
     /// The queue, on its way to the next order.
     Release,
     /// How far the stage has come.
@@ -118,7 +124,7 @@ impl Stage {
         if wake == Wake::Retry {
             let late = Duration::try_from(now.duration_since(due_at)).unwrap_or(Duration::ZERO);
             snapshot.cycles_mut().for_each(|cycle| cycle.begin_attempt(late));
-            if settings.errors.leaves_out_delivery() {
+            if ErrorRules::from(&settings.errors).leaves_out_delivery() {
                 snapshot.retry_time.shift(SignedDuration::try_from(late).unwrap_or(SignedDuration::ZERO));
             }
         }
@@ -205,6 +211,17 @@ impl Stage {
         self.run.take(answer, &turn).unwrap_or_else(|| self.run.next(&turn))
     }
 
+    /// What was told since the begin, or since the position was saved last.
+    pub fn told(&self) -> impl Iterator<Item = Happened<'_>> {
+        in_order(&self.run.end.log, &self.run.end.transitions)
+    }
+
+    /// The last failure that went to the scenario.
+    #[must_use]
+    pub const fn failure(&self) -> Option<&OrderError> {
+        self.run.cursor.error.as_ref()
+    }
+
     /// The name of the present state.
     #[must_use]
     pub fn step(&self) -> &str {
@@ -275,7 +292,10 @@ impl Run {
                 let error = OrderError::new("amqp.unroutable", message);
                 self.fail(error.about(self.cursor.visit.called.clone()), turn);
             }
-            (Pending::Http(_) | Pending::Parallel(_) | Pending::Publication, Answer::Held { until }) => {
+            (
+                Pending::Http(_) | Pending::Parallel(_) | Pending::Publication | Pending::Each(_),
+                Answer::Held { until },
+            ) => {
                 self.hold(until, turn);
             }
             (Pending::Release, Answer::Released) => {
@@ -283,6 +303,7 @@ impl Run {
                 self.cursor.advance();
             }
             (Pending::Save, Answer::Saved) => {}
+            (Pending::Each(asked), answer) if asked.takes(&answer) => self.take_each(asked, answer, turn),
             (Pending::Order(request), Answer::OrderStarted) => self.order_started(request, turn),
             (Pending::Order(request), Answer::OrderRefused(message)) => {
                 self.cursor.requests.retain(|open| Some(open.id) != request);

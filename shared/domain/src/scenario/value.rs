@@ -6,12 +6,16 @@
 mod url;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-pub use super::context::{Context, NoSecrets, SECRET_MISSING, Secrets};
+pub use super::context::{Context, Element, INDEX, NoSecrets, SECRET_MISSING, Secrets};
+use super::places::Places;
 use super::script::{Code, CompileError, ROOTS, RunError, Scripting, remedy};
+use super::source::reader::nearest;
+use crate::document::Position;
 pub use url::Url;
 
 /// One `${…}`.
@@ -26,7 +30,7 @@ pub enum Expression {
 }
 
 impl Expression {
-    fn compile(text: &str, scripting: &Scripting) -> Result<Self, Vec<CompileError>> {
+    fn compile(text: &str, scripting: &Scripting, locals: &[String]) -> Result<Self, Vec<CompileError>> {
         let path: Vec<String> = text.trim().split('.').map(str::to_owned).collect();
         let plain = |key: &String| {
             key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -39,28 +43,35 @@ impl Expression {
             return Ok(Self::Secret(name.clone()));
         }
         if path.iter().all(plain) {
-            if let Some(root) = path.first().filter(|root| !ROOTS.contains(&root.as_str()))
+            let is_known = |root: &String| ROOTS.contains(&root.as_str()) || locals.contains(root);
+            if let Some(root) = path.first().filter(|root| !is_known(root))
                 && path.len() > 1
             {
-                let message = format!("nothing is called `{root}` here; there are: {}", ROOTS.join(", "));
-                return Err(vec![CompileError { message, hint: remedy(root, ""), line: 1, column: 1 }]);
+                let known: Vec<&str> =
+                    ROOTS.iter().copied().chain(locals.iter().map(String::as_str)).collect();
+                let message = format!("nothing is called `{root}` here; there are: {}", known.join(", "));
+                let near = nearest(root, locals.iter().map(String::as_str));
+                let hint = near.map(|near| format!("did you mean `{near}`?")).or_else(|| remedy(root, ""));
+                return Err(vec![CompileError { message, hint, line: 1, column: 1 }]);
             }
-            if ROOTS.contains(&path[0].as_str()) {
+            if is_known(&path[0]) {
                 return Ok(Self::Path(path));
             }
         }
-        scripting.compile_expression(text).map(Self::Code)
+        scripting.compile_expression_with(text, locals).map(Self::Code)
     }
 
-    fn evaluate(&self, context: &Context, scripting: &Scripting) -> Result<Value, RunError> {
+    /// What goes wrong comes with its place inside the expression.
+    fn evaluate(&self, context: &Context, scripting: &Scripting) -> Result<Value, (RunError, Position)> {
+        const BEGIN: Position = Position { line: 1, column: 1 };
         match self {
             Self::Path(path) => context
                 .at(path)
                 .map(Cow::into_owned)
-                .ok_or_else(|| RunError::new(format!("there is no `{}`", path.join(".")))),
-            Self::Secret(name) => context.secrets.secret(name).map(Value::String).ok_or_else(|| RunError {
-                class: SECRET_MISSING,
-                message: format!("the deployment has no secret `{name}`"),
+                .ok_or_else(|| (RunError::new(format!("there is no `{}`", path.join("."))), BEGIN)),
+            Self::Secret(name) => context.secrets.secret(name).map(Value::String).ok_or_else(|| {
+                let message = format!("the deployment has no secret `{name}`");
+                (RunError { class: SECRET_MISSING, message, at: None }, BEGIN)
             }),
             Self::Code(code) => scripting.evaluate(code, context),
         }
@@ -69,6 +80,27 @@ impl Expression {
     /// True if the value is the deployment's or the engine's own, not the client's.
     fn is_trusted(&self) -> bool {
         matches!(self, Self::Path(path) if path[0] == "config" || path[0] == "request")
+    }
+}
+
+/// A `${…}` with its place.
+#[derive(Debug)]
+pub struct Placed {
+    /// What stands between the braces.
+    pub expression: Expression,
+    /// Where it begins inside its text.
+    at: Position,
+    /// Where that text stands in the file.
+    places: Arc<Places>,
+}
+
+impl Placed {
+    fn evaluate(&self, context: &Context, scripting: &Scripting) -> Result<Value, RunError> {
+        self.expression.evaluate(context, scripting).map_err(|(error, inside)| {
+            let column = if inside.line == 1 { self.at.column + inside.column - 1 } else { inside.column };
+            let at = Position { line: self.at.line + inside.line - 1, column };
+            RunError { at: self.places.of(at), ..error }
+        })
     }
 }
 
@@ -85,7 +117,7 @@ pub enum Template {
     /// No `${…}` anywhere inside.
     Constant(Value),
     /// A string that is one `${…}`: keeps the type.
-    Expression(Expression),
+    Expression(Placed),
     /// A string with text and `${…}`.
     Text(Vec<Piece>),
     /// A list of templates.
@@ -100,7 +132,7 @@ pub enum Piece {
     /// As it stands.
     Text(String),
     /// To be replaced by its value.
-    Expression(Expression),
+    Expression(Placed),
 }
 
 impl Template {
@@ -109,6 +141,18 @@ impl Template {
     /// # Errors
     /// What is wrong in each `${…}`; line and column count inside the string.
     pub fn compile(text: &str, scripting: &Scripting) -> Result<Self, Vec<CompileError>> {
+        Self::compile_with(text, scripting, &[])
+    }
+
+    /// The same, for expressions that know these names, too: of the element that they are evaluated for.
+    ///
+    /// # Errors
+    /// As [`Template::compile`].
+    pub fn compile_with(
+        text: &str,
+        scripting: &Scripting,
+        locals: &[String],
+    ) -> Result<Self, Vec<CompileError>> {
         let mut pieces = Vec::new();
         let mut faults = Vec::new();
         let mut literal = String::new();
@@ -132,8 +176,12 @@ impl Template {
             if !literal.is_empty() {
                 pieces.push(Piece::Text(std::mem::take(&mut literal)));
             }
-            match Expression::compile(&inside[..length], scripting) {
-                Ok(expression) => pieces.push(Piece::Expression(expression)),
+            match Expression::compile(&inside[..length], scripting, locals) {
+                Ok(expression) => {
+                    let CompileError { line, column, .. } = located("", text, start + 2);
+                    let at = Position { line, column };
+                    pieces.push(Piece::Expression(Placed { expression, at, places: Arc::default() }));
+                }
                 Err(wrong) => {
                     let place = located("", text, start + 2);
                     faults.extend(wrong.into_iter().map(|error| error.inside(&place)));
@@ -190,15 +238,37 @@ impl Template {
         scalar_text(self.render(context, scripting)?)
     }
 
+    /// Tells its expressions where their text stands in the file. `lead` characters at the begin of what
+    /// was compiled are not in the file.
+    pub(super) fn place(&mut self, places: &Arc<Places>, lead: u32) {
+        let place = |placed: &mut Placed| {
+            placed.places = places.clone();
+            if placed.at.line == 1 {
+                placed.at.column = placed.at.column.saturating_sub(lead).max(1);
+            }
+        };
+        match self {
+            Self::Expression(placed) => place(placed),
+            Self::Text(pieces) => {
+                for piece in pieces {
+                    if let Piece::Expression(placed) = piece {
+                        place(placed);
+                    }
+                }
+            }
+            Self::Constant(_) | Self::List(_) | Self::Map(_) => {}
+        }
+    }
+
     /// Looks at every `${…}` in it.
     pub fn each_expression(&self, look: &mut dyn FnMut(&Expression)) {
         match self {
             Self::Constant(_) => {}
-            Self::Expression(expression) => look(expression),
+            Self::Expression(placed) => look(&placed.expression),
             Self::Text(pieces) => {
                 for piece in pieces {
-                    if let Piece::Expression(expression) = piece {
-                        look(expression);
+                    if let Piece::Expression(placed) = piece {
+                        look(&placed.expression);
                     }
                 }
             }

@@ -18,7 +18,8 @@ use super::load::Values;
 use super::{
     ActivationSettings, BrokerSettings, CallbackSettings, DatabaseSettings, DispatcherSettings,
     FailoverSettings, IntakeSettings, LogFormat, LogSettings, NodeSettings, NotifySettings, RecoverySettings,
-    ResourceControlSettings, Settings, ShutdownSettings, StartControlSettings, WhenLost, WorkerSettings,
+    ResourceControlSettings, Settings, ShutdownSettings, StartControlSettings, WebhookSettings, WhenLost,
+    WorkerSettings,
 };
 
 /// The settings, or all faults in the order of the file.
@@ -203,6 +204,7 @@ impl Builder {
             max_states: self.size("scenario.max_states"),
             max_vars_bytes: self.size("scenario.max_vars_bytes"),
             max_children: self.number("scenario.max_children"),
+            max_each: self.size("scenario.max_each"),
             min_sleep: self.duration("scenario.min_sleep"),
             max_transitions_per_stage: self.number("scenario.max_transitions_per_stage"),
             script: script::Limits {
@@ -220,11 +222,19 @@ impl Builder {
     fn notify(&mut self, prefix: &str) -> NotifySettings {
         let own = format!("{prefix}.notifications");
         let exchange = self.optional_text("notify.exchange").unwrap_or_else(|| own.clone());
-        let any_key = Pattern { exchange: Some(own), key: Some("*".into()), queue: None };
+        let any_key = Pattern { exchange: Some(own), key: Some("*".into()), ..Pattern::default() };
         NotifySettings {
             allow: self.allow_list("notify.allow", prefix, exchange, any_key),
             retry_initial: self.duration("notify.retry.initial"),
             retry_max: self.duration("notify.retry.max"),
+            source: self.optional_text("notify.source").unwrap_or_else(|| format!("/pagurus/{prefix}")),
+            parked_after: self.duration("notify.parked_after"),
+            webhook: WebhookSettings {
+                timeout: self.duration("notify.webhook.timeout"),
+                concurrency: self.size("notify.webhook.concurrency"),
+                max_held_bytes: self.size("notify.webhook.max_held_bytes"),
+                give_up_after: self.duration("notify.webhook.give_up_after"),
+            },
         }
     }
 

@@ -9,6 +9,8 @@ use pagurus_domain::retry::{Interaction, Outcome};
 
 use super::*;
 
+mod notify;
+
 fn with(text: &str, environment: &[(&str, &str)]) -> Result<Settings, Vec<String>> {
     let pairs = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     build::settings(load::values(text, pairs))
@@ -234,24 +236,6 @@ fn the_file_is_read_and_a_missing_one_is_a_fault() {
     assert_eq!(settings.failover.interval, None);
     let missing = load(Some(Path::new("/nonexistent.yaml")), std::iter::empty()).unwrap_err();
     assert!(missing[0].to_string().starts_with("cannot read `/nonexistent.yaml`"));
-}
-
-#[test]
-fn amqp_5_names_follow_the_prefix() {
-    let settings = with("broker: {prefix: blue}", &[]).unwrap();
-    let target = |url: &str| pagurus_domain::order::notification::Target::parse(url).unwrap();
-    let permits = |list: &AllowList, url: &str| list.permits(&target(url)).is_ok();
-    assert!(permits(&settings.notify.allow, "amqp://?key=done"));
-    assert!(permits(&settings.notify.allow, "amqp://?exchange=blue.notifications&key=done"));
-    assert!(!permits(&settings.notify.allow, "amqp://?exchange=pagurus.notifications&key=done"));
-    assert!(permits(&settings.reply, "amqp://?queue=blue.reply.shop"));
-    assert!(!permits(&settings.reply, "amqp://?queue=elsewhere"));
-    let own =
-        with("notify: {exchange: shop, allow: [{exchange: shop, key: 'order.*'}, {queue: 'inbox.*'}]}", &[])
-            .unwrap();
-    assert!(permits(&own.notify.allow, "amqp://?key=order.done"));
-    assert!(permits(&own.notify.allow, "amqp://?queue=inbox.a"));
-    assert!(!permits(&own.notify.allow, "amqp://?key=other"));
 }
 
 #[test]

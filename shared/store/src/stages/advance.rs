@@ -9,8 +9,9 @@ use pagurus_domain::scenario::stage::CallAnswer;
 use uuid::Uuid;
 
 use crate::columns::columns;
+use crate::outbox::NewNotification;
 use crate::sql::statements;
-use crate::{Result, Tx, calls};
+use crate::{Result, Tx, calls, outbox};
 
 statements! {
     // Only who holds the pass gets on. From an entry point on another worker begins there, and has all the
@@ -75,6 +76,8 @@ pub struct Entered {
     pub history: String,
     /// The calls from outside that were handled.
     pub answers: Vec<CallAnswer>,
+    /// Notifications of the transitions.
+    pub told: Vec<NewNotification>,
 }
 
 /// Notes that stages get on; whether each is still the caller's. The stages are in the order of their numbers.
@@ -119,5 +122,7 @@ async fn enter(tx: &Tx<'_>, node: &str, entered: &[(OrderNo, &Entered)]) -> Resu
     });
     contexts.execute(tx, SAVE_CONTEXTS, &[]).await?;
     let answers: Vec<&CallAnswer> = entered.iter().flat_map(|(_, entered)| &entered.answers).collect();
-    calls::write(tx, &answers).await
+    calls::write(tx, &answers).await?;
+    let told: Vec<NewNotification> = entered.iter().flat_map(|(_, entered)| entered.told.clone()).collect();
+    outbox::put(tx, &told).await
 }

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use percent_encoding::percent_decode_str;
+
+use super::webhook::WebhookUrl;
 use crate::id::RequestId;
 
 /// Longest name in AMQP, in bytes: a short string.
@@ -19,6 +22,8 @@ pub enum Target {
         /// The routing key.
         key: String,
     },
+    /// To a receiver over HTTP.
+    Webhook(WebhookUrl),
     /// To the engine itself, as the answer to a request: the end of a child order is a callback of
     /// its parent. No client can ask for it.
     Callback(RequestId),
@@ -45,13 +50,18 @@ impl Target {
         }
     }
 
-    /// Reads `amqp://?queue=…`, `amqp://?key=…` or `amqp://?exchange=…&key=…`.
+    /// Reads `amqp://?queue=…`, `amqp://?key=…` or `amqp://?exchange=…&key=…`, or the URL of a webhook.
     ///
     /// # Errors
     /// What is wrong with the URL.
     pub fn parse(url: &str) -> Result<Self, String> {
+        if url.starts_with("https://") || url.starts_with("http://") {
+            return WebhookUrl::parse(url).map(Self::Webhook);
+        }
         let Some(query) = url.strip_prefix("amqp://?").or_else(|| url.strip_prefix("amqp:///?")) else {
-            return Err("must begin with `amqp://?`, like amqp://?exchange=orders&key=done".into());
+            return Err("must begin with `amqp://?`, like amqp://?exchange=orders&key=done, or be the `https://` URL of \
+                        a webhook"
+                .into());
         };
         let (mut queue, mut exchange, mut key) = (None, None, None);
         for pair in query.split('&') {
@@ -85,6 +95,7 @@ impl fmt::Display for Target {
         match self {
             Self::Queue(queue) => write!(f, "queue `{queue}`"),
             Self::Callback(request) => write!(f, "request {request}"),
+            Self::Webhook(url) => write!(f, "webhook `{url}`"),
             Self::Exchange { exchange: None, key } => write!(f, "key `{key}`"),
             Self::Exchange { exchange: Some(exchange), key } => {
                 write!(f, "exchange `{exchange}` with key `{key}`")
@@ -93,19 +104,58 @@ impl fmt::Display for Target {
     }
 }
 
+/// Decodes what a URL writes with `%`. The library passes over a `%` that begins nothing: whoever wrote that
+/// meant something else.
 fn percent_decode(text: &str) -> Result<String, String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        if byte == b'%' {
-            let hex = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-            let decoded = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
-            bytes.push(decoded.ok_or("has `%` without two hexadecimal digits")?);
-            rest = &tail[2..];
-        } else {
-            bytes.push(byte);
-            rest = tail;
-        }
+    let is_code = |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
+    if !text.split('%').skip(1).all(is_code) {
+        return Err("has `%` without two hexadecimal digits".to_owned());
     }
-    String::from_utf8(bytes).map_err(|_| "is not UTF-8 after decoding".to_owned())
+    let decoded = percent_decode_str(text).decode_utf8();
+    decoded.map(Into::into).map_err(|_| "is not UTF-8 after decoding".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use super::*;
+
+    #[test]
+    fn ord_18_a_url_names_a_queue_or_a_key_or_an_exchange_with_a_key() {
+        let exchange = |exchange: Option<&str>, key: &str| Target::Exchange {
+            exchange: exchange.map(str::to_owned),
+            key: key.to_owned(),
+        };
+        assert_eq!(Target::parse("amqp://?queue=a%2Fb"), Ok(Target::Queue("a/b".into())));
+        assert_eq!(Target::parse("amqp://?key=k"), Ok(exchange(None, "k")));
+        assert_eq!(
+            Target::parse("amqp://?exchange=brt&key=ps.status"),
+            Ok(exchange(Some("brt"), "ps.status"))
+        );
+        for bad in [
+            "ftp://x",
+            "http://",
+            "amqp://host/?key=k",
+            "amqp://?",
+            "amqp://?queue=a&key=b",
+            "amqp://?exchange=a",
+            "amqp://?key=%4",
+            "amqp://?key=a&key=b",
+            "amqp://?key=%0a",
+            "amqp://?x=1",
+        ] {
+            assert!(Target::parse(bad).is_err(), "{bad}");
+        }
+        assert!(Target::parse(&format!("amqp://?key={}", "k".repeat(256))).is_err());
+    }
+
+    #[test]
+    fn ord_18_a_url_of_http_names_a_webhook() {
+        let Ok(Target::Webhook(url)) = Target::parse("https://hooks.example/a") else { panic!() };
+        assert_eq!(url.as_str(), "https://hooks.example/a");
+        assert_eq!(Target::stored("https://hooks.example/a"), Ok(Target::Webhook(url)));
+        assert_eq!(Target::parse("amqp://?queue=%D1%8F%25"), Ok(Target::Queue("я%".into())));
+        assert!(Target::parse("amqp://?queue=%ff").is_err());
+    }
 }

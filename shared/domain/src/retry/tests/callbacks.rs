@@ -252,7 +252,7 @@ fn err_12_an_asynchronous_cycle_bounds_the_synchronous_retries_inside_it() {
     else {
         panic!("no retry");
     };
-    let latest = errors.async_cycle_ends_at(&outer);
+    let latest = ErrorRules::from(&errors).async_cycle_ends_at("s", &outer);
     assert_eq!(latest, at(600));
     let inside = Failure { latest: Some(latest), ..failure(&class) };
     for (second, expected) in [(594, None), (595, None), (596, Some(GiveUp::AsyncCycleDurationExhausted))] {
@@ -282,13 +282,13 @@ fn err_12_the_end_of_a_cycle_moves_where_waiting_to_be_taken_up_does_not_count()
         suspended: Duration::from_secs(30),
         beside: Vec::new(),
     };
-    assert_eq!(both("").async_cycle_ends_at(&cycle), at(600));
+    assert_eq!(ErrorRules::from(&both("")).async_cycle_ends_at("s", &cycle), at(600));
     let running = both("retry_duration_control: {mode: run_and_suspending_durations}");
-    assert_eq!(running.async_cycle_ends_at(&cycle), at(630));
+    assert_eq!(ErrorRules::from(&running).async_cycle_ends_at("s", &cycle), at(630));
     // The first end counts of those that go on together.
     let older = Cycle { class: ErrorClass::from("d"), started_at: at(-60), ..cycle.clone() };
     let together = Cycle { beside: vec![older], ..cycle };
-    assert_eq!(running.async_cycle_ends_at(&together), at(570));
+    assert_eq!(ErrorRules::from(&running).async_cycle_ends_at("s", &together), at(570));
     assert_eq!(Cycle::from_value(&together.to_value()), Some(together));
 }
 

@@ -223,11 +223,17 @@ fn err_14_a_cycle_shows_how_far_it_may_go() {
     let class = ErrorClass::from("c");
     let errors = steady("max_attempts: 6, max_duration: 1h");
     let (_, cycle) = next(&errors, &failure(&class), None, NOW).unwrap();
-    assert_eq!(errors.standing("s", &cycle), Standing { max_attempts: Some(6), ends_at: at(3600) });
+    assert_eq!(
+        ErrorRules::from(&errors).standing("s", &cycle),
+        Standing { max_attempts: Some(6), ends_at: at(3600) }
+    );
     // The policy is gone, and the general limit alone is left.
     let stranger = Cycle { class: ErrorClass::from("x"), ..cycle.clone() };
-    assert_eq!(errors.standing("s", &stranger), Standing { max_attempts: None, ends_at: at(7200) });
-    assert_eq!(errors.async_standing("s", &cycle).ends_at, at(24 * 3600));
+    assert_eq!(
+        ErrorRules::from(&errors).standing("s", &stranger),
+        Standing { max_attempts: None, ends_at: at(7200) }
+    );
+    assert_eq!(ErrorRules::from(&errors).async_standing("s", &cycle).ends_at, at(24 * 3600));
 }
 
 proptest! {
@@ -255,7 +261,7 @@ proptest! {
             suspended: Duration::from_secs(waited.min(u64::try_from(begun).unwrap_or(0))),
             beside: Vec::new(),
         };
-        let shown = errors.standing("s", &cycle).ends_at;
+        let shown = ErrorRules::from(&errors).standing("s", &cycle).ends_at;
         let wait = Duration::from_secs(60).min(Duration::from_secs(5 << attempts));
         let due = at(i64::try_from(wait.as_secs()).unwrap_or(0));
         let verdict = on_failure(&errors, &failure(&class), Some(&cycle), NOW, 0.5);

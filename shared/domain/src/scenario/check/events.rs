@@ -1,14 +1,34 @@
 //! Which events can arise in a state, and whether its transitions are just these.
 
 use super::Report;
+use crate::scenario::script::RAISE;
 use crate::scenario::source::draft::{DraftAction, DraftCall, DraftState, Mark};
 use crate::scenario::source::reader::quoted;
+use crate::scenario::source::state::all_raised;
 use crate::scenario::{Event, StateKind};
 
 /// An event that can arise, and why.
 struct Possible {
     event: Event,
+    /// The name, where a script raises it by one of its own.
+    name: Option<String>,
     why: String,
+}
+
+impl Possible {
+    fn new(event: Event, why: impl Into<String>) -> Self {
+        Self { event, name: None, why: why.into() }
+    }
+
+    /// The event that a script raises by this name.
+    fn named(name: &str) -> Self {
+        let why = format!("its script raises it by `{RAISE}(\"{name}\")`");
+        Self { event: Event::Named, name: Some(name.to_owned()), why }
+    }
+
+    fn word(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.event.as_str())
+    }
 }
 
 /// Reports events without a transition, transitions without an event, actions that never run.
@@ -25,8 +45,10 @@ pub(super) fn check(state: &DraftState, report: Report<'_>) {
     }
     let possible = possible(state, kind);
     let name = quoted(&state.name.name);
-    for Possible { event, why } in &possible {
-        if !state.on.iter().any(|on| on.event == Some(*event)) {
+    for possible in &possible {
+        let Possible { event, name: own, why } = possible;
+        if !state.on.iter().any(|on| on.event == Some(*event) && (own.is_none() || on.name == *own)) {
+            let event = possible.word();
             let mark: &Mark = state.on_mark.as_ref().unwrap_or(&state.name.mark);
             let fault = mark.fault(format!("{name} has no transition for `{event}`: {why}"));
             report(fault.hint(if state.on_mark.is_some() {
@@ -37,7 +59,8 @@ pub(super) fn check(state: &DraftState, report: Report<'_>) {
         }
     }
     for transition in &state.on {
-        let Some(event) = transition.event.filter(|event| *event != Event::Call) else {
+        let Some(event) = transition.event.filter(|event| !matches!(event, Event::Call | Event::Named))
+        else {
             continue;
         };
         // A waiting state may tell a failed answer from a good one; it need not.
@@ -52,18 +75,17 @@ pub(super) fn check(state: &DraftState, report: Report<'_>) {
 }
 
 fn possible(state: &DraftState, kind: StateKind) -> Vec<Possible> {
-    let because = |event, why: &str| Possible { event, why: why.to_owned() };
     match kind {
         StateKind::Terminal => Vec::new(),
-        StateKind::Sleeping => vec![because(Event::Timeout, "the sleep ends")],
+        StateKind::Sleeping => vec![Possible::new(Event::Timeout, "the sleep ends")],
         StateKind::Waiting => vec![
-            because(Event::Callback, "the callbacks may come in"),
-            because(Event::Timeout, "the callbacks may not come in time"),
+            Possible::new(Event::Callback, "the callbacks may come in"),
+            Possible::new(Event::Timeout, "the callbacks may not come in time"),
         ],
         StateKind::Plain | StateKind::Polling => {
             let mut all = of_actions(state);
             if kind == StateKind::Polling {
-                all.push(because(Event::Timeout, "the time of the polling may be over"));
+                all.push(Possible::new(Event::Timeout, "the time of the polling may be over"));
             }
             all
         }
@@ -71,23 +93,26 @@ fn possible(state: &DraftState, kind: StateKind) -> Vec<Possible> {
 }
 
 fn of_actions(state: &DraftState) -> Vec<Possible> {
-    let because = |event, why: &str| Possible { event, why: why.to_owned() };
     let effects = || state.actions.iter().map(|action| action.effect);
     let mut all = Vec::new();
     if effects().all(|effect| effect.ends.is_none()) {
-        all.push(because(Event::Success, "its actions may all go through"));
+        all.push(Possible::new(Event::Success, "its actions may all go through"));
     } else if effects().any(|effect| effect.succeeds) {
-        all.push(because(Event::Success, "its script calls `success()`"));
+        all.push(Possible::new(Event::Success, "its script calls `success()`"));
     }
     if let Some(word) = effects().find_map(|effect| effect.fails) {
-        all.push(because(Event::Fail, &format!("its `{word}` may fail")));
+        all.push(Possible::new(Event::Fail, format!("its `{word}` may fail")));
     }
+    let mut raised: Vec<&str> = all_raised(&state.actions).iter().map(|event| event.name.as_str()).collect();
+    raised.sort_unstable();
+    raised.dedup();
+    all.extend(raised.into_iter().map(Possible::named));
     let rests = [
         (Event::Wait, effects().any(|effect| effect.waits)),
         (Event::Sleep, effects().any(|effect| effect.sleeps)),
     ];
     for (event, _) in rests.into_iter().filter(|(_, raised)| *raised) {
-        all.push(because(event, &format!("it has the action `{event}`")));
+        all.push(Possible::new(event, format!("it has the action `{event}`")));
     }
     all
 }
@@ -133,6 +158,10 @@ pub(super) fn check_call(call: &DraftCall, report: Report<'_>) {
                 let fault = action.mark.fault("`poll()` is called in a call, which does not poll");
                 report(fault.hint("remove it"));
             }
+            for event in &action.raises {
+                let fault = event.mark.fault("an event is raised in a call, which does not move the order");
+                report(fault.hint("lead to a state whose script raises it: `on: {call:NAME: STATE}`"));
+            }
         });
     }
 }
@@ -147,7 +176,7 @@ fn remedy(event: Event, kind: StateKind) -> String {
         (_, Event::Wait | Event::Sleep) => {
             format!("remove it, or end the actions with `{event}`")
         }
-        (_, Event::Poll | Event::Call | Event::Retry) => "remove it".into(),
+        (_, Event::Poll | Event::Named | Event::Call | Event::Retry) => "remove it".into(),
         (_, Event::Success) => "remove it: the actions always end the stage before".into(),
         (_, Event::Fail) => "remove it: none of the actions can fail".into(),
     }

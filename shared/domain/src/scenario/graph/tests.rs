@@ -35,6 +35,14 @@ fn scenario(text: &str) -> Scenario {
 }
 
 #[test]
+fn scn_16_events_of_scripts_are_drawn_by_their_names() {
+    let text = "scenario: s\ninitialState: a\nstates:\n  a: {actions: [{script: 'event(\"far-off\")'}], \
+                on: {success: done, fail: done, far-off: b}}\n  b: {on: {success: done}}\n  done: {kind: terminal}\n";
+    let drawn = mermaid(&scenario(text));
+    assert!(drawn.contains("s0 --> s1 : far-off") && drawn.contains("s0 --> s2 : success, fail"), "{drawn}");
+}
+
+#[test]
 fn scn_13_a_mermaid_diagram_names_every_state_and_way() {
     let text = mermaid(&scenario(SCENARIO));
     assert_eq!(

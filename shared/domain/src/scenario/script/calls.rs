@@ -6,6 +6,8 @@ use std::sync::{Arc, LazyLock};
 
 use rhai::{AST, ASTNode, Engine, Expr, FnCallExpr, Position, Stmt};
 
+use super::faults::written;
+use super::optional::Shifts;
 use super::speech::speaking_engine;
 use super::{CompileError, Limits};
 use crate::document::nearest;
@@ -34,7 +36,7 @@ const KEYWORDS: &[(&str, usize, usize)] = &[
 ];
 
 /// What a script says, as hints list it; `log` is a function of expressions as well, the logarithm.
-pub(super) const SAID: &[&str] = &["success", "fail", "poll", "result", "message", "answer", "log"];
+pub(super) const SAID: &[&str] = &["success", "fail", "poll", "event", "result", "message", "answer", "log"];
 
 /// A function of the language that nothing may call.
 const SLEEP: &str = "sleep";
@@ -46,10 +48,10 @@ const LONGEST_NAME: usize = 64;
 ///
 /// # Errors
 /// The calls that no function answers to, each with its place, in the order of the code.
-pub(super) fn check(ast: &AST, place: Place) -> Result<(), Vec<CompileError>> {
+pub(super) fn check(ast: &AST, place: Place, shifts: &Shifts) -> Result<(), Vec<CompileError>> {
     let found = Found::of(ast);
     let wrong = found.calls.iter().filter(|call| !found.answered(call, place));
-    let mut faults: Vec<CompileError> = wrong.map(|call| found.fault(call, place)).collect();
+    let mut faults: Vec<CompileError> = wrong.map(|call| found.fault(call, place, shifts)).collect();
     // A block that several cases of a `switch` share is walked once for each.
     faults.sort_by_key(|fault| (fault.line, fault.column));
     faults.dedup();
@@ -122,7 +124,7 @@ impl Found {
             || (call.on_value && self.keys.contains(&call.name))
     }
 
-    fn fault(&self, call: &Call, place: Place) -> CompileError {
+    fn fault(&self, call: &Call, place: Place, shifts: &Shifts) -> CompileError {
         let (message, hint) = match self.counts(call, place) {
             counts if counts.is_empty() => {
                 (format!("there is no function `{}`", shortened(&call.name)), Some(self.hint(call, place)))
@@ -132,8 +134,7 @@ impl Found {
                 self.elsewhere(call, place).or_else(|| forms(&call.name)),
             ),
         };
-        let number = |value: Option<usize>| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(1);
-        let (line, column) = (number(call.at.line()), number(call.at.position()));
+        let crate::document::Position { line, column } = written(call.at, shifts);
         CompileError { message, hint, line, column }
     }
 

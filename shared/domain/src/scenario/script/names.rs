@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use rhai::{AST, ASTNode, Expr, Stmt};
+use rhai::{AST, ASTNode, Expr, FnCallExpr, Stmt};
 
 use super::ROOTS;
 
@@ -39,6 +39,12 @@ impl Names {
                         names.paths.insert(path);
                     }
                 }
+                Some(ASTNode::Stmt(Stmt::FnCall(call, _)) | ASTNode::Expr(Expr::FnCall(call, _))) => {
+                    if let Some(path) = path_of_get(call).filter(|path| !own.contains(&path[0])) {
+                        plain += usize::from(path[0] == "vars");
+                        names.paths.insert(path);
+                    }
+                }
                 Some(ASTNode::Expr(Expr::Variable(variable, ..))) => all += usize::from(variable.1 == "vars"),
                 _ => {}
             }
@@ -66,11 +72,27 @@ fn path_of(expression: &Expr) -> Option<Vec<String>> {
         match here {
             Expr::Property(property, ..) if !in_brackets => path.push(property.2.to_string()),
             Expr::StringConstant(text, ..) if in_brackets => path.push(text.to_string()),
+            // What `?.field` is compiled to.
+            Expr::MethodCall(call, ..) if !in_brackets && call.name == "get" && call.args.len() == 1 => {
+                let Some(Expr::StringConstant(text, ..)) = call.args.first() else { break };
+                path.push(text.to_string());
+            }
             _ => break,
         }
         let Some((after, brackets)) = next else { break };
         (rest, in_brackets) = (after, brackets);
     }
+    (path.len() > 1).then_some(path)
+}
+
+/// The path that `get(value, "path", default)` reads below a root, up to the first number of an element.
+fn path_of_get(call: &FnCallExpr) -> Option<Vec<String>> {
+    let [Expr::Variable(root, ..), Expr::StringConstant(path, ..), ..] = call.args.as_slice() else {
+        return None;
+    };
+    let root = ROOTS.iter().find(|known| call.name == "get" && **known == root.1.as_str())?;
+    let names = path.split('.').take_while(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'));
+    let path: Vec<String> = std::iter::once(*root).chain(names).map(str::to_owned).collect();
     (path.len() > 1).then_some(path)
 }
 
@@ -105,12 +127,15 @@ mod tests {
 
     #[test]
     fn scn_1_code_names_the_paths_that_stand_in_it() {
-        let cases: [(&str, &[&str]); 8] = [
+        let cases: [(&str, &[&str]); 11] = [
             ("vars.a = params.b.c + 1;", &["params.b.c", "vars.a"]),
             ("if callbacks.done.body.code == 1 { success() }", &["callbacks.done.body.code"]),
             ("log(params[\"x\"].y)", &["params.x.y"]),
             ("let i = 0; log(params.list[i].name)", &["params.list"]),
             ("log(params.list.len())", &["params.list"]),
+            ("log(params?.a?.b ?? 1)", &["params.a.b"]),
+            ("log(get(params, \"a.b.0.c\", 1))", &["params.a.b"]),
+            ("log(get(params, vars.a, 1))", &["vars.a"]),
             ("let params = #{a: 1}; log(params.a)", &[]),
             ("params.list.map(|params| params.a)", &[]),
             ("log(`${vars.a} of ${order.id}`)", &["order.id", "vars.a"]),

@@ -6,6 +6,7 @@
 //! and keep what it returns, never return, or run text as code.
 
 mod calls;
+mod fields;
 mod lists;
 mod text;
 
@@ -22,6 +23,7 @@ pub(super) fn functions() -> Module {
     StandardPackage::init(&mut module);
     text::install(&mut module);
     lists::install(&mut module);
+    fields::install(&mut module);
     let refused = || -> Outcome<()> { Err("a script cannot sleep; write the action `sleep`".into()) };
     FuncRegistration::new("sleep").set_into_module(&mut module, move |_: INT| refused());
     FuncRegistration::new("sleep").set_into_module(&mut module, move |_: rhai::FLOAT| refused());

@@ -17,6 +17,8 @@ pub enum Raised {
     Success,
     /// `poll()`: try again, in a polling state.
     Poll,
+    /// `event(name)`: an event of the scenario's own (SCN-16).
+    Event(String),
     /// `fail()`, `fail(message)`, `fail(message, class)`.
     Fail {
         /// For people.
@@ -57,6 +59,9 @@ pub(super) fn speaking_engine(limits: &Limits, said: &Arc<Mutex<Said>>) -> Engin
     };
     engine.register_fn("success", move || -> Outcome<()> { Err(raise(Raised::Success)) });
     engine.register_fn("poll", move || -> Outcome<()> { Err(raise(Raised::Poll)) });
+    engine.register_fn("event", move |name: &str| -> Outcome<()> {
+        Err(raise(Raised::Event(name.to_owned())))
+    });
     engine.register_fn("fail", move || -> Outcome<()> {
         Err(raise(Raised::Fail { message: None, class: None }))
     });

@@ -1,18 +1,29 @@
 //! Reads the actions of a state, and tells what each can do to its state.
 
-use super::draft::{DraftAction, Effect, Mark};
+use super::draft::{DraftAction, Effect, Mark, Named};
 use super::http::Read;
 use super::reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
 use super::script_words::calls;
 use super::template::{is_constant, literal_parts};
-use super::{actor, amqp, choose, http};
+use super::{actor, amqp, choose, each, http};
 use crate::document::{Value, parse_duration};
+use crate::scenario::script::EventCall;
 use crate::scenario::value::Template;
 use crate::scenario::{Action, Event, Lapse, SleepUntil};
 
+/// The longest name of an event that a script raises.
+const LONGEST_EVENT: usize = 64;
+
 /// The words of the actions.
-const WORDS: &[&str] =
-    &["http", "amqp", "script", "wait", "sleep", "actor", "order", "choose", "parallel", "log", "release"];
+const WORDS: &[&str] = &[
+    "http", "amqp", "script", "wait", "sleep", "actor", "order", "choose", "parallel", "each", "log",
+    "release",
+];
+
+/// True if an action has this word.
+pub(super) fn is_word(word: &str) -> bool {
+    WORDS.contains(&word) || word == "savepoint"
+}
 
 /// Reads one action; none where its word is not known, so that nobody can tell what it would do.
 pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
@@ -28,7 +39,7 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftActi
 }
 
 fn draft(spot: &Spot<'_>, (action, effect, request): Read) -> DraftAction {
-    DraftAction { mark: spot.mark.clone(), action, effect, request, branches: Vec::new() }
+    DraftAction { mark: spot.mark.clone(), action, effect, request, raises: Vec::new(), branches: Vec::new() }
 }
 
 /// An action without any settings: `- wait`, `- release`.
@@ -82,12 +93,16 @@ fn with_keys(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
     }
     let read = match word {
         "choose" => return Some(choose::read_choose(reader, spot.mark.clone(), &member)),
+        "script" => {
+            let (read, raises) = script(reader, &member);
+            return Some(DraftAction { raises, ..draft(spot, read) });
+        }
         "parallel" => choose::read_parallel(reader, &member),
+        "each" => each::read(reader, &member),
         "actor" => actor::read_actor(reader, &member),
         "order" => actor::read_order(reader, &member),
         "http" => http::read(reader, &member),
         "amqp" => amqp::read(reader, &member),
-        "script" => script(reader, &member),
         "wait" => wait(reader, &member),
         "sleep" => sleep(reader, &member),
         "log" => log(reader, &member),
@@ -115,6 +130,7 @@ fn example(word: &str) -> &'static str {
         "order" => "order: {scenario: NAME, params: {}, wait: true}",
         "choose" => "choose: [{when: \"params.amount > 100\", actions: []}]",
         "parallel" => "parallel: [{http: {name: a, url: \"${config.NAME}/path\"}}]",
+        "each" => "each: {in: \"${params.items}\", actions: [{http: {url: \"${config.NAME}/${item}\"}}]}",
         _ => "log: \"a text\"",
     }
 }
@@ -129,26 +145,71 @@ fn ending(event: Event, action: Option<Action>) -> Read {
     (action, effect, None)
 }
 
-fn script(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+/// A script, with the events that it raises by names of their own.
+fn script(reader: &mut Reader<'_>, spot: &Spot<'_>) -> (Read, Vec<Named>) {
     let mut effect = Effect { fails: Some("script"), ..Effect::default() };
+    let mut raises = Vec::new();
     let Some(code) = reader.text(spot) else {
-        return (None, effect, None);
+        return ((None, effect, None), raises);
     };
     effect.succeeds = calls(code, "success");
     effect.polls = calls(code, "poll");
-    let action = match reader.scripting.compile_script(code) {
+    let action = match reader.scripting.compile_script_with(code, &reader.locals) {
         Ok(script) => {
             if reader.noted.is_some() {
                 reader.note_names(spot, code, script.names());
             }
-            Some(Action::Script(script))
+            raises = raised(reader, spot, code, &script.event_calls());
+            Some(Action::Script(script.placed(reader.places_of(spot, code))))
         }
         Err(errors) => {
             reader.code_faults(spot, code, errors);
             None
         }
     };
-    (action, effect, None)
+    ((action, effect, None), raises)
+}
+
+/// The events that a script raises, each with the place where it does.
+fn raised(reader: &mut Reader<'_>, spot: &Spot<'_>, code: &str, calls: &[EventCall]) -> Vec<Named> {
+    let mut raises = Vec::new();
+    for EventCall { name, line, column } in calls {
+        let mark = Mark { at: reader.place(spot, code, *line, *column), pointer: spot.mark.pointer.clone() };
+        match name {
+            Some(name) if is_event_name(reader, &mark, name) => {
+                raises.push(Named { name: name.clone(), mark });
+            }
+            Some(_) => {}
+            None => {
+                let fault = mark.fault("an event is raised by a name that only a run can tell");
+                reader
+                    .push(fault.hint("write the name as a text, `event(\"NAME\")`; `if` or `switch` choose"));
+            }
+        }
+    }
+    raises
+}
+
+/// True if a script may give this name to an event of its own.
+fn is_event_name(reader: &mut Reader<'_>, mark: &Mark, name: &str) -> bool {
+    if let Ok(event) = name.parse::<Event>() {
+        let fault = mark.fault(format!("{} is an event of the engine", quoted(name)));
+        reader.push(match event {
+            Event::Success | Event::Fail | Event::Poll => fault.hint(format!("write `{event}()`")),
+            _ => fault.hint("give the event another name"),
+        });
+        return false;
+    }
+    let good = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+        && name.len() <= LONGEST_EVENT;
+    if !good {
+        let fault = mark.fault(format!("{} is not a name for an event", quoted(name)));
+        reader.push(
+            fault.hint("write a letter, then letters, digits, `_`, `-` and `.`, 64 characters at most"),
+        );
+    }
+    good
 }
 
 fn wait(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {

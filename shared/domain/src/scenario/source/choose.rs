@@ -20,6 +20,7 @@ pub(super) fn read_choose(reader: &mut Reader<'_>, mark: Mark, spot: &Spot<'_>) 
         action: None,
         effect,
         request: None,
+        raises: Vec::new(),
         branches: Vec::new(),
     };
     if spot.node.as_list().is_none_or(<[_]>::is_empty) {
@@ -48,7 +49,7 @@ pub(super) fn read_choose(reader: &mut Reader<'_>, mark: Mark, spot: &Spot<'_>) 
     if branches.is_empty() {
         return nothing(effect);
     }
-    DraftAction { mark, action: None, effect, request: None, branches }
+    DraftAction { mark, action: None, effect, request: None, raises: Vec::new(), branches }
 }
 
 fn branch(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftBranch> {
@@ -93,8 +94,10 @@ fn condition(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
     if text.contains("${") {
         return reader.text_template(spot);
     }
-    match Template::compile(&format!("${{{text}}}"), reader.scripting) {
-        Ok(template) => {
+    match Template::compile_with(&format!("${{{text}}}"), reader.scripting, &reader.locals) {
+        Ok(mut template) => {
+            // The two characters in front of it are not in the file.
+            template.place(&reader.places_of(spot, text).into(), 2);
             reader.note_template(spot, text, &template);
             Some(template)
         }

@@ -93,12 +93,23 @@ pub(in crate::scenario) struct DraftState {
 pub(in crate::scenario) struct DraftTransition {
     /// The event; none where the file names one that does not exist.
     pub event: Option<Event>,
-    /// The name of the call, where the event is one.
-    pub call: Option<String>,
+    /// The name of the call, or of the event that a script raises, where the event is one of these.
+    pub name: Option<String>,
     /// Where the event stands.
     pub mark: Mark,
     /// The state it leads to.
     pub to: Named,
+}
+
+impl DraftTransition {
+    /// The event as the file has it.
+    pub fn word(&self, event: Event) -> String {
+        match (event, &self.name) {
+            (Event::Call, Some(name)) => format!("call:{name}"),
+            (_, Some(name)) => name.clone(),
+            (event, None) => event.to_string(),
+        }
+    }
 }
 
 /// An action before its checks.
@@ -112,6 +123,8 @@ pub(in crate::scenario) struct DraftAction {
     pub effect: Effect,
     /// The request that it registers.
     pub request: Option<Named>,
+    /// The events that it raises by names of their own.
+    pub raises: Vec<Named>,
     /// The branches of a `choose`, in their order; empty for all other actions.
     pub branches: Vec<DraftBranch>,
 }

@@ -118,10 +118,15 @@ fn begin_at_savepoint(reader: &mut Reader<'_>, spot: &Spot<'_>, first: bool, par
     parts.push(next);
 }
 
-/// A rest inside a branch would leave the actions after it in a state of their own. Whether there is
-/// none.
+/// A rest inside a branch would leave the actions after it in a state of their own, and an event would lead nowhere.
+/// True if there is neither.
 fn check_nested(reader: &mut Reader<'_>, draft: &DraftAction) -> bool {
     let mut good = true;
+    for event in &draft.raises {
+        let fault = event.mark.fault("an operation knows no events of its own");
+        reader.push(fault.hint("write a workflow, whose states lead them somewhere"));
+        good = false;
+    }
     for action in draft.branches.iter().flat_map(|branch| &branch.actions) {
         if action.branches.is_empty() && action.effect.ends.is_some() {
             let fault = action.mark.fault("an operation rests between its actions, not inside a `choose`");
@@ -204,5 +209,5 @@ fn state(name: &str, mark: &Mark, kind: StateKind) -> DraftState {
 
 fn transition(event: Event, to: &str, mark: &Mark) -> DraftTransition {
     let to = Named { name: to.to_owned(), mark: mark.clone() };
-    DraftTransition { event: Some(event), call: None, mark: mark.clone(), to }
+    DraftTransition { event: Some(event), name: None, mark: mark.clone(), to }
 }

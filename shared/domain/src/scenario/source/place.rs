@@ -5,6 +5,7 @@
 //! Must never fail: where the two do not match, the best place so far is the answer.
 
 use crate::document::{DocumentNode, Position};
+use crate::scenario::places::Places;
 
 /// The text of a file with the places of its lines.
 pub(super) struct SourceMap<'a> {
@@ -29,17 +30,46 @@ impl<'a> SourceMap<'a> {
         Self { text, line_starts }
     }
 
-    /// The place of line `line`, column `column` of the text `value` that was read at `node`.
-    pub(super) fn place(&self, node: &DocumentNode, value: &str, line: u32, column: u32) -> Position {
-        let Some(start) = self.offset(node.at) else {
-            return node.at;
+    /// The places of the text `value` that was read at `node`.
+    pub(super) fn places(&self, node: &DocumentNode, value: &str) -> Places {
+        let mut text = Position { line: 1, column: 1 };
+        let mut places = Places::default();
+        let Some(mut walk) = self.walk(node) else {
+            places.push(text, node.at);
+            return places;
         };
+        places.push(text, walk.at);
+        for wanted in value.chars() {
+            let before = walk.at.line;
+            walk.pass(wanted);
+            text = match wanted {
+                '\n' => Position { line: text.line + 1, column: 1 },
+                _ => Position { column: text.column + 1, ..text },
+            };
+            if walk.at.line != before || wanted == '\n' {
+                places.push(text, walk.at);
+            }
+        }
+        places
+    }
+
+    /// The walk over a text from its first character on.
+    fn walk(&self, node: &DocumentNode) -> Option<Walk<'_>> {
+        let start = self.offset(node.at)?;
         let style = self.style(start);
         let mut walk =
             Walk { rest: &self.text[start..], at: node.at, style, indent: node.at.column.saturating_sub(1) };
         if matches!(style, Style::Single | Style::Double) {
             walk.step();
         }
+        Some(walk)
+    }
+
+    /// The place of line `line`, column `column` of the text `value` that was read at `node`.
+    pub(super) fn place(&self, node: &DocumentNode, value: &str, line: u32, column: u32) -> Position {
+        let Some(mut walk) = self.walk(node) else {
+            return node.at;
+        };
         for wanted in before(value, line, column) {
             walk.pass(wanted);
         }

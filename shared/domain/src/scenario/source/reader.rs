@@ -8,6 +8,7 @@ use super::place::SourceMap;
 use super::warnings::Noted;
 use crate::document::{self, DocumentKey, DocumentNode, Fault, Position, Value, parse_duration, pointer_to};
 use crate::scenario::Lapse;
+use crate::scenario::places::Places;
 use crate::scenario::script::{CompileError, Scripting};
 
 /// Faults of one file that are told. Rendering a fault costs time in proportion to the file, so
@@ -31,6 +32,8 @@ pub(in super::super) const LONGEST_CALL: Duration = Duration::from_secs(5 * 60);
 pub(super) struct Reader<'a> {
     /// Compiles scripts and expressions.
     pub(super) scripting: &'a Scripting,
+    /// Names that expressions and scripts know besides the roots: those of the element of an `each`.
+    pub(super) locals: Vec<String>,
     /// True if what is read is sent to a called system, so that it may name secrets.
     pub(super) is_sent: bool,
     /// What the warnings are made of; none where nobody wants them.
@@ -122,6 +125,7 @@ impl<'a> Reader<'a> {
     pub(super) fn new(text: &'a str, scripting: &'a Scripting) -> Self {
         Self {
             scripting,
+            locals: Vec::new(),
             is_sent: false,
             noted: None,
             source: SourceMap::new(text),
@@ -161,6 +165,11 @@ impl Reader<'_> {
         self.source.place(spot.node, text, line, column)
     }
 
+    /// Where a text that was read stands in the file.
+    pub(super) fn places_of(&self, spot: &Spot<'_>, text: &str) -> Places {
+        self.source.places(spot.node, text)
+    }
+
     /// Notes what is wrong with code inside a text.
     pub(super) fn code_faults(&mut self, spot: &Spot<'_>, text: &str, errors: Vec<CompileError>) {
         for error in errors {
@@ -188,7 +197,7 @@ impl Reader<'_> {
             if !keys.0.contains(&name) {
                 let fault = mark.fault(format!("unknown key {}", quoted(name)));
                 self.push(if RETRIES.contains(&name) {
-                    fault.hint("what is repeated, and how often, is said by the rules of the deployment: see docs/guides/errors.md")
+                    fault.hint("what is repeated, and how often, is said by rules: those of the scenario under `errors`, and those of the deployment; see docs/guides/errors.md")
                 } else {
                     with_nearest(fault, name, keys.0.iter().copied())
                 });

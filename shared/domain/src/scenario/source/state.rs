@@ -1,15 +1,16 @@
 //! Reads the states of a scenario.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::action;
 use super::draft::{DraftAction, DraftState, DraftTransition, Mark, Named};
-use super::reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
+use super::reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, nearest, quoted, with_nearest};
 use crate::scenario::{Action, Event, Lapse, Poll, StateKind, TerminalOutcome};
 
 const KEYS: Keys = Keys(&["kind", "entryPoint", "actions", "on", "outcome", "poll", "retryFailedOnly"]);
 
-/// The events that a transition may name; besides them `call:NAME`.
+/// The events that a transition may name; besides them `call:NAME`, and the events that scripts of the state raise.
 const EVENTS: &[Event] =
     &[Event::Success, Event::Fail, Event::Sleep, Event::Wait, Event::Callback, Event::Timeout];
 
@@ -67,7 +68,7 @@ fn read(reader: &mut Reader<'_>, mark: Mark, spot: &Spot<'_>) -> DraftState {
     }
     state.outcome = outcome(reader, &fields);
     let actions = read_actions(reader, &fields, &mut state);
-    let transitions = read_transitions(reader, &fields, &mut state);
+    let transitions = read_transitions(reader, &fields, &mut state, actions);
     // A key that was not read may have been meant for `actions` or `on`.
     let keys = spot.node.as_map().unwrap_or_default();
     let all_known = keys.iter().all(|(key, value)| KEYS.0.contains(&key.name.as_str()) && !value.is_null());
@@ -166,8 +167,14 @@ fn settle(actions: &mut [DraftAction], here: bool) {
     }
 }
 
-/// True if all transitions were understood.
-fn read_transitions(reader: &mut Reader<'_>, fields: &Fields<'_>, state: &mut DraftState) -> bool {
+/// True if all transitions were understood. `all_known` tells that the actions were: else an event that none of them
+/// raises may be that of one that could not be read.
+fn read_transitions(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    state: &mut DraftState,
+    all_known: bool,
+) -> bool {
     let Some((mark, spot)) = fields.entry("on") else {
         return true;
     };
@@ -177,19 +184,46 @@ fn read_transitions(reader: &mut Reader<'_>, fields: &Fields<'_>, state: &mut Dr
         reader.push(fault.hint("write it like `on: {success: done}`"));
         return false;
     }
+    let raised: BTreeSet<String> =
+        all_raised(&state.actions).into_iter().map(|event| event.name.clone()).collect();
     let mut understood = true;
     for (mark, member) in spot.entries() {
-        let (event, call) = event(reader, &mark, &member.label);
+        let word = member.label.as_str();
+        let (event, name) = match raised.contains(word) {
+            true => (Some(Event::Named), Some(word.to_owned())),
+            false if !all_known && is_of_unknown(word) => (None, None),
+            false => event(reader, &mark, word, &raised),
+        };
         understood &= event.is_some();
         match reader.reference(&member) {
-            Some(to) => state.on.push(DraftTransition { event, call, mark, to }),
+            Some(to) => state.on.push(DraftTransition { event, name, mark, to }),
             None => understood = false,
         }
     }
     understood
 }
 
-fn event(reader: &mut Reader<'_>, mark: &Mark, word: &str) -> (Option<Event>, Option<String>) {
+/// The events that actions and their branches raise by names of their own, in the order of the file.
+pub(in crate::scenario) fn all_raised(actions: &[DraftAction]) -> Vec<&Named> {
+    let mut raised = Vec::new();
+    for action in actions {
+        action.each(&mut |action| raised.extend(&action.raises));
+    }
+    raised
+}
+
+/// True if the word may be the event of an action that could not be read.
+fn is_of_unknown(word: &str) -> bool {
+    let known = EVENTS.iter().map(|event| event.as_str()).chain(["poll"]);
+    !word.contains(':') && nearest(word, known).is_none()
+}
+
+fn event(
+    reader: &mut Reader<'_>,
+    mark: &Mark,
+    word: &str,
+    raised: &BTreeSet<String>,
+) -> (Option<Event>, Option<String>) {
     if let Some(call) = word.strip_prefix("call:") {
         return match call_name(reader, mark, call) {
             true => (Some(Event::Call), Some(call.to_owned())),
@@ -208,8 +242,14 @@ fn event(reader: &mut Reader<'_>, mark: &Mark, word: &str) -> (Option<Event>, Op
         }
         (None, word) => {
             let fault = mark.fault(format!("there is no event {}", quoted(word)));
-            let known = EVENTS.iter().map(|event| event.as_str());
-            reader.push(with_nearest(fault, word, known));
+            let known = EVENTS.iter().map(|event| event.as_str()).chain(raised.iter().map(String::as_str));
+            reader.push(match nearest(word, known) {
+                Some(near) => fault.hint(format!("did you mean `{near}`?")),
+                None => fault.hint(format!(
+                    "there are: {}; an event of its own is raised by a script of the state: `event(\"NAME\")`",
+                    EVENTS.iter().map(|event| event.as_str()).collect::<Vec<_>>().join(", ")
+                )),
+            });
         }
     }
     (event, None)

@@ -89,8 +89,11 @@ impl Reader<'_> {
             self.push(fault.hint("name it in what an `http` or `amqp` action sends, and nowhere else"));
             return None;
         }
-        match Template::compile(text, self.scripting) {
-            Ok(template) => {
+        match Template::compile_with(text, self.scripting, &self.locals) {
+            Ok(mut template) => {
+                if !is_constant(&template) {
+                    template.place(&self.places_of(spot, text).into(), 0);
+                }
                 self.note_template(spot, text, &template);
                 Some(template)
             }
@@ -120,17 +123,11 @@ pub(super) fn without_marks(templates: Vec<NamedTemplate>) -> Vec<(String, Templ
 
 /// True if the template has a plain path into `request`, such as `${request.url}`.
 pub(super) fn names_request(template: &Template) -> bool {
-    let of_request =
-        |expression: &Expression| matches!(expression, Expression::Path(path) if path[0] == "request");
-    match template {
-        Template::Constant(_) => false,
-        Template::Expression(expression) => of_request(expression),
-        Template::Text(pieces) => pieces
-            .iter()
-            .any(|piece| matches!(piece, Piece::Expression(expression) if of_request(expression))),
-        Template::List(items) => items.iter().any(names_request),
-        Template::Map(members) => members.iter().any(|(_, value)| names_request(value)),
-    }
+    let mut found = false;
+    template.each_expression(&mut |expression| {
+        found |= matches!(expression, Expression::Path(path) if path[0] == "request");
+    });
+    found
 }
 
 /// The parts of a text that stand as they are; `None` stands for an expression.

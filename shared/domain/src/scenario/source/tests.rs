@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod actions;
+mod each;
 mod every;
 mod hostile;
 mod places;

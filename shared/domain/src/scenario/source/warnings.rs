@@ -228,6 +228,13 @@ impl Reader<'_> {
         }
     }
 
+    /// Notes a warning.
+    pub(super) fn warn(&mut self, warning: Fault) {
+        if let Some(noted) = self.noted.as_mut() {
+            noted.warnings.push(warning);
+        }
+    }
+
     /// Warns of a request whose answer nobody can give, because what is sent does not tell where to.
     pub(super) fn warn_untold_request(&mut self, request: &Named) {
         let Some(noted) = self.noted.as_mut() else { return };

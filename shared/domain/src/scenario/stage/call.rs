@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 
 use super::super::Folded;
+use super::failing::Failing as _;
 use super::snapshot::{Answers, Frame, Handling, Mover, Remembered, Rest};
 use super::{Run, Then, Turn};
 use crate::order::{OrderError, Status};
@@ -85,7 +86,10 @@ impl Run {
         match template.map(|template| template.render(&self.context, &turn.settings.scripting)) {
             None => self.close_call(Ok(said.unwrap_or(Value::Null))),
             Some(Ok(answer)) => self.close_call(Ok(answer)),
-            Some(Err(error)) => self.fail_call(error.into(), turn),
+            Some(Err(error)) => {
+                let error = error.told(self, turn);
+                self.fail_call(error, turn);
+            }
         }
     }
 

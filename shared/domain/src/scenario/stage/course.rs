@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::super::source::reader::LONGEST_DURATION;
 use super::super::{Action, Event, ScenarioKind, State, StateId, StateKind, TerminalOutcome};
+use super::failing::Failing;
 use super::snapshot::{Answers, EntryPoint, Polling, Savepoint};
 use super::{Need, Run, Then, Transition, Turn, Wake, error_value, later};
 use crate::order::{Mode, OrderError, ScenarioStatus, Status};
@@ -68,8 +69,9 @@ impl Run {
     }
 
     /// The action has failed for good.
-    pub(super) fn fail(&mut self, error: impl Into<OrderError>, turn: &Turn<'_>) {
-        self.leave_frame(Err(error.into()), turn);
+    pub(super) fn fail(&mut self, error: impl Failing, turn: &Turn<'_>) {
+        let error = error.told(self, turn);
+        self.leave_frame(Err(error), turn);
     }
 
     /// The order rests before the action under the cursor, which was not carried out.
@@ -199,6 +201,21 @@ impl Run {
         self.go(event.as_str().into(), to, turn);
     }
 
+    /// A script raises an event of the scenario's own (SCN-16).
+    pub(super) fn raise_named(&mut self, name: String, turn: &Turn<'_>) {
+        let state = self.own_state(turn);
+        match state.and_then(|state| state.named_event(&name)) {
+            Some(to) => self.go(name.into(), to, turn),
+            None => {
+                let message = match state {
+                    Some(state) => format!("state `{}` has no transition for event `{name}`", state.name),
+                    None => format!("event `{name}` is raised in a call, which does not move the order"),
+                };
+                self.fail(OrderError::new("scenario.incomplete", message), turn);
+            }
+        }
+    }
+
     /// Moves the order to another state.
     pub(super) fn go(&mut self, event: Cow<'static, str>, to: StateId, turn: &Turn<'_>) {
         let (from, into) = (turn.scenario.state(self.state), turn.scenario.state(to));
@@ -210,7 +227,8 @@ impl Run {
         // The repeat of an operation passes states that had gone well before.
         self.cursor.come_to(self.cursor.visit.number + 1, 0);
         let (from, into) = (from.name.clone(), into.name.clone());
-        self.end.transitions.push(Transition { from, event, to: into, at: turn.now });
+        let said_before = self.end.log.len();
+        self.end.transitions.push(Transition { from, event, to: into, at: turn.now, said_before });
         self.moves += 1;
         let bound = turn.settings.bounds.max_transitions_per_stage;
         if self.moves > bound {

@@ -28,6 +28,9 @@ pub struct Transition {
     pub to: String,
     /// When.
     pub at: Timestamp,
+    /// How many lines of the same stage, or since its position was saved last, were said before.
+    #[serde(skip)]
+    pub said_before: usize,
 }
 
 /// One line of an order's log.
@@ -37,6 +40,27 @@ pub struct LogLine {
     pub at: Timestamp,
     /// What the engine or the scenario said.
     pub text: String,
+}
+
+/// What a stage tells, one thing after the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Happened<'s> {
+    /// It said a line.
+    Said(&'s LogLine),
+    /// It moved the order.
+    Moved(&'s Transition),
+}
+
+/// Lines and transitions of a stage in the order in which they came.
+pub fn in_order<'s>(log: &'s [LogLine], transitions: &'s [Transition]) -> impl Iterator<Item = Happened<'s>> {
+    let mut said = 0;
+    let moves = transitions.iter().flat_map(move |one| {
+        let before = said..one.said_before.clamp(said, log.len());
+        said = before.end;
+        log[before].iter().map(Happened::Said).chain([Happened::Moved(one)])
+    });
+    let last = transitions.last().map_or(0, |one| one.said_before.min(log.len()));
+    moves.chain(log[last..].iter().map(Happened::Said))
 }
 
 /// The end of a stage.
@@ -238,10 +262,12 @@ impl Builder {
         entry_point.iter_mut().flat_map(EntryPoint::values_mut).for_each(fold);
         mover.iter_mut().flat_map(|call| &mut call.answer).for_each(kept);
         error.iter_mut().for_each(|error| text(&mut error.message));
+        main.errors_mut().for_each(|error| text(&mut error.message));
         result.iter_mut().for_each(told);
         message.iter_mut().for_each(text);
         if let Some(call) = handling {
             call.frame.values_mut().for_each(fold);
+            call.frame.errors_mut().for_each(|error| text(&mut error.message));
             call.answer.iter_mut().for_each(kept);
             if let Some(Remembered { vars, result, message }) = &mut call.before {
                 fold(vars);

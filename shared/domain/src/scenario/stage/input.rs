@@ -1,5 +1,6 @@
 //! What a stage is given: the order, the deployment, and why it runs. Data only.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use super::task::is_task;
 use super::{error_value, later};
 use crate::id::spelled;
 use crate::order::Mode;
-use crate::retry::ErrorPolicy;
+use crate::retry::{ErrorPolicy, ErrorRules};
 use crate::system::SystemNames;
 
 /// What the order is, for the stage: nothing here changes while it runs.
@@ -167,12 +168,13 @@ impl Given {
             response: last,
             error: snapshot.error.as_ref().map(error_value),
             responses: named,
-            callbacks: shown.map(|callback| (callback.name.clone(), callback.value.clone())).collect(),
+            callbacks: by_request(shown),
             order: Arc::new(self.order()),
             config: self.settings.constants.clone(),
             now: self.started_at,
             request: None,
             event: handled.or_else(|| snapshot.mover.as_ref().map(|call| call.event.clone())),
+            element: None,
             secrets: self.settings.secrets.clone(),
         }
     }
@@ -192,7 +194,12 @@ impl Given {
     }
 }
 
-impl Turn<'_> {
+impl<'t> Turn<'t> {
+    /// Rules and policies for failures: those of the deployment, and behind them those of the scenario.
+    pub const fn errors(&self) -> ErrorRules<'t> {
+        ErrorRules::of(&self.settings.errors, &self.scenario.errors)
+    }
+
     /// Until when a wait lasts that names this time-out, or none (ORD-12).
     pub fn longest_wait(&self, timeout: Option<Duration>) -> Timestamp {
         let longest = self.longest_wait_since(self.now);
@@ -226,4 +233,27 @@ impl Turn<'_> {
     fn sync_ends_at(&self) -> Timestamp {
         later(self.started_at, self.settings.max_sync_duration)
     }
+}
+
+/// The callbacks by the names of their requests. Those of the elements of an `each` are a list, with null where none came.
+fn by_request<'c>(callbacks: impl Iterator<Item = &'c Callback>) -> BTreeMap<String, Folded> {
+    let mut named = BTreeMap::new();
+    let mut lists: BTreeMap<&str, BTreeMap<usize, &Folded>> = BTreeMap::new();
+    for Callback { name, value, .. } in callbacks {
+        // No scenario names a request with a point in it.
+        match name.split_once('.').and_then(|(name, index)| Some((name, index.parse().ok()?))) {
+            Some((name, index)) => {
+                lists.entry(name).or_default().insert(index, value);
+            }
+            None => {
+                named.insert(name.clone(), value.clone());
+            }
+        }
+    }
+    for (name, elements) in lists {
+        let count = elements.keys().last().map_or(0, |last| last + 1);
+        let value = |index| elements.get(&index).map_or(Value::Null, |value| value.value().clone());
+        named.insert(name.to_owned(), Value::Array((0..count).map(value).collect()).into());
+    }
+    named
 }

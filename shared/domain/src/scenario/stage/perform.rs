@@ -3,7 +3,7 @@
 //! Must never move the order by itself: an action goes through, fails, or raises an event.
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::super::folded::text_bytes;
@@ -33,6 +33,7 @@ impl Run {
                 };
             }
             Action::Parallel(steps) => return self.send_parallel(steps, turn),
+            Action::Each(each) => return self.go_through(each, turn),
             Action::Actor(actor) => return self.hand_out(actor, turn),
             Action::Choose { branches, otherwise } => match self.chosen(branches, turn) {
                 Ok(first) => self.cursor.frame_mut().action = first.unwrap_or(*otherwise),
@@ -86,8 +87,8 @@ impl Run {
     fn chosen(&self, branches: &[Branch], turn: &Turn<'_>) -> Result<Option<usize>, RunError> {
         for branch in branches {
             match branch.when.render(&self.context, &turn.settings.scripting)? {
-                serde_json::Value::Bool(true) => return Ok(Some(branch.first)),
-                serde_json::Value::Bool(false) => {}
+                Value::Bool(true) => return Ok(Some(branch.first)),
+                Value::Bool(false) => {}
                 other => {
                     return Err(RunError::new(format!("a condition is `true` or `false`, not `{other}`")));
                 }
@@ -120,12 +121,12 @@ impl Run {
     }
 
     /// True if an earlier attempt got a good answer to this request of the present state.
-    fn is_answered(&self, request: &str, turn: &Turn<'_>) -> bool {
+    pub(super) fn is_answered(&self, request: &str, turn: &Turn<'_>) -> bool {
         let place = format!("{}/{request}", turn.scenario.state(self.state).name);
         self.cursor.asynchronous.as_ref().is_some_and(|retry| retry.answered.contains(&place))
     }
 
-    fn conceal_secrets(&mut self, names: &[String], turn: &Turn<'_>) {
+    pub(super) fn conceal_secrets(&mut self, names: &[String], turn: &Turn<'_>) {
         for name in names {
             if let Some(secret) = turn.settings.secrets.secret(name) {
                 self.end.secrets.add(&secret);
@@ -153,10 +154,7 @@ impl Run {
             Action::Amqp(amqp) => self.conceal_secrets(&amqp.secrets, turn),
             _ => {}
         }
-        self.context.request = request.map(|id| {
-            let url = format!("{}/v1/callbacks/{id}", turn.settings.callback_base);
-            json!({"id": id.to_string(), "url": url})
-        });
+        self.context.request = request.map(|id| request_value(id, turn));
         let rendered = match action {
             Action::Http(http) => self.render_http(http, turn).map(Need::Http),
             Action::Amqp(amqp) => {
@@ -192,13 +190,14 @@ impl Run {
     ) {
         let asked = match (action, need) {
             (Action::Http(http), Need::Http(call)) => asked_by_http(http, &call.url),
-            (_, Need::Publish(message)) => Destination::Amqp {
-                vhost: message.vhost.clone().unwrap_or_else(|| turn.settings.vhost.clone()),
-                exchange: message.exchange.clone(),
-                key: message.key.clone(),
-            },
+            (_, Need::Publish(message)) => asked_by_amqp(message, turn),
             _ => return,
         };
+        self.note_asked(asked, request, turn);
+    }
+
+    /// The same, where the place is known.
+    pub(super) fn note_asked(&mut self, asked: Destination, request: Option<RequestId>, turn: &Turn<'_>) {
         self.cursor.visit.called = Some(turn.system_of(&asked));
         if let Some(open) = self.cursor.requests.iter_mut().find(|open| Some(open.id) == request) {
             open.asked = Some(asked);
@@ -211,7 +210,14 @@ impl Run {
             return;
         }
         // It was noted last.
-        let Some(open) = self.cursor.requests.last_mut() else { return };
+        if let Some(id) = self.cursor.requests.last().map(|open| open.id) {
+            self.note_sent_request(id, turn);
+        }
+    }
+
+    /// The same, where the request is known.
+    pub(super) fn note_sent_request(&mut self, id: RequestId, turn: &Turn<'_>) {
+        let Some(open) = self.cursor.requests.iter_mut().find(|open| open.id == id) else { return };
         open.sent_at = Some(turn.now);
         if let Some(asked) = open.asked.clone() {
             self.sample_sent(&asked, turn);
@@ -250,6 +256,7 @@ impl Run {
             None => self.cursor.advance(),
             Some(Raised::Success) => self.leave_frame(Ok(()), turn),
             Some(Raised::Poll) => self.poll_again(turn),
+            Some(Raised::Event(name)) => self.raise_named(name, turn),
             Some(Raised::Fail { message, class }) => {
                 let message = message.unwrap_or_else(|| "the scenario said so".into());
                 let error =
@@ -319,6 +326,24 @@ impl Run {
         if let Some(call) = &self.cursor.handling {
             name.push_str(&format!("\0call {}", call.no));
         }
+        if let Some((index, action)) = self.place_in_each() {
+            name.push_str(&format!("\0each {index} {action}"));
+        }
         Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes())
+    }
+}
+
+/// A request as `request` shows it.
+pub(super) fn request_value(id: RequestId, turn: &Turn<'_>) -> Value {
+    let url = format!("{}/v1/callbacks/{id}", turn.settings.callback_base);
+    json!({"id": id.to_string(), "url": url})
+}
+
+/// Where a message went.
+pub(super) fn asked_by_amqp(message: &Publication, turn: &Turn<'_>) -> Destination {
+    Destination::Amqp {
+        vhost: message.vhost.clone().unwrap_or_else(|| turn.settings.vhost.clone()),
+        exchange: message.exchange.clone(),
+        key: message.key.clone(),
     }
 }

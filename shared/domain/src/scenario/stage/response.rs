@@ -6,8 +6,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::super::script::RunError;
 use super::super::value::{Template, body_value};
 use super::super::{Action, Folded, HttpAction, ScenarioKind};
+use super::failing::Failing as _;
 use super::need::{HttpFailure, NO_ROOM, Response};
 use super::snapshot::{AnsweredCall, AsyncRetry, Destination, Polling};
 use super::{Run, Then, Turn};
@@ -22,9 +24,9 @@ pub(super) const QUOTED_BYTES: usize = 200;
 pub(super) type Outcome<'a> = Result<&'a Response, &'a HttpFailure>;
 
 /// A failed call: what is told of it, and how long the called system asks to be left alone.
-struct Failed {
-    error: OrderError,
-    retry_after: Option<Duration>,
+pub(super) struct Failed {
+    pub error: OrderError,
+    pub retry_after: Option<Duration>,
 }
 
 impl Run {
@@ -126,7 +128,12 @@ impl Run {
         Ok(())
     }
 
-    fn sample_judged(&mut self, asked: &Destination, judged: &Result<&Response, Failed>, turn: &Turn<'_>) {
+    pub(super) fn sample_judged(
+        &mut self,
+        asked: &Destination,
+        judged: &Result<&Response, Failed>,
+        turn: &Turn<'_>,
+    ) {
         match judged {
             Ok(response) => self.sample_answer(asked, response, turn),
             Err(Failed { error, retry_after }) => self.sample_failure(error, *retry_after),
@@ -134,7 +141,7 @@ impl Run {
     }
 
     /// True if an outcome is a success by the scenario and by the rules of the deployment.
-    fn judge<'a>(
+    pub(super) fn judge<'a>(
         &self,
         http: &HttpAction,
         url: &str,
@@ -187,10 +194,15 @@ impl Run {
         true
     }
 
-    fn verdict(&self, error: &OrderError, retry_after: Option<Duration>, turn: &Turn<'_>) -> Verdict {
+    pub(super) fn verdict(
+        &self,
+        error: &OrderError,
+        retry_after: Option<Duration>,
+        turn: &Turn<'_>,
+    ) -> Verdict {
         let class = error.class.as_deref().map(ErrorClass::from);
-        let errors = &turn.settings.errors;
-        let ends_at = |retry: &AsyncRetry| errors.async_cycle_ends_at(&retry.cycle);
+        let errors = turn.errors();
+        let ends_at = |retry: &AsyncRetry| errors.async_cycle_ends_at(&turn.scenario.name, &retry.cycle);
         let latest = self.cursor.asynchronous.as_ref().map(ends_at);
         let failure = retry::Failure { retry_after, latest, ..self.failure(class.as_ref(), turn) };
         let before = self.cursor.frame().retry.as_ref().map(|retry| &retry.cycle);
@@ -209,7 +221,13 @@ impl Run {
         }
     }
 
-    fn rest_until_retry(&mut self, mut at: Timestamp, cycle: Cycle, error: &OrderError, turn: &Turn<'_>) {
+    pub(super) fn rest_until_retry(
+        &mut self,
+        mut at: Timestamp,
+        cycle: Cycle,
+        error: &OrderError,
+        turn: &Turn<'_>,
+    ) {
         // Repeats inside a polling count in its time: the last one is made when that is over.
         let polling = self.own_state(turn).and(self.cursor.visit.poll.as_ref());
         if let Some(Polling { ends_at, attempt }) = polling {
@@ -312,9 +330,9 @@ impl Run {
 
     fn set_vars(&mut self, save: &[(String, Template)], turn: &Turn<'_>) -> Result<(), OrderError> {
         for (name, template) in save {
-            let value = template
-                .render(&self.context, &turn.settings.scripting)
-                .map_err(|error| OrderError::new(error.class, format!("save `{name}`: {}", error.message)))?;
+            let value = template.render(&self.context, &turn.settings.scripting).map_err(|error| {
+                RunError { message: format!("save `{name}`: {}", error.message), ..error }.told(self, turn)
+            })?;
             self.context.vars.insert(name.clone(), value);
         }
         self.check_vars(turn)
@@ -324,7 +342,7 @@ impl Run {
 fn classify(http: &HttpAction, url: &str, answered: &Answered<'_>, turn: &Turn<'_>) -> Option<ErrorClass> {
     let (host, path) = host_and_path(url);
     let interaction = Interaction { method: http.method.as_str(), host, path };
-    turn.settings.errors.classify(&interaction, answered).map(|classified| classified.class)
+    turn.errors().classify(&interaction, answered).map(|classified| classified.class)
 }
 
 /// Where a call went.
@@ -339,7 +357,7 @@ fn called(http: &HttpAction, url: &str) -> String {
 }
 
 /// The answer as `response` shows it.
-fn response_value(response: &Response) -> Folded {
+pub(super) fn response_value(response: &Response) -> Folded {
     let headers: Map<String, Value> =
         response.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
     let kind = response.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));

@@ -4,23 +4,25 @@
 //! call with what was said to it. How it is stored stands in `stored`.
 
 mod awaiting;
+mod each;
+mod frame;
 mod life;
 mod moved;
 mod request;
 mod stored;
 
 pub use awaiting::{Awaiting, TaskTimes};
+pub use each::{EachProgress, ElementEnd, ElementProgress, FailedElement};
+pub use frame::{AnsweredCall, Answers, Frame, Rest, SyncRetry};
 pub use life::{EntryPoint, Savepoint};
 pub use request::{Destination, OpenRequest};
-
-use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::Folded;
-use crate::order::{OrderError, Status, storable};
+use crate::order::{OrderError, storable};
 use crate::retry::Cycle;
 
 /// A snapshot that cannot be taken up: written by another version, or by hand.
@@ -36,40 +38,6 @@ pub struct Polling {
     pub ends_at: Timestamp,
     /// Number of the attempt that is made or comes next, from 1.
     pub attempt: u32,
-}
-
-/// A suspension, as it goes on after something else was done in between.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rest {
-    /// The status of the suspension.
-    #[serde(with = "stored::text")]
-    pub status: Status,
-    /// Until when it lasts.
-    pub until: Timestamp,
-    /// Why, where it waits for a retry.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<OrderError>,
-}
-
-/// The answers that the actions of a frame got.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answers {
-    /// The last one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last: Option<Folded>,
-    /// Those that bear a name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub named: BTreeMap<String, Folded>,
-}
-
-/// A synchronous failure that is being repeated.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SyncRetry {
-    /// The cycle.
-    pub cycle: Cycle,
-    /// Visit and action whose success ends the cycle, where the repeat begins before them: that of an operation,
-    /// and that of a call whose answer a script refused.
-    pub failed_at: Option<(u32, usize)>,
 }
 
 /// An asynchronous failure that is being repeated, over the states from the entry point on.
@@ -94,20 +62,6 @@ pub struct RetryTime {
     pub span: Option<(Timestamp, Timestamp)>,
 }
 
-/// The last call of a frame that was answered: a script behind it may refuse the answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AnsweredCall {
-    /// The action that made it.
-    pub action: usize,
-    /// The answer that was the last one before it: the repeat sees what the call saw.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Folded>,
-    /// How often its task was handed out, where it was one.
-    #[serde(default, skip_serializing_if = "stored::is_default")]
-    pub hand_out: u32,
-}
-
 impl RetryTime {
     /// So much time of it counts in no limit.
     pub(super) fn shift(&mut self, by: SignedDuration) {
@@ -116,25 +70,6 @@ impl RetryTime {
             *until = until.checked_add(by).unwrap_or(*until);
         }
     }
-}
-
-/// A list of actions that is being carried out: those of the present state, or those that handle a call.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Frame {
-    /// The action that is next.
-    pub action: usize,
-    /// The answers so far; kept over a suspension where the same action goes on.
-    pub answers: Answers,
-    /// Steps of the present `parallel` that went through.
-    pub parallel_done: Vec<usize>,
-    /// The last call that was answered, where a script follows it.
-    pub answered: Option<AnsweredCall>,
-    /// The repeat of a failed action that goes on.
-    pub retry: Option<SyncRetry>,
-    /// The suspension that goes on.
-    pub rest: Option<Rest>,
-    /// Begin of the time for which the present action must not be carried out.
-    pub held: Option<Timestamp>,
 }
 
 /// The visit of a state.
@@ -243,13 +178,15 @@ impl Snapshot {
     /// Enters the next state.
     pub(super) fn enter(&mut self, state: String) {
         self.visit = Visit { state: Some(state), number: self.visit.number + 1, ..Visit::default() };
+        self.main.each = None;
         self.begin_frame();
     }
 
-    /// Begins with the first action of the state, with the answers and the cycle of those before.
+    /// Begins with the first action of the state, with the answers and the cycle of those before. The elements that an
+    /// `each` of the same visit was through with stay so.
     pub(super) fn begin_frame(&mut self) {
-        let Frame { answers, retry, rest, .. } = std::mem::take(&mut self.main);
-        self.main = Frame { answers, retry, rest, ..Frame::default() };
+        let Frame { answers, retry, rest, each, .. } = std::mem::take(&mut self.main);
+        self.main = Frame { answers, retry, rest, each, ..Frame::default() };
     }
 
     /// The action of the frame has gone through: what was retried is over with it.
@@ -366,25 +303,15 @@ impl Snapshot {
 
     /// Bytes of text that the order put aside: for the call which is being handled, and for repeats.
     pub(super) fn bytes_aside(&self) -> usize {
-        let for_repeats = self.entry_point.as_ref().map_or(0, EntryPoint::bytes);
+        let of_each = |frame: &Frame| frame.each.as_ref().map_or(0, |each| each.bytes());
+        let of_entry_point = self.entry_point.as_ref().map_or(0, EntryPoint::bytes);
+        let for_repeats = of_entry_point + of_each(&self.main);
         let Some(call) = &self.handling else { return for_repeats };
+        let for_repeats = for_repeats + of_each(&call.frame);
         let Answers { last, named } = &self.main.answers;
         let before = call.before.as_ref().map(|before| &before.vars);
         let for_call: usize =
             named.values().chain(last).chain(before).chain([&call.body]).map(Folded::bytes).sum();
         for_call + for_repeats
-    }
-}
-
-impl Frame {
-    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Folded> {
-        let before = self.answered.iter_mut().filter_map(|call| call.before.as_mut());
-        self.answers.iter_mut().chain(before)
-    }
-}
-
-impl Answers {
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Folded> {
-        self.named.values_mut().chain(&mut self.last)
     }
 }

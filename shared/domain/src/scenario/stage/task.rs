@@ -301,7 +301,7 @@ impl Run {
         }
     }
 
-    fn render_order(&self, order: &OrderAction, turn: &Turn<'_>) -> Result<Value, RunError> {
+    pub(super) fn render_order(&self, order: &OrderAction, turn: &Turn<'_>) -> Result<Value, RunError> {
         let mut fields = Map::new();
         for (name, template) in &order.fields {
             let value = template.render(&self.context, &turn.settings.scripting)?;
@@ -316,6 +316,9 @@ impl Run {
                 format!("{}.{}.{}", turn.facts.life, self.cursor.visit.number, self.cursor.frame().action);
             if let Some(call) = &self.cursor.handling {
                 place.push_str(&format!(".call-{}", call.no));
+            }
+            if let Some((index, action)) = self.place_in_each() {
+                place.push_str(&format!(".{index}-{action}"));
             }
             let id = format!("{}.{place}", turn.facts.id);
             let id = if id.len() <= crate::order::registration::MAX_ID_BYTES {

@@ -84,7 +84,7 @@ impl Run {
         let judged = |error: &OrderError| {
             let class = error.class.as_deref().map(ErrorClass::from);
             let failure = self.failure(class.as_ref(), turn);
-            retry::on_async_failure(&turn.settings.errors, &failure, before, turn.now, turn.dice)
+            retry::on_async_failure(turn.errors(), &failure, before, turn.now, turn.dice)
         };
         let (place, at, cycle) = match retry::together(failures.iter().map(judged).collect()) {
             None => return Ok(()),
@@ -164,5 +164,5 @@ fn class_of(asked: Option<&Destination>, reply: &Reply<'_>, turn: &Turn<'_>) -> 
         }
         Some(Destination::Amqp { vhost, exchange, key }) => retry::Asked::Amqp { vhost, exchange, key },
     };
-    turn.settings.errors.classify_async(&asked, reply).map(|classified| classified.class)
+    turn.errors().classify_async(&asked, reply).map(|classified| classified.class)
 }

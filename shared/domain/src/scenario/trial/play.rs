@@ -12,14 +12,14 @@ use super::world::World;
 use super::{Deployment, Ended, Moment, Played, Trial};
 use crate::document::Fault;
 use crate::id::RequestId;
-use crate::order::Mode;
 use crate::order::registration::params_faults;
+use crate::order::{Mode, OrderError};
+use crate::scenario::Scenario;
 use crate::scenario::script::Scripting;
 use crate::scenario::stage::{
-    Answer, CallAnswer, Facts, Input, LogLine, Need, Snapshot, Stage, StageEnd, StageSettings, Then,
-    Transition, Wake,
+    Answer, CallAnswer, Facts, Happened, Input, LogLine, Need, Snapshot, Stage, StageEnd, StageSettings,
+    Then, Transition, Wake, in_order,
 };
-use crate::scenario::{Scenario, StateKind};
 use jiff::Timestamp;
 use requests::Requests;
 
@@ -49,7 +49,10 @@ pub(super) fn play(
         deadline: process_timeout.map(|timeout| later(trial.now, timeout)),
         registered: None,
         requests: Requests::default(),
+        heard: 0,
+        begin: 0,
         asked: Vec::new(),
+        failure: None,
         played: Played::default(),
     };
     play.played.answers = trial.calls.iter().map(|_| None).collect();
@@ -57,8 +60,6 @@ pub(super) fn play(
     play.played.path.push(initial.clone());
     play.tell(format!("the order begins at `{initial}`"));
     let outcome = play.check_params().and_then(|()| play.life(go_on));
-    // What a stage asked before it was broken off belongs to the story, too.
-    play.played.story.extend(play.asked.into_iter().map(|(_, moment)| moment));
     play.played.broken = outcome.err();
     play.played.unused = play.world.unused().collect();
     play.played
@@ -93,8 +94,13 @@ struct Play<'t> {
     /// The request that was registered last and is not sent yet.
     registered: Option<RequestId>,
     requests: Requests,
-    /// What the present stage asked of the world, each with the state that asked.
-    asked: Vec<(String, Moment)>,
+    /// How much of what the present stage tells is in the story by now, since its position was saved last.
+    heard: usize,
+    /// Where in the story the present stage begins, and the requests that it made.
+    begin: usize,
+    asked: Vec<usize>,
+    /// The last failure that went to the scenario.
+    failure: Option<OrderError>,
     played: Played,
 }
 
@@ -163,8 +169,18 @@ impl Play<'_> {
         let (scenario, settings) = (self.scenario.clone(), self.settings.clone());
         let resumed = Stage::resume(scenario, settings, self.facts(attempt), input, self.now);
         let mut stage = resumed.map_err(|error| self.fault(error.to_string()))?;
+        (self.heard, self.begin) = (0, self.played.story.len());
+        self.asked.clear();
         let mut need = stage.next(self.now);
         loop {
+            self.failure = stage.failure().cloned();
+            let told: Vec<Moment> = match &need {
+                Need::Done(end) => self.moments(in_order(&end.log, &end.transitions)),
+                Need::Save(reached) => self.moments(in_order(&reached.log, &reached.transitions)),
+                _ => self.moments(stage.told()),
+            };
+            self.heard += told.len();
+            self.played.story.extend(told);
             if self.deadline.is_some_and(|deadline| deadline < self.now) {
                 return Ok(None);
             }
@@ -187,6 +203,7 @@ impl Play<'_> {
                 Need::Task(task) => self.task(&task, stage.step())?,
                 Need::Release => Answer::Released,
                 Need::Save(reached) => {
+                    self.heard = 0;
                     self.note(&reached.transitions, &reached.log, &reached.answers);
                     Answer::Saved
                 }
@@ -209,29 +226,24 @@ impl Play<'_> {
         }
     }
 
-    /// Keeps what the stage did: each request behind the transition into the state that made it.
-    fn note(&mut self, transitions: &[Transition], log: &[LogLine], answers: &[CallAnswer]) {
+    /// What the stage tells beyond what is in the story by now.
+    fn moments<'s>(&self, told: impl Iterator<Item = Happened<'s>>) -> Vec<Moment> {
         let start = self.trial.now;
-        for line in log {
-            self.played.log.push(line.text.clone());
-        }
-        let mut logged = log.iter().peekable();
-        let mut asked = std::mem::take(&mut self.asked).into_iter().peekable();
-        for one in transitions {
-            while let Some((_, moment)) = asked.next_if(|(step, _)| *step == one.from) {
-                self.played.story.push(moment);
+        let moment = |told| match told {
+            Happened::Said(line) => {
+                Moment { after: between(start, line.at), text: format!("log: {}", line.text) }
             }
-            // What rests says nothing: a line of the same moment belongs to what was entered.
-            let speaks = matches!(self.kind_of(&one.from), Some(StateKind::Plain | StateKind::Polling));
-            while let Some(line) = logged.next_if(|line| speaks && line.at <= one.at) {
-                self.played.story.push(said(start, line));
+            Happened::Moved(Transition { from, event, to, at, .. }) => {
+                Moment { after: between(start, *at), text: format!("`{from}` {event} to `{to}`") }
             }
-            let text = format!("`{}` {} to `{}`", one.from, one.event, one.to);
-            self.played.story.push(Moment { after: between(start, one.at), text });
-            self.played.path.push(one.to.clone());
-        }
-        self.played.story.extend(asked.map(|(_, moment)| moment));
-        self.played.story.extend(logged.map(|line| said(start, line)));
+        };
+        told.skip(self.heard).map(moment).collect()
+    }
+
+    /// Keeps what is written of the stage.
+    fn note(&mut self, transitions: &[Transition], log: &[LogLine], answers: &[CallAnswer]) {
+        self.played.log.extend(log.iter().map(|line| line.text.clone()));
+        self.played.path.extend(transitions.iter().map(|one| one.to.clone()));
         for answer in answers {
             let told = match &answer.outcome {
                 Ok(value) => format!("answered {value}"),
@@ -244,10 +256,6 @@ impl Play<'_> {
                 *slot = Some(answer.outcome.clone());
             }
         }
-    }
-
-    fn kind_of(&self, state: &str) -> Option<StateKind> {
-        self.scenario.state_named(state).map(|id| self.scenario.state(id).kind)
     }
 
     fn ended(&mut self, end: &StageEnd) -> Option<Ended> {
@@ -281,9 +289,9 @@ impl Play<'_> {
     }
 
     /// Tells what came of a request.
-    fn ask(&mut self, step: &str, text: String) {
-        let after = self.elapsed();
-        self.asked.push((step.to_owned(), Moment { after, text }));
+    fn ask(&mut self, text: String) {
+        self.asked.push(self.played.story.len());
+        self.tell(text);
     }
 
     fn elapsed(&self) -> Duration {
@@ -293,10 +301,6 @@ impl Play<'_> {
     fn fault(&self, message: impl Into<String>) -> Fault {
         Fault::placed(Some(self.trial.at), "", message)
     }
-}
-
-fn said(start: Timestamp, line: &LogLine) -> Moment {
-    Moment { after: between(start, line.at), text: format!("log: {}", line.text) }
 }
 
 fn later(now: Timestamp, by: Duration) -> Timestamp {

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod likeness;
+mod own_rules;
+mod story;
 
 use super::*;
 use crate::scenario::script::Scripting;

@@ -29,9 +29,10 @@ impl Template {
                     match piece {
                         Piece::Text(text) => url.text.push_str(text),
                         Piece::Expression(expression) => {
-                            url.host_of_order |= !expression.names_hosts() && !has_whole_host(&url.text);
+                            url.host_of_order |=
+                                !expression.expression.names_hosts() && !has_whole_host(&url.text);
                             let text = scalar_text(expression.evaluate(context, scripting)?)?;
-                            let trusted = expression.is_trusted();
+                            let trusted = expression.expression.is_trusted();
                             url.text.push_str(&if trusted { text } else { percent_encode(&text) });
                         }
                     }
@@ -40,7 +41,7 @@ impl Template {
             other => {
                 url.text = other.render_text(context, scripting)?;
                 url.host_of_order =
-                    matches!(other, Self::Expression(expression) if !expression.names_hosts());
+                    matches!(other, Self::Expression(placed) if !placed.expression.names_hosts());
             }
         }
         // Readers of URLs forgive what is not written as it should be, and would find another host in it.

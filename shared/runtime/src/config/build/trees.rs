@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pagurus_domain::document::{DocumentNode, Fault};
-use pagurus_domain::order::notification::{AllowList, Pattern};
+use pagurus_domain::order::notification::{AllowList, Pattern, WebhookPattern};
 use pagurus_domain::retry::{DurationControl, ErrorPolicy};
 
 use super::super::kind;
@@ -56,7 +56,16 @@ impl Builder {
             list.patterns.push(usual);
             return list;
         }
-        for (item, entries) in self.mappings(path, tree.as_ref(), &["exchange", "key", "queue"]) {
+        // Only notifications go over HTTP.
+        let known: &[&str] = match path {
+            "notify.allow" => &["exchange", "key", "queue", "url", "secret"],
+            _ => &["exchange", "key", "queue"],
+        };
+        for (item, entries) in self.mappings(path, tree.as_ref(), known) {
+            if entries.iter().any(|(name, _)| matches!(*name, "url" | "secret")) {
+                list.patterns.extend(self.webhook(path, &item, &entries));
+                continue;
+            }
             let mut pattern = Pattern::default();
             for (name, text) in entries {
                 match name {
@@ -75,6 +84,30 @@ impl Builder {
             list.patterns.push(pattern);
         }
         list
+    }
+
+    /// An entry for webhooks: a URL, and the name of the secret with which what goes there is signed.
+    fn webhook(
+        &mut self,
+        path: &'static str,
+        item: &DocumentNode,
+        entries: &[(&'static str, String)],
+    ) -> Option<Pattern> {
+        let text =
+            |wanted: &str| entries.iter().find(|(name, _)| *name == wanted).map(|(_, text)| text.as_str());
+        let read = match (text("url"), text("secret")) {
+            (Some(url), Some(secret)) if entries.len() == 2 => secret_name(secret)
+                .ok_or_else(|| format!("`{secret}` is no name of a secret: letters, digits, `-` and `_`"))
+                .and_then(|secret| WebhookPattern::parse(url, secret)),
+            _ => Err("an entry for webhooks has `url` and `secret`, and nothing else".to_owned()),
+        };
+        match read {
+            Ok(webhook) => Some(Pattern { webhook: Some(webhook), ..Pattern::default() }),
+            Err(message) => {
+                self.values.push(path, Fault::new(item, "", message));
+                None
+            }
+        }
     }
 
     pub(super) fn constants(&mut self) -> Arc<serde_json::Value> {
@@ -129,4 +162,10 @@ impl Builder {
         }
         read
     }
+}
+
+/// The name of a secret, which is that of a file: nothing in it may lead elsewhere.
+fn secret_name(text: &str) -> Option<&str> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    (text.len() <= 64 && text.chars().all(allowed)).then_some(text)
 }

@@ -110,8 +110,7 @@ fn scn_1_the_words_of_scripts_are_all_named_in_hints() {
 
 #[test]
 fn scn_1_calls_that_can_never_run_are_told() {
-    let all =
-        "there are success, fail, poll, result, message, answer, log, those of the language, and your own";
+    let all = "there are success, fail, poll, event, result, message, answer, log, those of the language, and your own";
     let cases: &[(&str, &[&str])] = &[
         ("sucess()", &["1:1: there is no function `sucess`; did you mean `success`?"]),
         ("sucess(1)", &["1:1: there is no function `sucess`; did you mean `success`?"]),

@@ -1,6 +1,6 @@
 //! The actions, one bad example for each rule.
 
-use super::{check_actions, faults, outcome, with_actions};
+use super::{check_actions, check_table, faults, outcome, with_actions};
 use crate::scenario::{Action, Auth, Body, HttpAction, Method, StatusRange};
 
 fn http(action: &str) -> HttpAction {
@@ -25,6 +25,53 @@ fn scn_1_actions_are_told_apart_by_their_word() {
         ("- log: x\n  save: {a: 1}", "7:7: `save` stands beside `log`; indent it further"),
         ("- log: x\n  release: true", "7:7: `release` stands beside `log`; begin the next action"),
     ]);
+}
+
+#[test]
+fn scn_16_events_of_scripts_are_checked() {
+    check_actions(&[
+        ("- script: event(\"success\")", "6:15: `success` is an event of the engine; write `success()`"),
+        ("- script: event(\"timeout\")", "6:15: `timeout` is an event of the engine; give the event another"),
+        ("- script: event(\"a b\")", "6:15: `a b` is not a name for an event; write a letter"),
+        (
+            "- script: |\n    let to = \"x\";\n    event(to)",
+            "8:9: an event is raised by a name that only a run can tell; write the name as a text",
+        ),
+        ("- script: event()", "6:15: `event` takes 1 argument, not 0"),
+        (
+            "- choose: [{when: 'params.n > 1', actions: [{script: 'event(\"big\")'}]}]",
+            "8:5: `a` has no transition for `big`: its script raises it by `event(\"big\")`; add `big: STATE`",
+        ),
+    ]);
+    let state = |on: &str| {
+        format!(
+            "scenario: s\ninitialState: a\nstates:\n  a: {{actions: [{{script: 'if params.n {{ event(\"big\") }}'}}], on: {on}}}\n  done: {{kind: terminal}}\n"
+        )
+    };
+    check_table(&[
+        (
+            &state("{success: done, fail: done}"),
+            "4:60: `a` has no transition for `big`: its script raises it",
+        ),
+        (
+            &state("{success: done, fail: done, big: done, bg: done}"),
+            "4:103: there is no event `bg`; did you mean `big`?",
+        ),
+        (
+            &state("{success: done, fail: done, big: done, elsewhere: done}"),
+            "4:103: there is no event `elsewhere`; there are: success, fail, sleep, wait, callback, timeout; an event of its own",
+        ),
+        (
+            "scenario: s\nkind: operation\nactions: [{script: 'event(\"big\")'}]\n",
+            "3:21: an operation knows no events of its own; write a workflow",
+        ),
+        (
+            "scenario: s\ninitialState: a\ncalls: {c: {actions: [{script: 'event(\"x\")'}]}}\nstates:\n  a: {on: {success: done}}\n  done: {kind: terminal}\n",
+            "3:33: an event is raised in a call, which does not move the order; lead to a state whose script",
+        ),
+    ]);
+    let sound = outcome(&state("{success: done, fail: done, big: done}")).unwrap();
+    assert_eq!(sound.states[0].named, [("big".to_owned(), crate::scenario::StateId(1))]);
 }
 
 #[test]

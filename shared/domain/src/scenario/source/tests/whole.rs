@@ -67,6 +67,29 @@ states:
 "#;
 
 #[test]
+fn err_15_rules_that_a_scenario_brings_along_are_read_and_checked() {
+    let text = |errors: &str| {
+        format!("scenario: s\ninitialState: done\nerrors:\n{errors}states: {{done: {{kind: terminal}}}}\n")
+    };
+    let good = "  sync:\n    classification: {rules: {r: {requests: [{path: /a}], classes: {c: {responses: [{status_codes: [503]}]}}}}}\n    retry: {policies: {p: {error_classes: [c]}}}\n";
+    let scenario = outcome(&text(good)).unwrap();
+    assert!(scenario.errors.policy_for("s", "c").is_some());
+    check_table(&[
+        (&text("  sync: {mood: retry}\n"), "4:10: unknown key `mood`; did you mean `mode`?"),
+        (
+            &text("  retry_duration_control: {mode: total}\n"),
+            "4:3: `retry_duration_control` is no matter of one scenario; remove it: the deployment says it for all",
+        ),
+        (
+            &text("  sync: {retry: {policies: {a: {error_classes: [x]}, b: {error_classes: [x]}}}}\n"),
+            "4:54: equally specific as the policy `a` for scenario `*` and class `x`; make one of the two",
+        ),
+    ]);
+    let operation = "scenario: s\nkind: operation\nactions: [{log: x}]\nerrors: {async: {mode: none}}\n";
+    assert!(outcome(operation).is_ok());
+}
+
+#[test]
 fn scn_1_the_example_becomes_the_model() {
     let scenario = outcome(EXAMPLE).unwrap();
     assert_eq!(scenario.name, "change-tariff");

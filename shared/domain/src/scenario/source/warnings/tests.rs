@@ -15,6 +15,19 @@ const ASKS: &str = "- http: {url: 'http://h', body: {u: '${request.url}'}, reque
                     save: {reservation: '${response.body.id}'}}\n";
 
 #[test]
+fn err_15_a_policy_for_other_scenarios_is_noted() {
+    let text = "scenario: s\ninitialState: done\nerrors:\n  sync: {retry: {policies: {p: {error_classes: [c], scenarios: [{name: 'other-*'}]}, q: {error_classes: [d], scenarios: [{name: 's*'}]}}}}\n\
+                states: {done: {kind: terminal}}\n";
+    let warnings = warnings(text);
+    assert_eq!(
+        warnings,
+        [
+            "4:3: the policy `p` never applies: it is for other scenarios than `s`; leave `scenarios` out: what a scenario brings along is for its own orders"
+        ]
+    );
+}
+
+#[test]
 fn scn_1_names_that_nothing_gives_a_value_to_are_warned_of() {
     let cases = [
         (

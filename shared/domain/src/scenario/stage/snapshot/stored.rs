@@ -79,6 +79,7 @@ impl Serialize for Snapshot {
         out.put("answered", &later.map_or(&[][..], |retry| retry.answered.as_slice()))?;
         out.put("called", &visit.called)?;
         out.put("parallelDone", &shown.parallel_done)?;
+        out.put("each", &main.each)?;
         out.put("answeredCall", &main.answered)?;
         out.put("poll", &visit.poll)?;
         out.put("awaiting", &visit.awaiting)?;
@@ -111,6 +112,7 @@ impl Serialize for StoredCall<'_> {
         out.0.serialize_entry("action", &frame.action)?;
         out.put("cycle", &frame.retry.as_ref().map(|retry| retry.cycle.to_value()))?;
         out.put("failedAt", &frame.retry.as_ref().and_then(|retry| retry.failed_at))?;
+        out.put("each", &frame.each)?;
         out.put("answeredCall", &frame.answered)?;
         out.put("response", &main.answers.last)?;
         out.put("responses", &main.answers.named)?;
@@ -203,6 +205,7 @@ impl Stored {
             action: self.take("action")?,
             answers: Answers { last: self.take("response")?, named: self.take("responses")? },
             parallel_done: self.take("parallelDone")?,
+            each: self.take("each")?,
             answered: self.take("answeredCall")?,
             retry: self.cycle("cycle")?.map(|cycle| SyncRetry { cycle, failed_at }),
             rest: self.take("rest")?,

@@ -68,7 +68,11 @@ fn scn_5_a_saved_value_that_cannot_be_made_leaves_no_half_of_it() {
   failed: {kind: terminal, outcome: fail}\n";
     let played = play(text, &["200 {}"]);
     assert_eq!(played.class(), "script.error");
-    assert!(played.error().message.starts_with("save `two`: "), "{}", played.error().message);
+    let message = played.error().message;
+    assert!(
+        message.ends_with("action 1 (`http`): save `two`: there is no `response.body.absent`"),
+        "{message}"
+    );
     assert!(played.last().snapshot.vars.is_empty());
 }
 

@@ -76,7 +76,39 @@ fn answers() -> impl Strategy<Value = Answers> + Clone {
     parts.prop_map(|(last, named)| Answers { last, named })
 }
 
+fn elements() -> impl Strategy<Value = ElementProgress> {
+    let id = option::of(any::<u128>().prop_map(|id| RequestId(Uuid::from_u128(id))));
+    let failed = (errors(), option::of(any::<u64>()))
+        .prop_map(|(error, retry_after_ms)| FailedElement { error, retry_after_ms });
+    let end =
+        prop_oneof![vec(folded(), 0..3).prop_map(ElementEnd::Done), errors().prop_map(ElementEnd::Failed),];
+    let call = (0..9_usize, option::of(folded()));
+    let call = call.prop_map(|(action, before)| AnsweredCall { action, before, hand_out: 0 });
+    let answers = (option::of(folded()), option::of(call));
+    let parts = (
+        option::of(folded()),
+        0..9_usize,
+        answers,
+        id,
+        option::of(failed),
+        option::of(0..9_usize),
+        option::of(end),
+    );
+    parts.prop_map(|(value, next, (last, answered), request, failed, repeated, end)| ElementProgress {
+        value,
+        next,
+        last,
+        answered,
+        request,
+        failed,
+        repeated,
+        end,
+    })
+}
+
 fn frames() -> impl Strategy<Value = Frame> {
+    let each = ((0..9_u32, 0..9_usize), vec(elements(), 0..3));
+    let each = each.prop_map(|(at, elements)| Box::new(EachProgress { at, elements }));
     let failed_at = option::of((0..9_u32, 0..9_usize));
     let answered = (0..9_usize, option::of(folded()), 0..3_u32);
     let answered = answered.prop_map(|(action, before, hand_out)| AnsweredCall { action, before, hand_out });
@@ -87,13 +119,14 @@ fn frames() -> impl Strategy<Value = Frame> {
         error,
     });
     let retry = (cycles(), failed_at).prop_map(|(cycle, failed_at)| SyncRetry { cycle, failed_at });
-    let steps = (vec(0..9_usize, 0..3), option::of(answered));
+    let steps = (vec(0..9_usize, 0..3), option::of(answered), option::of(each));
     (0..9_usize, answers(), steps, option::of(retry), option::of(rest), option::of(time())).prop_map(
-        |(action, answers, (parallel_done, answered), retry, rest, held)| Frame {
+        |(action, answers, (parallel_done, answered, each), retry, rest, held)| Frame {
             action,
             answers,
             parallel_done,
             answered,
+            each,
             retry,
             rest,
             held,

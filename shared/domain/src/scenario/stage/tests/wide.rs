@@ -14,8 +14,12 @@ pub const CALLS: usize = 1000;
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
     Http,
-    Choose { first: bool },
+    Choose {
+        first: bool,
+    },
     Parallel,
+    /// Three requests, two at once.
+    Each,
 }
 
 #[derive(Clone, Debug)]
@@ -27,6 +31,8 @@ pub enum Kind {
         only: bool,
     },
     Poll,
+    /// Asks, and goes by the answer: a script raises one of two events of its own, or none.
+    Turn,
 }
 
 /// A state, with the waiting state behind it if it asks.
@@ -43,11 +49,13 @@ pub fn scenarios() -> impl Strategy<Value = Vec<Wide>> {
         2 => Just(Act::Http),
         1 => any::<bool>().prop_map(|first| Act::Choose { first }),
         1 => Just(Act::Parallel),
+        1 => Just(Act::Each),
     ];
     let kind = prop_oneof![
         2 => prop::collection::vec(act, 1..4).prop_map(Kind::Plain),
         2 => (1..3_usize, any::<bool>()).prop_map(|(requests, only)| Kind::Ask { requests, only }),
         1 => Just(Kind::Poll),
+        1 => Just(Kind::Turn),
     ];
     let state = (kind, any::<bool>(), 0..6_usize, 0..6_usize);
     let state = state.prop_map(|(kind, entry, fail, late)| Wide { kind, entry, fail, late });
@@ -129,8 +137,10 @@ pub fn text(states: &[Wide]) -> String {
         let entry = if state.entry { "entryPoint: true, " } else { "" };
         let _ = match &state.kind {
             Kind::Plain(acts) => {
+                let is_answered = |slot: usize| acts[..slot].iter().any(|act| !matches!(act, Act::Each));
+                let acts = acts.iter().enumerate();
                 let acts: Vec<String> =
-                    acts.iter().enumerate().map(|(slot, act)| written(*act, at, slot)).collect();
+                    acts.map(|(slot, act)| written(*act, at, slot, is_answered(slot))).collect();
                 writeln!(
                     out,
                     "  s{at}: {{{entry}actions: [{}], on: {{success: {next}, fail: {fail}}}}}",
@@ -151,6 +161,12 @@ pub fn text(states: &[Wide]) -> String {
                     "  r{at}: {{kind: waiting, retryFailedOnly: {only}, on: {{callback: {next}, timeout: {late}, fail: {fail}}}}}"
                 )
             }
+            Kind::Turn => writeln!(
+                out,
+                "  s{at}: {{{entry}actions: [{{http: {{url: 'http://h/{at}/0'}}}}, \
+                 {{script: 'let way = response.body.n / 10000 % 3; if way == 1 {{ event(\"left\") }} if way == 2 {{ event(\"right\") }}'}}], \
+                 on: {{success: {next}, fail: {fail}, left: {late}, right: {fail}}}}}"
+            ),
             Kind::Poll => writeln!(
                 out,
                 "  s{at}: {{{entry}kind: polling, poll: {{interval: 1h, timeout: 150m}}, actions: [{{http: {{url: 'http://h/{at}/0'}}}}, \
@@ -167,8 +183,9 @@ pub fn text(states: &[Wide]) -> String {
     out
 }
 
-fn written(act: Act, at: usize, slot: usize) -> String {
-    let body = if slot == 0 { "" } else { ", body: '${response.body.n}'" };
+/// The elements of an `each` have answers of their own: there may be none yet behind it.
+fn written(act: Act, at: usize, slot: usize, is_answered: bool) -> String {
+    let body = if is_answered { ", body: '${response.body.n}'" } else { "" };
     let url = |part: usize| format!("url: 'http://h/{at}/{}'{body}", slot * 10 + part);
     match act {
         Act::Http => format!("{{http: {{{}}}}}", url(0)),
@@ -177,6 +194,12 @@ fn written(act: Act, at: usize, slot: usize) -> String {
             if first { 7 } else { 8 },
             url(0),
             url(1)
+        ),
+        Act::Each => format!(
+            "{{each: {{in: [{}, {}, {}], atOnce: 2, actions: [{{http: {{url: 'http://h/{at}/${{item}}'}}}}]}}}}",
+            slot * 10,
+            slot * 10 + 1,
+            slot * 10 + 2
         ),
         Act::Parallel => format!(
             "{{parallel: [{{http: {{name: n{slot}a, {}}}}}, {{http: {{name: n{slot}b, {}}}}}]}}",

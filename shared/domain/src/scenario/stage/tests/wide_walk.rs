@@ -23,6 +23,10 @@ enum Asked {
 struct Cycles(BTreeMap<&'static str, u32>);
 
 impl Cycles {
+    fn made(&self, class: &str) -> u32 {
+        self.0.get(class).copied().unwrap_or(0)
+    }
+
     /// True if failures of these classes are repeated once more, each no more often than allowed.
     fn repeat(&mut self, failed: &[(&'static str, u32)]) -> bool {
         let before = std::mem::take(&mut self.0);
@@ -104,6 +108,15 @@ impl<'a> Walk<'a> {
                 }
                 Kind::Ask { requests, only } => self.ask(at, *requests, *only)?,
                 Kind::Poll => self.poll(at)?,
+                Kind::Turn => {
+                    let (event, to) = match (self.all(&[0], None)?, self.visit % 3) {
+                        (false, _) => ("fail", state.fail),
+                        (true, 1) => ("left", state.late),
+                        (true, 2) => ("right", state.fail),
+                        (true, _) => ("success", at + 1),
+                    };
+                    self.leave(&format!("s{at}"), event, to)?
+                }
             };
         }
         Ok(place(self.states, at))
@@ -113,10 +126,17 @@ impl<'a> Walk<'a> {
     fn acts(&mut self, acts: &[Act]) -> Result<bool, Left> {
         let mut earlier = None;
         for (slot, act) in acts.iter().enumerate() {
+            if matches!(act, Act::Each) {
+                if !self.each([slot * 10, slot * 10 + 1, slot * 10 + 2])? {
+                    return Ok(false);
+                }
+                continue;
+            }
             let parts: &[usize] = match act {
                 Act::Http | Act::Choose { first: true } => &[0],
                 Act::Choose { first: false } => &[1],
                 Act::Parallel => &[0, 1],
+                Act::Each => &[],
             };
             let slots: Vec<usize> = parts.iter().map(|part| slot * 10 + part).collect();
             if !self.all(&slots, earlier)? {
@@ -130,6 +150,53 @@ impl<'a> Walk<'a> {
     /// Makes these requests at once until none fails, or one fails for good: whether all went through.
     fn all(&mut self, slots: &[usize], body: Option<i64>) -> Result<bool, Left> {
         Ok(self.asked(slots, body, false)? == Asked::Through)
+    }
+
+    /// Makes these requests two at a time: whether all went through.
+    fn each(&mut self, slots: [usize; 3]) -> Result<bool, Left> {
+        let mut open = slots.to_vec();
+        let (mut aside, mut again): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+        let mut classes = Vec::new();
+        let mut cycles = Cycles::default();
+        loop {
+            if aside.is_empty() && again.is_empty() {
+                cycles = Cycles::default();
+            }
+            let now: Vec<usize> = open.iter().copied().take(2).collect();
+            let (mut through, mut ended) = (false, false);
+            for slot in &now {
+                let (status, _) = self.call(*slot, None);
+                open.retain(|other| other != slot);
+                if status == 200 {
+                    through = true;
+                    again.retain(|other| other != slot);
+                    continue;
+                }
+                match bound(status).filter(|(class, allowed)| cycles.made(class) < *allowed) {
+                    Some(class) => {
+                        aside.push(*slot);
+                        classes.push(class);
+                    }
+                    None => ended = true,
+                }
+            }
+            if ended {
+                return Ok(false);
+            }
+            if through || (aside.is_empty() && !open.is_empty()) {
+                continue;
+            }
+            if aside.is_empty() {
+                return Ok(true);
+            }
+            if !cycles.repeat(&std::mem::take(&mut classes)) {
+                return Ok(false);
+            }
+            again.extend(&aside);
+            open.append(&mut aside);
+            open.sort_unstable();
+            self.rest()?;
+        }
     }
 
     /// The same; there may be no time left for repeats.

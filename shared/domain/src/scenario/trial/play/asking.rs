@@ -19,7 +19,7 @@ impl Play<'_> {
     pub(super) fn http(&mut self, call: &HttpCall, step: &str) -> Going<Answer> {
         let (outcome, took) = self.call(call, step)?;
         self.pass(took);
-        self.told_of(call, &outcome, step);
+        self.told_of(call, &outcome);
         Ok(outcome.map_or_else(Answer::Failed, Answer::Response))
     }
 
@@ -34,7 +34,7 @@ impl Play<'_> {
         }
         self.pass(longest);
         for (call, outcome) in calls.iter().zip(&outcomes) {
-            self.told_of(call, outcome, step);
+            self.told_of(call, outcome);
         }
         Ok(Answer::Parallel(outcomes))
     }
@@ -66,12 +66,12 @@ impl Play<'_> {
         Ok((outcome, rule.after))
     }
 
-    fn told_of(&mut self, call: &HttpCall, outcome: &Result<Response, HttpFailure>, step: &str) {
+    fn told_of(&mut self, call: &HttpCall, outcome: &Result<Response, HttpFailure>) {
         let told = match outcome {
             Ok(response) => response.status.to_string(),
             Err(failure) => failure.chain.join(" > "),
         };
-        self.ask(step, format!("{} {}: {told}", call.method, call.url));
+        self.ask(format!("{} {}: {told}", call.method, call.url));
     }
 
     /// A task of an actor: its decision comes as the answer to its pass.
@@ -83,13 +83,13 @@ impl Play<'_> {
             return Err(self.unanswered(&line, &body, step));
         };
         if matches!(rule.reply, Reply::Unroutable) {
-            self.ask(step, format!("{line}: unroutable"));
+            self.ask(format!("{line}: unroutable"));
             return Ok(Answer::Unpublished("the broker has no queue for it".to_owned()));
         }
         if let (Some(id), Reply::Decides(decision)) = (self.registered.take(), &rule.reply) {
             self.answer_later(id, rule.after, decision.clone());
         }
-        self.ask(step, format!("{line}: queued"));
+        self.ask(format!("{line}: queued"));
         Ok(Answer::Published)
     }
 
@@ -104,14 +104,14 @@ impl Play<'_> {
         };
         let request = self.registered.take().filter(|id| Some(*id) == child.request);
         if matches!(rule.reply, Reply::Refused) {
-            self.ask(step, format!("{line}: refused"));
+            self.ask(format!("{line}: refused"));
             return Ok(Answer::OrderRefused("the test refuses this child order".to_owned()));
         }
         if let (Some(id), Reply::Ends(end)) = (request, &rule.reply) {
             let told = self.end_of_child(&child.registration, end, rule.after);
             self.answer_later(id, rule.after, told);
         }
-        self.ask(step, format!("{line}: started"));
+        self.ask(format!("{line}: started"));
         Ok(Answer::OrderStarted)
     }
 
@@ -169,10 +169,10 @@ impl Play<'_> {
         self.expect_callback(rule);
         self.pass(rule.after);
         if matches!(rule.reply, Reply::Unroutable) {
-            self.ask(step, format!("{line}: unroutable"));
+            self.ask(format!("{line}: unroutable"));
             return Ok(Answer::Unpublished("the broker has no queue for it".to_owned()));
         }
-        self.ask(step, format!("{line}: published"));
+        self.ask(format!("{line}: published"));
         Ok(Answer::Published)
     }
 
@@ -187,9 +187,14 @@ impl Play<'_> {
     }
 
     fn unanswered(&self, line: &str, body: &Value, step: &str) -> Fault {
+        // What went wrong before is the cause more often than not.
+        let before = self.failure.as_ref().map_or_else(String::new, |error| {
+            let class = error.class.as_deref().unwrap_or("unclassified");
+            format!("; the last failure before it was {class}: {}", error.message)
+        });
         let mut body = if body.is_null() { String::new() } else { format!(" with body {body}") };
         body.truncate(body.floor_char_boundary(300));
-        let fault = self.fault(format!("no answer is left for `{line}`{body} in `{step}`"));
+        let fault = self.fault(format!("no answer is left for `{line}`{body} in `{step}`{before}"));
         fault.hint("add one under `answers`, or raise `times` of the one that is used up")
     }
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::super::{Call, Ended};
+use super::super::{Call, Ended, Moment};
 use super::{Play, between, later};
 use crate::id::RequestId;
 use crate::order::{OrderError, PROCESS_TIMEOUT, ScenarioStatus, Status};
@@ -90,15 +90,19 @@ impl Play<'_> {
     pub(super) fn outlive(&mut self, last: Snapshot) -> Ended {
         self.now = self.deadline.unwrap_or(self.now);
         let over = self.elapsed();
-        for (_, mut moment) in std::mem::take(&mut self.asked) {
-            if moment.after > over {
-                // The answer to this request was nobody's any more.
-                let line = moment.text.rsplit_once(": ").map_or(moment.text.as_str(), |(line, _)| line);
-                moment.text = format!("{line}: broken off");
-                moment.after = over;
-            }
-            self.played.story.push(moment);
-        }
+        // What the present stage told is written by nobody, but for its requests, which were made.
+        let told = self.played.story.split_off(self.begin.min(self.played.story.len()));
+        let requests = told.into_iter().zip(self.begin..).filter(|(_, at)| self.asked.contains(at));
+        let requests: Vec<Moment> = requests
+            .map(|(moment, _)| match moment.text.rsplit_once(": ") {
+                // The answer to this one was nobody's any more.
+                Some((line, _)) if moment.after > over => {
+                    Moment { after: over, text: format!("{line}: broken off") }
+                }
+                _ => moment,
+            })
+            .collect();
+        self.played.story.extend(requests);
         let step =
             last.visit.state.unwrap_or_else(|| self.scenario.state(self.scenario.initial).name.clone());
         let error = OrderError::new(PROCESS_TIMEOUT, "the order outlived its process time-out");

@@ -12,29 +12,32 @@ use super::connection::Connection;
 use super::pool::Pool;
 
 /// An answer whose body is still to be read. Dropped before its end, it closes its connection.
-pub(crate) struct Reply {
+pub struct HttpReply {
     response: Response<Incoming>,
     /// None once the body was read.
     connection: Option<Connection>,
     pool: Arc<Pool>,
 }
 
-impl Reply {
+impl HttpReply {
     pub(super) fn new(response: Response<Incoming>, connection: Connection, pool: Arc<Pool>) -> Self {
         Self { response, connection: Some(connection), pool }
     }
 
     /// The HTTP status.
+    #[must_use]
     pub fn status(&self) -> u16 {
         self.response.status().as_u16()
     }
 
     /// The header fields.
+    #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         self.response.headers()
     }
 
     /// The length of the body in bytes, where it is known before it is read.
+    #[must_use]
     pub fn content_length(&self) -> Option<u64> {
         self.response.body().size_hint().exact()
     }
@@ -49,7 +52,7 @@ impl Reply {
                 self.give_back();
                 break;
             };
-            // Trailers say nothing that a scenario could read.
+            // Trailers say nothing that a caller reads.
             if let Ok(data) = frame.map_err(Broken::Body)?.into_data() {
                 return Ok(Some(data));
             }

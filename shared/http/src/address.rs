@@ -11,7 +11,7 @@ use super::Broken;
 
 /// A parsed URL.
 #[derive(Clone, Debug)]
-pub(crate) struct Address {
+pub struct Address {
     /// The called system.
     pub authority: Arc<Authority>,
     /// The path with its query, as the request line has it.
@@ -20,7 +20,7 @@ pub(crate) struct Address {
 
 /// A called system: scheme, host and port.
 #[derive(Debug)]
-pub(crate) struct Authority {
+pub struct Authority {
     /// The beginning of its URLs, up to the path, as they are written.
     pub text: Box<str>,
     /// True if it is asked by TLS.
@@ -37,6 +37,7 @@ pub(crate) struct Authority {
 
 impl Authority {
     /// The address, if the host is written as one.
+    #[must_use]
     pub fn literal(&self) -> Option<IpAddr> {
         self.host.parse().ok()
     }

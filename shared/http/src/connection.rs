@@ -78,8 +78,11 @@ impl Connector {
     async fn addresses(&self, authority: &Authority) -> Result<Vec<SocketAddr>, Broken> {
         let Authority { host, port, .. } = authority;
         if let Some(literal) = authority.literal() {
-            // Checked before each call.
-            return Ok(vec![SocketAddr::new(literal, *port)]);
+            if self.rules.permits(host, *port, literal) {
+                return Ok(vec![SocketAddr::new(literal, *port)]);
+            }
+            let text = format!("{literal} may not be called; `worker.http.allow` lists what may");
+            return Err(Broken::Forbidden(text));
         }
         let found = tokio::net::lookup_host((&**host, *port))
             .await

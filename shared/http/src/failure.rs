@@ -7,7 +7,7 @@ use pagurus_domain::scenario::stage::HttpFailure;
 
 /// A call that brought no answer.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Broken {
+pub enum Broken {
     /// The text is no URL of HTTP.
     #[error("{0}")]
     Url(String),
@@ -17,6 +17,9 @@ pub(crate) enum Broken {
     /// The name of the host leads nowhere, or only to what may not be called.
     #[error("{0}")]
     Resolve(String),
+    /// The address may not be called.
+    #[error("{0}")]
+    Forbidden(String),
     /// Nobody accepted the connection in time.
     #[error("no connection within {0:?}")]
     ConnectTimeout(Duration),
@@ -36,6 +39,7 @@ pub(crate) enum Broken {
 
 impl Broken {
     /// The failure with its names, from the outermost to the cause.
+    #[must_use]
     pub fn named(&self) -> HttpFailure {
         HttpFailure { chain: self.chain().to_vec(), message: self.to_string() }
     }
@@ -43,6 +47,7 @@ impl Broken {
     fn chain(&self) -> &'static [&'static str] {
         match self {
             Self::Url(_) => &["HttpError", "UrlError"],
+            Self::Forbidden(_) => &["HttpError", "Forbidden"],
             Self::Header(_) => &["HttpError"],
             Self::Resolve(_) => &["HttpError", "ConnectError", "DnsError"],
             Self::ConnectTimeout(_) => &["HttpError", "ConnectError", "ConnectTimeout"],

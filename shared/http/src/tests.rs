@@ -18,12 +18,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const SOON: Duration = Duration::from_millis(300);
 
 /// A client that may call this machine.
-fn client(connecting: Duration) -> Client {
-    Client::new(CallRules::default(), connecting)
+fn client(connecting: Duration) -> HttpClient {
+    HttpClient::new(
+        CallRules { allow: vec![AllowedDestination::parse("*").unwrap()], deny: vec![] },
+        connecting,
+    )
 }
 
 /// Asks, and reads the answer to its end.
-async fn asked(client: &Client, url: &str) -> Result<Vec<u8>, Broken> {
+async fn asked(client: &HttpClient, url: &str) -> Result<Vec<u8>, Broken> {
     let mut reply = client.send(client.address(url)?, Method::POST, HeaderMap::new(), "{}".into()).await?;
     let mut body = Vec::new();
     while let Some(chunk) = reply.chunk().await? {
@@ -33,7 +36,7 @@ async fn asked(client: &Client, url: &str) -> Result<Vec<u8>, Broken> {
 }
 
 /// The names under which a request to this URL fails, its body read to the end; none where it does not.
-async fn chain(client: &Client, url: &str) -> Vec<&'static str> {
+async fn chain(client: &HttpClient, url: &str) -> Vec<&'static str> {
     let Err(broken) = asked(client, url).await else { return Vec::new() };
     let failure = broken.named();
     // The URL is left out, it may hold a secret.
@@ -278,7 +281,7 @@ async fn an_address_that_may_not_be_called_is_not_dialled_by_its_name() {
     };
     let (url, made) = counted(Duration::ZERO, 1).await;
     let named = url.replace("127.0.0.1", "localhost");
-    let found = chain(&Client::new(deny, PATIENCE), &named).await;
+    let found = chain(&HttpClient::new(deny, PATIENCE), &named).await;
     assert_eq!(found, ["HttpError", "ConnectError", "DnsError"]);
     assert_eq!(made.load(Ordering::Relaxed), 0);
 }

@@ -1,7 +1,8 @@
-//! The HTTP client of a worker: HTTP/1 over connections that are kept for each called system.
+//! The HTTP client of every service that calls other systems: HTTP/1 over connections that are kept for each of them.
+//! It connects only where the rules of the configuration let it, by address.
 //!
 //! Each call drives its own connection, so that an exchange costs no task and no message between tasks.
-//! A redirect is an answer, and the scenario's to judge; there is no proxy and no repeat that nobody configured:
+//! A redirect is an answer, and the caller's to judge; there is no proxy and no repeat that nobody configured:
 //! only a request of which nothing was sent goes over another connection.
 
 mod address;
@@ -20,25 +21,26 @@ use hyper::header::{ACCEPT, AUTHORIZATION, HOST, HeaderName, HeaderValue, USER_A
 use hyper::{HeaderMap, Method, Request};
 use pagurus_runtime::config::CallRules;
 
-pub(crate) use address::{Address, Authority};
+pub use address::{Address, Authority};
 use connection::{Connector, Exchange};
-pub(crate) use failure::Broken;
+pub use failure::Broken;
 use pool::Pool;
-pub(crate) use reply::Reply;
+pub use reply::HttpReply;
 
 /// An idle connection is kept for this long; many servers close theirs a little later.
 const IDLE: Duration = Duration::from_secs(20);
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("pagurus/", env!("CARGO_PKG_VERSION")));
 
-/// The client: cheap to share, one for all stages.
-pub(crate) struct Client {
+/// The client: cheap to share, one for all calls by the same settings.
+pub struct HttpClient {
     connector: Connector,
     /// The connections of each called system, by the beginning of its URLs as they are written.
     pools: Mutex<HashMap<Box<str>, Arc<Pool>>>,
 }
 
-impl Client {
+impl HttpClient {
     /// A client that connects only to what the rules permit, within this time.
+    #[must_use]
     pub fn new(rules: CallRules, connect_timeout: Duration) -> Self {
         Self { connector: Connector::new(rules, connect_timeout), pools: Mutex::default() }
     }
@@ -61,7 +63,7 @@ impl Client {
         method: Method,
         mut headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Reply, Broken> {
+    ) -> Result<HttpReply, Broken> {
         let pool = self.pool(&address);
         complete(&mut headers, &address.authority);
         let mut request = Request::new(Full::new(body));
@@ -72,7 +74,7 @@ impl Client {
             let connection = pool.connection(&self.connector).await?;
             match connection.exchange(request).await {
                 Exchange::Answered(response, connection) => {
-                    return Ok(Reply::new(response, connection, pool));
+                    return Ok(HttpReply::new(response, connection, pool));
                 }
                 // Closed by the called system while it was idle: the next one is younger, the last one new.
                 Exchange::Unsent(unsent) => request = unsent,
@@ -103,7 +105,7 @@ impl Client {
     }
 }
 
-/// Adds the fields that every request has, unless its scenario writes them.
+/// Adds the fields that every request has, unless its caller writes them.
 fn complete(headers: &mut HeaderMap, authority: &Authority) {
     let mut add = |name: HeaderName, value: &HeaderValue| {
         if !headers.contains_key(&name) {

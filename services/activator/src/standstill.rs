@@ -1,0 +1,57 @@
+//! Orders that stand still: suspended for longer than `notify.parked_after`, which their clients want to be told (ORD-18).
+
+use pagurus_domain::order::OrderError;
+use pagurus_domain::order::notification::Content;
+use pagurus_runtime::{Effects, Host};
+use pagurus_store::Error;
+use pagurus_store::control::{self, Locked, LockedOrders, Place};
+use pagurus_store::outbox::{self, NewNotification};
+use pagurus_store::suspensions::{self, Suspension};
+
+/// Tells of orders that are suspended since the hand-out that was noted; those that have gone on since are passed over.
+pub(crate) async fn look(host: &Host) -> Result<(), Error> {
+    let limit = i64::try_from(host.settings().recovery.batch).unwrap_or(i64::MAX);
+    let mut client = host.store.recovery().await?;
+    let tx = client.transaction().await?;
+    let passed = suspensions::passed(&tx, limit).await?;
+    if passed.is_empty() {
+        return Ok(());
+    }
+    let nos: Vec<i64> = passed.iter().map(|suspension| suspension.no.0).collect();
+    let LockedOrders { orders, moved } = control::lock_all(&tx, &nos).await?;
+    if !moved.is_empty() {
+        // Rolled back: the next look finds them again.
+        return Err(Error::Contended);
+    }
+    let still = orders.iter().filter_map(|order| {
+        let suspension = passed.iter().find(|suspension| suspension.no == order.head.no)?;
+        let stands_still = order.place == Place::Due && order.attempt == suspension.attempt;
+        notification(order, suspension).filter(|_| stands_still)
+    });
+    let notifications: Vec<NewNotification> = still.collect();
+    outbox::put(&tx, &notifications).await?;
+    tx.commit().await?;
+    Effects { notifications, ..Effects::default() }.send(host).await;
+    Ok(())
+}
+
+fn notification(order: &Locked, suspension: &Suspension) -> Option<NewNotification> {
+    let message = suspension.error.clone().unwrap_or_default();
+    let error = order.error_class.as_ref().map(|class| OrderError::new(class.as_str(), message));
+    let content = Content {
+        order: &order.head,
+        scenario: &order.scenario,
+        scenario_version: order.scenario_version,
+        status: order.status,
+        scenario_status: order.scenario_status,
+        step: order.step.as_deref(),
+        result: None,
+        message: order.message.as_deref(),
+        error: error.as_ref(),
+        started_at: order.head.started_at,
+        finished_at: suspension.since,
+        stages: order.head.stages,
+        retries: order.head.retries,
+    };
+    NewNotification::of_suspension(&content, order.attempt.0)
+}

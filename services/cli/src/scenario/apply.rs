@@ -1,0 +1,115 @@
+//! `pagurus scenario apply`: gives files to the engine, and shows what it says of each.
+
+use std::path::{Path, PathBuf};
+
+use pagurus_domain::document::{self, DocumentLimits, Fault};
+use pagurus_domain::scenario::Bounds;
+use pagurus_domain::scenario::script::Scripting;
+use pagurus_domain::scenario::source::{explain_faults, explain_warnings, read};
+use pagurus_domain::scenario::value::percent_encode;
+use pagurus_wire::problem::{Problem, Type};
+use reqwest::Method;
+
+use super::{Version, files};
+use crate::client::Client;
+use crate::failure::{Failure, fault_of, faults_of};
+use crate::input;
+use crate::screen::{Screen, harmless};
+
+/// Applies each file; one that is refused does not keep the others back, but decides the exit code.
+pub(super) async fn run(files: &[PathBuf], client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let mut outcome = Ok(());
+    let files = files::files_in(files, files::is_scenario)?;
+    if files.is_empty() {
+        return Err(Failure::Input(files::NONE.to_owned()));
+    }
+    for path in &files {
+        let applied = apply_one(path, client, screen).await;
+        if let Err(failure) = applied {
+            if failure.is_away() {
+                return Err(failure);
+            }
+            let failure = match failure {
+                Failure::Reported(code) => Failure::Reported(code),
+                other if files.len() == 1 => return Err(other),
+                other => {
+                    other.show(screen);
+                    Failure::Reported(other.code())
+                }
+            };
+            outcome = outcome.and(Err(failure));
+        }
+    }
+    outcome
+}
+
+async fn apply_one(path: &Path, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let (file, text) = (input::name_of(path), input::text_of(path)?);
+    let name = match scenario_name(&text) {
+        Ok(name) => name,
+        Err(faults) => return Err(refused(&file, &text, &faults, screen)),
+    };
+    let url = format!("/v1/scenarios/{}", percent_encode(&name));
+    let answered = client.send_text(Method::PUT, &url, "application/yaml", text.clone()).await;
+    let reply = match answered {
+        // The server knows the places; the source is here.
+        Err(Failure::Problem(problem))
+            if !screen.json && problem.errors.iter().any(|error| error.line.is_some()) =>
+        {
+            return Err(refused(&file, &text, &faults_of(&problem), screen));
+        }
+        answered => answered?,
+    };
+    if screen.json {
+        return screen.line(&reply.text);
+    }
+    let applied: Version = reply.read()?;
+    if !applied.warnings.is_empty() {
+        let warnings: Vec<Fault> = applied.warnings.iter().map(fault_of).collect();
+        screen.note(&explain_warnings(&text, &file, &warnings));
+    }
+    let what = if reply.status == 201 { "is new" } else { "is as it was" };
+    screen.line(&format!("{}: version {} {what}", harmless(&applied.scenario), applied.version))
+}
+
+fn refused(file: &str, text: &str, faults: &[Fault], screen: &Screen) -> Failure {
+    if screen.json {
+        return Problem::of_faults(Type::Invalid, faults).into();
+    }
+    Failure::Input(format!(
+        "{}: faults: {}\n{}",
+        harmless(file),
+        faults.len(),
+        explain_faults(text, file, faults)
+    ))
+}
+
+/// The name that a text gives itself. Only that: the rest is the server's to judge, whose bounds
+/// may be others than ours.
+fn scenario_name(text: &str) -> Result<String, Vec<Fault>> {
+    let tree = document::parse(text, &DocumentLimits::default())?;
+    let name = tree.get("scenario").and_then(|name| name.as_str()).filter(|name| !name.is_empty());
+    if let Some(name) = name {
+        return Ok(name.to_owned());
+    }
+    let bounds = Bounds::default();
+    let faults = read(text, &Scripting::new(bounds.script.clone()), &bounds).err().unwrap_or_default();
+    if faults.is_empty() { Err(vec![Fault::placed(None, "/scenario", "is missing")]) } else { Err(faults) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "scenario: s\nkind: workflow\ninitialState: done\ntargetStates: [done]\nstates: {done: {kind: terminal}}\n";
+
+    #[test]
+    fn the_name_stands_in_the_text() {
+        assert_eq!(scenario_name(GOOD).unwrap(), "s");
+        // Whatever else is wrong is the server's to say.
+        assert_eq!(scenario_name("scenario: s\nnonsense: 1").unwrap(), "s");
+        assert!(!scenario_name("kind: workflow").unwrap_err().is_empty());
+        assert!(!scenario_name("a: [").unwrap_err().is_empty());
+    }
+}

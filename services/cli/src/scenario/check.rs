@@ -1,0 +1,190 @@
+//! `pagurus scenario check`: reads files as the engine does, and shows what is wrong with them.
+
+use std::path::{Path, PathBuf};
+
+use pagurus_domain::document::Fault;
+use pagurus_domain::scenario::Bounds;
+use pagurus_domain::scenario::script::Scripting;
+use pagurus_domain::scenario::source::{Reading, explain_faults, explain_warnings, read_with_warnings};
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::{Value, json};
+
+use super::{bounds_of, files, trial};
+use crate::failure::{FAILED, Failure};
+use crate::input;
+use crate::screen::{Paint, Screen, harmless};
+
+/// Checks files by the bounds of a configuration, by the default ones where there is none.
+/// With `strict` a warning counts as a fault.
+pub(crate) fn check(
+    files: &[PathBuf],
+    strict: bool,
+    config: Option<&Path>,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let bounds = bounds_of(config)?;
+    let scripting = Scripting::new(bounds.script.clone());
+    let files = files::files_in(files, files::is_scenario_or_tests)?;
+    if files.is_empty() {
+        return Err(Failure::Input(files::NONE.to_owned()));
+    }
+    let mut reports = Vec::new();
+    let mut good = true;
+    for path in &files {
+        let (name, text) = (input::name_of(path), input::text_of(path)?);
+        let read = read_file(path, &text, &scripting, &bounds);
+        good &= read.as_ref().is_ok_and(|content| !strict || content.warnings().is_empty());
+        if screen.json {
+            reports.push(report_value(&name, &read));
+        } else {
+            screen.line(&report(&name, &text, &read, screen))?;
+        }
+    }
+    if screen.json {
+        screen.value(&reports)?;
+    }
+    if good { Ok(()) } else { Err(Failure::Reported(FAILED)) }
+}
+
+/// What stands in a file without faults.
+enum Content {
+    /// A scenario.
+    Scenario { name: String, states: usize, warnings: Vec<Fault> },
+    /// So many tests of one; a shell hands both over for `scenarios/*.yaml`.
+    Tests(usize),
+}
+
+impl Content {
+    fn warnings(&self) -> &[Fault] {
+        match self {
+            Self::Scenario { warnings, .. } => warnings,
+            Self::Tests(_) => &[],
+        }
+    }
+}
+
+fn read_file(path: &Path, text: &str, scripting: &Scripting, bounds: &Bounds) -> Result<Content, Vec<Fault>> {
+    if trial::holds_tests(path) {
+        return pagurus_domain::scenario::trial::read(text).map(|file| Content::Tests(file.trials.len()));
+    }
+    let Reading { scenario, warnings, .. } = read_with_warnings(text, scripting, bounds)?;
+    Ok(Content::Scenario { states: scenario.states.len(), name: scenario.name, warnings })
+}
+
+fn report(file: &str, text: &str, read: &Result<Content, Vec<Fault>>, screen: &Screen) -> String {
+    let fine = |told: String| format!("{} {}", screen.paint(Paint::Good, "ok"), harmless(&told));
+    match read {
+        Ok(Content::Scenario { name, states, warnings }) => {
+            let ok = fine(format!("{file}: scenario `{name}`, states: {states}"));
+            if warnings.is_empty() { ok } else { format!("{}\n{ok}", explain_warnings(text, file, warnings)) }
+        }
+        Ok(Content::Tests(count)) => fine(format!("{file}: tests: {count}")),
+        Err(faults) => {
+            let count = screen.paint(Paint::Bad, &format!("faults: {}", faults.len()));
+            format!("{}\n{}: {count}", explain_faults(text, file, faults), harmless(file))
+        }
+    }
+}
+
+fn report_value(file: &str, read: &Result<Content, Vec<Fault>>) -> Value {
+    match read {
+        Ok(Content::Scenario { name, states, warnings }) => {
+            let warnings = Problem::of_faults(Type::Invalid, warnings).errors;
+            json!({"file": file, "scenario": name, "states": states, "faults": [], "warnings": warnings})
+        }
+        Ok(Content::Tests(count)) => json!({"file": file, "tests": count, "faults": []}),
+        Err(faults) => json!({"file": file, "faults": Problem::of_faults(Type::Invalid, faults).errors}),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "scenario: s\nkind: workflow\ninitialState: done\ntargetStates: [done]\nstates: {done: {kind: terminal}}\n";
+
+    fn checked_as(file: &str, text: &str) -> Result<Content, Vec<Fault>> {
+        let bounds = Bounds::default();
+        read_file(Path::new(file), text, &Scripting::new(bounds.script.clone()), &bounds)
+    }
+
+    fn checked(text: &str) -> Result<Content, Vec<Fault>> {
+        checked_as("s.yaml", text)
+    }
+
+    #[test]
+    fn scn_13_tests_of_a_scenario_are_checked_as_tests() {
+        let shown =
+            |text: &str| report("s.test.yaml", text, &checked_as("s.test.yaml", text), &Screen::plain());
+        assert_eq!(shown("tests: [{test: a, expect: {status: success}}]"), "ok s.test.yaml: tests: 1");
+        let refused = shown("tests: [{test: a, expect: {status: fine}}]");
+        assert!(refused.contains("--> s.test.yaml:1:") && refused.contains("faults: 1"), "{refused}");
+    }
+
+    #[test]
+    fn scn_1_a_report_shows_each_fault_in_its_line() {
+        let text = GOOD.replace("initialState: done", "initialState: gone");
+        let shown = report("s.yaml", &text, &checked(&text), &Screen::plain());
+        assert!(shown.contains("--> s.yaml:3:15") && shown.contains("initialState: gone"), "{shown}");
+        assert!(shown.contains("s.yaml: faults: "), "{shown}");
+        let value = report_value("s.yaml", &checked(&text));
+        assert_eq!((&value["faults"][0]["line"], &value["faults"][0]["column"]), (&json!(3), &json!(15)));
+    }
+
+    #[test]
+    fn scn_13_a_folder_is_checked_as_a_whole() {
+        let folder = std::env::temp_dir().join(format!("pagurus-check-{}", std::process::id()));
+        let below = folder.join("below");
+        std::fs::create_dir_all(&below).unwrap();
+        let nothing = check(std::slice::from_ref(&folder), false, None, &Screen::plain());
+        assert!(
+            matches!(&nothing, Err(Failure::Input(told)) if told.contains("no scenarios")),
+            "{nothing:?}"
+        );
+        for (name, text) in [("s.yaml", GOOD), ("s.test.yaml", "tests: []"), ("notes.md", "no scenario")] {
+            std::fs::write(below.join(name), text).unwrap();
+        }
+        let found = files::files_in(std::slice::from_ref(&folder), files::is_scenario_or_tests).unwrap();
+        let good = check(std::slice::from_ref(&folder), false, None, &Screen::plain());
+        std::fs::write(below.join("t.json"), "{}").unwrap();
+        let bad = check(std::slice::from_ref(&folder), false, None, &Screen::plain());
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(found, [below.join("s.test.yaml"), below.join("s.yaml")]);
+        assert!(good.is_ok(), "{good:?}");
+        assert!(matches!(bad, Err(Failure::Reported(FAILED))), "{bad:?}");
+    }
+
+    #[test]
+    fn scn_1_warnings_are_shown_and_are_faults_only_where_one_is_strict() {
+        let text = GOOD.replace("kind: workflow", "kind: workflow\nparams: {requird: [a]}");
+        let shown = report("s.yaml", &text, &checked(&text), &Screen::plain());
+        assert!(
+            shown.starts_with("warning: JSON Schema has no keyword `requird`: it checks nothing\n"),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("--> s.yaml:3:10") && shown.ends_with("ok s.yaml: scenario `s`, states: 1"),
+            "{shown}"
+        );
+        assert_eq!(report_value("s.yaml", &checked(&text))["warnings"][0]["line"], json!(3));
+        let file = std::env::temp_dir().join(format!("pagurus-warned-{}.yaml", std::process::id()));
+        std::fs::write(&file, text).unwrap();
+        let [lenient, strict] =
+            [false, true].map(|strict| check(std::slice::from_ref(&file), strict, None, &Screen::plain()));
+        std::fs::remove_file(&file).unwrap();
+        assert!(
+            lenient.is_ok() && matches!(strict, Err(Failure::Reported(FAILED))),
+            "{lenient:?} {strict:?}"
+        );
+    }
+
+    #[test]
+    fn a_good_scenario_is_said_to_be_good() {
+        assert_eq!(
+            report("s.yaml", GOOD, &checked(GOOD), &Screen::plain()),
+            "ok s.yaml: scenario `s`, states: 1"
+        );
+        assert_eq!(report_value("s.yaml", &checked(GOOD))["faults"], json!([]));
+    }
+}

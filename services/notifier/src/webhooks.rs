@@ -1,0 +1,217 @@
+//! Notifications to receivers over HTTP: taken from the outbox for each receiver as its lane has room, so that one that hangs
+//! or refuses holds up neither another nor what goes to the broker. No row waits in memory.
+
+mod call;
+mod settle;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pagurus_domain::order::notification::{Lanes, ReceiverBounds};
+use pagurus_http::HttpClient;
+use pagurus_runtime::Host;
+use pagurus_runtime::config::{CallRules, NotifySettings};
+use pagurus_runtime::metrics::{Level, Span};
+use pagurus_runtime::secrets::DeploymentSecrets;
+use pagurus_store::outbox::sending::Notification;
+use pagurus_store::outbox::webhooks::{self, Wanted};
+use pagurus_store::{Client, Error};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+use crate::webhooks::call::Outcome;
+use crate::webhooks::settle::Settler;
+
+/// How often the outbox is looked at when nobody tells of anything.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long more places are waited for where one has come free.
+const GATHER: Duration = Duration::from_millis(5);
+/// Notifications that are taken at a time; their bodies are not known before.
+const TAKEN: usize = 100;
+/// How long others are kept off what was taken, beyond the time of its call: to write what became of it.
+const BESIDE_THE_CALL: Duration = Duration::from_secs(30);
+
+/// The deliverer of webhooks of this process.
+pub(crate) struct Webhooks {
+    host: Host,
+    secrets: DeploymentSecrets,
+    /// The client, with the settings that it was made of.
+    client: Mutex<((CallRules, Duration), Arc<HttpClient>)>,
+    lanes: Mutex<Lanes>,
+    /// Bytes of the bodies that are held.
+    held: AtomicUsize,
+    /// There is something to take, or room for it.
+    wake: Notify,
+    settler: Settler,
+    begun: Instant,
+}
+
+impl Webhooks {
+    pub fn new(host: &Host) -> Self {
+        let settings = host.settings();
+        let of = (settings.worker.calls.clone(), settings.worker.connect_timeout);
+        let client = Arc::new(HttpClient::new(of.0.clone(), of.1));
+        Self {
+            secrets: DeploymentSecrets::new(settings.secrets_folder.clone()),
+            client: Mutex::new((of, client)),
+            lanes: Mutex::default(),
+            held: AtomicUsize::new(0),
+            wake: Notify::new(),
+            settler: settle::settler(host),
+            begun: Instant::now(),
+            host: host.clone(),
+        }
+    }
+
+    /// There may be something to take.
+    pub fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// Delivers until the process is to stop, and then ends what is under way.
+    pub async fn run(self: Arc<Self>) -> anyhow::Result<()> {
+        let mut calls = JoinSet::new();
+        let mut shown = Instant::now();
+        while !self.host.draining.is_cancelled() {
+            let taken = self.take().await;
+            crate::note(&self.host, "webhooks", taken.as_ref().map(|_| ()));
+            let taken = taken.unwrap_or_default();
+            let full = taken.len() >= TAKEN;
+            for notification in taken {
+                calls.spawn(self.clone().deliver(notification));
+            }
+            while calls.try_join_next().is_some() {}
+            if shown.elapsed() >= LOOK_EVERY {
+                self.show();
+                shown = Instant::now();
+            }
+            if !full {
+                let busy = !calls.is_empty();
+                tokio::select! {
+                    () = self.host.draining.cancelled() => {}
+                    () = self.wake.notified() => {}
+                    () = tokio::time::sleep(LOOK_EVERY) => {}
+                }
+                if busy {
+                    // Places that come free together are filled together.
+                    tokio::time::sleep(GATHER).await;
+                }
+            }
+        }
+        while calls.join_next().await.is_some() {}
+        Ok(())
+    }
+
+    /// Takes what there is room for. What is taken has a place in its lane.
+    async fn take(&self) -> Result<Vec<Notification>, Error> {
+        let settings = self.host.settings();
+        let (notify, connect) = (&settings.notify, settings.worker.connect_timeout);
+        if self.held.load(Ordering::Relaxed) >= notify.webhook.max_held_bytes {
+            return Ok(Vec::new());
+        }
+        let rooms = self.lanes().rooms(&bounds(notify), self.begun.elapsed());
+        let wanted = Wanted {
+            rooms: &rooms,
+            room: notify.webhook.concurrency,
+            limit: TAKEN,
+            lease: notify.webhook.timeout + connect + BESIDE_THE_CALL,
+        };
+        let begun = Instant::now();
+        let client: Client = self.host.store.recovery().await?;
+        let taken = webhooks::take(&client, &wanted).await?;
+        drop(client);
+        if !taken.is_empty() {
+            self.host.metrics.span(Span::Batch, "take webhooks", begun.elapsed());
+        }
+        let mut lanes = self.lanes();
+        for notification in &taken {
+            lanes.begun(receiver(notification));
+            self.held.fetch_add(notification.body.len(), Ordering::Relaxed);
+        }
+        Ok(taken)
+    }
+
+    async fn deliver(self: Arc<Self>, notification: Notification) {
+        let mut place = Place { webhooks: &self, notification: Arc::new(notification), outcome: None };
+        let begun = Instant::now();
+        let outcome = self.call(&place.notification).await;
+        self.host.metrics.span(Span::Webhook, outcome.word(), begun.elapsed());
+        place.outcome = Some(outcome.clone());
+        self.settler.settle(&self.host, place.notification.clone(), outcome.clone()).await;
+        if let Outcome::Trouble { error, .. } = &outcome
+            && place.leave()
+        {
+            settle::give_up(&self.host, receiver(&place.notification), error).await;
+        }
+    }
+
+    fn show(&self) {
+        let in_trouble = self.lanes().in_trouble();
+        self.host.metrics.level(Level::ReceiversInTrouble, "", in_trouble as f64);
+        self.present_client().close_idle();
+    }
+
+    /// The client of the settings of this moment. Other settings make another one: a connection that is kept open leads
+    /// where a new one might not be let.
+    fn present_client(&self) -> Arc<HttpClient> {
+        let settings = self.host.settings();
+        let mut present = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = (&settings.worker.calls, settings.worker.connect_timeout);
+        if (&present.0.0, present.0.1) != of {
+            *present = ((of.0.clone(), of.1), Arc::new(HttpClient::new(of.0.clone(), of.1)));
+        }
+        present.1.clone()
+    }
+
+    fn lanes(&self) -> std::sync::MutexGuard<'_, Lanes> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of a notification in its lane: left however its call ends, a panic included.
+struct Place<'a> {
+    webhooks: &'a Webhooks,
+    notification: Arc<Notification>,
+    /// None where nothing is known of the receiver, or once the place was left.
+    outcome: Option<Outcome>,
+}
+
+impl Place<'_> {
+    /// Tells the lane what became of the call. True where the receiver is in trouble.
+    fn leave(&mut self) -> bool {
+        let Some(outcome) = self.outcome.take() else { return false };
+        let mut lanes = self.webhooks.lanes();
+        let receiver = receiver(&self.notification);
+        match outcome {
+            Outcome::Delivered | Outcome::Gone | Outcome::Refused(_) => lanes.well(receiver),
+            Outcome::Parked(..) | Outcome::Ours(_) => lanes.ended(receiver),
+            Outcome::Trouble { retry_after, .. } => {
+                let now = self.webhooks.begun.elapsed();
+                let bounds = bounds(&self.webhooks.host.settings().notify);
+                return lanes.failed(receiver, &bounds, retry_after, now, rand::random());
+            }
+        }
+        false
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.leave();
+        self.webhooks.held.fetch_sub(self.notification.body.len(), Ordering::Relaxed);
+        self.webhooks.wake.notify_one();
+    }
+}
+
+fn receiver(notification: &Notification) -> &str {
+    notification.receiver.as_deref().unwrap_or_default()
+}
+
+fn bounds(settings: &NotifySettings) -> ReceiverBounds {
+    ReceiverBounds {
+        width: settings.webhook.concurrency,
+        initial: settings.retry_initial,
+        max: settings.retry_max,
+    }
+}

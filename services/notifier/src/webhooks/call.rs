@@ -1,0 +1,193 @@
+//! One call to a receiver: signed, bounded in time, and read for what its answer means.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::{HeaderMap, Method};
+use pagurus_domain::order::notification::{ReceiverAnswer, SigningSecrets, Target, WebhookUrl};
+use pagurus_domain::scenario::value::Secrets as _;
+use pagurus_http::{Broken, HttpReply};
+use pagurus_runtime::config::Settings;
+use pagurus_store::outbox::sending::Notification;
+
+use super::Webhooks;
+use crate::form::{Form, type_of};
+
+/// An answer is read as far as this, so that its connection can be used again.
+const READ: usize = 64 * 1024;
+
+/// What became of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The receiver has it.
+    Delivered,
+    /// The receiver wants no more.
+    Gone,
+    /// Only a person can help: the word of the reason, and the reason.
+    Parked(&'static str, String),
+    /// The receiver refused this one.
+    Refused(String),
+    /// The receiver is in trouble.
+    Trouble {
+        /// For people.
+        error: String,
+        /// The pause that it asks for.
+        retry_after: Option<Duration>,
+    },
+    /// Nothing was sent, for a reason of this deployment.
+    Ours(String),
+}
+
+impl Outcome {
+    /// The word for metrics.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Gone => "gone",
+            Self::Parked(word, _) => word,
+            Self::Refused(_) => "refused",
+            Self::Trouble { .. } => "failed",
+            Self::Ours(_) => "not_sent",
+        }
+    }
+}
+
+impl Webhooks {
+    pub(super) async fn call(&self, notification: &Notification) -> Outcome {
+        let settings = self.host.settings();
+        let (url, secrets) = match self.permitted(&settings, notification) {
+            Ok(permitted) => permitted,
+            Err(outcome) => return outcome,
+        };
+        let form = Form::of(notification, &settings.notify.source);
+        let headers = match fields(notification, &form, &secrets, seconds_now()) {
+            Ok(headers) => headers,
+            Err(error) => return Outcome::Parked("unsendable", error),
+        };
+        let timeout = settings.notify.webhook.timeout;
+        let answered = tokio::time::timeout(timeout, self.send(&url, headers, form.body.into()));
+        match answered.await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(Broken::Forbidden(error))) => Outcome::Parked("not_allowed", error),
+            Ok(Err(broken)) => Outcome::Trouble { error: broken.to_string(), retry_after: None },
+            Err(_) => Outcome::Trouble { error: format!("no answer within {timeout:?}"), retry_after: None },
+        }
+    }
+
+    /// Where it may go, and by what it is signed. Asked again at each call: the configuration may have become stricter
+    /// since the order was registered.
+    fn permitted(
+        &self,
+        settings: &Settings,
+        notification: &Notification,
+    ) -> Result<(WebhookUrl, SigningSecrets), Outcome> {
+        let not_allowed = |error: String| Outcome::Parked("not_allowed", error);
+        let Target::Webhook(url) = Target::stored(&notification.target).map_err(not_allowed)? else {
+            return Err(not_allowed("it is no webhook".to_owned()));
+        };
+        let name = settings.notify.allow.secret_of(&url).map_err(not_allowed)?;
+        let Some(text) = self.secrets.secret(name) else {
+            return Err(Outcome::Ours(format!(
+                "the secret `{name}` is not there: see `secrets.folder`, or PAGURUS_SECRET_…"
+            )));
+        };
+        let secrets =
+            SigningSecrets::parse(&text).map_err(|why| Outcome::Ours(format!("`{name}`: {why}")))?;
+        Ok((url, secrets))
+    }
+
+    async fn send(&self, url: &WebhookUrl, headers: HeaderMap, body: Bytes) -> Result<Outcome, Broken> {
+        let client = self.present_client();
+        let address = client.address(url.as_str())?;
+        let reply = client.send(address, Method::POST, headers, body).await?;
+        let retry_after = reply.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let status = reply.status();
+        let answer = ReceiverAnswer::of(status, retry_after);
+        if answer == ReceiverAnswer::Delivered {
+            // The head says it all: the rest is read in its own time.
+            tokio::spawn(tokio::time::timeout(Duration::from_secs(1), read(reply)));
+        }
+        let told = format!("the receiver answered {status}");
+        Ok(match answer {
+            ReceiverAnswer::Delivered => Outcome::Delivered,
+            ReceiverAnswer::Gone => Outcome::Gone,
+            ReceiverAnswer::Refused => Outcome::Refused(told),
+            ReceiverAnswer::Busy { retry_after } => Outcome::Trouble { error: told, retry_after },
+        })
+    }
+}
+
+/// Reads an answer to its end, if that is near: then its connection serves the next call.
+async fn read(mut reply: HttpReply) {
+    let mut left = READ;
+    while let Ok(Some(chunk)) = reply.chunk().await {
+        let Some(rest) = left.checked_sub(chunk.len()) else { return };
+        left = rest;
+    }
+}
+
+/// The header fields of a call, by Standard Webhooks.
+fn fields(
+    notification: &Notification,
+    form: &Form,
+    secrets: &SigningSecrets,
+    seconds: i64,
+) -> Result<HeaderMap, String> {
+    let id = notification.message_id.to_string();
+    let mut fields = HeaderMap::new();
+    let mut add = |name: &str, value: &str| -> Result<(), String> {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| format!("{name}: {error}"))?;
+        let value = HeaderValue::from_str(value).map_err(|error| format!("{name}: {error}"))?;
+        fields.insert(name, value);
+        Ok(())
+    };
+    add(CONTENT_TYPE.as_str(), form.content_type)?;
+    add("webhook-id", &id)?;
+    add("webhook-timestamp", &seconds.to_string())?;
+    add("webhook-signature", &secrets.sign(&id, seconds, form.body.as_bytes()))?;
+    add("pagurus-type", type_of(notification))?;
+    if let Some(number) = notification.number {
+        add("pagurus-sequence", &number.to_string())?;
+    }
+    if let Some(trace) = &notification.trace {
+        add("traceparent", trace)?;
+    }
+    for (name, value) in form.fields() {
+        add(&name, &value)?;
+    }
+    Ok(fields)
+}
+
+/// Seconds since 1970, by which receivers refuse what is old.
+fn seconds_now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use pagurus_domain::order::notification::NotifyFormat;
+
+    use super::*;
+    use crate::form::tests::notification;
+
+    #[test]
+    fn ord_18_a_call_is_signed_over_its_id_time_and_body() {
+        let secrets = SigningSecrets::parse(&"s".repeat(24)).unwrap();
+        let notification = notification(NotifyFormat::CloudEventsBinary);
+        let form = Form::of(&notification, "/p");
+        let fields = fields(&notification, &form, &secrets, 1_700_000_000).unwrap();
+        let id = notification.message_id.to_string();
+        assert_eq!(fields["webhook-id"], id);
+        assert_eq!(fields["webhook-timestamp"], "1700000000");
+        assert_eq!(fields["webhook-signature"], secrets.sign(&id, 1_700_000_000, form.body.as_bytes()));
+        assert_eq!(fields["content-type"], "application/json");
+        assert_eq!(
+            (&fields["pagurus-type"], &fields["ce-id"]),
+            (&"order.transition".parse().unwrap(), &id.parse().unwrap())
+        );
+    }
+}

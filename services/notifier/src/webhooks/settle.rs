@@ -1,0 +1,108 @@
+//! What became of webhooks, written many at a time: a row leaves the outbox when its receiver has it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pagurus_domain::order::notification::delay;
+use pagurus_runtime::batch::{Failed, Shape};
+use pagurus_runtime::metrics::Count;
+use pagurus_runtime::node::chain;
+use pagurus_runtime::{Batcher, Host};
+use pagurus_store::Error;
+use pagurus_store::outbox::sending::{self, FailedNotification, Notification};
+use pagurus_store::outbox::webhooks;
+
+use super::Outcome;
+use crate::order_of;
+
+/// How outcomes are gathered.
+const GATHER: Shape = Shape { max: 500, lanes: 1, linger: Duration::from_millis(2) };
+
+type Settled = Arc<(Arc<Notification>, Outcome)>;
+
+/// Writes outcomes.
+pub(super) struct Settler(Batcher<Settled, (), Error>);
+
+pub(super) fn settler(host: &Host) -> Settler {
+    let host = host.clone();
+    Settler(Batcher::start(GATHER, Error::concerns_one_item, move |batch: Arc<[Settled]>| {
+        let host = host.clone();
+        async move { write(&host, &batch).await }
+    }))
+}
+
+impl Settler {
+    /// Writes what became of a notification. One of which that cannot be written is sent again, when nobody is kept off
+    /// it any more.
+    pub async fn settle(&self, host: &Host, notification: Arc<Notification>, outcome: Outcome) {
+        if let Err(Failed::Handler(error)) = self.0.submit(Arc::new((notification, outcome))).await {
+            host.metrics.count(Count::StoreErrors, "settle webhooks", 1);
+            tracing::warn!(error = chain(&*error), "what became of a webhook could not be written");
+        }
+    }
+}
+
+async fn write(host: &Host, batch: &[Settled]) -> Result<Vec<()>, Error> {
+    let client = host.store.work().await?;
+    let (delivered, kept): (Vec<&Settled>, Vec<&Settled>) =
+        batch.iter().partition(|settled| settled.1 == Outcome::Delivered);
+    let delivered: Vec<&Notification> = delivered.iter().map(|settled| &*settled.0).collect();
+    if !delivered.is_empty() {
+        sending::sent(&client, &delivered).await?;
+    }
+    let kept: Vec<FailedNotification<'_>> = kept.iter().map(|settled| failed(host, settled)).collect();
+    if !kept.is_empty() {
+        let given_up = webhooks::failed(&client, &kept, host.settings().notify.webhook.give_up_after).await?;
+        note_given_up(host, given_up as u64);
+    }
+    for settled in batch {
+        host.metrics.count(Count::Notifications, settled.1.word(), 1);
+    }
+    Ok(vec![(); batch.len()])
+}
+
+/// The row of a notification that was not delivered.
+fn failed<'a>(host: &Host, settled: &'a Settled) -> FailedNotification<'a> {
+    let (notification, outcome) = &**settled;
+    let settings = &host.settings().notify;
+    let (error, parked) = match outcome {
+        Outcome::Gone => ("the receiver answered 410: it wants no more".to_owned(), Some("gone")),
+        Outcome::Parked(why, error) => (error.clone(), Some(*why)),
+        Outcome::Refused(error) | Outcome::Ours(error) | Outcome::Trouble { error, .. } => {
+            (error.clone(), None)
+        }
+        Outcome::Delivered => (String::new(), None),
+    };
+    if let Some(why) = parked {
+        tracing::warn!(
+            order = order_of(notification),
+            transaction = notification.transaction_id,
+            receiver = notification.receiver,
+            why,
+            error,
+            "a webhook was parked"
+        );
+    }
+    let delay = delay(notification.attempts, settings.retry_initial, settings.retry_max, rand::random());
+    FailedNotification { notification, error, delay, parked }
+}
+
+/// Gives up what has waited for a receiver in trouble for too long.
+pub(super) async fn give_up(host: &Host, receiver: &str, why: &str) {
+    let after = host.settings().notify.webhook.give_up_after;
+    let given_up = async {
+        let client = host.store.work().await?;
+        webhooks::give_up(&client, receiver, after, why).await
+    };
+    match given_up.await {
+        Ok(given_up) if given_up > 0 => {
+            note_given_up(host, given_up);
+            tracing::warn!(receiver, given_up, why, "webhooks were given up: see `pagurus notifications`");
+        }
+        outcome => crate::note(host, "give up webhooks", outcome.as_ref().map(|_| ())),
+    }
+}
+
+fn note_given_up(host: &Host, count: u64) {
+    host.metrics.count(Count::Notifications, "given_up", count);
+}

@@ -1,0 +1,169 @@
+//! Where messages to clients may go (AMQP-5): the configured patterns, and what nobody may write to.
+
+use super::target::Target;
+use super::webhook::{WebhookPattern, WebhookUrl};
+
+/// One entry of an allow list; `*` stands for any run of characters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pattern {
+    /// Pattern of the exchange.
+    pub exchange: Option<String>,
+    /// Pattern of the routing key.
+    pub key: Option<String>,
+    /// Pattern of the queue.
+    pub queue: Option<String>,
+    /// Pattern of webhooks.
+    pub webhook: Option<WebhookPattern>,
+}
+
+/// Where messages to clients may go (AMQP-5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllowList {
+    /// Prefix of the engine's own names.
+    pub prefix: String,
+    /// The exchange that is meant where none is named.
+    pub default_exchange: String,
+    /// What is allowed.
+    pub patterns: Vec<Pattern>,
+}
+
+impl AllowList {
+    /// The name of the secret with which notifications to this webhook are signed.
+    ///
+    /// # Errors
+    /// No entry names the URL.
+    pub fn secret_of(&self, url: &WebhookUrl) -> Result<&str, String> {
+        let mut webhooks = self.patterns.iter().filter_map(|pattern| pattern.webhook.as_ref());
+        let found = webhooks.find(|pattern| pattern.takes(url));
+        found.map(|pattern| pattern.secret.as_str()).ok_or_else(|| {
+            format!(
+                "{} is not allowed here; `notify.allow` lists what is, with `url` and `secret` for webhooks",
+                url.place()
+            )
+        })
+    }
+
+    /// True if a message may go there. The engine's own names and `amq.*` never may.
+    ///
+    /// # Errors
+    /// Says what is forbidden and which setting would allow it.
+    pub fn permits(&self, target: &Target) -> Result<(), String> {
+        let refused = || Err(format!("{target} is not allowed here; `notify.allow` lists what is"));
+        match target {
+            Target::Callback(_) => Ok(()),
+            Target::Webhook(url) => self.secret_of(url).map(|_| ()),
+            Target::Queue(queue) => {
+                let own = format!("{}.", self.prefix);
+                if queue.starts_with("amq.")
+                    || (queue.starts_with(&own) && !queue.starts_with(&format!("{own}reply.")))
+                {
+                    return Err(format!("{target} belongs to the engine or the broker"));
+                }
+                let allowed = |pattern: &Pattern| pattern.queue.as_deref().is_some_and(|p| matches(p, queue));
+                if self.patterns.iter().any(allowed) { Ok(()) } else { refused() }
+            }
+            Target::Exchange { exchange, key } => {
+                let exchange = exchange.as_ref().unwrap_or(&self.default_exchange);
+                let notifications = format!("{}.notifications", self.prefix);
+                let own = exchange.starts_with(&format!("{}.", self.prefix)) && *exchange != notifications;
+                if own || exchange.starts_with("amq.") {
+                    return Err(format!("{target} belongs to the engine or the broker"));
+                }
+                let allowed = |pattern: &Pattern| {
+                    pattern.exchange.as_deref().is_some_and(|p| matches(p, exchange))
+                        && pattern.key.as_deref().is_none_or(|p| matches(p, key))
+                };
+                if self.patterns.iter().any(allowed) { Ok(()) } else { refused() }
+            }
+        }
+    }
+}
+
+/// True if the text matches the pattern; `*` stands for any run of characters.
+#[must_use]
+pub fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use super::*;
+
+    #[test]
+    fn amqp_5_engine_names_are_never_written_to() {
+        let list = AllowList {
+            prefix: "pagurus".into(),
+            default_exchange: "pagurus.notifications".into(),
+            patterns: vec![Pattern {
+                exchange: Some("*".into()),
+                queue: Some("*".into()),
+                ..Pattern::default()
+            }],
+        };
+        let permits = |url: &str| list.permits(&Target::parse(url).unwrap()).is_ok();
+        assert!(
+            permits("amqp://?key=x") && permits("amqp://?exchange=brt&key=x") && permits("amqp://?queue=q")
+        );
+        for bad in [
+            "amqp://?queue=pagurus.orders.in",
+            "amqp://?queue=amq.gen-x",
+            "amqp://?exchange=amq.topic&key=x",
+            "amqp://?exchange=pagurus.callbacks&key=x",
+            "amqp://?queue=pagurus.refused",
+        ] {
+            assert!(!permits(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn amqp_5_patterns_match_runs_of_characters() {
+        for (pattern, text, expected) in [
+            ("*", "", true),
+            ("a*", "abc", true),
+            ("a*c", "abbc", true),
+            ("a*c", "ab", false),
+            ("abc", "abc", true),
+            ("abc", "abcd", false),
+            ("*.x.*", "a.x.b", true),
+            ("a*a", "a", false),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn ord_18_a_webhook_is_signed_with_the_secret_of_the_entry_that_names_it() {
+        let webhook = |url: &str, secret: &str| Pattern {
+            webhook: Some(WebhookPattern::parse(url, secret).unwrap()),
+            ..Pattern::default()
+        };
+        let list = AllowList {
+            prefix: "pagurus".into(),
+            default_exchange: "pagurus.notifications".into(),
+            patterns: vec![
+                Pattern { exchange: Some("*".into()), queue: Some("*".into()), ..Pattern::default() },
+                webhook("https://hooks.example/a/*", "first"),
+                webhook("https://hooks.example", "second"),
+            ],
+        };
+        let secret = |url: &str| list.secret_of(&WebhookUrl::parse(url).unwrap()).map(str::to_owned);
+        assert_eq!(secret("https://hooks.example/a/b"), Ok("first".to_owned()));
+        assert_eq!(secret("https://hooks.example/b"), Ok("second".to_owned()));
+        let refused = secret("https://other.example/b?token=t").unwrap_err();
+        assert!(refused.contains("notify.allow") && !refused.contains("token"), "{refused}");
+        assert!(list.permits(&Target::parse("https://other.example/").unwrap()).is_err());
+        assert!(list.permits(&Target::parse("https://hooks.example/").unwrap()).is_ok());
+    }
+}

@@ -1,0 +1,89 @@
+//! Signatures of webhooks, by Standard Webhooks: HMAC-SHA256 over id, time and body.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+/// Least length of a secret, in bytes.
+const SHORTEST: usize = 24;
+/// What a secret begins with that is written in base64.
+const PREFIX: &str = "whsec_";
+
+/// The secrets with which the notifications of a receiver are signed: one, or several while it changes from one to another.
+#[derive(Clone)]
+pub struct SigningSecrets(Vec<Vec<u8>>);
+
+/// Secrets must not get into logs.
+impl fmt::Debug for SigningSecrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} secrets", self.0.len())
+    }
+}
+
+impl SigningSecrets {
+    /// Reads secrets that stand apart by white space: `whsec_` and base64, or plain text.
+    ///
+    /// # Errors
+    /// Says how to write them, and nothing of what is written.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let secrets = text.split_whitespace().map(|word| match word.strip_prefix(PREFIX) {
+            Some(coded) => BASE64_STANDARD
+                .decode(coded)
+                .map_err(|_| format!("what follows `{PREFIX}` in a signing secret must be base64")),
+            None => Ok(word.as_bytes().to_vec()),
+        });
+        let secrets = secrets.collect::<Result<Vec<_>, _>>()?;
+        if secrets.is_empty() || secrets.iter().any(|secret| secret.len() < SHORTEST) {
+            return Err(format!("a signing secret must have {SHORTEST} bytes or more"));
+        }
+        Ok(Self(secrets))
+    }
+
+    /// The value of `webhook-signature`: a signature by each secret. `seconds` is that of `webhook-timestamp`.
+    #[must_use]
+    pub fn sign(&self, id: &str, seconds: i64, body: &[u8]) -> String {
+        let signatures = self.0.iter().filter_map(|secret| {
+            // A key of any length is one.
+            let mut mac = Hmac::<Sha256>::new_from_slice(secret).ok()?;
+            mac.update(format!("{id}.{seconds}.").as_bytes());
+            mac.update(body);
+            Some(format!("v1,{}", BASE64_STANDARD.encode(mac.finalize().into_bytes())))
+        });
+        signatures.collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use super::*;
+
+    /// The example of the standard's own libraries.
+    #[test]
+    fn ord_18_a_signature_is_that_of_the_standard() {
+        let secrets = SigningSecrets::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+        let signature =
+            secrets.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, br#"{"test": 2432232314}"#);
+        assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+
+    #[test]
+    fn ord_18_while_a_secret_changes_both_sign() {
+        let (old, new) = ("an-old-secret-of-26-bytes-", "a-new-secret-of-25-bytes-");
+        let sign = |text: &str| SigningSecrets::parse(text).unwrap().sign("m", 1, b"{}");
+        assert_eq!(sign(&format!("{new}\n{old}\n")), format!("{} {}", sign(new), sign(old)));
+    }
+
+    #[test]
+    fn ord_18_a_secret_that_is_short_or_unreadable_is_refused_and_not_told() {
+        for bad in ["", "short", "whsec_?", "whsec_c2hvcnQ=", "a-secret-that-is-long-enough short"] {
+            let told = SigningSecrets::parse(bad).unwrap_err();
+            assert!(bad.is_empty() || !told.contains(bad), "{told}");
+        }
+        assert_eq!(format!("{:?}", SigningSecrets::parse(&"s".repeat(24)).unwrap()), "1 secrets");
+    }
+}

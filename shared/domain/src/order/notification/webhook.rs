@@ -1,0 +1,241 @@
+//! Webhooks: their URLs, the patterns that allow them, and what the answer of a receiver means.
+
+use std::fmt;
+use std::time::Duration;
+
+use url::{Position, Url};
+
+use super::allow::matches;
+
+/// The URL of a webhook, as the HTTP client will read it: what is checked is what is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookUrl(Url);
+
+impl WebhookUrl {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// What is wrong with the URL.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let url = Url::parse(text).map_err(|error| format!("is no URL: {error}"))?;
+        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
+            return Err("must name a host, like https://hooks.example/orders".to_owned());
+        }
+        // It would be shown wherever the order is.
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("must not name a user: notifications are signed, see `notify.allow`".to_owned());
+        }
+        if url.fragment().is_some() {
+            return Err("must not have a part behind `#`: it is never sent".to_owned());
+        }
+        Ok(Self(url))
+    }
+
+    /// The URL as it is called.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// The receiver: scheme, host and port. What goes to one receiver waits in one lane.
+    #[must_use]
+    pub fn receiver(&self) -> String {
+        let port = self.0.port_or_known_default().unwrap_or_default();
+        format!("{}://{}:{port}", self.0.scheme(), self.0.host_str().unwrap_or_default())
+    }
+
+    /// The URL without its query, in which receivers have their tokens.
+    pub(super) fn place(&self) -> &str {
+        &self.0[..Position::AfterPath]
+    }
+}
+
+impl fmt::Display for WebhookUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.place())
+    }
+}
+
+/// An entry of `notify.allow` for webhooks: `https://HOST[:PORT][/PATH]`, with `*` for any run of characters in host and
+/// path, and for any port. Each part is held against its own part of a URL, so that no path can look like a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookPattern {
+    scheme: &'static str,
+    host: String,
+    /// None means any.
+    port: Option<u16>,
+    /// None means any path.
+    path: Option<String>,
+    /// The name of the secret with which notifications are signed.
+    pub secret: String,
+}
+
+impl WebhookPattern {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    /// Says how to write it.
+    pub fn parse(text: &str, secret: &str) -> Result<Self, String> {
+        let refused = |why: &str| format!("`{text}` {why}; write it like `https://hooks.example/orders/*`");
+        let (scheme, rest, usual) = match text.split_once("://") {
+            Some(("https", rest)) => ("https", rest, 443),
+            Some(("http", rest)) => ("http", rest, 80),
+            _ => return Err(refused("does not begin with `https://` or `http://`")),
+        };
+        let (authority, path) = match rest.find('/') {
+            Some(at) => (&rest[..at], Some(rest[at..].to_owned())),
+            None => (rest, None),
+        };
+        let is_port = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if is_port(port) => {
+                (host, Some(port.parse().map_err(|_| refused("has a port that is none"))?))
+            }
+            Some((host, "*")) => (host, None),
+            _ => (authority, Some(usual)),
+        };
+        let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let allowed = |c: char| match literal {
+            Some(_) => c.is_ascii_hexdigit() || matches!(c, ':' | '.' | '[' | ']'),
+            None => c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '*'),
+        };
+        if host.is_empty() || !host.chars().all(allowed) {
+            return Err(refused("has no host as a URL writes it"));
+        }
+        if host.chars().all(|c| matches!(c, '*' | '.')) {
+            return Err(refused("would let an order choose any host"));
+        }
+        Ok(Self { scheme, host: host.to_ascii_lowercase(), port, path, secret: secret.to_owned() })
+    }
+
+    /// True if the entry names this URL.
+    #[must_use]
+    pub fn takes(&self, url: &WebhookUrl) -> bool {
+        let url = &url.0;
+        let host = url.host_str().unwrap_or_default();
+        url.scheme() == self.scheme
+            && (self.port.is_none() || url.port_or_known_default() == self.port)
+            && matches(&self.host, host.trim_end_matches('.'))
+            && self.path.as_deref().is_none_or(|path| matches(path, &url[Position::BeforePath..]))
+    }
+}
+
+/// The answer of a receiver, as Standard Webhooks reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiverAnswer {
+    /// 2xx: it has the notification.
+    Delivered,
+    /// 410: it wants no more.
+    Gone,
+    /// 408, 425, 429 or 5xx: the receiver is in trouble, and may say for how long.
+    Busy {
+        /// From `Retry-After`, in seconds.
+        retry_after: Option<Duration>,
+    },
+    /// Anything else, redirects among them: this notification was refused. It is sent again, since receivers are mended.
+    Refused,
+}
+
+impl ReceiverAnswer {
+    /// Reads a status, with the field `Retry-After` that came with it. A date in it says nothing here.
+    #[must_use]
+    pub fn of(status: u16, retry_after: Option<&str>) -> Self {
+        match status {
+            200..300 => Self::Delivered,
+            410 => Self::Gone,
+            408 | 425 | 429 | 500.. => {
+                let seconds = retry_after.and_then(|text| text.trim().parse().ok());
+                Self::Busy { retry_after: seconds.map(Duration::from_secs) }
+            }
+            _ => Self::Refused,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use super::*;
+
+    fn takes(pattern: &str, url: &str) -> bool {
+        WebhookPattern::parse(pattern, "s").unwrap().takes(&WebhookUrl::parse(url).unwrap())
+    }
+
+    #[test]
+    fn ord_18_a_pattern_names_scheme_host_port_and_path_each_by_its_own_part() {
+        for url in [
+            "https://hooks.example/orders/1",
+            "https://HOOKS.example:443/orders/1?a=b",
+            "https://hooks.example./orders/",
+        ] {
+            assert!(takes("https://hooks.example/orders/*", url), "{url}");
+        }
+        for url in [
+            "http://hooks.example/orders/1",
+            "https://hooks.example:8443/orders/1",
+            "https://hooks.example.evil.test/orders/1",
+            "https://evil.test/hooks.example/orders/1",
+            "https://hooks.example/orders/../admin",
+            "https://hooks.example/orders/%2e%2e/admin",
+            "https://hooks.example",
+        ] {
+            assert!(!takes("https://hooks.example/orders/*", url), "{url}");
+        }
+        assert!(takes("http://*.example:8080", "http://a.b.example:8080/any?x"));
+        assert!(!takes("http://*.example:8080", "http://evil.test:8080/.example"));
+        assert!(takes("http://[::1]:9/x", "http://[::1]:9/x"));
+        assert!(
+            takes("http://127.0.0.1:*", "http://127.0.0.1:8080/")
+                && takes("http://127.0.0.1:*/a", "http://127.0.0.1/a")
+        );
+    }
+
+    #[test]
+    fn ord_18_a_pattern_that_names_no_host_is_refused() {
+        for bad in [
+            "",
+            "hooks.example",
+            "ftp://a",
+            "https://",
+            "https://*",
+            "https://*.*/x",
+            "https://a:99999",
+            "https://u@a/",
+        ] {
+            assert!(WebhookPattern::parse(bad, "s").is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ord_18_a_url_has_a_host_and_neither_user_nor_fragment() {
+        for bad in
+            ["https://", "https:///x y", "https://u:p@h/", "https://u@h/", "https://h/#a", "https://h:99999/"]
+        {
+            assert!(WebhookUrl::parse(bad).is_err(), "{bad}");
+        }
+        let url = WebhookUrl::parse("https://Hooks.Example/a?token=t").unwrap();
+        assert_eq!(url.receiver(), "https://hooks.example:443");
+        assert_eq!(url.to_string(), "https://hooks.example/a", "a token is not told");
+        assert_eq!(url.as_str(), "https://hooks.example/a?token=t");
+    }
+
+    #[test]
+    fn ord_18_a_receiver_has_it_with_2xx_wants_no_more_with_410_and_gets_it_again_with_all_else() {
+        let after = |seconds| ReceiverAnswer::Busy { retry_after: Some(Duration::from_secs(seconds)) };
+        let busy = ReceiverAnswer::Busy { retry_after: None };
+        for (status, field, expected) in [
+            (200, None, ReceiverAnswer::Delivered),
+            (204, None, ReceiverAnswer::Delivered),
+            (301, None, ReceiverAnswer::Refused),
+            (400, None, ReceiverAnswer::Refused),
+            (404, None, ReceiverAnswer::Refused),
+            (410, None, ReceiverAnswer::Gone),
+            (429, Some(" 7"), after(7)),
+            (500, None, busy),
+            (503, Some("Wed, 21 Oct 2026 07:28:00 GMT"), busy),
+        ] {
+            assert_eq!(ReceiverAnswer::of(status, field), expected, "{status}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The rules of the deployment, with those that a scenario brings along behind them (ERR-15).
+//!
+//! The deployment is asked first, for the class of a failure and then for the policy: operations staff can always
+//! override. Each layer is whole in itself, so that a mask of a scenario never competes with one of the deployment.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::policy::most_specific;
+use super::{
+    ASYNC_TIMEOUT, Asked, Classified, Cycle, DurationControl, ErrorClass, ErrorPolicy, Interaction, Outcome,
+    Policy, Reply, Retries, RetryMode, Standing, asynchronous, verdict,
+};
+
+/// Rules and policies as an order of one scenario meets them.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorRules<'a> {
+    deployment: &'a ErrorPolicy,
+    /// What the scenario brings along.
+    own: Option<&'a ErrorPolicy>,
+}
+
+/// A deployment, and a scenario that brings nothing along.
+impl<'a> From<&'a ErrorPolicy> for ErrorRules<'a> {
+    fn from(deployment: &'a ErrorPolicy) -> Self {
+        Self { deployment, own: None }
+    }
+}
+
+impl<'a> ErrorRules<'a> {
+    /// The rules of a deployment, with those of a scenario behind them.
+    #[must_use]
+    pub const fn of(deployment: &'a ErrorPolicy, own: &'a ErrorPolicy) -> Self {
+        Self { deployment, own: Some(own) }
+    }
+
+    /// The layers in the order in which they are asked.
+    pub(super) fn layers(self) -> impl Iterator<Item = &'a ErrorPolicy> {
+        std::iter::once(self.deployment).chain(self.own)
+    }
+
+    /// The class of an outcome by the first layer that has one for it.
+    #[must_use]
+    pub fn classify(self, interaction: &Interaction<'_>, outcome: &Outcome<'_>) -> Option<Classified> {
+        self.layers().find_map(|layer| layer.classify(interaction, outcome))
+    }
+
+    /// The class of what became of an asynchronous request, likewise. A time-out that no layer takes has the built-in
+    /// class.
+    #[must_use]
+    pub fn classify_async(self, asked: &Asked<'_>, reply: &Reply<'_>) -> Option<Classified> {
+        let fitting = self.layers().find_map(|layer| asynchronous::fitting(&layer.async_rules, asked, reply));
+        let built_in = || Classified { rule: None, class: ErrorClass::from(ASYNC_TIMEOUT) };
+        fitting.or_else(|| (*reply == Reply::TimedOut).then(built_in))
+    }
+
+    /// True if the time between due and begun counts against no limit (ERR-10).
+    #[must_use]
+    pub fn leaves_out_delivery(self) -> bool {
+        self.deployment.duration_control == DurationControl::RunAndSuspending
+    }
+
+    /// How far a cycle of synchronous retries may still go.
+    #[must_use]
+    pub fn standing(self, scenario: &str, cycle: &Cycle) -> Standing {
+        verdict::standing(self.half(Half::Sync), scenario, cycle)
+    }
+
+    /// How far an asynchronous cycle may still go.
+    #[must_use]
+    pub fn async_standing(self, scenario: &str, cycle: &Cycle) -> Standing {
+        verdict::standing(self.half(Half::Async), scenario, cycle)
+    }
+
+    /// Until when this asynchronous cycle may go on at the latest (ERR-12). Where only running and suspension count, the
+    /// time that the order was due and nobody took it up is added.
+    #[must_use]
+    pub fn async_cycle_ends_at(self, scenario: &str, cycle: &Cycle) -> Timestamp {
+        verdict::ends_at(self.half(Half::Async), scenario, cycle)
+    }
+
+    pub(super) fn half(self, half: Half) -> LayeredRetries<'a> {
+        let retries = |layer: &'a ErrorPolicy| match half {
+            Half::Sync => &layer.retries,
+            Half::Async => &layer.async_retries,
+        };
+        LayeredRetries {
+            deployment: retries(self.deployment),
+            own: self.own.map(retries),
+            control: self.deployment.duration_control,
+        }
+    }
+}
+
+/// Which failures: those of calls, or those of answers that come later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Half {
+    Sync,
+    Async,
+}
+
+/// How one kind of failures is retried, by both layers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LayeredRetries<'a> {
+    deployment: &'a Retries,
+    own: Option<&'a Retries>,
+    pub(super) control: DurationControl,
+}
+
+/// A policy with the limits that hold for it beside its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found<'a> {
+    pub(super) policy: Option<&'a Policy>,
+    pub(super) max_cycle: Duration,
+    pub(super) max_total: Duration,
+    /// True if the scenario brought it along.
+    pub(super) is_own: bool,
+}
+
+impl<'a> LayeredRetries<'a> {
+    /// True if the deployment repeats nothing at all.
+    pub(super) fn is_off(self) -> bool {
+        self.deployment.mode == RetryMode::None
+    }
+
+    /// The policy for a scenario and a class: the deployment's, or else the scenario's own. What a scenario says of
+    /// limits holds for its own policies, and never beyond what the deployment allows.
+    pub(super) fn find(self, scenario: &str, class: &str) -> Found<'a> {
+        let deployment = self.deployment;
+        let (max_cycle, max_total) = (deployment.max_cycle(), deployment.max_total());
+        let policy = most_specific(&deployment.policies, scenario, class);
+        let own = self.own.filter(|own| policy.is_none() && own.mode != RetryMode::None);
+        let of_own = own.and_then(|own| Some((own, most_specific(&own.policies, scenario, class)?)));
+        match of_own {
+            None => Found { policy, max_cycle, max_total, is_own: false },
+            Some((own, policy)) => Found {
+                policy: Some(policy),
+                max_cycle: own.max_cycle_duration.map_or(max_cycle, |most| most.min(max_cycle)),
+                max_total: own.max_total_duration.map_or(max_total, |most| most.min(max_total)),
+                is_own: true,
+            },
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What makes an action fail, as people are told of it: a fault of code names file, line, state and action (SCN-18).
+
+use super::super::Action;
+use super::super::script::RunError;
+use super::{Run, Turn};
+use crate::order::OrderError;
+
+/// Whatever makes an action fail.
+pub(super) trait Failing {
+    /// The failure of the action under the cursor.
+    fn told(self, run: &Run, turn: &Turn<'_>) -> OrderError;
+}
+
+impl Failing for OrderError {
+    fn told(self, _: &Run, _: &Turn<'_>) -> OrderError {
+        self
+    }
+}
+
+impl Failing for RunError {
+    fn told(self, run: &Run, turn: &Turn<'_>) -> OrderError {
+        let Self { class, message, at } = self;
+        let mut place = turn
+            .scenario
+            .file
+            .as_deref()
+            .map_or_else(|| format!("scenario `{}`", turn.scenario.name), |file| format!("`{file}`"));
+        if let Some(at) = at {
+            place.push_str(&format!(", line {}, column {}", at.line, at.column));
+        }
+        OrderError::new(class, format!("{place}, {}: {message}", run.place_of_action(turn)))
+    }
+}
+
+impl Run {
+    /// State and action under the cursor, in words.
+    fn place_of_action(&self, turn: &Turn<'_>) -> String {
+        let mut place = match &self.cursor.handling {
+            Some(call) => format!("call `{}`", call.name),
+            None => format!("state `{}`", turn.scenario.state(self.state).name),
+        };
+        let at = self.cursor.frame().action;
+        let Some(action) = self.present(turn) else { return place };
+        // The branches of a `choose` are laid out flat: behind one a number would not be that of the file.
+        let is_numbered = !self.actions(turn)[..at].iter().any(|one| matches!(one, Action::Choose { .. }));
+        place.push_str(&match is_numbered {
+            true => format!(", action {} (`{}`)", at + 1, action.word()),
+            false => format!(", action `{}`", action.word()),
+        });
+        place
+    }
+}

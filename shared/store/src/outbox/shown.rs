@@ -1,0 +1,119 @@
+//! The outbox as people see it, and what they do about it.
+
+use jiff::Timestamp;
+use pagurus_domain::id::{Life, OrderNo};
+
+use crate::sql::statements;
+use crate::{Client, Result, Tx};
+
+statements! {
+    OF_ORDER = "
+        SELECT life, kind, target, attempts, parked_because, last_error, next_at, created_at
+          FROM outbox WHERE order_no = $1 ORDER BY created_at, life, kind LIMIT 1000";
+    // What is sent again is tried for as long as a new one.
+    RESEND = "
+        UPDATE outbox SET next_at = now(), parked_because = NULL, again_since = now() WHERE order_no = $1";
+    BACKLOG = "
+        SELECT count(*) FILTER (WHERE parked_because IS NULL) AS waiting, count(*) FILTER (WHERE parked_because IS NOT NULL) AS parked,
+               extract(epoch FROM now() - min(created_at) FILTER (WHERE parked_because IS NULL))::double precision AS age
+          FROM outbox";
+    PARKED = "
+        SELECT o.id, p.order_no, p.life, p.kind, p.target, p.attempts, p.parked_because, p.last_error, p.next_at, p.created_at
+          FROM outbox p JOIN orders o ON o.no = ANY(ARRAY[p.order_no])
+         WHERE p.parked_because IS NOT NULL AND (p.order_no, p.life, p.kind) > ($1, $2, $3)
+         ORDER BY p.order_no, p.life, p.kind LIMIT $4";
+}
+
+/// A notification that is not delivered yet, as people see it.
+#[derive(Clone, Debug)]
+pub struct Unsent {
+    /// Which life.
+    pub life: Life,
+    /// Of what it tells.
+    pub kind: String,
+    /// Where it goes.
+    pub target: String,
+    /// How often it was tried.
+    pub attempts: i32,
+    /// Why only an operator can help.
+    pub parked_because: Option<String>,
+    /// The last error.
+    pub last_error: Option<String>,
+    /// When it is tried again.
+    pub next_at: Timestamp,
+    /// When it was stored.
+    pub created_at: Timestamp,
+}
+
+/// The undelivered notifications of an order, the oldest first, a thousand at most.
+///
+/// # Errors
+/// The database fails.
+pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<Unsent>> {
+    let statement = client.prepare_cached(OF_ORDER).await?;
+    let rows = client.query(&statement, &[&no.0]).await?;
+    Ok(rows.iter().map(unsent).collect())
+}
+
+fn unsent(row: &tokio_postgres::Row) -> Unsent {
+    Unsent {
+        life: Life(row.get("life")),
+        kind: row.get("kind"),
+        target: row.get("target"),
+        attempts: row.get("attempts"),
+        parked_because: row.get("parked_because"),
+        last_error: row.get("last_error"),
+        next_at: row.get("next_at"),
+        created_at: row.get("created_at"),
+    }
+}
+
+/// A parked notification among those of all orders.
+#[derive(Clone, Debug)]
+pub struct ParkedNotification {
+    /// The order.
+    pub no: OrderNo,
+    /// The id of the order.
+    pub order: String,
+    /// The notification.
+    pub unsent: Unsent,
+}
+
+/// Parked notifications behind this one, by order, life and kind.
+///
+/// # Errors
+/// The database fails.
+pub async fn parked(
+    client: &Client,
+    after: (OrderNo, Life, &str),
+    limit: i64,
+) -> Result<Vec<ParkedNotification>> {
+    let statement = client.prepare_cached(PARKED).await?;
+    let (no, life, kind) = (after.0.0, after.1.0, after.2);
+    let rows = client.query(&statement, &[&no, &life, &kind, &limit]).await?;
+    let read = |row: &tokio_postgres::Row| ParkedNotification {
+        no: OrderNo(row.get("order_no")),
+        order: row.get("id"),
+        unsent: unsent(row),
+    };
+    Ok(rows.iter().map(read).collect())
+}
+
+/// Sends the undelivered notifications of an order again, also those that were parked.
+///
+/// # Errors
+/// The database fails.
+pub async fn resend(tx: &Tx<'_>, no: OrderNo) -> Result<u64> {
+    let statement = tx.prepare_cached(RESEND).await?;
+    Ok(tx.execute(&statement, &[&no.0]).await?)
+}
+
+/// How much is not sent: waiting, parked, and the age of the oldest waiting one in seconds.
+///
+/// # Errors
+/// The database fails.
+pub async fn backlog(client: &Client) -> Result<(i64, i64, Option<f64>)> {
+    let statement = client.prepare_cached(BACKLOG).await?;
+    let row = client.query_one(&statement, &[]).await?;
+    Ok((row.get("waiting"), row.get("parked"), row.get("age")))
+}

@@ -1,0 +1,130 @@
+//! Notifications for receivers over HTTP. Each receiver has its own place in the index, so that one with many rows hides none
+//! of another.
+
+use std::time::Duration;
+
+use crate::columns::columns;
+use crate::outbox::sending::{FailedNotification, Notification, in_order};
+use crate::sql::statements;
+use crate::{Client, Result};
+
+statements! {
+    // Receivers are found one after the other, each by a step in the index, however many rows it has. A second end is put
+    // off as long as the first one is on its way, as for the broker.
+    TAKE = "
+        WITH RECURSIVE receivers AS (
+            (SELECT receiver FROM outbox
+              WHERE receiver > '' AND receiver IS NOT NULL AND parked_because IS NULL ORDER BY receiver LIMIT 1)
+            UNION ALL
+            SELECT (SELECT n.receiver FROM outbox n
+                     WHERE n.receiver > r.receiver AND n.receiver IS NOT NULL AND n.parked_because IS NULL
+                     ORDER BY n.receiver LIMIT 1)
+              FROM receivers r WHERE r.receiver IS NOT NULL),
+        rooms AS MATERIALIZED (
+            SELECT r.receiver, coalesce(t.room, $3) AS room
+              FROM receivers r
+              LEFT JOIN unnest($1::text[], $2::integer[]) AS t (receiver, room) ON t.receiver = r.receiver
+             WHERE r.receiver IS NOT NULL),
+        looked_at AS MATERIALIZED (
+            SELECT d.order_no, d.life, d.kind,
+                   d.kind = 'final-2' AND coalesce((
+                       SELECT f.parked_because IS NULL FROM outbox f
+                        WHERE f.order_no = d.order_no AND f.life = d.life AND f.kind = 'final'), false) AS behind
+              FROM rooms m
+             CROSS JOIN LATERAL (
+                   SELECT o.order_no, o.life, o.kind FROM outbox o
+                    WHERE o.receiver = m.receiver AND o.receiver IS NOT NULL AND o.parked_because IS NULL AND o.next_at <= now()
+                    ORDER BY o.next_at LIMIT m.room FOR UPDATE SKIP LOCKED) AS d
+             LIMIT $4),
+        put_off AS (
+            UPDATE outbox o SET next_at = now() + interval '1 second'
+              FROM looked_at l
+             WHERE o.order_no = ANY(ARRAY[l.order_no]) AND o.life = l.life AND o.kind = l.kind AND l.behind)
+        UPDATE outbox o SET next_at = now() + make_interval(secs => $5)
+          FROM looked_at l
+         WHERE o.order_no = ANY(ARRAY[l.order_no]) AND o.life = l.life AND o.kind = l.kind AND NOT l.behind
+        RETURNING o.order_no, o.life, o.kind, o.message_id, o.target, o.correlation_id, o.transaction_id, o.trace, o.body,
+                  o.format, o.number, o.attempts, o.receiver";
+    GIVE_UP = "
+        WITH oldest AS MATERIALIZED (
+            SELECT o.order_no, o.life, o.kind, coalesce(o.again_since, o.created_at) AS since
+              FROM outbox o
+             WHERE o.receiver = $1 AND o.receiver IS NOT NULL AND o.parked_because IS NULL AND o.next_at <= now()
+             ORDER BY o.next_at LIMIT 1000 FOR UPDATE SKIP LOCKED)
+        UPDATE outbox o SET parked_because = 'given_up', last_error = coalesce(o.last_error, $3)
+          FROM oldest l
+         WHERE o.order_no = ANY(ARRAY[l.order_no]) AND o.life = l.life AND o.kind = l.kind
+           AND l.since < now() - make_interval(secs => $2)";
+    FAILED = "
+        UPDATE outbox o
+           SET attempts = o.attempts + 1, next_at = now() + make_interval(secs => t.delay), last_error = t.error,
+               parked_because = CASE
+                   WHEN t.parked IS NOT NULL THEN t.parked
+                   WHEN coalesce(o.again_since, o.created_at) < now() - make_interval(secs => $7) THEN 'given_up' END
+          FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::double precision[], $5::text[], $6::text[])
+               AS t (no, life, kind, delay, error, parked)
+         WHERE o.order_no = ANY(ARRAY[t.no]) AND o.life = t.life AND o.kind = t.kind
+        RETURNING o.parked_because";
+}
+
+/// What is taken at a time.
+#[derive(Clone, Debug)]
+pub struct Wanted<'a> {
+    /// Rooms of receivers that have not the usual one.
+    pub rooms: &'a [(String, usize)],
+    /// The usual room of a receiver.
+    pub room: usize,
+    /// Notifications in all.
+    pub limit: usize,
+    /// How long others are kept off what is taken.
+    pub lease: Duration,
+}
+
+/// Takes notifications whose time has come, of each receiver as many as there is room for.
+///
+/// # Errors
+/// The database fails.
+pub async fn take(client: &Client, wanted: &Wanted<'_>) -> Result<Vec<Notification>> {
+    let columns = columns!((receiver, room) in wanted.rooms => {
+        receiver: &str = receiver.as_str(),
+        room: i32 = i32::try_from(*room).unwrap_or(i32::MAX),
+    });
+    let room = i32::try_from(wanted.room).unwrap_or(i32::MAX);
+    let limit = i64::try_from(wanted.limit).unwrap_or(i64::MAX);
+    let rows = columns.query(client, TAKE, &[&room, &limit, &wanted.lease.as_secs_f64()]).await?;
+    Ok(in_order(&rows))
+}
+
+/// Keeps notifications that were not delivered; parks those that were tried for as long as `give_up_after`. How many were
+/// parked for that.
+///
+/// # Errors
+/// The database fails.
+pub async fn failed(
+    client: &Client,
+    failed: &[FailedNotification<'_>],
+    give_up_after: Duration,
+) -> Result<usize> {
+    let columns = columns!(one in failed => {
+        no: i64 = one.notification.no.0,
+        life: i32 = one.notification.life.0,
+        kind: &str = one.notification.kind.as_str(),
+        delay: f64 = one.delay.as_secs_f64(),
+        error: &str = one.error.as_str(),
+        parked: Option<&str> = one.parked,
+    });
+    let rows = columns.query(client, FAILED, &[&give_up_after.as_secs_f64()]).await?;
+    let given_up =
+        |row: &&tokio_postgres::Row| row.get::<_, Option<&str>>("parked_because") == Some("given_up");
+    Ok(rows.iter().filter(given_up).count())
+}
+
+/// Parks what has waited for a receiver in trouble for longer than this; how many. A thousand are looked at, the oldest
+/// first.
+///
+/// # Errors
+/// The database fails.
+pub async fn give_up(client: &Client, receiver: &str, after: Duration, why: &str) -> Result<u64> {
+    let statement = client.prepare_cached(GIVE_UP).await?;
+    Ok(client.execute(&statement, &[&receiver, &after.as_secs_f64(), &why]).await?)
+}

@@ -1,0 +1,74 @@
+//! Notifications that were parked, of all orders: only a person can help them (ORD-19).
+
+use pagurus_domain::id::{Life, OrderNo};
+use pagurus_store::outbox::shown::{self, ParkedNotification};
+use pagurus_wire::order::{NotificationLine, Page};
+use pagurus_wire::problem::Problem;
+use serde::Deserialize;
+
+use crate::Views;
+use crate::order::unsent_view;
+use crate::query::{limit, strange_cursor};
+
+/// Notifications on a page, where nothing else is asked for, and at most.
+const USUAL_LIMIT: usize = 50;
+const MAX_LIMIT: usize = 500;
+
+/// Query of a list of parked notifications.
+#[derive(Debug, Deserialize)]
+pub struct NotificationsQuery {
+    limit: Option<String>,
+    cursor: Option<String>,
+}
+
+impl Views {
+    /// One page of the parked notifications, those of the oldest orders first.
+    pub async fn notifications(&self, query: &NotificationsQuery) -> Result<Page<NotificationLine>, Problem> {
+        let limit = limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?;
+        let (no, life, kind) = query.cursor.as_deref().map_or(Ok((0, 0, "")), read_cursor)?;
+        let found = async {
+            let client = self.host.store.api().await?;
+            let wanted = i64::try_from(limit).unwrap_or(i64::MAX);
+            shown::parked(&client, (OrderNo(no), Life(life), kind), wanted).await
+        };
+        let found = found.await.map_err(self.failed("notifications"))?;
+        let next = found.last().filter(|_| found.len() == limit).map(cursor_of);
+        Ok(Page { items: found.into_iter().map(line).collect(), next })
+    }
+}
+
+fn line(parked: ParkedNotification) -> NotificationLine {
+    let created_at = parked.unsent.created_at;
+    NotificationLine { order: parked.order, created_at, notification: unsent_view(parked.unsent) }
+}
+
+fn cursor_of(last: &ParkedNotification) -> String {
+    format!("{}.{}.{}", last.no, last.unsent.life, last.unsent.kind)
+}
+
+fn read_cursor(text: &str) -> Result<(i64, i32, &str), Problem> {
+    let mut parts = text.splitn(3, '.');
+    let mut next = || parts.next().ok_or_else(strange_cursor);
+    let (no, life, kind) = (next()?, next()?, next()?);
+    let no = no.parse().map_err(|_| strange_cursor())?;
+    let is_kind = kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    match life.parse() {
+        Ok(life) if is_kind => Ok((no, life, kind)),
+        _ => Err(strange_cursor()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use super::*;
+
+    #[test]
+    fn ord_19_a_cursor_is_read_as_it_was_given_and_no_other() {
+        assert_eq!(read_cursor("7.2.final-2").unwrap(), (7, 2, "final-2"));
+        for bad in ["", "7", "7.2", "a.2.final", "7.b.final", "7.2.fi\0nal", "7.2.a.b"] {
+            assert!(read_cursor(bad).is_err(), "{bad}");
+        }
+    }
+}

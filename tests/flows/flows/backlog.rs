@@ -1,0 +1,89 @@
+//! Bounds of a backlog, times of start, and the word of an operator to the dispatcher.
+
+use std::time::Duration;
+
+use pagurus_harness::nodes::Role;
+use pagurus_harness::world::program::Program;
+use serde_json::{Value, json};
+
+use super::{resume, stop};
+use crate::installation::{Installation, PATIENCE, call, until};
+
+#[tokio::test]
+async fn dsp_17_the_api_refuses_what_would_only_wait_and_messages_are_taken_all_the_same() {
+    let settings = [
+        ("PAGURUS__DISTRIBUTION__BACKLOG__MAX_PER_FLOW", "5"),
+        ("PAGURUS__DISTRIBUTION__BACKLOG__MAX_PER_QUEUE", "3"),
+    ];
+    let engine = Installation::with("dsp_17", &settings).await;
+    engine.actions("piled", &call("/piled")).await;
+    engine.actions("free", &call("/free")).await;
+    stop(&engine, "piled", json!({})).await;
+    for n in 0..5 {
+        engine.accepted(json!({"id": format!("p{n}"), "scenario": "piled"})).await;
+    }
+    until("the API refuses more of the flow", PATIENCE, async || {
+        let answer = engine.submit(&json!({"id": "more", "scenario": "piled"})).await;
+        answer.status == 429 && answer.body["detail"].as_str().unwrap().contains("the flow `piled`")
+    })
+    .await;
+    engine.run(json!({"id": "other", "scenario": "free"}), "success").await;
+
+    let member =
+        |n: usize| json!({"id": format!("q{n}"), "scenario": "free", "mode": "sequential", "queue": "q"});
+    engine.world().program(Program::at("/free").delayed(Duration::from_secs(2)));
+    for n in 0..3 {
+        engine.accepted(member(n)).await;
+    }
+    let refused = engine.submit(&member(3)).await;
+    assert_eq!(refused.status, 429, "{refused:?}");
+
+    resume(&engine, json!({"keyword": "piled"})).await;
+    until("the API takes them again", PATIENCE, async || {
+        engine.submit(&json!({"id": "again", "scenario": "piled"})).await.status == 201
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ord_30_explain_tells_when_an_order_that_waits_will_start() {
+    let settings = [("PAGURUS__DISTRIBUTION__CAPACITY__PARALLEL_COUNT", "1")];
+    let engine = Installation::with("ord_30", &settings).await;
+    engine.world().program(Program::at("/slow").delayed(Duration::from_millis(300)));
+    engine.actions("slow", &call("/slow")).await;
+    let orders: Vec<Value> = (0..40).map(|n| json!({"id": format!("s{n}"), "scenario": "slow"})).collect();
+    engine.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
+    engine.reach("s9", "success").await;
+    let mut told = Value::Null;
+    until("there is a time", PATIENCE, async || {
+        told = engine.part("s39", "explain").await;
+        told["eta"].is_object()
+    })
+    .await;
+    let at = |name: &str| told["eta"][name].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let order = engine.reach("s39", "success").await;
+    let started: jiff::Timestamp = order["startedAt"].as_str().unwrap().parse().unwrap();
+    assert!(at("p50") <= at("p90"), "{told}");
+    let off = started.duration_since(at("p50")).as_secs_f64();
+    assert!(off.abs() < 8.0, "started {off} s after the middle of what was told: {told}");
+}
+
+// DSP-14: an operator makes the active dispatcher step down, and one that stands by goes on.
+#[tokio::test]
+async fn dsp_14_the_active_dispatcher_steps_down_when_it_is_told_to() {
+    let mut engine = Installation::start("dsp_14_resign").await;
+    engine.add(Role::Dispatcher, "dispatcher-2").await;
+    engine.actions("one", &call("/one")).await;
+    engine.run(json!({"id": "before", "scenario": "one"}), "success").await;
+    let holder = async || {
+        let leases = engine.get("/v1/leases").await.unwrap().success().unwrap();
+        leases["items"][0]["holder"].as_str().unwrap_or_default().to_owned()
+    };
+    let before = holder().await;
+    let resigned = engine.post("/v1/leases/dispatcher/resign", &json!({"reason": "test"})).await.unwrap();
+    assert_eq!(resigned.success().unwrap()["resigned"], json!(before));
+    until("another leads", PATIENCE, async || holder().await != before).await;
+    engine.run(json!({"id": "after", "scenario": "one"}), "success").await;
+    let nobody = engine.post("/v1/leases/none/resign", &json!({"reason": "test"})).await.unwrap();
+    assert_eq!(nobody.status, 404);
+}

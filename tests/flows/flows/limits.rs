@@ -1,0 +1,106 @@
+//! Flows that follow what their systems bear.
+
+use std::time::{Duration, Instant};
+
+use pagurus_harness::world::program::{Program, Step};
+use serde_json::{Value, json};
+
+use super::state_of;
+use crate::installation::{Installation, PATIENCE, call, until};
+
+/// Two scenarios call the same path; the class of its failures is limiting for the first.
+const STOPPING: &str = "
+distribution:
+  mode: stopped_flows
+  flows:
+    limits:
+      error_handling:
+        policies:
+          p: {error_classes: [down], scenarios: [{name: fragile}]}
+execution:
+  error_handling:
+    sync:
+      classification:
+        rules:
+          r: {requests: [{path: '/**'}], classes: {down: {responses: [{status_codes: [503]}]}}}
+      retry:
+        policies:
+          p: {error_classes: [down], parameters: {initial_interval: 300ms, max_interval: 300ms}}
+";
+
+#[tokio::test]
+async fn dsp_6_a_flow_whose_system_is_away_is_stopped_probed_and_resumed() {
+    let engine = Installation::configured("dsp_6", STOPPING).await;
+    engine.actions("fragile", &call("/fragile")).await;
+    engine.actions("other", &call("/fine")).await;
+    let broken = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let switch = broken.clone();
+    engine.world().program(Program::at("/fragile").decided_by(move |_| {
+        if switch.load(std::sync::atomic::Ordering::Relaxed) {
+            Step::answer(503, json!({}))
+        } else {
+            Step::fine()
+        }
+    }));
+    let orders: Vec<Value> =
+        (0..300).map(|n| json!({"id": format!("f{n}"), "scenario": "fragile"})).collect();
+    engine.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
+    until("the flow stops", PATIENCE, async || {
+        ["stopped", "probing"].contains(&state_of(&engine, "fragile").await.as_str())
+    })
+    .await;
+    let before = engine.world().calls("/fragile").len();
+    engine.run(json!({"id": "neighbour", "scenario": "other"}), "success").await;
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let probes = engine.world().calls("/fragile").len() - before;
+    assert!(probes <= 30, "{probes} calls while it is away");
+    broken.store(false, std::sync::atomic::Ordering::Relaxed);
+    let back = Instant::now();
+    for n in 0..300 {
+        engine.reach(&format!("f{n}"), "success").await;
+    }
+    assert!(back.elapsed() < Duration::from_secs(20), "it took {:?} to come back", back.elapsed());
+    let flow = engine.get("/v1/flows/fragile").await.unwrap().success().unwrap();
+    assert!(flow["decisions"].to_string().contains("calls failed"), "{flow}");
+    assert!(flow["errors"]["down"].as_i64().unwrap_or(0) > 0, "{flow}");
+}
+
+/// The same, with limits that follow what the system bears.
+fn limiting() -> String {
+    STOPPING.replace("mode: stopped_flows", "mode: limited_flows")
+}
+
+// DSP-7: a system whose time grows with what is asked of it at once. Beyond its capacity it refuses.
+#[tokio::test]
+async fn dsp_7_the_limit_of_a_flow_follows_what_its_system_bears() {
+    let engine = Installation::configured("dsp_7", &limiting()).await;
+    engine.actions("fragile", &call("/fragile")).await;
+    // Ten servers of 20 ms each, and a queue of forty.
+    let ends = std::sync::Mutex::new(vec![Instant::now(); 10]);
+    engine.world().program(Program::at("/fragile").decided_by(move |_| {
+        let now = Instant::now();
+        let mut ends = ends.lock().unwrap();
+        let first = ends.iter_mut().min().unwrap();
+        let begin = (*first).max(now);
+        if begin.duration_since(now) > Duration::from_millis(80) {
+            return Step::answer(503, json!({}));
+        }
+        *first = begin + Duration::from_millis(20);
+        Step { delay: first.duration_since(now), ..Step::fine() }
+    }));
+    let orders: Vec<Value> =
+        (0..6000).map(|n| json!({"id": format!("f{n}"), "scenario": "fragile"})).collect();
+    engine.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
+    let calls = || engine.world().calls("/fragile").len();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let (begun, before) = (Instant::now(), calls());
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let rate = (calls() - before) as f64 / begun.elapsed().as_secs_f64();
+    let flow = engine.get("/v1/flows/fragile").await.unwrap().success().unwrap();
+    let limit = flow["limit"].as_i64().unwrap_or(i64::MAX);
+    assert!(
+        limit <= 100,
+        "the limit is {limit}, and ten servers with a queue of forty stand behind it: {flow}"
+    );
+    assert!(rate > 150.0, "{rate} calls a second of 500 that are borne: {flow}");
+}

@@ -1,0 +1,172 @@
+//! Stops by hand, and planned works.
+
+use std::time::{Duration, Instant};
+
+use pagurus_harness::nodes::Role;
+use pagurus_harness::world::program::Program;
+use serde_json::{Value, json};
+
+use super::{explained, resume, state_of, stop};
+use crate::installation::{Installation, PATIENCE, call, until};
+
+#[tokio::test]
+async fn dsp_10_a_stop_is_confirmed_holds_over_restarts_and_only_a_resumption_lifts_it() {
+    let mut engine = Installation::start("dsp_10").await;
+    engine.actions("tariff-a", &call("/tariff")).await;
+    engine.actions("card", &call("/card")).await;
+    engine.run(json!({"id": "before", "scenario": "tariff-a"}), "success").await;
+    until("the flow is known", PATIENCE, async || state_of(&engine, "tariff-a").await == "enabled").await;
+
+    let dry = stop(&engine, "tariff", json!({"dryRun": true})).await;
+    assert_eq!((&dry["flows"], &dry["stops"]), (&json!(["tariff-a"]), &json!([])));
+    let first = stop(&engine, "tariff", json!({})).await;
+    assert_eq!((&first["flows"], &first["confirmed"]), (&json!(["tariff-a"]), &json!(true)), "{first}");
+    assert!(first["serial"].as_i64().unwrap() >= 1, "{first}");
+    let second = stop(&engine, "tariff-a", json!({})).await;
+
+    // It holds for a flow that appears later, too, and for nobody else.
+    engine.actions("tariff-b", &call("/tariff")).await;
+    for (id, scenario) in [("a", "tariff-a"), ("b", "tariff-b")] {
+        engine.accepted(json!({"id": id, "scenario": scenario})).await;
+    }
+    engine.run(json!({"id": "other", "scenario": "card"}), "success").await;
+    until("the state is shown", PATIENCE, async || {
+        state_of(&engine, "tariff-b").await == "disabled_manually"
+    })
+    .await;
+    let told = explained(&engine, "a").await;
+    assert!(
+        told.contains("its flow `tariff-a` is stopped by hand since") && told.ends_with(": works"),
+        "{told}"
+    );
+
+    // Neither the death of the dispatcher nor another one changes that.
+    engine.node(Role::Dispatcher).kill().await.unwrap();
+    engine.restart(Role::Dispatcher).await;
+    engine.run(json!({"id": "after", "scenario": "card"}), "success").await;
+    assert_eq!(engine.order("a").await.unwrap()["status"], "new");
+
+    // Overlapping stops are independent.
+    let lifted = resume(&engine, json!({"keyword": "tariff"})).await;
+    assert_eq!((&lifted["stops"], &lifted["confirmed"]), (&first["stops"], &json!(true)));
+    engine.reach("b", "success").await;
+    assert_eq!(engine.order("a").await.unwrap()["status"], "new");
+    resume(&engine, json!({"stop": second["stops"][0]})).await;
+    engine.reach("a", "success").await;
+    assert_eq!(engine.world().calls("/tariff").len(), 3);
+
+    let stops = engine.get("/v1/stops?ended=true").await.unwrap().success().unwrap();
+    assert_eq!(stops["items"].as_array().unwrap().len(), 2, "{stops}");
+    let again = engine.post("/v1/flows/resume", &json!({"keyword": "tariff", "reason": "x"})).await.unwrap();
+    assert_eq!(again.status, 404, "{again:?}");
+}
+
+// ACT-3: what wakes while its flow is stopped is no repeat.
+#[tokio::test]
+async fn act_3_wake_ups_of_a_stopped_flow_are_no_repeats_and_a_stop_with_an_end_lifts_itself() {
+    let settings = [("PAGURUS__ACTIVATION__MIN_SHIFT", "300ms"), ("PAGURUS__DISPATCHER__REREAD", "200ms")];
+    let engine = Installation::with("act_3_stopped", &settings).await;
+    let naps = "initialState: nap\nstates:\n  nap: {actions: [{sleep: {for: 200ms}}], on: {sleep: napping}}\n  \
+                napping: {kind: sleeping, on: {timeout: done}}\n  done: {kind: terminal}\n";
+    engine.scenario("naps", naps).await;
+    for n in 0..20 {
+        engine.accepted(json!({"id": format!("n{n}"), "scenario": "naps"})).await;
+        engine.reach(&format!("n{n}"), "sleep").await;
+    }
+    let stopped = stop(&engine, "naps", json!({"for": "4s", "resume": true})).await;
+    assert_eq!(stopped["confirmed"], true, "{stopped}");
+    let begun = Instant::now();
+    for n in 0..20 {
+        engine.reach(&format!("n{n}"), "success").await;
+    }
+    assert!(begun.elapsed() > Duration::from_secs(3), "it went on after {:?}", begun.elapsed());
+    let repeats = engine.metric(engine.node(Role::Dispatcher), "pagurus_activation_repeats_total").await;
+    assert_eq!(repeats, 0.0);
+}
+
+#[tokio::test]
+async fn dsp_10_the_head_of_a_queue_in_a_stopped_flow_holds_the_queue_and_explain_says_so() {
+    let engine = Installation::start("dsp_10_queue").await;
+    engine.actions("held", &call("/held")).await;
+    engine.actions("behind", &call("/behind")).await;
+    stop(&engine, "held", json!({})).await;
+    let member = |id: &str, scenario: &str| json!({"id": id, "scenario": scenario, "mode": "sequential", "queue": "q"});
+    engine.accepted(member("head", "held")).await;
+    engine.accepted(member("second", "behind")).await;
+    engine.run(json!({"id": "free", "scenario": "behind"}), "success").await;
+    assert_eq!(engine.order("second").await.unwrap()["status"], "new");
+    let told = explained(&engine, "second").await;
+    assert!(
+        told.contains("of which order `head` is the next; the flow of that order `held` is stopped"),
+        "{told}"
+    );
+    resume(&engine, json!({"keyword": "held"})).await;
+    engine.reach("second", "success").await;
+    assert_eq!(engine.world().calls("/behind").len(), 2);
+}
+
+/// A retry each hour.
+const HOURLY: &str = "
+execution:
+  error_handling:
+    sync:
+      classification:
+        rules:
+          r: {requests: [{path: '/**'}], classes: {down: {responses: [{status_codes: [503]}]}}}
+      retry:
+        policies:
+          p: {error_classes: [down], parameters: {initial_interval: 1h, max_interval: 1h, jitter: 0, max_duration: 90m}}
+";
+
+#[tokio::test]
+async fn dsp_11_a_shift_moves_what_waits_with_all_its_deadlines_and_can_be_undone() {
+    let engine = Installation::configured("dsp_11", HOURLY).await;
+    engine.world().program(Program::at("/down").fail(100, 503));
+    engine.actions("retries", &call("/down")).await;
+    engine.run(json!({"id": "r", "scenario": "retries"}), "retry").await;
+    let before = engine.order("r").await.unwrap();
+    let due = |order: &Value| order["dueAt"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+
+    let body = json!({"flow": "retries", "by": "3h", "reason": "works"});
+    let mut dry = body.clone();
+    dry["dryRun"] = json!(true);
+    let counted = engine.post("/v1/flows/shift", &dry).await.unwrap().success().unwrap();
+    assert_eq!((&counted["orders"], counted.get("shift")), (&json!(1), None));
+    let moved = engine.post("/v1/flows/shift", &body).await.unwrap().success().unwrap();
+    assert_eq!(moved["orders"], 1, "{moved}");
+    let after = engine.order("r").await.unwrap();
+    assert_eq!(due(&after).duration_since(due(&before)).as_secs(), 3 * 3600);
+    assert_eq!(
+        after["retry"]["cycleEndsAt"],
+        moved_by_three_hours(&before["retry"]["cycleEndsAt"]),
+        "the cycle would be over before its next attempt: {after}"
+    );
+    let events = engine.part("r", "events").await.to_string();
+    assert!(events.contains("shifted") && events.contains("works"), "{events}");
+
+    let undo = json!({"undo": moved["shift"], "reason": "earlier"});
+    let undone = engine.post("/v1/flows/shift", &undo).await.unwrap().success().unwrap();
+    assert_eq!(undone["orders"], 1, "{undone}");
+    assert_eq!(due(&engine.order("r").await.unwrap()), due(&before));
+    assert_eq!(engine.post("/v1/flows/shift", &undo).await.unwrap().status, 404);
+}
+
+fn moved_by_three_hours(at: &Value) -> Value {
+    match at.as_str().and_then(|at| at.parse::<jiff::Timestamp>().ok()) {
+        Some(at) => json!((at + jiff::SignedDuration::from_hours(3)).to_string()),
+        None => Value::Null,
+    }
+}
+
+// A stop for a time moves only what would be due in it.
+#[tokio::test]
+async fn dsp_11_planned_works_move_what_is_due_meanwhile_behind_their_end() {
+    let engine = Installation::configured("dsp_11_works", HOURLY).await;
+    engine.world().program(Program::at("/down").fail(100, 503));
+    engine.actions("retries", &call("/down")).await;
+    engine.run(json!({"id": "r", "scenario": "retries"}), "retry").await;
+    let short = stop(&engine, "retries", json!({"for": "10m"})).await;
+    assert_eq!(short["shift"]["orders"], 0, "{short}");
+    let long = stop(&engine, "retries", json!({"for": "3h"})).await;
+    assert_eq!(long["shift"]["orders"], 1, "{long}");
+}

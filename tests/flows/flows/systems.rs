@@ -1,0 +1,62 @@
+//! Called systems with a state of their own.
+
+use std::time::{Duration, Instant};
+
+use pagurus_harness::world::program::{Program, Step, Then};
+use serde_json::json;
+
+use crate::installation::{Installation, PATIENCE, call, until};
+
+#[tokio::test]
+async fn dsp_16_a_system_that_asks_to_be_left_alone_is_left_alone_by_all_and_nobody_loses_an_attempt() {
+    let engine = Installation::start("dsp_16").await;
+    let headers = vec![("retry-after".to_owned(), "3".to_owned())];
+    let later = Step { then: Then::Answer { status: 429, headers, body: json!({}) }, ..Step::fine() };
+    engine.world().program(Program::at("/limited").first(1, &later));
+    engine.actions("limited", &call("/limited")).await;
+    // A first action elsewhere, so that the closed system is met in the middle of a stage.
+    engine.actions("middle", &format!("{}\n{}", call("/elsewhere"), call("/limited"))).await;
+    let first = engine.run(json!({"id": "first", "scenario": "limited"}), "fail").await;
+    let begun = Instant::now();
+    assert_eq!(first["status"], "fail", "no rule retries it");
+    for n in 0..10 {
+        let scenario = if n % 2 == 0 { "limited" } else { "middle" };
+        engine.accepted(json!({"id": format!("o{n}"), "scenario": scenario})).await;
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(engine.world().calls("/limited").len(), 1, "it is not called before its time");
+    for n in 0..10 {
+        let order = engine.reach(&format!("o{n}"), "success").await;
+        assert_eq!(order["retries"].as_i64().unwrap_or(0), 0, "{order}");
+    }
+    assert!(begun.elapsed() > Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert_eq!(engine.world().calls("/elsewhere").len(), 5, "what was done is not done again");
+}
+
+#[tokio::test]
+async fn dsp_16_an_operator_keeps_a_system_stopped_and_lets_it_go() {
+    let engine = Installation::configured(
+        "dsp_16_order",
+        "systems: {named: [{name: billing, path: '/billing/**'}]}\n",
+    )
+    .await;
+    engine.actions("bills", &call("/billing/pay")).await;
+    engine.run(json!({"id": "before", "scenario": "bills"}), "success").await;
+    until("the system is known", PATIENCE, async || {
+        engine.get("/v1/systems/billing").await.unwrap().body["state"] == "healthy"
+    })
+    .await;
+    let stopped = engine.post("/v1/systems/billing/stop", &json!({"reason": "works"})).await.unwrap();
+    assert_eq!(stopped.success().unwrap()["confirmed"], true);
+    engine.accepted(json!({"id": "held", "scenario": "bills"})).await;
+    until("the system is shown as stopped", PATIENCE, async || {
+        engine.get("/v1/systems/billing").await.unwrap().body["state"] == "stopped"
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert_eq!(engine.world().calls("/billing/pay").len(), 1);
+    let shown = engine.get("/v1/systems").await.unwrap().success().unwrap();
+    assert_eq!(shown["items"][0]["order"]["order"], "keep_stopped", "{shown}");
+    engine.post("/v1/systems/billing/clear", &json!({})).await.unwrap().success().unwrap();
+    engine.reach("held", "success").await;
+}

@@ -1,0 +1,94 @@
+//! Notifications for receivers: each gets what there is room for, and nobody gets what another has (ORD-18, 19).
+
+use std::time::Duration;
+
+use pagurus_domain::id::{Life, OrderNo};
+use pagurus_store::Client;
+use pagurus_store::outbox::sending::{self, FailedNotification, Notification};
+use pagurus_store::outbox::shown;
+use pagurus_store::outbox::webhooks::{self, Wanted};
+
+use crate::ground::Ground;
+
+/// Rows for a receiver from this number on, stored so many seconds ago.
+async fn fill(client: &Client, receiver: &str, first: i64, count: i64, age: i64) {
+    let statement = "INSERT INTO outbox (order_no, life, kind, message_id, target, receiver, body, created_at, next_at)
+        SELECT n, 1, 'final', gen_random_uuid(), $1, $1, '{}', now() - make_interval(secs => $4), now() - make_interval(secs => $4)
+          FROM generate_series($2::bigint, $2 + $3 - 1) n";
+    client.execute(statement, &[&receiver, &first, &count, &(age as f64)]).await.unwrap();
+}
+
+async fn take(client: &Client, rooms: &[(String, usize)], limit: usize) -> Vec<Notification> {
+    let wanted = Wanted { rooms, room: 3, limit, lease: Duration::from_secs(60) };
+    webhooks::take(client, &wanted).await.unwrap()
+}
+
+fn of(taken: &[Notification], receiver: &str) -> usize {
+    taken.iter().filter(|one| one.receiver.as_deref() == Some(receiver)).count()
+}
+
+#[tokio::test]
+async fn ord_18_each_receiver_is_taken_from_as_it_has_room_however_much_waits_for_another() {
+    let ground = Ground::new("outbox_rooms").await;
+    let client = ground.work().await;
+    fill(&client, "https://a:443", 1, 500, 10).await;
+    fill(&client, "https://b:443", 1001, 2, 5).await;
+    fill(&client, "https://c:443", 2001, 9, 5).await;
+    let rooms = [("https://a:443".to_owned(), 0), ("https://c:443".to_owned(), 1)];
+    let taken = take(&client, &rooms, 100).await;
+    assert_eq!(
+        [of(&taken, "https://a:443"), of(&taken, "https://b:443"), of(&taken, "https://c:443")],
+        [0, 2, 1]
+    );
+    // What is taken is kept off others, and what is left is taken next.
+    let others = take(&client, &[], 100).await;
+    assert_eq!(
+        [of(&others, "https://a:443"), of(&others, "https://b:443"), of(&others, "https://c:443")],
+        [3, 0, 3]
+    );
+    assert!(others.iter().all(|one| !taken.iter().any(|other| other.no == one.no)));
+    assert_eq!(take(&client, &[], 2).await.len(), 2, "and no more than is wanted in all");
+    // Two at once share what there is.
+    let (one, two) = (ground.work().await, ground.work().await);
+    let rooms = [("https://a:443".to_owned(), 200)];
+    let (left, right) = tokio::join!(take(&one, &rooms, 1000), take(&two, &rooms, 1000));
+    assert!(left.iter().all(|one| !right.iter().any(|other| other.no == one.no)));
+    assert!(sending::take(&client, 1000).await.unwrap().is_empty(), "the broker gets nothing of theirs");
+}
+
+#[tokio::test]
+async fn ord_19_what_was_tried_for_too_long_is_given_up_and_what_is_sent_again_is_as_new() {
+    let ground = Ground::new("outbox_give_up").await;
+    let client = ground.work().await;
+    let (receiver, after) = ("https://a:443", Duration::from_secs(60));
+    fill(&client, receiver, 1, 3, 100).await;
+    fill(&client, receiver, 11, 2, 10).await;
+    fill(&client, "https://b:443", 21, 1, 100).await;
+    let taken = take(&client, &[], 100).await;
+    let tried = taken.iter().find(|one| one.no == OrderNo(1)).unwrap();
+    let young = Notification { no: OrderNo(11), ..tried.clone() };
+    let failed = |notification| FailedNotification {
+        notification,
+        error: "down".into(),
+        delay: Duration::ZERO,
+        parked: None,
+    };
+    assert_eq!(
+        webhooks::failed(&client, &[failed(tried), failed(&young)], after).await.unwrap(),
+        1,
+        "the old one"
+    );
+    // Those under way are another's: only what waits is given up with it.
+    assert_eq!(webhooks::give_up(&client, receiver, after, "down").await.unwrap(), 0);
+    client.execute("UPDATE outbox SET next_at = now() - interval '1 second'", &[]).await.unwrap();
+    assert_eq!(webhooks::give_up(&client, receiver, after, "down").await.unwrap(), 2);
+    let parked = shown::parked(&client, (OrderNo(0), Life(0), ""), 10).await.unwrap();
+    assert!(parked.is_empty(), "their orders are not there: {parked:?}");
+    let mut client = client;
+    let tx = client.transaction().await.unwrap();
+    assert_eq!(shown::resend(&tx, OrderNo(2)).await.unwrap(), 1);
+    tx.commit().await.unwrap();
+    assert_eq!(webhooks::give_up(&client, receiver, after, "down").await.unwrap(), 0, "it is as new");
+    let left = of(&take(&client, &[(receiver.to_owned(), 10)], 100).await, receiver);
+    assert_eq!(left, 3, "the two young ones, and the one that is sent again");
+}

@@ -61,6 +61,11 @@ fn dsp_15_slower_service() {
 }
 
 #[test]
+fn dsp_15_slower_service_and_has_a_short_queue() {
+    check("slower-and-full");
+}
+
+#[test]
 fn dsp_15_slow_leak() {
     check("slow-leak");
 }

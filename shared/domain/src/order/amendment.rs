@@ -242,7 +242,7 @@ mod tests {
             (json!({"queue": "q"}), "/queue"),
             (json!({"lifecycle": {"startAt": "soon"}}), "/lifecycle/startAt"),
             (json!({"lifecycle": {"after": []}}), "/lifecycle/after"),
-            (json!({"notify": {"url": "http://x"}}), "/notify/url"),
+            (json!({"notify": {"url": "ftp://x"}}), "/notify/url"),
         ] {
             assert_eq!(pointers(Update::read(&body)), [pointer], "{body}");
         }

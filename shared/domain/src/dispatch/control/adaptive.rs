@@ -211,10 +211,11 @@ impl Adaptive {
         let by_time = begun.ratio > PRESSED;
         let helped = if by_time { ratio? < begun.ratio * 0.85 } else { window.failed() < begun.failed * 0.7 };
         if helped {
-            let is_over = !by_time || ratio? <= CALM;
-            if is_over {
-                self.experiment = None;
-            }
+            // Each further step must help again: what is left of the time may be the system's own, and not the queue's.
+            let here = ratio.filter(|ratio| by_time && *ratio > CALM);
+            let failed = window.failed();
+            self.experiment =
+                here.map(|ratio| Experiment { in_use: in_use.min(begun.in_use), ratio, failed });
             return None;
         }
         if !is_low {

@@ -5,6 +5,8 @@
 mod bench;
 #[path = "dev/build.rs"]
 mod build;
+#[path = "dev/capacity.rs"]
+mod capacity;
 #[path = "dev/check.rs"]
 mod check;
 #[path = "dev/demo.rs"]
@@ -45,7 +47,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Start everything, submit demo orders, tell their story, and stay up until Ctrl-C
-    Run(up::Options),
+    Run(run::Options),
     /// Start everything in the background; returns when all is ready
     Up(up::Options),
     /// End what `up` started

@@ -89,11 +89,14 @@ pub(crate) fn run(command: Command, file: Option<&Path>, screen: &Screen) -> Res
 
 fn check(path: &Path, screen: &Screen) -> Result<(), Failure> {
     let (name, text) = (input::name_of(path), input::text_of(path)?);
-    let faults = config::check(&text);
+    let (faults, warnings) = (config::check(&text), config::warnings(&text));
     if screen.json {
         let errors = Problem::of_faults(Type::Invalid, &faults).errors;
-        screen.value(&json!({"file": name, "faults": errors}))?;
+        screen.value(&json!({"file": name, "faults": errors, "warnings": warnings}))?;
     } else if faults.is_empty() {
+        for warning in &warnings {
+            screen.line(&format!("{} {}", screen.paint(Paint::Under, "warning:"), harmless(warning)))?;
+        }
         screen.line(&format!("{} {}", screen.paint(Paint::Good, "ok"), harmless(&name)))?;
     } else {
         let explained = pagurus_domain::scenario::source::explain_faults(&text, &name, &faults);

@@ -23,6 +23,7 @@ use crate::claim::Work;
 use crate::clock::Clock;
 use crate::finish::{self, End};
 use crate::progress::{Pace, Stale};
+use crate::room::Share;
 use crate::trouble::Trouble;
 use crate::{Worker, brought, progress};
 
@@ -167,31 +168,40 @@ async fn drive(
                 progress::enter(worker, claimed, &mut pace, *reached, &named, clock).await?;
                 Answer::Saved
             }
-            Need::Register { name, visit, action, task } => {
-                let request = NewRequest {
-                    no: claimed.head.no,
-                    pass: claimed.pass,
-                    life: claimed.head.life,
-                    visit,
-                    action,
-                    name,
-                    task,
-                };
-                register(worker, claimed, request).await?
-            }
-            Need::Http(call) => worker.outbound.http(call, claimed.head.trace.as_deref(), &share).await,
-            Need::Parallel(calls) => {
-                let trace = claimed.head.trace.as_deref();
-                let made = calls.into_iter().map(|call| worker.outbound.request(call, trace, &share));
-                Answer::Parallel(futures_util::future::join_all(made).await)
-            }
-            Need::Publish(message) => worker.outbound.publish(&message, claimed.head.trace.as_deref()).await,
-            Need::Task(task) => worker.outbound.queue_task(&task, claimed.head.trace.as_deref()).await,
-            Need::Release => release(worker, claimed).await?,
-            Need::Order(child) => worker.children.start(worker, claimed, &child).await,
+            need => ask(worker, claimed, need, &share).await?,
         };
         need = stage.answer(answer, clock.now(), rand_fraction());
     }
+}
+
+/// Asks the world.
+async fn ask(worker: &Worker, claimed: &Claimed, need: Need, share: &Share) -> Result<Answer, Stale> {
+    let trace = claimed.head.trace.as_deref();
+    Ok(match need {
+        Need::Register { name, visit, action, task } => {
+            let request = NewRequest {
+                no: claimed.head.no,
+                pass: claimed.pass,
+                life: claimed.head.life,
+                visit,
+                action,
+                name,
+                task,
+            };
+            register(worker, claimed, request).await?
+        }
+        Need::Http(call) => worker.outbound.http(call, trace, share).await,
+        Need::Parallel(calls) => {
+            let made = calls.into_iter().map(|call| worker.outbound.request(call, trace, share));
+            Answer::Parallel(futures_util::future::join_all(made).await)
+        }
+        Need::Publish(message) => worker.outbound.publish(&message, trace).await,
+        Need::Task(task) => worker.outbound.queue_task(&task, trace).await,
+        Need::Release => release(worker, claimed).await?,
+        Need::Order(child) => worker.children.start(worker, claimed, &child).await,
+        // Whoever drives the stage has taken these.
+        Need::Done(_) | Need::Save(_) => Answer::Saved,
+    })
 }
 
 fn facts(claimed: &Claimed) -> Facts {

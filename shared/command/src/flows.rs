@@ -264,7 +264,7 @@ pub(crate) fn checked(name: &str, text: &str, most: usize) -> Result<(), Problem
     } else {
         return Ok(());
     };
-    Err(Problem::new(Type::Invalid, told).at(&format!("/{name}")))
+    Err(Problem::new(Type::Invalid, told).at(format!("/{name}")))
 }
 
 fn nothing_to_lift(held: &[StoredStop]) -> Problem {

@@ -236,7 +236,7 @@ impl Commands {
         let mut effects = Effects::default();
         moved
             .iter()
-            .filter_map(|(order, stream)| Some((*stream).zip(Some(order.due_at))?))
+            .filter_map(|(order, stream)| (*stream).zip(Some(order.due_at)))
             .for_each(|(stream, at)| effects.timer(stream, at));
         effects.send(&self.host).await;
         Ok(due.len() as u64)

@@ -235,6 +235,15 @@ impl ErrorPolicy {
         ErrorRules::from(self).classify_async(asked, reply)
     }
 
+    /// True if a failure can come to have this class by these rules, or by the engine itself.
+    #[must_use]
+    pub fn gives(&self, class: &str) -> bool {
+        let by_engine = [ASYNC_TIMEOUT, POLLING_TIMEOUT].contains(&class);
+        let direct = self.rules.iter().flat_map(|rule| &rule.classes).map(|one| &one.class);
+        let later = self.async_rules.iter().flat_map(|rule| &rule.classes).map(|one| &one.class);
+        by_engine || direct.chain(later).any(|given| given.as_str() == class)
+    }
+
     /// The most specific policy for a scenario and a class, whatever the mode.
     #[must_use]
     pub fn policy_for(&self, scenario: &str, class: &str) -> Option<&Policy> {

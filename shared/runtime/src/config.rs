@@ -13,6 +13,7 @@ mod load;
 mod log;
 mod page;
 mod recovery;
+mod warnings;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -55,6 +56,13 @@ pub fn load(
 #[must_use]
 pub fn check(text: &str) -> Vec<Fault> {
     build::settings(load::values(text, std::iter::empty())).err().unwrap_or_default()
+}
+
+/// What a file says that can be used, and hardly is what was meant. Of a faulty file nothing is told.
+#[must_use]
+pub fn warnings(text: &str) -> Vec<String> {
+    let settings = build::settings(load::values(text, std::iter::empty()));
+    settings.as_ref().map(warnings::of).unwrap_or_default()
 }
 
 /// Every key with its default and its meaning, as a file that could be used as it stands.

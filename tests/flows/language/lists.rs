@@ -15,7 +15,7 @@ async fn scn_17_each_element_is_called_once_for_good_and_its_request_answered() 
     engine.world().program(Program::at("/line/b").fail(1, 503));
     let answering = Step { callback: Some(CallBack::with(json!({"fine": true}))), ..Step::fine() };
     for name in ["x", "y", "z"] {
-        engine.world().program(Program::at(&format!("/ask/{name}")).then(answering.clone()));
+        engine.world().program(Program::at(format!("/ask/{name}")).then(answering.clone()));
     }
     let text = r#"initialState: a
 states:

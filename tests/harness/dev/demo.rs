@@ -12,6 +12,8 @@ use pagurus_harness::world::program::{CallBack, Program, Step};
 use pagurus_harness::world::{Call, World};
 use serde_json::{Value, json};
 
+use crate::capacity;
+
 /// The exchange at which it takes requests.
 pub const EXCHANGE: &str = "demo.network";
 /// The time a callback takes unless the order says otherwise.
@@ -36,6 +38,7 @@ pub async fn serve(options: Options) -> Result<()> {
     let failures: Mutex<HashMap<String, u32>> = Mutex::default();
     world.program(Program::at("/do").decided_by(move |call| work(call, &failures)));
     world.program(Program::at("/ask").decided_by(ask));
+    capacity::serve(&world);
     world.program(
         Program::at("/reservations")
             .decided_by(|call| Step::answer(201, json!({"id": format!("r-{}", checksum(&order_id(call)))}))),

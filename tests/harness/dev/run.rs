@@ -1,11 +1,15 @@
 //! `./dev run`: everything up, demo orders through it, their story, the numbers; stays up until Ctrl-C.
 //! Never ends what ran before it.
 
+#[path = "run/storm.rs"]
+mod storm;
+
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use clap::Args;
 use lapin::BasicProperties;
 use pagurus_harness::client::amqp::{Amqp, Message};
 use pagurus_harness::client::{Api, http};
@@ -16,11 +20,21 @@ use crate::down;
 use crate::place::{Place, Record};
 use crate::stages::Stages;
 use crate::story::{Story, Told, is_final, tell};
-use crate::up::{self, Options};
+use crate::up;
 
 /// The sleep of an example takes 20 s; the rest is for a slow machine.
 const DEMO_TIMEOUT: Duration = Duration::from_secs(180);
 const ORDERS: usize = 30;
+
+/// What to start, and what to show.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    #[command(flatten)]
+    up: up::Options,
+    /// Show how the engine treats a called system that slows down, goes away and comes back, instead of the demo orders
+    #[arg(long)]
+    storm: bool,
+}
 
 /// `./dev run`.
 pub async fn run(options: Options) -> Result<()> {
@@ -50,14 +64,18 @@ pub async fn run(options: Options) -> Result<()> {
 
 async fn work(place: &Place, options: &Options, ours: &Mutex<Option<Record>>) -> Result<()> {
     let mut stages = Stages::after_tool(&[&up::STAGES[..], &["demo orders"]].concat());
-    let record = up::up(place, options, &mut stages).await?;
+    let record = up::up(place, &options.up, &mut stages).await?;
     *lock(ours) = Some(record.clone());
     let server = record.server().context("the demo needs an intake node")?;
     // From now on nodes may come and go by other commands.
     place.open_door()?;
     println!("==> the engine is up: {server}");
     stages.next();
-    demo(&record, &server).await?;
+    if options.storm {
+        storm::play(&record, &server).await?;
+    } else {
+        demo(&record, &server).await?;
+    }
     println!("\nAPI: {server}");
     println!("In your shell:          . {}", place.folder().join("env").display());
     println!("It stays up until Ctrl-C.");

@@ -1,0 +1,73 @@
+//! What can be used, and hardly is what was meant: limits of flows that can never act (DSP-14).
+
+use pagurus_domain::dispatch::DistributionMode;
+
+use super::Settings;
+
+/// The warnings of settings that have no fault.
+pub(super) fn of(settings: &Settings) -> Vec<String> {
+    let flows = &settings.distribution.flows;
+    let mut warnings = Vec::new();
+    if flows.mode.stops() && flows.limiting_classes.is_empty() {
+        let still = match flows.mode {
+            DistributionMode::LimitedFlows => "limits follow the time of calls alone",
+            _ => "so the mode does what `simple` does",
+        };
+        warnings.push(format!(
+            "`distribution.mode: {}`: no error class is limiting, and no flow is ever stopped by failures; {still}: name \
+             classes in `distribution.flows.limits.error_handling.policies`",
+            flows.mode
+        ));
+    }
+    for (class, scenario) in &flows.limiting_classes {
+        if !settings.errors.gives(class) {
+            warnings.push(format!(
+                "the limiting class `{class}` of scenario `{scenario}`: no rule of `execution.error_handling` gives it, so it \
+                 only acts where the scenario itself does"
+            ));
+        }
+    }
+    if !flows.limiting_classes.is_empty() && !flows.mode.stops() {
+        warnings.push(format!(
+            "`distribution.mode: {}`: limiting classes have no effect in this mode",
+            flows.mode
+        ));
+    }
+    if flows.mode.stops() && settings.scenario.target_steps.is_empty() {
+        warnings.push(
+            "`execution.state_classification.target` names no state: in scenarios without `targetStates` every end is taken \
+             for off target"
+                .to_owned(),
+        );
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::warnings;
+
+    #[test]
+    fn dsp_14_a_mode_that_can_never_act_is_warned_of() {
+        let limiting = "flows: {limits: {error_handling: {policies: {p: {error_classes: [CLASS], scenarios: [{name: s}]}}}}}";
+        let with = |mode: &str, class: &str| {
+            format!("distribution: {{mode: {mode}, {}}}", limiting.replace("CLASS", class))
+        };
+        let cases = [
+            ("distribution: {mode: rated_flows}".to_owned(), None),
+            ("distribution: {mode: stopped_flows}".to_owned(), Some("no error class is limiting")),
+            ("distribution: {mode: limited_flows}".to_owned(), Some("follow the time of calls alone")),
+            (with("stopped_flows", "down"), Some("no rule of `execution.error_handling` gives it")),
+            (with("stopped_flows", "async.timeout"), None),
+            (with("simple", "async.timeout"), Some("have no effect in this mode")),
+            ("distribution: {mode: nonsense}".to_owned(), None),
+        ];
+        for (text, expected) in cases {
+            let found = warnings(&text);
+            match expected {
+                None => assert!(found.is_empty(), "{text}: {found:?}"),
+                Some(part) => assert!(found.iter().any(|one| one.contains(part)), "{text}: {found:?}"),
+            }
+        }
+    }
+}

@@ -28,6 +28,7 @@ const ORDERS: usize = 30;
 
 /// What to start, and what to show.
 #[derive(Clone, Debug, Args)]
+#[group(id = "run")]
 pub struct Options {
     #[command(flatten)]
     up: up::Options,

@@ -19,25 +19,6 @@ fn check(name: &str) {
     let plan = read(&text).unwrap_or_else(|faults| panic!("{name}: {faults:?}"));
     assert!(!plan.bounds.is_empty(), "{name} has no bound");
     let run = run(&plan);
-    if std::env::var("LAB_TRACE").is_ok() && !run.trace.systems.is_empty() {
-        for (i, l) in run.trace.systems[0]
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| i % (run.trace.systems[0].len() / 60).max(1) == 0)
-        {
-            println!(
-                "{:8.2} cap {:6.1} ans {:7} ref {:5} fail {:5} use {:4} limit {:?} base {:?}",
-                i as f64 / 4.0,
-                l.capacity,
-                l.answered,
-                l.refused,
-                l.failed,
-                l.in_use,
-                l.limit,
-                l.base_ms
-            );
-        }
-    }
     let mut broken = Vec::new();
     for figure in &run.figures {
         let bound = &figure.bound;

@@ -63,9 +63,6 @@ CREATE TABLE flow_rules (
 ) WITH (fillfactor = 50);
 INSERT INTO flow_rules (revision, known, epoch, serial) VALUES (0, 0, 0, 0);
 
--- How many requests of each flow are unanswered is read from time to time: the open ones are few beside all there were.
-CREATE INDEX requests_open ON requests (order_no) WHERE status = 'open';
-
 -- Shifts of what runs by time (DSP-11), and the orders of each, so that it can be undone.
 CREATE TABLE shifts (
     no         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

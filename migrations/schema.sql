@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 09429df453f203a6)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 80540449c5773633)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -610,8 +610,6 @@ CREATE INDEX outbox_parked ON outbox USING btree (order_no, life, kind) WHERE (p
 CREATE INDEX outbox_receivers ON outbox USING btree (receiver, next_at) WHERE ((parked_because IS NULL) AND (receiver IS NOT NULL));
 
 CREATE INDEX ready_repeat ON ready USING btree (repeat_at) WHERE (repeat_at IS NOT NULL);
-
-CREATE INDEX requests_open ON requests USING btree (order_no) WHERE (status = 'open'::text);
 
 CREATE INDEX running_deadline ON running USING btree (deadline_at);
 

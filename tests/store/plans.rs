@@ -47,6 +47,8 @@ const WHOLE: &[(&str, &str)] = &[
     ("recovery::ABANDONED", "all that runs, held against the living nodes"),
     ("recovery::CLAIMS_OF_NODE", "all that runs, held against what a worker knows of"),
     ("recovery::OF_NODE", "the same, of one node that is stopping or lost"),
+    ("requests::OPEN_BY_FLOW", "all that waits for callbacks, twice a minute, on the connections of reports"),
+    ("shift::COUNT_DUE", "for people, before planned works, on the connections of reports"),
     ("queues::LIST_QUEUES", "for people, on the connections of reports"),
     ("outbox::shown::BACKLOG", "a number for people; the table holds what is not confirmed yet"),
 ];

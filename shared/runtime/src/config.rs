@@ -6,6 +6,7 @@
 
 mod build;
 pub mod calls;
+mod distribution;
 mod keys;
 mod kind;
 mod live;
@@ -21,7 +22,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pagurus_domain::activation::{ActivationMode, AgeGroups};
-use pagurus_domain::dispatch::{FlowRules, SystemRules};
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::dependency::StartMode;
 use pagurus_domain::order::notification::AllowList;
@@ -29,9 +29,9 @@ use pagurus_domain::order::registration::Rules;
 use pagurus_domain::retry::ErrorPolicy;
 use pagurus_domain::scenario::Bounds;
 use pagurus_domain::scenario::trial::Deployment;
-use pagurus_domain::system::SystemNames;
 
 pub use calls::{AllowedDestination, CallRules};
+pub use distribution::{DistributionSettings, SystemSettings};
 pub(crate) use live::Reloaded;
 pub use live::{ConfigurationState, LiveSettings};
 pub use log::{LogFormat, LogSettings};
@@ -209,42 +209,6 @@ pub struct CallbackSettings {
     pub max_orphans: u32,
     /// How long they are kept.
     pub orphan_retention: Duration,
-}
-
-/// `distribution`
-#[derive(Clone, Debug)]
-pub struct DistributionSettings {
-    /// Stages of parallel orders in progress.
-    pub parallel_count: usize,
-    /// Stages of sequential orders in progress.
-    pub sequential_count: usize,
-    /// Weight of high priority.
-    pub high: u32,
-    /// Weight of normal priority.
-    pub normal: u32,
-    /// Weight of low priority.
-    pub low: u32,
-    /// Attributes that make the flow of an order.
-    pub flow_attributes: Vec<String>,
-    /// Part of the places that one flow may have, in percent.
-    pub flow_share: u32,
-    /// How flows are limited and stopped.
-    pub flows: Arc<FlowRules>,
-    /// How long what is known of an unseen flow is kept.
-    pub flow_retention: Duration,
-    /// Stages of one flow that may wait before the API refuses more; none without a bound.
-    pub max_backlog_of_flow: Option<u32>,
-    /// Orders of one queue before the API refuses more; none without a bound.
-    pub max_backlog_of_queue: Option<u32>,
-}
-
-/// `systems`
-#[derive(Clone, Debug)]
-pub struct SystemSettings {
-    /// How called systems are treated.
-    pub rules: Arc<SystemRules>,
-    /// The names of called systems.
-    pub names: Arc<SystemNames>,
 }
 
 /// `dispatcher`

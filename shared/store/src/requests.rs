@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Life, OrderNo, Pass, RequestId};
 use pagurus_domain::scenario::stage::TaskTerms;
 use serde_json::{Value, json};
@@ -15,12 +16,14 @@ use crate::{Client, Result, Tx};
 
 statements! {
     // Requests to called systems: not tasks of actors. Those of orders that wait for child orders are left out, too,
-    // because the ends of these look like any other request here.
+    // because the ends of these look like any other request here. By the orders that wait: all requests there ever were
+    // are many more.
     OPEN_BY_FLOW = "
         SELECT o.flow, count(*) AS open
-          FROM requests r JOIN orders o ON o.no = r.order_no
-         WHERE r.status = 'open' AND r.work_seconds IS NULL
-           AND NOT EXISTS (SELECT FROM children c WHERE c.parent_no = r.order_no)
+          FROM due d
+          JOIN requests r ON r.order_no = ANY(ARRAY[d.order_no]) AND r.status = 'open' AND r.work_seconds IS NULL
+          JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
+         WHERE d.stream = $1 AND NOT EXISTS (SELECT FROM children c WHERE c.parent_no = d.order_no)
          GROUP BY o.flow";
     // Only who holds the pass may register, and the same action of the same visit gets the same id.
     REGISTER = "
@@ -203,12 +206,12 @@ pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<Value>> {
         .collect())
 }
 
-/// How many requests of each flow are sent to called systems and unanswered. Looks at all that are open.
+/// How many requests of each flow are sent to called systems and unanswered. Looks at all orders that wait.
 ///
 /// # Errors
 /// The database fails.
 pub async fn open_by_flow(client: &Client) -> Result<Vec<(String, u32)>> {
-    let rows = client.query(&client.prepare_cached(OPEN_BY_FLOW).await?, &[]).await?;
+    let rows = client.query(&client.prepare_cached(OPEN_BY_FLOW).await?, &[&Stream::Wait.number()]).await?;
     let count = |row: &tokio_postgres::Row| u32::try_from(row.get::<_, i64>("open")).unwrap_or(u32::MAX);
     Ok(rows.iter().map(|row| (row.get("flow"), count(row))).collect())
 }

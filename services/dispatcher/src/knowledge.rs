@@ -2,6 +2,7 @@
 //! decided about them, which it reads. One task does both, so that the loop never waits for the database.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -12,7 +13,7 @@ use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_store::stops::{self, OperatorRules};
 use pagurus_store::{Error, flows, requests};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::closed::ClosedSystems;
@@ -42,7 +43,6 @@ pub(crate) enum Learnt {
 enum Told {
     Records { flows: Vec<FlowRecord>, systems: Vec<SystemRecord> },
     Confirmed { revision: i64, serial: u64 },
-    RulesChanged,
 }
 
 /// The way to the task.
@@ -50,6 +50,7 @@ enum Told {
 pub(crate) struct Knowledge {
     learnt: mpsc::Receiver<Learnt>,
     told: mpsc::Sender<Told>,
+    rules_changed: Arc<Notify>,
     _stop: DropGuard,
 }
 
@@ -77,6 +78,7 @@ pub(crate) async fn remember(
     let (learnt_sender, learnt) = mpsc::channel(4);
     let (told, told_receiver) = mpsc::channel(16);
     let stop = CancellationToken::new();
+    let rules_changed = Arc::<Notify>::default();
     let task = Task {
         host: host.clone(),
         epoch,
@@ -84,10 +86,11 @@ pub(crate) async fn remember(
         unwritten: Default::default(),
         learnt: learnt_sender,
         told: told_receiver,
+        rules_changed: rules_changed.clone(),
         stop: stop.clone(),
     };
     tokio::spawn(task.run());
-    Ok(Knowledge { learnt, told, _stop: stop.drop_guard() })
+    Ok(Knowledge { learnt, told, rules_changed, _stop: stop.drop_guard() })
 }
 
 /// Tells the dispatcher what operators decided.
@@ -124,8 +127,7 @@ impl Knowledge {
 
     /// The rules have changed: they are read at once, not in a second.
     pub fn look(&self) {
-        // Where there is no room the task has enough to do to come by the rules soon.
-        let _ = self.told.try_send(Told::RulesChanged);
+        self.rules_changed.notify_one();
     }
 }
 
@@ -137,6 +139,8 @@ struct Task {
     unwritten: (BTreeMap<String, FlowRecord>, BTreeMap<String, SystemRecord>),
     learnt: mpsc::Sender<Learnt>,
     told: mpsc::Receiver<Told>,
+    /// However often it is told, one look is enough.
+    rules_changed: Arc<Notify>,
     stop: CancellationToken,
 }
 
@@ -154,9 +158,9 @@ impl Task {
                     Some(Told::Confirmed { revision, serial }) => {
                         ("confirm", self.confirm(revision, serial).await)
                     }
-                    Some(Told::RulesChanged) => ("rules", self.read_rules().await),
                     None => return,
                 },
+                () = self.rules_changed.notified() => ("rules", self.read_rules().await),
                 _ = tick.tick() => {
                     let done = self.read_rules().await;
                     let _ = self.learnt.send(Learnt::Due).await;

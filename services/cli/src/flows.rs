@@ -21,7 +21,7 @@ use crate::screen::{Screen, harmless, time};
 /// Flows of one answer of the server.
 const PAGE: usize = 500;
 
-/// What can be done with flows.
+/// Commands on flows.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List flows with state, limit and figures

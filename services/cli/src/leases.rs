@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::nodes;
 use crate::screen::{Screen, harmless};
 
-/// What can be done with leases.
+/// Commands on leases.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List the leases: who leads, and until when

@@ -12,7 +12,7 @@ use crate::client::Client;
 use crate::failure::Failure;
 use crate::screen::{Screen, harmless, time};
 
-/// What can be done about called systems.
+/// Commands about called systems.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List called systems with state and limit

@@ -24,7 +24,7 @@ const MAX_TEXT: usize = 1024;
 const MAX_NAMES: i64 = 1000;
 /// Stops that are looked through at most.
 const MAX_STOPS: i64 = 10_000;
-/// How long an answer waits for the active dispatcher.
+/// Time that an answer waits for the active dispatcher.
 const CONFIRMED_WITHIN: Duration = Duration::from_secs(5);
 /// Between two looks for its word.
 const LOOK_EVERY: Duration = Duration::from_millis(25);

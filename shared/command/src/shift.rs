@@ -73,7 +73,7 @@ impl Commands {
         }
     }
 
-    /// How many orders are due while flows are stopped.
+    /// Number of orders that are due while flows are stopped.
     pub(crate) async fn count_due(
         &self,
         keyword: &str,

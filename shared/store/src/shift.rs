@@ -66,7 +66,7 @@ pub struct Window {
 pub struct Shift {
     /// Flows whose name contains it.
     pub keyword: String,
-    /// How far.
+    /// Distance.
     pub distance: Duration,
     /// What is due within this time.
     pub window: Window,

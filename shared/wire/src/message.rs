@@ -214,9 +214,9 @@ pub struct CallNews {
     /// Class of the failure, for failed ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// How many.
+    /// Number of them.
     pub count: u32,
-    /// How long they took: counts by the step of a logarithmic scale.
+    /// Time that they took: counts by the step of a logarithmic scale.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub took: Vec<(u16, u32)>,
     /// The longest time for which the system asked to be left alone.

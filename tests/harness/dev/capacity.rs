@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub const WORK: &str = "/storm/work";
 /// `POST` changes it: `servers`, `ms`, `away`.
 pub const SWITCH: &str = "/storm/switch";
-/// How often it answered and refused.
+/// Number of times that it answered and refused.
 pub const COUNTS: &str = "/storm/counts";
 
 /// Calls that wait for a server at most, for each of them.

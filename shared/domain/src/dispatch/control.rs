@@ -105,11 +105,11 @@ pub(super) struct Calls<'a> {
     pub(super) path: &'a Arc<str>,
     /// How answers come.
     pub(super) kind: CallKind,
-    /// How many were answered.
+    /// Number that were answered.
     pub(super) good: u32,
     /// How many failed with a limiting class.
     pub(super) limiting: u32,
-    /// How long they took.
+    /// Time that they took.
     pub(super) times: &'a Latencies,
 }
 

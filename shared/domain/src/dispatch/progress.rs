@@ -120,7 +120,7 @@ impl Progress {
         self.again.push_back(no);
     }
 
-    /// How many may have to be sent again.
+    /// Number that may have to be sent again.
     pub(super) fn to_send_again(&self) -> usize {
         self.again.len()
     }

@@ -51,7 +51,7 @@ impl Spread {
         self.counts.clear();
     }
 
-    /// How many are counted.
+    /// Number that are counted.
     pub(super) fn total(&self) -> f64 {
         self.counts.iter().map(|(_, count)| f64::from(*count)).sum()
     }

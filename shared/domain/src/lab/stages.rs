@@ -16,7 +16,7 @@ use crate::system::{CallKind, CallOutcome};
 
 /// An order whose call failed comes again after this time.
 const RETRY: u64 = SECOND;
-/// How long it takes to send a request that is answered by callback.
+/// Time that it takes to send a request that is answered by callback.
 const SENDING: u64 = 5_000;
 
 impl<'a, F: Fn() -> Dispatcher> World<'a, F> {

@@ -17,9 +17,9 @@ pub struct CallSamples {
     pub kind: CallKind,
     /// What came of them.
     pub outcome: CallOutcome,
-    /// How many.
+    /// Number of them.
     pub count: u32,
-    /// How long they took: of asynchronous ones, from the sending to the callback.
+    /// Time that they took: of asynchronous ones, from the sending to the callback.
     pub latencies: Latencies,
     /// The longest time after which the system said that it is to be called again.
     pub retry_after: Option<Duration>,

@@ -90,7 +90,7 @@ pub struct Notification {
     pub number: Option<i64>,
     /// The receiver, where it goes over HTTP.
     pub receiver: Option<String>,
-    /// How often it was tried before.
+    /// Number of times that it was tried before.
     pub attempts: i32,
 }
 

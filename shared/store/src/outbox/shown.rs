@@ -33,7 +33,7 @@ pub struct Unsent {
     pub kind: String,
     /// Where it goes.
     pub target: String,
-    /// How often it was tried.
+    /// Number of times that it was tried.
     pub attempts: i32,
     /// Why only an operator can help.
     pub parked_because: Option<String>,

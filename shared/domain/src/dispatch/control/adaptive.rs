@@ -31,9 +31,9 @@ const FAILED: f64 = 0.02;
 const FIRST_STEP: f64 = 0.05;
 /// An experiment is over when so much of what was in use is left.
 const EXPERIMENT: f64 = 0.6;
-/// How long a limit that was reached stays before more is tried.
+/// Time for which a limit that was reached stays before more is tried.
 const PLATEAU: Duration = Duration::from_secs(5);
-/// How long a limit stays after it fell.
+/// Time for which a limit stays after it fell.
 const REST: Duration = Duration::from_millis(500);
 
 /// The rule of the policy.

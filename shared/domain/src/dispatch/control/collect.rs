@@ -43,7 +43,7 @@ pub(super) struct Collected {
     accepted: u32,
     limiting: u32,
     paths: Vec<PathTimes>,
-    /// How long calls took of late, in seconds: a limit shows after so long.
+    /// Time that calls took of late, in seconds: a limit shows after so long.
     round: f64,
 }
 
@@ -158,7 +158,7 @@ impl Collected {
         true
     }
 
-    /// How long calls took of late.
+    /// Time that calls took of late.
     pub(super) fn round(&self) -> Duration {
         Duration::try_from_secs_f64(self.round).unwrap_or(LONGEST).min(LONGEST)
     }
@@ -181,7 +181,7 @@ impl Collected {
     }
 }
 
-/// How long most calls of a path take: a few that take very long by nature are not waited for.
+/// Time that most calls of a path take: a few that take very long by nature are not waited for.
 fn round(path: &PathTimes) -> Option<f64> {
     let quartile = path.quantile(QUARTILE)?;
     path.quantile(0.75).map(|upper| upper.min(quartile * 2.0))

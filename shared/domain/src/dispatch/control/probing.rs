@@ -23,13 +23,13 @@ const NEWS_DELAY: Duration = Duration::from_millis(500);
 pub(in super::super) struct Probing {
     /// When the first probe went.
     pub(super) first: Option<Timestamp>,
-    /// How many may go yet.
+    /// Number that may go yet.
     pub(super) left: u32,
-    /// How many have gone.
+    /// Number that have gone.
     pub(super) sent: u32,
-    /// How many calls were answered.
+    /// Number of calls that were answered.
     pub(super) good: u32,
-    /// How many stages ended without an error since.
+    /// Number of stages that ended without an error since.
     pub(super) ended: u32,
     /// When more may go if nothing was heard.
     pub(super) again: Timestamp,
@@ -74,7 +74,7 @@ impl Control {
         }
     }
 
-    /// How many may go to try.
+    /// Number that may go to try.
     pub(in super::super) const fn probes_left(&self) -> u32 {
         match self.phase {
             Phase::Probing(probing) => probing.left,

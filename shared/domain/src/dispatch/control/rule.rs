@@ -22,7 +22,7 @@ pub struct PathTimes {
 }
 
 impl PathTimes {
-    /// How many calls were measured.
+    /// Number of calls that were measured.
     #[must_use]
     pub fn count(&self) -> f64 {
         self.spread.total()

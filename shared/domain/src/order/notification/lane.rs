@@ -100,7 +100,7 @@ impl Lanes {
         lane.failures >= TOLERATED
     }
 
-    /// How many receivers are in trouble.
+    /// Number of receivers that are in trouble.
     #[must_use]
     pub fn in_trouble(&self) -> usize {
         self.lanes.values().filter(|lane| lane.failures >= TOLERATED).count()

@@ -21,7 +21,7 @@ pub struct CallMade {
     pub kind: CallKind,
     /// What came of it.
     pub outcome: CallOutcome,
-    /// How long it took; none where nothing came, or nothing yet.
+    /// Time that it took; none where nothing came, or nothing yet.
     pub took: Option<Duration>,
     /// Time for which the system asked to be left alone.
     pub retry_after: Option<Duration>,

@@ -49,8 +49,8 @@ pub async fn play(record: &Record, server: &str) -> Result<()> {
         "\n==> a storm: orders come faster than the called system bears; a line is a second, `|` is what it bears\n"
     );
     println!(
-        "    {:<8} {:>8} {:>7} {:>12} {:>6}  {:<9} {}",
-        "system", "answered", "refused", "in progress", "ready", "flow", "answered a second"
+        "    {:<8} {:>8} {:>7} {:>12} {:>6}  {:<9} answered a second",
+        "system", "answered", "refused", "in progress", "ready", "flow"
     );
     let tag = &uuid::Uuid::new_v4().simple().to_string()[..6];
     let (mut sent, mut before) = (0, counts(&system).await?);

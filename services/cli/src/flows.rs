@@ -2,6 +2,7 @@
 //!
 //! Never stops anything without a reason: it stands beside the stop for all who wonder.
 
+pub(crate) mod tables;
 mod watch;
 
 use clap::builder::NonEmptyStringValueParser as Text;
@@ -127,14 +128,14 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
                 screen.note("no such flow was seen yet");
                 return Ok(());
             }
-            screen.line(&watch::listed(&flows, screen))
+            screen.line(&tables::listed(&flows, screen))
         }
         Command::Show { flow } => {
             let reply = client.get(&format!("/v1/flows/{}", percent_encode(&flow)), &[]).await?;
             if screen.json {
                 return screen.line(&reply.text);
             }
-            screen.line(&watch::shown(&reply.read()?, screen))
+            screen.line(&tables::shown(&reply.read()?, screen))
         }
         Command::Watch(which) => watch::run(&which, client, screen).await,
         Command::Stop(stop) => {

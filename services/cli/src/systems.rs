@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::client::Client;
 use crate::failure::Failure;
+use crate::flows::tables::decided;
 use crate::screen::{Screen, harmless, time};
 
 /// Commands about called systems.
@@ -144,18 +145,6 @@ fn shown(system: &SystemView, screen: &Screen) -> String {
         ("flows", joined(record.flows.clone())),
         ("as of", Some(time(*written_at))),
     ]);
-    if !record.decisions.is_empty() {
-        let rows: Vec<[String; 4]> = record
-            .decisions
-            .iter()
-            .rev()
-            .map(|decision| {
-                let limit = decision.limit.map(|limit| limit.to_string()).unwrap_or_default();
-                [time(decision.at), decision.state.clone(), limit, decision.why.clone()]
-            })
-            .collect();
-        text.push_str("\n\n");
-        text.push_str(&screen.table(&["DECIDED", "STATE", "LIMIT", "WHY"], &rows));
-    }
+    text.push_str(&decided(&record.decisions, screen));
     text
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::request::{fault, given, invalid, text_of, unknown};
 use crate::{Commands, caused};
 
-/// What the body of such an answer may have.
+/// Fields that the body of such an answer may have.
 const FIELDS: &[&str] = &["body", "stepStatus", "reason"];
 /// Longest step status.
 const MAX_STEP_STATUS_BYTES: usize = 1024;
@@ -25,7 +25,7 @@ const MAX_STEP_STATUS_BYTES: usize = 1024;
 /// An answer by hand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnswerByHand {
-    /// What the called system would have answered.
+    /// Answer that the called system would have given.
     pub body: Value,
     /// Status of its step.
     pub step_status: Option<String>,

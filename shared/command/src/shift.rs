@@ -14,7 +14,7 @@ use pagurus_runtime::Effects;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::control::LockedOrders;
 use pagurus_store::history::NewEvent;
-use pagurus_store::shift::{DueOrder, Shift, Walk, Window};
+use pagurus_store::shift::{DueOrder, DueWalk, Shift, Window};
 use pagurus_store::{Error, amend, control, history, shift};
 use pagurus_wire::flows::{ShiftOutcome, ShiftRequest};
 use pagurus_wire::problem::{Problem, Type};
@@ -133,7 +133,7 @@ impl Commands {
             by,
         };
         let begun = Instant::now();
-        let mut walk = Walk::new(no, &shift.keyword, shift.window);
+        let mut walk = DueWalk::new(no, &shift.keyword, shift.window);
         let mut outcome = ShiftOutcome { shift: Some(no), ..ShiftOutcome::default() };
         loop {
             let next = async { walk.next(&self.host.store.operations().await?, BATCH).await };

@@ -4,16 +4,19 @@
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::audit::AuditKind;
 use pagurus_domain::dispatch::{SystemOrder, SystemOverride};
 use pagurus_domain::document::parse_duration;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Effects;
+use pagurus_store::audit::AuditEntry;
 use pagurus_store::stops::{self, NewStop, StoredStop};
 use pagurus_store::{cluster, flows};
 use pagurus_wire::flows::{
     ConfirmationView, ResignRequest, ResumeRequest, StopOutcome, StopRequest, SystemOrderRequest,
 };
 use pagurus_wire::problem::{Problem, Type};
+use serde_json::json;
 
 use crate::Commands;
 use crate::request::RequestKey;
@@ -69,6 +72,10 @@ impl Commands {
                 let mut client = self.host.store.operations().await?;
                 let tx = client.transaction().await?;
                 let made = stops::stop(&tx, &stop).await?;
+                AuditEntry::new("stop", (AuditKind::Flow, &asked.keyword), by, Some(&asked.reason))
+                    .with(&json!({"stop": made.0, "from": from, "until": stop.until}))
+                    .record(&tx)
+                    .await?;
                 tx.commit().await?;
                 Ok(Ok(made))
             };
@@ -111,6 +118,10 @@ impl Commands {
                 let mut client = self.host.store.operations().await?;
                 let tx = client.transaction().await?;
                 let (_, revision) = stops::lift(&tx, &numbers, &lifted_by, &asked.reason).await?;
+                AuditEntry::new("resume", (AuditKind::Flow, &first.rule.keyword), by, Some(&asked.reason))
+                    .with(&json!({"stops": numbers}))
+                    .record(&tx)
+                    .await?;
                 tx.commit().await?;
                 Ok(Ok(revision))
             };
@@ -148,6 +159,10 @@ impl Commands {
                 let mut client = self.host.store.operations().await?;
                 let tx = client.transaction().await?;
                 let revision = stops::override_system(&tx, &rule, &asked.reason, &made_by).await?;
+                AuditEntry::new(order.as_str(), (AuditKind::System, system), by, Some(&asked.reason))
+                    .with(&json!({"from": from, "until": until}))
+                    .record(&tx)
+                    .await?;
                 tx.commit().await?;
                 Ok(Ok(revision))
             };
@@ -176,6 +191,7 @@ impl Commands {
                     let known = stops::confirmed(&self.host.store.api().await?).await?.revision;
                     return Ok(if again { Ok(known) } else { Err(Problem::new(Type::NotFound, told)) });
                 };
+                AuditEntry::new("clear", (AuditKind::System, system), by, None).record(&tx).await?;
                 tx.commit().await?;
                 Ok(Ok(revision))
             };
@@ -198,7 +214,18 @@ impl Commands {
         by: &Principal,
     ) -> Result<String, Problem> {
         checked("reason", &asked.reason, MAX_TEXT)?;
-        let ended = async { cluster::end_lease(&self.host.store.api().await?, lease).await };
+        let ended = async {
+            let mut client = self.host.store.operations().await?;
+            let tx = client.transaction().await?;
+            let former = cluster::end_lease(&tx, lease).await?;
+            if former.is_some() {
+                AuditEntry::new("resign", (AuditKind::Lease, lease), by, Some(&asked.reason))
+                    .record(&tx)
+                    .await?;
+            }
+            tx.commit().await?;
+            Ok(former)
+        };
         let former = ended.await.map_err(self.failed("resign"))?;
         let former =
             former.ok_or_else(|| Problem::new(Type::NotFound, format!("nobody holds a lease `{lease}`")))?;

@@ -191,7 +191,7 @@ pub async fn moved(client: &Client, shift: i64, after: OrderNo, limit: i64) -> R
 ///
 /// # Errors
 /// The database fails.
-pub async fn undone(client: &Client, shift: i64) -> Result<()> {
+pub async fn undone(client: &impl Connection, shift: i64) -> Result<()> {
     client.execute(&client.prepare_cached(UNDONE).await?, &[&shift]).await?;
     Ok(())
 }

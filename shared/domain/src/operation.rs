@@ -1,0 +1,397 @@
+//! Bulk operations (REC-12): how many orders may be acted on now, and when an operation stops by itself. Pure: counts
+//! and times come from outside.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::id::spelled;
+
+/// States of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OperationState {
+    /// Orders are selected and acted on.
+    Running,
+    /// Nothing is done until somebody resumes it.
+    Paused,
+    /// Everything was done.
+    Done,
+    /// Somebody ended it before everything was done.
+    Aborted,
+}
+
+spelled!(OperationState { Running => "running", Paused => "paused", Done => "done", Aborted => "aborted" });
+
+impl OperationState {
+    /// True where nothing follows.
+    #[must_use]
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Done | Self::Aborted)
+    }
+}
+
+/// What came of one order of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ItemOutcome {
+    /// The action was carried out.
+    Done,
+    /// The order was not in a status for it any more.
+    Skipped,
+    /// The action was refused for another reason.
+    Failed,
+}
+
+spelled!(ItemOutcome { Done => "done", Skipped => "skipped", Failed => "failed" });
+
+/// What became of an order after the action began a new life of it or let it go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Aftermath {
+    /// It ended `success`.
+    Succeeded,
+    /// It failed with the class of error that it had before.
+    FailedAgain,
+    /// It failed otherwise.
+    FailedOtherwise,
+    /// It was canceled, interrupted, restarted by somebody else, or removed.
+    Left,
+}
+
+spelled!(Aftermath {
+    Succeeded => "succeeded",
+    FailedAgain => "failed_again",
+    FailedOtherwise => "failed_otherwise",
+    Left => "left",
+});
+
+/// Growth of an operation by steps: the first has `start` orders, each next one `factor` times as many, and begins when
+/// the orders of those before have ended, or have had the time to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub struct Ramp {
+    /// Orders of the first step.
+    pub start: u64,
+    /// Growth from step to step.
+    pub factor: f64,
+    /// When the operation pauses.
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "stopIf")]
+    pub stop_if: Option<StopIf>,
+    /// Seconds that the orders of a step have to end; those that have not by then count as well.
+    #[serde(default = "usual_settle", alias = "settleSeconds")]
+    pub settle_seconds: u64,
+}
+
+const fn usual_settle() -> u64 {
+    60
+}
+
+/// Condition under which a ramp pauses its operation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub struct StopIf {
+    /// Share of the orders acted on that failed again or could not be acted on, from 0 to 1.
+    #[serde(alias = "failedShare")]
+    pub failed_share: f64,
+}
+
+/// Longest ramp, in steps: beyond it everything is let go.
+const MOST_STEPS: u32 = 64;
+
+impl Ramp {
+    /// Refuses a ramp that would not grow, or not begin.
+    ///
+    /// # Errors
+    /// What is wrong, with the field.
+    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
+        if self.start == 0 {
+            Err(("start", "must be 1 or more"))
+        } else if !(1.0..=1000.0).contains(&self.factor) {
+            Err(("factor", "must be 1 to 1000"))
+        } else if self.stop_if.is_some_and(|stop| !(0.0..=1.0).contains(&stop.failed_share)) {
+            Err(("stop_if/failed_share", "must be 0 to 1"))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Orders of all steps up to the one that has at least one more than so many; none where there is no bound any more.
+    fn bound_after(&self, begun: u64) -> Option<u64> {
+        let (mut sum, mut step) = (0.0_f64, self.start as f64);
+        for _ in 0..MOST_STEPS {
+            sum += step.floor();
+            if sum > begun as f64 {
+                return Some(sum as u64);
+            }
+            step *= self.factor;
+        }
+        None
+    }
+
+    /// True where so many orders make whole steps.
+    fn is_at_bound(&self, begun: u64) -> bool {
+        begun > 0 && self.bound_after(begun - 1) == Some(begun)
+    }
+}
+
+/// Counts of an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Orders that were selected.
+    pub total: u64,
+    /// Orders on which the action was carried out.
+    pub done: u64,
+    /// Orders that were passed over.
+    pub skipped: u64,
+    /// Orders for which the action was refused.
+    pub failed: u64,
+    /// Of those done: ended `success`.
+    pub succeeded: u64,
+    /// Of those done: failed again in the same class.
+    pub failed_again: u64,
+    /// Of those done: failed otherwise.
+    pub failed_otherwise: u64,
+    /// Of those done: nobody waits for their end any more.
+    pub left: u64,
+}
+
+impl Counts {
+    /// Orders that were acted on or passed over.
+    #[must_use]
+    pub const fn begun(&self) -> u64 {
+        self.done + self.skipped + self.failed
+    }
+
+    /// Orders that are still to be acted on.
+    #[must_use]
+    pub const fn open(&self) -> u64 {
+        self.total.saturating_sub(self.begun())
+    }
+
+    /// Orders whose end is still awaited.
+    #[must_use]
+    pub const fn unsettled(&self) -> u64 {
+        self.done.saturating_sub(self.succeeded + self.failed_again + self.failed_otherwise + self.left)
+    }
+
+    fn failed_share(&self) -> f64 {
+        let acted = self.done + self.failed;
+        if acted == 0 {
+            return 0.0;
+        }
+        (self.failed + self.failed_again + self.failed_otherwise) as f64 / acted as f64
+    }
+}
+
+/// An operation, as far as it is decided how many orders are next.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Counts so far.
+    pub counts: Counts,
+    /// True while orders are still being selected.
+    pub selecting: bool,
+    /// True where the ends of orders are awaited.
+    pub awaits_ends: bool,
+    /// Orders a second, at most; none where nobody set a bound.
+    pub rate: Option<f64>,
+    /// Growth.
+    pub ramp: Option<Ramp>,
+    /// Orders that the rate allows, saved up at `allowed_at`.
+    pub allowance: f64,
+    /// When that was.
+    pub allowed_at: Timestamp,
+    /// When orders were acted on last.
+    pub acted_at: Option<Timestamp>,
+}
+
+/// What is to be done next for an operation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// Act on so many orders, and keep this allowance.
+    Act {
+        /// Orders.
+        orders: u64,
+        /// Allowance that is left.
+        allowance: f64,
+    },
+    /// Nothing can be done before so long.
+    Wait(Duration),
+    /// The operation pauses itself, for this reason.
+    Pause(String),
+    /// Everything was done.
+    End,
+}
+
+/// Orders a second that are saved up at most, in seconds of the rate.
+const BURST_SECONDS: f64 = 1.0;
+/// Pause before the next look where something is awaited.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+impl Progress {
+    /// What is next, at most so many orders at a time.
+    #[must_use]
+    pub fn next(&self, now: Timestamp, most: u64) -> Next {
+        let Self { counts, .. } = self;
+        if counts.open() == 0 {
+            return if self.selecting { Next::Wait(LOOK_AGAIN) } else { Next::End };
+        }
+        let ramped = match self.ramp.map(|ramp| self.ramped(&ramp, now)) {
+            None => u64::MAX,
+            Some(Ok(orders)) => orders,
+            Some(Err(next)) => return next,
+        };
+        let wanted = most.min(counts.open()).min(ramped);
+        let Some(rate) = self.rate else { return Next::Act { orders: wanted, allowance: 0.0 } };
+        let passed = now.duration_since(self.allowed_at).as_secs_f64().max(0.0);
+        let saved = (self.allowance + passed * rate).min((rate * BURST_SECONDS).max(1.0));
+        if saved < 1.0 {
+            return Next::Wait(Duration::from_secs_f64(((1.0 - saved) / rate).min(60.0)));
+        }
+        let orders = wanted.min(saved as u64);
+        Next::Act { orders, allowance: saved - orders as f64 }
+    }
+
+    /// Orders that the ramp allows.
+    fn ramped(&self, ramp: &Ramp, now: Timestamp) -> Result<u64, Next> {
+        let begun = self.counts.begun();
+        let Some(bound) = ramp.bound_after(begun) else { return Ok(u64::MAX) };
+        if ramp.is_at_bound(begun) {
+            let had_time = self.acted_at.is_none_or(|at| {
+                now.duration_since(at).as_secs() >= i64::try_from(ramp.settle_seconds).unwrap_or(i64::MAX)
+            });
+            if self.awaits_ends && self.counts.unsettled() > 0 && !had_time {
+                return Err(Next::Wait(LOOK_AGAIN));
+            }
+            let share = self.counts.failed_share();
+            if let Some(stop) = ramp.stop_if.filter(|stop| share > stop.failed_share) {
+                let told = format!(
+                    "{:.0} % of the orders acted on failed, more than the {:.0} % of `stop_if`",
+                    share * 100.0,
+                    stop.failed_share * 100.0
+                );
+                return Err(Next::Pause(told));
+            }
+        }
+        Ok(bound - begun)
+    }
+}
+
+/// Speed in orders a second, smoothed: `acted` orders since the last time, `elapsed` ago.
+#[must_use]
+pub fn speed(former: f64, acted: u64, elapsed: Duration) -> f64 {
+    // Half of what is told is as old as three seconds, whatever the size of the batches.
+    let seconds = elapsed.as_secs_f64().max(0.001);
+    let weight = 1.0 - 0.5_f64.powf(seconds / 3.0);
+    former + weight * (acted as f64 / seconds - former)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        "2026-01-02T12:00:00Z".parse().unwrap()
+    }
+
+    fn progress(total: u64) -> Progress {
+        Progress {
+            counts: Counts { total, ..Counts::default() },
+            selecting: false,
+            awaits_ends: true,
+            rate: None,
+            ramp: None,
+            allowance: 0.0,
+            allowed_at: now(),
+            acted_at: None,
+        }
+    }
+
+    fn ramp() -> Ramp {
+        serde_json::from_str(r#"{"start": 1, "factor": 3, "stop_if": {"failed_share": 0.2}}"#).unwrap()
+    }
+
+    #[test]
+    fn rec_12_without_bounds_a_batch_is_next_and_the_end_comes_when_nothing_is_open() {
+        assert_eq!(progress(500).next(now(), 200), Next::Act { orders: 200, allowance: 0.0 });
+        assert_eq!(progress(7).next(now(), 200), Next::Act { orders: 7, allowance: 0.0 });
+        assert_eq!(progress(0).next(now(), 200), Next::End);
+        assert_eq!(Progress { selecting: true, ..progress(0) }.next(now(), 200), Next::Wait(LOOK_AGAIN));
+    }
+
+    #[test]
+    fn rec_12_a_rate_is_kept_over_any_time_and_never_saved_up_for_long() {
+        let mut one = Progress { rate: Some(10.0), ..progress(1_000_000) };
+        let mut acted = 0;
+        for tick in 1..=1000_i64 {
+            let at = now() + Duration::from_millis(37 * tick as u64);
+            if let Next::Act { orders, allowance } = one.next(at, 200) {
+                acted += orders;
+                (one.allowance, one.allowed_at) = (allowance, at);
+                one.counts.done += orders;
+            }
+        }
+        // 37 seconds of ten a second.
+        assert!((360..=371).contains(&acted), "{acted}");
+        let late = now() + Duration::from_secs(3600);
+        assert!(matches!(one.next(late, 200), Next::Act { orders: 10, .. }));
+        let slow = Progress { rate: Some(0.5), ..progress(5) };
+        assert!(matches!(slow.next(now(), 200), Next::Wait(pause) if pause == Duration::from_secs(2)));
+        assert!(matches!(slow.next(now() + Duration::from_secs(2), 200), Next::Act { orders: 1, .. }));
+    }
+
+    #[test]
+    fn rec_12_a_ramp_grows_by_steps_once_the_orders_before_have_ended() {
+        let mut one = Progress { ramp: Some(ramp()), ..progress(100) };
+        let mut steps = Vec::new();
+        while let Next::Act { orders, .. } = one.next(now(), 200) {
+            steps.push(orders);
+            one.counts.done += orders;
+            one.acted_at = Some(now());
+            if one.counts.open() > 0 {
+                assert_eq!(one.next(now(), 200), Next::Wait(LOOK_AGAIN), "{steps:?}");
+            }
+            one.counts.succeeded += orders;
+        }
+        assert_eq!(steps, [1, 3, 9, 27, 60]);
+        // Half a step is not a bound: another activator goes on with it.
+        let half = Counts { total: 100, done: 2, ..Counts::default() };
+        assert!(matches!(Progress { counts: half, ..one }.next(now(), 200), Next::Act { orders: 2, .. }));
+    }
+
+    #[test]
+    fn rec_12_a_ramp_pauses_where_too_many_fail_and_does_not_wait_for_ever() {
+        let counts =
+            Counts { total: 100, done: 3, failed: 1, succeeded: 2, failed_again: 1, ..Counts::default() };
+        let one = Progress { ramp: Some(ramp()), counts, acted_at: Some(now()), ..progress(100) };
+        assert!(matches!(one.next(now(), 200), Next::Pause(told) if told.starts_with("50 %")), "{one:?}");
+        let well = Progress {
+            counts: Counts { failed: 0, done: 4, succeeded: 3, failed_again: 0, ..counts },
+            ..one
+        };
+        assert_eq!(well.next(now(), 200), Next::Wait(LOOK_AGAIN), "one has not ended");
+        assert!(matches!(well.next(now() + Duration::from_secs(60), 200), Next::Act { orders: 9, .. }));
+    }
+
+    #[test]
+    fn rec_12_a_ramp_that_makes_no_sense_is_refused() {
+        for (bad, field) in [
+            (Ramp { start: 0, ..ramp() }, "start"),
+            (Ramp { factor: 0.5, ..ramp() }, "factor"),
+            (Ramp { factor: f64::NAN, ..ramp() }, "factor"),
+            (Ramp { stop_if: Some(StopIf { failed_share: 1.5 }), ..ramp() }, "stop_if/failed_share"),
+        ] {
+            assert_eq!(bad.check().unwrap_err().0, field);
+        }
+        assert!(ramp().check().is_ok());
+        let level = Ramp { factor: 1.0, ..ramp() };
+        assert_eq!(level.bound_after(10), Some(11));
+        assert_eq!(Ramp { factor: 1000.0, ..ramp() }.bound_after(u64::MAX - 1), None.or(Some(u64::MAX)));
+    }
+
+    #[test]
+    fn rec_12_the_speed_follows_what_is_done() {
+        let steady = (0..400).fold(0.0, |former, _| speed(former, 50, Duration::from_millis(100)));
+        assert!((steady - 500.0).abs() < 5.0, "{steady}");
+        assert!(speed(500.0, 0, Duration::from_secs(60)) < 1.0);
+    }
+}

@@ -1,0 +1,319 @@
+//! Searches for orders (REC-13): which orders are wanted, and by which access path they are found.
+//!
+//! No index names a column of `orders` that changes. A search therefore has one access path, which yields a bounded
+//! number of orders at a time by a key, and conditions that are held against those. Conditions that cost much for each
+//! order (values of parameters and variables) need a path that is narrow; elsewhere they are refused.
+
+mod read;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::document::Fault;
+use crate::order::{Priority, Status};
+
+pub use read::FIELDS;
+
+/// Ids that one search names at most.
+pub const MOST_IDS: usize = 10_000;
+
+/// Conditions that wanted orders fulfil, all of them. An empty list, map or text is no condition; an empty word in
+/// `classes`, `states` and `systems` stands for orders that have none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Search {
+    /// Ids of clients.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ids: Vec<String>,
+    /// Begin of the id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id_prefix: Option<String>,
+    /// Business transaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transaction_id: Option<String>,
+    /// Statuses.
+    #[serde(skip_serializing_if = "Vec::is_empty", with = "words")]
+    pub statuses: Vec<Status>,
+    /// Scenario, all its versions unless one is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<String>,
+    /// Version of the scenario.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scenario_version: Option<i32>,
+    /// Present or last states.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<String>,
+    /// Classes of the error.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
+    /// Called systems that the error is about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub systems: Vec<String>,
+    /// Flow marker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    /// Sequential queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// Name of the node that runs a stage of the order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// Urgency.
+    #[serde(skip_serializing_if = "Option::is_none", with = "word")]
+    pub priority: Option<Priority>,
+    /// Text that the message of the order or of its error contains, in upper or lower case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Registered then or later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_since: Option<Timestamp>,
+    /// Registered before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_until: Option<Timestamp>,
+    /// Ended then or later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_since: Option<Timestamp>,
+    /// Ended before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_until: Option<Timestamp>,
+    /// Values of parameters by their paths, like `customer.id`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: BTreeMap<String, Value>,
+    /// Values of variables by their paths.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub vars: BTreeMap<String, Value>,
+}
+
+/// Key by which orders are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessPath<'a> {
+    /// The index of ids.
+    Ids(&'a [String]),
+    /// The index of ids, from a prefix on.
+    IdPrefix(&'a str),
+    /// The index of business transactions.
+    Transaction(&'a str),
+    /// What runs on a node.
+    Node(&'a str),
+    /// The members of a sequential queue.
+    Queue(&'a str),
+    /// The places of orders that have not ended.
+    Unfinished {
+        /// True if those that run are wanted.
+        running: bool,
+        /// True if those that are suspended are.
+        suspended: bool,
+    },
+    /// The orders that ended `fail`.
+    Failed,
+    /// All orders by descending number, from the one on that was registered then.
+    ByNumber {
+        /// Where the walk may end.
+        since: Option<Timestamp>,
+        /// Where it may begin.
+        until: Option<Timestamp>,
+    },
+}
+
+impl Search {
+    /// True where nothing is asked for: whoever acts on such a search would act on every order.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The narrowest access path that has all wanted orders.
+    #[must_use]
+    pub fn path(&self) -> AccessPath<'_> {
+        let unfinished = !self.statuses.is_empty() && self.statuses.iter().all(|status| !status.is_final());
+        if !self.ids.is_empty() {
+            AccessPath::Ids(&self.ids)
+        } else if let Some(transaction) = &self.transaction_id {
+            AccessPath::Transaction(transaction)
+        } else if let Some(prefix) = &self.id_prefix {
+            AccessPath::IdPrefix(prefix)
+        } else if let Some(node) = &self.node {
+            AccessPath::Node(node)
+        } else if let Some(queue) = self.queue.as_ref().filter(|_| unfinished) {
+            AccessPath::Queue(queue)
+        } else if unfinished {
+            let is_at_rest =
+                |status: &Status| !matches!(status, Status::New | Status::Reopen | Status::Running);
+            AccessPath::Unfinished {
+                running: self.statuses.contains(&Status::Running),
+                suspended: self.statuses.iter().any(is_at_rest),
+            }
+        } else if self.statuses == [Status::Fail] {
+            AccessPath::Failed
+        } else {
+            AccessPath::ByNumber { since: self.created_since, until: self.created_until }
+        }
+    }
+
+    /// True where values of parameters or variables are asked for, which are read order by order.
+    #[must_use]
+    pub fn reads_payloads(&self) -> bool {
+        !self.params.is_empty() || !self.vars.is_empty()
+    }
+
+    /// Refuses what would look through all orders for a condition that costs much for each, and says which condition
+    /// would narrow it down.
+    ///
+    /// # Errors
+    /// The condition, with what to add.
+    pub fn check_path(&self) -> Result<(), Fault> {
+        if let Some(field) = [("params", &self.params), ("vars", &self.vars)]
+            .into_iter()
+            .find_map(|(field, values)| (!values.is_empty()).then_some(field))
+            && matches!(self.path(), AccessPath::ByNumber { since: None, .. })
+        {
+            let told = "values are looked for in narrowed searches only, because no index has them";
+            return Err(Fault::placed(None, format!("/{field}"), told).hint(
+                "add `createdSince`, a status of orders that have not ended, `fail`, or an `idPrefix`",
+            ));
+        }
+        Ok(())
+    }
+
+    /// True if these parameters or variables have all values that are asked for.
+    #[must_use]
+    pub fn has_values(wanted: &BTreeMap<String, Value>, found: &Value) -> bool {
+        wanted.iter().all(|(path, value)| values_at(found, path).any(|found| is_same(found, value)))
+    }
+}
+
+/// The values at a path; a list is passed through, so that a path holds for each of its items.
+fn values_at<'a>(value: &'a Value, path: &str) -> Box<dyn Iterator<Item = &'a Value> + 'a> {
+    if let Value::Array(items) = value {
+        let path = path.to_owned();
+        return Box::new(items.iter().flat_map(move |item| values_at(item, &path).collect::<Vec<_>>()));
+    }
+    if path.is_empty() {
+        return Box::new(std::iter::once(value));
+    }
+    let (key, rest) = path.split_once('.').unwrap_or((path, ""));
+    match value.get(key) {
+        Some(member) => values_at(member, rest),
+        None => Box::new(std::iter::empty()),
+    }
+}
+
+/// True for the same value, where a text stands for the number or truth value that is written like it: a query has
+/// nothing but texts.
+fn is_same(found: &Value, wanted: &Value) -> bool {
+    match (found, wanted) {
+        (Value::Number(_) | Value::Bool(_) | Value::Null, Value::String(text)) => found.to_string() == *text,
+        (Value::Number(found), Value::Number(wanted)) => found.as_f64() == wanted.as_f64(),
+        _ => found == wanted,
+    }
+}
+
+/// A vocabulary as its words.
+mod words {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::order::Status;
+
+    pub fn serialize<S: Serializer>(statuses: &[Status], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(statuses.iter().map(|status| status.as_str()))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Status>, D::Error> {
+        let words = Vec::<String>::deserialize(from)?;
+        words.iter().map(|word| word.parse().map_err(serde::de::Error::custom)).collect()
+    }
+}
+
+/// An urgency as its word.
+mod word {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::order::Priority;
+
+    #[allow(clippy::ref_option, reason = "the form that serde asks for")]
+    pub fn serialize<S: Serializer>(priority: &Option<Priority>, to: S) -> Result<S::Ok, S::Error> {
+        match priority {
+            Some(priority) => to.serialize_str(priority.as_str()),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Priority>, D::Error> {
+        let word = Option::<String>::deserialize(from)?;
+        word.map(|word| word.parse().map_err(serde::de::Error::custom)).transpose()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn rec_13_the_access_path_is_the_narrowest_that_has_all() {
+        let of = |statuses: &[Status]| Search { statuses: statuses.to_vec(), ..Search::default() };
+        let ids = Search { ids: vec!["a".into()], ..of(&[Status::Fail]) };
+        assert_eq!(ids.path(), AccessPath::Ids(&["a".into()]));
+        let transaction =
+            Search { transaction_id: Some("t".into()), id_prefix: Some("p".into()), ..Search::default() };
+        assert_eq!(transaction.path(), AccessPath::Transaction("t"));
+        assert_eq!(of(&[Status::Fail]).path(), AccessPath::Failed);
+        assert_eq!(
+            of(&[Status::Fail, Status::Success]).path(),
+            AccessPath::ByNumber { since: None, until: None }
+        );
+        assert_eq!(
+            of(&[Status::Wait, Status::New]).path(),
+            AccessPath::Unfinished { running: false, suspended: true }
+        );
+        assert_eq!(of(&[Status::Running]).path(), AccessPath::Unfinished { running: true, suspended: false });
+        let queue = Search { queue: Some("q".into()), ..of(&[Status::Fail]) };
+        assert_eq!(queue.path(), AccessPath::Failed, "what has ended stands in no queue");
+        assert_eq!(Search { queue: Some("q".into()), ..of(&[Status::New]) }.path(), AccessPath::Queue("q"));
+        assert!(Search::default().is_empty() && !queue.is_empty());
+    }
+
+    #[test]
+    fn rec_13_a_costly_condition_without_a_path_is_refused_with_what_to_add() {
+        let wanted = Search { params: [("a".to_owned(), json!(1))].into(), ..Search::default() };
+        let fault = wanted.check_path().unwrap_err();
+        assert_eq!(fault.pointer, "/params");
+        assert!(fault.hint.unwrap().contains("createdSince"));
+        let narrow = Search { statuses: vec![Status::Wait], ..wanted.clone() };
+        assert!(narrow.check_path().is_ok());
+        let narrow = Search { created_since: Some(Timestamp::UNIX_EPOCH), ..wanted };
+        assert!(narrow.check_path().is_ok());
+    }
+
+    #[test]
+    fn rec_13_values_are_found_by_their_paths_in_lists_too() {
+        let params =
+            json!({"customer": {"id": 7, "vip": true}, "lines": [{"sku": "a"}, {"sku": "b"}], "none": null});
+        let has = |path: &str, value: Value| Search::has_values(&[(path.to_owned(), value)].into(), &params);
+        assert!(
+            has("customer.id", json!(7)) && has("customer.id", json!("7")) && has("customer.id", json!(7.0))
+        );
+        assert!(has("customer.vip", json!("true")) && has("none", json!("null")));
+        assert!(has("lines.sku", json!("b")) && !has("lines.sku", json!("c")));
+        assert!(!has("customer", json!("7")) && !has("customer.id.x", json!(7)) && !has("", json!(7)));
+    }
+
+    #[test]
+    fn rec_12_a_search_is_kept_as_it_was_read() {
+        let search = Search {
+            statuses: vec![Status::Fail],
+            priority: Some(Priority::High),
+            classes: vec![String::new(), "http.5xx".into()],
+            created_since: Some("2026-01-02T00:00:00Z".parse().unwrap()),
+            params: [("a.b".to_owned(), json!("x"))].into(),
+            ..Search::default()
+        };
+        let text = serde_json::to_string(&search).unwrap();
+        assert_eq!(serde_json::from_str::<Search>(&text).unwrap(), search, "{text}");
+    }
+}

@@ -13,6 +13,7 @@ mod orders;
 mod query;
 mod queues;
 mod scenarios;
+mod search;
 mod views;
 
 use axum::Router;
@@ -30,7 +31,7 @@ use crate::Intake;
 /// All routes of the API.
 pub(crate) fn router(intake: Intake) -> Router {
     Router::new()
-        .route("/v1/orders", post(orders::create).get(views::orders))
+        .route("/v1/orders", post(orders::create).get(search::orders))
         .route(
             "/v1/orders/batch",
             post(batch::create).get(views::order_named_batch).patch(amendments::update_named_batch),
@@ -47,6 +48,9 @@ pub(crate) fn router(intake: Intake) -> Router {
         .route("/v1/callbacks", get(views::callbacks))
         .route("/v1/callbacks/{request}", post(callbacks::take))
         .route("/v1/callbacks/{request}/heartbeat", post(callbacks::heartbeat))
+        .route("/v1/counts", get(search::counts))
+        .route("/v1/searches", get(search::searches))
+        .route("/v1/searches/{name}", get(search::show).put(search::save).delete(search::forget))
         .route("/v1/audit", get(audit::list))
         .route("/v1/notifications", get(views::notifications))
         .route("/v1/scenarios", get(views::scenarios))

@@ -17,6 +17,7 @@ pub mod recovery;
 pub mod request;
 pub mod resend;
 mod restart;
+mod searches;
 pub mod shift;
 mod terms;
 mod tries;

@@ -16,6 +16,7 @@ pub mod metrics;
 pub mod news;
 pub mod node;
 pub mod scenarios;
+pub mod search;
 pub mod secrets;
 mod signals;
 pub mod stats;

@@ -37,6 +37,8 @@ pub mod recovery;
 pub mod requests;
 mod row;
 pub mod scenarios;
+pub mod search;
+pub mod searches;
 pub mod shift;
 pub mod sql;
 pub mod stages;

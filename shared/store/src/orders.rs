@@ -1,6 +1,5 @@
-//! Orders: registering many. How one is read stands in `view`, how many are found in `search`.
+//! Orders: registering many. How one is read stands in `view`.
 
-mod search;
 mod view;
 
 use std::collections::HashMap;
@@ -24,8 +23,6 @@ use crate::row::word;
 use crate::sql::{shown_status, statements};
 use crate::{Connection, Error, Result, Tx, beside, queues};
 
-pub(crate) use search::STATEMENTS as SEARCH_STATEMENTS;
-pub use search::{FoundOrder, ListedOrder, Source, lines, places, scenario_numbers};
 pub(crate) use view::STATEMENTS as VIEW_STATEMENTS;
 pub use view::{OrderRow, status, view};
 

@@ -20,12 +20,14 @@ mod orders;
 mod query;
 mod retry;
 mod scenarios;
+mod searches;
 mod stand;
 
 use std::sync::Arc;
 
 use pagurus_runtime::Host;
 use pagurus_runtime::scenarios::Catalogue;
+use pagurus_runtime::search::Finder;
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::Error;
@@ -39,6 +41,7 @@ pub use errors::{ErrorGroupsQuery, ErrorOrdersQuery};
 pub use flows::{FlowsQuery, StopsQuery, SystemsQuery};
 pub use notifications::NotificationsQuery;
 pub use orders::OrdersQuery;
+pub use searches::SearchesQuery;
 
 /// Views, with all that they need of their process. Cheap to clone.
 #[derive(Clone)]
@@ -57,6 +60,11 @@ impl Views {
     pub fn of(host: Host, catalogue: Catalogue, secrets: Arc<DeploymentSecrets>) -> Self {
         let searches = (host.settings().database.api_connections / 2).max(1);
         Self { host, catalogue, secrets, searches: Arc::new(Semaphore::new(searches)) }
+    }
+
+    /// What finds orders by conditions.
+    fn finder(&self) -> Finder {
+        Finder { catalogue: self.catalogue.clone(), secrets: Arc::clone(&self.secrets) }
     }
 
     /// The problem to answer with where the database fails in this operation.

@@ -1,20 +1,20 @@
-//! Orders in a list: which ones a page has. A page looks at a bounded number of rows, whatever is
-//! asked for, and its cursor goes on behind the last that it looked at; which rows those are, is the
-//! store's to know.
+//! Orders in a list, and in groups with counts: which ones a search wants. A page looks at a bounded number of rows,
+//! whatever is asked for, and its cursor goes on behind the last that it looked at; which rows those are, is the store's
+//! to know.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::time::Duration;
 
-use pagurus_domain::id::OrderNo;
-use pagurus_domain::order::Status;
-use pagurus_store::orders::{self, FoundOrder, ListedOrder, Source};
-use pagurus_store::{Client, Error};
+use jiff::Timestamp;
+use pagurus_domain::search::Search;
+use pagurus_store::search::{self, ListedOrder, SearchKey, SearchStep, SearchWalk};
+use pagurus_store::{Client, Error, searches};
 use pagurus_wire::order::{OrderLine, Page};
 use pagurus_wire::problem::{Problem, Type};
-use serde::Deserialize;
+use pagurus_wire::search::{OrderCount, OrderCounts};
 
 use crate::Views;
-use crate::query::{cursor, invalid, limit};
+use crate::query::{invalid, limit, strange_cursor};
 
 /// Orders on a page, where nothing else is asked for, and at most.
 const USUAL_LIMIT: usize = 50;
@@ -22,105 +22,173 @@ const MAX_LIMIT: usize = 500;
 /// Rows that one page looks at, at most: some hundredths of a second of one connection. Where few of
 /// them are wanted, a page is short.
 const MOST_ROWS: usize = 10_000;
+/// The same where the values of each order are read.
+const MOST_READ: usize = 1000;
 /// Rows of one statement, where some may not be wanted.
 const ROWS: usize = 1000;
+/// Rows that one count looks at, at most: some tenths of a second of a connection for reports.
+const MOST_COUNTED: usize = 200_000;
 /// How long a search waits for those before it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Query of a list of orders.
-#[derive(Debug, Deserialize)]
+/// A query of orders: conditions as pairs, and what the answer is to be like.
+#[derive(Debug)]
 pub struct OrdersQuery {
-    scenario: Option<String>,
-    status: Option<String>,
-    #[serde(rename = "transactionId")]
-    transaction_id: Option<String>,
-    limit: Option<String>,
+    search: Search,
+    /// Name of a saved search, in place of conditions.
+    saved: Option<String>,
+    limit: usize,
     cursor: Option<String>,
+    by: Vec<SearchKey>,
+}
+
+impl OrdersQuery {
+    /// Reads the pairs of a query.
+    ///
+    /// # Errors
+    /// The problem to answer with: everything that is wrong.
+    pub fn read(pairs: &[(String, String)]) -> Result<Self, Problem> {
+        let one = |wanted: &str| {
+            pairs.iter().rev().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
+        };
+        let conditions = pairs
+            .iter()
+            .filter(|(name, _)| !matches!(name.as_str(), "limit" | "cursor" | "saved" | "by"))
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let search = Search::of_pairs(conditions, Timestamp::now())
+            .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
+        let saved = one("saved").map(str::to_owned);
+        if saved.is_some() && !search.is_empty() {
+            return Err(invalid("/saved", "a saved search stands alone: leave out the other conditions"));
+        }
+        let cursor = one("cursor").map(str::to_owned);
+        if saved.is_none()
+            && let Some(cursor) = &cursor
+            && !SearchWalk::is_cursor(&search, cursor)
+        {
+            return Err(strange_cursor());
+        }
+        let by = one("by").map_or(Ok(Vec::new()), keys)?;
+        Ok(Self { search, saved, limit: limit(one("limit"), USUAL_LIMIT, MAX_LIMIT)?, cursor, by })
+    }
+}
+
+/// At most two keys, apart by commas.
+fn keys(text: &str) -> Result<Vec<SearchKey>, Problem> {
+    let words = || SearchKey::ALL.map(SearchKey::as_str).join(", ");
+    let found: Option<Vec<SearchKey>> =
+        text.split(',').map(|word| SearchKey::ALL.into_iter().find(|key| key.as_str() == word)).collect();
+    found
+        .filter(|keys| keys.len() <= 2)
+        .ok_or_else(|| invalid("/by", format!("names one or two of {}, apart by a comma", words())))
 }
 
 impl Views {
     /// One page of a list of orders, the newest first.
     pub async fn orders(&self, query: OrdersQuery) -> Result<Page<OrderLine>, Problem> {
-        let asked = Asked::read(query)?;
-        // Point reads share the connections: searches never take all of them.
-        let turn = tokio::time::timeout(PATIENCE, self.searches.acquire()).await;
-        let Ok(_turn) = turn else {
-            return Err(Problem::new(Type::Busy, "too many lists are being made; try again"));
-        };
+        if !query.by.is_empty() {
+            return Err(invalid("/by", "counts stand at /v1/counts"));
+        }
+        let search = self.searched(&query).await?;
+        let _turn = self.turn().await?;
         let found = async {
             let client = self.host.store.api().await?;
-            let (nos, next) = choose(&client, &asked).await?;
-            let lines = orders::lines(&client, &nos).await?;
-            Ok(Page { items: lines.into_iter().map(line).collect(), next })
+            let (nos, next) = self.choose(&client, search, &query).await?;
+            let lines = search::lines(&client, &nos).await?;
+            let mut by_number: HashMap<i64, ListedOrder> =
+                lines.into_iter().map(|line| (line.no, line)).collect();
+            let items = nos.iter().filter_map(|no| by_number.remove(no)).map(line).collect();
+            Ok(Page { items, next })
         };
         found.await.map_err(self.failed("list"))
     }
-}
 
-/// A query that was understood.
-#[derive(Debug)]
-struct Asked {
-    scenario: Option<String>,
-    status: Option<Status>,
-    transaction: Option<String>,
-    limit: usize,
-    /// The number that the orders are below.
-    below: i64,
-}
-
-impl Asked {
-    fn read(query: OrdersQuery) -> Result<Self, Problem> {
-        let status = query.status.as_deref().map(str::parse::<Status>).transpose();
-        Ok(Self {
-            limit: limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?,
-            status: status.map_err(|error| invalid("/status", error.to_string()))?,
-            below: cursor(query.cursor.as_deref(), i64::MAX)?,
-            scenario: query.scenario,
-            transaction: query.transaction_id,
+    /// Counts of the orders that a search wants, by one or two keys.
+    pub async fn order_counts(&self, query: OrdersQuery) -> Result<OrderCounts, Problem> {
+        let search = self.searched(&query).await?;
+        if search.reads_payloads() {
+            let told = "values of parameters and variables cannot be counted by: list the orders";
+            return Err(invalid("/params", told));
+        }
+        let by = if query.by.is_empty() { vec![SearchKey::Status] } else { query.by };
+        let keys = [by[0], by.get(1).copied().unwrap_or(SearchKey::Nothing)];
+        let counted = async {
+            let client = self.host.store.reports().await?;
+            let Some(walk) = SearchWalk::begin(&client, search, None).await? else {
+                return Ok((search::SearchCount { groups: Vec::new(), is_complete: true }, HashMap::new()));
+            };
+            let counted = walk.count(&client, keys, MOST_COUNTED).await?;
+            let newest: Vec<i64> = counted.groups.iter().take(MAX_LIMIT).map(|group| group.newest).collect();
+            let ids = search::ids_of(&client, &newest).await?;
+            Ok((counted, ids))
+        };
+        let (counted, ids) = counted.await.map_err(self.failed("counts"))?;
+        let items = counted.groups.iter().take(MAX_LIMIT).map(|group| OrderCount {
+            key: group.keys.iter().take(by.len()).map(|key| key.clone().unwrap_or_default()).collect(),
+            orders: group.orders,
+            newest: ids.get(&group.newest).cloned(),
+        });
+        Ok(OrderCounts {
+            by: by.iter().map(|key| key.as_str().to_owned()).collect(),
+            orders: counted.groups.iter().map(|group| group.orders).sum(),
+            complete: counted.is_complete,
+            items: items.collect(),
         })
     }
 
-    /// Rows of one statement: no more than wanted, where every row is.
-    fn rows(&self) -> usize {
-        if self.scenario.is_none() && self.status.is_none() { self.limit + 1 } else { ROWS }
+    /// The search of a query, or the saved one that it names.
+    async fn searched(&self, query: &OrdersQuery) -> Result<Search, Problem> {
+        let Some(name) = &query.saved else { return Ok(query.search.clone()) };
+        let saved = async { searches::find(&self.host.store.api().await?, name).await };
+        let saved = saved.await.map_err(self.failed("searches"))?;
+        let saved = saved.ok_or_else(|| Problem::no_search(name))?;
+        let value = serde_json::from_str(&saved.search).unwrap_or_default();
+        Search::read(&value, Timestamp::now()).map_err(|faults| Problem::of_faults(Type::Invalid, &faults))
     }
 
-    fn takes(&self, place: &FoundOrder, scenarios: Option<&HashSet<i32>>) -> bool {
-        self.status.is_none_or(|status| place.status == status)
-            && scenarios.is_none_or(|numbers| numbers.contains(&place.scenario))
+    /// Point reads share the connections: searches never take all of them.
+    async fn turn(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Problem> {
+        let turn = tokio::time::timeout(PATIENCE, self.searches.acquire()).await;
+        match turn {
+            Ok(Ok(turn)) => Ok(turn),
+            _ => Err(Problem::new(Type::Busy, "too many lists are being made; try again")),
+        }
     }
-}
 
-/// The numbers of the orders of a page, and the cursor of the next.
-async fn choose(client: &Client, asked: &Asked) -> Result<(Vec<i64>, Option<String>), Error> {
-    let scenarios = match asked.scenario.as_deref() {
-        None => None,
-        Some(name) => Some(orders::scenario_numbers(client, name).await?),
-    };
-    if scenarios.as_ref().is_some_and(HashSet::is_empty) {
-        return Ok((Vec::new(), None));
-    }
-    let source = Source::of(asked.transaction.as_deref(), asked.status);
-    let mut nos = Vec::new();
-    let (mut below, mut looked_at) = (asked.below, 0);
-    while looked_at < MOST_ROWS {
-        let found = orders::places(client, &source, OrderNo(below), asked.rows()).await?;
-        let is_last = found.len() < asked.rows();
-        looked_at += found.len();
-        for place in found {
-            if nos.len() == asked.limit {
-                return Ok((nos, Some(below.to_string())));
+    /// The numbers of the orders of a page, and the cursor of the next.
+    async fn choose(
+        &self,
+        client: &Client,
+        search: Search,
+        query: &OrdersQuery,
+    ) -> Result<(Vec<i64>, Option<String>), Error> {
+        let (rows, most) = match (search.is_empty(), search.reads_payloads()) {
+            (true, _) => (query.limit + 1, MOST_ROWS),
+            (false, false) => (ROWS, MOST_ROWS),
+            (false, true) => (ROWS, MOST_READ),
+        };
+        let finder = self.finder();
+        let Some(mut walk) = SearchWalk::begin(client, search, query.cursor.as_deref()).await? else {
+            return Ok((Vec::new(), None));
+        };
+        let (mut nos, mut looked) = (Vec::new(), 0);
+        while looked < most {
+            let mut before = walk.clone();
+            let SearchStep { looked: more, found, is_last } = finder.step(client, &mut walk, rows).await?;
+            looked += more;
+            for order in found {
+                if nos.len() == query.limit {
+                    return Ok((nos, Some(before.cursor())));
+                }
+                before.go_on_behind(&order);
+                nos.push(order.no);
             }
-            below = place.no.0;
-            if asked.takes(&place, scenarios.as_ref()) {
-                nos.push(place.no.0);
+            if is_last {
+                return Ok((nos, None));
             }
         }
-        if is_last {
-            return Ok((nos, None));
-        }
+        Ok((nos, Some(walk.cursor())))
     }
-    Ok((nos, Some(below.to_string())))
 }
 
 /// One line of a list.

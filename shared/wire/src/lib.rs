@@ -10,5 +10,6 @@ pub mod json;
 pub mod message;
 pub mod order;
 pub mod problem;
+pub mod search;
 
 pub use problem::Problem;

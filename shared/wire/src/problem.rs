@@ -212,6 +212,18 @@ impl Problem {
         Self::new(Type::NotFound, format!("there is no order `{}`", cut(id, MAX_ID_BYTES)))
     }
 
+    /// The problem of a request for a saved search that is not there.
+    #[must_use]
+    pub fn no_search(name: &str) -> Self {
+        Self::new(Type::NotFound, format!("there is no saved search `{}`", cut(name, MAX_ID_BYTES)))
+    }
+
+    /// The problem of a request for a bulk operation that is not there.
+    #[must_use]
+    pub fn no_operation(no: i64) -> Self {
+        Self::new(Type::NotFound, format!("there is no operation {no}"))
+    }
+
     /// The problem of a request for a scenario that is not there, or has no such version.
     #[must_use]
     pub fn no_scenario(name: &str, version: Option<i32>) -> Self {

@@ -19,6 +19,10 @@ use super::{Answer, Outcome};
 /// The query of a request.
 pub(super) struct Query<T>(pub(super) T);
 
+/// The query of a request as its pairs, where names are not known beforehand: whoever takes it refuses what it does not
+/// know.
+pub(super) struct Pairs(pub(super) Vec<(String, String)>);
+
 /// The query of a request that has none.
 #[derive(Debug, serde::Deserialize)]
 pub(super) struct Nothing {}
@@ -33,6 +37,15 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
         refuse_unknown(&parts.uri, names_of::<T>())?;
         let read = axum::extract::Query::<T>::from_request_parts(parts, state).await;
         read.map(|axum::extract::Query(query)| Self(query)).map_err(|refused| unread_query(&refused))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Pairs {
+    type Rejection = Answer;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Outcome<Self> {
+        let read = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
+        read.map(|axum::extract::Query(pairs)| Self(pairs)).map_err(|refused| unread_query(&refused))
     }
 }
 

@@ -6,10 +6,10 @@ use axum::extract::State;
 use axum::http::{Response, header};
 use axum::response::IntoResponse;
 use pagurus_domain::scenario::graph as drawing;
-use pagurus_view::{CallbacksQuery, ErrorGroupsQuery, ErrorOrdersQuery, NotificationsQuery, OrdersQuery};
+use pagurus_view::{CallbacksQuery, ErrorGroupsQuery, ErrorOrdersQuery, NotificationsQuery};
 use pagurus_wire::callbacks::CallbackLine;
 use pagurus_wire::errors::{ErrorGroups, ErrorOrders, ExplanationView, QuestionView};
-use pagurus_wire::order::{DependencyGraph, NotificationLine, OrderLine, OrderView, Page};
+use pagurus_wire::order::{DependencyGraph, NotificationLine, OrderView, Page};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,14 +19,6 @@ use super::body::read_json;
 use super::query::{Nothing, Path, Query};
 use super::scenarios::cut;
 use crate::Intake;
-
-/// `GET /v1/orders`
-pub(super) async fn orders(
-    State(intake): State<Intake>,
-    Query(query): Query<OrdersQuery>,
-) -> Outcome<Json<Page<OrderLine>>> {
-    Ok(Json(intake.views.orders(query).await?))
-}
 
 /// `GET /v1/orders/{id}`
 pub(super) async fn order(State(intake): State<Intake>, Path(id): Path<String>) -> Outcome<Json<OrderView>> {

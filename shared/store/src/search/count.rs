@@ -1,0 +1,107 @@
+//! Groups of wanted orders with their counts.
+
+use tokio_postgres::types::ToSql;
+
+use super::{Cursor, Parameter, SearchWalk, count, paths};
+use crate::{Connection, Result};
+
+/// What orders are put together by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchKey {
+    /// Nothing.
+    Nothing,
+    /// The status.
+    Status,
+    /// The scenario, all its versions.
+    Scenario,
+    /// The present or last state.
+    State,
+    /// The class of the error.
+    Class,
+    /// The called system that the error is about.
+    System,
+    /// The flow.
+    Flow,
+    /// The sequential queue.
+    Queue,
+    /// The urgency.
+    Priority,
+}
+
+impl SearchKey {
+    /// Those that somebody may ask for.
+    pub const ALL: [Self; 8] = [
+        Self::Status,
+        Self::Scenario,
+        Self::State,
+        Self::Class,
+        Self::System,
+        Self::Flow,
+        Self::Queue,
+        Self::Priority,
+    ];
+
+    /// The word of the API; empty for nothing.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Nothing => "",
+            Self::Status => "status",
+            Self::Scenario => "scenario",
+            Self::State => "state",
+            Self::Class => "class",
+            Self::System => "system",
+            Self::Flow => "flow",
+            Self::Queue => "queue",
+            Self::Priority => "priority",
+        }
+    }
+}
+
+/// Orders that have both keys in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchGroup {
+    /// The values of the keys; none where nothing was asked for.
+    pub keys: [Option<String>; 2],
+    /// Number of orders.
+    pub orders: i64,
+    /// The newest of them.
+    pub newest: i64,
+}
+
+/// Groups of wanted orders.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SearchCount {
+    /// The largest first.
+    pub groups: Vec<SearchGroup>,
+    /// False where there are orders that were not looked at.
+    pub is_complete: bool,
+}
+
+impl SearchWalk {
+    /// Groups of the wanted orders among so many, the largest first.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn count(
+        self,
+        client: &impl Connection,
+        by: [SearchKey; 2],
+        rows: usize,
+    ) -> Result<SearchCount> {
+        let statement = client.prepare_cached(paths::statements_of(self.search.path()).1).await?;
+        let mut parameters = Self { cursor: Cursor::Below(i64::MAX), ..self }.parameters(rows);
+        parameters.extend(by.map(|key| Box::new(key.as_str()) as Parameter));
+        let parameters: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|one| &**one as _).collect();
+        let answer = client.query(&statement, &parameters).await?;
+        let looked = count(answer.first().map_or(0, |row| row.get("looked")));
+        let groups = answer.iter().filter_map(|row| {
+            Some(SearchGroup {
+                orders: row.get::<_, Option<i64>>("orders")?,
+                newest: row.get::<_, Option<i64>>("newest")?,
+                keys: [row.get("first"), row.get("second")],
+            })
+        });
+        Ok(SearchCount { groups: groups.collect(), is_complete: looked < rows })
+    }
+}

@@ -1,0 +1,71 @@
+//! Lines of lists of orders.
+
+use jiff::Timestamp;
+use pagurus_domain::order::{ScenarioStatus, Status};
+
+use crate::row::word;
+use crate::sql::{shown_status, statements};
+use crate::{Connection, Result};
+
+statements! {
+    LINES = concat!("
+        SELECT o.no, o.id, s.name AS scenario, s.version,
+               ", shown_status!(), " AS status,
+               o.scenario_status, o.step, o.created_at, o.updated_at, o.error_class
+          FROM orders o
+          JOIN scenarios s ON s.no = o.scenario
+          LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
+          LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
+         WHERE o.no = ANY($1::bigint[])
+         ORDER BY o.no DESC");
+}
+
+/// One line of a list of orders.
+#[derive(Clone, Debug)]
+pub struct ListedOrder {
+    /// Our number.
+    pub no: i64,
+    /// The client's id.
+    pub id: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Its version.
+    pub scenario_version: i32,
+    /// Present status.
+    pub status: Status,
+    /// How it stands to its target.
+    pub scenario_status: ScenarioStatus,
+    /// Present state.
+    pub step: Option<String>,
+    /// Registered at.
+    pub created_at: Timestamp,
+    /// Last change.
+    pub updated_at: Timestamp,
+    /// Class of the error.
+    pub error_class: Option<String>,
+}
+
+/// The lines of these orders, the newest first.
+///
+/// # Errors
+/// The database fails.
+pub async fn lines(client: &impl Connection, nos: &[i64]) -> Result<Vec<ListedOrder>> {
+    let statement = client.prepare_cached(LINES).await?;
+    let rows = client.query(&statement, &[&nos]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(ListedOrder {
+                no: row.get("no"),
+                id: row.get("id"),
+                scenario: row.get("scenario"),
+                scenario_version: row.get("version"),
+                status: word(row, "status", "orders.status")?,
+                scenario_status: word(row, "scenario_status", "orders.scenario_status")?,
+                step: row.get("step"),
+                created_at: row.get("created_at"),
+                updated_at: row.get("updated_at"),
+                error_class: row.get("error_class"),
+            })
+        })
+        .collect()
+}

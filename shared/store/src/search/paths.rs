@@ -1,0 +1,165 @@
+//! Statements of the access paths of searches: each looks at a bounded number of orders by one key, and holds the same
+//! conditions against them.
+
+use pagurus_domain::search::AccessPath;
+
+use crate::sql::{shown_status, statements};
+
+/// Orders by descending number: `$1` the number below which they are, `$2` how many are looked at. The parameters from
+/// `$3` on are the conditions, those from `$19` on belong to the access path.
+macro_rules! looked {
+    (all) => {
+        "SELECT no FROM orders WHERE no < $1 AND no >= $19 ORDER BY no DESC LIMIT $2"
+    };
+    (ids) => {
+        "SELECT no FROM (SELECT no FROM orders WHERE id = ANY($19::text[]) OFFSET 0) AS named
+          WHERE no < $1 ORDER BY no DESC LIMIT $2"
+    };
+    // The index holds a hash, because a transaction may be longer than an entry of an index; the comparison of the
+    // text decides.
+    (transaction) => {
+        "SELECT no FROM orders
+          WHERE hashtextextended(transaction_id, 0) = hashtextextended($19, 0) AND transaction_id = $19 AND no < $1
+          ORDER BY no DESC LIMIT $2"
+    };
+    (failed) => {
+        "SELECT order_no AS no FROM failures WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2"
+    };
+    (unfinished) => {
+        "SELECT order_no AS no
+           FROM ((SELECT order_no FROM ready WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2)
+                 UNION ALL
+                 (SELECT order_no FROM running WHERE $19 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)
+                 UNION ALL
+                 (SELECT order_no FROM due WHERE $20 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)) AS places
+          ORDER BY order_no DESC LIMIT $2"
+    };
+    (queue) => {
+        "SELECT order_no AS no FROM (SELECT order_no FROM queued WHERE queue = $19 OFFSET 0) AS members
+          WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2"
+    };
+    // In the order of bytes, as the index is; no id is longer than what is behind the prefix.
+    (prefix) => {
+        "SELECT no FROM orders
+          WHERE id ~>=~ $19 AND id ~<=~ ($19 || repeat(chr(1114111), 64)) AND no < $1 ORDER BY id USING ~<~ LIMIT $2"
+    };
+    (node) => {
+        "SELECT order_no AS no FROM running WHERE node = ANY($17::bigint[]) AND order_no < $1 ORDER BY order_no DESC LIMIT $2"
+    };
+}
+
+/// Conditions, and the tables that they read. One spelling for all statements.
+macro_rules! wanted {
+    () => {
+        concat!(
+            " JOIN orders o ON o.no = ANY(ARRAY[l.no])
+              LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
+              LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
+             WHERE ($3::text[] IS NULL OR ",
+            shown_status!(),
+            " = ANY($3))
+               AND ($4::integer[] IS NULL OR o.scenario = ANY($4))
+               AND ($5::text[] IS NULL OR coalesce(o.step, '') = ANY($5))
+               AND ($6::text[] IS NULL OR coalesce(o.error_class, '') = ANY($6))
+               AND ($7::text[] IS NULL OR coalesce(o.error_system, '') = ANY($7))
+               AND ($8::text IS NULL OR o.flow = $8)
+               AND ($9::text IS NULL OR o.queue = $9)
+               AND ($10::text IS NULL OR o.priority = $10)
+               AND ($11::timestamptz IS NULL OR o.created_at >= $11)
+               AND ($12::timestamptz IS NULL OR o.created_at < $12)
+               AND ($13::timestamptz IS NULL OR o.finished_at >= $13)
+               AND ($14::timestamptz IS NULL OR o.finished_at < $14)
+               AND ($15::text IS NULL OR strpos(lower(coalesce(o.message, '') || ' ' || coalesce(o.error_message, '')), $15) > 0)
+               AND ($16::text IS NULL OR o.transaction_id = $16)
+               AND ($17::bigint[] IS NULL OR w.node = ANY($17))
+               AND ($18::text IS NULL OR starts_with(o.id, $18))"
+        )
+    };
+}
+
+/// A step: the lowest number that was looked at, how many, and those that are wanted.
+macro_rules! step {
+    ($path:ident) => {
+        concat!(
+            "WITH looked AS MATERIALIZED (",
+            looked!($path),
+            ") SELECT (SELECT min(no) FROM looked) AS lowest, (SELECT count(*) FROM looked) AS looked,
+                      coalesce(array_agg(o.no ORDER BY o.no DESC), '{}') AS found
+                 FROM looked l",
+            wanted!()
+        )
+    };
+}
+
+/// Groups of what a step finds, in one row at least, which says how many were looked at.
+macro_rules! counts {
+    ($path:ident, $first:literal, $second:literal) => {
+        concat!(
+            "WITH looked AS MATERIALIZED (",
+            looked!($path),
+            "), wanted AS MATERIALIZED (SELECT o.no, ",
+            key!($first),
+            " AS first, ",
+            key!($second),
+            " AS second FROM looked l",
+            wanted!(),
+            ") SELECT t.looked, t.lowest, g.first, g.second, g.orders, g.newest
+                 FROM (SELECT count(*) AS looked, min(no) AS lowest FROM looked) AS t
+                 LEFT JOIN (SELECT first, second, count(*) AS orders, max(no) AS newest FROM wanted GROUP BY first, second) AS g ON true
+                ORDER BY g.orders DESC NULLS LAST, g.first, g.second"
+        )
+    };
+}
+
+/// What orders are put together by.
+macro_rules! key {
+    ($number:literal) => {
+        concat!(
+            "CASE ", $number, "::text WHEN 'status' THEN ", shown_status!(),
+            " WHEN 'scenario' THEN (SELECT s.name FROM scenarios s WHERE s.no = o.scenario)
+              WHEN 'state' THEN coalesce(o.step, '') WHEN 'class' THEN coalesce(o.error_class, '')
+              WHEN 'system' THEN coalesce(o.error_system, '') WHEN 'flow' THEN o.flow WHEN 'queue' THEN coalesce(o.queue, '')
+              WHEN 'priority' THEN o.priority END"
+        )
+    };
+}
+
+statements! {
+    STEP_ALL = step!(all);
+    STEP_IDS = step!(ids);
+    STEP_TRANSACTION = step!(transaction);
+    STEP_FAILED = step!(failed);
+    STEP_UNFINISHED = step!(unfinished);
+    STEP_QUEUE = step!(queue);
+    STEP_NODE = step!(node);
+    STEP_PREFIX = concat!("
+        WITH looked AS MATERIALIZED (
+            SELECT no, id FROM orders
+             WHERE id ~>=~ $19 AND id ~<=~ ($19 || repeat(chr(1114111), 64)) AND id ~>~ $1 ORDER BY id USING ~<~ LIMIT $2)
+        SELECT (SELECT id FROM looked ORDER BY id USING ~>~ LIMIT 1) AS last, (SELECT count(*) FROM looked) AS looked,
+               coalesce(array_agg(o.no ORDER BY l.id USING ~<~), '{}') AS found,
+               coalesce(array_agg(l.id ORDER BY l.id USING ~<~), '{}') AS ids
+          FROM looked l", wanted!());
+    COUNT_ALL = counts!(all, "$20", "$21");
+    COUNT_IDS = counts!(ids, "$20", "$21");
+    COUNT_TRANSACTION = counts!(transaction, "$20", "$21");
+    COUNT_FAILED = counts!(failed, "$19", "$20");
+    COUNT_UNFINISHED = counts!(unfinished, "$21", "$22");
+    COUNT_QUEUE = counts!(queue, "$20", "$21");
+    COUNT_PREFIX = counts!(prefix, "$20", "$21");
+    COUNT_NODE = counts!(node, "$19", "$20");
+}
+
+/// The statements of a path: for a step, and for groups.
+pub(super) const fn statements_of(path: AccessPath<'_>) -> (&'static str, &'static str) {
+    match path {
+        AccessPath::Ids(_) => (STEP_IDS, COUNT_IDS),
+        AccessPath::IdPrefix(_) => (STEP_PREFIX, COUNT_PREFIX),
+        AccessPath::Transaction(_) => (STEP_TRANSACTION, COUNT_TRANSACTION),
+        AccessPath::Node(_) => (STEP_NODE, COUNT_NODE),
+        AccessPath::Queue(_) => (STEP_QUEUE, COUNT_QUEUE),
+        AccessPath::Unfinished { .. } => (STEP_UNFINISHED, COUNT_UNFINISHED),
+        AccessPath::Failed => (STEP_FAILED, COUNT_FAILED),
+        AccessPath::ByNumber { .. } => (STEP_ALL, COUNT_ALL),
+    }
+}

@@ -10,6 +10,8 @@ CREATE TABLE operations (
     search         text NOT NULL,
     -- The operation whose failed orders are taken again, in place of a search.
     again          bigint,
+    -- The record by which moved orders can be moved back, where the action is that.
+    shift          bigint,
     reason         text NOT NULL,
     made_by        text NOT NULL,
     made_at        timestamptz NOT NULL DEFAULT now(),
@@ -22,9 +24,7 @@ CREATE TABLE operations (
     because        text,
     -- Where the selection goes on; null: it has been made.
     selection      text,
-    -- Orders with this number or a higher one came after the selection began.
-    selected_to    bigint NOT NULL,
-    looked_at      bigint NOT NULL DEFAULT 0,
+    looked         bigint NOT NULL DEFAULT 0,
     total          bigint NOT NULL DEFAULT 0,
     done           bigint NOT NULL DEFAULT 0,
     skipped        bigint NOT NULL DEFAULT 0,

@@ -9,6 +9,7 @@ mod caller;
 mod calls;
 mod flows;
 mod guard;
+mod operations;
 mod orders;
 mod query;
 mod queues;
@@ -48,6 +49,12 @@ pub(crate) fn router(intake: Intake) -> Router {
         .route("/v1/callbacks", get(views::callbacks))
         .route("/v1/callbacks/{request}", post(callbacks::take))
         .route("/v1/callbacks/{request}/heartbeat", post(callbacks::heartbeat))
+        .route("/v1/operations", post(operations::create).get(operations::list))
+        .route("/v1/operations/{no}", get(operations::show))
+        .route("/v1/operations/{no}/orders", get(operations::orders))
+        .route("/v1/operations/{no}/pause", post(operations::pause))
+        .route("/v1/operations/{no}/resume", post(operations::resume))
+        .route("/v1/operations/{no}/abort", post(operations::abort))
         .route("/v1/counts", get(search::counts))
         .route("/v1/searches", get(search::searches))
         .route("/v1/searches/{name}", get(search::show).put(search::save).delete(search::forget))

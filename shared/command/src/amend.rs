@@ -43,6 +43,18 @@ impl Commands {
     /// # Errors
     /// The problem to answer with: not found, refused by the law, or invalid.
     pub async fn repair(&self, id: &str, repair: &Repair, by: &Principal) -> Result<(), Problem> {
+        self.amend(id, Amendment::Repair(repair), By::new(by)).await
+    }
+
+    /// The same under a key: a repeat that was carried out before does nothing.
+    pub(crate) async fn repair_once(
+        &self,
+        id: &str,
+        repair: &Repair,
+        by: &Principal,
+        key: &RequestKey,
+    ) -> Result<(), Problem> {
+        let by = By { principal: by, key: key.clone(), may_be_done: true };
         self.amend(id, Amendment::Repair(repair), by).await
     }
 
@@ -51,12 +63,23 @@ impl Commands {
     /// # Errors
     /// The problem to answer with: not found, refused by the law, or invalid.
     pub async fn update(&self, id: &str, update: &Update, by: &Principal) -> Result<(), Problem> {
+        self.amend(id, Amendment::Update(update), By::new(by)).await
+    }
+
+    /// The same under a key: a repeat that was carried out before does nothing.
+    pub(crate) async fn update_once(
+        &self,
+        id: &str,
+        update: &Update,
+        by: &Principal,
+        key: &RequestKey,
+    ) -> Result<(), Problem> {
+        let by = By { principal: by, key: key.clone(), may_be_done: true };
         self.amend(id, Amendment::Update(update), by).await
     }
 
-    async fn amend(&self, id: &str, amendment: Amendment<'_>, by: &Principal) -> Result<(), Problem> {
+    async fn amend(&self, id: &str, amendment: Amendment<'_>, mut by: By<'_>) -> Result<(), Problem> {
         let mut tries = Tries::default();
-        let mut by = By { principal: by, key: RequestKey::of_our_own(), may_be_done: false };
         let effects = loop {
             let (operation, cause, outcome) = match amendment {
                 Amendment::Repair(repair) => {
@@ -245,7 +268,11 @@ struct By<'a> {
     may_be_done: bool,
 }
 
-impl By<'_> {
+impl<'a> By<'a> {
+    fn new(principal: &'a Principal) -> Self {
+        Self { principal, key: RequestKey::of_our_own(), may_be_done: false }
+    }
+
     async fn has_done(&self, tx: &Tx<'_>, order: &Locked, cause: Cause) -> Result<bool, Error> {
         let (nos, kinds) = ([order.head.no.0], [cause.as_str()]);
         Ok(self.may_be_done && !history::of_key(tx, &nos, &kinds, &self.key.name).await?.is_empty())

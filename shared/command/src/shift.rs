@@ -291,6 +291,23 @@ impl Commands {
         history::append_all(tx, &events).await
     }
 
+    /// Moves one order for an operation; false where it neither waits nor retries, or was moved before.
+    pub(crate) async fn shift_one(
+        &self,
+        shift: i64,
+        no: OrderNo,
+        distance: SignedDuration,
+        (reason, by): (&str, &Principal),
+    ) -> Result<bool, Problem> {
+        let moved = async {
+            let due = shift::due_unmoved(&self.host.store.operations().await?, shift, no).await?;
+            let Some(due) = due else { return Ok(0) };
+            let batch = Batch { shift, distance, kind: "shifted", reason, by };
+            self.move_batch(&batch, &[due]).await
+        };
+        Ok(moved.await.map_err(self.failed("shift"))? > 0)
+    }
+
     /// The problem to answer with where the database fails in this operation.
     pub(crate) fn failed(&self, operation: &'static str) -> impl Fn(Error) -> Problem {
         move |error| store_problem(&self.host, operation, &error)
@@ -298,6 +315,6 @@ impl Commands {
 }
 
 /// Later than anything is due.
-fn far_away() -> Timestamp {
+pub(crate) fn far_away() -> Timestamp {
     "9999-01-01T00:00:00Z".parse().unwrap_or(Timestamp::MAX)
 }

@@ -117,6 +117,10 @@ pub enum Level {
     SystemState,
     /// Flows of which the API takes no more orders.
     BacklogFull,
+    /// Bulk operations, by state.
+    Operations,
+    /// Orders that bulk operations have still to act on.
+    OperationOrders,
     /// Number of the snapshot of the settings.
     ConfigurationSnapshot,
     /// Moment of the last reading without a fault, in seconds of Unix time.
@@ -196,6 +200,8 @@ const GAUGES: &[Row] = &[
     ),
     ("system_state", "1 for the state of a called system", &["system", "state"]),
     ("backlog_full", "Flows of which the API takes no more orders, because too many wait", &[]),
+    ("operations", "Bulk operations, by state", &["state"]),
+    ("operation_orders", "Orders that bulk operations have still to act on", &[]),
     ("configuration_snapshot", "Number of the snapshot of the settings, 1 since the start", &[]),
     ("configuration_read_timestamp_seconds", "When the configuration was last read without a fault", &[]),
     ("configuration_refused", "1 while the configuration has faults and the former one counts", &[]),

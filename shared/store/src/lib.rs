@@ -25,6 +25,7 @@ pub mod errors;
 pub mod flows;
 pub mod history;
 pub mod migrate;
+pub mod operations;
 pub mod orders;
 pub mod outbox;
 pub mod patience;

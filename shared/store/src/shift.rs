@@ -12,6 +12,10 @@ use crate::sql::statements;
 use crate::{Client, Connection, Result, Tx};
 
 statements! {
+    DUE_UNMOVED = "
+        SELECT d.order_no, d.due_at FROM due d
+         WHERE d.order_no = $2 AND d.due_at IS NOT NULL
+           AND NOT EXISTS (SELECT FROM shifted s WHERE s.shift = $1 AND s.order_no = d.order_no)";
     COUNT_DUE = "
         SELECT count(*) AS orders FROM due d JOIN orders o ON o.no = d.order_no
          WHERE d.stream = ANY($1::smallint[]) AND d.due_at >= $2 AND d.due_at < $3 AND strpos(o.flow, $4) > 0";
@@ -238,4 +242,13 @@ pub async fn note(tx: &Tx<'_>, shift: i64, moved: &[DueOrder]) -> Result<()> {
 pub async fn forget(tx: &Tx<'_>, shift: i64, orders: &[i64]) -> Result<()> {
     tx.execute(&tx.prepare_cached(FORGET).await?, &[&shift, &orders]).await?;
     Ok(())
+}
+
+/// An order that is due some time, unless this shift has moved it already.
+///
+/// # Errors
+/// The database fails.
+pub async fn due_unmoved(client: &Client, shift: i64, no: OrderNo) -> Result<Option<DueOrder>> {
+    let row = client.query_opt(&client.prepare_cached(DUE_UNMOVED).await?, &[&shift, &no.0]).await?;
+    Ok(row.map(|row| DueOrder { no: OrderNo(row.get("order_no")), due_at: row.get("due_at") }))
 }

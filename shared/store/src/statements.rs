@@ -21,6 +21,8 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::errors::STATEMENTS,
         crate::flows::STATEMENTS,
         crate::history::STATEMENTS,
+        crate::operations::STATEMENTS,
+        crate::operations::items::STATEMENTS,
         crate::orders::STATEMENTS,
         crate::orders::VIEW_STATEMENTS,
         crate::outbox::STATEMENTS,

@@ -15,6 +15,7 @@ mod hidden;
 mod history;
 mod log;
 mod notifications;
+mod operations;
 mod order;
 mod orders;
 mod query;
@@ -40,6 +41,7 @@ pub use calls::call_view;
 pub use errors::{ErrorGroupsQuery, ErrorOrdersQuery};
 pub use flows::{FlowsQuery, StopsQuery, SystemsQuery};
 pub use notifications::NotificationsQuery;
+pub use operations::{OperationOrdersQuery, OperationsQuery};
 pub use orders::OrdersQuery;
 pub use searches::SearchesQuery;
 

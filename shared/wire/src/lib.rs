@@ -8,6 +8,7 @@ pub mod errors;
 pub mod flows;
 pub mod json;
 pub mod message;
+pub mod operations;
 pub mod order;
 pub mod problem;
 pub mod search;

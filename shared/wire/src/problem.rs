@@ -206,6 +206,13 @@ impl Problem {
         Self { pointer: first.map(|fault| cut(&fault.pointer).to_owned()), errors, ..Self::new(kind, detail) }
     }
 
+    /// Its type; none where a version that is yet to come has made it.
+    #[must_use]
+    pub fn kind(&self) -> Option<Type> {
+        let name = self.type_.strip_prefix("urn:pagurus:problem:")?;
+        Type::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+
     /// The problem of a request for an order that is not there.
     #[must_use]
     pub fn no_order(id: &str) -> Self {

@@ -33,6 +33,15 @@ pub const ROUTES: &[(&str, &[&str])] = &[
     ("/v1/errors", &["GET"]),
     ("/v1/errors/orders", &["GET"]),
     ("/v1/classify", &["POST"]),
+    ("/v1/counts", &["GET"]),
+    ("/v1/operations", &["POST", "GET"]),
+    ("/v1/operations/{no}", &["GET"]),
+    ("/v1/operations/{no}/orders", &["GET"]),
+    ("/v1/operations/{no}/pause", &["POST"]),
+    ("/v1/operations/{no}/resume", &["POST"]),
+    ("/v1/operations/{no}/abort", &["POST"]),
+    ("/v1/searches", &["GET"]),
+    ("/v1/searches/{name}", &["GET", "PUT", "DELETE"]),
     ("/v1/nodes", &["GET"]),
     ("/v1/leases", &["GET"]),
     ("/v1/flows", &["GET"]),
@@ -209,6 +218,11 @@ fn body(strange: &mut Strange<'_>, route: &str, method: &str) -> Vec<u8> {
             json!({"keyword": "k", "reason": "r", "for": "3h", "resume": true, "dryRun": true})
         }
         ("/v1/flows/resume", "POST") => json!({"keyword": "k", "reason": "r"}),
+        ("/v1/operations", "POST") => json!({
+            "action": "restart", "search": {"status": "fail", "class": "c", "createdSince": "2h", "params": {"a.b": 1}},
+            "with": {"from": "initial"}, "reason": "r", "rate": 5, "ramp": {"start": 1, "factor": 2}, "dryRun": true,
+        }),
+        ("/v1/searches/{name}", "PUT") => json!({"status": ["fail"], "scenario": "s", "text": "t"}),
         ("/v1/flows/shift", "POST") => json!({"flow": "f", "by": "3h", "reason": "r", "dryRun": true}),
         ("/v1/systems/{name}/{order}", _) => json!({"reason": "r", "for": "1s"}),
         _ => json!({"reason": "r", "ifStatus": "fail", "from": "a", "params": {"n": 3}}),

@@ -1,0 +1,157 @@
+//! Bulk operations, piece by piece (REC-12): the most urgent first, side by side with other activators, never faster
+//! than the flows of the orders take them.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use pagurus_command::Commands;
+use pagurus_command::operations::{Piece, Selected};
+use pagurus_domain::operation::OperationState;
+use pagurus_runtime::Host;
+use pagurus_runtime::metrics::Level;
+use pagurus_store::operations::{self, StoredOperation};
+use pagurus_store::{Error, flows};
+
+use crate::recover::note;
+
+/// Between two looks for operations, where none has anything to do.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Between two looks for what became of orders.
+const SETTLE_EVERY: Duration = Duration::from_secs(2);
+/// Between two walks of a selection that follows.
+const FOLLOW_EVERY: Duration = Duration::from_secs(5);
+/// Ready stages of a flow beyond which an operation adds no more of it: some seconds of work of a busy flow.
+const MOST_READY: i64 = 2000;
+/// Flows and operations that are looked at, at most.
+const MOST_FLOWS: i64 = 10_000;
+const MOST_OPERATIONS: i64 = 100;
+/// Time after the end of an operation for which the ends of its orders are awaited.
+const SETTLE_WITHIN: Duration = Duration::from_hours(7 * 24);
+
+/// Carries operations out, until the process is to stop.
+pub(crate) async fn carry_out(host: Host) -> anyhow::Result<()> {
+    let commands = Commands::of(host.clone());
+    let mut turns = Turns::default();
+    let mut settled_at = Instant::now();
+    loop {
+        let turn = turns.turn(&host, &commands).await;
+        let pause = turn.as_ref().map_or(LOOK_EVERY, |pause| *pause);
+        note(&host, "operations", turn.map(|_| ()));
+        if settled_at.elapsed() >= SETTLE_EVERY {
+            settled_at = Instant::now();
+            note(&host, "operations", settle(&host, &commands).await);
+        }
+        if host.sleep_unless_draining(pause).await {
+            return Ok(());
+        }
+    }
+}
+
+/// What this activator remembers from turn to turn; nothing of it is needed after a restart.
+#[derive(Debug, Default)]
+struct Turns {
+    /// The order behind which the next piece of each operation begins.
+    after: HashMap<i64, i64>,
+    /// When the last walk of a selection ended.
+    selected_at: HashMap<i64, Instant>,
+}
+
+impl Turns {
+    /// One step of the selection of each operation, and a piece of the most urgent that has something to do; the pause
+    /// before the next turn.
+    async fn turn(&mut self, host: &Host, commands: &Commands) -> Result<Duration, Error> {
+        let live = operations::live(&host.store.operations().await?, MOST_OPERATIONS).await?;
+        show(host, &live);
+        let is_live = |no: &i64| live.iter().any(|operation| operation.no == *no);
+        self.after.retain(|no, _| is_live(no));
+        self.selected_at.retain(|no, _| is_live(no));
+        let running: Vec<&StoredOperation> =
+            live.iter().filter(|operation| operation.state == OperationState::Running).collect();
+        let mut pause = LOOK_EVERY;
+        for operation in &running {
+            if self.select(commands, operation).await? {
+                pause = Duration::ZERO;
+            }
+        }
+        if running.is_empty() {
+            return Ok(pause);
+        }
+        let full = flows::backlog(&host.store.operations().await?, MOST_READY, MOST_FLOWS).await?;
+        let full: Vec<String> = full.into_iter().map(|(flow, _)| flow).collect();
+        for operation in &running {
+            match self.piece(commands, operation.no, &full).await? {
+                // The most urgent has the next turn, too.
+                Some(next) if next.is_zero() => return Ok(Duration::ZERO),
+                Some(next) => pause = pause.min(next),
+                None => {}
+            }
+        }
+        Ok(pause)
+    }
+
+    /// One step of a selection; true if there is more.
+    async fn select(&mut self, commands: &Commands, operation: &StoredOperation) -> Result<bool, Error> {
+        let rests = self.selected_at.get(&operation.no).is_some_and(|at| at.elapsed() < FOLLOW_EVERY);
+        if operation.selection.is_none() || rests {
+            return Ok(false);
+        }
+        let selected = commands.select_orders(operation.no).await?;
+        if selected == Selected::All {
+            self.selected_at.insert(operation.no, Instant::now());
+        }
+        Ok(selected == Selected::More)
+    }
+
+    /// One piece of an operation; the pause before its next one, none where it is over.
+    async fn piece(
+        &mut self,
+        commands: &Commands,
+        no: i64,
+        full: &[String],
+    ) -> Result<Option<Duration>, Error> {
+        let after = self.after.get(&no).copied().unwrap_or(0);
+        Ok(match commands.carry_out(no, after, full).await? {
+            Piece::Acted { last, .. } => {
+                self.after.insert(no, last);
+                Some(Duration::ZERO)
+            }
+            // Behind the last are those that were passed over: they are looked at again from the begin.
+            Piece::NothingNow { last: None } if after > 0 => {
+                self.after.insert(no, 0);
+                Some(Duration::from_millis(50))
+            }
+            Piece::NothingNow { last: None } => Some(LOOK_EVERY),
+            Piece::NothingNow { last: Some(last) } => {
+                self.after.insert(no, last);
+                Some(Duration::from_millis(50))
+            }
+            Piece::Wait(pause) => Some(pause),
+            Piece::Over => None,
+        })
+    }
+}
+
+/// Looks for the ends of orders that operations have let go on.
+async fn settle(host: &Host, commands: &Commands) -> Result<(), Error> {
+    let unsettled =
+        operations::unsettled(&host.store.operations().await?, SETTLE_WITHIN, MOST_OPERATIONS).await?;
+    for no in unsettled {
+        let mut after = 0;
+        while let Some(last) = commands.settle_operation(no, after).await? {
+            after = last;
+            if host.draining.is_cancelled() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn show(host: &Host, live: &[StoredOperation]) {
+    for state in [OperationState::Running, OperationState::Paused] {
+        let of_state = live.iter().filter(|operation| operation.state == state);
+        host.metrics.level(Level::Operations, state.as_str(), of_state.count() as f64);
+    }
+    let open: u64 = live.iter().map(|operation| operation.counts.open()).sum();
+    host.metrics.level(Level::OperationOrders, "", open as f64);
+}

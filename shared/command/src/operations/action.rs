@@ -1,0 +1,142 @@
+//! What an operation does to each of its orders.
+
+use jiff::SignedDuration;
+use pagurus_domain::document::parse_duration;
+use pagurus_domain::order::Status;
+use pagurus_domain::order::amendment::{Repair, Update};
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::{Map, Value};
+
+use crate::act::LifeAction;
+use crate::request::{ActionRequest, OF_OTHERS, OF_RESTART};
+use crate::restart::Restart;
+
+/// Words of the actions.
+pub const ACTIONS: &[&str] =
+    &["restart", "cancel", "interrupt", "kill", "repair", "update", "resend", "shift"];
+
+/// An action on many orders.
+#[derive(Clone, Debug)]
+pub enum BulkAction {
+    /// Ends or begins a life, only of an order in this status where one is named.
+    Life(LifeAction, Option<Status>),
+    /// Lets a stuck order go on from another state.
+    Repair(Repair),
+    /// Changes an order that does not run.
+    Update(Box<Update>),
+    /// Sends unconfirmed notifications again.
+    Resend,
+    /// Moves the due time of an order that waits or retries.
+    Shift(SignedDuration),
+}
+
+impl BulkAction {
+    /// Reads an action with its fields, as they stand in the request of one order.
+    ///
+    /// # Errors
+    /// The problem to answer with: everything that is wrong, below `/with`.
+    pub fn read(word: &str, fields: &Map<String, Value>, reason: &str) -> Result<Self, Problem> {
+        let read = Self::read_fields(word, fields, reason);
+        read.map_err(|mut problem| {
+            for fault in &mut problem.errors {
+                fault.pointer = format!("/with{}", fault.pointer);
+            }
+            let is_inner = problem.pointer.as_deref() != Some("/action");
+            problem.pointer = problem.pointer.map(|at| if is_inner { format!("/with{at}") } else { at });
+            problem
+        })
+    }
+
+    fn read_fields(word: &str, fields: &Map<String, Value>, reason: &str) -> Result<Self, Problem> {
+        let bare = Value::Object(fields.clone());
+        let mut with_reason = fields.clone();
+        with_reason.insert("reason".to_owned(), reason.into());
+        let with_reason = Value::Object(with_reason);
+        let of_faults = |faults: Vec<_>| Problem::of_faults(Type::Invalid, &faults);
+        let life = |action: LifeAction, known: &[&str]| {
+            let known: Vec<&str> =
+                known.iter().copied().filter(|key| !matches!(*key, "id" | "reason")).collect();
+            let asked = ActionRequest::read(&bare, &known)?;
+            let status = asked.if_status;
+            Ok(Self::Life(action.with(&asked), status))
+        };
+        match word {
+            "restart" => life(LifeAction::Restart(Restart::default()), OF_RESTART),
+            "cancel" => life(LifeAction::Cancel, OF_OTHERS),
+            "interrupt" => life(LifeAction::Interrupt, OF_OTHERS),
+            "kill" => life(LifeAction::Kill, OF_OTHERS),
+            "repair" => Ok(Self::Repair(Repair::read(&with_reason).map_err(of_faults)?)),
+            "update" => Ok(Self::Update(Box::new(Update::read(&with_reason).map_err(of_faults)?))),
+            "resend" => {
+                ActionRequest::read(&bare, &[])?;
+                Ok(Self::Resend)
+            }
+            "shift" => distance(fields).map(Self::Shift),
+            _ => {
+                let told = format!("/action is one of {}", ACTIONS.join(", "));
+                Err(Problem::new(Type::Invalid, told).at("/action"))
+            }
+        }
+    }
+
+    /// True where the orders go on afterwards, so that their ends say what came of it.
+    #[must_use]
+    pub const fn awaits_ends(&self) -> bool {
+        matches!(self, Self::Life(LifeAction::Restart(_), _) | Self::Repair(_))
+    }
+}
+
+fn distance(fields: &Map<String, Value>) -> Result<SignedDuration, Problem> {
+    let bad = |told: String| Problem::new(Type::Invalid, format!("/by: {told}")).at("/by");
+    if let Some(key) = fields.keys().find(|key| *key != "by") {
+        return Err(Problem::new(Type::Invalid, format!("`{key}` is no field of a shift: it has `by`")));
+    }
+    let text =
+        fields.get("by").and_then(Value::as_str).ok_or_else(|| bad("say how far, like \"3h\"".to_owned()))?;
+    let distance = parse_duration(text).map_err(&bad)?;
+    if distance.is_zero() {
+        return Err(bad("the duration must be longer than 0".to_owned()));
+    }
+    SignedDuration::try_from(distance).map_err(|_| bad("it is too long".to_owned()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(word: &str, fields: Value) -> Result<BulkAction, Problem> {
+        BulkAction::read(word, fields.as_object().unwrap(), "why")
+    }
+
+    #[test]
+    fn rec_12_each_action_takes_the_fields_of_its_own_request() {
+        assert!(matches!(
+            read("restart", json!({"from": "s", "ifStatus": "fail"})).unwrap(),
+            BulkAction::Life(LifeAction::Restart(Restart { from: Some(from), .. }), Some(Status::Fail)) if from == "s"
+        ));
+        assert!(read("restart", json!({})).unwrap().awaits_ends());
+        assert!(read("repair", json!({"state": "s"})).unwrap().awaits_ends());
+        assert!(!read("kill", json!({})).unwrap().awaits_ends());
+        assert!(matches!(read("update", json!({"priority": "low"})).unwrap(), BulkAction::Update(_)));
+        assert!(
+            matches!(read("shift", json!({"by": "3h"})).unwrap(), BulkAction::Shift(by) if by.as_hours() == 3)
+        );
+        assert!(matches!(read("resend", json!({})).unwrap(), BulkAction::Resend));
+    }
+
+    #[test]
+    fn qlt_8_what_an_action_does_not_know_is_refused_below_with() {
+        let pointer = |word: &str, fields: Value| read(word, fields).unwrap_err().pointer.unwrap_or_default();
+        assert_eq!(pointer("restart", json!({"form": "s"})), "/with/form");
+        assert_eq!(pointer("kill", json!({"from": "s"})), "/with/from");
+        assert_eq!(pointer("kill", json!({"reason": "s"})), "/with/reason");
+        assert_eq!(pointer("repair", json!({})), "/with/state");
+        assert_eq!(pointer("update", json!({"priority": "urgent"})), "/with/priority");
+        assert_eq!(pointer("shift", json!({"by": "soon"})), "/with/by");
+        assert_eq!(pointer("resend", json!({"x": 1})), "/with/x");
+        assert_eq!(pointer("explode", json!({})), "/action");
+    }
+}

@@ -1,0 +1,263 @@
+//! Pieces of an operation: some orders are taken under locks, acted on, and noted.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use jiff::Timestamp;
+use pagurus_domain::id::OrderNo;
+use pagurus_domain::operation::{ItemOutcome, Next, OperationState, speed};
+use pagurus_domain::order::principal::Principal;
+use pagurus_store::operations::items::{self, NotedOrder, TakenOrder};
+use pagurus_store::operations::{self, StoredOperation};
+use pagurus_store::{Error, Tx};
+use pagurus_wire::problem::{Problem, Type};
+
+use super::BulkAction;
+use crate::Commands;
+use crate::request::RequestKey;
+use crate::terms::Terms;
+
+/// Orders of a piece: few enough that their transaction is short.
+const PIECE: u64 = 200;
+/// Orders that a take looks at, so that one flow that is full does not hold the others up.
+const AHEAD: i64 = 5000;
+/// Orders that are acted on at once where each has a transaction of its own.
+const AT_ONCE: usize = 4;
+/// Orders whose end is looked for in one transaction.
+const SETTLED: i64 = 5000;
+/// Longest reason that is kept, in bytes.
+const MAX_REASON: usize = 300;
+
+/// What a piece came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// So many orders were acted on; the next piece begins behind this one.
+    Acted {
+        /// Orders.
+        orders: usize,
+        /// The last of them.
+        last: i64,
+    },
+    /// Orders are open, and all that were looked at are held by others or belong to flows that are full; the next
+    /// piece begins behind this one, or at the begin.
+    NothingNow {
+        /// The last that was looked at; none at the end of the list.
+        last: Option<i64>,
+    },
+    /// Nothing can be done before so long.
+    Wait(Duration),
+    /// The operation does not run any more.
+    Over,
+}
+
+/// What came of one order.
+struct Came<'a> {
+    order: &'a TakenOrder,
+    outcome: Result<Option<i32>, Problem>,
+}
+
+impl Commands {
+    /// Carries out the next piece of an operation, behind this order, without those of these flows.
+    ///
+    /// # Errors
+    /// The database fails: what was carried out and not noted is known by its key in the next piece.
+    pub async fn carry_out(&self, no: i64, after: i64, full: &[String]) -> Result<Piece, Error> {
+        let (operation, action, wanted) = match self.decide(no).await? {
+            Ok(decided) => decided,
+            Err(piece) => return Ok(piece),
+        };
+        let begun = Timestamp::now();
+        // On a connection of another lane than those that act, which would wait for it else.
+        let mut client = self.host.store.api().await?;
+        let tx = client.transaction().await?;
+        if operation.ramp.is_some() && !operations::try_selection(&tx, -no).await? {
+            // The steps of a ramp are counted: one piece at a time.
+            return Ok(Piece::Wait(Duration::from_millis(100)));
+        }
+        let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
+        let taken = items::take(&tx, no, after, (AHEAD, limit), full).await?;
+        let Some(last) = taken.last().map(|order| order.no) else {
+            let last = items::last_ahead(&tx, no, after, AHEAD).await?;
+            return Ok(Piece::NothingNow { last });
+        };
+        let came = self.act_on(&operation, &action, &taken).await;
+        let orders = self.noted(&tx, &operation, &came, begun).await?;
+        tx.commit().await?;
+        Ok(Piece::Acted { orders, last })
+    }
+
+    /// Decides under the lock of the operation how many orders are next.
+    async fn decide(&self, no: i64) -> Result<Result<(StoredOperation, BulkAction, u64), Piece>, Error> {
+        let mut client = self.host.store.operations().await?;
+        let tx = client.transaction().await?;
+        let running = operations::lock(&tx, no).await?.filter(|one| one.state == OperationState::Running);
+        let Some(operation) = running else { return Ok(Err(Piece::Over)) };
+        let fields = serde_json::from_str(&operation.fields).unwrap_or_default();
+        let action = match BulkAction::read(&operation.action, &fields, &operation.reason) {
+            Ok(action) => action,
+            Err(problem) => {
+                // Another version of the program has stored it: a person is to decide.
+                let told = format!("this program cannot carry it out: {}", problem.detail);
+                operations::set_state(&tx, no, OperationState::Paused, Some(&told)).await?;
+                tx.commit().await?;
+                return Ok(Err(Piece::Over));
+            }
+        };
+        let decided = match operation.progress(action.awaits_ends())?.next(operation.now, PIECE) {
+            Next::Act { orders, allowance } => {
+                if operation.rate.is_some() {
+                    operations::allow(&tx, no, allowance).await?;
+                }
+                Ok((operation, action, orders))
+            }
+            Next::Wait(pause) => Err(Piece::Wait(pause)),
+            Next::Pause(because) => {
+                operations::set_state(&tx, no, OperationState::Paused, Some(&because)).await?;
+                tracing::warn!(operation = no, because, "the operation pauses itself");
+                Err(Piece::Over)
+            }
+            Next::End => {
+                operations::set_state(&tx, no, OperationState::Done, None).await?;
+                tracing::info!(operation = no, "the operation is done");
+                Err(Piece::Over)
+            }
+        };
+        tx.commit().await?;
+        Ok(decided)
+    }
+
+    async fn act_on<'a>(
+        &self,
+        operation: &StoredOperation,
+        action: &BulkAction,
+        taken: &'a [TakenOrder],
+    ) -> Vec<Came<'a>> {
+        let by = Principal::operation(operation.no);
+        let key =
+            RequestKey { name: format!("operation:{}", operation.no), digest: operation.action.clone() };
+        let there: Vec<(&TakenOrder, &str)> =
+            taken.iter().filter_map(|order| Some((order, order.id.as_deref()?))).collect();
+        let gone = taken.iter().filter(|order| order.id.is_none()).map(|order| Came {
+            order,
+            outcome: Err(Problem::new(Type::NotFound, "the order is not there any more")),
+        });
+        let mut came: Vec<Came<'a>> = gone.collect();
+        if let BulkAction::Life(life, if_status) = action {
+            let terms =
+                Terms { by: &by, reason: Some(&operation.reason), if_status: *if_status, key: Some(&key) };
+            let ids: Vec<&str> = there.iter().map(|(_, id)| *id).collect();
+            let outcomes = self.act_all(&ids, life, terms).await;
+            came.extend(there.iter().zip(outcomes).map(|((order, _), outcome)| Came {
+                order,
+                outcome: outcome.map(|acted| action.awaits_ends().then_some(acted.life)),
+            }));
+            return came;
+        }
+        let one_by_one =
+            futures_util::stream::iter(there).map(|(order, id)| {
+                let (by, key) = (&by, &key);
+                async move {
+                    Came { order, outcome: self.act_on_one(operation, action, (order, id), by, key).await }
+                }
+            });
+        came.extend(one_by_one.buffer_unordered(AT_ONCE).collect::<Vec<_>>().await);
+        came
+    }
+
+    async fn act_on_one(
+        &self,
+        operation: &StoredOperation,
+        action: &BulkAction,
+        (order, id): (&TakenOrder, &str),
+        by: &Principal,
+        key: &RequestKey,
+    ) -> Result<Option<i32>, Problem> {
+        match action {
+            BulkAction::Repair(repair) => {
+                self.repair_once(id, repair, by, key).await?;
+                // What had ended goes on in a new life.
+                Ok(Some(order.life + i32::from(order.is_final)))
+            }
+            BulkAction::Update(update) => self.update_once(id, update, by, key).await.map(|()| None),
+            BulkAction::Resend => match self.resend(id, by, Some(&operation.reason)).await? {
+                0 => Err(Problem::new(Type::Refused, "no notification of it is unconfirmed")),
+                _ => Ok(None),
+            },
+            BulkAction::Shift(distance) => {
+                let shift = operation.shift.unwrap_or_default();
+                let moved =
+                    self.shift_one(shift, OrderNo(order.no), *distance, (&operation.reason, by)).await?;
+                if moved {
+                    Ok(None)
+                } else {
+                    Err(Problem::new(
+                        Type::Refused,
+                        "the order neither waits nor retries, or was moved already",
+                    ))
+                }
+            }
+            BulkAction::Life(..) => Ok(None),
+        }
+    }
+
+    /// Notes what came of a piece; how many orders are not open any more.
+    async fn noted(
+        &self,
+        tx: &Tx<'_>,
+        operation: &StoredOperation,
+        came: &[Came<'_>],
+        begun: Timestamp,
+    ) -> Result<usize, Error> {
+        let reasons: Vec<Option<String>> =
+            came.iter().map(|one| one.outcome.as_ref().err().map(|problem| cut(&problem.detail))).collect();
+        let mut noted = Vec::with_capacity(came.len());
+        let mut counts = [0_i64; 3];
+        for (one, reason) in came.iter().zip(&reasons) {
+            let (outcome, life) = match &one.outcome {
+                Ok(life) => (ItemOutcome::Done, *life),
+                Err(problem) => match problem.kind() {
+                    // Later it will do: the order stays open.
+                    Some(Type::Busy | Type::Unavailable) => continue,
+                    Some(Type::Refused | Type::NotFound) => (ItemOutcome::Skipped, None),
+                    _ => (ItemOutcome::Failed, None),
+                },
+            };
+            counts[outcome as usize] += 1;
+            let class = one.order.class.as_deref().filter(|_| life.is_some());
+            noted.push(NotedOrder { no: one.order.no, outcome, reason: reason.as_deref(), life, class });
+        }
+        if noted.is_empty() {
+            // Nothing could be done now: whoever asks again at once would find the same.
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            return Ok(0);
+        }
+        items::note(tx, operation.no, &noted).await?;
+        let elapsed = operation
+            .acted_at
+            .map_or_else(|| Timestamp::now().duration_since(begun), |at| Timestamp::now().duration_since(at));
+        let now = speed(operation.speed, noted.len() as u64, elapsed.unsigned_abs());
+        operations::acted(tx, operation.no, counts, now).await?;
+        Ok(noted.len())
+    }
+
+    /// Looks at orders of an operation whose end is awaited, behind this one; where the next look begins, none at the
+    /// end of the list.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn settle_operation(&self, no: i64, after: i64) -> Result<Option<i64>, Error> {
+        let mut client = self.host.store.operations().await?;
+        let tx = client.transaction().await?;
+        let settled = items::settle(&tx, no, after, SETTLED).await?;
+        if settled.counts.iter().sum::<i64>() > 0 {
+            operations::settled(&tx, no, settled.counts).await?;
+        }
+        tx.commit().await?;
+        Ok(settled.last.filter(|_| settled.looked == SETTLED))
+    }
+}
+
+/// A reason that is short enough to be kept with its count.
+fn cut(text: &str) -> String {
+    text[..text.floor_char_boundary(MAX_REASON)].to_owned()
+}

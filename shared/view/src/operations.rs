@@ -1,0 +1,168 @@
+//! Bulk operations, how far they are, and what came of their orders.
+
+use pagurus_domain::operation::OperationState;
+use pagurus_store::operations::items::{self, OperationOrder};
+use pagurus_store::operations::{self, StoredOperation, StoredReason};
+use pagurus_wire::operations::{AftermathView, OperationOrderView, OperationView, ReasonView};
+use pagurus_wire::order::Page;
+use pagurus_wire::problem::Problem;
+use serde::Deserialize;
+
+use crate::Views;
+use crate::query::{cursor, invalid, limit};
+
+/// Operations on a page, where nothing else is asked for, and at most.
+const PAGE: (usize, usize) = (50, 500);
+/// The same for orders of one.
+const ORDERS: (usize, usize) = (100, 1000);
+/// Orders that one page looks at, at most.
+const MOST_ROWS: usize = 50_000;
+
+/// Query of a list of operations.
+#[derive(Debug, Deserialize)]
+pub struct OperationsQuery {
+    state: Option<String>,
+    limit: Option<String>,
+    cursor: Option<String>,
+}
+
+/// Query of the orders of an operation.
+#[derive(Debug, Deserialize)]
+pub struct OperationOrdersQuery {
+    outcome: Option<String>,
+    aftermath: Option<String>,
+    limit: Option<String>,
+    cursor: Option<String>,
+}
+
+impl Views {
+    /// Operations, the newest first.
+    pub async fn operations(&self, query: &OperationsQuery) -> Result<Page<OperationView>, Problem> {
+        let limit = limit(query.limit.as_deref(), PAGE.0, PAGE.1)?;
+        let below = cursor(query.cursor.as_deref(), i64::MAX)?;
+        let state = query.state.as_deref().map(str::parse::<OperationState>).transpose();
+        let state = state.map_err(|unknown| invalid("/state", unknown.to_string()))?;
+        let wanted = i64::try_from(limit).unwrap_or(i64::MAX);
+        let found = async { operations::list(&self.host.store.api().await?, below, state, wanted).await };
+        let found = found.await.map_err(self.failed("operations"))?;
+        let next = found.last().filter(|_| found.len() == limit).map(|last| last.no.to_string());
+        Ok(Page { items: found.into_iter().map(|one| view(one, Vec::new())).collect(), next })
+    }
+
+    /// One operation with the reasons of what it did not do.
+    pub async fn operation(&self, no: i64) -> Result<OperationView, Problem> {
+        let found = async {
+            let client = self.host.store.api().await?;
+            let Some(found) = operations::find(&client, no).await? else { return Ok(None) };
+            Ok(Some((found, operations::reasons(&client, no).await?)))
+        };
+        let (found, reasons) =
+            found.await.map_err(self.failed("operation"))?.ok_or_else(|| Problem::no_operation(no))?;
+        Ok(view(found, reasons))
+    }
+
+    /// Orders of an operation, by the order in which they were registered.
+    pub async fn operation_orders(
+        &self,
+        no: i64,
+        query: &OperationOrdersQuery,
+    ) -> Result<Page<OperationOrderView>, Problem> {
+        let limit = limit(query.limit.as_deref(), ORDERS.0, ORDERS.1)?;
+        let mut after = cursor(query.cursor.as_deref(), 0_i64)?;
+        let (outcome, aftermath) = (query.outcome.as_deref(), query.aftermath.as_deref());
+        let fits = |order: &OperationOrder| {
+            outcome.is_none_or(|word| outcome_of(order) == word)
+                && aftermath.is_none_or(|word| order.aftermath.is_some_and(|found| found.as_str() == word))
+        };
+        let rows = if outcome.or(aftermath).is_some() { ORDERS.1 } else { limit };
+        let read = async {
+            let client = self.host.store.api().await?;
+            let (mut items, mut looked) = (Vec::new(), 0);
+            while looked < MOST_ROWS {
+                let page = items::page(&client, no, after, i64::try_from(rows).unwrap_or(i64::MAX)).await?;
+                let is_last = page.len() < rows;
+                looked += page.len();
+                for order in page {
+                    if items.len() == limit {
+                        return Ok(Page { items, next: Some(after.to_string()) });
+                    }
+                    after = order.no;
+                    if fits(&order) {
+                        items.push(order_view(order));
+                    }
+                }
+                if is_last {
+                    return Ok(Page { items, next: None });
+                }
+            }
+            Ok(Page { items, next: Some(after.to_string()) })
+        };
+        let page = read.await.map_err(self.failed("operation"))?;
+        if page.items.is_empty() && query.cursor.is_none() {
+            // An operation without orders is told from none at all.
+            self.operation(no).await?;
+        }
+        Ok(page)
+    }
+}
+
+fn outcome_of(order: &OperationOrder) -> &'static str {
+    order.outcome.map_or("open", |outcome| outcome.as_str())
+}
+
+fn order_view(order: OperationOrder) -> OperationOrderView {
+    OperationOrderView {
+        outcome: outcome_of(&order).to_owned(),
+        id: order.id,
+        reason: order.reason,
+        aftermath: order.aftermath.map(|aftermath| aftermath.to_string()),
+    }
+}
+
+fn view(stored: StoredOperation, reasons: Vec<StoredReason>) -> OperationView {
+    let json = |text: &str| serde_json::from_str(text).unwrap_or_default();
+    let counts = stored.counts;
+    let awaits_ends = matches!(stored.action.as_str(), "restart" | "repair");
+    let is_running = stored.state == OperationState::Running;
+    let speed = if is_running { stored.speed } else { 0.0 };
+    OperationView {
+        no: stored.no,
+        with: json(&stored.fields),
+        search: json(&stored.search),
+        again: stored.again,
+        reason: stored.reason,
+        by: json(&stored.made_by),
+        made_at: stored.made_at,
+        urgency: stored.urgency.to_string(),
+        rate: stored.rate,
+        ramp: stored.ramp.as_deref().map(json),
+        follow_until: stored.follow_until,
+        state: stored.state.to_string(),
+        because: stored.because,
+        selecting: is_running && stored.selection.is_some(),
+        total: counts.total,
+        done: counts.done,
+        skipped: counts.skipped,
+        failed: counts.failed,
+        aftermath: awaits_ends.then(|| AftermathView {
+            succeeded: counts.succeeded,
+            failed_again: counts.failed_again,
+            failed_otherwise: counts.failed_otherwise,
+            left: counts.left,
+            open: counts.unsettled(),
+        }),
+        speed,
+        seconds_left: (is_running && speed >= 0.01).then(|| counts.open() as f64 / speed),
+        ended_at: stored.ended_at,
+        reasons: reasons
+            .into_iter()
+            .map(|StoredReason { outcome, reason, orders, example }| ReasonView {
+                outcome,
+                reason,
+                orders,
+                example,
+            })
+            .collect(),
+        action: stored.action,
+    }
+}

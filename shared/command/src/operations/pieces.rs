@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::operation::{ItemOutcome, Next, OperationState, speed};
@@ -153,18 +154,26 @@ impl Commands {
             }));
             return came;
         }
-        let one_by_one =
-            futures_util::stream::iter(there).map(|(order, id)| {
-                let (by, key) = (&by, &key);
-                async move {
-                    Came { order, outcome: self.act_on_one(operation, action, (order, id), by, key).await }
-                }
-            });
-        came.extend(one_by_one.buffer_unordered(AT_ONCE).collect::<Vec<_>>().await);
+        let mut single: Vec<BoxFuture<'_, Came<'a>>> = Vec::with_capacity(there.len());
+        for (order, id) in there {
+            single.push(Box::pin(self.act_on_one(operation, action, (order, id), &by, &key)));
+        }
+        came.extend(futures_util::stream::iter(single).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await);
         came
     }
 
-    async fn act_on_one(
+    async fn act_on_one<'a>(
+        &self,
+        operation: &StoredOperation,
+        action: &BulkAction,
+        (order, id): (&'a TakenOrder, &str),
+        by: &Principal,
+        key: &RequestKey,
+    ) -> Came<'a> {
+        Came { order, outcome: self.act_alone(operation, action, (order, id), by, key).await }
+    }
+
+    async fn act_alone(
         &self,
         operation: &StoredOperation,
         action: &BulkAction,

@@ -98,6 +98,16 @@ impl Client {
         self.send(self.request(Method::POST, path).json(body), ANSWER_TIMEOUT).await
     }
 
+    /// `PUT` of JSON.
+    pub async fn put_json(&self, path: &str, body: &Value) -> Result<Reply, Failure> {
+        self.send(self.request(Method::PUT, path).json(body), ANSWER_TIMEOUT).await
+    }
+
+    /// `DELETE`.
+    pub async fn delete(&self, path: &str) -> Result<Reply, Failure> {
+        self.send(self.request(Method::DELETE, path), ANSWER_TIMEOUT).await
+    }
+
     /// `PATCH` with JSON.
     pub async fn patch(&self, path: &str, body: &Value) -> Result<Reply, Failure> {
         self.send(self.request(Method::PATCH, path).json(body), ANSWER_TIMEOUT).await

@@ -19,10 +19,12 @@ mod leases;
 mod migrate;
 mod nodes;
 mod notifications;
+mod operation;
 mod order;
 mod queues;
 mod scenario;
 mod screen;
+mod search;
 mod systems;
 mod topology;
 
@@ -108,6 +110,12 @@ enum Command {
     Nodes(nodes::Command),
     /// Show failed and retrying orders in groups, with their counts over time, and act on a group
     Errors(errors::Arguments),
+    /// Do something to many orders: in the background, with progress, to be paused and resumed
+    #[command(subcommand, visible_alias = "operations")]
+    Operation(operation::Command),
+    /// List, save and remove searches that have a name
+    #[command(subcommand)]
+    Searches(search::Command),
     /// List callbacks, also those that came late, twice or for nobody
     Callbacks(callbacks::Arguments),
     /// List notifications that were parked, because only a person can help
@@ -189,6 +197,8 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
         Command::Notifications(arguments) => {
             block_on(async { notifications::run(&arguments, &client()?, screen).await })
         }
+        Command::Operation(command) => block_on(async { operation::run(command, &client()?, screen).await }),
+        Command::Searches(command) => block_on(async { search::run(command, &client()?, screen).await }),
         Command::Audit(arguments) => block_on(async { audit::run(&arguments, &client()?, screen).await }),
         Command::Classify(arguments) if arguments.is_offline(config) => {
             classify::offline(&arguments, config, screen)
@@ -249,6 +259,16 @@ mod tests {
             "pagurus order dependencies a --depth 2",
             "pagurus order answer a confirmation --body {} --step-status k2 --reason lost",
             "pagurus notifications --limit 7 --cursor 1.1.final",
+            "pagurus operation start restart --status fail --class http.5xx --reason mended --rate 50 --ramp 1:3 --stop-if-failed 0.2",
+            "pagurus operation start update --with {} --queue q --status new --reason r --follow 2h --dry-run",
+            "pagurus operation start cancel --id a --id b --ids-file ids.txt --reason r --yes --no-wait",
+            "pagurus operations list --state running",
+            "pagurus operation orders 7 --outcome failed --limit 5",
+            "pagurus operation pause 7 --reason lunch",
+            "pagurus operation again 7 --reason mended",
+            "pagurus order list --where customer.id=7 --created-since 2h --text refused --flow f",
+            "pagurus order count --by class,state --status fail",
+            "pagurus searches save broken --status fail --scenario s",
             "pagurus audit --action restart --kind order --subject a --since 2h --limit 7",
             "pagurus order submit --scenario s --after a=done --after b=done,failed:cancel",
             "pagurus order watch a --timeout 10s",

@@ -23,6 +23,7 @@ use crate::failure::{FAILED, Failure};
 use crate::flows;
 use crate::input;
 use crate::screen::{Screen, exact_time, harmless, time};
+use crate::search::{self, SearchArguments};
 
 /// Lines of a log in one answer.
 const LOG_PAGE: usize = 1000;
@@ -38,7 +39,9 @@ pub(crate) enum Command {
         id: String,
     },
     /// List orders, the newest first
-    List(ListArguments),
+    List(Box<ListArguments>),
+    /// Count orders by what they have in common
+    Count(Box<search::CountArguments>),
     /// Follow an order until it ends; the exit code is 0 if it ends in `success`, 6 if --timeout was over before, 1 otherwise
     Watch {
         /// Id of the order
@@ -115,16 +118,11 @@ pub(crate) enum Command {
 /// Which orders to list.
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
-    /// Only orders of this scenario
-    #[arg(long)]
-    scenario: Option<String>,
-    /// Only orders in this status: new, postponed, running, sleep, wait, polling, retry, reopen, success, fail, interrupted or
-    /// canceled
-    #[arg(long)]
-    status: Option<Status>,
-    /// Only orders of this business transaction
-    #[arg(long, value_name = "ID")]
-    transaction_id: Option<String>,
+    #[command(flatten)]
+    search: SearchArguments,
+    /// The saved search of this name, in place of conditions
+    #[arg(long, value_name = "NAME")]
+    saved: Option<String>,
     /// Orders of one page, 500 at most
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
@@ -151,7 +149,8 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
     match command {
         Command::Submit(arguments) => submit::run(*arguments, client, screen).await,
         Command::Get { id } => get(&id, client, screen).await,
-        Command::List(arguments) => list(arguments, client, screen).await,
+        Command::List(arguments) => list(*arguments, client, screen).await,
+        Command::Count(arguments) => search::count(&arguments, client, screen).await,
         Command::Watch { id, timeout } => watch::run(&id, timeout, client, screen).await,
         Command::Shift(shift) => flows::shift(shift, client, screen).await,
         Command::Call(arguments) => call::run(&arguments, client, screen).await,
@@ -197,10 +196,10 @@ async fn get(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> 
 }
 
 async fn list(arguments: ListArguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let mut query = Vec::new();
-    query.extend(arguments.scenario.map(|scenario| ("scenario", scenario)));
-    query.extend(arguments.status.map(|status| ("status", status.to_string())));
-    query.extend(arguments.transaction_id.map(|id| ("transactionId", id)));
+    let mut conditions = arguments.search.query()?;
+    conditions.extend(arguments.saved.map(|name| ("saved".to_owned(), name)));
+    let query: Vec<(&str, String)> =
+        conditions.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
     let limit = usize::from(arguments.limit);
     let mut page = Page { items: Vec::<OrderLine>::new(), next: arguments.cursor };
     loop {

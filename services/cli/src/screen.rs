@@ -178,9 +178,9 @@ pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
     /// Nothing of so many steps is done yet.
-    pub fn new(steps: usize, screen: &Screen) -> Self {
+    pub fn new(steps: u64, screen: &Screen) -> Self {
         let target = if screen.json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let bar = ProgressBar::with_draw_target(Some(steps as u64), target);
+        let bar = ProgressBar::with_draw_target(Some(steps), target);
         // The text is our own; were it wrong, the bar would look plain.
         if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len} {per_sec} {eta} left") {
             bar.set_style(style);
@@ -188,9 +188,10 @@ impl Progress {
         Self(bar)
     }
 
-    /// One more is done.
-    pub fn step(&mut self) {
-        self.0.inc(1);
+    /// So many steps of so many are done.
+    pub fn at(&mut self, done: u64, steps: u64) {
+        self.0.set_length(steps);
+        self.0.set_position(done);
     }
 
     /// It is over, and nothing is left on the screen.

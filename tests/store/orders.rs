@@ -2,9 +2,10 @@
 //! Never goes through a door of the engine.
 
 use futures_util::future::join_all;
-use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
-use pagurus_store::orders::{self, Registered, Source};
+use pagurus_domain::search::Search;
+use pagurus_store::orders::{self, Registered};
+use pagurus_store::search::{SearchWalk, lines};
 use serde_json::json;
 
 use crate::ground::{Ground, in_an_hour, success};
@@ -113,9 +114,10 @@ async fn ord_6_the_longest_transaction_is_stored_and_found_by_its_whole_text() {
         ground.order(id, &json!({"transactionId": transaction})).await;
     }
     let client = ground.work().await;
-    let source = Source::Transaction(&long);
-    let places = orders::places(&client, &source, OrderNo(i64::MAX), 10).await.unwrap();
-    let numbers: Vec<i64> = places.iter().map(|place| place.no.0).collect();
-    let found = orders::lines(&client, &numbers).await.unwrap();
+    let search = Search { transaction_id: Some(long), ..Search::default() };
+    let step =
+        SearchWalk::begin(&client, search, None).await.unwrap().unwrap().next(&client, 10).await.unwrap();
+    let numbers: Vec<i64> = step.found.iter().map(|order| order.no).collect();
+    let found = lines(&client, &numbers).await.unwrap();
     assert_eq!(found.iter().map(|line| line.id.as_str()).collect::<Vec<_>>(), ["c", "a"]);
 }

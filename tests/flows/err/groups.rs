@@ -143,7 +143,7 @@ async fn err_14_an_action_on_a_group_reaches_its_orders_and_no_others() {
     let (code, told) = errors("restart --class all.connection --reason mended").await;
     assert_eq!(code, Some(2), "nobody is there to be asked: {told}");
     let (code, told) = errors("restart --class all.connection --reason mended --dry-run").await;
-    assert_eq!((code, &told["total"], &told["done"]), (Some(0), &json!(3), &json!(0)), "{told}");
+    assert_eq!((code, &told["orders"], &told["complete"]), (Some(0), &json!(3), &json!(true)), "{told}");
     let (code, told) = errors("restart --class all.connection --reason mended --yes").await;
     assert_eq!((code, &told["total"], &told["done"]), (Some(0), &json!(3), &json!(3)), "{told}");
     for id in ["c-1", "c-2", "c-3"] {
@@ -154,8 +154,9 @@ async fn err_14_an_action_on_a_group_reaches_its_orders_and_no_others() {
     engine.reach("d-1", "canceled").await;
     let (code, told) = errors("restart --scenario odd --from nowhere --reason try --yes").await;
     assert_eq!((code, &told["failed"]), (Some(1), &json!(1)), "{told}");
-    let reasons = told["reasons"].as_object().unwrap();
-    assert!(reasons.keys().next().unwrap().contains("nowhere"), "{told}");
+    let reason = &told["reasons"][0];
+    assert!(reason["reason"].as_str().unwrap().contains("nowhere"), "{told}");
+    assert_eq!((&reason["orders"], &reason["example"]), (&json!(1), &json!("o-1")), "{told}");
     let (_, told) = errors("cancel --class  --reason over --yes").await;
     assert_eq!(told["done"], 1, "{told}");
     engine.reach("o-1", "canceled").await;

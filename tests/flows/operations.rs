@@ -142,7 +142,7 @@ async fn rec_12_a_ramp_stops_by_itself_where_orders_fail_again_and_those_are_tak
 async fn rec_12_every_action_reaches_its_orders_and_tells_why_not() {
     let engine = Installation::start("rec_12_actions").await;
     failed_orders(&engine, 3).await;
-    let rest = "initialState: rest\nstates:\n  rest: {actions: [{sleep: {for: 1h}}], on: {sleep: rested, fail: failed}}\n  rested: {kind: sleeping, on: {timeout: done}}\n  done: {kind: terminal}\n  failed: {kind: terminal, outcome: fail}\n";
+    let rest = "initialState: rest\nstates:\n  rest: {actions: [{sleep: {for: 1h}}], on: {sleep: rested}}\n  rested: {kind: sleeping, on: {timeout: done}}\n  done: {kind: terminal}\n";
     engine.scenario("rest", rest).await;
     for id in ["s-1", "s-2"] {
         engine.run(json!({"id": id, "scenario": "rest"}), "sleep").await;

@@ -47,8 +47,8 @@ async fn rec_13_orders_are_found_by_whatever_they_have() {
         let page = get(&engine, &format!("/v1/orders{query}")).await;
         assert_eq!(ids(&page), found, "{query}: {page}");
     }
-    let failed = get(&engine, "/v1/orders/a-1").await;
-    let class = failed["error"]["class"].as_str().unwrap();
+    let failed = get(&engine, "/v1/orders?ids=a-1").await;
+    let class = failed["items"][0]["errorClass"].as_str().unwrap();
     let of_class = get(&engine, &format!("/v1/orders?status=fail&class={class}&limit=2")).await;
     assert_eq!(ids(&of_class), ["b-1", "a-2"]);
     let next = of_class["next"].as_str().unwrap();

@@ -11,6 +11,7 @@ use pagurus_store::orders::{self, FoundOrder, ListedOrder, Source};
 use pagurus_store::{Client, Error};
 use pagurus_wire::order::{OrderLine, Page};
 use pagurus_wire::problem::{Problem, Type};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Views;
@@ -28,7 +29,7 @@ const ROWS: usize = 1000;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Query of a list of orders.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct OrdersQuery {
     scenario: Option<String>,
     status: Option<String>,

@@ -2,12 +2,16 @@
 //!
 //! A change here is a change of contract. Nothing here decides anything or does I/O.
 
+pub mod bodies;
 pub mod callbacks;
+pub mod cluster;
 pub mod errors;
 pub mod flows;
 pub mod json;
 pub mod message;
 pub mod order;
+pub mod parts;
 pub mod problem;
+pub mod scenarios;
 
 pub use problem::Problem;

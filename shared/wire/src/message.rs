@@ -5,6 +5,7 @@
 //! would cost more than everything else that is done for it.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -45,7 +46,7 @@ pub mod work {
 }
 
 /// The answer to a message of a client.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// The order, where the message named one.
     pub id: Option<String>,
@@ -67,7 +68,7 @@ pub struct Receipt {
 }
 
 /// A call to a live order, as it is shown and answered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallView {
     /// The caller's key: the same key is never handled twice.
@@ -90,7 +91,7 @@ pub struct CallView {
 }
 
 /// Why a call has no answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallError {
     /// The class of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -20,7 +20,7 @@ use super::{Answer, Outcome};
 pub(super) struct Query<T>(pub(super) T);
 
 /// The query of a request that has none.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 pub(super) struct Nothing {}
 
 /// What stands in the path of a request.

@@ -10,6 +10,7 @@ mod amqp;
 mod api;
 mod callbacks;
 mod calls;
+mod contract;
 mod dsp;
 mod err;
 mod examples;

@@ -1,6 +1,7 @@
 //! The HTTP door: routes, limits, and how problems are answered.
 
 mod amendments;
+mod audit;
 mod batch;
 mod body;
 mod callbacks;
@@ -35,7 +36,7 @@ use crate::Intake;
 
 /// All routes of the API, with their description.
 fn table() -> Table {
-    let rooms: [fn(Table) -> Table; 10] = [
+    let rooms: [fn(Table) -> Table; 11] = [
         orders::routes,
         parts::routes,
         amendments::routes,
@@ -45,6 +46,7 @@ fn table() -> Table {
         errors::routes,
         flows::routes,
         queues::routes,
+        audit::routes,
         views::routes,
     ];
     description::routes(rooms.into_iter().fold(Table::new(), |table, room| room(table)))

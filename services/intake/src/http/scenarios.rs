@@ -8,9 +8,12 @@ use axum::extract::State;
 use axum::http::{Response, StatusCode, header};
 use axum::response::IntoResponse;
 use pagurus_command::migrate::{Migrated, Migration};
+use pagurus_domain::audit::AuditKind;
+use pagurus_domain::order::principal::Principal;
 use pagurus_domain::scenario::graph as drawing;
 use pagurus_domain::scenario::source::Reading;
 use pagurus_runtime::trouble::store_problem;
+use pagurus_store::audit::AuditEntry;
 use pagurus_store::scenarios::{self, Applied};
 use pagurus_wire::bodies::{MigrationBody, TrialBody};
 use pagurus_wire::order::Page;
@@ -18,7 +21,7 @@ use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::scenarios::{AppliedView, CheckedView, LeftView, MigratedView, ScenarioLine, VersionLine};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::Outcome;
 use super::body::{self, read_json};
@@ -101,6 +104,7 @@ async fn check(State(intake): State<Intake>, body: Body) -> Outcome<Json<Checked
 async fn apply(
     State(intake): State<Intake>,
     Path(name): Path<String>,
+    Caller(by): Caller,
     body: Body,
 ) -> Outcome<Response<Body>> {
     let (text, Reading { scenario, warnings, .. }) = read(&intake, body).await?;
@@ -108,8 +112,9 @@ async fn apply(
         let told = format!("the text is of scenario `{}`, the path names `{}`", scenario.name, cut(&name));
         return Err(Problem::new(Type::Invalid, told).at("/scenario").into());
     }
-    let applied =
-        store(&intake, &name, &text).await.map_err(|error| store_problem(&intake.host, "apply", &error))?;
+    let applied = store(&intake, &name, &text, &by)
+        .await
+        .map_err(|error| store_problem(&intake.host, "apply", &error))?;
     let (status, version) = match applied {
         Applied::New(version) => (StatusCode::CREATED, version),
         Applied::Unchanged(version) => (StatusCode::OK, version),
@@ -118,10 +123,21 @@ async fn apply(
     Ok((status, Json(AppliedView { scenario: name, version, warnings })).into_response())
 }
 
-async fn store(intake: &Intake, name: &str, text: &str) -> Result<Applied, pagurus_store::Error> {
+async fn store(
+    intake: &Intake,
+    name: &str,
+    text: &str,
+    by: &Principal,
+) -> Result<Applied, pagurus_store::Error> {
     let mut client = intake.host.store.api().await?;
     let tx = client.transaction().await?;
     let applied = scenarios::apply(&tx, name, text).await?;
+    if let Applied::New(version) = applied {
+        AuditEntry::new("apply", (AuditKind::Scenario, name), by, None)
+            .with(&json!({"version": version}))
+            .record(&tx)
+            .await?;
+    }
     tx.commit().await?;
     intake.catalogue.refresh(&client).await?;
     Ok(applied)

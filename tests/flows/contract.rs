@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::installation::{Installation, LOG, asking, call};
+use crate::installation::{Installation, LOG, PATIENCE, asking, call, until};
 
 /// A document, and what was read from it so far.
 pub struct Contract {
@@ -41,6 +41,10 @@ impl Contract {
 
     /// Everything in which an answer is not what the document says; nothing for a path that it does not know.
     pub fn faults(&mut self, method: &str, asked: &str, status: u16, media: &str, body: &str) -> Vec<String> {
+        // Below the API: the server itself takes no longer headers.
+        if status == 431 {
+            return Vec::new();
+        }
         let method = method.to_ascii_lowercase();
         let Some(path) = self.path_of(&method, asked) else { return Vec::new() };
         let answers = &self.document["paths"][&path][&method]["responses"];
@@ -59,8 +63,7 @@ impl Contract {
         };
         let components = &self.document["components"];
         let schema = self.schemas.entry(format!("{method} {path} {key}")).or_insert_with(|| {
-            let mut schema = content["schema"].clone();
-            schema["components"] = components.clone();
+            let schema = json!({"allOf": [content["schema"]], "components": components});
             jsonschema::draft202012::new(&schema).unwrap()
         });
         schema
@@ -74,7 +77,7 @@ impl Contract {
 async fn populate(engine: &Installation) {
     engine.actions("one", LOG).await;
     engine.actions("calls", &call("/fine")).await;
-    engine.actions("fails", "- script: \"fail('no.stock', 'there is none')\"").await;
+    engine.actions("fails", "- script: 'fail(\"no.stock\", \"there is none\")'").await;
     engine.scenario("asks", &asking("/ask", "20s")).await;
     engine.run(json!({"id": "known", "scenario": "calls", "transactionId": "t"}), "success").await;
     engine.run(json!({"id": "failed", "scenario": "fails"}), "fail").await;
@@ -83,8 +86,16 @@ async fn populate(engine: &Installation) {
     engine.run(order, "wait").await;
     let after = json!({"after": [{"order": "waits", "states": ["done"]}]});
     engine.accepted(json!({"id": "later", "scenario": "one", "lifecycle": after})).await;
-    let call = json!({"name": "status", "key": "known"});
-    engine.act("waits", "calls?timeout=0", &call).await;
+    let live = "initialState: rest\ncalls:\n  say: {answer: fine}\nstates:\n  rest:\n    actions: [{sleep: {for: 10m}}]\n    \
+        on: {sleep: sleeps}\n  sleeps: {kind: sleeping, on: {timeout: done}}\n  done: {kind: terminal}\n";
+    engine.scenario("live", live).await;
+    engine.run(json!({"id": "sleeps", "scenario": "live"}), "sleep").await;
+    let said = engine.act("sleeps", "calls?timeout=10s", &json!({"name": "say", "key": "known"})).await;
+    assert_eq!(said.status, 200, "{said:?}");
+    until("the dispatcher tells of the flow", PATIENCE, async || {
+        engine.get("/v1/flows/calls").await.unwrap().status == 200
+    })
+    .await;
     engine.post("/v1/callbacks/nobody", &json!({"a": 1})).await.unwrap();
     let stop = json!({"keyword": "nothing", "reason": "a test"});
     assert_eq!(engine.post("/v1/flows/stop", &stop).await.unwrap().status, 200);
@@ -97,9 +108,9 @@ async fn http_every_view_answers_as_the_document_says() {
     let engine = Installation::start("contract_views").await;
     populate(&engine).await;
     let mut contract = Contract::of(&engine).await;
-    let (mut wrong, mut missing) = (Vec::new(), BTreeSet::new());
+    let (mut wrong, mut shown) = (Vec::new(), BTreeSet::new());
     for path in contract.with("get") {
-        for id in ["known", "failed", "waits", "queued", "later"] {
+        for id in ["known", "failed", "waits", "queued", "later", "sleeps"] {
             let name = if path.contains("scenarios") { "calls" } else { "known" };
             let asked = path.replace("{id}", id).replace("{name}", name).replace("{key}", "known");
             let asked = asked.replace("{flow}", "calls");
@@ -107,9 +118,7 @@ async fn http_every_view_answers_as_the_document_says() {
             let (status, media, body) = answer(&engine, "GET", &asked, None).await;
             wrong.extend(contract.faults("get", &asked, status, &media, &body));
             if status == 200 {
-                missing.remove(&path);
-            } else if id == "known" {
-                missing.insert(path.clone());
+                shown.insert(path.clone());
             }
             if asked == path {
                 break;
@@ -117,8 +126,8 @@ async fn http_every_view_answers_as_the_document_says() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // No call had an answer; the waiting order has one.
-    assert!(missing.is_empty(), "nothing was shown of {missing:?}");
+    let hidden: Vec<String> = contract.with("get").into_iter().filter(|path| !shown.contains(path)).collect();
+    assert!(hidden.is_empty(), "nothing was shown of {hidden:?}");
 }
 
 #[tokio::test]
@@ -145,13 +154,13 @@ async fn http_every_action_answers_as_the_document_says() {
         ("POST", "/v1/orders/known/clone", &json!({"id": "copy"}), 201),
         ("POST", "/v1/orders/waits/repair", &json!({"state": "after", "reason": "a test"}), 200),
         ("POST", "/v1/orders/queued/requests/answer/answer", &json!({"body": {}, "reason": "a test"}), 200),
-        ("POST", "/v1/orders/queued/kill", &reason, 409),
+        ("POST", "/v1/orders/queued/kill", &reason, 200),
         ("POST", "/v1/callbacks/nobody", &json!("text"), 200),
         ("POST", "/v1/callbacks/nobody/heartbeat", &json!({}), 404),
         ("POST", "/v1/scenarios/check", &json!({"scenario": "x"}), 422),
         ("POST", "/v1/scenarios/test", &trial, 200),
         ("POST", "/v1/scenarios/one/migrate", &json!({"from": 1, "to": 2}), 404),
-        ("POST", "/v1/classify", &json!({"status": 503}), 200),
+        ("POST", "/v1/classify", &json!({"path": "/x", "status": 503}), 200),
         ("POST", "/v1/flows/resume", &json!({"keyword": "nothing", "reason": "a test"}), 200),
         (
             "POST",

@@ -173,6 +173,10 @@ impl<T: DeserializeOwned> FromRequest<Intake> for Sent<T> {
 
     async fn from_request(request: Request, intake: &Intake) -> Outcome<Self> {
         let value = read_json_if_any(intake, request.into_body()).await?;
+        if !value.is_object() {
+            // The reader of a struct would take a list for its fields in their order.
+            return Err(Problem::new(Type::Invalid, "the body is to be a JSON object").into());
+        }
         serde_path_to_error::deserialize(&*value).map(Self).map_err(|error| {
             let pointer = error.path().iter().fold(String::new(), |pointer, part| match part {
                 Segment::Seq { index } => format!("{pointer}/{index}"),

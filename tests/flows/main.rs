@@ -35,4 +35,5 @@ mod run;
 mod scn;
 mod senders;
 mod stats;
+mod steps;
 mod tools;

@@ -21,6 +21,8 @@ mod query;
 mod retry;
 mod scenarios;
 mod stand;
+mod steps;
+mod tasks;
 
 use std::sync::Arc;
 

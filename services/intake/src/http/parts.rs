@@ -5,7 +5,7 @@ use axum::extract::State;
 use pagurus_wire::order::{
     DependencyGraph, EventView, Explanation, LogLineView, OrderView, StatusView, TransitionView,
 };
-use pagurus_wire::parts::{CallbackView, ProgressView, RequestView};
+use pagurus_wire::parts::{CallbackView, ProgressView, RequestView, StepView, TaskView};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,6 +25,12 @@ pub(super) fn routes(table: Table) -> Table {
         .get("/v1/orders/{id}/transitions", transitions, "Moves from state to state.")
         .get("/v1/orders/{id}/events", events, "History, event by event.")
         .get("/v1/orders/{id}/log", log, "Lines that the engine and the scenario wrote.")
+        .get("/v1/orders/{id}/steps", steps, "What its actions asked of the world, and what came of it.")
+        .get(
+            "/v1/orders/{id}/tasks",
+            tasks,
+            "Work for it, done and to be done: stages, requests, notifications.",
+        )
         .get("/v1/orders/{id}/requests", requests, "Questions to other systems.")
         .get("/v1/orders/{id}/callbacks", callbacks, "Answers to these questions.")
         .get("/v1/orders/{id}/explain", explain, "Why it does not run, in plain words.")
@@ -102,6 +108,22 @@ async fn log(
     Query(query): Query<LogQuery>,
 ) -> Outcome<Json<Vec<LogLineView>>> {
     Ok(Json(intake.views.log(&id, query.from_line, query.size).await?))
+}
+
+async fn steps(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> Outcome<Json<Vec<StepView>>> {
+    Ok(Json(intake.views.steps(&id).await?))
+}
+
+async fn tasks(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> Outcome<Json<Vec<TaskView>>> {
+    Ok(Json(intake.views.tasks(&id).await?))
 }
 
 async fn requests(

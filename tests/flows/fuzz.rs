@@ -12,6 +12,7 @@ use pagurus_harness::fuzz::{Input, Inputs, amqp, http};
 use serde_json::json;
 
 use crate::amqp::waiting;
+use crate::contract::Contract;
 use crate::installation::{Installation, asking, call, until};
 
 /// Inputs of a usual run of the tests.
@@ -42,8 +43,15 @@ async fn qlt_8_strange_inputs_cost_their_sender_an_answer_and_nobody_else_anythi
     // A connection for each: one that the engine has closed over the last input answers for that alone.
     let http = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(PATIENCE * 2);
     let http = http.build().unwrap();
-    let mut fuzz =
-        Fuzz { http, engine: &engine, client, raw: raw(&engine).await, slowest: Duration::ZERO, refused: 0 };
+    let mut fuzz = Fuzz {
+        http,
+        engine: &engine,
+        client,
+        raw: raw(&engine).await,
+        slowest: Duration::ZERO,
+        refused: 0,
+        contract: Contract::of(&engine).await,
+    };
     for (number, input) in Inputs::of(seed).take(count).enumerate() {
         let told = match input {
             Input::Http(request) => fuzz.request(&request).await,
@@ -92,6 +100,7 @@ struct Fuzz<'a> {
     raw: RawAmqp,
     slowest: Duration,
     refused: usize,
+    contract: Contract,
 }
 
 impl Fuzz<'_> {
@@ -106,10 +115,19 @@ impl Fuzz<'_> {
         let told = format!("{} {:.200} {:?}", request.method, request.path, shown(&request.body));
         let answer = built.send().await.map_err(|error| format!("{told}: no answer: {error:?}"))?;
         let status = answer.status().as_u16();
+        let media = answer
+            .headers()
+            .get("content-type")
+            .map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
         let body = answer.text().await.map_err(|error| format!("{told}: half an answer: {error:?}"))?;
         self.slowest = self.slowest.max(begun.elapsed());
         if status >= 500 {
             return Err(format!("{told}: {status} {body:.500}"));
+        }
+        let faults =
+            self.contract.faults(&request.method, &request.path, status, &media.unwrap_or_default(), &body);
+        if !faults.is_empty() {
+            return Err(format!("{told}: {status} {body:.300}: {}", faults.join("; ")));
         }
         if begun.elapsed() > LONGEST {
             return Err(format!("{told}: {status} after {:?}", begun.elapsed()));

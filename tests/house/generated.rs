@@ -37,3 +37,9 @@ fn house_the_shipped_configuration_is_the_default() {
     assert_eq!(shipped.database.url, silent.database.url);
     assert_eq!(shipped.broker.url, silent.broker.url);
 }
+
+#[test]
+fn http_house_the_document_of_the_api_is_fresh() {
+    let document = pagurus_intake::openapi();
+    fresh("docs/openapi.json", &(serde_json::to_string_pretty(&document).unwrap() + "\n"));
+}

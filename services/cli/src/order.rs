@@ -5,6 +5,7 @@
 mod amend;
 mod answer;
 mod call;
+mod parts;
 mod show;
 mod submit;
 mod watch;
@@ -100,6 +101,16 @@ pub(crate) enum Command {
         #[arg(long)]
         size: Option<usize>,
     },
+    /// Show what the actions of an order asked of other systems, and what came of it
+    Steps {
+        /// Id of the order
+        id: String,
+    },
+    /// Show the work for an order: stages, requests, notifications
+    Tasks {
+        /// Id of the order
+        id: String,
+    },
     /// Say in a sentence why an order does not run
     Explain {
         /// Id of the order
@@ -182,6 +193,8 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         Command::Log { id, from_line, size } => {
             log(&id, from_line as usize, size.unwrap_or(usize::MAX), client, screen).await
         }
+        Command::Steps { id } => parts::steps(&id, client, screen).await,
+        Command::Tasks { id } => parts::tasks(&id, client, screen).await,
         Command::Explain { id } => explain(&id, client, screen).await,
         Command::Events { id, after } => events(&id, after, client, screen).await,
     }

@@ -7,89 +7,98 @@ mod body;
 mod callbacks;
 mod caller;
 mod calls;
+mod description;
+mod document;
+mod errors;
 mod flows;
 mod guard;
 mod operations;
 mod orders;
+mod parts;
 mod query;
 mod queues;
 mod scenarios;
 mod search;
 mod views;
 
-use axum::Router;
+use std::sync::Arc;
+
 use axum::body::Body;
-use axum::http::Response;
-use axum::middleware;
+use axum::http::{Response, Uri};
 use axum::response::IntoResponse;
-use axum::routing::{get, post, put};
+use axum::{Extension, Router, middleware};
 use pagurus_runtime::answer_of;
 use pagurus_wire::problem::{Problem, Type};
+use serde_json::Value;
 
 pub(crate) use self::body::Bodies;
+use self::description::Description;
+use self::document::Table;
 use crate::Intake;
 
-/// All routes of the API.
+/// All routes of the API, with their description.
+fn table() -> Table {
+    let rooms: [fn(Table) -> Table; 13] = [
+        orders::routes,
+        parts::routes,
+        amendments::routes,
+        calls::routes,
+        callbacks::routes,
+        scenarios::routes,
+        errors::routes,
+        flows::routes,
+        queues::routes,
+        search::routes,
+        operations::routes,
+        audit::routes,
+        views::routes,
+    ];
+    description::routes(rooms.into_iter().fold(Table::new(), |table, room| room(table)))
+}
+
+/// The OpenAPI document of the API.
+pub(crate) fn openapi() -> Value {
+    table().finish().1
+}
+
+/// The router of the API.
 pub(crate) fn router(intake: Intake) -> Router {
-    Router::new()
-        .route("/v1/orders", post(orders::create).get(search::orders))
-        .route(
-            "/v1/orders/batch",
-            post(batch::create).get(views::order_named_batch).patch(amendments::update_named_batch),
-        )
-        .route("/v1/orders/{id}", get(views::order).patch(amendments::update))
-        .route("/v1/orders/{id}/dependencies", get(views::dependencies))
-        .route("/v1/orders/{id}/clone", post(amendments::clone))
-        .route("/v1/orders/{id}/repair", post(amendments::repair))
-        .route("/v1/orders/{id}/requests/{name}/answer", post(amendments::answer))
-        .route("/v1/orders/{id}/calls", post(calls::call).get(views::calls))
-        .route("/v1/orders/{id}/calls/{key}", get(calls::show))
-        .route("/v1/orders/{id}/wait", get(orders::wait))
-        .route("/v1/orders/{id}/{part}", get(views::part).post(orders::action))
-        .route("/v1/callbacks", get(views::callbacks))
-        .route("/v1/callbacks/{request}", post(callbacks::take))
-        .route("/v1/callbacks/{request}/heartbeat", post(callbacks::heartbeat))
-        .route("/v1/operations", post(operations::create).get(operations::list))
-        .route("/v1/operations/{no}", get(operations::show))
-        .route("/v1/operations/{no}/orders", get(operations::orders))
-        .route("/v1/operations/{no}/pause", post(operations::pause))
-        .route("/v1/operations/{no}/resume", post(operations::resume))
-        .route("/v1/operations/{no}/abort", post(operations::abort))
-        .route("/v1/counts", get(search::counts))
-        .route("/v1/searches", get(search::searches))
-        .route("/v1/searches/{name}", get(search::show).put(search::save).delete(search::forget))
-        .route("/v1/audit", get(audit::list))
-        .route("/v1/notifications", get(views::notifications))
-        .route("/v1/scenarios", get(views::scenarios))
-        .route("/v1/scenarios/check", post(scenarios::check))
-        .route("/v1/scenarios/test", post(scenarios::trial::test))
-        .route("/v1/scenarios/{name}", put(scenarios::apply).get(views::scenario))
-        .route("/v1/scenarios/{name}/versions", get(views::versions))
-        .route("/v1/scenarios/{name}/graph", get(views::graph))
-        .route("/v1/scenarios/{name}/migrate", post(scenarios::migrate))
-        .route("/v1/errors", get(views::error_groups))
-        .route("/v1/errors/orders", get(views::error_orders))
-        .route("/v1/classify", post(views::classify))
-        .route("/v1/nodes", get(views::nodes))
-        .route("/v1/leases", get(views::leases))
-        .route("/v1/leases/{name}/resign", post(flows::resign))
-        .route("/v1/flows", get(flows::list))
-        .route("/v1/flows/{flow}", get(flows::show))
-        .route("/v1/flows/stop", post(flows::stop).get(flows::show_named_stop))
-        .route("/v1/flows/resume", post(flows::resume).get(flows::show_named_resume))
-        .route("/v1/flows/shift", post(flows::shift).get(flows::show_named_shift))
-        .route("/v1/stops", get(flows::stops))
-        .route("/v1/systems", get(flows::systems))
-        .route("/v1/systems/{name}", get(flows::system))
-        .route("/v1/systems/{name}/{order}", post(flows::order_system))
-        .route("/v1/queues", get(views::queues))
-        .route("/v1/queues/{name}/release", post(queues::release))
-        .fallback(|| async { Answer(Problem::new(Type::NotFound, "there is nothing at this path")) })
+    let (router, document) = table().finish();
+    let paths = Arc::new(paths_of(&document));
+    router
+        .fallback(move |uri: Uri| async move { Answer(nothing_at(uri.path(), &paths)) })
         .method_not_allowed_fallback(|| async {
             Answer(Problem::new(Type::MethodNotAllowed, "this path does not know the method"))
         })
         .with_state(intake)
+        .layer(Extension(Arc::new(Description::of(&document))))
         .layer(middleware::from_fn(guard::guard))
+}
+
+fn paths_of(document: &Value) -> Vec<String> {
+    document["paths"].as_object().into_iter().flatten().map(|(path, _)| path.clone()).collect()
+}
+
+/// The problem of a path that leads nowhere. Where only its last word is strange, those that are known are told.
+fn nothing_at(path: &str, paths: &[String]) -> Problem {
+    let mut told = "there is nothing at this path".to_owned();
+    let words: Vec<&str> = path.split('/').collect();
+    let fits = |known: &[&str]| {
+        known.len() == words.len()
+            && known
+                .iter()
+                .zip(&words)
+                .rev()
+                .skip(1)
+                .all(|(known, word)| known == word || known.starts_with('{'))
+    };
+    let known = paths.iter().map(|path| path.split('/').collect::<Vec<_>>()).filter(|known| fits(known));
+    let last: Vec<&str> =
+        known.filter_map(|known| known.last().copied()).filter(|last| !last.is_empty()).collect();
+    if words.len() > 3 && !last.is_empty() {
+        told = format!("{told}; at the place of its last word there are: {}", last.join(", "));
+    }
+    Problem::new(Type::NotFound, told)
 }
 
 /// A problem as an answer.

@@ -53,6 +53,12 @@ const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Duration::ZERO };
 /// How long requests that are being answered have when the process is to stop.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
+/// The OpenAPI document of the API, made from its routes.
+#[must_use]
+pub fn openapi() -> serde_json::Value {
+    http::openapi()
+}
+
 /// Runs until the process is to stop.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use pagurus_domain::id::{Attempt, OrderNo, Pass, ScenarioRef};
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::{Content, Moved, Occasion, StoredNotify};
 use pagurus_domain::order::{OrderError, ScenarioStatus};
-use pagurus_domain::scenario::stage::{CallMade, LogLine, StageEnd, Then, Transition};
+use pagurus_domain::scenario::stage::{CallMade, LogLine, StageEnd, StepMade, Then, Transition};
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::node::chain;
@@ -62,7 +62,7 @@ impl End {
         now: Timestamp,
         duration: Duration,
     ) -> Self {
-        let history = record(&claimed, &end.transitions, &end.log, Some((&end.then, now)));
+        let history = record(&claimed, (&end.transitions, &end.log, &end.steps), Some((&end.then, now)));
         let visited = i32::try_from(end.snapshot.visit.number).unwrap_or(i32::MAX);
         let result = end.snapshot.result.clone();
         let message = end.snapshot.message.clone();
@@ -102,7 +102,7 @@ impl End {
         // Nothing was executed, or nothing that counts.
         let then = Then::failed(error.clone());
         let told = format!("{}: {}", error.class.as_deref().unwrap_or_default(), error.message);
-        let history = record(&claimed, &[], &[LogLine { at: now, text: told }], Some((&then, now)));
+        let history = record(&claimed, (&[], &[LogLine { at: now, text: told }], &[]), Some((&then, now)));
         let finished = Finished {
             history,
             // The stored snapshot stays as it is: a restart goes on with it.
@@ -189,13 +189,14 @@ struct StageRecord<'a> {
     status: Option<&'static str>,
     transitions: &'a [Transition],
     log: &'a [LogLine],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    steps: &'a [StepMade],
 }
 
 /// The JSON of a stage for the history, with its end unless it goes on. It is plain data, which always serializes.
 pub(crate) fn record(
     claimed: &Claimed,
-    transitions: &[Transition],
-    log: &[LogLine],
+    (transitions, log, steps): (&[Transition], &[LogLine], &[StepMade]),
     end: Option<(&Then, Timestamp)>,
 ) -> String {
     let record = StageRecord {
@@ -206,6 +207,7 @@ pub(crate) fn record(
         status: end.map(|(then, _)| then.status().as_str()),
         transitions,
         log,
+        steps,
     };
     serde_json::to_string(&record).unwrap_or_default()
 }

@@ -119,7 +119,7 @@ pub(crate) async fn enter(
     clock: &Clock,
 ) -> Result<(), Stale> {
     pace.until = pace.wanted(clock.now(), Duration::ZERO);
-    let history = record(claimed, &reached.transitions, &reached.log, None);
+    let history = record(claimed, (&reached.transitions, &reached.log, &reached.steps), None);
     let entered = Entered {
         attempt: claimed.attempt,
         scenario_status: reached.scenario_status,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::{OrderNo, RequestId, ScenarioNo};
+use pagurus_domain::id::{Life, OrderNo, RequestId, ScenarioNo};
 use pagurus_domain::scenario::stage::Callback;
 use pagurus_domain::scenario::{Folded, value};
 use serde_json::{Value, json};
@@ -342,28 +342,45 @@ pub async fn body(client: &Client, no: i64) -> Result<Vec<u8>> {
     Ok(client.query_one(&statement, &[&no]).await?.get("body"))
 }
 
+/// A callback that an order got.
+#[derive(Clone, Debug)]
+pub struct TakenCallback {
+    /// Name of the request that it answers.
+    pub request: String,
+    /// Life of the order that asked.
+    pub life: Life,
+    /// Verdict, as one word.
+    pub verdict: String,
+    /// Status of the called system's step.
+    pub step_status: Option<String>,
+    /// Body as a value.
+    pub body: Value,
+    /// Headers.
+    pub headers: Value,
+    /// Time at which it came.
+    pub received_at: Timestamp,
+}
+
 /// The callbacks of an order, as the API shows them.
 ///
 /// # Errors
 /// The database fails.
-pub async fn callbacks_of_order(client: &Client, no: OrderNo) -> Result<Vec<Value>> {
+pub async fn callbacks_of_order(client: &Client, no: OrderNo) -> Result<Vec<TakenCallback>> {
     let statement = client.prepare_cached(CALLBACKS_OF_ORDER).await?;
     let rows = client.query(&statement, &[&no.0]).await?;
-    Ok(rows
-        .iter()
-        .map(|row| {
-            let headers = headers_value(row.get("headers"));
-            json!({
-                "request": row.get::<_, &str>("name"),
-                "life": row.get::<_, i32>("life"),
-                "verdict": row.get::<_, &str>("verdict"),
-                "stepStatus": row.get::<_, Option<&str>>("step_status"),
-                "body": body_value(row.get("body"), &headers),
-                "headers": headers,
-                "receivedAt": row.get::<_, Timestamp>("received_at"),
-            })
-        })
-        .collect())
+    let read = |row: &tokio_postgres::Row| {
+        let headers = headers_value(row.get("headers"));
+        TakenCallback {
+            request: row.get("name"),
+            life: Life(row.get("life")),
+            verdict: row.get("verdict"),
+            step_status: row.get("step_status"),
+            body: body_value(row.get("body"), &headers),
+            headers,
+            received_at: row.get("received_at"),
+        }
+    };
+    Ok(rows.iter().map(read).collect())
 }
 
 fn body_value(body: &[u8], headers: &Value) -> Value {

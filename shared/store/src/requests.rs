@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Life, OrderNo, Pass, RequestId};
 use pagurus_domain::scenario::stage::TaskTerms;
-use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::columns::columns;
@@ -182,28 +181,42 @@ pub async fn of_life(tx: &Tx<'_>, no: OrderNo, life: Life) -> Result<Vec<NamedRe
     Ok(rows.iter().map(read).collect())
 }
 
-/// The requests of an order, as the API shows them. The ids are not shown: who knows one may
-/// answer it.
+/// A request of an order, without its id: who knows that may answer it.
+#[derive(Clone, Debug)]
+pub struct AskedRequest {
+    /// Name that the scenario gives it.
+    pub name: String,
+    /// Status; one of a life that is over is no longer open.
+    pub status: String,
+    /// True while the order waits for it.
+    pub awaited: bool,
+    /// Life of the order that asked.
+    pub life: Life,
+    /// Number of the stay in a state that asked.
+    pub visit: i32,
+    /// Time at which it was stored.
+    pub registered_at: Timestamp,
+    /// Time since which no answer is taken.
+    pub closed_at: Option<Timestamp>,
+}
+
+/// The requests of an order, the oldest first.
 ///
 /// # Errors
 /// The database fails.
-pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<Value>> {
+pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<AskedRequest>> {
     let statement = client.prepare_cached(OF_ORDER).await?;
     let rows = client.query(&statement, &[&no.0]).await?;
-    Ok(rows
-        .iter()
-        .map(|row| {
-            json!({
-                "name": row.get::<_, &str>("name"),
-                "status": row.get::<_, &str>("status"),
-                "awaited": row.get::<_, bool>("awaited"),
-                "life": row.get::<_, i32>("life"),
-                "visit": row.get::<_, i32>("visit"),
-                "registeredAt": row.get::<_, Timestamp>("registered_at"),
-                "closedAt": row.get::<_, Option<Timestamp>>("closed_at"),
-            })
-        })
-        .collect())
+    let read = |row: &tokio_postgres::Row| AskedRequest {
+        name: row.get("name"),
+        status: row.get("status"),
+        awaited: row.get("awaited"),
+        life: Life(row.get("life")),
+        visit: row.get("visit"),
+        registered_at: row.get("registered_at"),
+        closed_at: row.get("closed_at"),
+    };
+    Ok(rows.iter().map(read).collect())
 }
 
 /// How many requests of each flow are sent to called systems and unanswered. Looks at all orders that wait.

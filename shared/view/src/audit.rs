@@ -8,6 +8,7 @@ use pagurus_store::{Client, Error};
 use pagurus_wire::audit::{AuditView, AuditedPrincipal};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -22,7 +23,7 @@ const ROWS: i64 = 1000;
 const MOST_ROWS: usize = 20_000;
 
 /// Query of a list of actions.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct AuditQuery {
     action: Option<String>,
     kind: Option<String>,

@@ -12,6 +12,7 @@ use pagurus_store::{Client, Error};
 use pagurus_wire::callbacks::CallbackLine;
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Views;
@@ -34,7 +35,7 @@ const SHOWN_BYTES: usize = 500;
 const OUT_OF_ORDER: SignedDuration = SignedDuration::from_mins(10);
 
 /// Query of a list of callbacks.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct CallbacksQuery {
     verdict: Option<String>,
     since: Option<String>,

@@ -10,6 +10,7 @@ use pagurus_runtime::scenarios::Known;
 use pagurus_store::errors::{self, By, Filter};
 use pagurus_wire::errors::{ErrorGroups, ExplanationView, QuestionView};
 use pagurus_wire::problem::{Problem, Type};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Views;
@@ -25,7 +26,7 @@ const USUAL_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 500;
 
 /// Query of the groups of failed and retrying orders.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct ErrorGroupsQuery {
     by: Option<String>,
     class: Option<String>,

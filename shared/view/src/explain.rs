@@ -199,8 +199,8 @@ async fn suspended(
     Ok(match row.status {
         Status::Wait => {
             let requests = requests::of_order(client, row.no).await?;
-            let open = requests.iter().filter(|one| one["status"] == "open" && one["awaited"] == true);
-            let open: Vec<&str> = open.filter_map(|request| request["name"].as_str()).collect();
+            let open = requests.iter().filter(|one| one.status == "open" && one.awaited);
+            let open: Vec<&str> = open.map(|request| request.name.as_str()).collect();
             format!("waits for {} until {due}", awaited(&open))
         }
         Status::Polling => polling(row, due),

@@ -6,6 +6,7 @@ use pagurus_store::{Error, flows};
 use pagurus_wire::flows::{FlowView, StopView, SystemOrderView, SystemView};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -18,7 +19,7 @@ const PAGE: (usize, usize) = (100, 1000);
 const MAX_RULES: i64 = 1000;
 
 /// Query of the list of flows.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct FlowsQuery {
     /// Only flows whose name contains it.
     contains: Option<String>,
@@ -29,14 +30,14 @@ pub struct FlowsQuery {
 }
 
 /// Query of the list of called systems.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct SystemsQuery {
     limit: Option<String>,
     cursor: Option<String>,
 }
 
 /// Query of the list of stops.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct StopsQuery {
     /// True to see those that are over, too.
     #[serde(default)]

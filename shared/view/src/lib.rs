@@ -23,6 +23,8 @@ mod retry;
 mod scenarios;
 mod searches;
 mod stand;
+mod steps;
+mod tasks;
 
 use std::sync::Arc;
 
@@ -42,7 +44,7 @@ pub use errors::{ErrorGroupsQuery, ErrorOrdersQuery};
 pub use flows::{FlowsQuery, StopsQuery, SystemsQuery};
 pub use notifications::NotificationsQuery;
 pub use operations::{OperationOrdersQuery, OperationsQuery};
-pub use orders::OrdersQuery;
+pub use orders::{CountsFields, OrdersFields, OrdersQuery};
 pub use searches::SearchesQuery;
 
 /// Views, with all that they need of their process. Cheap to clone.

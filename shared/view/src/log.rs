@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::Views;
 use crate::history::{ENTERED, parsed, stored, text};
+use crate::steps;
 
 /// How the line begins by which an action says that it failed for good.
 const FAILED: &str = "failed (";
@@ -112,6 +113,19 @@ fn of_stage(detail: &Value) -> Vec<(String, String)> {
     }
     while next < said.len() {
         lines.push(say(&mut next, &mut failures));
+    }
+    with_steps(lines, items(detail, "steps"))
+}
+
+/// The same with a line for each answer from outside, before what was said and done because of it.
+fn with_steps(mut lines: Vec<(String, String)>, steps: &[Value]) -> Vec<(String, String)> {
+    let mut from = 0;
+    for (at, told) in steps.iter().filter_map(steps::line) {
+        let is_before =
+            |line: &&(String, String)| line.0.parse::<Timestamp>().is_ok_and(|moment| moment < at);
+        from += lines[from..].iter().take_while(is_before).count();
+        lines.insert(from, (at.to_string(), told));
+        from += 1;
     }
     lines
 }

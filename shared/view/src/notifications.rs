@@ -4,6 +4,7 @@ use pagurus_domain::id::{Life, OrderNo};
 use pagurus_store::outbox::shown::{self, ParkedNotification};
 use pagurus_wire::order::{NotificationLine, Page};
 use pagurus_wire::problem::Problem;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Views;
@@ -15,7 +16,7 @@ const USUAL_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 500;
 
 /// Query of a list of parked notifications.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct NotificationsQuery {
     limit: Option<String>,
     cursor: Option<String>,

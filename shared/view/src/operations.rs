@@ -6,6 +6,7 @@ use pagurus_store::operations::{self, StoredOperation, StoredReason};
 use pagurus_wire::operations::{AftermathView, OperationOrderView, OperationView, ReasonView};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Views;
@@ -19,7 +20,7 @@ const ORDERS: (usize, usize) = (100, 1000);
 const MOST_ROWS: usize = 50_000;
 
 /// Query of a list of operations.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct OperationsQuery {
     state: Option<String>,
     limit: Option<String>,
@@ -27,7 +28,7 @@ pub struct OperationsQuery {
 }
 
 /// Query of the orders of an operation.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct OperationOrdersQuery {
     outcome: Option<String>,
     aftermath: Option<String>,

@@ -10,6 +10,7 @@ use pagurus_store::dependencies::graph;
 use pagurus_store::orders::{self, OrderRow as Row};
 use pagurus_store::{Client, Error, answers, children, outbox, requests};
 use pagurus_wire::order::{ChildView, ErrorView, OrderView, StatusView, UnsentView};
+use pagurus_wire::parts::{CallbackView, ProgressView, RequestView};
 use pagurus_wire::problem::Problem;
 use serde_json::Value;
 
@@ -111,29 +112,26 @@ impl Views {
     }
 
     /// Progress of an order, from 0 to 1.
-    pub async fn progress(&self, id: &str) -> Result<f64, Problem> {
-        Ok(stand::progress(&self.found(id).await?.1))
+    pub async fn progress(&self, id: &str) -> Result<ProgressView, Problem> {
+        Ok(ProgressView { progress: stand::progress(&self.found(id).await?.1) })
     }
 
     /// Questions of an order to other systems.
-    pub async fn requests(&self, id: &str) -> Result<Vec<Value>, Problem> {
+    pub async fn requests(&self, id: &str) -> Result<Vec<RequestView>, Problem> {
         let (client, row) = self.found(id).await?;
-        requests::of_order(&client, row.no).await.map_err(self.failed("read"))
+        let asked = requests::of_order(&client, row.no).await.map_err(self.failed("read"))?;
+        Ok(asked.into_iter().map(request_view).collect())
     }
 
     /// Callbacks of an order.
-    pub async fn callbacks_of(&self, id: &str) -> Result<Vec<Value>, Problem> {
+    pub async fn callbacks_of(&self, id: &str) -> Result<Vec<CallbackView>, Problem> {
         let (client, row) = self.found(id).await?;
         let read = async {
             let hidden = self.hidden_in(&client, &row).await?;
             Ok((hidden, answers::callbacks_of_order(&client, row.no).await?))
         };
-        let (hidden, mut callbacks) = read.await.map_err(self.failed("read"))?;
-        for callback in &mut callbacks {
-            mask(hidden.as_ref(), &mut callback["body"], Mask::body);
-            mask(hidden.as_ref(), &mut callback["headers"], Mask::headers);
-        }
-        Ok(callbacks)
+        let (hidden, callbacks) = read.await.map_err(self.failed("read"))?;
+        Ok(callbacks.into_iter().map(|callback| callback_view(callback, hidden.as_ref())).collect())
     }
 
     /// An order, and the session by which more of it is read.
@@ -157,6 +155,32 @@ fn params(hidden: Option<&HiddenParts>, row: &Row) -> Value {
     let mut params = parsed(&row.params);
     mask(hidden, &mut params, Mask::params);
     params
+}
+
+fn request_view(request: requests::AskedRequest) -> RequestView {
+    RequestView {
+        name: request.name,
+        status: request.status,
+        awaited: request.awaited,
+        life: request.life.0,
+        visit: request.visit,
+        registered_at: request.registered_at,
+        closed_at: request.closed_at,
+    }
+}
+
+fn callback_view(mut callback: answers::TakenCallback, hidden: Option<&HiddenParts>) -> CallbackView {
+    mask(hidden, &mut callback.body, Mask::body);
+    mask(hidden, &mut callback.headers, Mask::headers);
+    CallbackView {
+        request: callback.request,
+        life: callback.life.0,
+        verdict: callback.verdict,
+        step_status: callback.step_status,
+        body: callback.body,
+        headers: callback.headers,
+        received_at: callback.received_at,
+    }
 }
 
 /// Position and variables of an order; none where it has none that can be read.

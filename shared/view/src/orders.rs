@@ -12,6 +12,7 @@ use pagurus_store::{Client, Error, searches};
 use pagurus_wire::order::{OrderLine, Page};
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::search::{OrderCount, OrderCounts};
+use schemars::JsonSchema;
 
 use crate::Views;
 use crate::query::{invalid, limit, strange_cursor};
@@ -30,6 +31,64 @@ const ROWS: usize = 1000;
 const MOST_COUNTED: usize = 200_000;
 /// How long a search waits for those before it.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Conditions of a list, as the document names them.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub struct OrdersFields {
+    /// Ids, apart by commas.
+    pub ids: Option<String>,
+    /// Begin of the id.
+    pub id_prefix: Option<String>,
+    /// Business transaction.
+    pub transaction_id: Option<String>,
+    /// Statuses, apart by commas.
+    pub status: Option<String>,
+    /// Scenario, all its versions unless one is named.
+    pub scenario: Option<String>,
+    /// Version of it.
+    pub scenario_version: Option<String>,
+    /// Present or last states, apart by commas; an empty text for orders that have none.
+    pub state: Option<String>,
+    /// Classes of errors, apart by commas.
+    pub class: Option<String>,
+    /// Called systems that the error is about, apart by commas.
+    pub system: Option<String>,
+    /// Flow.
+    pub flow: Option<String>,
+    /// Sequential queue.
+    pub queue: Option<String>,
+    /// Name of the node that runs a stage of the order.
+    pub node: Option<String>,
+    /// Urgency.
+    pub priority: Option<String>,
+    /// Text that the message of the order, or of its error, contains.
+    pub text: Option<String>,
+    /// Registered then or later: a time, or a duration back from now.
+    pub created_since: Option<String>,
+    /// Registered before.
+    pub created_until: Option<String>,
+    /// Ended then or later.
+    pub finished_since: Option<String>,
+    /// Ended before.
+    pub finished_until: Option<String>,
+    /// Name of a saved search, in place of conditions.
+    pub saved: Option<String>,
+    /// Orders on a page, 500 at most.
+    pub limit: Option<String>,
+    /// Where a former page says to go on.
+    pub cursor: Option<String>,
+}
+
+/// Conditions of counts, as the document names them.
+#[derive(Debug, JsonSchema)]
+pub struct CountsFields {
+    /// By what: one or two of status, scenario, state, class, system, flow, queue, priority, apart by a comma.
+    pub by: Option<String>,
+    /// Conditions.
+    #[schemars(flatten)]
+    pub conditions: OrdersFields,
+}
 
 /// A query of orders: conditions as pairs, and what the answer is to be like.
 #[derive(Debug)]

@@ -11,26 +11,24 @@ use pagurus_domain::scenario::value::Secrets as _;
 use pagurus_store::scenarios;
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
-use serde_json::{Value, json};
+use pagurus_wire::scenarios::{ScenarioLine, VersionLine};
 
 use crate::Views;
 
 impl Views {
     /// Scenarios by name, each with its newest version.
-    pub async fn scenarios(&self) -> Result<Page<Value>, Problem> {
+    pub async fn scenarios(&self) -> Result<Page<ScenarioLine>, Problem> {
         let rows = async { scenarios::list(&self.host.store.api().await?).await };
         let rows = rows.await.map_err(self.failed("scenarios"))?.into_iter();
-        let items = rows.map(|(name, version, created_at)| {
-            json!({"scenario": name, "version": version, "createdAt": created_at})
-        });
+        let items =
+            rows.map(|(scenario, version, created_at)| ScenarioLine { scenario, version, created_at });
         Ok(Page { items: items.collect(), next: None })
     }
 
     /// Versions of a scenario.
-    pub async fn versions(&self, name: &str) -> Result<Page<Value>, Problem> {
+    pub async fn versions(&self, name: &str) -> Result<Page<VersionLine>, Problem> {
         let versions = self.versions_of(name).await?.into_iter();
-        let items =
-            versions.map(|(version, created_at, _)| json!({"version": version, "createdAt": created_at}));
+        let items = versions.map(|(version, created_at, _)| VersionLine { version, created_at });
         Ok(Page { items: items.collect(), next: None })
     }
 

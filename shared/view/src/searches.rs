@@ -4,6 +4,7 @@ use pagurus_store::searches::{self, NamedSearch};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;
 use pagurus_wire::search::SavedSearch;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Views;
@@ -13,7 +14,7 @@ use crate::query::limit;
 const PAGE: (usize, usize) = (100, 1000);
 
 /// Query of the list of saved searches.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct SearchesQuery {
     limit: Option<String>,
     cursor: Option<String>,

@@ -1,17 +1,18 @@
 //! Bodies of `/v1/callbacks`.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a callback is answered with, whatever became of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallbackTaken {
     /// `accepted`, `duplicate`, `late` or `orphan`.
     pub status: String,
 }
 
 /// A stored callback in a list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallbackLine {
     /// Its number; a later one has a larger.

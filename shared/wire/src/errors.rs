@@ -2,10 +2,11 @@
 
 use jiff::Timestamp;
 use pagurus_domain::retry;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A failure that somebody asks about.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct QuestionView {
     /// The scenario; without it only policies for all scenarios count.
@@ -64,7 +65,7 @@ impl QuestionView {
 }
 
 /// What a failure would get.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExplanationView {
     /// The rule that gave the class; none for a built-in class, or for none.
     pub rule: Option<String>,
@@ -89,7 +90,7 @@ impl From<retry::Explained> for ExplanationView {
 }
 
 /// Failed and retrying orders in groups, the largest first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorGroups {
     /// `class`, `scenario`, `state` or `system`.
@@ -110,7 +111,7 @@ pub struct ErrorGroups {
 }
 
 /// Orders that failed, or are retried, for the same reason or at the same place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorGroup {
     /// The class, scenario, state or system; none where the orders have none.
@@ -131,7 +132,7 @@ pub struct ErrorGroup {
 }
 
 /// What came in one hour.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorHour {
     /// When it begins.
     pub from: Timestamp,
@@ -142,7 +143,7 @@ pub struct ErrorHour {
 }
 
 /// Failed orders, the newest first, or orders in retry, those that are due first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorOrders {
     /// The orders of this page.
     pub items: Vec<ErrorOrder>,
@@ -152,7 +153,7 @@ pub struct ErrorOrders {
 }
 
 /// One order that failed, or that waits for its next attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorOrder {
     /// Its id.
     pub id: String,

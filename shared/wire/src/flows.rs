@@ -2,11 +2,12 @@
 
 use jiff::Timestamp;
 use pagurus_domain::dispatch::{FlowRecord, SystemRecord};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A flow, as the active dispatcher saw it last.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FlowView {
     /// The figures.
@@ -17,7 +18,7 @@ pub struct FlowView {
 }
 
 /// A called system, as the active dispatcher saw it last.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemView {
     /// The figures.
@@ -31,7 +32,7 @@ pub struct SystemView {
 }
 
 /// A stop by hand.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StopView {
     /// Its number.
@@ -62,7 +63,7 @@ pub struct StopView {
 }
 
 /// An operator's order about a called system.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemOrderView {
     /// `keep_stopped` or `force_open`.
@@ -78,7 +79,7 @@ pub struct SystemOrderView {
 }
 
 /// Body of `POST /v1/flows/stop`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StopRequest {
     /// Stops every flow whose name contains it, also those that appear later.
@@ -101,7 +102,7 @@ pub struct StopRequest {
 }
 
 /// Body of `POST /v1/flows/resume`: a keyword or a number.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResumeRequest {
     /// Lifts the stops of exactly this keyword.
@@ -119,7 +120,7 @@ pub struct ResumeRequest {
 }
 
 /// What a stop, or a resumption, came to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StopOutcome {
     /// The stops that were made or lifted; none of a dry run.
@@ -138,7 +139,7 @@ pub struct StopOutcome {
 }
 
 /// What the active dispatcher said of a change of the rules.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmationView {
     /// True if the active dispatcher goes by it; otherwise it is stored, and will be gone by as soon as one leads.
@@ -152,7 +153,7 @@ pub struct ConfirmationView {
 }
 
 /// Body of `POST /v1/systems/{name}/stop` and `…/open`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SystemOrderRequest {
     /// Why, for those who wonder.
@@ -167,7 +168,7 @@ pub struct SystemOrderRequest {
 }
 
 /// Body of `POST /v1/leases/{name}/resign`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResignRequest {
     /// Why, for those who wonder.
@@ -176,7 +177,7 @@ pub struct ResignRequest {
 }
 
 /// Body of `POST /v1/flows/shift`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShiftRequest {
     /// Moves the waiting and retrying orders of every flow whose name contains it.
@@ -200,7 +201,7 @@ pub struct ShiftRequest {
 }
 
 /// What a shift came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ShiftOutcome {
     /// Its number, by which it is undone; none of a dry run.

@@ -3,14 +3,18 @@
 //! A change here is a change of contract. Nothing here decides anything or does I/O.
 
 pub mod audit;
+pub mod bodies;
 pub mod callbacks;
+pub mod cluster;
 pub mod errors;
 pub mod flows;
 pub mod json;
 pub mod message;
 pub mod operations;
 pub mod order;
+pub mod parts;
 pub mod problem;
+pub mod scenarios;
 pub mod search;
 
 pub use problem::Problem;

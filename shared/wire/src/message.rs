@@ -7,6 +7,7 @@
 mod systems;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -49,7 +50,7 @@ pub mod work {
 }
 
 /// The answer to a message of a client.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// The order, where the message named one.
     pub id: Option<String>,
@@ -71,7 +72,7 @@ pub struct Receipt {
 }
 
 /// A call to a live order, as it is shown and answered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallView {
     /// The caller's key: the same key is never handled twice.
@@ -94,7 +95,7 @@ pub struct CallView {
 }
 
 /// Why a call has no answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallError {
     /// The class of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,11 +1,12 @@
 //! Bulk operations, as the API takes and shows them.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// What is to be done, to which orders, and how fast.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct OperationRequest {
     /// The action: `restart`, `cancel`, `interrupt`, `kill`, `repair`, `update`, `resend` or `shift`.
@@ -43,7 +44,7 @@ pub struct OperationRequest {
 }
 
 /// The answer to a request for an operation.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationOutcome {
     /// The operation; none where it was only looked at what it would be.
@@ -61,7 +62,7 @@ pub struct OperationOutcome {
 }
 
 /// An operation, how far it is, and what came of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationView {
     /// Number.
@@ -124,7 +125,7 @@ pub struct OperationView {
 }
 
 /// What became of orders that an operation let go on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AftermathView {
     /// Ended `success`.
@@ -140,7 +141,7 @@ pub struct AftermathView {
 }
 
 /// Why orders were passed over or refused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReasonView {
     /// `skipped` or `failed`.
@@ -155,7 +156,7 @@ pub struct ReasonView {
 }
 
 /// One order of an operation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationOrderView {
     /// Its id; none where it is not there any more.
@@ -172,7 +173,7 @@ pub struct OperationOrderView {
 }
 
 /// Why an operation is paused, resumed or aborted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OperationSteering {
     /// Why.

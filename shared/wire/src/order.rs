@@ -1,13 +1,14 @@
 //! Bodies of the order API.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Problem;
 
 /// The answer to a registration.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RegisteredView {
     /// The client's id; none where the item had none that could be read.
@@ -27,7 +28,7 @@ pub struct RegisteredView {
 }
 
 /// An error, as orders show it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorView {
     /// The class; none where no rule took it.
     pub class: Option<String>,
@@ -39,7 +40,7 @@ pub struct ErrorView {
 }
 
 /// A retry cycle, as orders show it (ERR-14).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryView {
     /// `sync`: a call is repeated; `async`: requests are sent again after a failed callback.
@@ -70,7 +71,7 @@ pub struct RetryView {
 }
 
 /// A notification that is not delivered yet.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UnsentView {
     /// Which life of the order.
@@ -90,7 +91,7 @@ pub struct UnsentView {
 }
 
 /// A parked notification in a list.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NotificationLine {
     /// The order.
@@ -103,7 +104,7 @@ pub struct NotificationLine {
 }
 
 /// A transition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TransitionView {
     /// Counts from 1 over all lives.
@@ -126,7 +127,7 @@ pub struct TransitionView {
 }
 
 /// An event of the history.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EventView {
     /// Counts from 1 without gaps.
@@ -144,7 +145,7 @@ pub struct EventView {
 }
 
 /// A line of the log.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LogLineView {
     /// Counts from 1.
     pub line: usize,
@@ -155,7 +156,7 @@ pub struct LogLineView {
 }
 
 /// An order that was started by another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChildView {
     /// Its id.
     pub id: String,
@@ -164,7 +165,7 @@ pub struct ChildView {
 }
 
 /// One order with everything that is known of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderView {
     /// The client's id.
@@ -256,7 +257,7 @@ pub struct OrderView {
 }
 
 /// One order waits for another (ORD-16).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConditionView {
     /// The order that waits.
@@ -276,7 +277,7 @@ pub struct ConditionView {
 }
 
 /// An order of a graph.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GraphNode {
     /// The client's id.
@@ -292,7 +293,7 @@ pub struct GraphNode {
 }
 
 /// What an order waits for and what waits for it, with what those wait for in turn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DependencyGraph {
     /// The order in the middle.
@@ -306,7 +307,7 @@ pub struct DependencyGraph {
 }
 
 /// One line of a list.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderLine {
     /// The client's id.
@@ -330,7 +331,8 @@ pub struct OrderLine {
 }
 
 /// A page of a list.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PageOf{T}")]
 pub struct Page<T> {
     /// The items.
     pub items: Vec<T>,
@@ -341,7 +343,7 @@ pub struct Page<T> {
 }
 
 /// A short answer about an order: status calls and actions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusView {
     /// The client's id.
@@ -359,7 +361,7 @@ pub struct StatusView {
 }
 
 /// Why an order does not run, in one sentence (ORD-28).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     /// The client's id.
     pub id: String,
@@ -373,7 +375,7 @@ pub struct Explanation {
 }
 
 /// When an order that waits will start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EtaView {
     /// In half of the cases not later.
     pub p50: Timestamp,

@@ -1,6 +1,7 @@
 //! Errors as RFC 9457 describes them, each type with a page of its own under `docs/errors/`.
 
 use pagurus_domain::document::Fault;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Every type of problem that the API and receipts can name.
@@ -123,7 +124,7 @@ const MAX_ID_BYTES: usize = 255;
 const MAX_NAME_BYTES: usize = 64;
 
 /// One thing that is wrong, with its place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Detail {
     /// JSON pointer to it; empty for the whole body.
     pub pointer: String,
@@ -141,7 +142,7 @@ pub struct Detail {
 }
 
 /// A problem (RFC 9457).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     /// Stable URI of the type.
     #[serde(rename = "type")]

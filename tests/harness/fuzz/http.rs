@@ -1,105 +1,30 @@
-//! Requests to every route of the API. [`ROUTES`] is held against the engine's own table by a house rule.
+//! Requests to every route of the API, as its document (`docs/openapi.json`) describes them: a route that is added there is
+//! fuzzed from then on.
 
-use serde_json::{Value, json};
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
 
 use super::values::Strange;
 use super::{order, spoiled};
 
-/// Every route, with its methods.
-pub const ROUTES: &[(&str, &[&str])] = &[
-    ("/v1/orders", &["POST", "GET"]),
-    ("/v1/orders/batch", &["POST", "GET", "PATCH"]),
-    ("/v1/orders/{id}", &["GET", "PATCH"]),
-    ("/v1/orders/{id}/dependencies", &["GET"]),
-    ("/v1/orders/{id}/clone", &["POST"]),
-    ("/v1/orders/{id}/repair", &["POST"]),
-    ("/v1/orders/{id}/requests/{name}/answer", &["POST"]),
-    ("/v1/orders/{id}/calls", &["POST", "GET"]),
-    ("/v1/orders/{id}/calls/{key}", &["GET"]),
-    ("/v1/orders/{id}/wait", &["GET"]),
-    ("/v1/orders/{id}/{part}", &["GET", "POST"]),
-    ("/v1/callbacks", &["GET"]),
-    ("/v1/callbacks/{request}", &["POST"]),
-    ("/v1/callbacks/{request}/heartbeat", &["POST"]),
-    ("/v1/audit", &["GET"]),
-    ("/v1/notifications", &["GET"]),
-    ("/v1/scenarios", &["GET"]),
-    ("/v1/scenarios/check", &["POST"]),
-    ("/v1/scenarios/test", &["POST"]),
-    ("/v1/scenarios/{name}", &["PUT", "GET"]),
-    ("/v1/scenarios/{name}/versions", &["GET"]),
-    ("/v1/scenarios/{name}/graph", &["GET"]),
-    ("/v1/scenarios/{name}/migrate", &["POST"]),
-    ("/v1/errors", &["GET"]),
-    ("/v1/errors/orders", &["GET"]),
-    ("/v1/classify", &["POST"]),
-    ("/v1/counts", &["GET"]),
-    ("/v1/operations", &["POST", "GET"]),
-    ("/v1/operations/{no}", &["GET"]),
-    ("/v1/operations/{no}/orders", &["GET"]),
-    ("/v1/operations/{no}/pause", &["POST"]),
-    ("/v1/operations/{no}/resume", &["POST"]),
-    ("/v1/operations/{no}/abort", &["POST"]),
-    ("/v1/searches", &["GET"]),
-    ("/v1/searches/{name}", &["GET", "PUT", "DELETE"]),
-    ("/v1/nodes", &["GET"]),
-    ("/v1/leases", &["GET"]),
-    ("/v1/flows", &["GET"]),
-    ("/v1/flows/{flow}", &["GET"]),
-    ("/v1/flows/stop", &["POST", "GET"]),
-    ("/v1/flows/resume", &["POST", "GET"]),
-    ("/v1/flows/shift", &["POST", "GET"]),
-    ("/v1/stops", &["GET"]),
-    ("/v1/systems", &["GET"]),
-    ("/v1/systems/{name}", &["GET"]),
-    ("/v1/systems/{name}/{order}", &["POST"]),
-    ("/v1/leases/{name}/resign", &["POST"]),
-    ("/v1/queues", &["GET"]),
-    ("/v1/queues/{name}/release", &["POST"]),
-];
+/// The document of the API; a house rule keeps it fresh.
+static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
+    let text = include_str!("../../../docs/openapi.json");
+    serde_json::from_str(text).expect("the document of the API is JSON")
+});
 
-/// The words that may stand in place of `{part}`.
-const PARTS: &[&str] = &[
-    "params",
-    "transitions",
-    "requests",
-    "callbacks",
-    "events",
-    "log",
-    "status",
-    "progress",
-    "explain",
-    "retry",
-    "cancel",
-    "interrupt",
-    "kill",
-    "restart",
-    "resend",
-    "",
-];
-/// Names of query parameters.
-const PARAMETERS: &[&str] = &[
-    "limit",
-    "cursor",
-    "status",
-    "scenario",
-    "transactionId",
-    "timeout",
-    "since",
-    "until",
-    "class",
-    "state",
-    "system",
-    "verdict",
-    "fromLine",
-    "size",
-    "ids",
-    "format",
-    "version",
-    "order",
-    "by",
-    "id",
-];
+/// Every route, with its methods and what the document says of each.
+static ROUTES: LazyLock<Vec<(&str, Vec<(&str, &Value)>)>> = LazyLock::new(|| {
+    let paths = DOCUMENT["paths"].as_object().expect("the document has paths");
+    let methods = |path: &'static Value| {
+        path.as_object().into_iter().flatten().map(|(method, told)| (method.as_str(), told)).collect()
+    };
+    paths.iter().map(|(path, told)| (path.as_str(), methods(told))).collect()
+});
+
+/// Names of query parameters that any route is given now and then.
+const PARAMETERS: &[&str] = &["limit", "cursor", "status", "timeout", "since", "id", "elephant"];
 const MEDIA_TYPES: &[&str] = &[
     "application/json",
     "application/json; charset=latin1",
@@ -117,7 +42,7 @@ const SCENARIO: &str = "scenario: fuzzed\nkind: workflow\nparams: {type: object}
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The method.
-    pub method: &'static str,
+    pub method: String,
     /// Path and query.
     pub path: String,
     /// Header fields; some are no text.
@@ -129,10 +54,10 @@ pub struct Request {
 impl Request {
     /// A request to the route of this number, which counts on.
     pub fn draw(number: usize, mut strange: Strange<'_>) -> Self {
-        let (route, methods) = ROUTES[number % ROUTES.len()];
-        let method = methods[(number / ROUTES.len()) % methods.len()];
-        let path = path(&mut strange, route);
-        let body = if method == "GET" { Vec::new() } else { body(&mut strange, route, method) };
+        let (route, methods) = &ROUTES[number % ROUTES.len()];
+        let (method, told) = methods[(number / ROUTES.len()) % methods.len()];
+        let path = path(&mut strange, route, told);
+        let body = if method == "get" { Vec::new() } else { body(&mut strange, route, told) };
         let mut headers = vec![("content-type", media_type(&mut strange, route))];
         for name in
             ["idempotency-key", "request-sent-time", "traceparent", "step-status", "if-match", "origin"]
@@ -142,24 +67,32 @@ impl Request {
             }
         }
         headers.retain(|(_, value)| value.iter().all(|byte| *byte >= 0x20 && *byte != 0x7f));
-        Self { method, path, headers, body }
+        Self { method: method.to_uppercase(), path, headers, body }
     }
 }
 
-fn path(strange: &mut Strange<'_>, route: &str) -> String {
+fn path(strange: &mut Strange<'_>, route: &str, told: &Value) -> String {
     let mut path = String::new();
     for part in route.split('/').skip(1) {
         path.push('/');
         match part {
-            "{part}" => path.push_str(strange.pick(PARTS)),
             "{name}" if !strange.one_in(3) => path.push_str("fuzzed"),
             "{id}" if !strange.one_in(3) => path.push_str("fuzz-known"),
             part if part.starts_with('{') => path.push_str(&encoded(&strange.text())),
             part => path.push_str(part),
         }
     }
+    let parameters = told["parameters"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut names: Vec<&str> = parameters
+        .iter()
+        .filter(|parameter| parameter["in"] == "query")
+        .filter_map(|parameter| parameter["name"].as_str())
+        .collect();
+    if names.is_empty() || strange.one_in(3) {
+        names.extend(PARAMETERS);
+    }
     for separator in ["?", "&", "&"].iter().take(if strange.one_in(2) { strange.up_to(3) } else { 0 }) {
-        let (name, value) = (strange.pick(PARAMETERS), strange.text());
+        let (name, value) = (strange.pick(&names), strange.text());
         // A wait is asked for in vain, and not for long.
         let value = if name == "timeout" { "1".to_owned() } else { encoded(&value) };
         path.push_str(&format!("{separator}{name}={value}"));
@@ -185,49 +118,56 @@ fn media_type(strange: &mut Strange<'_>, route: &str) -> Vec<u8> {
     if strange.one_in(8) { strange.pick(MEDIA_TYPES) } else { usual }.as_bytes().to_vec()
 }
 
-fn body(strange: &mut Strange<'_>, route: &str, method: &str) -> Vec<u8> {
-    let good = match (route, method) {
-        ("/v1/orders", _) => order(strange.0),
-        ("/v1/orders/batch", "POST") => {
-            Value::Array((0..strange.up_to(5)).map(|_| order(strange.0)).collect())
-        }
-        ("/v1/orders/batch", _) => json!({"ids": ["fuzz-known", "x"], "priority": "low", "reason": "r"}),
-        ("/v1/orders/{id}", _) => {
-            json!({"params": {"n": 2}, "priority": "high", "lifecycle": {"startAt": null}, "notify": null, "reason": "r"})
-        }
-        ("/v1/orders/{id}/clone", _) => order(strange.0),
-        ("/v1/orders/{id}/repair", _) => {
-            json!({"state": "a", "vars": {"x": 1}, "scenarioVersion": 1, "reason": "r"})
-        }
-        ("/v1/orders/{id}/requests/{name}/answer", _) => {
-            json!({"body": {"code": 0}, "stepStatus": "k2", "reason": "r"})
-        }
-        ("/v1/orders/{id}/calls", _) => json!({"name": "go", "key": "k", "body": {"a": [1]}}),
-        ("/v1/scenarios/test", _) => {
-            json!({"scenario": SCENARIO, "tests": {"t": {"params": {}, "expect": {}}}})
-        }
-        ("/v1/scenarios/{name}/migrate", _) => {
-            json!({"to": 1, "from": 1, "states": {"a": "a"}, "dryRun": true, "after": 0, "reason": "r"})
-        }
-        ("/v1/scenarios/{name}" | "/v1/scenarios/check", _) => return scenario(strange),
-        ("/v1/classify", _) => {
-            json!({"scenario": "fuzzed", "http": {"method": "POST", "url": "http://h/p", "status": 503, "body": {}}})
-        }
-        ("/v1/queues/{name}/release" | "/v1/leases/{name}/resign", _) => json!({"reason": "r"}),
-        ("/v1/flows/stop", "POST") => {
+fn body(strange: &mut Strange<'_>, route: &str, told: &Value) -> Vec<u8> {
+    let good = match route {
+        "/v1/orders" | "/v1/orders/{id}/clone" => order(strange.0),
+        "/v1/orders/batch" => Value::Array((0..strange.up_to(5)).map(|_| order(strange.0)).collect()),
+        "/v1/scenarios/test" => json!({"scenario": SCENARIO, "tests": {"t": {"params": {}, "expect": {}}}}),
+        "/v1/scenarios/{name}" | "/v1/scenarios/check" => return scenario(strange),
+        // Nothing of a fuzzed engine is to stand still.
+        "/v1/flows/stop" => {
             json!({"keyword": "k", "reason": "r", "for": "3h", "resume": true, "dryRun": true})
         }
-        ("/v1/flows/resume", "POST") => json!({"keyword": "k", "reason": "r"}),
-        ("/v1/operations", "POST") => json!({
+        "/v1/operations" => json!({
             "action": "restart", "search": {"status": "fail", "class": "c", "createdSince": "2h", "params": {"a.b": 1}},
             "with": {"from": "initial"}, "reason": "r", "rate": 5, "ramp": {"start": 1, "factor": 2}, "dryRun": true,
         }),
-        ("/v1/searches/{name}", "PUT") => json!({"status": ["fail"], "scenario": "s", "text": "t"}),
-        ("/v1/flows/shift", "POST") => json!({"flow": "f", "by": "3h", "reason": "r", "dryRun": true}),
-        ("/v1/systems/{name}/{order}", _) => json!({"reason": "r", "for": "1s"}),
-        _ => json!({"reason": "r", "ifStatus": "fail", "from": "a", "params": {"n": 3}}),
+        "/v1/searches/{name}" => json!({"status": ["fail"], "scenario": "s", "text": "t"}),
+        "/v1/flows/shift" => json!({"flow": "f", "by": "3h", "reason": "r", "dryRun": true}),
+        "/v1/systems/{name}/stop" => json!({"reason": "r", "for": "1s"}),
+        _ => example(&told["requestBody"]["content"]["application/json"]["schema"], 8),
     };
     spoiled(strange, good)
+}
+
+/// A value that a schema allows, with every field that it names.
+fn example(schema: &Value, depth: usize) -> Value {
+    let resolved = schema["$ref"].as_str().and_then(|at| DOCUMENT.pointer(at.trim_start_matches('#')));
+    let schema = resolved.unwrap_or(schema);
+    if depth == 0 {
+        return Value::Null;
+    }
+    if let Some(one) = schema["enum"].get(0).or_else(|| schema.get("const")) {
+        return one.clone();
+    }
+    if let Some(any) = schema["anyOf"].get(0).or_else(|| schema["oneOf"].get(0)) {
+        return example(any, depth - 1);
+    }
+    let kind = schema["type"].as_str().or_else(|| schema["type"][0].as_str());
+    match kind {
+        Some("object") => {
+            let fields = schema["properties"].as_object().into_iter().flatten();
+            Value::Object(
+                fields.map(|(name, field)| (name.clone(), example(field, depth - 1))).collect::<Map<_, _>>(),
+            )
+        }
+        Some("array") => json!([example(&schema["items"], depth - 1)]),
+        Some("integer" | "number") => json!(1),
+        Some("boolean") => json!(true),
+        Some("string") if schema["format"] == "date-time" => json!("2020-01-01T00:00:00Z"),
+        Some("string") => json!("a"),
+        _ => json!({"code": 0}),
+    }
 }
 
 /// The text of a scenario with something wrong in it.

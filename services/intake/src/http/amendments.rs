@@ -7,22 +7,57 @@ use axum::http::{HeaderMap, Response, StatusCode};
 use pagurus_command::answer::AnswerByHand;
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::amendment::{Repair, Update};
-use pagurus_wire::order::{OrderView, StatusView};
+use pagurus_wire::bodies::{AnswerBody, RepairBody, UpdateBody};
+use pagurus_wire::order::{OrderView, RegisteredView, StatusView};
 use pagurus_wire::problem::{Problem, Type};
+use serde_json::{Map, Value};
 
 use super::body::read_json_if_any;
 use super::caller::Caller;
+use super::document::{Table, told};
 use super::orders::{key_of, register_one};
 use super::query::Path;
 use super::{Answer, Outcome};
 use crate::Intake;
+
+pub(super) fn routes(table: Table) -> Table {
+    table
+        .of("Changes by hand", "Orders that are changed, repaired, answered or copied.")
+        .patch(
+            "/v1/orders/{id}",
+            update,
+            told("Changes an order that has not gone on yet.").takes::<UpdateBody>(),
+        )
+        .post(
+            "/v1/orders/{id}/repair",
+            repair,
+            told("Lets a stuck order go on from a state.").takes::<RepairBody>(),
+        )
+        .post(
+            "/v1/orders/{id}/requests/{request}/answer",
+            answer,
+            told("Answers a request of an order as the called system would have.").takes::<AnswerBody>(),
+        )
+        .post(
+            "/v1/orders/{id}/clone",
+            clone,
+            told("Registers a new order that is filled from an old one.")
+                .more(
+                    "The body is laid over what the old order was registered with; null takes a field away.",
+                )
+                .key()
+                .may_take::<Map<String, Value>>()
+                .gives::<RegisteredView>(201, "Registered.")
+                .gives::<RegisteredView>(200, "Registered before."),
+        )
+}
 
 fn invalid(faults: Vec<Fault>) -> Answer {
     Answer(Problem::of_faults(Type::Invalid, &faults))
 }
 
 /// `PATCH /v1/orders/{id}`
-pub(super) async fn update(
+async fn update(
     State(intake): State<Intake>,
     Path(id): Path<String>,
     Caller(by): Caller,
@@ -43,7 +78,7 @@ pub(super) async fn update_named_batch(
 }
 
 /// `POST /v1/orders/{id}/repair`
-pub(super) async fn repair(
+async fn repair(
     State(intake): State<Intake>,
     Path(id): Path<String>,
     Caller(by): Caller,
@@ -54,8 +89,8 @@ pub(super) async fn repair(
     Ok(Json(intake.views.status(&id).await?))
 }
 
-/// `POST /v1/orders/{id}/requests/{name}/answer`: what the called system would have answered, by hand.
-pub(super) async fn answer(
+/// `POST /v1/orders/{id}/requests/{request}/answer`: what the called system would have answered, by hand.
+async fn answer(
     State(intake): State<Intake>,
     Path((id, request)): Path<(String, String)>,
     Caller(by): Caller,
@@ -67,7 +102,7 @@ pub(super) async fn answer(
 }
 
 /// `POST /v1/orders/{id}/clone`: the body is laid over what the old order was registered with.
-pub(super) async fn clone(
+async fn clone(
     State(intake): State<Intake>,
     Path(id): Path<String>,
     Caller(by): Caller,

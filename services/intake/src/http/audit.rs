@@ -7,11 +7,20 @@ use pagurus_wire::audit::AuditView;
 use pagurus_wire::order::Page;
 
 use super::Outcome;
+use super::document::Table;
 use super::query::Query;
 use crate::Intake;
 
+pub(super) fn routes(table: Table) -> Table {
+    table.of("Audit", "Who did what from outside, when and why.").get(
+        "/v1/audit",
+        list,
+        "What people and programs did, the newest first.",
+    )
+}
+
 /// `GET /v1/audit`
-pub(super) async fn list(
+async fn list(
     State(intake): State<Intake>,
     Query(query): Query<AuditQuery>,
 ) -> Outcome<Json<Page<AuditView>>> {

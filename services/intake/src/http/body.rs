@@ -6,13 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
+use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
+use pagurus_domain::document::pointer_to;
 use pagurus_wire::problem::{Problem, Type};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use serde_path_to_error::Segment;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::Outcome;
+use super::{Answer, Outcome};
 use crate::register::weight;
 use crate::{Intake, register};
 
@@ -159,6 +163,29 @@ pub(super) async fn read_json_if_any(intake: &Intake, body: Body) -> Outcome<Hel
         return Ok(HeldValue { value: json!({}), _room: None });
     }
     parse(intake, &body, COPIES).await
+}
+
+/// A body that is JSON of this type; no body is an empty object.
+pub(super) struct Sent<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Intake> for Sent<T> {
+    type Rejection = Answer;
+
+    async fn from_request(request: Request, intake: &Intake) -> Outcome<Self> {
+        let value = read_json_if_any(intake, request.into_body()).await?;
+        if !value.is_object() {
+            // The reader of a struct would take a list for its fields in their order.
+            return Err(Problem::new(Type::Invalid, "the body is to be a JSON object").into());
+        }
+        serde_path_to_error::deserialize(&*value).map(Self).map_err(|error| {
+            let pointer = error.path().iter().fold(String::new(), |pointer, part| match part {
+                Segment::Seq { index } => format!("{pointer}/{index}"),
+                Segment::Map { key } => pointer_to(&pointer, key),
+                _ => pointer,
+            });
+            Problem::new(Type::Invalid, error.inner().to_string()).at(pointer).into()
+        })
+    }
 }
 
 /// Reads a body piece by piece and shows each to `look`, which may refuse the whole. The rest of what was

@@ -6,19 +6,47 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_wire::callbacks::CallbackTaken;
+use pagurus_wire::parts::HeartbeatView;
 use pagurus_wire::problem::{Problem, Type};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::document::{Table, told};
 use super::orders::failed_problem;
 use super::query::Path;
-use super::{Answer, Outcome, body};
+use super::{Answer, Outcome, body, views};
 use crate::Intake;
 use crate::answer::new_answer;
 use crate::headers::STEP_STATUS;
 
+pub(super) fn routes(table: Table) -> Table {
+    table
+        .of(
+            "Callbacks and notifications",
+            "Answers of called systems, signs of life of actors, and what could not be told.",
+        )
+        .get("/v1/callbacks", views::callbacks, "Callbacks as they came, the newest first.")
+        .post(
+            "/v1/callbacks/{request}",
+            take,
+            told("Answers a request of an order. The body may be anything.")
+                .header("step-status", "Status of the called system's step.")
+                .takes_text("*/*"),
+        )
+        .post(
+            "/v1/callbacks/{request}/heartbeat",
+            heartbeat,
+            "Tells that an actor is still at work on its task, and until when the task is its own.",
+        )
+        .get(
+            "/v1/notifications",
+            views::notifications,
+            "Notifications that only a person can help, those of the oldest orders first.",
+        )
+}
+
 /// `POST /v1/callbacks/{requestId}`: what comes late, twice or for nobody is kept and answered like
 /// any other, because sending it again would not help.
-pub(super) async fn take(
+async fn take(
     State(intake): State<Intake>,
     Path(request): Path<String>,
     headers: HeaderMap,
@@ -39,15 +67,12 @@ pub(super) async fn take(
 }
 
 /// `POST /v1/callbacks/{pass}/heartbeat`: an actor is still at work.
-pub(super) async fn heartbeat(
-    State(intake): State<Intake>,
-    Path(pass): Path<String>,
-) -> Outcome<Json<Value>> {
+async fn heartbeat(State(intake): State<Intake>, Path(pass): Path<String>) -> Outcome<Json<HeartbeatView>> {
     let until = crate::answer::heartbeat(&intake.host, &pass)
         .await
         .map_err(|error| store_problem(&intake.host, "heartbeat", &error))?;
     match until {
-        Some(until) => Ok(Json(json!({"until": until.to_string()}))),
+        Some(until) => Ok(Json(HeartbeatView { until })),
         None => Err(Answer(Problem::new(Type::NotFound, "no hand-out of a task is open under this pass"))),
     }
 }

@@ -9,11 +9,14 @@ use axum::http::{HeaderMap, Response, StatusCode};
 use axum::response::IntoResponse;
 use pagurus_command::call::NewCall;
 use pagurus_domain::order::principal::Door;
+use pagurus_wire::bodies::CallBody;
 use pagurus_wire::message::CallView;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Outcome;
 use super::body::read_json;
+use super::document::{Table, told};
 use super::query::{Path, Query, duration};
 use crate::Intake;
 use crate::calls;
@@ -23,9 +26,37 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Longest wait.
 const MAX_PATIENCE: Duration = Duration::from_secs(5 * 60);
 
+pub(super) fn routes(table: Table) -> Table {
+    table
+        .of("Calls", "Questions to live orders, which their scenarios answer.")
+        .get("/v1/orders/{id}/calls", list, "Calls to an order, in the order in which they came.")
+        .post(
+            "/v1/orders/{id}/calls",
+            call,
+            told("Calls a live order, and waits for its answer.")
+                .key()
+                .takes::<CallBody>()
+                .gives::<CallView>(200, "The order has answered, or cannot.")
+                .gives::<CallView>(202, "The answer is not there yet: ask for it by the key."),
+        )
+        .get(
+            "/v1/orders/{id}/calls/{key}",
+            show,
+            told("One call by the key of its caller.")
+                .gives::<CallView>(200, "The order has answered, or cannot.")
+                .gives::<CallView>(202, "The answer is not there yet."),
+        )
+}
+
+/// `GET /v1/orders/{id}/calls`
+async fn list(State(intake): State<Intake>, Path(id): Path<String>) -> Outcome<Json<Vec<CallView>>> {
+    Ok(Json(intake.views.calls(&id).await?))
+}
+
 /// Query of a call.
-#[derive(Debug, Deserialize)]
-pub(super) struct CallQuery {
+#[derive(Debug, Deserialize, JsonSchema)]
+struct CallQuery {
+    /// Longest wait: a number of seconds, or a duration like `1m30s`; at most 5 minutes.
     timeout: Option<String>,
 }
 
@@ -37,7 +68,7 @@ impl CallQuery {
 }
 
 /// `POST /v1/orders/{id}/calls?timeout=`: 200 with the answer, 202 while it is not there yet.
-pub(super) async fn call(
+async fn call(
     State(intake): State<Intake>,
     Path(id): Path<String>,
     Query(query): Query<CallQuery>,
@@ -49,20 +80,20 @@ pub(super) async fn call(
     let beside = headers.get("idempotency-key").and_then(|value| value.to_str().ok());
     let new = NewCall::read(&asked, beside)?;
     intake.commands.call(&id, &new, Door::Http).await?;
-    Ok(told(calls::answered(&intake, &id, &new.key, patience).await?))
+    Ok(answer(calls::answered(&intake, &id, &new.key, patience).await?))
 }
 
 /// `GET /v1/orders/{id}/calls/{key}?timeout=`
-pub(super) async fn show(
+async fn show(
     State(intake): State<Intake>,
     Path((id, key)): Path<(String, String)>,
     Query(query): Query<CallQuery>,
 ) -> Outcome<Response<Body>> {
     let patience = if query.timeout.is_some() { query.patience()? } else { Duration::ZERO };
-    Ok(told(calls::answered(&intake, &id, &key, patience).await?))
+    Ok(answer(calls::answered(&intake, &id, &key, patience).await?))
 }
 
-fn told(call: CallView) -> Response<Body> {
+fn answer(call: CallView) -> Response<Body> {
     let status = if call.answered_at.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
     (status, Json(call)).into_response()
 }

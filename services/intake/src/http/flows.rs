@@ -1,27 +1,58 @@
 //! Flows and called systems over HTTP: what is seen of them, and what operators decide about them.
 
 use axum::Json;
-use axum::body::Body;
 use axum::extract::State;
+use axum::routing::get;
 use pagurus_domain::dispatch::SystemOrder;
 use pagurus_view::{FlowsQuery, StopsQuery, SystemsQuery};
+use pagurus_wire::cluster::ResignedView;
 use pagurus_wire::flows::{
     ConfirmationView, FlowView, ResignRequest, ResumeRequest, ShiftOutcome, ShiftRequest, StopOutcome,
     StopRequest, StopView, SystemOrderRequest, SystemView,
 };
 use pagurus_wire::order::Page;
-use pagurus_wire::problem::{Problem, Type};
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
 
 use super::Outcome;
-use super::body::read_json_if_any;
+use super::body::Sent;
 use super::caller::Caller;
+use super::document::Table;
 use super::query::{Path, Query};
 use crate::Intake;
 
+pub(super) fn routes(table: Table) -> Table {
+    table
+        .of(
+            "Flows and systems",
+            "Rates and limits of flows and called systems, and what operators decide about them.",
+        )
+        .get("/v1/flows", list, "Flows by name, as the active dispatcher saw them last.")
+        .get("/v1/flows/{flow}", show, "One flow.")
+        .post("/v1/flows/stop", stop, "Stops every flow whose name contains a keyword.")
+        .post("/v1/flows/resume", resume, "Lifts stops.")
+        .post("/v1/flows/shift", shift, "Moves in time what waits or retries.")
+        // Flows may bear these names.
+        .also("/v1/flows/stop", get(show_named_stop))
+        .also("/v1/flows/resume", get(show_named_resume))
+        .also("/v1/flows/shift", get(show_named_shift))
+        .get("/v1/stops", stops, "Stops by hand.")
+        .get("/v1/systems", systems, "Called systems by name, as the active dispatcher saw them last.")
+        .get("/v1/systems/{name}", system, "One called system.")
+        .post("/v1/systems/{name}/stop", stop_system, "Keeps a called system from being called.")
+        .post(
+            "/v1/systems/{name}/open",
+            open_system,
+            "Lets a called system be called whatever is known of it.",
+        )
+        .post(
+            "/v1/systems/{name}/clear",
+            clear_system,
+            "Takes back what an operator decided about a called system.",
+        )
+        .post("/v1/leases/{name}/resign", resign, "Ends a lease, so that another node takes it.")
+}
+
 /// `GET /v1/flows`
-pub(super) async fn list(
+async fn list(
     State(intake): State<Intake>,
     Query(query): Query<FlowsQuery>,
 ) -> Outcome<Json<Page<FlowView>>> {
@@ -29,27 +60,27 @@ pub(super) async fn list(
 }
 
 /// `GET /v1/flows/{flow}`
-pub(super) async fn show(State(intake): State<Intake>, Path(flow): Path<String>) -> Outcome<Json<FlowView>> {
+async fn show(State(intake): State<Intake>, Path(flow): Path<String>) -> Outcome<Json<FlowView>> {
     Ok(Json(intake.views.flow(&flow).await?))
 }
 
 /// `GET /v1/flows/stop`: a flow may bear this name, and the door for stops has taken its path.
-pub(super) async fn show_named_stop(state: State<Intake>) -> Outcome<Json<FlowView>> {
+async fn show_named_stop(state: State<Intake>) -> Outcome<Json<FlowView>> {
     show(state, Path("stop".to_owned())).await
 }
 
 /// `GET /v1/flows/resume`: a flow may bear this name.
-pub(super) async fn show_named_resume(state: State<Intake>) -> Outcome<Json<FlowView>> {
+async fn show_named_resume(state: State<Intake>) -> Outcome<Json<FlowView>> {
     show(state, Path("resume".to_owned())).await
 }
 
 /// `GET /v1/flows/shift`: a flow may bear this name.
-pub(super) async fn show_named_shift(state: State<Intake>) -> Outcome<Json<FlowView>> {
+async fn show_named_shift(state: State<Intake>) -> Outcome<Json<FlowView>> {
     show(state, Path("shift".to_owned())).await
 }
 
 /// `GET /v1/stops`
-pub(super) async fn stops(
+async fn stops(
     State(intake): State<Intake>,
     Query(query): Query<StopsQuery>,
 ) -> Outcome<Json<Page<StopView>>> {
@@ -57,37 +88,34 @@ pub(super) async fn stops(
 }
 
 /// `POST /v1/flows/stop`
-pub(super) async fn stop(
+async fn stop(
     State(intake): State<Intake>,
     Caller(by): Caller,
-    body: Body,
+    Sent(asked): Sent<StopRequest>,
 ) -> Outcome<Json<StopOutcome>> {
-    let asked: StopRequest = read(&intake, body).await?;
     Ok(Json(intake.commands.stop_flows(&asked, &by).await?))
 }
 
 /// `POST /v1/flows/resume`
-pub(super) async fn resume(
+async fn resume(
     State(intake): State<Intake>,
     Caller(by): Caller,
-    body: Body,
+    Sent(asked): Sent<ResumeRequest>,
 ) -> Outcome<Json<StopOutcome>> {
-    let asked: ResumeRequest = read(&intake, body).await?;
     Ok(Json(intake.commands.resume_flows(&asked, &by).await?))
 }
 
 /// `POST /v1/flows/shift`
-pub(super) async fn shift(
+async fn shift(
     State(intake): State<Intake>,
     Caller(by): Caller,
-    body: Body,
+    Sent(asked): Sent<ShiftRequest>,
 ) -> Outcome<Json<ShiftOutcome>> {
-    let asked: ShiftRequest = read(&intake, body).await?;
     Ok(Json(intake.commands.shift_orders(&asked, &by).await?))
 }
 
 /// `GET /v1/systems`
-pub(super) async fn systems(
+async fn systems(
     State(intake): State<Intake>,
     Query(query): Query<SystemsQuery>,
 ) -> Outcome<Json<Page<SystemView>>> {
@@ -95,46 +123,47 @@ pub(super) async fn systems(
 }
 
 /// `GET /v1/systems/{name}`
-pub(super) async fn system(
-    State(intake): State<Intake>,
-    Path(name): Path<String>,
-) -> Outcome<Json<SystemView>> {
+async fn system(State(intake): State<Intake>, Path(name): Path<String>) -> Outcome<Json<SystemView>> {
     Ok(Json(intake.views.system(&name).await?))
 }
 
-/// `POST /v1/systems/{name}/{order}`
-pub(super) async fn order_system(
-    State(intake): State<Intake>,
-    Path((name, order)): Path<(String, String)>,
-    Caller(by): Caller,
-    body: Body,
-) -> Outcome<Json<ConfirmationView>> {
-    let asked: SystemOrderRequest = read(&intake, body).await?;
-    let order = match order.as_str() {
-        "stop" => SystemOrder::KeepStopped,
-        "open" => SystemOrder::ForceOpen,
-        "clear" => return Ok(Json(intake.commands.clear_system(&name, &by).await?)),
-        _ => {
-            let told = "orders about a system are: stop, open, clear";
-            return Err(Problem::new(Type::NotFound, told).into());
-        }
-    };
-    Ok(Json(intake.commands.order_system(&name, order, &asked, &by).await?))
-}
-
-/// `POST /v1/leases/{name}/resign`, with a reason
-pub(super) async fn resign(
+/// `POST /v1/systems/{name}/stop`
+async fn stop_system(
     State(intake): State<Intake>,
     Path(name): Path<String>,
     Caller(by): Caller,
-    body: Body,
-) -> Outcome<Json<Value>> {
-    let asked: ResignRequest = read(&intake, body).await?;
-    let former = intake.commands.resign(&name, &asked, &by).await?;
-    Ok(Json(json!({"lease": name, "resigned": former})))
+    Sent(asked): Sent<SystemOrderRequest>,
+) -> Outcome<Json<ConfirmationView>> {
+    Ok(Json(intake.commands.order_system(&name, SystemOrder::KeepStopped, &asked, &by).await?))
 }
 
-async fn read<T: DeserializeOwned>(intake: &Intake, body: Body) -> Outcome<T> {
-    let asked = read_json_if_any(intake, body).await?;
-    T::deserialize(&*asked).map_err(|error| Problem::new(Type::Invalid, error.to_string()).into())
+/// `POST /v1/systems/{name}/open`
+async fn open_system(
+    State(intake): State<Intake>,
+    Path(name): Path<String>,
+    Caller(by): Caller,
+    Sent(asked): Sent<SystemOrderRequest>,
+) -> Outcome<Json<ConfirmationView>> {
+    Ok(Json(intake.commands.order_system(&name, SystemOrder::ForceOpen, &asked, &by).await?))
+}
+
+/// `POST /v1/systems/{name}/clear`
+async fn clear_system(
+    State(intake): State<Intake>,
+    Path(name): Path<String>,
+    Caller(by): Caller,
+    _: Sent<SystemOrderRequest>,
+) -> Outcome<Json<ConfirmationView>> {
+    Ok(Json(intake.commands.clear_system(&name, &by).await?))
+}
+
+/// `POST /v1/leases/{name}/resign`, with a reason
+async fn resign(
+    State(intake): State<Intake>,
+    Path(name): Path<String>,
+    Caller(by): Caller,
+    Sent(asked): Sent<ResignRequest>,
+) -> Outcome<Json<ResignedView>> {
+    let resigned = intake.commands.resign(&name, &asked, &by).await?;
+    Ok(Json(ResignedView { lease: name, resigned }))
 }

@@ -16,14 +16,36 @@ use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize as _;
 
 use super::Outcome;
-use super::body::{read_json, read_json_if_any};
+use super::body::{Sent, read_json};
 use super::caller::Caller;
+use super::document::{Table, told};
 use super::orders::key_of;
 use super::query::{Path, Query};
 use crate::Intake;
 
+pub(super) fn routes(table: Table) -> Table {
+    table
+        .of("Operations", "What is done to many orders, in the background.")
+        .post(
+            "/v1/operations",
+            create,
+            told("Does something to every order that a search finds, or shows what it would be.")
+                .more("Orders are selected first, then acted on by all activators, at the rate that is asked for and no faster than their flows take them.")
+                .key()
+                .takes::<OperationRequest>()
+                .gives::<OperationOutcome>(201, "Begun.")
+                .gives::<OperationOutcome>(200, "What it would be."),
+        )
+        .get("/v1/operations", list, "Operations, the newest first.")
+        .get("/v1/operations/{no}", show, "One operation, with the reasons of what it did not do.")
+        .get("/v1/operations/{no}/orders", orders, "Orders of an operation, with what came of each.")
+        .post("/v1/operations/{no}/pause", pause, "Lets an operation rest.")
+        .post("/v1/operations/{no}/resume", resume, "Lets a paused operation go on.")
+        .post("/v1/operations/{no}/abort", abort, "Ends an operation; what was done stays done.")
+}
+
 /// `POST /v1/operations`
-pub(super) async fn create(
+async fn create(
     State(intake): State<Intake>,
     Caller(by): Caller,
     headers: HeaderMap,
@@ -40,7 +62,7 @@ pub(super) async fn create(
 }
 
 /// `GET /v1/operations`
-pub(super) async fn list(
+async fn list(
     State(intake): State<Intake>,
     Query(query): Query<OperationsQuery>,
 ) -> Outcome<Json<Page<OperationView>>> {
@@ -48,12 +70,12 @@ pub(super) async fn list(
 }
 
 /// `GET /v1/operations/{no}`
-pub(super) async fn show(State(intake): State<Intake>, Path(no): Path<i64>) -> Outcome<Json<OperationView>> {
+async fn show(State(intake): State<Intake>, Path(no): Path<i64>) -> Outcome<Json<OperationView>> {
     Ok(Json(intake.views.operation(no).await?))
 }
 
 /// `GET /v1/operations/{no}/orders`
-pub(super) async fn orders(
+async fn orders(
     State(intake): State<Intake>,
     Path(no): Path<i64>,
     Query(query): Query<OperationOrdersQuery>,
@@ -62,45 +84,42 @@ pub(super) async fn orders(
 }
 
 /// `POST /v1/operations/{no}/pause`
-pub(super) async fn pause(
+async fn pause(
     state: State<Intake>,
     path: Path<i64>,
     caller: Caller,
-    body: Body,
+    asked: Sent<OperationSteering>,
 ) -> Outcome<Json<OperationView>> {
-    steer(state, path, caller, body, OperationState::Paused).await
+    steer(state, path, caller, asked, OperationState::Paused).await
 }
 
 /// `POST /v1/operations/{no}/resume`
-pub(super) async fn resume(
+async fn resume(
     state: State<Intake>,
     path: Path<i64>,
     caller: Caller,
-    body: Body,
+    asked: Sent<OperationSteering>,
 ) -> Outcome<Json<OperationView>> {
-    steer(state, path, caller, body, OperationState::Running).await
+    steer(state, path, caller, asked, OperationState::Running).await
 }
 
 /// `POST /v1/operations/{no}/abort`
-pub(super) async fn abort(
+async fn abort(
     state: State<Intake>,
     path: Path<i64>,
     caller: Caller,
-    body: Body,
+    asked: Sent<OperationSteering>,
 ) -> Outcome<Json<OperationView>> {
-    steer(state, path, caller, body, OperationState::Aborted).await
+    steer(state, path, caller, asked, OperationState::Aborted).await
 }
 
 async fn steer(
     State(intake): State<Intake>,
     Path(no): Path<i64>,
     Caller(by): Caller,
-    body: Body,
+    Sent(asked): Sent<OperationSteering>,
     to: OperationState,
 ) -> Outcome<Json<OperationView>> {
-    let body = read_json_if_any(&intake, body).await?;
-    let asked = OperationSteering::deserialize(&*body);
-    let asked = asked.map_err(|error| Problem::new(Type::Invalid, error.to_string()))?;
     intake.commands.steer_operation(no, to, &by, asked.reason.as_deref()).await?;
     Ok(Json(intake.views.operation(no).await?))
 }

@@ -7,20 +7,25 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse;
+use axum::routing::get;
 use jiff::Timestamp;
 use pagurus_command::request::{ActionRequest, OF_OTHERS, OF_RESTART, RequestKey};
 use pagurus_command::{Acted, LifeAction, Restart, Terms};
+use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::registration::Request;
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::trouble::store_problem;
+use pagurus_wire::bodies::{ActionBody, OrderBody, RestartBody};
 use pagurus_wire::order::{RegisteredView, StatusView};
 use pagurus_wire::problem::{Problem, Type};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::body::{read_json_if_any, read_order};
 use super::caller::Caller;
+use super::document::{Table, told};
 use super::query::{Path, Query, duration};
-use super::{Answer, Outcome};
+use super::{Answer, Outcome, amendments, batch, parts, search};
 use crate::Intake;
 use crate::headers::{read_trace, sent_time_of};
 use crate::register::{self, Outcome as Registration, Submission};
@@ -28,12 +33,58 @@ use crate::register::{self, Outcome as Registration, Submission};
 /// Longest long poll.
 const MAX_WAIT: Duration = Duration::from_secs(120);
 
+pub(super) fn routes(table: Table) -> Table {
+    let action = |summary: &'static str| told(summary).key().may_take::<ActionBody>();
+    table
+        .of("Orders", "Register orders, look for them, and act on them.")
+        .post(
+            "/v1/orders",
+            create,
+            told("Registers an order.")
+                .more("The same id with the same content is answered as `duplicate` and changes nothing; with other content it is refused.")
+                .header("traceparent", "W3C trace context.")
+                .header("request-sent-time", "Time of sending, RFC 3339 or milliseconds since 1970: `periodToStart` counts from it.")
+                .takes::<OrderBody>()
+                .gives::<RegisteredView>(201, "Registered.")
+                .gives::<RegisteredView>(200, "Registered before."),
+        )
+        .get(
+            "/v1/orders",
+            search::orders,
+            told("Orders that fulfil all conditions, the newest first; by `idPrefix` in the order of ids.")
+                .more("Lists of values stand apart by commas. `params.PATH=VALUE` and `vars.PATH=VALUE` ask for values of parameters and variables, in narrowed searches only. A page looks at a bounded number of orders: it may be short and have a next one."),
+        )
+        .post(
+            "/v1/orders/batch",
+            batch::create,
+            told("Registers many orders, with a result for each.")
+                .more("A JSON array, or one order a line as `application/x-ndjson`.")
+                .takes::<Vec<OrderBody>>()
+                .takes_text("application/x-ndjson"),
+        )
+        // An order may bear the name.
+        .also(
+            "/v1/orders/batch",
+            get(parts::order_named_batch).patch(amendments::update_named_batch),
+        )
+        .get("/v1/orders/{id}/wait", wait, "Waits until an order is final, or the time is over.")
+        .post("/v1/orders/{id}/cancel", cancel, action("Gives an order up for good."))
+        .post("/v1/orders/{id}/interrupt", interrupt, action("Stops an order before it begins."))
+        .post("/v1/orders/{id}/kill", kill, action("Stops an order that runs, waits or retries."))
+        .post(
+            "/v1/orders/{id}/restart",
+            restart,
+            told("Begins a new life of an order that has ended.").key().may_take::<RestartBody>(),
+        )
+        .post(
+            "/v1/orders/{id}/resend",
+            resend,
+            told("Sends the notifications of an order again that nobody has confirmed.").may_take::<ActionBody>(),
+        )
+}
+
 /// `POST /v1/orders`
-pub(super) async fn create(
-    State(intake): State<Intake>,
-    headers: HeaderMap,
-    body: Body,
-) -> Outcome<Response<Body>> {
+async fn create(State(intake): State<Intake>, headers: HeaderMap, body: Body) -> Outcome<Response<Body>> {
     let mut body = read_order(&intake, body).await?;
     let request = register::read_value(body.take())?;
     register_one(&intake, request, &headers).await
@@ -98,13 +149,14 @@ pub(super) fn registered(id: Option<String>, outcome: &Registration) -> Register
 }
 
 /// Query of a long poll.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct WaitQuery {
+    /// Longest wait: a number of seconds, or a duration like `1m30s`; left out: 30 s, at most 120 s.
     timeout: Option<String>,
 }
 
 /// `GET /v1/orders/{id}/wait?timeout=`: answers when the order is final, or the time is over.
-pub(super) async fn wait(
+async fn wait(
     State(intake): State<Intake>,
     Path(id): Path<String>,
     Query(query): Query<WaitQuery>,
@@ -129,40 +181,81 @@ pub(super) async fn wait(
     }
 }
 
-/// `POST /v1/orders/{id}/{action}`
-pub(super) async fn action(
+/// `POST /v1/orders/{id}/cancel`
+async fn cancel(
     State(intake): State<Intake>,
-    Path((id, word)): Path<(String, String)>,
+    Path(id): Path<String>,
     Caller(by): Caller,
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Json<StatusView>> {
+    act(&intake, id, LifeAction::Cancel, OF_OTHERS, (&by, &headers, body)).await
+}
+
+/// `POST /v1/orders/{id}/interrupt`
+async fn interrupt(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    Caller(by): Caller,
+    headers: HeaderMap,
+    body: Body,
+) -> Outcome<Json<StatusView>> {
+    act(&intake, id, LifeAction::Interrupt, OF_OTHERS, (&by, &headers, body)).await
+}
+
+/// `POST /v1/orders/{id}/kill`
+async fn kill(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    Caller(by): Caller,
+    headers: HeaderMap,
+    body: Body,
+) -> Outcome<Json<StatusView>> {
+    act(&intake, id, LifeAction::Kill, OF_OTHERS, (&by, &headers, body)).await
+}
+
+/// `POST /v1/orders/{id}/restart`
+async fn restart(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    Caller(by): Caller,
+    headers: HeaderMap,
+    body: Body,
+) -> Outcome<Json<StatusView>> {
+    let restart = Restart { sent_at: sent_time_of(&headers)?, ..Restart::default() };
+    act(&intake, id, LifeAction::Restart(restart), OF_RESTART, (&by, &headers, body)).await
+}
+
+/// `POST /v1/orders/{id}/resend`
+async fn resend(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    Caller(by): Caller,
+    body: Body,
+) -> Outcome<Json<StatusView>> {
     let asked = read_json_if_any(&intake, body).await?;
-    let key = RequestKey::read(key_of(&headers)?, &asked)?;
-    let fields = if word == "restart" { OF_RESTART } else { OF_OTHERS };
-    let asked = ActionRequest::read(&asked, fields).and_then(|asked| asked.of_path(&id));
-    let action = match word.as_str() {
-        "cancel" => LifeAction::Cancel,
-        "interrupt" => LifeAction::Interrupt,
-        "kill" => LifeAction::Kill,
-        "restart" => LifeAction::Restart(Restart { sent_at: sent_time_of(&headers)?, ..Restart::default() }),
-        "resend" => {
-            let count = intake.commands.resend(&id, &by, asked?.reason.as_deref()).await?;
-            let note = match count {
-                0 => "no notification of it is unconfirmed: nothing was sent".to_owned(),
-                1 => "1 notification is sent again".to_owned(),
-                count => format!("{count} notifications are sent again"),
-            };
-            return Ok(Json(StatusView { note: Some(note), ..intake.views.status(&id).await? }));
-        }
-        _ => {
-            let told = "actions are: cancel, interrupt, kill, restart, clone, repair, resend";
-            return Err(Answer(Problem::new(Type::NotFound, told)));
-        }
+    let asked = ActionRequest::read(&asked, OF_OTHERS)?.of_path(&id)?;
+    let count = intake.commands.resend(&id, &by, asked.reason.as_deref()).await?;
+    let note = match count {
+        0 => "no notification of it is unconfirmed: nothing was sent".to_owned(),
+        1 => "1 notification is sent again".to_owned(),
+        count => format!("{count} notifications are sent again"),
     };
-    let asked = asked?;
-    let terms =
-        Terms { by: &by, reason: asked.reason.as_deref(), if_status: asked.if_status, key: key.as_ref() };
+    Ok(Json(StatusView { note: Some(note), ..intake.views.status(&id).await? }))
+}
+
+/// Does an action with what the request brings: who asks, its headers, and its body, which may have these fields.
+async fn act(
+    intake: &Intake,
+    id: String,
+    action: LifeAction,
+    fields: &[&str],
+    (by, headers, body): (&Principal, &HeaderMap, Body),
+) -> Outcome<Json<StatusView>> {
+    let asked = read_json_if_any(intake, body).await?;
+    let key = RequestKey::read(key_of(headers)?, &asked)?;
+    let asked = ActionRequest::read(&asked, fields)?.of_path(&id)?;
+    let terms = Terms { by, reason: asked.reason.as_deref(), if_status: asked.if_status, key: key.as_ref() };
     let Acted { status, life, note } = intake.commands.act(&id, &action.with(&asked), terms).await?;
     Ok(Json(StatusView { id, status: status.to_string(), is_final: status.is_final(), life, note }))
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_types, reason = "the one place where the framework's own extractors are used")]
 
 use std::error::Error;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use axum::extract::FromRequestParts;
@@ -20,11 +21,11 @@ use super::{Answer, Outcome};
 pub(super) struct Query<T>(pub(super) T);
 
 /// The query of a request as its pairs, where names are not known beforehand: whoever takes it refuses what it does not
-/// know.
-pub(super) struct Pairs(pub(super) Vec<(String, String)>);
+/// know. The type has the fields that the document names.
+pub(super) struct Pairs<T>(pub(super) Vec<(String, String)>, pub(super) PhantomData<T>);
 
 /// The query of a request that has none.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 pub(super) struct Nothing {}
 
 /// What stands in the path of a request.
@@ -40,12 +41,13 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Pairs {
+impl<T, S: Send + Sync> FromRequestParts<S> for Pairs<T> {
     type Rejection = Answer;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Outcome<Self> {
         let read = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
-        read.map(|axum::extract::Query(pairs)| Self(pairs)).map_err(|refused| unread_query(&refused))
+        read.map(|axum::extract::Query(pairs)| Self(pairs, PhantomData))
+            .map_err(|refused| unread_query(&refused))
     }
 }
 

@@ -1,29 +1,43 @@
-//! What is done to queues.
+//! Queues of sequential orders: what is seen of them, and what is done to them.
 
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
+use pagurus_wire::bodies::ReasonBody;
+use pagurus_wire::cluster::ReleasedView;
 use pagurus_wire::problem::{Problem, Type};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::Outcome;
 use super::body::read_json;
 use super::caller::Caller;
+use super::document::{Table, told};
 use super::query::Path;
+use super::{Outcome, views};
 use crate::Intake;
 
+pub(super) fn routes(table: Table) -> Table {
+    table
+        .of("Queues", "Resources that one sequential order at a time owns.")
+        .get("/v1/queues", views::queues, "Queues that have members, the longest first.")
+        .post(
+            "/v1/queues/{name}/release",
+            release,
+            told("Takes a queue from the order that owns it.").takes::<ReasonBody>(),
+        )
+}
+
 /// `POST /v1/queues/{name}/release`, with a reason
-pub(super) async fn release(
+async fn release(
     State(intake): State<Intake>,
     Path(name): Path<String>,
     Caller(by): Caller,
     body: Body,
-) -> Outcome<Json<Value>> {
+) -> Outcome<Json<ReleasedView>> {
     let asked = read_json(&intake, body).await?;
     let Some(reason) = asked.get("reason").and_then(Value::as_str).filter(|reason| !reason.is_empty()) else {
         let told = "/reason is missing: say why the queue is released";
         return Err(Problem::new(Type::Invalid, told).at("/reason").into());
     };
     let released = intake.commands.release_queue(&name, &by, reason).await?;
-    Ok(Json(json!({"queue": name, "released": released})))
+    Ok(Json(ReleasedView { queue: name, released }))
 }

@@ -5,26 +5,80 @@ pub(super) mod trial;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Response, StatusCode};
+use axum::http::{Response, StatusCode, header};
 use axum::response::IntoResponse;
 use pagurus_command::migrate::{Migrated, Migration};
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::principal::Principal;
+use pagurus_domain::scenario::graph as drawing;
 use pagurus_domain::scenario::source::Reading;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::audit::AuditEntry;
 use pagurus_store::scenarios::{self, Applied};
+use pagurus_wire::bodies::{MigrationBody, TrialBody};
+use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
-use serde_json::{Value, json};
+use pagurus_wire::scenarios::{AppliedView, CheckedView, LeftView, MigratedView, ScenarioLine, VersionLine};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
 use super::Outcome;
 use super::body::{self, read_json};
 use super::caller::Caller;
-use super::query::Path;
+use super::document::{Table, told};
+use super::query::{Nothing, Path, Query};
 use crate::Intake;
 
 /// Longest name in a path.
 const MAX_NAME_BYTES: usize = 64;
+
+pub(super) fn routes(table: Table) -> Table {
+    const YAML: &str = "application/yaml";
+    table
+        .of("Scenarios", "The definitions that orders run, by name and version.")
+        .get("/v1/scenarios", list, "Scenarios by name, each with its newest version.")
+        .post(
+            "/v1/scenarios/check",
+            check,
+            told("Tells everything that is wrong with a scenario.")
+                .takes_text(YAML)
+                .takes::<Map<String, Value>>(),
+        )
+        .post(
+            "/v1/scenarios/test",
+            trial::test,
+            told("Runs the tests of a scenario in virtual time.").takes::<TrialBody>(),
+        )
+        .put(
+            "/v1/scenarios/{name}",
+            apply,
+            told("Stores a scenario as a new version.")
+                .takes_text(YAML)
+                .takes::<Map<String, Value>>()
+                .gives::<AppliedView>(201, "A new version.")
+                .gives::<AppliedView>(200, "The newest version has this text."),
+        )
+        .get(
+            "/v1/scenarios/{name}",
+            scenario,
+            told("The text as it was applied.").gives_text(YAML, "The text."),
+        )
+        .get("/v1/scenarios/{name}/versions", versions, "Versions, the newest first.")
+        .get(
+            "/v1/scenarios/{name}/graph",
+            graph,
+            told("The workflow as a picture.")
+                .gives_text("image/svg+xml", "The picture.")
+                .gives_text("text/vnd.mermaid", "The picture."),
+        )
+        .post(
+            "/v1/scenarios/{name}/migrate",
+            migrate,
+            told("Moves live orders to another version, or tells which ones could be.")
+                .takes::<MigrationBody>(),
+        )
+}
 
 /// Reads the text of a scenario from a body, and the scenario from it, with the warnings about both.
 async fn read(intake: &Intake, body: Body) -> Outcome<(String, Reading)> {
@@ -36,16 +90,18 @@ async fn read(intake: &Intake, body: Body) -> Outcome<(String, Reading)> {
 }
 
 /// `POST /v1/scenarios/check`
-pub(super) async fn check(State(intake): State<Intake>, body: Body) -> Outcome<Json<Value>> {
+async fn check(State(intake): State<Intake>, body: Body) -> Outcome<Json<CheckedView>> {
     let (_, Reading { scenario, warnings, .. }) = read(&intake, body).await?;
-    Ok(Json(json!({
-        "scenario": scenario.name, "states": scenario.states.len(), "faults": [],
-        "warnings": Problem::of_faults(Type::Invalid, &warnings).errors,
-    })))
+    Ok(Json(CheckedView {
+        states: scenario.states.len(),
+        scenario: scenario.name,
+        faults: Vec::new(),
+        warnings: Problem::of_faults(Type::Invalid, &warnings).errors,
+    }))
 }
 
 /// `PUT /v1/scenarios/{name}`
-pub(super) async fn apply(
+async fn apply(
     State(intake): State<Intake>,
     Path(name): Path<String>,
     Caller(by): Caller,
@@ -64,7 +120,7 @@ pub(super) async fn apply(
         Applied::Unchanged(version) => (StatusCode::OK, version),
     };
     let warnings = Problem::of_faults(Type::Invalid, &warnings).errors;
-    Ok((status, Json(json!({"scenario": name, "version": version, "warnings": warnings}))).into_response())
+    Ok((status, Json(AppliedView { scenario: name, version, warnings })).into_response())
 }
 
 async fn store(
@@ -88,26 +144,85 @@ async fn store(
 }
 
 /// `POST /v1/scenarios/{name}/migrate`
-pub(super) async fn migrate(
+async fn migrate(
     State(intake): State<Intake>,
     Path(name): Path<String>,
     Caller(by): Caller,
     body: Body,
-) -> Outcome<Json<Value>> {
+) -> Outcome<Json<MigratedView>> {
     let asked = Migration::read(&*read_json(&intake, body).await?)?;
     let Migrated { moved, left, next } = intake.commands.migrate(&name, &asked, &by).await?;
     let count: u64 = left.values().map(|left| left.orders).sum();
-    let reasons: Vec<Value> = left
-        .into_iter()
-        .map(|(reason, left)| json!({"reason": reason, "orders": left.orders, "examples": left.examples}))
-        .collect();
-    Ok(Json(json!({
-        "scenario": name, "from": asked.from, "to": asked.to, "applied": asked.apply,
-        "moved": moved, "left": count, "reasons": reasons, "next": next.map(|next| next.0.to_string()),
-    })))
+    let reasons = left.into_iter();
+    let reasons =
+        reasons.map(|(reason, left)| LeftView { reason, orders: left.orders, examples: left.examples });
+    Ok(Json(MigratedView {
+        scenario: name,
+        from: asked.from,
+        to: asked.to,
+        applied: asked.apply,
+        moved,
+        left: count,
+        reasons: reasons.collect(),
+        next: next.map(|next| next.0.to_string()),
+    }))
+}
+
+/// `GET /v1/scenarios`
+async fn list(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Page<ScenarioLine>>> {
+    Ok(Json(intake.views.scenarios().await?))
+}
+
+/// `GET /v1/scenarios/{name}/versions`
+async fn versions(
+    State(intake): State<Intake>,
+    Path(name): Path<String>,
+) -> Outcome<Json<Page<VersionLine>>> {
+    Ok(Json(intake.views.versions(&name).await?))
+}
+
+/// Query of what shows one version.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct VersionQuery {
+    /// Version; left out: the newest one.
+    version: Option<i32>,
+    /// Format of a picture.
+    #[schemars(extend("enum" = ["svg", "mermaid"]))]
+    format: Option<String>,
+}
+
+/// `GET /v1/scenarios/{name}`: the text as it was applied.
+async fn scenario(
+    State(intake): State<Intake>,
+    Path(name): Path<String>,
+    Query(query): Query<VersionQuery>,
+) -> Outcome<Response<Body>> {
+    let text = intake.views.scenario_text(&name, query.version).await?;
+    Ok(([(header::CONTENT_TYPE, "application/yaml")], text).into_response())
+}
+
+/// `GET /v1/scenarios/{name}/graph`: the workflow as a picture.
+async fn graph(
+    State(Intake { views, .. }): State<Intake>,
+    Path(name): Path<String>,
+    Query(query): Query<VersionQuery>,
+) -> Outcome<Response<Body>> {
+    let (kind, draw): (_, fn(&_) -> String) = match query.format.as_deref() {
+        None | Some("svg") => ("image/svg+xml", drawing::svg),
+        Some("mermaid") => ("text/vnd.mermaid; charset=utf-8", drawing::mermaid),
+        Some(other) => {
+            let told = format!("there is no format `{}`; write svg or mermaid", cut(other));
+            return Err(Problem::new(Type::Invalid, told).at("/format").into());
+        }
+    };
+    let scenario = views.read_scenario(&views.scenario_text(&name, query.version).await?)?;
+    // The picture has a sheet of its own and nothing else that a page could run.
+    let policy = "default-src 'none'; style-src 'unsafe-inline'";
+    let headers = [(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, policy)];
+    Ok((headers, draw(&scenario)).into_response())
 }
 
 /// A name without measure, as an answer repeats it.
-pub(super) fn cut(name: &str) -> &str {
+fn cut(name: &str) -> &str {
     &name[..name.floor_char_boundary(MAX_NAME_BYTES)]
 }

@@ -4,31 +4,56 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
-use pagurus_view::{OrdersQuery, SearchesQuery};
+use pagurus_view::{CountsFields, OrdersFields, OrdersQuery, SearchesQuery};
 use pagurus_wire::order::{OrderLine, Page};
-use pagurus_wire::search::{OrderCounts, SavedSearch};
+use pagurus_wire::search::{OrderCounts, SavedSearch, SearchBody};
 
 use super::Outcome;
 use super::body::read_json;
 use super::caller::Caller;
+use super::document::{Table, told};
 use super::query::{Pairs, Path, Query};
 use crate::Intake;
+
+pub(super) fn routes(table: Table) -> Table {
+    table
+        .of("Searches", "Orders in groups, and searches that have a name.")
+        .get(
+            "/v1/counts",
+            counts,
+            told("Counts of the orders that fulfil all conditions, by what they have in common.")
+                .more("Conditions are those of `GET /v1/orders`. Where `complete` is false, the counts are lower bounds."),
+        )
+        .get("/v1/searches", searches, "Saved searches, by name.")
+        .get("/v1/searches/{name}", show, "One saved search.")
+        .put(
+            "/v1/searches/{name}",
+            save,
+            told("Saves conditions under a name, in place of those that had it.")
+                .more("Times that are told back from now, like `2h`, stay so.")
+                .takes::<SearchBody>(),
+        )
+        .delete("/v1/searches/{name}", forget, told("Removes a saved search.").gives_nothing("Removed."))
+}
 
 /// `GET /v1/orders`
 pub(super) async fn orders(
     State(intake): State<Intake>,
-    Pairs(pairs): Pairs,
+    Pairs(pairs, _): Pairs<OrdersFields>,
 ) -> Outcome<Json<Page<OrderLine>>> {
     Ok(Json(intake.views.orders(OrdersQuery::read(&pairs)?).await?))
 }
 
 /// `GET /v1/counts`
-pub(super) async fn counts(State(intake): State<Intake>, Pairs(pairs): Pairs) -> Outcome<Json<OrderCounts>> {
+async fn counts(
+    State(intake): State<Intake>,
+    Pairs(pairs, _): Pairs<CountsFields>,
+) -> Outcome<Json<OrderCounts>> {
     Ok(Json(intake.views.order_counts(OrdersQuery::read(&pairs)?).await?))
 }
 
 /// `GET /v1/searches`
-pub(super) async fn searches(
+async fn searches(
     State(intake): State<Intake>,
     Query(query): Query<SearchesQuery>,
 ) -> Outcome<Json<Page<SavedSearch>>> {
@@ -36,15 +61,12 @@ pub(super) async fn searches(
 }
 
 /// `GET /v1/searches/{name}`
-pub(super) async fn show(
-    State(intake): State<Intake>,
-    Path(name): Path<String>,
-) -> Outcome<Json<SavedSearch>> {
+async fn show(State(intake): State<Intake>, Path(name): Path<String>) -> Outcome<Json<SavedSearch>> {
     Ok(Json(intake.views.search(&name).await?))
 }
 
 /// `PUT /v1/searches/{name}`: the body has the conditions.
-pub(super) async fn save(
+async fn save(
     State(intake): State<Intake>,
     Path(name): Path<String>,
     Caller(by): Caller,
@@ -56,7 +78,7 @@ pub(super) async fn save(
 }
 
 /// `DELETE /v1/searches/{name}`
-pub(super) async fn forget(
+async fn forget(
     State(intake): State<Intake>,
     Path(name): Path<String>,
     Caller(by): Caller,

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::spelled;
 
 /// Where a flow is (DSP-10).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum FlowState {
     /// Nothing bounds it but the capacity.
@@ -35,7 +38,9 @@ spelled!(FlowState {
 });
 
 /// Where a called system is (DSP-16).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum SystemState {
     /// It answers as fast as ever.
@@ -60,7 +65,7 @@ spelled!(SystemState {
 });
 
 /// A flow.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FlowRecord {
     /// Its name.
@@ -102,7 +107,7 @@ pub struct FlowRecord {
 }
 
 /// A called system.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SystemRecord {
     /// Its name.
@@ -141,7 +146,7 @@ pub struct SystemRecord {
 }
 
 /// A number for each priority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ByPriority {
     /// Of high priority.
@@ -161,7 +166,7 @@ impl ByPriority {
 }
 
 /// The middle and the far end of a distribution of times; none while nothing was measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Quantiles {
     /// Half took at most so many milliseconds.
@@ -181,7 +186,7 @@ impl Quantiles {
 }
 
 /// A change of state or limit, with the reason in words and numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
     /// When.

@@ -20,6 +20,7 @@ mod render;
 mod response;
 mod sample;
 mod snapshot;
+mod step;
 mod task;
 mod wait;
 
@@ -37,6 +38,7 @@ pub use snapshot::{
     EntryPoint, FailedElement, Frame, Handling, Mover, OpenRequest, Polling, Remembered, Rest, RetryTime,
     Savepoint, Snapshot, SnapshotError, SyncRetry, TaskTimes, Visit,
 };
+pub use step::{StepMade, StepOutcome};
 pub use task::{ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT};
 
 use std::collections::VecDeque;
@@ -99,6 +101,10 @@ struct Run {
     /// Set as long as the order has not left the suspension that it was woken from.
     resting: Option<Wake>,
     pending: Pending,
+    /// What was asked of the world, for the records of it.
+    asked: Option<step::AskedWorld>,
+    /// Verdicts on the answers that came last, in their order.
+    judged: Vec<step::Judged>,
     end: end::Builder,
     /// Transitions since the begin of the stage.
     moves: u32,
@@ -156,6 +162,8 @@ impl Stage {
             vars: None,
             calls: calls.into(),
             pending: Pending::Nothing,
+            asked: None,
+            judged: Vec::new(),
             moves: 0,
             is_unsaved: false,
             rest_until: None,
@@ -200,7 +208,9 @@ impl Stage {
     pub fn next(&mut self, now: Timestamp) -> Need {
         let turn = self.given.turn(now, self.given.dice);
         self.run.begin_turn(&turn);
-        self.run.next(&turn)
+        let need = self.run.next(&turn);
+        self.run.note_need(&need, &turn);
+        need
     }
 
     /// Takes the answer to the last need, and says the next. `dice` is a random number in `0.0..1.0`, used
@@ -208,7 +218,12 @@ impl Stage {
     pub fn answer(&mut self, answer: Answer, now: Timestamp, dice: f64) -> Need {
         let turn = self.given.turn(now, dice);
         self.run.begin_turn(&turn);
-        self.run.take(answer, &turn).unwrap_or_else(|| self.run.next(&turn))
+        let steps = self.run.steps_of(&answer, &turn);
+        let need = self.run.take(answer, &turn);
+        self.run.note_steps(steps);
+        let need = need.unwrap_or_else(|| self.run.next(&turn));
+        self.run.note_need(&need, &turn);
+        need
     }
 
     /// What was told since the begin, or since the position was saved last.

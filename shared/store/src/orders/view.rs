@@ -17,7 +17,7 @@ statements! {
                o.started_at, o.finished_at, o.updated_at, o.result, o.message, o.error_class, o.error_message,
                p.params, d.due_at, n.name AS node, w.attempt AS running_attempt, w.started_at AS running_since,
                r.since AS ready_since, o.scenario,
-               q.position, c.snapshot, o.start_period, o.error_system
+               q.position, c.snapshot, o.start_period, o.error_system, o.trace
           FROM orders o
           JOIN scenarios s ON s.no = o.scenario
           LEFT JOIN payloads p ON p.order_no = ANY(ARRAY[o.no])
@@ -119,6 +119,8 @@ pub struct OrderRow {
     pub snapshot: Option<String>,
     /// Seconds from sending to the latest start.
     pub start_period: Option<i64>,
+    /// W3C trace context of the registration.
+    pub trace: Option<String>,
 }
 
 /// Reads one order.
@@ -170,6 +172,7 @@ pub async fn view(client: &Client, id: &str) -> Result<Option<OrderRow>> {
         position: row.get("position"),
         snapshot: row.get("snapshot"),
         start_period: row.get("start_period"),
+        trace: row.get("trace"),
     }))
 }
 

@@ -8,6 +8,7 @@ use pagurus_store::errors::{self, FailedOrder, Filter};
 use pagurus_store::{Client, Error};
 use pagurus_wire::errors::{ErrorOrder, ErrorOrders};
 use pagurus_wire::problem::Problem;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::window;
@@ -23,7 +24,7 @@ const MOST_ROWS: usize = 20_000;
 const ROWS: i64 = 2000;
 
 /// Query of the orders of a group.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct ErrorOrdersQuery {
     status: Option<String>,
     class: Option<String>,

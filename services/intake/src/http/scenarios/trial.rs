@@ -10,7 +10,8 @@ use pagurus_domain::document::Fault;
 use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::trial::{self, TrialFile, TrialOutcome as Tried};
 use pagurus_wire::problem::{Problem, Type};
-use serde_json::{Value, json};
+use pagurus_wire::scenarios::TriedView;
+use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::super::body::read_json;
@@ -24,7 +25,7 @@ const TIME: Duration = Duration::from_secs(10);
 static TRIED: Semaphore = Semaphore::const_new(2);
 
 /// `POST /v1/scenarios/test`
-pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> Outcome<Json<Value>> {
+pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> Outcome<Json<TriedView>> {
     let asked = read_json(&intake, body).await?;
     let text = |key: &str| match asked.get(key).and_then(Value::as_str) {
         Some(text) => Ok(text.to_owned()),
@@ -49,8 +50,7 @@ pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> O
         Problem::new(Type::Internal, "the engine failed; its log says more")
     })?;
     let passed = outcomes.iter().all(Tried::passed);
-    let tests: Vec<Value> = outcomes.iter().map(Tried::to_value).collect();
-    Ok(Json(json!({"passed": passed, "tests": tests})))
+    Ok(Json(TriedView { passed, tests: outcomes.iter().map(Tried::to_value).collect() }))
 }
 
 fn try_all(intake: &Intake, scenario: &Arc<Scenario>, file: &TrialFile) -> Vec<Tried> {

@@ -14,6 +14,7 @@ use super::super::conceal::Concealed;
 use super::call::CallAnswer;
 use super::sample::CallMade;
 use super::snapshot::{Destination, EntryPoint, Remembered, Snapshot};
+use super::step::StepMade;
 use crate::order::{OrderError, PANIC, ScenarioStatus};
 pub use then::Then;
 
@@ -90,6 +91,8 @@ pub struct StageEnd {
     pub answers: Vec<CallAnswer>,
     /// The calls of systems that came to an end in it.
     pub calls: Vec<CallMade>,
+    /// What its actions asked of the world.
+    pub steps: Vec<StepMade>,
     /// How long the stage ran.
     pub duration: Duration,
 }
@@ -111,6 +114,8 @@ pub struct Reached {
     pub log: Vec<LogLine>,
     /// The calls from outside that were handled since then.
     pub answers: Vec<CallAnswer>,
+    /// What its actions asked of the world since then.
+    pub steps: Vec<StepMade>,
 }
 
 const fn standing(distance: Option<usize>) -> ScenarioStatus {
@@ -133,6 +138,8 @@ pub(super) struct Builder {
     pub answers: Vec<CallAnswer>,
     /// Calls of systems that came to an end.
     pub calls: Vec<CallMade>,
+    /// What actions asked of the world.
+    pub steps: Vec<StepMade>,
     /// Moment of the last move or line that was saved at an entry point.
     pub saved_at: Option<Timestamp>,
     /// Lines that were saved at entry points.
@@ -190,10 +197,12 @@ impl Builder {
             transitions: std::mem::take(&mut self.transitions),
             log: std::mem::take(&mut self.log),
             answers: std::mem::take(&mut self.answers),
+            steps: std::mem::take(&mut self.steps),
         };
         if !self.secrets.is_empty() {
-            let Reached { snapshot, log, answers, .. } = &mut reached;
+            let Reached { snapshot, log, answers, steps, .. } = &mut reached;
             self.conceal(snapshot, log, answers);
+            self.conceal_steps(steps);
         }
         reached
     }
@@ -228,6 +237,7 @@ impl Builder {
             saved: self.saved_at.is_some(),
             answers: self.answers.clone(),
             calls: self.calls.clone(),
+            steps: self.steps.clone(),
             duration: Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0)),
         };
         if !self.secrets.is_empty() {
@@ -235,10 +245,16 @@ impl Builder {
                 error.message = self.secrets.text(&error.message);
             }
             self.conceal(&mut end.snapshot, &mut end.log, &mut end.answers);
+            self.conceal_steps(&mut end.steps);
         }
         // The repeat of a call is not what the order itself rests for.
         end.snapshot.frame_mut().rest = end.then.rest();
         end
+    }
+
+    /// Keeps out of targets the secrets that were used after they were asked.
+    fn conceal_steps(&self, steps: &mut [StepMade]) {
+        steps.iter_mut().for_each(|step| step.target = self.secrets.text(&step.target));
     }
 
     /// Keeps the secrets that were used out of everything that is told and kept: a called system may

@@ -134,6 +134,8 @@ impl Run {
         judged: &Result<&Response, Failed>,
         turn: &Turn<'_>,
     ) {
+        let verdict = judged.as_ref().map(|_| ()).map_err(|failed| failed.error.class.clone());
+        self.judged.push(verdict);
         match judged {
             Ok(response) => self.sample_answer(asked, response, turn),
             Err(Failed { error, retry_after }) => self.sample_failure(error, *retry_after),

@@ -1,0 +1,320 @@
+//! The table of routes: each is declared once, with its handler and a sentence, and from that come both the router and the
+//! OpenAPI document. What a route reads and answers is taken from the types of its handler.
+//!
+//! To add one: write the handler, and a line in `routes` of its room: `.get("/v1/things", list, "Things by name.")`. A query
+//! is a [`super::query::Query`] of a struct that derives `JsonSchema`, an answer a `Json` of one. Where a handler reads its
+//! body by itself, say so with [`Operation::takes`]; where it builds its answer by itself, with [`Operation::gives`]. Then
+//! write `docs/openapi.json` anew (`UPDATE_GENERATED=1 ./dev test -E 'binary(house)'`); the fuzzer reads its routes there.
+
+mod describe;
+mod page;
+mod schemas;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::routing::{MethodRouter, delete, get, patch, post, put};
+use schemars::JsonSchema;
+use serde_json::{Map, Value, json};
+
+use self::describe::Described;
+pub(super) use self::page::page;
+use self::schemas::Schemas;
+use crate::Intake;
+
+/// What is said of path parameters, by name.
+const IN_PATHS: &[(&str, &str)] = &[
+    ("flow", "Name of the flow."),
+    ("id", "Id of the order."),
+    ("key", "Key of the caller."),
+    ("name", "Name."),
+    ("no", "Number."),
+    ("request", "Id of the request, or name of it below an order."),
+];
+
+/// Routes, and the description of each.
+pub(super) struct Table {
+    router: Router<Intake>,
+    paths: BTreeMap<&'static str, Map<String, Value>>,
+    schemas: Schemas,
+    rooms: Vec<(&'static str, &'static str)>,
+}
+
+impl Table {
+    pub(super) fn new() -> Self {
+        Self { router: Router::new(), paths: BTreeMap::new(), schemas: Schemas::new(), rooms: Vec::new() }
+    }
+
+    /// The routes that follow belong to this group.
+    pub(super) fn of(mut self, group: &'static str, told: &'static str) -> Self {
+        self.rooms.push((group, told));
+        self
+    }
+
+    pub(super) fn get<H, T>(self, path: &'static str, handler: H, operation: impl Into<Operation>) -> Self
+    where
+        H: Handler<T, Intake> + Described<T>,
+        T: 'static,
+    {
+        self.add::<H, T>("get", path, get(handler), operation.into())
+    }
+
+    pub(super) fn post<H, T>(self, path: &'static str, handler: H, operation: impl Into<Operation>) -> Self
+    where
+        H: Handler<T, Intake> + Described<T>,
+        T: 'static,
+    {
+        self.add::<H, T>("post", path, post(handler), operation.into())
+    }
+
+    pub(super) fn put<H, T>(self, path: &'static str, handler: H, operation: impl Into<Operation>) -> Self
+    where
+        H: Handler<T, Intake> + Described<T>,
+        T: 'static,
+    {
+        self.add::<H, T>("put", path, put(handler), operation.into())
+    }
+
+    pub(super) fn patch<H, T>(self, path: &'static str, handler: H, operation: impl Into<Operation>) -> Self
+    where
+        H: Handler<T, Intake> + Described<T>,
+        T: 'static,
+    {
+        self.add::<H, T>("patch", path, patch(handler), operation.into())
+    }
+
+    pub(super) fn delete<H, T>(self, path: &'static str, handler: H, operation: impl Into<Operation>) -> Self
+    where
+        H: Handler<T, Intake> + Described<T>,
+        T: 'static,
+    {
+        self.add::<H, T>("delete", path, delete(handler), operation.into())
+    }
+
+    /// Handlers of a path that the document describes under a path with a parameter: there is a thing whose name is the
+    /// last word of this path.
+    pub(super) fn also(mut self, path: &'static str, handlers: MethodRouter<Intake>) -> Self {
+        self.router = self.router.route(path, handlers);
+        self
+    }
+
+    fn add<H: Described<T>, T>(
+        mut self,
+        method: &'static str,
+        path: &'static str,
+        handler: MethodRouter<Intake>,
+        mut operation: Operation,
+    ) -> Self {
+        H::describe(&mut operation, &mut self.schemas);
+        let described = operation.described(method, path, self.rooms.last(), &mut self.schemas);
+        self.paths.entry(path).or_default().insert(method.to_owned(), described);
+        self.router = self.router.route(path, handler);
+        self
+    }
+
+    /// The router, and the document of it.
+    pub(super) fn finish(self) -> (Router<Intake>, Value) {
+        let groups: Vec<Value> =
+            self.rooms.iter().map(|(name, told)| json!({"name": name, "description": told})).collect();
+        let document = json!({
+            "openapi": "3.1.0",
+            "info": {
+                "title": "Pagurus",
+                "version": env!("CARGO_PKG_VERSION"),
+                "description": "Durable order orchestration: register orders, watch them, and act on them. Lists answer with \
+                    `items` and `next`; whoever gives `next` as `cursor` gets the next page. Whatever is refused is answered with \
+                    a problem (RFC 9457), whose `type` has a page of its own under `docs/errors`.",
+                "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            },
+            "servers": [{"url": "/"}],
+            "tags": groups,
+            "paths": self.paths,
+            "components": {"schemas": self.schemas.finish()},
+        });
+        (self.router, document)
+    }
+}
+
+/// A schema, made when it is known where its parts go.
+type Schema = fn(&mut Schemas) -> Value;
+
+/// Text of a media type, or JSON of a schema.
+#[derive(Clone, Copy)]
+enum Content {
+    Json(Schema),
+    Text(&'static str),
+}
+
+impl Content {
+    fn described(self, schemas: &mut Schemas) -> Value {
+        match self {
+            Self::Json(schema) => json!({"application/json": {"schema": schema(schemas)}}),
+            Self::Text(kind) => json!({kind: {"schema": {"type": "string"}}}),
+        }
+    }
+}
+
+/// What is said of a route beside its types.
+#[derive(Default)]
+pub(super) struct Operation {
+    summary: &'static str,
+    more: Option<&'static str>,
+    parameters: Vec<Value>,
+    body: Vec<(Content, bool)>,
+    answers: Vec<(u16, &'static str, Option<Content>)>,
+}
+
+impl From<&'static str> for Operation {
+    fn from(summary: &'static str) -> Self {
+        Self { summary, ..Self::default() }
+    }
+}
+
+/// A route of which more is to be said than a sentence.
+pub(super) fn told(summary: &'static str) -> Operation {
+    summary.into()
+}
+
+impl Operation {
+    /// More words.
+    pub(super) fn more(mut self, more: &'static str) -> Self {
+        self.more = Some(more);
+        self
+    }
+
+    /// Body that the handler reads by itself.
+    pub(super) fn takes<T: JsonSchema>(mut self) -> Self {
+        self.body.push((Content::Json(Schemas::of_request::<T>), true));
+        self
+    }
+
+    /// The same, where no body means an empty object.
+    pub(super) fn may_take<T: JsonSchema>(mut self) -> Self {
+        self.body.push((Content::Json(Schemas::of_request::<T>), false));
+        self
+    }
+
+    /// Body of another media type than JSON.
+    pub(super) fn takes_text(mut self, kind: &'static str) -> Self {
+        self.body.push((Content::Text(kind), true));
+        self
+    }
+
+    /// Answer that the handler builds by itself.
+    pub(super) fn gives<T: JsonSchema>(mut self, status: u16, when: &'static str) -> Self {
+        self.answers.push((status, when, Some(Content::Json(Schemas::of_answer::<T>))));
+        self
+    }
+
+    /// Answer of another media type than JSON.
+    pub(super) fn gives_text(mut self, kind: &'static str, when: &'static str) -> Self {
+        self.answers.push((200, when, Some(Content::Text(kind))));
+        self
+    }
+
+    /// Answer without a body.
+    pub(super) fn gives_nothing(mut self, when: &'static str) -> Self {
+        self.answers.push((204, when, None));
+        self
+    }
+
+    /// Header that the handler reads.
+    pub(super) fn header(mut self, name: &'static str, told: &'static str) -> Self {
+        self.parameters.push(json!({
+            "name": name, "in": "header", "required": false, "description": told, "schema": {"type": "string"},
+        }));
+        self
+    }
+
+    /// Header that makes a repeat of the request harmless.
+    pub(super) fn key(self) -> Self {
+        self.header("Idempotency-Key", "Key of the client: the same request again under it is done once.")
+    }
+
+    /// Fields of a query.
+    fn query(&mut self, fields: Vec<Value>) {
+        self.parameters.extend(fields);
+    }
+
+    fn described(
+        mut self,
+        method: &str,
+        path: &'static str,
+        room: Option<&(&'static str, &'static str)>,
+        schemas: &mut Schemas,
+    ) -> Value {
+        let mut parameters: Vec<Value> = names_in(path)
+            .map(|name| {
+                let told = IN_PATHS.iter().find(|(known, _)| *known == name).map(|(_, told)| *told);
+                json!({"name": name, "in": "path", "required": true, "description": told.unwrap_or(name),
+                    "schema": {"type": "string"}})
+            })
+            .collect();
+        parameters.append(&mut self.parameters);
+        let mut described = json!({
+            "operationId": operation_id(method, path),
+            "summary": self.summary,
+            "tags": room.map(|(name, _)| *name).into_iter().collect::<Vec<_>>(),
+            "parameters": parameters,
+            "responses": answers(&self.answers, schemas),
+        });
+        if let Some(more) = self.more {
+            described["description"] = more.into();
+        }
+        if !self.body.is_empty() {
+            let mut contents = Map::new();
+            for (content, _) in &self.body {
+                if let Value::Object(content) = content.described(schemas) {
+                    contents.extend(content);
+                }
+            }
+            let required = self.body.iter().any(|(_, required)| *required);
+            described["requestBody"] = json!({"required": required, "content": contents});
+        }
+        described
+    }
+}
+
+/// Answers by status; one status may come in several media types.
+fn answers(answers: &[(u16, &'static str, Option<Content>)], schemas: &mut Schemas) -> Value {
+    let mut described = json!({
+        "default": {
+            "description": "Problem: what is wrong, and where.",
+            "content": {"application/problem+json": {
+                "schema": Schemas::of_answer::<pagurus_wire::Problem>(schemas),
+            }},
+        },
+    });
+    for (status, when, content) in answers {
+        let answer = &mut described[status.to_string()];
+        if answer.is_null() {
+            *answer = json!({"description": when});
+        }
+        if let Some(Value::Object(content)) = content.map(|content| content.described(schemas)) {
+            if answer["content"].is_null() {
+                answer["content"] = json!({});
+            }
+            if let Value::Object(contents) = &mut answer["content"] {
+                contents.extend(content);
+            }
+        }
+    }
+    described
+}
+
+/// Names of the parameters of a path.
+fn names_in(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+}
+
+/// Method and words of the path, as one word: `postOrdersIdCancel`.
+fn operation_id(method: &str, path: &str) -> String {
+    let words = path.split(['/', '{', '}', '.']).filter(|word| !matches!(*word, "" | "v1"));
+    words.fold(method.to_owned(), |id, word| {
+        let (first, rest) = word.split_at(1);
+        id + &first.to_ascii_uppercase() + rest
+    })
+}

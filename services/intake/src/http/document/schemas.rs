@@ -1,0 +1,76 @@
+//! Schemas of what is asked and of what is answered, by name. A body that is read may leave out what has a default; a body
+//! that is written has it all.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value};
+
+/// All schemas that the document names.
+pub(in crate::http) struct Schemas {
+    asked: SchemaGenerator,
+    told: SchemaGenerator,
+}
+
+impl Schemas {
+    pub(super) fn new() -> Self {
+        let settings = SchemaSettings::draft2020_12().with(|settings| {
+            settings.definitions_path = "/components/schemas".into();
+            settings.meta_schema = None;
+        });
+        Self {
+            asked: settings.clone().for_deserialize().into_generator(),
+            told: settings.for_serialize().into_generator(),
+        }
+    }
+
+    /// The schema of a body that clients send.
+    pub(super) fn of_request<T: JsonSchema>(&mut self) -> Value {
+        self.asked.subschema_for::<T>().to_value()
+    }
+
+    /// The schema of an answer.
+    pub(super) fn of_answer<T: JsonSchema>(&mut self) -> Value {
+        self.told.subschema_for::<T>().to_value()
+    }
+
+    /// The fields of a query, as parameters.
+    pub(super) fn of_query<T: JsonSchema>(&mut self) -> Vec<Value> {
+        let schema = T::json_schema(&mut self.asked).to_value();
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        let fields = schema["properties"].as_object().cloned().unwrap_or_default();
+        fields
+            .into_iter()
+            .map(|(name, mut schema)| {
+                let told = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+                written(&mut schema);
+                serde_json::json!({
+                    "name": name, "in": "query", "required": required.contains(&name.as_str().into()),
+                    "description": told.unwrap_or_default(), "schema": schema,
+                })
+            })
+            .collect()
+    }
+
+    /// All definitions.
+    pub(super) fn finish(mut self) -> Map<String, Value> {
+        let mut all = self.told.take_definitions(true);
+        all.extend(self.asked.take_definitions(true));
+        all
+    }
+}
+
+/// What is left out of a query is not null, but not there.
+fn written(schema: &mut Value) {
+    let Some(map) = schema.as_object_mut() else { return };
+    map.remove("default");
+    if let Some(Value::Array(types)) = map.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        if let [one] = &types[..] {
+            let one = one.clone();
+            map.insert("type".into(), one);
+        }
+    }
+    if let Some(Value::Array(values)) = map.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+}

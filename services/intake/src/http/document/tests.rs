@@ -1,0 +1,104 @@
+//! Bodies of the document against the readers of the engine: what the one describes the other takes, and nothing else.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeSet;
+
+use pagurus_command::answer::AnswerByHand;
+use pagurus_command::call::NewCall;
+use pagurus_command::migrate::Migration;
+use pagurus_command::request::{ActionRequest, OF_OTHERS, OF_RESTART};
+use pagurus_domain::order::amendment::{Repair, Update};
+use pagurus_domain::order::registration::Request;
+use serde_json::{Map, Value, json};
+
+use super::{names_in, operation_id};
+
+/// Answers true if a reader takes a body.
+type Reader = fn(Value) -> bool;
+
+/// A body with every field that its schema has; what no schema could tell is given by hand.
+fn whole(name: &str, by_hand: &Value) -> Map<String, Value> {
+    let document = crate::openapi();
+    let fields = document["components"]["schemas"][name]["properties"].as_object().cloned();
+    let fields = fields.unwrap_or_else(|| panic!("no schema {name} with fields"));
+    fields
+        .keys()
+        .map(|field| {
+            let value = by_hand
+                .get(field)
+                .unwrap_or_else(|| panic!("{name} has a new field {field}: give it a value"));
+            (field.clone(), value.clone())
+        })
+        .collect()
+}
+
+#[test]
+fn http_the_engine_reads_each_field_of_a_body_that_its_document_describes_and_no_other() {
+    let notify = json!({"url": "amqp://?key=k", "correlationId": "c", "timezone": "Europe/Moscow", "on": ["final"], "format": "pagurus"});
+    let lifecycle = json!({"startAt": "2026-01-01T00:00:00Z", "periodToStart": 5, "after": [{"order": "b", "states": ["done"], "otherwise": "wait"}]});
+    let order = json!({
+        "id": "a", "scenario": "s", "scenarioVersion": 1, "params": {}, "mode": "sequential", "queue": "q", "priority": "low",
+        "flow": {"region": "1"}, "transactionId": "t", "notify": notify, "lifecycle": lifecycle,
+    });
+    let action = json!({
+        "id": "a", "reason": "r", "ifStatus": "fail", "from": "a", "params": {}, "scenarioVersion": 1, "ignoreConditions": true,
+    });
+    let change = json!({"params": {}, "priority": "low", "lifecycle": {"startAt": null}, "notify": notify, "reason": "r"});
+    let repair = json!({"state": "a", "vars": {}, "scenarioVersion": 1, "reason": "r"});
+    let bodies: [(&str, Value, Reader); 7] = [
+        ("OrderBody", order, |body| Request::read(body).is_ok()),
+        ("RestartBody", action.clone(), |body| ActionRequest::read(&body, OF_RESTART).is_ok()),
+        ("ActionBody", action, |body| ActionRequest::read(&body, OF_OTHERS).is_ok()),
+        ("UpdateBody", change, |body| Update::read(&body).is_ok()),
+        ("RepairBody", repair, |body| Repair::read(&body).is_ok()),
+        ("AnswerBody", json!({"body": [], "stepStatus": "k", "reason": "r"}), |body| {
+            AnswerByHand::read(&body).is_ok()
+        }),
+        ("CallBody", json!({"id": "a", "name": "n", "body": 1, "key": "k"}), |body| {
+            NewCall::read(&body, None).is_ok()
+        }),
+    ];
+    for (name, by_hand, reads) in bodies {
+        let body = whole(name, &by_hand);
+        assert!(reads(Value::Object(body.clone())), "{name}: {body:?}");
+        let mut more = body;
+        more.insert("elephant".into(), json!(1));
+        assert!(!reads(Value::Object(more)), "{name} takes what its document does not know");
+    }
+    let body = json!({"from": 1, "to": 2, "apply": true, "reason": "r", "after": "7"});
+    assert!(Migration::read(&Value::Object(whole("MigrationBody", &body))).is_ok());
+    let fields = |name: &str, of: &[&'static str]| {
+        let document = crate::openapi();
+        let described = document["components"]["schemas"][name]["properties"].as_object().unwrap().clone();
+        assert_eq!(
+            described.keys().map(String::as_str).collect::<BTreeSet<_>>(),
+            of.iter().copied().collect(),
+            "{name}"
+        );
+    };
+    fields("RestartBody", OF_RESTART);
+    fields("ActionBody", OF_OTHERS);
+}
+
+#[test]
+fn http_an_operation_is_named_by_its_method_and_path() {
+    assert_eq!(operation_id("post", "/v1/orders/{id}/cancel"), "postOrdersIdCancel");
+    assert_eq!(names_in("/v1/orders/{id}/calls/{key}").collect::<Vec<_>>(), ["id", "key"]);
+}
+
+#[test]
+fn http_every_reference_of_the_document_leads_somewhere_and_no_operation_bears_the_name_of_another() {
+    let document = crate::openapi();
+    let text = document.to_string();
+    for reference in text.split("\"$ref\":\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(document.pointer(reference).is_some(), "{reference}");
+    }
+    let mut ids: Vec<&str> =
+        text.split("\"operationId\":\"").skip(1).map(|id| id.split('"').next().unwrap()).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count);
+    assert!(count > 50, "{count}");
+}

@@ -1,0 +1,166 @@
+//! One order, and each part of it.
+
+use axum::Json;
+use axum::extract::State;
+use pagurus_wire::order::{
+    DependencyGraph, EventView, Explanation, LogLineView, OrderView, StatusView, TransitionView,
+};
+use pagurus_wire::parts::{CallbackView, ProgressView, RequestView, StepView, TaskView};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Outcome;
+use super::document::Table;
+use super::query::{Nothing, Path, Query};
+use crate::Intake;
+
+pub(super) fn routes(table: Table) -> Table {
+    table
+        .of("One order", "An order with everything that is known of it, and each part of that.")
+        .get("/v1/orders/{id}", order, "One order with everything.")
+        .get("/v1/orders/{id}/params", params, "Parameters, with `***` in place of what is masked.")
+        .get("/v1/orders/{id}/status", status, "Status and life.")
+        .get("/v1/orders/{id}/progress", progress, "Progress from 0 to 1.")
+        .get("/v1/orders/{id}/transitions", transitions, "Moves from state to state.")
+        .get("/v1/orders/{id}/events", events, "History, event by event.")
+        .get("/v1/orders/{id}/log", log, "Lines that the engine and the scenario wrote.")
+        .get("/v1/orders/{id}/steps", steps, "What its actions asked of the world, and what came of it.")
+        .get(
+            "/v1/orders/{id}/tasks",
+            tasks,
+            "Work for it, done and to be done: stages, requests, notifications.",
+        )
+        .get("/v1/orders/{id}/requests", requests, "Questions to other systems.")
+        .get("/v1/orders/{id}/callbacks", callbacks, "Answers to these questions.")
+        .get("/v1/orders/{id}/explain", explain, "Why it does not run, in plain words.")
+        .get("/v1/orders/{id}/dependencies", dependencies, "Orders that it waits for, and that wait for it.")
+}
+
+type NoQuery = Query<Nothing>;
+
+/// `GET /v1/orders/{id}`
+async fn order(State(intake): State<Intake>, Path(id): Path<String>) -> Outcome<Json<OrderView>> {
+    Ok(Json(intake.views.order(&id).await?))
+}
+
+/// `GET /v1/orders/batch`: an order may bear this name, and the door for batches has taken its path.
+pub(super) async fn order_named_batch(State(intake): State<Intake>) -> Outcome<Json<OrderView>> {
+    Ok(Json(intake.views.order("batch").await?))
+}
+
+async fn params(State(intake): State<Intake>, Path(id): Path<String>, _: NoQuery) -> Outcome<Json<Value>> {
+    Ok(Json(intake.views.params(&id).await?))
+}
+
+async fn status(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> Outcome<Json<StatusView>> {
+    Ok(Json(intake.views.status(&id).await?))
+}
+
+async fn progress(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> Outcome<Json<ProgressView>> {
+    Ok(Json(intake.views.progress(&id).await?))
+}
+
+async fn transitions(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> Outcome<Json<Vec<TransitionView>>> {
+    Ok(Json(intake.views.transitions(&id).await?))
+}
+
+/// Query of events.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct EventsQuery {
+    /// Only events behind the one of this number.
+    after: Option<i32>,
+}
+
+async fn events(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    Query(query): Query<EventsQuery>,
+) -> Outcome<Json<Vec<EventView>>> {
+    Ok(Json(intake.views.events(&id, query.after).await?))
+}
+
+/// Query of a log.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct LogQuery {
+    /// First line, counted from 1.
+    #[serde(rename = "fromLine")]
+    from_line: Option<usize>,
+    /// Number of lines; left out: 1000, at most 10 000.
+    size: Option<usize>,
+}
+
+async fn log(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    Query(query): Query<LogQuery>,
+) -> Outcome<Json<Vec<LogLineView>>> {
+    Ok(Json(intake.views.log(&id, query.from_line, query.size).await?))
+}
+
+async fn steps(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> Outcome<Json<Vec<StepView>>> {
+    Ok(Json(intake.views.steps(&id).await?))
+}
+
+async fn tasks(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> Outcome<Json<Vec<TaskView>>> {
+    Ok(Json(intake.views.tasks(&id).await?))
+}
+
+async fn requests(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> Outcome<Json<Vec<RequestView>>> {
+    Ok(Json(intake.views.requests(&id).await?))
+}
+
+async fn callbacks(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> Outcome<Json<Vec<CallbackView>>> {
+    Ok(Json(intake.views.callbacks_of(&id).await?))
+}
+
+async fn explain(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> Outcome<Json<Explanation>> {
+    Ok(Json(intake.views.explain(&id).await?))
+}
+
+/// Query of a graph.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct GraphQuery {
+    /// Steps in each direction; left out: 3, at most 20.
+    depth: Option<usize>,
+}
+
+async fn dependencies(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    Query(query): Query<GraphQuery>,
+) -> Outcome<Json<DependencyGraph>> {
+    Ok(Json(intake.views.dependencies(&id, query.depth).await?))
+}

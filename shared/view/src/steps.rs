@@ -1,0 +1,107 @@
+//! What the actions of an order asked of the world, one after the other.
+
+use jiff::Timestamp;
+use pagurus_store::history::HistoryEvent;
+use pagurus_wire::parts::StepView;
+use pagurus_wire::problem::Problem;
+use serde_json::Value;
+
+use crate::Views;
+use crate::history::{ENTERED, parsed, stored, text};
+
+impl Views {
+    /// What the actions of an order asked of the world, in the order in which the answers came.
+    pub async fn steps(&self, id: &str) -> Result<Vec<StepView>, Problem> {
+        let (client, row) = self.found(id).await?;
+        Ok(steps(&stored(&client, &row, 0).await.map_err(self.failed("read"))?))
+    }
+}
+
+fn steps(events: &[HistoryEvent]) -> Vec<StepView> {
+    let mut views = Vec::new();
+    for event in events.iter().filter(|event| matches!(event.kind.as_str(), "stage" | ENTERED)) {
+        let detail = parsed(&event.detail);
+        let hand_out = detail["attempt"].as_i64().unwrap_or_default();
+        for step in detail["steps"].as_array().into_iter().flatten() {
+            let Some(at) = moment(step) else { continue };
+            views.push(StepView {
+                number: u32::try_from(views.len() + 1).unwrap_or(u32::MAX),
+                life: event.life.0,
+                hand_out,
+                node: event.source.clone(),
+                state: text(step, "state"),
+                action: number(step, "action").unwrap_or_default(),
+                kind: text(step, "kind"),
+                name: step["name"].as_str().map(str::to_owned),
+                target: text(step, "target"),
+                key: step["key"].as_str().map(str::to_owned),
+                at,
+                duration_ms: step["ms"].as_u64().unwrap_or_default(),
+                status: number(step, "status"),
+                bytes: step["bytes"].as_u64(),
+                attempt: number(step, "attempt").unwrap_or(1),
+                outcome: text(step, "outcome"),
+                class: step["class"].as_str().map(str::to_owned),
+            });
+        }
+    }
+    views
+}
+
+fn number<T: TryFrom<u64>>(step: &Value, key: &str) -> Option<T> {
+    step[key].as_u64().and_then(|number| T::try_from(number).ok())
+}
+
+fn moment(step: &Value) -> Option<Timestamp> {
+    step["at"].as_str()?.parse().ok()
+}
+
+/// The moment at which a stored step had its answer, and the line of the log that tells of it.
+pub(crate) fn line(step: &Value) -> Option<(Timestamp, String)> {
+    let took = step["ms"].as_i64().unwrap_or_default();
+    let ended = moment(step)?.checked_add(jiff::SignedDuration::from_millis(took)).ok()?;
+    let asked = match step["kind"].as_str() {
+        Some("actor") => format!("task for {}", text(step, "target")),
+        Some("order") => format!("child order {}", text(step, "target")),
+        Some("amqp") => format!("message to {}", text(step, "target")),
+        _ => text(step, "target"),
+    };
+    let answer = match (step["outcome"].as_str(), step["status"].as_u64()) {
+        (_, Some(status)) => status.to_string(),
+        (Some("sent"), None) => "taken".to_owned(),
+        _ => "no answer".to_owned(),
+    };
+    let class = step["class"].as_str().map_or_else(String::new, |class| format!(", {class}"));
+    Some((ended, format!("{asked}: {answer} in {took} ms{class}")))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn rec_15_a_line_tells_what_was_asked_and_what_came_of_it() {
+        let told = |more: Value| {
+            let mut step = json!({"kind": "http", "target": "POST hlr/x", "at": "2026-01-01T00:00:00Z", "ms": 43, "outcome": "answered"});
+            step.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            line(&step).unwrap().1
+        };
+        assert_eq!(told(json!({"status": 202})), "POST hlr/x: 202 in 43 ms");
+        assert_eq!(
+            told(json!({"status": 503, "class": "busy", "outcome": "failed"})),
+            "POST hlr/x: 503 in 43 ms, busy"
+        );
+        assert_eq!(
+            told(json!({"outcome": "failed", "class": "network"})),
+            "POST hlr/x: no answer in 43 ms, network"
+        );
+        assert_eq!(
+            told(json!({"kind": "actor", "target": "scoring", "outcome": "sent"})),
+            "task for scoring: taken in 43 ms"
+        );
+    }
+}

@@ -1,0 +1,125 @@
+//! Work for an order, done and to be done: its stages, its open questions, its notifications (REC-15).
+
+use pagurus_domain::order::{Mode, Status};
+use pagurus_store::history::HistoryEvent;
+use pagurus_store::orders::OrderRow as Row;
+use pagurus_store::outbox::shown::Unsent;
+use pagurus_store::requests::AskedRequest;
+use pagurus_store::{outbox, requests};
+use pagurus_wire::parts::TaskView;
+use pagurus_wire::problem::Problem;
+
+use crate::Views;
+use crate::history::{parsed, stored, text};
+
+/// Beginning of the names of requests to actors.
+const ACTOR: &str = "actor.";
+
+impl Views {
+    /// The tasks of an order, by the time from which each may be done.
+    pub async fn tasks(&self, id: &str) -> Result<Vec<TaskView>, Problem> {
+        let (client, row) = self.found(id).await?;
+        let read = async {
+            Ok((
+                stored(&client, &row, 0).await?,
+                requests::of_order(&client, row.no).await?,
+                outbox::shown::of_order(&client, row.no).await?,
+            ))
+        };
+        let (events, asked, unsent) = read.await.map_err(self.failed("read"))?;
+        let stages = events.iter().filter(|event| event.kind == "stage").map(|event| done(&row, event));
+        let mut tasks: Vec<TaskView> = stages.chain(asked.iter().map(|one| request(&row, one))).collect();
+        tasks.extend(unsent.iter().map(|one| notification(&row, one)));
+        tasks.extend(present(&row));
+        tasks.sort_by_key(|task| task.scheduled_at.or(task.started_at));
+        Ok(tasks)
+    }
+}
+
+fn task(row: &Row, kind: &str, name: &str, status: &str) -> TaskView {
+    TaskView {
+        kind: kind.to_owned(),
+        name: name.to_owned(),
+        status: status.to_owned(),
+        life: row.life.0,
+        attempts: 0,
+        scheduled_at: None,
+        started_at: None,
+        finished_at: None,
+        trace: row.trace.clone(),
+        node: None,
+    }
+}
+
+/// A stage that has ended.
+fn done(row: &Row, event: &HistoryEvent) -> TaskView {
+    let detail = parsed(&event.detail);
+    let failed = matches!(text(&detail, "status").as_str(), "fail" | "retry");
+    TaskView {
+        life: event.life.0,
+        attempts: detail["attempt"].as_i64().unwrap_or_default(),
+        started_at: text(&detail, "startedAt").parse().ok(),
+        finished_at: Some(event.at),
+        node: Some(event.source.clone()),
+        ..task(row, "stage", &text(&detail, "wake"), if failed { "error" } else { "finished" })
+    }
+}
+
+/// The stage that runs, or is the next to run.
+fn present(row: &Row) -> Option<TaskView> {
+    if let Some((attempt, since)) = row.running {
+        let node = row.node.clone();
+        let attempts = attempt.0.into();
+        return Some(TaskView {
+            attempts,
+            started_at: Some(since),
+            node,
+            ..task(row, "stage", "now", "running")
+        });
+    }
+    let scheduled_at = row.ready_since.or(row.due_at).or(row.start_at);
+    match row.status {
+        status if status.is_final() => None,
+        // A condition or a time that it was registered with.
+        Status::Postponed => Some(TaskView { scheduled_at, ..task(row, "stage", "next", "blocked") }),
+        _ => {
+            // Behind others of its queue; which ones, is told by `explain`.
+            let is_queued = row.mode == Mode::Sequential && row.ready_since.is_some();
+            Some(TaskView {
+                scheduled_at,
+                ..task(row, "stage", "next", if is_queued { "blocked" } else { "waiting" })
+            })
+        }
+    }
+}
+
+fn request(row: &Row, asked: &AskedRequest) -> TaskView {
+    let status = match asked.status.as_str() {
+        "open" => "waiting",
+        "answered" => "finished",
+        "timeout" => "error",
+        _ => "cancelled",
+    };
+    let (kind, name) = match asked.name.strip_prefix(ACTOR) {
+        Some(actor) => ("actor", actor),
+        None => ("request", asked.name.as_str()),
+    };
+    TaskView {
+        life: asked.life.0,
+        attempts: 1,
+        scheduled_at: Some(asked.registered_at),
+        started_at: Some(asked.registered_at),
+        finished_at: asked.closed_at,
+        ..task(row, kind, name, status)
+    }
+}
+
+fn notification(row: &Row, unsent: &Unsent) -> TaskView {
+    let status = if unsent.parked_because.is_some() { "error" } else { "waiting" };
+    TaskView {
+        life: unsent.life.0,
+        attempts: unsent.attempts.into(),
+        scheduled_at: Some(unsent.next_at),
+        ..task(row, "notification", &unsent.kind, status)
+    }
+}

@@ -1,0 +1,278 @@
+//! Bodies that clients send. The engine reads them with readers of its own, which tell all faults at once; a test compares
+//! the fields here with those that the readers know.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// An order to be registered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OrderBody {
+    /// Id of the client's choice, unique in the whole engine: 1 to 255 bytes of UTF-8 without control characters.
+    #[schemars(length(min = 1, max = 255))]
+    pub id: String,
+    /// Name of the scenario.
+    #[schemars(length(min = 1, max = 64))]
+    pub scenario: String,
+    /// Version of the scenario; left out: the newest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub scenario_version: Option<i32>,
+    /// Parameters, as the scenario wants them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Map<String, Value>>,
+    /// `parallel`, or `sequential`: the orders of one queue run one at a time, in the order of registration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ModeWord>,
+    /// Queue of a sequential order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 255))]
+    pub queue: Option<String>,
+    /// Urgency; left out: `normal`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<PriorityWord>,
+    /// Attributes from which the flow of the order is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Map<String, Value>>,
+    /// Id of the business transaction, not interpreted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 1024))]
+    pub transaction_id: Option<String>,
+    /// Wish to be told of the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<NotifyBody>,
+    /// Conditions of the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifecycle: Option<LifecycleBody>,
+}
+
+/// Execution of an order beside others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ModeWord {
+    /// Beside all others.
+    #[default]
+    Parallel,
+    /// One at a time in its queue.
+    Sequential,
+}
+
+/// Urgency of an order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PriorityWord {
+    /// Before others.
+    High,
+    /// As usual.
+    #[default]
+    Normal,
+    /// After others.
+    Low,
+}
+
+/// Wish to be told of an order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NotifyBody {
+    /// Place to write to: `amqp://?exchange=…&key=…`, `amqp://?queue=…`, or a webhook `https://…`.
+    pub url: String,
+    /// Mark of the client's own, copied into each notification.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 255))]
+    pub correlation_id: Option<String>,
+    /// IANA name of the zone in which times are written; left out: UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
+    /// Occasions: `final`, `transitions`, `parked`; left out: `final`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<Vec<String>>,
+    /// `pagurus`, `cloudevents` or `cloudevents-binary`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+}
+
+/// Conditions of the start of an order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LifecycleBody {
+    /// Earliest start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_at: Option<Timestamp>,
+    /// Longest time between sending and start, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub period_to_start: Option<u32>,
+    /// Orders that must have ended before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Vec<AfterBody>>,
+}
+
+/// An order that another waits for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AfterBody {
+    /// Id of the order, which may be registered later.
+    #[schemars(length(min = 1, max = 255))]
+    pub order: String,
+    /// Terminal states of its scenario that would do.
+    #[schemars(length(min = 1, max = 100))]
+    pub states: Vec<String>,
+    /// `wait`, `fail` or `cancel`: what becomes of the waiting order where another state is reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<String>,
+}
+
+/// An action on an order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ActionBody {
+    /// Id of the order, which the path says already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Reason, for the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Status in which the order must still be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_status: Option<String>,
+}
+
+/// A restart of an order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RestartBody {
+    /// Id of the order, which the path says already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Reason, for the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Status in which the order must still be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_status: Option<String>,
+    /// `initial` or the name of a state; left out: the last entry point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Other parameters, as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Map<String, Value>>,
+    /// Other version of the scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub scenario_version: Option<i32>,
+    /// True to start although conditions are still open.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ignore_conditions: bool,
+}
+
+/// A change of an order that has not gone on yet; what is left out stays.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpdateBody {
+    /// Other parameters, as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Map<String, Value>>,
+    /// Other urgency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<PriorityWord>,
+    /// Other conditions of the start: only `startAt` can be changed, null takes it away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifecycle: Option<LifecycleBody>,
+    /// Other wish to be told; null takes it away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<NotifyBody>,
+    /// Reason, for the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A place and variables that a stuck order goes on with.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RepairBody {
+    /// State to enter.
+    #[schemars(length(min = 1, max = 255))]
+    pub state: String,
+    /// Variables; left out: those that the order has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vars: Option<Map<String, Value>>,
+    /// Other version of the scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub scenario_version: Option<i32>,
+    /// Reason, for the history.
+    #[schemars(length(min = 1))]
+    pub reason: String,
+}
+
+/// An answer to a request of an order, played by hand.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AnswerBody {
+    /// Body that the called system would have sent.
+    #[serde(default)]
+    pub body: Value,
+    /// Status of the called system's step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_status: Option<String>,
+    /// Reason, for the history.
+    #[schemars(length(min = 1))]
+    pub reason: String,
+}
+
+/// A call to a live order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CallBody {
+    /// Id of the order, which the path says already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Name of the call, as the scenario handles it.
+    pub name: String,
+    /// Value that the call brings.
+    #[serde(default)]
+    pub body: Value,
+    /// Key of the caller: the same key is never handled twice, and the answer can be asked for by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 255))]
+    pub key: Option<String>,
+}
+
+/// A move of live orders to another version of their scenario.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MigrationBody {
+    /// Version that the orders run.
+    #[schemars(range(min = 1))]
+    pub from: i32,
+    /// Version that they are to run.
+    #[schemars(range(min = 1))]
+    pub to: i32,
+    /// True to move them; left out: they are only looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub apply: bool,
+    /// Reason, for the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Word `next` of the answer before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+/// A scenario and its tests, as texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialBody {
+    /// Text of the scenario.
+    pub scenario: String,
+    /// Text of the tests.
+    pub tests: String,
+}
+
+/// A reason, for the history.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReasonBody {
+    /// Reason in words.
+    #[schemars(length(min = 1))]
+    pub reason: String,
+}

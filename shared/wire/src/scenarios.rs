@@ -1,0 +1,95 @@
+//! Bodies of `/v1/scenarios`.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::problem::Detail;
+
+/// A scenario in a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ScenarioLine {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Newest version.
+    pub version: i32,
+    /// Time at which that version was applied.
+    pub created_at: Timestamp,
+}
+
+/// A version of a scenario in a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VersionLine {
+    /// Number of the version.
+    pub version: i32,
+    /// Time at which it was applied.
+    pub created_at: Timestamp,
+}
+
+/// A scenario that is sound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckedView {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Number of its states.
+    pub states: usize,
+    /// Faults: none, because a text with any is answered with a problem.
+    pub faults: Vec<Detail>,
+    /// Places that mean something else than their author may think.
+    pub warnings: Vec<Detail>,
+}
+
+/// A scenario that is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AppliedView {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Version that has this text: a new one, or the newest if that had it already.
+    pub version: i32,
+    /// Places that mean something else than their author may think.
+    pub warnings: Vec<Detail>,
+}
+
+/// Outcome of a migration, or of a look at what it would do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MigratedView {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Version that the orders had.
+    pub from: i32,
+    /// Version that they are to run.
+    pub to: i32,
+    /// True if orders were moved, false if they were only looked at.
+    pub applied: bool,
+    /// Orders that were moved, or could be.
+    pub moved: u64,
+    /// Orders that were left where they are.
+    pub left: u64,
+    /// Reasons for which orders were left.
+    pub reasons: Vec<LeftView>,
+    /// Give it as `after` to go on; none where all orders were looked at.
+    pub next: Option<String>,
+}
+
+/// Orders that a migration left for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftView {
+    /// Reason, as a sentence.
+    pub reason: String,
+    /// Number of orders.
+    pub orders: u64,
+    /// Ids of the first of them.
+    pub examples: Vec<String>,
+}
+
+/// Outcome of the tests of a scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TriedView {
+    /// True if all tests passed.
+    pub passed: bool,
+    /// Tests in the order of the file: name, faults with their places, and the story of the order.
+    pub tests: Vec<Value>,
+}

@@ -1,0 +1,201 @@
+//! The document of the API against the API: what a running intake answers is what its document says.
+
+use std::collections::{BTreeSet, HashMap};
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use crate::installation::{Installation, LOG, PATIENCE, asking, call, until};
+
+/// A document, and what was read from it so far.
+pub struct Contract {
+    document: Value,
+    schemas: HashMap<String, Validator>,
+}
+
+impl Contract {
+    /// The document of a running intake.
+    pub async fn of(engine: &Installation) -> Self {
+        let document = engine.get("/openapi.json").await.unwrap().success().unwrap();
+        Self { document, schemas: HashMap::new() }
+    }
+
+    /// All paths with a method.
+    fn with(&self, method: &str) -> Vec<String> {
+        let paths = self.document["paths"].as_object().unwrap();
+        paths.iter().filter(|(_, told)| told.get(method).is_some()).map(|(path, _)| path.clone()).collect()
+    }
+
+    /// The path of the document that a request is for; one of words goes before one with a parameter.
+    fn path_of(&self, method: &str, asked: &str) -> Option<String> {
+        let words: Vec<&str> = asked.split('?').next()?.split('/').collect();
+        let fits = |path: &String| {
+            let known: Vec<&str> = path.split('/').collect();
+            known.len() == words.len()
+                && known.iter().zip(&words).all(|(known, word)| known == word || known.starts_with('{'))
+        };
+        let mut found: Vec<String> = self.with(method).into_iter().filter(fits).collect();
+        found.sort_by_key(|path| path.matches('{').count());
+        found.into_iter().next()
+    }
+
+    /// Everything in which an answer is not what the document says; nothing for a path that it does not know.
+    pub fn faults(&mut self, method: &str, asked: &str, status: u16, media: &str, body: &str) -> Vec<String> {
+        // Below the API: the server itself takes no longer headers.
+        if status == 431 {
+            return Vec::new();
+        }
+        let method = method.to_ascii_lowercase();
+        let Some(path) = self.path_of(&method, asked) else { return Vec::new() };
+        let answers = &self.document["paths"][&path][&method]["responses"];
+        let key = status.to_string();
+        let key = if answers[&key].is_null() { "default" } else { &key };
+        let media = media.split(';').next().unwrap_or_default();
+        let content = &answers[key]["content"][media];
+        if content.is_null() {
+            return vec![format!("{method} {path}: {status} as {media} is not in the document")];
+        }
+        if !media.ends_with("json") {
+            return Vec::new();
+        }
+        let Ok(body) = serde_json::from_str::<Value>(body) else {
+            return vec![format!("{method} {path}: {status} is not JSON")];
+        };
+        let components = &self.document["components"];
+        let schema = self.schemas.entry(format!("{method} {path} {key}")).or_insert_with(|| {
+            let schema = json!({"allOf": [content["schema"]], "components": components});
+            jsonschema::draft202012::new(&schema).unwrap()
+        });
+        schema
+            .iter_errors(&body)
+            .map(|error| format!("{method} {path} {status} {}: {error}", error.instance_path()))
+            .collect()
+    }
+}
+
+/// Parts of orders in many situations, so that every view has something to show.
+async fn populate(engine: &Installation) {
+    engine.actions("one", LOG).await;
+    engine.actions("calls", &call("/fine")).await;
+    engine.actions("fails", "- script: 'fail(\"no.stock\", \"there is none\")'").await;
+    engine.scenario("asks", &asking("/ask", "20s")).await;
+    engine.run(json!({"id": "known", "scenario": "calls", "transactionId": "t"}), "success").await;
+    engine.run(json!({"id": "failed", "scenario": "fails"}), "fail").await;
+    engine.run(json!({"id": "waits", "scenario": "asks"}), "wait").await;
+    let order = json!({"id": "queued", "scenario": "asks", "mode": "sequential", "queue": "known"});
+    engine.run(order, "wait").await;
+    let after = json!({"after": [{"order": "waits", "states": ["done"]}]});
+    engine.accepted(json!({"id": "later", "scenario": "one", "lifecycle": after})).await;
+    let live = "initialState: rest\ncalls:\n  say: {answer: fine}\nstates:\n  rest:\n    actions: [{sleep: {for: 10m}}]\n    \
+        on: {sleep: sleeps}\n  sleeps: {kind: sleeping, on: {timeout: done}}\n  done: {kind: terminal}\n";
+    engine.scenario("live", live).await;
+    engine.run(json!({"id": "sleeps", "scenario": "live"}), "sleep").await;
+    let said = engine.act("sleeps", "calls?timeout=10s", &json!({"name": "say", "key": "known"})).await;
+    assert_eq!(said.status, 200, "{said:?}");
+    until("the dispatcher tells of the flow", PATIENCE, async || {
+        engine.get("/v1/flows/calls").await.unwrap().status == 200
+    })
+    .await;
+    engine.post("/v1/callbacks/nobody", &json!({"a": 1})).await.unwrap();
+    let stop = json!({"keyword": "nothing", "reason": "a test"});
+    assert_eq!(engine.post("/v1/flows/stop", &stop).await.unwrap().status, 200);
+    let system = json!({"reason": "a test"});
+    assert_eq!(engine.post("/v1/systems/known/stop", &system).await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn http_every_view_answers_as_the_document_says() {
+    let engine = Installation::start("contract_views").await;
+    populate(&engine).await;
+    let mut contract = Contract::of(&engine).await;
+    let (mut wrong, mut shown) = (Vec::new(), BTreeSet::new());
+    for path in contract.with("get") {
+        for id in ["known", "failed", "waits", "queued", "later", "sleeps"] {
+            let name = if path.contains("scenarios") { "calls" } else { "known" };
+            let asked = path.replace("{id}", id).replace("{name}", name).replace("{key}", "known");
+            let asked = asked.replace("{flow}", "calls");
+            let asked = if path.ends_with("/wait") { format!("{asked}?timeout=0") } else { asked };
+            let (status, media, body) = answer(&engine, "GET", &asked, None).await;
+            wrong.extend(contract.faults("get", &asked, status, &media, &body));
+            if status == 200 {
+                shown.insert(path.clone());
+            }
+            if asked == path {
+                break;
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let hidden: Vec<String> = contract.with("get").into_iter().filter(|path| !shown.contains(path)).collect();
+    assert!(hidden.is_empty(), "nothing was shown of {hidden:?}");
+}
+
+#[tokio::test]
+async fn http_every_action_answers_as_the_document_says() {
+    let engine = Installation::start("contract_acts").await;
+    populate(&engine).await;
+    let mut contract = Contract::of(&engine).await;
+    let order = json!({"id": "new", "scenario": "one"});
+    let scenario = format!("scenario: one\nkind: workflow\n{}", crate::installation::with_actions(LOG));
+    let trial =
+        json!({"scenario": scenario, "tests": "tests:\n  - test: a\n    expect: {status: success}\n"});
+    let reason = json!({"reason": "a test"});
+    let asked = [
+        ("POST", "/v1/orders", &order, 201),
+        ("POST", "/v1/orders", &order, 200),
+        ("POST", "/v1/orders", &json!({"id": "new", "scenario": "calls"}), 409),
+        ("POST", "/v1/orders", &json!({"id": "bad"}), 422),
+        ("POST", "/v1/orders/batch", &json!([order, {"id": "new-2", "scenario": "one"}, {}]), 200),
+        ("PATCH", "/v1/orders/later", &json!({"priority": "low", "reason": "a test"}), 200),
+        ("POST", "/v1/orders/failed/restart", &reason, 200),
+        ("POST", "/v1/orders/known/cancel", &reason, 409),
+        ("POST", "/v1/orders/later/interrupt", &reason, 200),
+        ("POST", "/v1/orders/known/resend", &reason, 200),
+        ("POST", "/v1/orders/known/clone", &json!({"id": "copy"}), 201),
+        ("POST", "/v1/orders/waits/repair", &json!({"state": "after", "reason": "a test"}), 200),
+        ("POST", "/v1/orders/queued/requests/answer/answer", &json!({"body": {}, "reason": "a test"}), 200),
+        ("POST", "/v1/orders/queued/kill", &reason, 200),
+        ("POST", "/v1/callbacks/nobody", &json!("text"), 200),
+        ("POST", "/v1/callbacks/nobody/heartbeat", &json!({}), 404),
+        ("POST", "/v1/scenarios/check", &json!({"scenario": "x"}), 422),
+        ("POST", "/v1/scenarios/test", &trial, 200),
+        ("POST", "/v1/scenarios/one/migrate", &json!({"from": 1, "to": 2}), 404),
+        ("POST", "/v1/classify", &json!({"path": "/x", "status": 503}), 200),
+        ("POST", "/v1/flows/resume", &json!({"keyword": "nothing", "reason": "a test"}), 200),
+        (
+            "POST",
+            "/v1/flows/shift",
+            &json!({"flow": "x", "by": "1h", "reason": "a test", "dryRun": true}),
+            200,
+        ),
+        ("POST", "/v1/systems/known/open", &reason, 200),
+        ("POST", "/v1/systems/known/clear", &reason, 200),
+        ("POST", "/v1/queues/none/release", &reason, 404),
+        ("POST", "/v1/leases/none/resign", &reason, 404),
+    ];
+    let mut wrong = Vec::new();
+    for (method, path, body, expected) in asked {
+        let (status, media, told) = answer(&engine, method, path, Some(body)).await;
+        if status != expected {
+            wrong.push(format!("{method} {path}: {status} {told:.300}"));
+        }
+        wrong.extend(contract.faults(method, path, status, &media, &told));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+async fn answer(
+    engine: &Installation,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+) -> (u16, String, String) {
+    let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
+    let mut request = engine.env().http().request(method, format!("{}{path}", engine.base()));
+    if let Some(body) = body {
+        request = request.json(body);
+    }
+    let answer = request.send().await.unwrap();
+    let media = answer.headers()["content-type"].to_str().unwrap().to_owned();
+    (answer.status().as_u16(), media, answer.text().await.unwrap())
+}

@@ -1,0 +1,76 @@
+//! What an order shows of its calls: steps, tasks, and lines of its log (REC-15).
+
+use pagurus_harness::world::program::Program;
+use serde_json::{Value, json};
+
+use crate::err::policy;
+use crate::installation::{Installation, asking, call};
+
+#[tokio::test]
+async fn rec_15_each_call_of_an_order_is_a_step_and_a_line_of_its_log() {
+    let soon = policy(
+        "{initial_interval: 100ms, multiplier: 1, max_interval: 1s, jitter: 0, max_attempts: 3, max_duration: 1h}",
+    );
+    let engine = Installation::with("rec_15_steps", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &soon)]).await;
+    engine.world().program(Program::at("/stock").fail(1, 503));
+    engine.actions("reserves", &call("/stock")).await;
+    engine.run(json!({"id": "a", "scenario": "reserves"}), "success").await;
+    let steps = engine.part("a", "steps").await;
+    let told: Vec<(&Value, &Value, &Value, &Value)> = steps
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| (&step["status"], &step["attempt"], &step["outcome"], &step["class"]))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (&json!(503), &json!(1), &json!("failed"), &json!("all.unavailable")),
+            (&json!(200), &json!(2), &json!("answered"), &json!(null)),
+        ],
+        "{steps}"
+    );
+    let (first, second) = (&steps[0], &steps[1]);
+    assert_eq!(
+        (&first["state"], &first["kind"], &first["action"]),
+        (&json!("work"), &json!("http"), &json!(0))
+    );
+    assert!(first["target"].as_str().unwrap().ends_with("/stock"), "{first}");
+    assert_eq!(first["key"], second["key"], "a repeat bears the key of the first attempt");
+    let keys: Vec<String> =
+        engine.world().calls("/stock").iter().map(|call| call.headers["idempotency-key"].clone()).collect();
+    assert_eq!(first["key"], keys[0].trim_matches('"'), "{keys:?}");
+    let log = engine.part("a", "log").await;
+    let lines: Vec<&str> = log.as_array().unwrap().iter().filter_map(|line| line["text"].as_str()).collect();
+    let answered =
+        |status: &str| lines.iter().filter(|line| line.contains(&format!("/stock: {status} in "))).count();
+    assert_eq!((answered("503"), answered("200")), (1, 1), "{lines:?}");
+    assert!(!steps.to_string().contains("\"order\":"), "no body is kept: {steps}");
+}
+
+#[tokio::test]
+async fn rec_15_tasks_are_the_work_for_an_order_done_and_to_be_done() {
+    let engine = Installation::start("rec_15_tasks").await;
+    engine.scenario("asks", &asking("/ask", "20s")).await;
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let order = json!({"id": "a", "scenario": "asks"});
+    let sent = engine.env().http().post(format!("{}/v1/orders", engine.base())).header("traceparent", trace);
+    assert_eq!(sent.json(&order).send().await.unwrap().status().as_u16(), 201);
+    engine.reach("a", "wait").await;
+    let tasks = engine.part("a", "tasks").await;
+    let told: Vec<(&str, &str, &str)> = tasks
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|task| {
+            let text = |key: &str| task[key].as_str().unwrap_or_default();
+            (text("kind"), text("name"), text("status"))
+        })
+        .collect();
+    for expected in
+        [("stage", "start", "finished"), ("request", "answer", "waiting"), ("stage", "next", "waiting")]
+    {
+        assert!(told.contains(&expected), "{tasks}");
+    }
+    assert!(tasks.as_array().unwrap().iter().all(|task| task["trace"] == trace), "{tasks}");
+}

@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V1__orders.sql, V22__audit.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 6b594dd4168ec06c)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V1__orders.sql, V22__audit.sql, V23__searches.sql, V24__operations.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 8f41dcb300581b98)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -238,6 +238,74 @@ ALTER TABLE nodes ALTER COLUMN incarnation ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE operation_orders (
+    operation bigint NOT NULL,
+    order_no bigint NOT NULL,
+    outcome text,
+    reason text,
+    life integer,
+    class text,
+    aftermath text,
+    CONSTRAINT operation_orders_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'skipped'::text, 'failed'::text])))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02');
+
+CREATE TABLE operation_reasons (
+    operation bigint NOT NULL,
+    outcome text NOT NULL,
+    reason text NOT NULL,
+    orders bigint NOT NULL,
+    example bigint NOT NULL
+)
+WITH (fillfactor='50');
+
+CREATE TABLE operations (
+    no bigint NOT NULL,
+    key text NOT NULL,
+    action text NOT NULL,
+    fields text NOT NULL,
+    search text NOT NULL,
+    again bigint,
+    shift bigint,
+    reason text NOT NULL,
+    made_by text NOT NULL,
+    made_at timestamp with time zone DEFAULT now() NOT NULL,
+    urgency text NOT NULL,
+    rate double precision,
+    ramp text,
+    follow_until timestamp with time zone,
+    state text NOT NULL,
+    because text,
+    selection text,
+    looked bigint DEFAULT 0 NOT NULL,
+    total bigint DEFAULT 0 NOT NULL,
+    done bigint DEFAULT 0 NOT NULL,
+    skipped bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL,
+    succeeded bigint DEFAULT 0 NOT NULL,
+    failed_again bigint DEFAULT 0 NOT NULL,
+    failed_otherwise bigint DEFAULT 0 NOT NULL,
+    left_alone bigint DEFAULT 0 NOT NULL,
+    speed double precision DEFAULT 0 NOT NULL,
+    allowance double precision DEFAULT 1 NOT NULL,
+    allowed_at timestamp with time zone DEFAULT now() NOT NULL,
+    acted_at timestamp with time zone,
+    ended_at timestamp with time zone,
+    CONSTRAINT operations_rate_check CHECK ((rate > (0)::double precision)),
+    CONSTRAINT operations_state_check CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'done'::text, 'aborted'::text]))),
+    CONSTRAINT operations_urgency_check CHECK ((urgency = ANY (ARRAY['high'::text, 'normal'::text, 'low'::text])))
+)
+WITH (fillfactor='50');
+
+ALTER TABLE operations ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME operations_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE orders (
     no bigint NOT NULL,
     id text NOT NULL,
@@ -416,6 +484,13 @@ ALTER TABLE scenarios ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE searches (
+    name text NOT NULL,
+    search text NOT NULL,
+    made_by text NOT NULL,
+    made_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE shifted (
     shift bigint NOT NULL,
     order_no bigint NOT NULL,
@@ -545,6 +620,18 @@ ALTER TABLE ONLY leases
 ALTER TABLE ONLY nodes
     ADD CONSTRAINT nodes_pkey PRIMARY KEY (incarnation);
 
+ALTER TABLE ONLY operation_orders
+    ADD CONSTRAINT operation_orders_pkey PRIMARY KEY (operation, order_no);
+
+ALTER TABLE ONLY operation_reasons
+    ADD CONSTRAINT operation_reasons_pkey PRIMARY KEY (operation, outcome, reason);
+
+ALTER TABLE ONLY operations
+    ADD CONSTRAINT operations_key_key UNIQUE (key);
+
+ALTER TABLE ONLY operations
+    ADD CONSTRAINT operations_pkey PRIMARY KEY (no);
+
 ALTER TABLE ONLY orders
     ADD CONSTRAINT orders_pkey PRIMARY KEY (no);
 
@@ -580,6 +667,9 @@ ALTER TABLE ONLY scenarios
 
 ALTER TABLE ONLY scenarios
     ADD CONSTRAINT scenarios_pkey PRIMARY KEY (no);
+
+ALTER TABLE ONLY searches
+    ADD CONSTRAINT searches_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY shifted
     ADD CONSTRAINT shifted_pkey PRIMARY KEY (shift, order_no);
@@ -632,7 +722,15 @@ CREATE INDEX flow_stops_held ON flow_stops USING btree (no) WHERE (lifted_at IS 
 
 CREATE UNIQUE INDEX nodes_live_name ON nodes USING btree (role, name) WHERE (ended_at IS NULL);
 
-CREATE UNIQUE INDEX orders_id ON orders USING btree (id);
+CREATE INDEX operation_orders_begun ON operation_orders USING btree (operation, order_no) WHERE ((life IS NOT NULL) AND (aftermath IS NULL));
+
+CREATE INDEX operation_orders_open ON operation_orders USING btree (operation, order_no) WHERE (outcome IS NULL);
+
+CREATE INDEX operations_ended ON operations USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+
+CREATE INDEX operations_live ON operations USING btree (no) WHERE (state = ANY (ARRAY['running'::text, 'paused'::text]));
+
+CREATE UNIQUE INDEX orders_id ON orders USING btree (id text_pattern_ops);
 
 CREATE INDEX orders_transaction_hash ON orders USING btree (hashtextextended(transaction_id, (0)::bigint), no) WHERE (transaction_id IS NOT NULL);
 

@@ -12,3 +12,12 @@ CREATE TABLE searches (
     made_by text NOT NULL,
     made_at timestamptz NOT NULL DEFAULT now()
 );
+
+-- Values of attributes that scenarios declare under `search`, by which their orders are found.
+CREATE TABLE search_values (
+    order_no bigint NOT NULL,
+    name     text NOT NULL,
+    value    text NOT NULL,
+    PRIMARY KEY (order_no, name, value)
+);
+CREATE INDEX search_values_value ON search_values (name, value, order_no);

@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 
 use crate::request::RequestKey;
 use crate::tries::Tries;
-use crate::{Commands, caused, refused, stored_snapshot};
+use crate::{Commands, caused, changed_params, refused, stored_snapshot};
 
 /// A change of one order by hand.
 #[derive(Clone, Copy)]
@@ -205,8 +205,10 @@ impl Commands {
         }
         let scenario = self.scenario_of(&tx, &order).await?;
         let settings = self.host.settings();
+        let mut changed = None;
         let checked = order.may(Cause::Updated).map_err(refused).and_then(|allowed| {
             let scenario = scenario?;
+            changed = asked.params.as_ref().map(|params| changed_params(params, &scenario));
             let is_costly = asked.params.as_ref().is_some_and(|params| is_costly(params, &scenario));
             let check = || asked.check(&scenario, &settings.notify.allow);
             costly::run(is_costly, check).map_err(|faults| invalid(&faults))?;
@@ -236,7 +238,7 @@ impl Commands {
             Some(notify) => notify.as_ref().map(|notify| notify.to_value().to_string()),
         };
         let updating = Updating {
-            params: asked.params.as_ref().map(ToString::to_string),
+            params: changed,
             snapshot: resting_until(&tx, &order, starts).await?,
             priority: asked.priority.unwrap_or(order.priority),
             start_at: asked.start_at.unwrap_or(order.start_at),

@@ -30,11 +30,13 @@ use pagurus_domain::id::{OrderNo, ScenarioNo};
 use pagurus_domain::order::principal::{Door, Principal};
 use pagurus_domain::order::transition::Refused;
 use pagurus_domain::scenario::Scenario;
+use pagurus_domain::scenario::attributes::attribute_values;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::secrets::DeploymentSecrets;
+use pagurus_store::amend::ChangedParams;
 use pagurus_store::control::{self, Locked};
 use pagurus_store::{Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
@@ -122,6 +124,11 @@ impl Commands {
             }
         })
     }
+}
+
+/// Changed parameters with the values by which their order is found.
+fn changed_params(params: &Value, scenario: &Scenario) -> ChangedParams {
+    ChangedParams { text: params.to_string(), attributes: attribute_values(&scenario.search, params) }
 }
 
 /// The detail of an event with whoever caused it.

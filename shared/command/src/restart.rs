@@ -15,7 +15,7 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
 use crate::terms::Terms;
-use crate::{Commands, Snapshots, read_snapshot};
+use crate::{Commands, Snapshots, changed_params, read_snapshot};
 
 /// Request for a restart.
 #[derive(Clone, Debug, Default)]
@@ -124,7 +124,7 @@ impl Commands {
             entry_point: from,
             scenario: other,
             postponed: stored.postponement(order, restart),
-            params: restart.params.as_ref().map(ToString::to_string),
+            params: restart.params.as_ref().map(|params| changed_params(params, &scenario)),
             start_deadline,
             process_timeout: scenario.timeouts.process.or(self.host.settings().recovery.process_timeout),
             source: terms.by.source(),

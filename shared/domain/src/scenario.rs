@@ -4,6 +4,8 @@
 //! interpreter relies on it: names resolve, every event has its transition, scripts compile.
 
 mod action;
+pub mod attributes;
+pub mod attributes;
 pub mod check;
 mod conceal;
 mod context;
@@ -32,6 +34,7 @@ pub use action::{
     Action, ActorAction, AmqpAction, Auth, Body, Branch, EachAction, HttpAction, Lapse, Method, OrderAction,
     SleepUntil, StatusRange,
 };
+use attributes::SearchAttribute;
 pub use conceal::Concealed;
 pub use folded::Folded;
 pub use mask::{MASKED, Mask};
@@ -72,6 +75,8 @@ pub struct Scenario {
     pub calls: Vec<CallHandler>,
     /// What of parameters, bodies and header fields is shown to nobody without the right to see it.
     pub mask: Mask,
+    /// Attributes by which its orders are found (REC-13).
+    pub search: Vec<SearchAttribute>,
     /// Rules and policies that it brings along, asked behind those of the deployment (ERR-15).
     pub errors: ErrorPolicy,
 }

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::document::Fault;
 use crate::order::{Priority, Status};
+use crate::scenario::attributes::values_at;
 
 pub use read::FIELDS;
 
@@ -79,6 +80,9 @@ pub struct Search {
     /// Ended before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_until: Option<Timestamp>,
+    /// Values of attributes that scenarios declare, by their names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
     /// Values of parameters by their paths, like `customer.id`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, Value>,
@@ -96,6 +100,8 @@ pub enum AccessPath<'a> {
     IdPrefix(&'a str),
     /// The index of business transactions.
     Transaction(&'a str),
+    /// The index of attributes that scenarios declare.
+    Attribute(&'a str, &'a str),
     /// What runs on a node.
     Node(&'a str),
     /// The members of a sequential queue.
@@ -133,6 +139,8 @@ impl Search {
             AccessPath::Ids(&self.ids)
         } else if let Some(transaction) = &self.transaction_id {
             AccessPath::Transaction(transaction)
+        } else if let Some((name, value)) = self.attributes.first_key_value() {
+            AccessPath::Attribute(name, value)
         } else if let Some(prefix) = &self.id_prefix {
             AccessPath::IdPrefix(prefix)
         } else if let Some(node) = &self.node {
@@ -172,7 +180,7 @@ impl Search {
         {
             let told = "values are looked for in narrowed searches only, because no index has them";
             return Err(Fault::placed(None, format!("/{field}"), told).hint(
-                "add `createdSince`, a status of orders that have not ended, `fail`, or an `idPrefix`",
+                "add `createdSince`, a status of orders that have not ended, `fail`, or an `idPrefix`; or let the scenario declare it under `search`",
             ));
         }
         Ok(())
@@ -182,22 +190,6 @@ impl Search {
     #[must_use]
     pub fn has_values(wanted: &BTreeMap<String, Value>, found: &Value) -> bool {
         wanted.iter().all(|(path, value)| values_at(found, path).any(|found| is_same(found, value)))
-    }
-}
-
-/// The values at a path; a list is passed through, so that a path holds for each of its items.
-fn values_at<'a>(value: &'a Value, path: &str) -> Box<dyn Iterator<Item = &'a Value> + 'a> {
-    if let Value::Array(items) = value {
-        let path = path.to_owned();
-        return Box::new(items.iter().flat_map(move |item| values_at(item, &path).collect::<Vec<_>>()));
-    }
-    if path.is_empty() {
-        return Box::new(std::iter::once(value));
-    }
-    let (key, rest) = path.split_once('.').unwrap_or((path, ""));
-    match value.get(key) {
-        Some(member) => values_at(member, rest),
-        None => Box::new(std::iter::empty()),
     }
 }
 
@@ -263,6 +255,9 @@ mod tests {
             Search { transaction_id: Some("t".into()), id_prefix: Some("p".into()), ..Search::default() };
         assert_eq!(transaction.path(), AccessPath::Transaction("t"));
         assert_eq!(of(&[Status::Fail]).path(), AccessPath::Failed);
+        let attribute =
+            Search { attributes: [("a".to_owned(), "1".to_owned())].into(), ..of(&[Status::Fail]) };
+        assert_eq!(attribute.path(), AccessPath::Attribute("a", "1"));
         assert_eq!(
             of(&[Status::Fail, Status::Success]).path(),
             AccessPath::ByNumber { since: None, until: None }

@@ -13,13 +13,14 @@ use pagurus_domain::id::{Attempt, ScenarioNo};
 use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{Priority, ScenarioStatus};
+use pagurus_domain::scenario::attributes::AttributeValue;
 
 use crate::columns::columns;
 use crate::control::{Allowed, Locked, Place};
 use crate::history::NewEvent;
 use crate::ready::{ReadyStage, read_ready};
 use crate::sql::statements;
-use crate::{Error, Result, Tx, dependencies, history, place, queues, requests};
+use crate::{Error, Result, Tx, dependencies, history, place, queues, requests, search};
 
 statements! {
     SAVE_CONTEXTS = "
@@ -64,6 +65,15 @@ statements! {
          WHERE due.due_at IS NOT NULL";
 }
 
+/// Changed parameters.
+#[derive(Clone, Debug)]
+pub struct ChangedParams {
+    /// As JSON.
+    pub text: String,
+    /// Values of the attributes by which the order is found.
+    pub attributes: Vec<AttributeValue>,
+}
+
 /// How a locked order begins a new life.
 #[derive(Clone, Debug)]
 pub struct Reopening<'a> {
@@ -75,8 +85,8 @@ pub struct Reopening<'a> {
     pub scenario: Option<ScenarioNo>,
     /// What it waits for before it begins, where it does.
     pub postponed: Option<Postponement>,
-    /// Changed parameters, as JSON.
-    pub params: Option<String>,
+    /// Changed parameters.
+    pub params: Option<ChangedParams>,
     /// Latest start of the new life.
     pub start_deadline: Option<Timestamp>,
     /// Longest life.
@@ -119,7 +129,9 @@ pub async fn reopen_all(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) ->
     let blank: Vec<i64> = blank.map(|(allowed, _)| allowed.order().head.no.0).collect();
     tx.execute(&tx.prepare_cached(DROP_CONTEXTS).await?, &[&blank]).await?;
     save_contexts(tx, &texts(orders, |new| new.snapshot.as_deref())).await?;
-    replace_params(tx, &texts(orders, |new| new.params.as_deref())).await?;
+    let changed =
+        orders.iter().filter_map(|(allowed, new)| Some((allowed.order().head.no.0, new.params.as_ref()?)));
+    replace_params(tx, &changed.collect::<Vec<_>>()).await?;
     let columns = columns!((allowed, new) in orders => {
         no: i64 = allowed.order().head.no.0,
         status: &str = allowed.change().to.as_str(),
@@ -170,15 +182,18 @@ pub async fn save_contexts(tx: &Tx<'_>, snapshots: &[(i64, &str)]) -> Result<()>
     Ok(())
 }
 
-async fn replace_params(tx: &Tx<'_>, params: &[(i64, &str)]) -> Result<()> {
-    if !params.is_empty() {
-        let columns = columns!((no, params) in params => {
-            no: i64 = *no,
-            params: &str = *params,
-        });
-        columns.execute(tx, REPLACE_PARAMS, &[]).await?;
+async fn replace_params(tx: &Tx<'_>, orders: &[(i64, &ChangedParams)]) -> Result<()> {
+    if orders.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let columns = columns!((no, params) in orders => {
+        no: i64 = *no,
+        params: &str = params.text.as_str(),
+    });
+    columns.execute(tx, REPLACE_PARAMS, &[]).await?;
+    let values: Vec<(i64, &[AttributeValue])> =
+        orders.iter().map(|(no, params)| (*no, params.attributes.as_slice())).collect();
+    search::replace_values(tx, &values).await
 }
 
 async fn set_deadlines(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) -> Result<()> {
@@ -265,8 +280,8 @@ fn handed_out(order: &Locked) -> Attempt {
 /// What an order is to be like.
 #[derive(Clone, Debug)]
 pub struct Updating<'a> {
-    /// Other parameters, as JSON; none leaves them.
-    pub params: Option<String>,
+    /// Other parameters; none leaves them.
+    pub params: Option<ChangedParams>,
     /// Its position, as JSON, where that is to be another.
     pub snapshot: Option<String>,
     /// Urgency.

@@ -12,6 +12,7 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::change::Begin;
 use pagurus_domain::order::notification::NotifyRequest;
 use pagurus_domain::order::registration::NewOrder;
+use pagurus_domain::scenario::attributes::AttributeValue;
 use tokio::try_join;
 use uuid::Uuid;
 
@@ -21,7 +22,7 @@ use crate::place::insert_due;
 use crate::ready::ReadyStage;
 use crate::row::word;
 use crate::sql::{shown_status, statements};
-use crate::{Connection, Error, Result, Tx, beside, queues};
+use crate::{Connection, Error, Result, Tx, beside, queues, search};
 
 pub(crate) use view::STATEMENTS as VIEW_STATEMENTS;
 pub use view::{OrderRow, status, view};
@@ -269,7 +270,13 @@ async fn insert_places(
         queue: Option<&str> = order.request.queue.as_deref(),
         position: Option<i64> = *position,
     });
+    let attributes = orders
+        .iter()
+        .filter_map(|order| Some((inserted.get(&order.request.id)?.no.0, order.attributes.as_slice())));
+    let attributes: Vec<(i64, &[AttributeValue])> =
+        attributes.filter(|(_, values)| !values.is_empty()).collect();
     try_join!(
+        beside(search::put_values(tx, &attributes)),
         beside(payloads.execute(tx, INSERT_PAYLOADS, &[])),
         beside(ready.execute(tx, INSERT_READY, &[])),
         beside(queues::enqueue(tx, &queued)),

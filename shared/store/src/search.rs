@@ -5,6 +5,7 @@
 //! looked for where it shows: an order that has not ended stands in one of three small tables, one that failed in
 //! `failures`. Those that ended otherwise, nearly all, are walked through by number.
 
+mod attributes;
 mod count;
 mod lines;
 mod paths;
@@ -20,6 +21,7 @@ use tokio_postgres::types::ToSql;
 use crate::sql::statements;
 use crate::{Connection, Result};
 
+pub(crate) use attributes::{STATEMENTS as ATTRIBUTE_STATEMENTS, put_values, replace_values};
 pub use count::{SearchCount, SearchGroup, SearchKey};
 pub(crate) use lines::STATEMENTS as LINES_STATEMENTS;
 pub use lines::{ListedOrder, lines};
@@ -210,11 +212,16 @@ impl SearchWalk {
             Box::new(search.transaction_id.clone()),
             Box::new(self.nodes.clone()),
             Box::new(search.id_prefix.clone()),
+            Box::new(search.attributes.keys().cloned().collect::<Vec<String>>()),
+            Box::new(search.attributes.values().cloned().collect::<Vec<String>>()),
         ];
         match search.path() {
             AccessPath::Ids(ids) => parameters.push(Box::new(ids.to_vec())),
             AccessPath::Transaction(text) | AccessPath::IdPrefix(text) | AccessPath::Queue(text) => {
                 parameters.push(Box::new(text.to_owned()));
+            }
+            AccessPath::Attribute(name, value) => {
+                parameters.extend([Box::new(name.to_owned()) as Parameter, Box::new(value.to_owned())]);
             }
             AccessPath::Unfinished { running, suspended } => {
                 parameters.extend([Box::new(running) as Parameter, Box::new(suspended)]);

@@ -36,6 +36,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::requests::STATEMENTS,
         crate::scenarios::STATEMENTS,
         crate::search::STATEMENTS,
+        crate::search::ATTRIBUTE_STATEMENTS,
         crate::search::LINES_STATEMENTS,
         crate::search::PATH_STATEMENTS,
         crate::searches::STATEMENTS,

@@ -86,6 +86,8 @@ pub struct SearchBody {
     pub finished_since: Option<String>,
     /// Ended before.
     pub finished_until: Option<String>,
+    /// Values of attributes that scenarios declare under `search`.
+    pub attributes: Map<String, Value>,
     /// Values of parameters by their paths, like `customer.id`.
     pub params: Map<String, Value>,
     /// Values of variables by their paths.

@@ -21,6 +21,7 @@ use super::{Mode, Priority};
 use crate::document::{Fault, nearest};
 use crate::id::{RequestId, ScenarioNo};
 use crate::scenario::Scenario;
+use crate::scenario::attributes::{AttributeValue, attribute_values};
 
 pub use digest::digest;
 use lifecycle::Lifecycle;
@@ -117,6 +118,8 @@ pub struct NewOrder {
     pub trace: Option<String>,
     /// The request of its parent that its end answers, where an order starts it and awaits it.
     pub answers: Option<RequestId>,
+    /// Values of the attributes by which it is found.
+    pub attributes: Vec<AttributeValue>,
 }
 
 impl Request {
@@ -197,6 +200,7 @@ impl Request {
             start_mode: rules.start_mode,
             trace: None,
             answers: None,
+            attributes: attribute_values(&scenario.search, &self.params),
             request: self,
         })
     }

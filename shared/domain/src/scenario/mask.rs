@@ -54,6 +54,16 @@ impl Mask {
         self.apply(Root::Params, value, false);
     }
 
+    /// True if the parameter at this path, or a part of it, is masked.
+    #[must_use]
+    pub fn hides_param(&self, path: &str) -> bool {
+        let wanted: Vec<&str> = path.split('.').collect();
+        self.0
+            .iter()
+            .filter(|(root, _)| *root == Root::Params)
+            .any(|(_, masked)| masked.iter().zip(&wanted).all(|(key, part)| key == "*" || key == part))
+    }
+
     /// Masks the body of a request, of an answer or of a callback.
     pub fn body(&self, value: &mut Value) {
         self.apply(Root::Body, value, false);
@@ -121,6 +131,15 @@ mod tests {
         }
         let mut params =
             json!({"card": {"number": 4111, "name": "n"}, "people": [{"pin": 1}, {"pin": 2, "id": 3}]});
+        for (path, hidden) in [
+            ("card.number", true),
+            ("card", true),
+            ("card.number.x", true),
+            ("people.pin", true),
+            ("other", false),
+        ] {
+            assert_eq!(mask.hides_param(path), hidden, "{path}");
+        }
         mask.params(&mut params);
         assert_eq!(
             params,

@@ -20,6 +20,7 @@ mod params;
 mod place;
 pub(super) mod reader;
 mod script_words;
+mod search;
 pub(super) mod state;
 mod template;
 mod warnings;
@@ -29,6 +30,7 @@ pub use explain::{explain_faults, explain_warnings};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
+use super::attributes::SearchAttribute;
 use super::script::Scripting;
 use super::{
     Action, Bounds, CallHandler, Event, Mask, Scenario, ScenarioKind, State, StateId, StateKind,
@@ -52,6 +54,7 @@ const KEYS: Keys = Keys(&[
     "timeouts",
     "calls",
     "mask",
+    "search",
     "errors",
     "states",
 ]);
@@ -66,6 +69,7 @@ const OPERATION_KEYS: Keys = Keys(&[
     "timeouts",
     "calls",
     "mask",
+    "search",
     "errors",
     "actions",
 ]);
@@ -168,6 +172,7 @@ struct Head {
     retention: Option<Duration>,
     timeouts: Timeouts,
     mask: Mask,
+    search: Vec<SearchAttribute>,
     errors: ErrorPolicy,
 }
 
@@ -183,13 +188,16 @@ fn head(reader: &mut Reader<'_>, root: &Spot<'_>, fields: &Fields<'_>, kind: Sce
     let timeouts = fields.get("timeouts");
     let timeouts = timeouts.and_then(|spot| self::timeouts(reader, spot));
     let mask = fields.get("mask");
-    let mask = mask.map(|spot| calls::read_mask(reader, spot));
+    let mask = mask.map(|spot| calls::read_mask(reader, spot)).unwrap_or_default();
+    let search = fields.get("search");
+    let search = search.map(|spot| search::read(reader, spot, &mask));
     let errors = fields.get("errors");
     let errors = errors.map(|spot| errors::read(reader, spot, name.as_deref().unwrap_or_default()));
     Head {
         name: name.unwrap_or_default(),
         kind,
-        mask: mask.unwrap_or_default(),
+        mask,
+        search: search.unwrap_or_default(),
         errors: errors.unwrap_or_default(),
         description: description.unwrap_or_default().to_owned(),
         params,
@@ -334,6 +342,7 @@ fn scenario(head: Head, draft: Draft, bounds: &Bounds) -> Scenario {
         timeouts: head.timeouts,
         calls: calls.collect(),
         mask: head.mask,
+        search: head.search,
         errors: head.errors,
     }
 }

@@ -30,6 +30,7 @@ pub const FIELDS: &[&str] = &[
     "createdUntil",
     "finishedSince",
     "finishedUntil",
+    "attributes",
     "params",
     "vars",
 ];
@@ -55,7 +56,7 @@ impl Search {
     }
 
     /// Reads the pairs of a query: a name as often as there are values, or values apart by commas; `params.a.b=c` for a
-    /// value of a parameter.
+    /// value of a parameter, `attributes.a=b` for one of an attribute.
     ///
     /// # Errors
     /// Everything that is wrong, each with a JSON pointer.
@@ -66,7 +67,7 @@ impl Search {
         let mut map = Map::new();
         let mut faults = Vec::new();
         for (name, value) in pairs {
-            if let Some((field @ ("params" | "vars"), path)) = name.split_once('.') {
+            if let Some((field @ ("attributes" | "params" | "vars"), path)) = name.split_once('.') {
                 let values = map.entry(field).or_insert_with(|| Value::Object(Map::new()));
                 if let Some(values) = values.as_object_mut() {
                     values.insert(path.to_owned(), value.into());
@@ -149,6 +150,7 @@ impl Reader<'_> {
             created_until: self.moment("createdUntil"),
             finished_since: self.moment("finishedSince"),
             finished_until: self.moment("finishedUntil"),
+            attributes: self.attributes(),
             params: self.values("params"),
             vars: self.values("vars"),
         }
@@ -207,10 +209,26 @@ impl Reader<'_> {
         read
     }
 
+    fn attributes(&mut self) -> BTreeMap<String, String> {
+        let values = self.values("attributes");
+        let texts = values.into_iter().map(|(name, value)| match value {
+            Value::String(text) => Ok((name, text)),
+            Value::Number(_) | Value::Bool(_) => Ok((name, value.to_string())),
+            _ => Err(format!("`{name}` must be a text, a number or a truth value")),
+        });
+        let texts: Result<BTreeMap<String, String>, String> = texts.collect();
+        texts.map_err(|told| self.fault("attributes", told)).unwrap_or_default()
+    }
+
     fn values(&mut self, field: &str) -> BTreeMap<String, Value> {
         match self.given(field) {
             None => BTreeMap::new(),
             Some(Value::Object(values)) if values.len() <= MOST_VALUES => {
+                if values.iter().any(|(path, value)| {
+                    path.contains('\0') || value.as_str().is_some_and(|text| text.contains('\0'))
+                }) {
+                    self.fault(field, "contains the character NUL");
+                }
                 values.iter().map(|(path, value)| (path.clone(), value.clone())).collect()
             }
             Some(Value::Object(_)) => {
@@ -268,6 +286,8 @@ mod tests {
         assert_eq!(Search::of_pairs(pairs, now()).unwrap(), read);
         assert_eq!((read.statuses.len(), read.priority), (2, Some(Priority::High)));
         assert_eq!(Search::of_pairs([("class", "")], now()).unwrap().classes, [""]);
+        let by_attribute = Search::of_pairs([("attributes.customer", "7")], now()).unwrap();
+        assert_eq!(by_attribute, Search::read(&json!({"attributes": {"customer": 7}}), now()).unwrap());
         assert!(Search::of_pairs([], now()).unwrap().is_empty());
         assert!(Search::of_pairs([("params", "x"), ("params.a", "x")], now()).is_err());
     }

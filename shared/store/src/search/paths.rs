@@ -6,20 +6,20 @@ use pagurus_domain::search::AccessPath;
 use crate::sql::{shown_status, statements};
 
 /// Orders by descending number: `$1` the number below which they are, `$2` how many are looked at. The parameters from
-/// `$3` on are the conditions, those from `$19` on belong to the access path.
+/// `$3` on are the conditions, those from `$21` on belong to the access path.
 macro_rules! looked {
     (all) => {
-        "SELECT no FROM orders WHERE no < $1 AND no >= $19 ORDER BY no DESC LIMIT $2"
+        "SELECT no FROM orders WHERE no < $1 AND no >= $21 ORDER BY no DESC LIMIT $2"
     };
     (ids) => {
-        "SELECT no FROM (SELECT no FROM orders WHERE id = ANY($19::text[]) OFFSET 0) AS named
+        "SELECT no FROM (SELECT no FROM orders WHERE id = ANY($21::text[]) OFFSET 0) AS named
           WHERE no < $1 ORDER BY no DESC LIMIT $2"
     };
     // The index holds a hash, because a transaction may be longer than an entry of an index; the comparison of the
     // text decides.
     (transaction) => {
         "SELECT no FROM orders
-          WHERE hashtextextended(transaction_id, 0) = hashtextextended($19, 0) AND transaction_id = $19 AND no < $1
+          WHERE hashtextextended(transaction_id, 0) = hashtextextended($21, 0) AND transaction_id = $21 AND no < $1
           ORDER BY no DESC LIMIT $2"
     };
     (failed) => {
@@ -29,19 +29,22 @@ macro_rules! looked {
         "SELECT order_no AS no
            FROM ((SELECT order_no FROM ready WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2)
                  UNION ALL
-                 (SELECT order_no FROM running WHERE $19 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)
+                 (SELECT order_no FROM running WHERE $21 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)
                  UNION ALL
-                 (SELECT order_no FROM due WHERE $20 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)) AS places
+                 (SELECT order_no FROM due WHERE $22 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)) AS places
           ORDER BY order_no DESC LIMIT $2"
     };
     (queue) => {
-        "SELECT order_no AS no FROM (SELECT order_no FROM queued WHERE queue = $19 OFFSET 0) AS members
+        "SELECT order_no AS no FROM (SELECT order_no FROM queued WHERE queue = $21 OFFSET 0) AS members
           WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2"
     };
     // In the order of bytes, as the index is; no id is longer than what is behind the prefix.
     (prefix) => {
         "SELECT no FROM orders
-          WHERE id ~>=~ $19 AND id ~<=~ ($19 || repeat(chr(1114111), 64)) AND no < $1 ORDER BY id USING ~<~ LIMIT $2"
+          WHERE id ~>=~ $21 AND id ~<=~ ($21 || repeat(chr(1114111), 64)) AND no < $1 ORDER BY id USING ~<~ LIMIT $2"
+    };
+    (attribute) => {
+        "SELECT order_no AS no FROM search_values WHERE name = $21 AND value = $22 AND order_no < $1 ORDER BY order_no DESC LIMIT $2"
     };
     (node) => {
         "SELECT order_no AS no FROM running WHERE node = ANY($17::bigint[]) AND order_no < $1 ORDER BY order_no DESC LIMIT $2"
@@ -72,7 +75,11 @@ macro_rules! wanted {
                AND ($15::text IS NULL OR strpos(lower(coalesce(o.message, '') || ' ' || coalesce(o.error_message, '')), $15) > 0)
                AND ($16::text IS NULL OR o.transaction_id = $16)
                AND ($17::bigint[] IS NULL OR w.node = ANY($17))
-               AND ($18::text IS NULL OR starts_with(o.id, $18))"
+               AND ($18::text IS NULL OR starts_with(o.id, $18))
+               AND (cardinality($19::text[]) = 0 OR NOT EXISTS (
+                    SELECT FROM unnest($19::text[], $20::text[]) AS a (name, value)
+                     WHERE NOT EXISTS (SELECT FROM search_values v
+                                        WHERE v.order_no = o.no AND v.name = a.name AND v.value = a.value)))"
         )
     };
 }
@@ -131,23 +138,25 @@ statements! {
     STEP_FAILED = step!(failed);
     STEP_UNFINISHED = step!(unfinished);
     STEP_QUEUE = step!(queue);
+    STEP_ATTRIBUTE = step!(attribute);
     STEP_NODE = step!(node);
     STEP_PREFIX = concat!("
         WITH looked AS MATERIALIZED (
             SELECT no, id FROM orders
-             WHERE id ~>=~ $19 AND id ~<=~ ($19 || repeat(chr(1114111), 64)) AND id ~>~ $1 ORDER BY id USING ~<~ LIMIT $2)
+             WHERE id ~>=~ $21 AND id ~<=~ ($21 || repeat(chr(1114111), 64)) AND id ~>~ $1 ORDER BY id USING ~<~ LIMIT $2)
         SELECT (SELECT id FROM looked ORDER BY id USING ~>~ LIMIT 1) AS last, (SELECT count(*) FROM looked) AS looked,
                coalesce(array_agg(o.no ORDER BY l.id USING ~<~), '{}') AS found,
                coalesce(array_agg(l.id ORDER BY l.id USING ~<~), '{}') AS ids
           FROM looked l", wanted!());
-    COUNT_ALL = counts!(all, "$20", "$21");
-    COUNT_IDS = counts!(ids, "$20", "$21");
-    COUNT_TRANSACTION = counts!(transaction, "$20", "$21");
-    COUNT_FAILED = counts!(failed, "$19", "$20");
-    COUNT_UNFINISHED = counts!(unfinished, "$21", "$22");
-    COUNT_QUEUE = counts!(queue, "$20", "$21");
-    COUNT_PREFIX = counts!(prefix, "$20", "$21");
-    COUNT_NODE = counts!(node, "$19", "$20");
+    COUNT_ALL = counts!(all, "$22", "$23");
+    COUNT_IDS = counts!(ids, "$22", "$23");
+    COUNT_TRANSACTION = counts!(transaction, "$22", "$23");
+    COUNT_FAILED = counts!(failed, "$21", "$22");
+    COUNT_UNFINISHED = counts!(unfinished, "$23", "$24");
+    COUNT_QUEUE = counts!(queue, "$22", "$23");
+    COUNT_PREFIX = counts!(prefix, "$22", "$23");
+    COUNT_ATTRIBUTE = counts!(attribute, "$23", "$24");
+    COUNT_NODE = counts!(node, "$21", "$22");
 }
 
 /// The statements of a path: for a step, and for groups.
@@ -156,6 +165,7 @@ pub(super) const fn statements_of(path: AccessPath<'_>) -> (&'static str, &'stat
         AccessPath::Ids(_) => (STEP_IDS, COUNT_IDS),
         AccessPath::IdPrefix(_) => (STEP_PREFIX, COUNT_PREFIX),
         AccessPath::Transaction(_) => (STEP_TRANSACTION, COUNT_TRANSACTION),
+        AccessPath::Attribute(..) => (STEP_ATTRIBUTE, COUNT_ATTRIBUTE),
         AccessPath::Node(_) => (STEP_NODE, COUNT_NODE),
         AccessPath::Queue(_) => (STEP_QUEUE, COUNT_QUEUE),
         AccessPath::Unfinished { .. } => (STEP_UNFINISHED, COUNT_UNFINISHED),

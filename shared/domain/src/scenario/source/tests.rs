@@ -57,3 +57,27 @@ fn check_actions(cases: &[(&str, &str)]) {
     let table: Vec<(&str, &str)> = texts.iter().map(String::as_str).zip(expected).collect();
     check_table(&table);
 }
+
+#[test]
+fn rec_13_attributes_are_names_for_parameters_that_are_not_masked() {
+    let with = |search: &str| {
+        let text = format!(
+            "scenario: s\nmask: [params.card]\nsearch: {search}\ninitialState: done\nstates:\n  done: {{kind: terminal}}\n"
+        );
+        read(&text, &Scripting::new(Limits::default()), &Bounds::default())
+    };
+    let scenario = with("{customer: params.customer.id, sku: params.lines.sku}").unwrap().scenario;
+    let found: Vec<(&str, &str)> =
+        scenario.search.iter().map(|attribute| (&*attribute.name, &*attribute.path)).collect();
+    assert_eq!(found, [("customer", "customer.id"), ("sku", "lines.sku")]);
+    for (bad, told) in [
+        ("[a]", "must be a mapping"),
+        ("{a: customer.id}", "no path of a parameter"),
+        ("{a: params.}", "no path of a parameter"),
+        ("{'a b': params.a}", "not a name for an attribute"),
+        ("{a: params.card.number}", "is masked"),
+    ] {
+        let faults = with(bad).unwrap_err();
+        assert!(faults.iter().any(|fault| fault.message.contains(told)), "{bad}: {faults:?}");
+    }
+}

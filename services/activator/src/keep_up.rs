@@ -7,7 +7,7 @@ use pagurus_domain::id::Role;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Level;
 use pagurus_store::cluster::{self, NodeStatus, NodeView};
-use pagurus_store::{Error, audit, stats, upkeep};
+use pagurus_store::{Error, audit, operations, stats, upkeep};
 
 use crate::recover::note;
 
@@ -18,6 +18,8 @@ const WORK_LISTS_EVERY: Duration = Duration::from_secs(5);
 const KEPT_EVERY: Duration = Duration::from_secs(10);
 /// Callbacks for nobody that one statement removes.
 const ORPHANS: u32 = 1000;
+/// Orders of ended operations that one statement removes.
+const OPERATION_ORDERS: u32 = 5000;
 /// Entries of the audit log that one statement removes.
 const AUDIT: u32 = 1000;
 /// Counts of minutes that one statement removes: narrow rows, and as many come in an hour.
@@ -25,7 +27,8 @@ const STATS: u32 = 5000;
 
 /// Keeps up, until the process is to stop.
 pub(crate) async fn keep_up(host: Host) -> anyhow::Result<()> {
-    let (mut orphans_at, mut stats_at, mut audit_at) = (Instant::now(), Instant::now(), Instant::now());
+    let begun = Instant::now();
+    let (mut orphans_at, mut stats_at, mut audit_at, mut operations_at) = (begun, begun, begun, begun);
     while !host.sleep_unless_draining(WORK_LISTS_EVERY).await {
         note(&host, "upkeep", work_lists(&host).await);
         note(&host, "nodes", show_nodes(&host).await);
@@ -37,6 +40,9 @@ pub(crate) async fn keep_up(host: Host) -> anyhow::Result<()> {
         }
         if Instant::now() >= audit_at {
             audit_at = next(&host, "audit", old_audit(&host).await, AUDIT);
+        }
+        if Instant::now() >= operations_at {
+            operations_at = next(&host, "operations", old_operations(&host).await, OPERATION_ORDERS);
         }
     }
     Ok(())
@@ -81,4 +87,13 @@ async fn old_stats(host: &Host) -> Result<u64, Error> {
 async fn old_audit(host: &Host) -> Result<u64, Error> {
     let client = host.store.operations().await?;
     audit::forget(&client, host.settings().audit_retention, i64::from(AUDIT)).await
+}
+
+async fn old_operations(host: &Host) -> Result<u64, Error> {
+    let mut client = host.store.operations().await?;
+    let tx = client.transaction().await?;
+    let kept = host.settings().operations_retention;
+    let removed = operations::forget(&tx, kept, i64::from(OPERATION_ORDERS)).await?;
+    tx.commit().await?;
+    Ok(removed)
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use pagurus_command::Commands;
-use pagurus_command::operations::{Piece, Selected};
+use pagurus_command::operations::{OperationPiece, Selected};
 use pagurus_domain::operation::OperationState;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Level;
@@ -111,22 +111,22 @@ impl Turns {
     ) -> Result<Option<Duration>, Error> {
         let after = self.after.get(&no).copied().unwrap_or(0);
         Ok(match commands.carry_out(no, after, full).await? {
-            Piece::Acted { last, .. } => {
+            OperationPiece::Acted { last, .. } => {
                 self.after.insert(no, last);
                 Some(Duration::ZERO)
             }
             // Behind the last are those that were passed over: they are looked at again from the begin.
-            Piece::NothingNow { last: None } if after > 0 => {
+            OperationPiece::NothingNow { last: None } if after > 0 => {
                 self.after.insert(no, 0);
                 Some(Duration::from_millis(50))
             }
-            Piece::NothingNow { last: None } => Some(LOOK_EVERY),
-            Piece::NothingNow { last: Some(last) } => {
+            OperationPiece::NothingNow { last: None } => Some(LOOK_EVERY),
+            OperationPiece::NothingNow { last: Some(last) } => {
                 self.after.insert(no, last);
                 Some(Duration::from_millis(50))
             }
-            Piece::Wait(pause) => Some(pause),
-            Piece::Over => None,
+            OperationPiece::Wait(pause) => Some(pause),
+            OperationPiece::Over => None,
         })
     }
 }

@@ -266,7 +266,7 @@ mod tests {
             "pagurus operation orders 7 --outcome failed --limit 5",
             "pagurus operation pause 7 --reason lunch",
             "pagurus operation again 7 --reason mended",
-            "pagurus order list --where customer.id=7 --created-since 2h --text refused --flow f",
+            "pagurus order list --attribute customer=7 --where customer.id=7 --created-since 2h --text refused --flow f",
             "pagurus order count --by class,state --status fail",
             "pagurus searches save broken --status fail --scenario s",
             "pagurus audit --action restart --kind order --subject a --since 2h --limit 7",

@@ -75,6 +75,9 @@ pub(crate) struct SearchArguments {
     /// Orders that ended before
     #[arg(long, value_name = "DURATION|TIME")]
     finished_until: Option<String>,
+    /// Orders with this value of an attribute that their scenario declares, like customer=7
+    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_pair)]
+    attributes: Vec<(String, Value)>,
     /// Orders with this value of a parameter, like customer.id=7; may be given more than once
     #[arg(long = "where", value_name = "PATH=VALUE", value_parser = parse_pair)]
     params: Vec<(String, Value)>,
@@ -125,7 +128,9 @@ impl SearchArguments {
         if let Some(version) = self.scenario_version {
             body.insert("scenarioVersion".to_owned(), version.into());
         }
-        for (name, values) in [("params", &self.params), ("vars", &self.vars)] {
+        for (name, values) in
+            [("attributes", &self.attributes), ("params", &self.params), ("vars", &self.vars)]
+        {
             if !values.is_empty() {
                 let values: Map<String, Value> = values.iter().cloned().collect();
                 body.insert(name.to_owned(), values.into());

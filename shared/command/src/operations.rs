@@ -32,7 +32,7 @@ use crate::shift::far_away;
 use crate::tries::Tries;
 
 pub use action::BulkAction;
-pub use pieces::Piece;
+pub use pieces::OperationPiece;
 pub use selection::Selected;
 
 /// Longest reason, in bytes.

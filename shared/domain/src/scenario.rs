@@ -5,7 +5,6 @@
 
 mod action;
 pub mod attributes;
-pub mod attributes;
 pub mod check;
 mod conceal;
 mod context;

@@ -197,7 +197,10 @@ impl Search {
 /// nothing but texts.
 fn is_same(found: &Value, wanted: &Value) -> bool {
     match (found, wanted) {
-        (Value::Number(_) | Value::Bool(_) | Value::Null, Value::String(text)) => found.to_string() == *text,
+        (Value::Number(_) | Value::Bool(_) | Value::Null, Value::String(text)) => {
+            let written = found.to_string();
+            written == *text
+        }
         (Value::Number(found), Value::Number(wanted)) => found.as_f64() == wanted.as_f64(),
         _ => found == wanted,
     }

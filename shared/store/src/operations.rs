@@ -2,6 +2,7 @@
 //! stand in `items`.
 
 pub mod items;
+mod reasons;
 
 use std::time::Duration;
 
@@ -13,6 +14,9 @@ use tokio_postgres::Row;
 use crate::row::word;
 use crate::sql::statements;
 use crate::{Connection, Error, Result, Tx};
+
+pub(crate) use reasons::STATEMENTS as REASON_STATEMENTS;
+pub use reasons::{StoredReason, reasons};
 
 /// All columns of an operation.
 macro_rules! operation {
@@ -58,10 +62,6 @@ statements! {
         UPDATE operations SET succeeded = succeeded + $2, failed_again = failed_again + $3,
                failed_otherwise = failed_otherwise + $4, left_alone = left_alone + $5
          WHERE no = $1";
-    REASONS = "
-        SELECT r.outcome, r.reason, r.orders, o.id FROM operation_reasons r
-          LEFT JOIN orders o ON o.no = ANY(ARRAY[r.example])
-         WHERE r.operation = $1 ORDER BY r.orders DESC, r.reason LIMIT 100";
     FORGET = "
         DELETE FROM operations WHERE no = ANY(ARRAY(
             SELECT no FROM operations o WHERE ended_at < now() - make_interval(secs => $1)
@@ -201,7 +201,7 @@ impl StoredOperation {
             selecting: self.selection.is_some(),
             awaits_ends,
             rate: self.rate,
-            ramp: ramp.map_err(|error| Error::broken("operations.ramp", &error.to_string()))?,
+            ramp: ramp.map_err(|error| Error::broken("operations.ramp", error))?,
             allowance: self.allowance,
             allowed_at: self.allowed_at,
             acted_at: self.acted_at,
@@ -356,34 +356,6 @@ pub async fn settled(tx: &Tx<'_>, no: i64, counts: [i64; 4]) -> Result<()> {
     let statement = tx.prepare_cached(SETTLED).await?;
     tx.execute(&statement, &[&no, &succeeded, &again, &otherwise, &left]).await?;
     Ok(())
-}
-
-/// Why orders were passed over or refused.
-#[derive(Clone, Debug)]
-pub struct StoredReason {
-    /// Word of the outcome.
-    pub outcome: String,
-    /// Reason.
-    pub reason: String,
-    /// Number of orders.
-    pub orders: i64,
-    /// Id of the newest.
-    pub example: Option<String>,
-}
-
-/// The reasons of an operation, those of most orders first.
-///
-/// # Errors
-/// The database fails.
-pub async fn reasons(client: &impl Connection, no: i64) -> Result<Vec<StoredReason>> {
-    let rows = client.query(&client.prepare_cached(REASONS).await?, &[&no]).await?;
-    let reasons = rows.iter().map(|row| StoredReason {
-        outcome: row.get("outcome"),
-        reason: row.get("reason"),
-        orders: row.get("orders"),
-        example: row.get("id"),
-    });
-    Ok(reasons.collect())
 }
 
 /// Removes what is left of operations that ended longer ago than this: a bounded number of orders of one, and what has

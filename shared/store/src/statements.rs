@@ -23,6 +23,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::history::STATEMENTS,
         crate::operations::STATEMENTS,
         crate::operations::items::STATEMENTS,
+        crate::operations::REASON_STATEMENTS,
         crate::orders::STATEMENTS,
         crate::orders::VIEW_STATEMENTS,
         crate::outbox::STATEMENTS,

@@ -31,7 +31,7 @@ const MAX_REASON: usize = 300;
 
 /// What a piece came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum OperationPiece {
     /// So many orders were acted on; the next piece begins behind this one.
     Acted {
         /// Orders.
@@ -62,7 +62,7 @@ impl Commands {
     ///
     /// # Errors
     /// The database fails: what was carried out and not noted is known by its key in the next piece.
-    pub async fn carry_out(&self, no: i64, after: i64, full: &[String]) -> Result<Piece, Error> {
+    pub async fn carry_out(&self, no: i64, after: i64, full: &[String]) -> Result<OperationPiece, Error> {
         let (operation, action, wanted) = match self.decide(no).await? {
             Ok(decided) => decided,
             Err(piece) => return Ok(piece),
@@ -73,26 +73,29 @@ impl Commands {
         let tx = client.transaction().await?;
         if operation.ramp.is_some() && !operations::try_selection(&tx, -no).await? {
             // The steps of a ramp are counted: one piece at a time.
-            return Ok(Piece::Wait(Duration::from_millis(100)));
+            return Ok(OperationPiece::Wait(Duration::from_millis(100)));
         }
         let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
         let taken = items::take(&tx, no, after, (AHEAD, limit), full).await?;
         let Some(last) = taken.last().map(|order| order.no) else {
             let last = items::last_ahead(&tx, no, after, AHEAD).await?;
-            return Ok(Piece::NothingNow { last });
+            return Ok(OperationPiece::NothingNow { last });
         };
         let came = self.act_on(&operation, &action, &taken).await;
         let orders = self.noted(&tx, &operation, &came, begun).await?;
         tx.commit().await?;
-        Ok(Piece::Acted { orders, last })
+        Ok(OperationPiece::Acted { orders, last })
     }
 
     /// Decides under the lock of the operation how many orders are next.
-    async fn decide(&self, no: i64) -> Result<Result<(StoredOperation, BulkAction, u64), Piece>, Error> {
+    async fn decide(
+        &self,
+        no: i64,
+    ) -> Result<Result<(StoredOperation, BulkAction, u64), OperationPiece>, Error> {
         let mut client = self.host.store.operations().await?;
         let tx = client.transaction().await?;
         let running = operations::lock(&tx, no).await?.filter(|one| one.state == OperationState::Running);
-        let Some(operation) = running else { return Ok(Err(Piece::Over)) };
+        let Some(operation) = running else { return Ok(Err(OperationPiece::Over)) };
         let fields = serde_json::from_str(&operation.fields).unwrap_or_default();
         let action = match BulkAction::read(&operation.action, &fields, &operation.reason) {
             Ok(action) => action,
@@ -101,7 +104,7 @@ impl Commands {
                 let told = format!("this program cannot carry it out: {}", problem.detail);
                 operations::set_state(&tx, no, OperationState::Paused, Some(&told)).await?;
                 tx.commit().await?;
-                return Ok(Err(Piece::Over));
+                return Ok(Err(OperationPiece::Over));
             }
         };
         let decided = match operation.progress(action.awaits_ends())?.next(operation.now, PIECE) {
@@ -111,16 +114,16 @@ impl Commands {
                 }
                 Ok((operation, action, orders))
             }
-            Next::Wait(pause) => Err(Piece::Wait(pause)),
+            Next::Wait(pause) => Err(OperationPiece::Wait(pause)),
             Next::Pause(because) => {
                 operations::set_state(&tx, no, OperationState::Paused, Some(&because)).await?;
                 tracing::warn!(operation = no, because, "the operation pauses itself");
-                Err(Piece::Over)
+                Err(OperationPiece::Over)
             }
             Next::End => {
                 operations::set_state(&tx, no, OperationState::Done, None).await?;
                 tracing::info!(operation = no, "the operation is done");
-                Err(Piece::Over)
+                Err(OperationPiece::Over)
             }
         };
         tx.commit().await?;

@@ -221,25 +221,25 @@ impl Reader<'_> {
     }
 
     fn values(&mut self, field: &str) -> BTreeMap<String, Value> {
-        match self.given(field) {
-            None => BTreeMap::new(),
-            Some(Value::Object(values)) if values.len() <= MOST_VALUES => {
-                if values.iter().any(|(path, value)| {
-                    path.contains('\0') || value.as_str().is_some_and(|text| text.contains('\0'))
-                }) {
-                    self.fault(field, "contains the character NUL");
-                }
-                values.iter().map(|(path, value)| (path.clone(), value.clone())).collect()
+        let has_nul = |text: &str| text.contains('\0');
+        let read = match self.given(field) {
+            None => Ok(BTreeMap::new()),
+            Some(Value::Object(values)) if values.len() > MOST_VALUES => {
+                Err(format!("asks for more than {MOST_VALUES} values"))
             }
-            Some(Value::Object(_)) => {
-                self.fault(field, format!("asks for more than {MOST_VALUES} values"));
-                BTreeMap::new()
+            Some(Value::Object(values))
+                if values
+                    .iter()
+                    .any(|(path, value)| has_nul(path) || value.as_str().is_some_and(has_nul)) =>
+            {
+                Err("contains the character NUL".to_owned())
             }
-            Some(_) => {
-                self.fault(field, "is an object of paths and values, like {\"customer.id\": 7}");
-                BTreeMap::new()
+            Some(Value::Object(values)) => {
+                Ok(values.iter().map(|(path, value)| (path.clone(), value.clone())).collect())
             }
-        }
+            Some(_) => Err("is an object of names and values, like {\"customer.id\": 7}".to_owned()),
+        };
+        read.map_err(|told| self.fault(field, told)).unwrap_or_default()
     }
 }
 

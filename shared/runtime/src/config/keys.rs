@@ -111,6 +111,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("callbacks.orphans.max", Count { least: 0, most: 1_000_000 }, "10000", Live, "Callbacks for nobody that are kept at most, each with 16 KiB of its body; more are answered alike, counted, and not kept."),
     key("callbacks.orphans.retention", Duration, "7d", Live, "How long a callback for nobody is kept."),
 
+    key("operations.retention", Duration, "30d", Live, "How long bulk operations are kept after their end, with what came of each order."),
     key("audit.retention", Duration, "365d", Live, "How long it is kept who did what from outside."),
     key("stats.retention", Duration, "7d", Live, "How long the counts of each minute are kept, of which charts are drawn."),
 

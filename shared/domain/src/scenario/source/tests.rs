@@ -66,7 +66,7 @@ fn rec_13_attributes_are_names_for_parameters_that_are_not_masked() {
         );
         read(&text, &Scripting::new(Limits::default()), &Bounds::default())
     };
-    let scenario = with("{customer: params.customer.id, sku: params.lines.sku}").unwrap().scenario;
+    let scenario = with("{customer: params.customer.id, sku: params.lines.sku}").unwrap();
     let found: Vec<(&str, &str)> =
         scenario.search.iter().map(|attribute| (&*attribute.name, &*attribute.path)).collect();
     assert_eq!(found, [("customer", "customer.id"), ("sku", "lines.sku")]);

@@ -6,7 +6,7 @@ use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{Priority, Status};
 use pagurus_harness::race::Race;
 use pagurus_store::Error;
-use pagurus_store::amend::{self, Starts, Updating};
+use pagurus_store::amend::{self, ChangedParams, Starts, Updating};
 use pagurus_store::control;
 use pagurus_store::orders::{Registered, view};
 use serde_json::json;
@@ -27,7 +27,10 @@ async fn update(ground: &Ground, id: &str, starts: Starts) -> bool {
         let Ok(allowed) = order.may(cause) else { return false };
         let new = Updating {
             snapshot: None,
-            params: Some(json!({"changed": true}).to_string()),
+            params: Some(ChangedParams {
+                text: json!({"changed": true}).to_string(),
+                attributes: Vec::new(),
+            }),
             priority: Priority::High,
             start_at: None,
             notify: None,

@@ -80,6 +80,7 @@ impl Ground {
             process_timeout: None,
             start_mode: StartMode::Reactive,
             trace: None,
+            attributes: Vec::new(),
             answers: None,
         }
     }

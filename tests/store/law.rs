@@ -6,7 +6,7 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, OrderNo, Pass};
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::order::{Priority, ScenarioStatus, Status};
-use pagurus_store::amend::{self, Postponement, Reopening, Repairing, Starts, Updating};
+use pagurus_store::amend::{self, ChangedParams, Postponement, Reopening, Repairing, Starts, Updating};
 use pagurus_store::control;
 use pagurus_store::ends::{self, Ending};
 use pagurus_store::{orders, recovery};
@@ -271,7 +271,7 @@ async fn update(ground: &Ground, subject: &Subject, cause: Cause) -> bool {
     let Ok(allowed) = order.may(cause) else { return false };
     let new = Updating {
         snapshot: None,
-        params: Some("{}".to_owned()),
+        params: Some(ChangedParams { text: "{}".to_owned(), attributes: Vec::new() }),
         priority: Priority::High,
         start_at: order.start_at,
         notify: None,

@@ -29,6 +29,7 @@ mod outside;
 mod random;
 mod rec;
 mod receivers;
+mod refused;
 mod reload;
 mod robust;
 mod run;

@@ -21,6 +21,7 @@ mod nodes;
 mod notifications;
 mod order;
 mod queues;
+mod refused;
 mod scenario;
 mod screen;
 mod systems;
@@ -112,6 +113,9 @@ enum Command {
     Callbacks(callbacks::Arguments),
     /// List notifications that were parked, because only a person can help
     Notifications(notifications::Arguments),
+    /// Show, send again and drop messages that can never be handled as they are
+    #[command(subcommand)]
+    Refused(refused::Command),
     /// List who did what from outside, when and why
     Audit(audit::Arguments),
     /// Tell which rule, class and policy a failure would get, by --config or by the server
@@ -189,6 +193,7 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
         Command::Notifications(arguments) => {
             block_on(async { notifications::run(&arguments, &client()?, screen).await })
         }
+        Command::Refused(command) => block_on(async { refused::run(&command, &client()?, screen).await }),
         Command::Audit(arguments) => block_on(async { audit::run(&arguments, &client()?, screen).await }),
         Command::Classify(arguments) if arguments.is_offline(config) => {
             classify::offline(&arguments, config, screen)
@@ -249,6 +254,12 @@ mod tests {
             "pagurus order dependencies a --depth 2",
             "pagurus order answer a confirmation --body {} --step-status k2 --reason lost",
             "pagurus notifications --limit 7 --cursor 1.1.final",
+            "pagurus refused list --limit 7 --cursor 1",
+            "pagurus refused show r",
+            "pagurus refused replay r --body {} --key order.create --reason mended",
+            "pagurus refused drop r s --reason nobody",
+            "pagurus order steps a",
+            "pagurus order tasks a",
             "pagurus audit --action restart --kind order --subject a --since 2h --limit 7",
             "pagurus order submit --scenario s --after a=done --after b=done,failed:cancel",
             "pagurus order watch a --timeout 10s",

@@ -16,6 +16,7 @@ mod orders;
 mod parts;
 mod query;
 mod queues;
+mod refused;
 mod scenarios;
 mod views;
 
@@ -36,7 +37,7 @@ use crate::Intake;
 
 /// All routes of the API, with their description.
 fn table() -> Table {
-    let rooms: [fn(Table) -> Table; 11] = [
+    let rooms: [fn(Table) -> Table; 12] = [
         orders::routes,
         parts::routes,
         amendments::routes,
@@ -46,6 +47,7 @@ fn table() -> Table {
         errors::routes,
         flows::routes,
         queues::routes,
+        refused::routes,
         audit::routes,
         views::routes,
     ];

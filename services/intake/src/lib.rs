@@ -9,6 +9,7 @@ mod backlog;
 mod calls;
 mod headers;
 mod http;
+mod refused;
 mod register;
 mod waiters;
 
@@ -23,6 +24,7 @@ use pagurus_view::Views;
 
 use answer::{NewAnswer, Recorder};
 use backlog::Backlog;
+use refused::RefusedMessages;
 use register::{Outcome, Submission};
 use waiters::Waiters;
 
@@ -35,6 +37,7 @@ struct Intake {
     views: Views,
     waiters: Waiters,
     backlog: Backlog,
+    refused: RefusedMessages,
     recorder: Recorder,
     registrations: Batcher<Submission, Option<Outcome>, pagurus_store::Error>,
     /// Orders whose parameters take long to check, one at a time.
@@ -107,6 +110,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         views,
         waiters: waiters.clone(),
         backlog: Backlog::default(),
+        refused: RefusedMessages::of(host.clone()),
     };
     host.spawn("backlog", intake.backlog.clone().watch(host.clone()));
     host.spawn("waiters", waiters.watch(host.clone()));

@@ -13,6 +13,7 @@ pub mod message;
 pub mod order;
 pub mod parts;
 pub mod problem;
+pub mod refused;
 pub mod scenarios;
 
 pub use problem::Problem;

@@ -30,6 +30,7 @@ const IN_PATHS: &[(&str, &str)] = &[
     ("flow", "Name of the flow."),
     ("id", "Id of the order."),
     ("key", "Key of the caller."),
+    ("message", "Id of the message."),
     ("name", "Name."),
     ("request", "Id of the request, or name of it below an order."),
 ];

@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V1__orders.sql, V22__audit.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 6b594dd4168ec06c)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V1__orders.sql, V22__audit.sql, V25__refused.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 775f0dd1697831eb)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -362,6 +362,27 @@ CREATE TABLE ready (
 )
 WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000');
 
+CREATE TABLE refused (
+    no bigint NOT NULL,
+    id uuid NOT NULL,
+    reason text NOT NULL,
+    refused_at text NOT NULL,
+    exchange text NOT NULL,
+    key text NOT NULL,
+    properties text NOT NULL,
+    body bytea NOT NULL,
+    taken_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE refused ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME refused_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE requests (
     id uuid NOT NULL,
     order_no bigint NOT NULL,
@@ -565,6 +586,12 @@ ALTER TABLE ONLY queues
 
 ALTER TABLE ONLY ready
     ADD CONSTRAINT ready_pkey PRIMARY KEY (order_no);
+
+ALTER TABLE ONLY refused
+    ADD CONSTRAINT refused_id_key UNIQUE (id);
+
+ALTER TABLE ONLY refused
+    ADD CONSTRAINT refused_pkey PRIMARY KEY (no);
 
 ALTER TABLE ONLY requests
     ADD CONSTRAINT requests_pkey PRIMARY KEY (id);

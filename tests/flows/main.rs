@@ -8,6 +8,7 @@ mod act;
 mod actors;
 mod amqp;
 mod api;
+mod asyncapi;
 mod callbacks;
 mod calls;
 mod contract;

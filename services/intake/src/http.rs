@@ -1,6 +1,7 @@
 //! The HTTP door: routes, limits, and how problems are answered.
 
 mod amendments;
+mod asyncapi;
 mod audit;
 mod batch;
 mod body;
@@ -30,6 +31,7 @@ use pagurus_runtime::answer_of;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
+pub(crate) use self::asyncapi::asyncapi;
 pub(crate) use self::body::Bodies;
 use self::description::Description;
 use self::document::Table;

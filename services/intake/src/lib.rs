@@ -62,6 +62,12 @@ pub fn openapi() -> serde_json::Value {
     http::openapi()
 }
 
+/// The AsyncAPI document of an installation with these names.
+#[must_use]
+pub fn asyncapi(names: &pagurus_broker::topology::Names) -> serde_json::Value {
+    http::asyncapi(names)
+}
+
 /// Runs until the process is to stop.
 ///
 /// # Errors

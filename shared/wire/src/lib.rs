@@ -10,6 +10,7 @@ pub mod errors;
 pub mod flows;
 pub mod json;
 pub mod message;
+pub mod notices;
 pub mod order;
 pub mod parts;
 pub mod problem;

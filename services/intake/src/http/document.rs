@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 
 use self::describe::Described;
 pub(super) use self::page::page;
-use self::schemas::Schemas;
+pub(super) use self::schemas::Schemas;
 use crate::Intake;
 
 /// What is said of path parameters, by name.

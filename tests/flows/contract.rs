@@ -6,6 +6,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use crate::installation::{Installation, LOG, PATIENCE, asking, call, until};
+use crate::refused::{listed, send};
 
 /// A document, and what was read from it so far.
 pub struct Contract {
@@ -107,13 +108,15 @@ async fn populate(engine: &Installation) {
 async fn http_every_view_answers_as_the_document_says() {
     let engine = Installation::start("contract_views").await;
     populate(&engine).await;
+    send(&engine, b"no JSON").await;
+    let message = listed(&engine, 1).await[0]["id"].as_str().unwrap().to_owned();
     let mut contract = Contract::of(&engine).await;
     let (mut wrong, mut shown) = (Vec::new(), BTreeSet::new());
     for path in contract.with("get") {
         for id in ["known", "failed", "waits", "queued", "later", "sleeps"] {
             let name = if path.contains("scenarios") { "calls" } else { "known" };
             let asked = path.replace("{id}", id).replace("{name}", name).replace("{key}", "known");
-            let asked = asked.replace("{flow}", "calls");
+            let asked = asked.replace("{flow}", "calls").replace("{message}", &message);
             let asked = if path.ends_with("/wait") { format!("{asked}?timeout=0") } else { asked };
             let (status, media, body) = answer(&engine, "GET", &asked, None).await;
             wrong.extend(contract.faults("get", &asked, status, &media, &body));
@@ -140,6 +143,8 @@ async fn http_every_action_answers_as_the_document_says() {
     let trial =
         json!({"scenario": scenario, "tests": "tests:\n  - test: a\n    expect: {status: success}\n"});
     let reason = json!({"reason": "a test"});
+    send(&engine, b"no JSON").await;
+    let message = listed(&engine, 1).await[0]["id"].as_str().unwrap().to_owned();
     let asked = [
         ("POST", "/v1/orders", &order, 201),
         ("POST", "/v1/orders", &order, 200),
@@ -172,6 +177,7 @@ async fn http_every_action_answers_as_the_document_says() {
         ("POST", "/v1/systems/known/clear", &reason, 200),
         ("POST", "/v1/queues/none/release", &reason, 404),
         ("POST", "/v1/leases/none/resign", &reason, 404),
+        ("POST", &format!("/v1/refused/{message}/drop"), &reason, 200),
     ];
     let mut wrong = Vec::new();
     for (method, path, body, expected) in asked {

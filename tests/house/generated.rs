@@ -43,3 +43,9 @@ fn http_house_the_document_of_the_api_is_fresh() {
     let document = pagurus_intake::openapi();
     fresh("docs/openapi.json", &(serde_json::to_string_pretty(&document).unwrap() + "\n"));
 }
+
+#[test]
+fn amqp_4_house_the_document_of_the_messages_is_fresh() {
+    let document = pagurus_intake::asyncapi(&topology::Names::new("pagurus"));
+    fresh("docs/asyncapi.json", &(serde_json::to_string_pretty(&document).unwrap() + "\n"));
+}

@@ -22,6 +22,7 @@ mod notifications;
 mod operation;
 mod order;
 mod queues;
+mod refused;
 mod scenario;
 mod screen;
 mod search;
@@ -120,6 +121,9 @@ enum Command {
     Callbacks(callbacks::Arguments),
     /// List notifications that were parked, because only a person can help
     Notifications(notifications::Arguments),
+    /// Show, send again and drop messages that can never be handled as they are
+    #[command(subcommand)]
+    Refused(refused::Command),
     /// List who did what from outside, when and why
     Audit(audit::Arguments),
     /// Tell which rule, class and policy a failure would get, by --config or by the server
@@ -199,6 +203,7 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
         }
         Command::Operation(command) => block_on(async { operation::run(command, &client()?, screen).await }),
         Command::Searches(command) => block_on(async { search::run(command, &client()?, screen).await }),
+        Command::Refused(command) => block_on(async { refused::run(&command, &client()?, screen).await }),
         Command::Audit(arguments) => block_on(async { audit::run(&arguments, &client()?, screen).await }),
         Command::Classify(arguments) if arguments.is_offline(config) => {
             classify::offline(&arguments, config, screen)
@@ -269,6 +274,12 @@ mod tests {
             "pagurus order list --attribute customer=7 --where customer.id=7 --created-since 2h --text refused --flow f",
             "pagurus order count --by class,state --status fail",
             "pagurus searches save broken --status fail --scenario s",
+            "pagurus refused list --limit 7 --cursor 1",
+            "pagurus refused show r",
+            "pagurus refused replay r --body {} --key order.create --reason mended",
+            "pagurus refused drop r s --reason nobody",
+            "pagurus order steps a",
+            "pagurus order tasks a",
             "pagurus audit --action restart --kind order --subject a --since 2h --limit 7",
             "pagurus order submit --scenario s --after a=done --after b=done,failed:cancel",
             "pagurus order watch a --timeout 10s",

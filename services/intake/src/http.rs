@@ -1,6 +1,7 @@
 //! The HTTP door: routes, limits, and how problems are answered.
 
 mod amendments;
+mod asyncapi;
 mod audit;
 mod batch;
 mod body;
@@ -17,6 +18,7 @@ mod orders;
 mod parts;
 mod query;
 mod queues;
+mod refused;
 mod scenarios;
 mod search;
 mod views;
@@ -31,6 +33,7 @@ use pagurus_runtime::answer_of;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
+pub(crate) use self::asyncapi::asyncapi;
 pub(crate) use self::body::Bodies;
 use self::description::Description;
 use self::document::Table;
@@ -38,7 +41,7 @@ use crate::Intake;
 
 /// All routes of the API, with their description.
 fn table() -> Table {
-    let rooms: [fn(Table) -> Table; 13] = [
+    let rooms: [fn(Table) -> Table; 14] = [
         orders::routes,
         parts::routes,
         amendments::routes,
@@ -50,6 +53,7 @@ fn table() -> Table {
         queues::routes,
         search::routes,
         operations::routes,
+        refused::routes,
         audit::routes,
         views::routes,
     ];

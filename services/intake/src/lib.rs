@@ -9,6 +9,7 @@ mod backlog;
 mod calls;
 mod headers;
 mod http;
+mod refused;
 mod register;
 mod waiters;
 
@@ -23,6 +24,7 @@ use pagurus_view::Views;
 
 use answer::{NewAnswer, Recorder};
 use backlog::Backlog;
+use refused::RefusedMessages;
 use register::{Outcome, Submission};
 use waiters::Waiters;
 
@@ -35,6 +37,7 @@ struct Intake {
     views: Views,
     waiters: Waiters,
     backlog: Backlog,
+    refused: RefusedMessages,
     recorder: Recorder,
     registrations: Batcher<Submission, Option<Outcome>, pagurus_store::Error>,
     /// Orders whose parameters take long to check, one at a time.
@@ -57,6 +60,12 @@ const LAST_REQUESTS: Duration = Duration::from_secs(5);
 #[must_use]
 pub fn openapi() -> serde_json::Value {
     http::openapi()
+}
+
+/// The AsyncAPI document of an installation with these names.
+#[must_use]
+pub fn asyncapi(names: &pagurus_broker::topology::Names) -> serde_json::Value {
+    http::asyncapi(names)
 }
 
 /// Runs until the process is to stop.
@@ -107,6 +116,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         views,
         waiters: waiters.clone(),
         backlog: Backlog::default(),
+        refused: RefusedMessages::of(host.clone()),
     };
     host.spawn("backlog", intake.backlog.clone().watch(host.clone()));
     host.spawn("waiters", waiters.watch(host.clone()));

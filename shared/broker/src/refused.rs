@@ -4,7 +4,10 @@
 //! properties: an expiration would make the copy vanish, a user id would be refused by the broker,
 //! and `CC` would send it where its sender likes.
 
+mod kept;
+
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use crate::{
     consumer::Delivery,
@@ -12,11 +15,15 @@ use crate::{
     topology::Names,
 };
 
+pub use kept::{NewRefusal, replayed_message, stored_form};
+
 /// Enough for every honest message, and far below what a frame can hold.
 const MAX_ORIGINAL_BYTES: usize = 32 * 1024;
 /// Longest reason in bytes; more would be no reason but a document.
 const MAX_REASON_BYTES: usize = 4 * 1024;
 
+/// Header with the id that the message is given at its refusal.
+pub const ID: &str = "refused-id";
 /// Header with the reason, for people.
 pub const REASON: &str = "refused-reason";
 /// Header with the time of the refusal.
@@ -34,6 +41,7 @@ pub const TRUNCATED: &str = "x-orig-truncated";
 #[must_use]
 pub fn refused_message(names: &Names, delivery: &Delivery, reason: &str, at: &str) -> Message {
     let mut headers = vec![
+        (ID.to_owned(), Uuid::new_v4().to_string().into()),
         (REASON.to_owned(), bounded(reason).into()),
         (AT.to_owned(), at.into()),
         (EXCHANGE.to_owned(), delivery.exchange.as_str().into()),

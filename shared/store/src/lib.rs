@@ -35,6 +35,7 @@ pub mod presence;
 pub mod queues;
 mod ready;
 pub mod recovery;
+pub mod refused;
 pub mod requests;
 mod row;
 pub mod scenarios;

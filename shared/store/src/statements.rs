@@ -34,6 +34,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::presence::STATEMENTS,
         crate::queues::STATEMENTS,
         crate::recovery::STATEMENTS,
+        crate::refused::STATEMENTS,
         crate::requests::STATEMENTS,
         crate::scenarios::STATEMENTS,
         crate::search::STATEMENTS,

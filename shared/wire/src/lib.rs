@@ -11,9 +11,11 @@ pub mod flows;
 pub mod json;
 pub mod message;
 pub mod operations;
+pub mod notices;
 pub mod order;
 pub mod parts;
 pub mod problem;
+pub mod refused;
 pub mod scenarios;
 pub mod search;
 

@@ -178,13 +178,17 @@ async fn ord_25_scn_15_the_log_reads_in_order_and_hides_what_is_masked() {
     engine.scenario("talk", states).await;
     engine.run(json!({"id": "a", "scenario": "talk", "params": {"pin": "1111"}}), "fail").await;
     let log = engine.part("a", "log").await;
-    let said: Vec<&str> = log.as_array().unwrap().iter().map(|line| line["text"].as_str().unwrap()).collect();
+    let said = log.as_array().unwrap().iter().map(|line| line["text"].as_str().unwrap());
+    // Who listens where, and how long it takes, differs.
+    let said: Vec<&str> = said.map(|line| if line.contains(": 200 in ") { "called" } else { line }).collect();
     assert_eq!(
         said[2..],
         [
             "in a",
+            "called",
             "a --success--> b",
             "in b",
+            "called",
             "last words",
             "failed (shop.closed): x",
             "b --fail--> failed",
@@ -193,13 +197,13 @@ async fn ord_25_scn_15_the_log_reads_in_order_and_hides_what_is_masked() {
     );
     let times: Vec<jiff::Timestamp> =
         log.as_array().unwrap().iter().map(|line| crate::installation::at(line, "at")).collect();
-    assert!(times[2..8].is_sorted(), "{log}");
+    assert!(times[2..10].is_sorted(), "{log}");
     let arguments = ["order", "log", "a", "--from-line", "3", "--size", "2", "--server", engine.base()];
     let paged = pagurus(&arguments).await;
     let paged = String::from_utf8_lossy(&paged.stdout);
     let paged: Vec<&str> =
         paged.lines().filter_map(|line| line.split_once("Z  ")).map(|found| found.1).collect();
-    assert_eq!(paged, ["in a", "a --success--> b"]);
+    assert!(paged.len() == 2 && paged[0] == "in a" && paged[1].contains("/a: 200 in "), "{paged:?}");
     engine
         .act("a", "restart", &json!({"params": {"pin": "2222"}, "reason": "a new pin"}))
         .await

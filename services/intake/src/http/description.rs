@@ -9,6 +9,7 @@ use axum::response::IntoResponse;
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::asyncapi;
 use super::document::{self, Table, told};
 
 /// Both forms of the document, made once.
@@ -31,6 +32,11 @@ pub(super) fn routes(table: Table) -> Table {
             openapi,
             told("OpenAPI document of this API.")
                 .gives::<serde_json::Map<String, Value>>(200, "The document."),
+        )
+        .get(
+            "/asyncapi.json",
+            asyncapi::show,
+            "AsyncAPI document of the messages over RabbitMQ, with the names of this installation.",
         )
         .get("/docs", docs, told("The same as a page to read.").gives_text("text/html", "The page."))
 }

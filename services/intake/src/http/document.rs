@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 
 use self::describe::Described;
 pub(super) use self::page::page;
-use self::schemas::Schemas;
+pub(super) use self::schemas::Schemas;
 use crate::Intake;
 
 /// What is said of path parameters, by name.
@@ -30,6 +30,7 @@ const IN_PATHS: &[(&str, &str)] = &[
     ("flow", "Name of the flow."),
     ("id", "Id of the order."),
     ("key", "Key of the caller."),
+    ("message", "Id of the message."),
     ("name", "Name."),
     ("no", "Number."),
     ("request", "Id of the request, or name of it below an order."),

@@ -12,7 +12,7 @@ pub(in crate::http) struct Schemas {
 }
 
 impl Schemas {
-    pub(super) fn new() -> Self {
+    pub(in crate::http) fn new() -> Self {
         let settings = SchemaSettings::draft2020_12().with(|settings| {
             settings.definitions_path = "/components/schemas".into();
             settings.meta_schema = None;
@@ -24,12 +24,12 @@ impl Schemas {
     }
 
     /// The schema of a body that clients send.
-    pub(super) fn of_request<T: JsonSchema>(&mut self) -> Value {
+    pub(in crate::http) fn of_request<T: JsonSchema>(&mut self) -> Value {
         self.asked.subschema_for::<T>().to_value()
     }
 
     /// The schema of an answer.
-    pub(super) fn of_answer<T: JsonSchema>(&mut self) -> Value {
+    pub(in crate::http) fn of_answer<T: JsonSchema>(&mut self) -> Value {
         self.told.subschema_for::<T>().to_value()
     }
 
@@ -52,7 +52,7 @@ impl Schemas {
     }
 
     /// All definitions.
-    pub(super) fn finish(mut self) -> Map<String, Value> {
+    pub(in crate::http) fn finish(mut self) -> Map<String, Value> {
         let mut all = self.told.take_definitions(true);
         all.extend(self.asked.take_definitions(true));
         all

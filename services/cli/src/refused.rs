@@ -1,0 +1,246 @@
+//! `pagurus refused`: messages that can never be handled as they are, and what becomes of each.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Command as Program;
+
+use clap::{Args, Subcommand};
+use pagurus_domain::scenario::value::percent_encode;
+use pagurus_wire::order::Page;
+use pagurus_wire::refused::{RefusedDecision, RefusedLine, RefusedView};
+use serde_json::{Map, Value, json};
+
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::input;
+use crate::screen::{Screen, harmless};
+
+/// Commands on refused messages.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List refused messages, the newest first
+    #[command(after_help = "Example:\n  pagurus refused list --limit 10")]
+    List {
+        /// Messages to show, 500 at most
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
+        limit: u16,
+        /// Go on where a former list ended
+        #[arg(long)]
+        cursor: Option<String>,
+    },
+    /// Show a refused message with its properties and its body
+    Show {
+        /// Id of the message
+        id: String,
+    },
+    /// Send a refused message again to where it had been published, and let go of it
+    #[command(after_help = "Examples:\n  pagurus refused replay ID --reason 'the scenario is there now'\n  \
+        pagurus refused replay ID --edit --reason 'the tariff was misspelt'\n  \
+        pagurus refused replay ID --body @mended.json --reason 'mended by a script'")]
+    Replay(ReplayArguments),
+    /// Let go of refused messages that nobody needs
+    Drop {
+        /// Ids of the messages
+        #[arg(required = true)]
+        ids: Vec<String>,
+        /// Why, for the audit log
+        #[arg(long)]
+        reason: String,
+    },
+}
+
+/// A message to send again.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArguments {
+    /// Id of the message
+    id: String,
+    /// Why, for the audit log
+    #[arg(long)]
+    reason: String,
+    /// Change the body in the editor that VISUAL or EDITOR names
+    #[arg(long, conflicts_with = "body")]
+    edit: bool,
+    /// Other body: text, or @FILE
+    #[arg(long, value_name = "TEXT")]
+    body: Option<String>,
+    /// Other routing key, where the key itself was wrong
+    #[arg(long)]
+    key: Option<String>,
+}
+
+/// Runs the command.
+pub(crate) async fn run(command: &Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    match command {
+        Command::List { limit, cursor } => list(*limit, cursor.as_deref(), client, screen).await,
+        Command::Show { id } => show(id, client, screen).await,
+        Command::Replay(arguments) => replay(arguments, client, screen).await,
+        Command::Drop { ids, reason } => {
+            for id in ids {
+                decide(&path(id, "/drop"), &json!({"reason": reason}), client, screen).await?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn path(id: &str, rest: &str) -> String {
+    format!("/v1/refused/{}{rest}", percent_encode(id))
+}
+
+async fn list(limit: u16, cursor: Option<&str>, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let mut query = vec![("limit", limit.to_string())];
+    query.extend(cursor.map(|cursor| ("cursor", cursor.to_owned())));
+    let reply = client.get("/v1/refused", &query).await?;
+    if screen.json {
+        return screen.line(&reply.text);
+    }
+    let page: Page<RefusedLine> = reply.read()?;
+    if page.items.is_empty() {
+        screen.note("no message was refused, or somebody has decided about each");
+        return Ok(());
+    }
+    screen.line(&listed(&page.items, screen))?;
+    if let Some(cursor) = page.next {
+        screen.note(&format!("there are more: --cursor {cursor}"));
+    }
+    Ok(())
+}
+
+fn listed(items: &[RefusedLine], screen: &Screen) -> String {
+    let rows: Vec<[String; 6]> = items
+        .iter()
+        .map(|line| {
+            [
+                line.id.clone(),
+                line.refused_at.clone(),
+                line.exchange.clone(),
+                line.key.clone(),
+                line.bytes.to_string(),
+                line.reason.clone(),
+            ]
+        })
+        .collect();
+    screen.table(&["ID", "REFUSED", "EXCHANGE", "KEY", "BYTES", "REASON"], &rows)
+}
+
+async fn show(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let reply = client.get(&path(id, ""), &[]).await?;
+    if screen.json {
+        return screen.line(&reply.text);
+    }
+    let view: RefusedView = reply.read()?;
+    let line = &view.line;
+    let pairs = [
+        ("id", Some(line.id.clone())),
+        ("reason", Some(line.reason.clone())),
+        ("refused", Some(line.refused_at.clone())),
+        ("exchange", Some(line.exchange.clone())),
+        ("key", Some(line.key.clone())),
+        ("properties", Some(view.properties.to_string())),
+        ("bytes", Some(line.bytes.to_string())),
+        (
+            "body is",
+            Some(if view.encoding == "text" { "text" } else { "shown as hexadecimal digits" }.to_owned()),
+        ),
+    ];
+    screen.line(&screen.pairs(&pairs))?;
+    screen.foreign(&view.body)
+}
+
+async fn replay(arguments: &ReplayArguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let mut asked = Map::from_iter([("reason".to_owned(), json!(arguments.reason))]);
+    asked.extend(arguments.key.as_ref().map(|key| ("key".to_owned(), json!(key))));
+    let body = match &arguments.body {
+        Some(text) => Some(match text.strip_prefix('@') {
+            Some(file) => input::text_of(&PathBuf::from(file))?,
+            None => text.clone(),
+        }),
+        None if arguments.edit => Some(edited(&arguments.id, client).await?),
+        None => None,
+    };
+    asked.extend(body.map(|body| ("body".to_owned(), json!(body))));
+    decide(&path(&arguments.id, "/replay"), &Value::Object(asked), client, screen).await
+}
+
+async fn decide(path: &str, asked: &Value, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let reply = client.post(path, asked).await?;
+    if screen.json {
+        return screen.line(&reply.text);
+    }
+    let told: RefusedDecision = reply.read()?;
+    screen.line(&format!("{}: {}", harmless(&told.id), harmless(&told.status)))
+}
+
+/// The body of a message after a person has changed it.
+async fn edited(id: &str, client: &Client) -> Result<String, Failure> {
+    let view: RefusedView = client.get(&path(id, ""), &[]).await?.read()?;
+    let is_whole = usize::try_from(view.line.bytes).is_ok_and(|bytes| bytes == view.body.len());
+    if view.encoding != "text" || !is_whole {
+        let told =
+            "the body is no text, or too long to be edited here: write it to a file and give --body @FILE";
+        return Err(Failure::Usage(told.to_owned()));
+    }
+    let file = Draft::of(&view.body)?;
+    let editor =
+        ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|one| !one.is_empty()));
+    let editor = editor.unwrap_or_else(|| "vi".to_owned());
+    // An editor may be named with arguments; a shell reads it as every program that asks for it does.
+    let status =
+        Program::new("sh").args(["-c", &format!("{editor} \"$1\""), "edit"]).arg(&file.path).status();
+    match status {
+        Ok(status) if status.success() => {
+            Ok(std::fs::read_to_string(&file.path).map_err(anyhow::Error::from)?)
+        }
+        Ok(status) => Err(Failure::Usage(format!("{editor} ended with {status}; nothing was sent"))),
+        Err(error) => Err(Failure::Usage(format!("{editor} cannot be started: {error}; set EDITOR"))),
+    }
+}
+
+/// A file that only its owner reads, and that goes when it is no longer needed.
+struct Draft {
+    path: PathBuf,
+}
+
+impl Draft {
+    fn of(text: &str) -> Result<Self, Failure> {
+        let path = std::env::temp_dir().join(format!("pagurus-refused-{}.json", uuid::Uuid::new_v4()));
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&path).map_err(anyhow::Error::from)?;
+        // From here on the file goes whatever happens.
+        let draft = Self { path };
+        file.write_all(text.as_bytes()).map_err(anyhow::Error::from)?;
+        Ok(draft)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amqp_1_refused_messages_are_a_table() {
+        let line = RefusedLine {
+            id: "r-1".into(),
+            reason: "malformed: not JSON".into(),
+            refused_at: "2026-01-02T03:04:05Z".into(),
+            exchange: "pagurus.orders".into(),
+            key: "order.create".into(),
+            bytes: 7,
+            taken_at: jiff::Timestamp::UNIX_EPOCH,
+        };
+        assert_eq!(
+            listed(&[line], &Screen::plain()),
+            "ID   REFUSED               EXCHANGE        KEY           BYTES  REASON\n\
+             r-1  2026-01-02T03:04:05Z  pagurus.orders  order.create  7      malformed: not JSON"
+        );
+    }
+}

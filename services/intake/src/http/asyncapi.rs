@@ -1,0 +1,175 @@
+//! The AsyncAPI document of the engine: the exchanges that outsiders write to and read from, and what their messages bear
+//! (AMQP-4). Names and kinds are those of the topology.
+
+use axum::Json;
+use axum::extract::State;
+use pagurus_broker::topology::Names;
+use pagurus_wire::bodies::{ActionBody, CallBody, OrderBody, RestartBody};
+use pagurus_wire::message::{Receipt, key};
+use pagurus_wire::notices::{ActorTask, EndNotice, MoveNotice};
+use serde_json::{Map, Value, json};
+
+use super::Outcome;
+use super::document::Schemas;
+use crate::Intake;
+
+/// `GET /asyncapi.json`
+pub(super) async fn show(State(intake): State<Intake>) -> Outcome<Json<Map<String, Value>>> {
+    match asyncapi(intake.host.broker.names()) {
+        Value::Object(document) => Ok(Json(document)),
+        _ => Ok(Json(Map::new())),
+    }
+}
+
+/// A message that outsiders send or get: its name, what it is, and the schema of its body.
+struct Told {
+    name: &'static str,
+    summary: &'static str,
+    payload: Value,
+}
+
+/// The document for an installation with these names.
+pub(crate) fn asyncapi(names: &Names) -> Value {
+    let mut schemas = Schemas::new();
+    let orders = [
+        (key::CREATE, "An order to be registered.", schemas.of_request::<OrderBody>()),
+        (key::RESTART, "A new life of an order that has ended.", schemas.of_request::<RestartBody>()),
+        (key::CANCEL, "An order is given up for good.", schemas.of_request::<ActionBody>()),
+        (key::INTERRUPT, "An order is stopped before it begins.", schemas.of_request::<ActionBody>()),
+        (key::KILL, "An order that runs or waits is stopped.", schemas.of_request::<ActionBody>()),
+        (key::CALL, "A call to a live order.", schemas.of_request::<CallBody>()),
+    ]
+    .map(|(name, summary, payload)| Told { name, summary, payload });
+    let callback =
+        Told { name: "callback", summary: "An answer of a called system: any body.", payload: json!(true) };
+    let receipt = Told {
+        name: "receipt",
+        summary: "What became of a message.",
+        payload: schemas.of_answer::<Receipt>(),
+    };
+    let notices = [
+        Told {
+            name: "end",
+            summary: "A life of an order has ended, or it needs a person.",
+            payload: schemas.of_answer::<EndNotice>(),
+        },
+        Told {
+            name: "transition",
+            summary: "An order has moved.",
+            payload: schemas.of_answer::<MoveNotice>(),
+        },
+    ];
+    let task =
+        Told { name: "task", summary: "A task of an actor.", payload: schemas.of_answer::<ActorTask>() };
+    let reply = json!({
+        "address": {"location": "$message.header#/reply_to", "description": "Queue that `reply.allow` lists, or direct reply-to."},
+        "channel": {"$ref": "#/channels/receipts"},
+    });
+    json!({
+        "asyncapi": "3.0.0",
+        "info": {
+            "title": "Pagurus",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Orders and callbacks in, receipts, notifications and tasks out, over RabbitMQ. A message of a client is \
+                acknowledged after the commit of what it caused; one that can never be handled is answered and kept.",
+        },
+        "defaultContentType": "application/json",
+        "channels": {
+            "orders": exchange(&names.orders, "Key of the action.", &orders),
+            "callbacks": exchange(&names.callbacks, "Any key; the correlation id is that of the request.", &[callback]),
+            "notifications": exchange(&names.notifications, "Key that `notify.url` gives.", &notices),
+            "actors": exchange(&names.actors, "Name of the actor.", &[task]),
+            "receipts": {
+                "address": null,
+                "description": "Queue that the `reply_to` of a message names.",
+                "bindings": {"amqp": {"is": "queue", "bindingVersion": "0.3.0"}},
+                "messages": messages(&[receipt]),
+            },
+        },
+        "operations": {
+            "takeOrder": {
+                "action": "receive", "channel": {"$ref": "#/channels/orders"}, "reply": reply,
+                "bindings": {"amqp": {"ack": true, "bindingVersion": "0.3.0"}},
+            },
+            "takeCallback": {"action": "receive", "channel": {"$ref": "#/channels/callbacks"}},
+            "notify": {"action": "send", "channel": {"$ref": "#/channels/notifications"}},
+            "giveTask": {"action": "send", "channel": {"$ref": "#/channels/actors"}},
+        },
+        "components": {"schemas": schemas.finish()},
+    })
+}
+
+/// A channel that is a topic exchange of ours.
+fn exchange(name: &str, keys: &str, told: &[Told]) -> Value {
+    json!({
+        "address": name,
+        "description": keys,
+        "bindings": {"amqp": {
+            "is": "routingKey",
+            "exchange": {"name": name, "type": "topic", "durable": true, "autoDelete": false},
+            "bindingVersion": "0.3.0",
+        }},
+        "messages": messages(told),
+    })
+}
+
+fn messages(told: &[Told]) -> Value {
+    let named = told.iter().map(|one| {
+        let message = json!({
+            "name": one.name,
+            "summary": one.summary,
+            "correlationId": {"location": "$message.header#/correlation_id"},
+            "payload": one.payload,
+        });
+        (one.name.to_owned(), message)
+    });
+    Value::Object(named.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use pagurus_broker::topology::definitions;
+
+    use super::*;
+
+    #[test]
+    fn amqp_4_the_names_of_the_document_are_those_of_the_topology() {
+        let document = asyncapi(&Names::new("shop"));
+        let definitions = definitions("shop", &BTreeMap::new());
+        let declared = definitions["exchanges"].as_array().unwrap();
+        let mut described = BTreeSet::new();
+        for channel in document["channels"].as_object().unwrap().values() {
+            let exchange = &channel["bindings"]["amqp"]["exchange"];
+            let Some(name) = exchange["name"].as_str() else { continue };
+            let found = declared
+                .iter()
+                .find(|one| one["name"] == name)
+                .unwrap_or_else(|| panic!("no exchange {name}"));
+            assert_eq!(
+                (&found["type"], &found["durable"]),
+                (&exchange["type"], &exchange["durable"]),
+                "{name}"
+            );
+            assert_eq!(channel["address"], name);
+            described.insert(name.to_owned());
+        }
+        // The others are between services, or for messages that nobody reads but the engine.
+        let own: BTreeSet<String> = ["refused", "news", "work"].map(|rest| format!("shop.{rest}")).into();
+        let all: BTreeSet<String> =
+            declared.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(&all - &own, described);
+    }
+
+    #[test]
+    fn amqp_4_every_reference_of_the_document_leads_somewhere() {
+        let document = asyncapi(&Names::new("shop"));
+        let text = document.to_string();
+        for reference in text.split("\"$ref\":\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+            assert!(document.pointer(reference).is_some(), "{reference}");
+        }
+    }
+}

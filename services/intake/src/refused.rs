@@ -1,0 +1,254 @@
+//! Refused messages: taken out of their broker queue when somebody asks for them, shown, sent again, or dropped (AMQP-1).
+//!
+//! They are taken and not looked at where they lie: a broker queue shows its messages only by handing them out, counts that,
+//! and gives up what it has handed out too often.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use pagurus_broker::refused::{NewRefusal, replayed_message, stored_form};
+use pagurus_broker::{ConsumeSpec, Delivery, Message, Published, QueueSource};
+use pagurus_domain::audit::AuditKind;
+use pagurus_domain::order::principal::Principal;
+use pagurus_runtime::Host;
+use pagurus_runtime::node::chain;
+use pagurus_runtime::trouble::store_problem;
+use pagurus_store::audit::AuditEntry;
+use pagurus_store::refused::{self, NewRefused, RefusedRow, StoredRefused};
+use pagurus_store::{Client, Error, Tx};
+use pagurus_wire::problem::{Problem, Type};
+use pagurus_wire::refused::{RefusedDecision, RefusedLine, RefusedView, ReplayBody};
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+use uuid::Uuid;
+
+/// Messages that are taken at a time.
+const BATCH: u16 = 100;
+/// Messages that one request takes; the next one takes more.
+const MOST: usize = 5_000;
+/// A queue that hands nothing out for so long is empty; the first message may need a connection.
+const EMPTY_AFTER: Duration = Duration::from_millis(300);
+const FIRST_WITHIN: Duration = Duration::from_millis(1500);
+/// Bytes of a body that are shown.
+const SHOWN_BYTES: usize = 1024 * 1024;
+
+/// The refused messages. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct RefusedMessages {
+    host: Host,
+    /// One takes at a time: two would share the messages between them, and each believe that it had all.
+    taking: Arc<Mutex<()>>,
+}
+
+impl RefusedMessages {
+    pub(crate) fn of(host: Host) -> Self {
+        Self { host, taking: Arc::default() }
+    }
+
+    /// Messages with smaller numbers than this, the newest first, and their numbers.
+    pub(crate) async fn list(&self, below: i64, limit: i64) -> Result<Vec<(i64, RefusedLine)>, Problem> {
+        self.take().await?;
+        let found = async { refused::list(&self.host.store.api().await?, below, limit).await };
+        let found = found.await.map_err(self.failed())?;
+        Ok(found.into_iter().map(|row| (row.no, line(row))).collect())
+    }
+
+    /// One message.
+    pub(crate) async fn show(&self, id: &str) -> Result<RefusedView, Problem> {
+        let no = read_id(id)?;
+        let look = async || refused::show(&self.host.store.api().await?, no).await;
+        let mut found = look().await.map_err(self.failed())?;
+        if found.is_none() {
+            self.take().await?;
+            found = look().await.map_err(self.failed())?;
+        }
+        found.map(view).ok_or_else(|| nothing(id))
+    }
+
+    /// Sends a message again to where it had been published, and lets go of it.
+    pub(crate) async fn replay(
+        &self,
+        id: &str,
+        asked: &ReplayBody,
+        by: &Principal,
+    ) -> Result<RefusedDecision, Problem> {
+        let (mut client, no) = self.begin(id, &asked.reason).await?;
+        let tx = client.transaction().await.map_err(Error::from).map_err(self.failed())?;
+        let stored = refused::lock(&tx, no).await.map_err(self.failed())?.ok_or_else(|| nothing(id))?;
+        let message = self.again(&stored, asked)?;
+        // Sent before it is let go of: whatever dies between is sent twice, never lost. Ids of orders keep that harmless.
+        let published = self.host.broker.publish_many(vec![message]).await;
+        match published.first() {
+            Some(Published::Confirmed) => {}
+            Some(Published::Unroutable { .. }) => {
+                let told = "the broker has no queue for this exchange and key; the message is still kept";
+                return Err(Problem::new(Type::Refused, told));
+            }
+            _ => {
+                let told = "the broker is not reachable; the message is still kept, repeat the same request";
+                return Err(Problem::new(Type::Unavailable, told));
+            }
+        }
+        let detail = json!({"edited": asked.body.is_some(), "key": asked.key, "refused": stored.row.reason});
+        self.decide(tx, no, ("replay", id), by, &asked.reason, &detail).await?;
+        Ok(RefusedDecision { id: id.to_owned(), status: "replayed".to_owned() })
+    }
+
+    /// Lets go of a message that nobody needs.
+    pub(crate) async fn drop_one(
+        &self,
+        id: &str,
+        reason: &str,
+        by: &Principal,
+    ) -> Result<RefusedDecision, Problem> {
+        let (mut client, no) = self.begin(id, reason).await?;
+        let tx = client.transaction().await.map_err(Error::from).map_err(self.failed())?;
+        let stored = refused::lock(&tx, no).await.map_err(self.failed())?.ok_or_else(|| nothing(id))?;
+        let detail = json!({"refused": stored.row.reason, "bytes": stored.row.bytes});
+        self.decide(tx, no, ("drop", id), by, reason, &detail).await?;
+        Ok(RefusedDecision { id: id.to_owned(), status: "dropped".to_owned() })
+    }
+
+    async fn begin(&self, id: &str, reason: &str) -> Result<(Client, Uuid), Problem> {
+        if reason.trim().is_empty() || reason.contains('\0') {
+            return Err(Problem::new(Type::Invalid, "/reason is missing: say why").at("/reason"));
+        }
+        let no = read_id(id)?;
+        Ok((self.host.store.operations().await.map_err(self.failed())?, no))
+    }
+
+    async fn decide(
+        &self,
+        tx: Tx<'_>,
+        no: Uuid,
+        (action, id): (&str, &str),
+        by: &Principal,
+        reason: &str,
+        detail: &Value,
+    ) -> Result<(), Problem> {
+        let decide = async {
+            refused::drop_locked(&tx, no).await?;
+            AuditEntry::new(action, (AuditKind::Message, id), by, Some(reason))
+                .with(detail)
+                .record(&tx)
+                .await?;
+            Ok(tx.commit().await?)
+        };
+        decide.await.map_err(self.failed())
+    }
+
+    /// The message as it is sent again.
+    fn again(&self, stored: &StoredRefused, asked: &ReplayBody) -> Result<Message, Problem> {
+        let StoredRefused { row, properties, body } = stored;
+        let names = self.host.broker.names();
+        let (exchange, key) = (row.exchange.as_str(), asked.key.as_deref().unwrap_or(&row.key));
+        let direct =
+            exchange.is_empty() && [&names.orders_in, &names.callbacks_in].iter().any(|queue| *queue == key);
+        if !direct && ![&names.orders, &names.callbacks].iter().any(|known| *known == exchange) {
+            let told =
+                format!("the message came by the exchange `{exchange}`, to which intake does not send");
+            return Err(Problem::new(Type::Refused, told));
+        }
+        let body = asked.body.as_ref().map_or_else(|| body.clone(), |text| text.clone().into_bytes());
+        replayed_message(exchange, key, properties, body).map_err(|why| Problem::new(Type::Invalid, why))
+    }
+
+    /// Takes what lies in the broker queue.
+    async fn take(&self) -> Result<(), Problem> {
+        let _alone = self.taking.lock().await;
+        let spec = ConsumeSpec {
+            queue: QueueSource::Named(self.host.broker.names().refused_queue.clone()),
+            prefetch: BATCH,
+            ack_on_take: false,
+            own_connection: false,
+        };
+        let consumer = match self.host.broker.consume(spec) {
+            Ok(consumer) => consumer,
+            // Those that were taken before are shown all the same.
+            Err(error) => {
+                tracing::warn!(error = chain(&error), "refused messages cannot be taken now");
+                return Ok(());
+            }
+        };
+        let (mut taken, mut patience) = (0, FIRST_WITHIN);
+        while taken < MOST {
+            let next = consumer.next_batch(usize::from(BATCH));
+            let Ok(batch) = tokio::time::timeout(patience, next).await else { break };
+            patience = EMPTY_AFTER;
+            self.store(&batch).await.map_err(self.failed())?;
+            // Only now: what was not stored goes back with the end of the consumer.
+            consumer.ack_many(&batch.iter().map(|delivery| delivery.tag).collect::<Vec<_>>()).await;
+            taken += batch.len();
+        }
+        Ok(())
+    }
+
+    async fn store(&self, batch: &[Delivery]) -> Result<(), Error> {
+        let messages: Vec<NewRefused> =
+            batch.iter().map(|delivery| stored(stored_form(self.host.broker.names(), delivery))).collect();
+        let mut client = self.host.store.operations().await?;
+        let tx = client.transaction().await?;
+        refused::take(&tx, &messages).await?;
+        Ok(tx.commit().await?)
+    }
+
+    fn failed(&self) -> impl Fn(Error) -> Problem + Copy {
+        |error| store_problem(&self.host, "refused", &error)
+    }
+}
+
+fn stored(refusal: NewRefusal) -> NewRefused {
+    // The database holds no NUL in texts; the body is bytes.
+    let text = |text: String| text.replace('\0', "\u{fffd}");
+    NewRefused {
+        id: refusal.id,
+        reason: text(refusal.reason),
+        refused_at: text(refusal.refused_at.unwrap_or_else(|| Timestamp::now().to_string())),
+        exchange: text(refusal.exchange),
+        key: text(refusal.key),
+        properties: refusal.properties.to_string(),
+        body: refusal.body,
+    }
+}
+
+fn read_id(id: &str) -> Result<Uuid, Problem> {
+    id.parse().map_err(|_| nothing(id))
+}
+
+fn nothing(id: &str) -> Problem {
+    let shown: String = id.chars().take(64).collect();
+    Problem::new(
+        Type::NotFound,
+        format!("there is no refused message `{shown}`; somebody may have decided about it"),
+    )
+}
+
+fn line(row: RefusedRow) -> RefusedLine {
+    RefusedLine {
+        id: row.id.to_string(),
+        reason: row.reason,
+        refused_at: row.refused_at,
+        exchange: row.exchange,
+        key: row.key,
+        bytes: row.bytes,
+        taken_at: row.taken_at,
+    }
+}
+
+fn view(stored: StoredRefused) -> RefusedView {
+    let StoredRefused { row, properties, body } = stored;
+    let (encoding, body) = match std::str::from_utf8(&body) {
+        Ok(text) => ("text", text[..text.floor_char_boundary(SHOWN_BYTES)].to_owned()),
+        Err(_) => {
+            let shown = &body[..body.len().min(SHOWN_BYTES)];
+            ("hex", shown.iter().map(|byte| format!("{byte:02x}")).collect())
+        }
+    };
+    RefusedView {
+        line: line(row),
+        properties: serde_json::from_str(&properties).unwrap_or_default(),
+        encoding: encoding.to_owned(),
+        body,
+    }
+}

@@ -1,0 +1,148 @@
+//! Refused messages, from the moment at which somebody first asks for them until a person has decided about each.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::columns::columns;
+use crate::sql::statements;
+use crate::{Client, Result, Tx};
+
+statements! {
+    TAKE = "
+        INSERT INTO refused (id, reason, refused_at, exchange, key, properties, body)
+        SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[])
+               AS t (id, reason, refused_at, exchange, key, properties, body)
+        ON CONFLICT (id) DO NOTHING";
+    LIST = "
+        SELECT no, id, reason, refused_at, exchange, key, octet_length(body) AS bytes, taken_at
+          FROM refused WHERE no < $1 ORDER BY no DESC LIMIT $2";
+    SHOW = "
+        SELECT no, id, reason, refused_at, exchange, key, properties, body, octet_length(body) AS bytes, taken_at
+          FROM refused WHERE id = $1";
+    LOCK = "
+        SELECT no, id, reason, refused_at, exchange, key, properties, body, octet_length(body) AS bytes, taken_at
+          FROM refused WHERE id = $1 FOR UPDATE";
+    DROP = "DELETE FROM refused WHERE id = $1";
+}
+
+/// A refused message, as it came out of its broker queue.
+#[derive(Clone, Debug)]
+pub struct NewRefused {
+    /// Given at its refusal.
+    pub id: Uuid,
+    /// Reason of the refusal.
+    pub reason: String,
+    /// Time of the refusal, as it was written then.
+    pub refused_at: String,
+    /// Exchange to which it had been published.
+    pub exchange: String,
+    /// Key with which it had been published.
+    pub key: String,
+    /// Properties, as JSON.
+    pub properties: String,
+    /// Body, byte for byte.
+    pub body: Vec<u8>,
+}
+
+/// A refused message in a list.
+#[derive(Clone, Debug)]
+pub struct RefusedRow {
+    /// Number; a later one has a larger.
+    pub no: i64,
+    /// Given at its refusal.
+    pub id: Uuid,
+    /// Reason of the refusal.
+    pub reason: String,
+    /// Time of the refusal, as it was written then.
+    pub refused_at: String,
+    /// Exchange to which it had been published.
+    pub exchange: String,
+    /// Key with which it had been published.
+    pub key: String,
+    /// Length of its body.
+    pub bytes: i32,
+    /// Time at which it was taken out of its broker queue.
+    pub taken_at: Timestamp,
+}
+
+/// A refused message with everything.
+#[derive(Clone, Debug)]
+pub struct StoredRefused {
+    /// What a list shows of it.
+    pub row: RefusedRow,
+    /// Properties, as JSON.
+    pub properties: String,
+    /// Body, byte for byte.
+    pub body: Vec<u8>,
+}
+
+/// Stores messages; those that are there already stay as they are.
+///
+/// # Errors
+/// The database fails.
+pub async fn take(tx: &Tx<'_>, messages: &[NewRefused]) -> Result<()> {
+    let columns = columns!(one in messages => {
+        id: Uuid = one.id,
+        reason: &str = one.reason.as_str(),
+        refused_at: &str = one.refused_at.as_str(),
+        exchange: &str = one.exchange.as_str(),
+        key: &str = one.key.as_str(),
+        properties: &str = one.properties.as_str(),
+        body: &[u8] = one.body.as_slice(),
+    });
+    columns.query(tx, TAKE, &[]).await?;
+    Ok(())
+}
+
+/// Messages with smaller numbers than this, the newest first.
+///
+/// # Errors
+/// The database fails.
+pub async fn list(client: &Client, below: i64, limit: i64) -> Result<Vec<RefusedRow>> {
+    let rows = client.query(&client.prepare_cached(LIST).await?, &[&below, &limit]).await?;
+    Ok(rows.iter().map(line).collect())
+}
+
+/// One message.
+///
+/// # Errors
+/// The database fails.
+pub async fn show(client: &Client, id: Uuid) -> Result<Option<StoredRefused>> {
+    let row = client.query_opt(&client.prepare_cached(SHOW).await?, &[&id]).await?;
+    Ok(row.as_ref().map(whole))
+}
+
+/// The same, locked: nobody else decides about it meanwhile.
+///
+/// # Errors
+/// The database fails.
+pub async fn lock(tx: &Tx<'_>, id: Uuid) -> Result<Option<StoredRefused>> {
+    let row = tx.query_opt(&tx.prepare_cached(LOCK).await?, &[&id]).await?;
+    Ok(row.as_ref().map(whole))
+}
+
+/// Lets go of a locked message.
+///
+/// # Errors
+/// The database fails.
+pub async fn drop_locked(tx: &Tx<'_>, id: Uuid) -> Result<()> {
+    tx.execute(&tx.prepare_cached(DROP).await?, &[&id]).await?;
+    Ok(())
+}
+
+fn line(row: &tokio_postgres::Row) -> RefusedRow {
+    RefusedRow {
+        no: row.get("no"),
+        id: row.get("id"),
+        reason: row.get("reason"),
+        refused_at: row.get("refused_at"),
+        exchange: row.get("exchange"),
+        key: row.get("key"),
+        bytes: row.get("bytes"),
+        taken_at: row.get("taken_at"),
+    }
+}
+
+fn whole(row: &tokio_postgres::Row) -> StoredRefused {
+    StoredRefused { row: line(row), properties: row.get("properties"), body: row.get("body") }
+}

@@ -1,0 +1,83 @@
+//! The document of the messages against live messages (AMQP-4).
+
+use lapin::BasicProperties;
+use serde_json::{Value, json};
+
+use crate::err::policy;
+use crate::installation::{Installation, PATIENCE, call};
+
+/// The schema of a message of the document.
+fn schema(document: &Value, channel: &str, message: &str) -> jsonschema::Validator {
+    let payload = &document["channels"][channel]["messages"][message]["payload"];
+    assert!(!payload.is_null(), "no message {message} in {channel}");
+    jsonschema::draft202012::new(&json!({"allOf": [payload], "components": document["components"]})).unwrap()
+}
+
+#[track_caller]
+fn fits(document: &Value, channel: &str, message: &str, body: &Value) {
+    let told: Vec<String> = schema(document, channel, message)
+        .iter_errors(body)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(told.is_empty(), "{channel} {message} {body}: {told:?}");
+}
+
+#[tokio::test]
+async fn amqp_4_live_messages_are_what_the_document_says() {
+    let never = policy(
+        "{initial_interval: 100ms, multiplier: 1, max_interval: 1s, jitter: 0, max_attempts: 1, max_duration: 1h}",
+    );
+    let engine = Installation::with("amqp_4", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &never)]).await;
+    let document = engine.get("/asyncapi.json").await.unwrap().success().unwrap();
+    let channel = |name: &str| document["channels"][name]["address"].as_str().unwrap().to_owned();
+    engine.world().program(pagurus_harness::world::program::Program::at("/down").fail(100, 503));
+    engine.actions("one", &call("/one")).await;
+    engine.actions("down", &call("/down")).await;
+    engine.actions("scores", "- actor: {name: scoring, body: {a: 1}}").await;
+    let amqp = engine.env().amqp().await.unwrap();
+    let receipts = amqp.listen_directly().await.unwrap();
+    let notices = amqp.listen(&channel("notifications"), "told").await.unwrap();
+    let tasks = amqp.listen(&channel("actors"), "scoring").await.unwrap();
+    let properties = BasicProperties::default().with_reply_to(receipts.queue().into());
+    let notify =
+        json!({"url": "amqp://?key=told", "correlationId": "c", "on": ["final", "transitions", "parked"]});
+    let sent = [
+        ("order.create", json!({"id": "a", "scenario": "one", "transactionId": "t", "notify": notify})),
+        ("order.create", json!({"id": "a", "scenario": "one"})),
+        (
+            "order.create",
+            json!({"id": "b", "scenario": "down", "notify": notify, "lifecycle": {"periodToStart": 60}}),
+        ),
+        ("order.create", json!({"id": "c", "scenario": "scores"})),
+        ("order.restart", json!({"id": "a", "from": "initial", "reason": "again"})),
+        ("order.cancel", json!({"id": "nobody", "reason": "x"})),
+        ("order.interrupt", json!({"id": "a", "ifStatus": "new"})),
+        ("order.kill", json!({"id": "nobody"})),
+        ("order.call", json!({"id": "c", "name": "status", "key": "k", "body": {"x": 1}})),
+        ("order.create", json!({"id": "d"})),
+    ];
+    for (index, (key, body)) in sent.iter().enumerate() {
+        if body["id"] == "d" {
+            assert!(!schema(&document, "orders", key).is_valid(body), "the document wants a scenario, too");
+        } else {
+            fits(&document, "orders", key, body);
+        }
+        amqp.publish(&channel("orders"), key, body.to_string().as_bytes(), &properties).await.unwrap();
+        let told = receipts.wait(PATIENCE, |all| all.len() > index).await.unwrap();
+        fits(&document, "receipts", "receipt", &told[index].body);
+        if index == 3 {
+            engine.reach("a", "success").await;
+            engine.reach("b", "fail").await;
+        }
+    }
+    let told = notices
+        .wait(PATIENCE, |all| all.iter().filter(|one| one.body.get("finishedAt").is_some()).count() >= 3);
+    let told = told.await.unwrap();
+    let (moves, ends): (Vec<&Value>, Vec<&Value>) =
+        told.iter().map(|message| &message.body).partition(|body| body.get("transition").is_some());
+    assert!(moves.len() >= 2 && ends.iter().any(|body| body["error"].is_object()), "{told:?}");
+    moves.iter().for_each(|body| fits(&document, "notifications", "transition", body));
+    ends.iter().for_each(|body| fits(&document, "notifications", "end", body));
+    let task = tasks.wait(PATIENCE, |all| !all.is_empty()).await.unwrap();
+    fits(&document, "actors", "task", &task[0].body);
+}

@@ -1,0 +1,124 @@
+//! Refused messages, from the refusal to the decision of a person (AMQP-1).
+
+use lapin::BasicProperties;
+use serde_json::{Value, json};
+
+use crate::amqp::waiting;
+use crate::err::pagurus;
+use crate::installation::{Installation, LOG, PATIENCE, until};
+
+pub async fn send(engine: &Installation, body: &[u8]) {
+    let client = engine.env().amqp().await.unwrap();
+    let properties =
+        BasicProperties::default().with_correlation_id("c-1".into()).with_message_id("m-1".into());
+    let exchange = format!("{}.orders", engine.env().prefix());
+    client.publish(&exchange, "order.create", body, &properties).await.unwrap();
+}
+
+pub async fn listed(engine: &Installation, count: usize) -> Vec<Value> {
+    let mut items = Vec::new();
+    until("the messages are listed", PATIENCE, async || {
+        let page = engine.get("/v1/refused").await.unwrap().success().unwrap();
+        items.clone_from(page["items"].as_array().unwrap());
+        items.len() == count
+    })
+    .await;
+    items
+}
+
+#[tokio::test]
+async fn amqp_1_a_refused_message_is_shown_mended_sent_again_or_dropped_and_none_is_lost() {
+    let engine = Installation::start("amqp_1_refused").await;
+    engine.actions("one", LOG).await;
+    let order = br#"{"id": "late", "scenario": "unheard-of"}"#;
+    send(&engine, order).await;
+    send(&engine, b"no JSON \xff\x00").await;
+    let items = listed(&engine, 2).await;
+    let client = engine.env().amqp().await.unwrap();
+    assert_eq!(waiting(&engine, &client, "refused").await, 0, "they are kept by the database now");
+    let of = |bytes: usize| items.iter().find(|item| item["bytes"] == bytes).unwrap()["id"].as_str().unwrap();
+    let (late, garbage) = (of(order.len()), of(10));
+
+    let shown = engine.get(&format!("/v1/refused/{late}")).await.unwrap().success().unwrap();
+    assert_eq!(
+        (&shown["encoding"], shown["body"].as_str()),
+        (&json!("text"), std::str::from_utf8(order).ok())
+    );
+    assert_eq!((&shown["properties"]["message-id"], &shown["key"]), (&json!("m-1"), &json!("order.create")));
+    assert!(shown["reason"].as_str().unwrap().starts_with("unknown-scenario"), "{shown}");
+    let hex = engine.get(&format!("/v1/refused/{garbage}")).await.unwrap().body;
+    assert_eq!((&hex["encoding"], &hex["body"]), (&json!("hex"), &json!("6e6f204a534f4e20ff00")));
+
+    let nothing = engine.post(&format!("/v1/refused/{late}/replay"), &json!({})).await.unwrap();
+    assert_eq!(
+        (nothing.status, &nothing.body["type"]),
+        (422, &json!("urn:pagurus:problem:invalid")),
+        "{nothing:?}"
+    );
+    // As it was, it is refused again, and kept under an id of its own.
+    let again = json!({"reason": "perhaps it is there by now"});
+    let answer = engine.post(&format!("/v1/refused/{late}/replay"), &again).await.unwrap();
+    assert_eq!((answer.status, &answer.body["status"]), (200, &json!("replayed")), "{answer:?}");
+    let items = listed(&engine, 2).await;
+    let late = items.iter().find(|item| item["bytes"] == order.len()).unwrap()["id"].as_str().unwrap();
+
+    let mended = r#"{"id": "late", "scenario": "one"}"#;
+    let told = pagurus(&[
+        "refused",
+        "replay",
+        late,
+        "--body",
+        mended,
+        "--reason",
+        "misspelt",
+        "--server",
+        engine.base(),
+    ])
+    .await;
+    assert!(told.status.success(), "{told:?}");
+    until("the order is registered", PATIENCE, async || {
+        engine.get("/v1/orders/late").await.unwrap().status == 200
+    })
+    .await;
+    engine.reach("late", "success").await;
+    let gone = engine.post(&format!("/v1/refused/{late}/replay"), &again).await.unwrap();
+    assert_eq!(gone.status, 404, "nobody decides twice: {gone:?}");
+
+    let told =
+        pagurus(&["refused", "drop", garbage, "--reason", "line noise", "--server", engine.base()]).await;
+    assert!(told.status.success(), "{told:?}");
+    assert_eq!(listed(&engine, 0).await, Vec::<Value>::new());
+    let audit = engine.get("/v1/audit?kind=message").await.unwrap().success().unwrap();
+    let actions: Vec<(&str, &str)> = audit["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["action"].as_str().unwrap(), one["reason"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        actions,
+        [("drop", "line noise"), ("replay", "misspelt"), ("replay", "perhaps it is there by now")],
+        "{audit}"
+    );
+}
+
+#[tokio::test]
+async fn amqp_1_refused_messages_are_listed_in_pages() {
+    let engine = Installation::start("amqp_1_pages").await;
+    for number in 0..5 {
+        send(&engine, format!("no JSON {number}").as_bytes()).await;
+    }
+    let all = listed(&engine, 5).await;
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = engine.get(&format!("/v1/refused?limit=2{cursor}")).await.unwrap().success().unwrap();
+        seen.extend(page["items"].as_array().unwrap().iter().cloned());
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(seen, all);
+    let wrong = engine.get("/v1/refused?limit=0").await.unwrap();
+    assert_eq!((wrong.status, &wrong.body["pointer"]), (422, &json!("/limit")), "{wrong:?}");
+}

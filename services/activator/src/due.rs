@@ -86,6 +86,7 @@ pub(crate) fn listen(
 /// Wakes what is due in one stream, until the process is to stop.
 pub(crate) async fn wake(host: Host, stream: Stream, hints: Hints) -> anyhow::Result<()> {
     loop {
+        let Some(begun) = host.turn().await else { return Ok(()) };
         hints.take(stream);
         let wait = match turn(&host, stream).await {
             Ok(wait) => wait,
@@ -99,6 +100,7 @@ pub(crate) async fn wake(host: Host, stream: Stream, hints: Hints) -> anyhow::Re
                 AFTER_ERROR
             }
         };
+        drop(begun);
         if rest(&host, stream, &hints, tokio::time::sleep(wait)).await {
             return Ok(());
         }
@@ -163,6 +165,7 @@ async fn turn(host: &Host, stream: Stream) -> Result<Duration, Error> {
 /// Repeats commands that nobody followed (ACT-3). The dispatcher counts those that it did not know.
 pub(crate) async fn repeat(host: Host) -> anyhow::Result<()> {
     while !host.sleep_unless_draining(REPEATS_EVERY).await {
+        let Some(_turn) = host.turn().await else { return Ok(()) };
         if let Err(error) = repeat_turn(&host).await {
             host.metrics.count(Count::StoreErrors, "repeat", 1);
             tracing::warn!(error = chain(&error), "commands could not be repeated");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pagurus_domain::id::Role;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Level;
-use pagurus_store::cluster::{self, NodeStatus, NodeView};
+use pagurus_store::cluster::{self, NodeStatus, RegisteredNode};
 use pagurus_store::{Error, stats, upkeep};
 
 use crate::recover::note;
@@ -25,6 +25,7 @@ const STATS: u32 = 5000;
 pub(crate) async fn keep_up(host: Host) -> anyhow::Result<()> {
     let (mut orphans_at, mut stats_at) = (Instant::now(), Instant::now());
     while !host.sleep_unless_draining(WORK_LISTS_EVERY).await {
+        let Some(_turn) = host.turn().await else { return Ok(()) };
         note(&host, "upkeep", work_lists(&host).await);
         note(&host, "nodes", show_nodes(&host).await);
         if Instant::now() >= orphans_at {
@@ -55,7 +56,7 @@ async fn show_nodes(host: &Host) -> Result<(), Error> {
     for &role in Role::ALL {
         for status in NodeStatus::LIVING.map(NodeStatus::as_str) {
             let of_it =
-                |node: &&NodeView| node.role == role && node.status == status && node.ended_at.is_none();
+                |node: &&RegisteredNode| node.role == role && node.status == status && node.ended_at.is_none();
             let count = nodes.iter().filter(of_it).count();
             host.metrics.level_of(Level::Nodes, &[role.as_str(), status], count as f64);
         }

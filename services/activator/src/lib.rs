@@ -26,6 +26,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     }
     host.spawn("repeats", due::repeat(host.clone()));
     host.spawn("recovery", recover::recover(host.clone()));
+    host.spawn("failover", failover::take_over(host.clone()));
     host.spawn("upkeep", keep_up::keep_up(host.clone()));
     host.at_work(false).await;
     host.draining.cancelled().await;

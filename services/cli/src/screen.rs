@@ -37,7 +37,7 @@ impl Paint {
             "success" | "accepted" | "target" => Some(Self::Good),
             "fail" | "rejected" | "conflict" | "failed" | "off_target" => Some(Self::Bad),
             "interrupted" | "canceled" | "stopped" | "undefined" => Some(Self::Dim),
-            "retry" | "starting" | "stopping" => Some(Self::Under),
+            "retry" | "starting" | "stopping" | "offline" => Some(Self::Under),
             _ => None,
         }
     }
@@ -186,6 +186,12 @@ impl Progress {
             bar.set_style(style);
         }
         Self(bar)
+    }
+
+    /// So many steps are done, of so many.
+    pub fn set(&mut self, done: usize, steps: usize) {
+        self.0.set_length(steps as u64);
+        self.0.set_position(done as u64);
     }
 
     /// One more is done.

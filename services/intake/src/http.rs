@@ -6,6 +6,7 @@ mod body;
 mod callbacks;
 mod caller;
 mod calls;
+mod cluster;
 mod flows;
 mod guard;
 mod orders;
@@ -57,7 +58,8 @@ pub(crate) fn router(intake: Intake) -> Router {
         .route("/v1/errors", get(views::error_groups))
         .route("/v1/errors/orders", get(views::error_orders))
         .route("/v1/classify", post(views::classify))
-        .route("/v1/nodes", get(views::nodes))
+        .route("/v1/nodes", get(cluster::nodes))
+        .route("/v1/nodes/{role}/{name}/{order}", post(cluster::order_node))
         .route("/v1/leases", get(views::leases))
         .route("/v1/leases/{name}/resign", post(flows::resign))
         .route("/v1/flows", get(flows::list))

@@ -15,6 +15,7 @@ mod health;
 pub mod metrics;
 pub mod news;
 pub mod node;
+pub mod offline;
 pub mod scenarios;
 pub mod secrets;
 mod signals;
@@ -79,6 +80,8 @@ pub struct Host {
     pub ended: CancellationToken,
     /// What the registry is to say of this life; each sign of life repeats it.
     wanted: Arc<watch::Sender<NodeStatus>>,
+    /// The mark of an operator, and what the process has in hand.
+    service: offline::Service,
     tasks: TaskTracker,
 }
 
@@ -277,7 +280,7 @@ where
     };
     let mut former = None;
     loop {
-        let Some(node) = node::register(&registering, former).await? else { return Ok(()) };
+        let Some((node, offline)) = node::register(&registering, former).await? else { return Ok(()) };
         former = Some(node);
         let host = Host {
             role,
@@ -293,6 +296,7 @@ where
             draining: draining.clone(),
             ended: CancellationToken::new(),
             wanted: Arc::new(watch::Sender::new(NodeStatus::Starting)),
+            service: offline::Service::new(offline),
             tasks: TaskTracker::new(),
         };
         match node::live(&host, run(host.clone())).await? {

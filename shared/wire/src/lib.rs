@@ -7,6 +7,7 @@ pub mod errors;
 pub mod flows;
 pub mod json;
 pub mod message;
+pub mod nodes;
 pub mod order;
 pub mod problem;
 

@@ -33,6 +33,7 @@ pub const ROUTES: &[(&str, &[&str])] = &[
     ("/v1/errors/orders", &["GET"]),
     ("/v1/classify", &["POST"]),
     ("/v1/nodes", &["GET"]),
+    ("/v1/nodes/{role}/{name}/{order}", &["POST"]),
     ("/v1/leases", &["GET"]),
     ("/v1/flows", &["GET"]),
     ("/v1/flows/{flow}", &["GET"]),
@@ -203,7 +204,10 @@ fn body(strange: &mut Strange<'_>, route: &str, method: &str) -> Vec<u8> {
         ("/v1/classify", _) => {
             json!({"scenario": "fuzzed", "http": {"method": "POST", "url": "http://h/p", "status": 503, "body": {}}})
         }
-        ("/v1/queues/{name}/release" | "/v1/leases/{name}/resign", _) => json!({"reason": "r"}),
+        (
+            "/v1/queues/{name}/release" | "/v1/leases/{name}/resign" | "/v1/nodes/{role}/{name}/{order}",
+            _,
+        ) => json!({"reason": "r"}),
         ("/v1/flows/stop", "POST") => {
             json!({"keyword": "k", "reason": "r", "for": "3h", "resume": true, "dryRun": true})
         }

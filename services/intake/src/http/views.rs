@@ -133,11 +133,6 @@ pub(super) async fn classify(State(intake): State<Intake>, body: Body) -> Outcom
     Ok(Json(intake.views.classify(&question).await?))
 }
 
-/// `GET /v1/nodes`
-pub(super) async fn nodes(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Page<Value>>> {
-    Ok(Json(intake.views.nodes().await?))
-}
-
 /// `GET /v1/leases`
 pub(super) async fn leases(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Page<Value>>> {
     Ok(Json(intake.views.leases().await?))

@@ -23,6 +23,7 @@ mod lost;
 mod mass;
 mod memory;
 mod neighbours;
+mod nodes;
 mod ord;
 mod outside;
 mod random;

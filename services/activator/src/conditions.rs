@@ -129,7 +129,9 @@ impl Looker {
         let ready = dependencies::start(&tx, &starts).await?;
         tx.commit().await?;
         drop((client, others));
-        self.host.metrics.count(Count::Activations, Stream::Dependent.as_str(), ready.len() as u64);
+        for stage in &ready {
+            self.host.metrics.count_by(Count::Activations, &[Stream::Dependent.as_str(), &stage.flow], 1);
+        }
         Effects::of_ready(&ready).send(&self.host).await;
         Ok(ends)
     }

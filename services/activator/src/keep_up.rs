@@ -55,8 +55,9 @@ async fn show_nodes(host: &Host) -> Result<(), Error> {
     let nodes = cluster::nodes(&host.store.operations().await?).await?;
     for &role in Role::ALL {
         for status in NodeStatus::LIVING.map(NodeStatus::as_str) {
-            let of_it =
-                |node: &&RegisteredNode| node.role == role && node.status == status && node.ended_at.is_none();
+            let of_it = |node: &&RegisteredNode| {
+                node.role == role && node.status == status && node.ended_at.is_none()
+            };
             let count = nodes.iter().filter(of_it).count();
             host.metrics.level_of(Level::Nodes, &[role.as_str(), status], count as f64);
         }

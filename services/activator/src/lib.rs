@@ -8,6 +8,7 @@ mod failover;
 mod keep_up;
 mod recover;
 mod standstill;
+mod waker;
 
 use pagurus_domain::activation::Stream;
 use pagurus_runtime::Host;

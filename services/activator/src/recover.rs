@@ -66,7 +66,8 @@ async fn overdue(host: &Host) -> Result<(), Error> {
         let ended = end_poisoned(host, &poison, Finding::Overdue).await;
         host.metrics.count(Count::Reissued, Finding::Overdue.as_str(), again.len() as u64);
         for stage in &stuck {
-            host.metrics.count(Count::WorkTimeouts, stage.scenario.as_deref().unwrap_or_default(), 1);
+            let scenario = stage.scenario.as_deref().unwrap_or_default();
+            host.metrics.count_by(Count::WorkTimeouts, &[scenario, ""], 1);
         }
         for stage in &again {
             tracing::warn!(

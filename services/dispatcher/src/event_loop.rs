@@ -261,7 +261,8 @@ impl Leader<'_> {
         match &ready.repeat_of {
             Some(stream) => {
                 if let (false, Ok(stream)) = (self.dispatcher.knows(no, attempt), stream.parse::<Stream>()) {
-                    self.host.metrics.count(Count::ActivationRepeats, stream.as_str(), 1);
+                    let labels = [stream.as_str(), ready.flow.as_str()];
+                    self.host.metrics.count_by(Count::ActivationRepeats, &labels, 1);
                 }
             }
             None => self.unheard.heard(no, attempt),
@@ -278,8 +279,8 @@ impl Leader<'_> {
         if let Err(error) = self.reader.turn(self.host, &mut self.dispatcher, &mut self.unheard).await {
             self.trouble("re-reading", &error);
         }
-        for (stream, count) in self.unheard.lost(Instant::now()) {
-            self.host.metrics.count(Count::ActivationRepeats, stream.as_str(), count);
+        for ((stream, flow), count) in self.unheard.lost(Instant::now()) {
+            self.host.metrics.count_by(Count::ActivationRepeats, &[stream.as_str(), &flow], count);
         }
         self.show();
     }

@@ -28,11 +28,7 @@ const MESSAGES: usize = 50;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Sends what news tells of, until the process is to stop.
-pub(crate) async fn fresh(
-    host: Host,
-    news: Intermittent,
-    webhooks: Arc<Webhooks>,
-) -> anyhow::Result<()> {
+pub(crate) async fn fresh(host: Host, news: Intermittent, webhooks: Arc<Webhooks>) -> anyhow::Result<()> {
     while let Some(batch) = news.next(MESSAGES).await {
         let mut rows = Vec::new();
         let mut ended = Vec::new();

@@ -31,8 +31,9 @@ impl Commands {
     ) -> Result<NodeOrderOutcome, Problem> {
         checked("reason", &asked.reason, MAX_TEXT)?;
         checked("name", name, MAX_TEXT)?;
-        let role: Role =
-            role.parse().map_err(|unknown| Problem::new(Type::NotFound, format!("no such role: {unknown}")))?;
+        let role: Role = role
+            .parse()
+            .map_err(|unknown| Problem::new(Type::NotFound, format!("no such role: {unknown}")))?;
         let mut tries = Tries::default();
         let outcome = loop {
             let done = self.try_order_node(role, name, offline, asked, by).await;

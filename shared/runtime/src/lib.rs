@@ -3,6 +3,7 @@
 //! A service is a function `run(host)`; [`main`] makes the host. Only this crate knows signals.
 //! Nothing here holds a rule about orders.
 
+pub mod actors;
 pub mod address;
 pub mod batch;
 mod cap;

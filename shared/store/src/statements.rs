@@ -16,6 +16,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::dependencies::admission::STATEMENTS,
         crate::dependencies::graph::STATEMENTS,
         crate::due::STATEMENTS,
+        crate::due::by_flow::STATEMENTS,
         crate::ends::STATEMENTS,
         crate::errors::STATEMENTS,
         crate::flows::STATEMENTS,

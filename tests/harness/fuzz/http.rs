@@ -204,10 +204,9 @@ fn body(strange: &mut Strange<'_>, route: &str, method: &str) -> Vec<u8> {
         ("/v1/classify", _) => {
             json!({"scenario": "fuzzed", "http": {"method": "POST", "url": "http://h/p", "status": 503, "body": {}}})
         }
-        (
-            "/v1/queues/{name}/release" | "/v1/leases/{name}/resign" | "/v1/nodes/{role}/{name}/{order}",
-            _,
-        ) => json!({"reason": "r"}),
+        ("/v1/queues/{name}/release" | "/v1/leases/{name}/resign" | "/v1/nodes/{role}/{name}/{order}", _) => {
+            json!({"reason": "r"})
+        }
         ("/v1/flows/stop", "POST") => {
             json!({"keyword": "k", "reason": "r", "for": "3h", "resume": true, "dryRun": true})
         }

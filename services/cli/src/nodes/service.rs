@@ -183,8 +183,12 @@ mod tests {
 
     #[test]
     fn rec_8_a_name_alone_finds_its_role_where_one_role_bears_it() {
-        let nodes =
-            [node("worker", "w-1", "lost", 0), node("worker", "w-1", "active", 3), node("intake", "a", "active", 0), node("worker", "a", "active", 0)];
+        let nodes = [
+            node("worker", "w-1", "lost", 0),
+            node("worker", "w-1", "active", 3),
+            node("intake", "a", "active", 0),
+            node("worker", "a", "active", 0),
+        ];
         assert_eq!(role_of("w-1", &nodes).unwrap(), "worker");
         assert_eq!(role_of("x", &nodes).unwrap_err().code(), NOT_FOUND);
         let told = role_of("a", &nodes).unwrap_err().to_string();
@@ -194,9 +198,16 @@ mod tests {
     #[test]
     fn rec_8_a_node_is_empty_once_it_says_that_it_is_offline_and_all_its_lives_have_nothing_in_hand() {
         let left = |nodes: &[NodeView]| left_of(&outcome(true, true), nodes);
-        assert_eq!(left(&[node("worker", "w-1", "active", 0)]), (0, false), "it has not noticed its mark yet");
+        assert_eq!(
+            left(&[node("worker", "w-1", "active", 0)]),
+            (0, false),
+            "it has not noticed its mark yet"
+        );
         assert_eq!(left(&[node("worker", "w-1", "offline", 2)]), (2, false));
-        assert_eq!(left(&[node("worker", "w-1", "offline", 0), node("worker", "w-2", "active", 9)]), (0, true));
+        assert_eq!(
+            left(&[node("worker", "w-1", "offline", 0), node("worker", "w-2", "active", 9)]),
+            (0, true)
+        );
         let lost = [node("worker", "w-1", "lost", 5), node("worker", "w-1", "offline", 0)];
         assert_eq!(left(&lost), (5, false), "its former life is not taken over yet");
         assert_eq!(left(&[]), (0, true), "nobody bears the name any more");

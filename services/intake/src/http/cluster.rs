@@ -15,10 +15,7 @@ use super::query::{Nothing, Path, Query};
 use crate::Intake;
 
 /// `GET /v1/nodes`
-pub(super) async fn nodes(
-    State(intake): State<Intake>,
-    _: Query<Nothing>,
-) -> Outcome<Json<Page<NodeView>>> {
+pub(super) async fn nodes(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Page<NodeView>>> {
     Ok(Json(intake.views.nodes().await?))
 }
 

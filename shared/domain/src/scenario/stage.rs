@@ -37,7 +37,9 @@ pub use snapshot::{
     EntryPoint, FailedElement, Frame, Handling, Mover, OpenRequest, Polling, Remembered, Rest, RetryTime,
     Savepoint, Snapshot, SnapshotError, SyncRetry, TaskTimes, Visit,
 };
-pub use task::{ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT};
+pub use task::{
+    ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT, TASK_PREFIX,
+};
 
 use std::collections::VecDeque;
 use std::sync::Arc;

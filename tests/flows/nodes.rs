@@ -246,3 +246,44 @@ async fn rec_11_status_progress_log_and_kill_are_answered_while_the_worker_of_an
     engine.act("a", "kill", &json!({"reason": "its worker is dead"})).await.success().unwrap();
     assert_eq!(engine.order("a").await.unwrap()["status"], "canceled");
 }
+
+// REC-10: a program that is at a task of a stage is asked to stop before the stage is handed out again.
+#[tokio::test]
+async fn rec_10_an_actor_is_asked_to_stop_before_the_stage_of_a_lost_worker_hands_its_task_out_again() {
+    let settings = [("PAGURUS__NODE__LOST_AFTER", "1200ms")];
+    let roles = [Role::Intake, Role::Dispatcher, Role::Activator, Role::Notifier];
+    let mut engine = Installation::only("rec_10_actor", &roles, &settings).await;
+    engine
+        .actions("score", "- actor: {name: scoring, workTimeout: 5m}\n- script: 'result(response.body)'")
+        .await;
+    let amqp = engine.env().amqp().await.unwrap();
+    let exchange = format!("{}.actors", engine.env().prefix());
+    let tasks = amqp.listen(&exchange, "scoring").await.unwrap();
+    let cancels = amqp.listen(&exchange, "cancel:scoring").await.unwrap();
+    engine.accepted(json!({"id": "a", "scenario": "score"})).await;
+    // The task is queued, and the end of its stage cannot be written.
+    let mut database = engine.database().await;
+    let locked = database.transaction().await.unwrap();
+    locked.execute("SELECT no FROM orders FOR UPDATE", &[]).await.unwrap();
+    let worker = engine.add(Role::Worker, "worker-1").await;
+    let first = tasks.wait(PATIENCE, |tasks| tasks.len() == 1).await.unwrap().remove(0);
+    worker.kill().await.unwrap();
+    locked.rollback().await.unwrap();
+    let cancel = cancels.wait(PATIENCE, |cancels| cancels.len() == 1).await.unwrap().remove(0);
+    assert_eq!(
+        (&cancel.body["pass"], &cancel.body["order"], &cancel.body["reason"]),
+        (&first.body["pass"], &json!("a"), &json!("node_lost")),
+        "{}",
+        cancel.body
+    );
+    assert_eq!(tasks.messages().len(), 1, "handed out again before anybody was asked to stop");
+    engine.add(Role::Worker, "worker-2").await;
+    let again = tasks.wait(PATIENCE, |tasks| tasks.len() == 2).await.unwrap().remove(1);
+    assert_eq!((&again.body["task"], &again.body["pass"]), (&first.body["task"], &first.body["pass"]));
+    let properties =
+        lapin::BasicProperties::default().with_correlation_id(again.body["pass"].as_str().unwrap().into());
+    let decision = json!({"decision": "success", "result": 7}).to_string();
+    let callbacks = format!("{}.callbacks", engine.env().prefix());
+    amqp.publish(&callbacks, "actor.decision", decision.as_bytes(), &properties).await.unwrap();
+    assert_eq!(engine.reach("a", "success").await["result"], 7);
+}

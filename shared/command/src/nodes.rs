@@ -1,9 +1,11 @@
 //! Nodes taken out of service and put back (REC-8). The mark is what counts; a node looks at its own each second, and the
 //! dispatcher hears of that of a worker at once.
 
+use pagurus_domain::audit::AuditKind;
 use pagurus_domain::id::Role;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Effects;
+use pagurus_store::audit::AuditEntry;
 use pagurus_store::{Error, Tx, marks};
 use pagurus_wire::nodes::{NodeOrderOutcome, NodeOrderRequest};
 use pagurus_wire::problem::{Problem, Type};
@@ -74,6 +76,10 @@ impl Commands {
         } else {
             marks::unmark(&tx, role, name).await?
         };
+        if changed {
+            let (action, subject) = (if offline { "offline" } else { "online" }, format!("{role}/{name}"));
+            AuditEntry::new(action, (AuditKind::Node, &subject), by, Some(&asked.reason)).record(&tx).await?;
+        }
         let others = marks::others(&tx, role, name).await?;
         tx.commit().await?;
         let role = role.as_str().to_owned();

@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest c64219fdad4f23eb)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V18__nodes_offline.sql, V1__orders.sql, V22__audit.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 761a8bd265527d22)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -20,6 +20,38 @@ BEGIN
     RETURN NULL;
 
 END $$;
+
+CREATE FUNCTION note_status_of_node() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.status_since := clock_timestamp();
+
+    RETURN NEW;
+
+END $$;
+
+CREATE TABLE audit (
+    no bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    action text NOT NULL,
+    kind text NOT NULL,
+    subject text NOT NULL,
+    door text NOT NULL,
+    name text,
+    origin text,
+    reason text,
+    detail text NOT NULL
+);
+
+ALTER TABLE audit ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME audit_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE callbacks (
     no bigint NOT NULL,
@@ -171,7 +203,8 @@ ALTER TABLE flow_stops ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
 CREATE TABLE heartbeats (
     incarnation bigint NOT NULL,
     at timestamp with time zone NOT NULL,
-    steady_since timestamp with time zone DEFAULT now() NOT NULL
+    steady_since timestamp with time zone DEFAULT now() NOT NULL,
+    in_hand integer DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50');
 
@@ -192,6 +225,15 @@ CREATE TABLE leases (
 )
 WITH (fillfactor='50');
 
+CREATE TABLE node_marks (
+    role text NOT NULL,
+    name text NOT NULL,
+    reason text NOT NULL,
+    made_by text NOT NULL,
+    made_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT node_marks_role_check CHECK ((role = ANY (ARRAY['intake'::text, 'dispatcher'::text, 'activator'::text, 'worker'::text, 'notifier'::text])))
+);
+
 CREATE TABLE nodes (
     incarnation bigint NOT NULL,
     name text NOT NULL,
@@ -202,6 +244,7 @@ CREATE TABLE nodes (
     status text NOT NULL,
     started_at timestamp with time zone DEFAULT now() NOT NULL,
     ended_at timestamp with time zone,
+    status_since timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT nodes_check CHECK (((status = ANY (ARRAY['stopped'::text, 'lost'::text])) = (ended_at IS NOT NULL))),
     CONSTRAINT nodes_role_check CHECK ((role = ANY (ARRAY['intake'::text, 'dispatcher'::text, 'activator'::text, 'worker'::text, 'notifier'::text]))),
     CONSTRAINT nodes_status_check CHECK ((status = ANY (ARRAY['starting'::text, 'active'::text, 'standby'::text, 'offline'::text, 'stopping'::text, 'stopped'::text, 'lost'::text])))
@@ -466,6 +509,9 @@ CREATE TABLE system_states (
 )
 WITH (fillfactor='50');
 
+ALTER TABLE ONLY audit
+    ADD CONSTRAINT audit_pkey PRIMARY KEY (no);
+
 ALTER TABLE ONLY callbacks
     ADD CONSTRAINT callbacks_pkey PRIMARY KEY (no);
 
@@ -516,6 +562,9 @@ ALTER TABLE ONLY history
 
 ALTER TABLE ONLY leases
     ADD CONSTRAINT leases_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY node_marks
+    ADD CONSTRAINT node_marks_pkey PRIMARY KEY (role, name);
 
 ALTER TABLE ONLY nodes
     ADD CONSTRAINT nodes_pkey PRIMARY KEY (incarnation);
@@ -577,6 +626,10 @@ ALTER TABLE ONLY system_overrides
 ALTER TABLE ONLY system_states
     ADD CONSTRAINT system_states_pkey PRIMARY KEY (system);
 
+CREATE INDEX audit_at ON audit USING btree (at);
+
+CREATE INDEX audit_subject ON audit USING btree (hashtextextended(subject, (0)::bigint), no);
+
 CREATE INDEX callbacks_in_vain ON callbacks USING btree (verdict, no) WHERE (verdict <> 'accepted'::text);
 
 CREATE INDEX callbacks_request ON callbacks USING btree (request_id) WHERE (request_id IS NOT NULL);
@@ -624,5 +677,7 @@ CREATE INDEX stats_minute ON stats USING btree (minute);
 CREATE INDEX suspensions_at ON suspensions USING btree (at);
 
 CREATE INDEX system_states_written ON system_states USING btree (written_at);
+
+CREATE TRIGGER note_status BEFORE UPDATE OF status ON nodes FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION note_status_of_node();
 
 CREATE TRIGGER orders_failures AFTER UPDATE ON orders FOR EACH ROW WHEN (((old.status <> new.status) AND (('fail'::text = old.status) OR ('fail'::text = new.status)))) EXECUTE FUNCTION keep_failures();

@@ -71,10 +71,13 @@ statements! {
     TASKS_OF_STAGES = "
         SELECT r.id, r.name, r.hand_out, o.id AS order_id
           FROM unnest($1::bigint[], $2::timestamptz[]) AS t (no, started_at)
-          JOIN requests r ON r.order_no = ANY(ARRAY[t.no]) AND r.registered_at >= t.started_at
           JOIN orders o ON o.no = ANY(ARRAY[t.no])
-         WHERE r.status = 'open' AND r.work_seconds IS NOT NULL AND NOT r.awaited AND r.life = o.life
-         ORDER BY r.order_no, r.hand_out";
+         CROSS JOIN LATERAL (
+               SELECT id, name, hand_out FROM requests
+                WHERE order_no = t.no AND life = o.life AND status = 'open' AND work_seconds IS NOT NULL AND NOT awaited
+                  AND registered_at >= t.started_at
+               OFFSET 0) AS r
+         ORDER BY t.no, r.hand_out";
     CANCEL = "
         UPDATE requests SET status = 'canceled', closed_at = now()
          WHERE order_no = ANY($1::bigint[]) AND status = 'open'";

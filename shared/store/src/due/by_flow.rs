@@ -13,7 +13,7 @@ statements! {
     // By the index of commands that are repeated: what was woken, and nothing else, stands in it.
     WOKEN = "
         SELECT flow, count(*) AS woken
-          FROM (SELECT flow FROM ready WHERE repeat_at IS NOT NULL ORDER BY repeat_at LIMIT $1) AS woken
+          FROM (SELECT flow FROM ready WHERE repeat_at > '-infinity' ORDER BY repeat_at LIMIT $1) AS woken
          GROUP BY flow ORDER BY flow";
     OLDEST = "
         SELECT d.order_no, o.flow

@@ -5,6 +5,7 @@ use pagurus_harness::world::program::{Program, Step};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use crate::err::pagurus;
 use crate::installation::{Installation, LOG, PATIENCE, call, until};
 
 const SLEEPER: &str = r#"initialState: doze
@@ -286,4 +287,41 @@ async fn rec_10_an_actor_is_asked_to_stop_before_the_stage_of_a_lost_worker_hand
     let callbacks = format!("{}.callbacks", engine.env().prefix());
     amqp.publish(&callbacks, "actor.decision", decision.as_bytes(), &properties).await.unwrap();
     assert_eq!(engine.reach("a", "success").await["result"], 7);
+}
+
+#[tokio::test]
+async fn rec_8_the_command_line_waits_until_a_node_has_nothing_in_hand_and_puts_it_back() {
+    let engine = Installation::start("rec_8_cli").await;
+    let gate = watch::Sender::new(false);
+    engine
+        .world()
+        .program(Program::at("/slow").first(1, &Step { hold: Some(gate.subscribe()), ..Step::fine() }));
+    engine.actions("slow", &call("/slow").replace("timeout: 5s", "timeout: 2m")).await;
+    engine.accepted(json!({"id": "a", "scenario": "slow"})).await;
+    engine.calls("/slow", 1).await;
+    let base = engine.base().to_owned();
+    let run = async |arguments: &str| {
+        let mut all: Vec<&str> = arguments.split(' ').collect();
+        all.extend(["--reason", "a test", "--server", &base]);
+        let output = pagurus(&all).await;
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    assert_eq!(
+        run("nodes offline worker-1 --wait --timeout 2s").await,
+        (Some(6), "worker worker-1 is offline, and still has 1 in hand: the time to wait is over".to_owned())
+    );
+    gate.send_replace(true);
+    assert_eq!(
+        run("nodes offline worker/worker-1 --wait").await,
+        (Some(0), "worker worker-1 is offline, and has nothing in hand".to_owned())
+    );
+    engine.reach("a", "success").await;
+    assert_eq!(run("nodes online worker-1").await, (Some(0), "worker worker-1 is back online".to_owned()));
+    assert_eq!(run("nodes online worker-9").await.0, Some(4));
+    engine.run(json!({"id": "b", "scenario": "slow"}), "success").await;
+    // Who did it stands in the audit log, in the order of time.
+    let audit =
+        "SELECT string_agg(action || ' ' || subject, ', ' ORDER BY no) FROM audit WHERE kind = 'node'";
+    let told: String = engine.database().await.query_one(audit, &[]).await.unwrap().get(0);
+    assert_eq!(told, "offline worker/worker-1, online worker/worker-1");
 }

@@ -6,7 +6,7 @@ use pagurus_harness::nodes::Role;
 use pagurus_harness::proxy::{Mode, Proxy, host_of};
 use serde_json::{Value, json};
 
-use crate::installation::{Installation, PATIENCE, callers, until};
+use crate::installation::{Installation, LOG, PATIENCE, callers, until};
 
 const SLEEPER: &str = r#"initialState: doze
 states:
@@ -107,6 +107,48 @@ async fn act_3_a_wake_up_whose_command_was_lost_runs_all_the_same_and_is_counted
     })
     .await;
     assert_eq!(engine.world().calls("/woken").len(), 1);
+}
+
+// ACT-5: what is due at once is woken as it is worked off, and what is held back of one flow keeps no other waiting.
+#[tokio::test]
+async fn act_5_a_mass_that_is_due_at_once_is_woken_at_the_pace_of_its_flow_and_holds_up_no_other() {
+    const MASS: i64 = 4000;
+    const LEAST: i64 = 1000;
+    let settings = [("PAGURUS__ACTIVATION__BATCH", "100")];
+    let roles = [Role::Intake, Role::Dispatcher, Role::Activator, Role::Notifier];
+    let mut engine = Installation::only("act_5", &roles, &settings).await;
+    for scenario in ["mass", "other"] {
+        engine.actions(scenario, LOG).await;
+    }
+    let later = |id: String, scenario: &str| json!({"id": id, "scenario": scenario, "lifecycle": {"startAt": "2099-01-01T00:00:00Z"}});
+    let mass: Vec<Value> = (0..MASS).map(|n| later(format!("m-{n}"), "mass")).collect();
+    engine.post("/v1/orders/batch", &json!(mass)).await.unwrap().success().unwrap();
+    let database = engine.database().await;
+    let count = async |table: &str| {
+        let sql = format!("SELECT count(*) FROM {table}");
+        database.query_one(&sql, &[]).await.unwrap().get::<_, i64>(0)
+    };
+    database.execute("UPDATE due SET due_at = now()", &[]).await.unwrap();
+    until("as much is woken as may be", PATIENCE, async || count("ready").await >= LEAST).await;
+    // Amid the others, and at the same moment as they: no order of the times finds it first.
+    engine.accepted(later("hidden".into(), "other")).await;
+    database
+        .execute("UPDATE due SET due_at = (SELECT min(due_at) FROM due) WHERE due_at > now()", &[])
+        .await
+        .unwrap();
+    engine.accepted(later("newest".into(), "other")).await;
+    database.execute("UPDATE due SET due_at = now() WHERE due_at > now()", &[]).await.unwrap();
+    until("the other flow is woken", PATIENCE, async || count("ready WHERE flow = 'other'").await == 2).await;
+    let woken = count("ready WHERE flow = 'mass'").await;
+    assert!((LEAST..=2 * LEAST).contains(&woken), "{woken} of {MASS} are woken, and nobody works");
+    let activator = engine.node(Role::Activator);
+    assert_eq!(engine.metric(activator, "pagurus_activation_held{stream=\"postponed\"}").await, 1.0);
+    engine.add(Role::Worker, "worker-1").await;
+    engine.run(json!({"id": "fresh", "scenario": "other"}), "success").await;
+    for id in ["hidden", "newest"] {
+        engine.reach(id, "success").await;
+    }
+    until("all are done", 4 * PATIENCE, async || count("due").await + count("ready").await == 0).await;
 }
 
 #[tokio::test]

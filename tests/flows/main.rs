@@ -25,6 +25,7 @@ mod lost;
 mod mass;
 mod memory;
 mod neighbours;
+mod nodes;
 mod operations;
 mod ord;
 mod outside;

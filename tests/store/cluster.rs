@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use pagurus_domain::id::{Attempt, Epoch, Incarnation, Role};
-use pagurus_store::cluster::{self, NodeStatus};
+use pagurus_store::cluster::{self, Beat, NodeStatus};
 use pagurus_store::stages::{self, OfferedStage, Unclaimed};
 use pagurus_store::{Client, Error};
 use serde_json::json;
@@ -34,7 +34,12 @@ async fn register(ground: &Ground, name: &str, role: Role) -> Incarnation {
 
 /// A sign of life of a node that is at work; two of them belong to one row if less than an hour lies between.
 async fn beat(client: &Client, node: Incarnation) -> Result<bool, Error> {
-    cluster::beat(client, node, NodeStatus::Active, 2 * HOUR).await
+    cluster::beat(client, node, is(NodeStatus::Active), 2 * HOUR).await
+}
+
+/// What a node of this status tells that has nothing in hand.
+const fn is(status: NodeStatus) -> Beat {
+    Beat { status, in_hand: 0 }
 }
 
 /// Waits until some session waits for a lock.
@@ -218,7 +223,7 @@ async fn rec_7_who_was_silent_itself_declares_nobody_lost() {
     let lost_after = Duration::from_secs(8);
     let lose = || cluster::lose_silent(&client, judge, lost_after);
     let signal = async || {
-        assert!(cluster::beat(&client, judge, NodeStatus::Active, lost_after).await.unwrap());
+        assert!(cluster::beat(&client, judge, is(NodeStatus::Active), lost_after).await.unwrap());
     };
     // Nobody is lost before the server itself has been up for so long.
     while ground
@@ -263,11 +268,11 @@ async fn rec_7_each_sign_of_life_mends_what_the_registry_says_of_the_node() {
     };
     assert_eq!(status().await, "starting");
     for word in [NodeStatus::Active, NodeStatus::Standby, NodeStatus::Stopping] {
-        assert!(cluster::beat(&client, ground.node, word, HOUR).await.unwrap());
+        assert!(cluster::beat(&client, ground.node, is(word), HOUR).await.unwrap());
         assert_eq!(status().await, word.as_str());
     }
     assert!(cluster::set_status(&client, ground.node, NodeStatus::Stopped).await.unwrap());
-    assert!(!cluster::beat(&client, ground.node, NodeStatus::Active, HOUR).await.unwrap());
+    assert!(!cluster::beat(&client, ground.node, is(NodeStatus::Active), HOUR).await.unwrap());
     assert_eq!(status().await, "stopped", "who has ended does not come back by beating");
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::activation::{AgeGroups, Stream};
+use pagurus_domain::activation::{AgeGroups, NEVER_REPEATED, Stream};
 use pagurus_domain::id::{Attempt, Epoch, Incarnation, OrderNo, Pass, RequestId, Role, ScenarioNo};
 use pagurus_domain::order::dependency::StartMode;
 use pagurus_domain::order::registration::{NewOrder, Request};
@@ -187,7 +187,7 @@ impl Ground {
     pub async fn wake(&self, stream: Stream) -> Vec<OrderNo> {
         let mut client = self.work().await;
         let tx = client.transaction().await.unwrap();
-        let woken = due::wake(&tx, stream, 100, None).await.unwrap();
+        let woken = due::wake(&tx, stream, 100, NEVER_REPEATED).await.unwrap();
         tx.commit().await.unwrap();
         woken.iter().map(|woken| woken.stage.no).collect()
     }

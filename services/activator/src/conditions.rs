@@ -27,11 +27,13 @@ pub(crate) async fn look(host: Host, hints: Hints) -> anyhow::Result<()> {
     let catalogue = Catalogue::of(&host.live);
     let mut looker = Looker { host, catalogue, cursor: Cursor::default() };
     loop {
+        let Some(turn) = looker.host.turn().await else { return Ok(()) };
         hints.take(Stream::Dependent);
         if let Err(error) = looker.turn().await {
             looker.host.metrics.count(Count::StoreErrors, "conditions", 1);
             tracing::warn!(error = chain(&error), "conditions could not be looked at");
         }
+        drop(turn);
         let interval = looker.host.live.sleep(|settings| settings.start_control.interval);
         if rest(&looker.host, Stream::Dependent, &hints, interval).await {
             return Ok(());
@@ -94,7 +96,7 @@ impl Looker {
 
     async fn settle(&self, nos: &[i64]) -> Result<(), Error> {
         for batch in nos.chunks(BATCH) {
-            if self.host.draining.is_cancelled() {
+            if self.host.draining.is_cancelled() || self.host.is_offline() {
                 return Ok(());
             }
             let ends = self.settle_batch(batch).await?;
@@ -127,7 +129,9 @@ impl Looker {
         let ready = dependencies::start(&tx, &starts).await?;
         tx.commit().await?;
         drop((client, others));
-        self.host.metrics.count(Count::Activations, Stream::Dependent.as_str(), ready.len() as u64);
+        for stage in &ready {
+            self.host.metrics.count_by(Count::Activations, &[Stream::Dependent.as_str(), &stage.flow], 1);
+        }
         Effects::of_ready(&ready).send(&self.host).await;
         Ok(ends)
     }

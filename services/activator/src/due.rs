@@ -7,13 +7,16 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use pagurus_broker::{ConsumeSpec, QueueSource};
-use pagurus_domain::activation::{Stream, repeat_at};
+use pagurus_domain::activation::{NEVER_REPEATED, Stream, repeat_at};
 use pagurus_runtime::metrics::{Count, Level, Span};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Effects, Host};
+use pagurus_store::due::Woken;
 use pagurus_store::{Error, due};
 use pagurus_wire::message::{DueNews, news as key};
 use tokio::sync::Notify;
+
+use crate::waker::{Turned, Waker};
 
 /// Longest time without a look at the table: what news did not tell is found then.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -85,9 +88,11 @@ pub(crate) fn listen(
 
 /// Wakes what is due in one stream, until the process is to stop.
 pub(crate) async fn wake(host: Host, stream: Stream, hints: Hints) -> anyhow::Result<()> {
+    let mut waker = Waker::new(stream);
     loop {
+        let Some(begun) = host.turn().await else { return Ok(()) };
         hints.take(stream);
-        let wait = match turn(&host, stream).await {
+        let wait = match turn(&host, stream, &mut waker).await {
             Ok(wait) => wait,
             Err(error) => {
                 host.metrics.count(Count::StoreErrors, "wake", 1);
@@ -99,6 +104,7 @@ pub(crate) async fn wake(host: Host, stream: Stream, hints: Hints) -> anyhow::Re
                 AFTER_ERROR
             }
         };
+        drop(begun);
         if rest(&host, stream, &hints, tokio::time::sleep(wait)).await {
             return Ok(());
         }
@@ -130,39 +136,41 @@ pub(crate) async fn rest(host: &Host, stream: Stream, hints: &Hints, time: impl 
 }
 
 /// Wakes one batch; how long to rest until the next is due.
-async fn turn(host: &Host, stream: Stream) -> Result<Duration, Error> {
+async fn turn(host: &Host, stream: Stream, waker: &mut Waker) -> Result<Duration, Error> {
     let settings = &host.settings().activation;
     let client = host.store.recovery().await?;
     let Some((next, now)) = due::next(&client, stream).await? else {
         host.metrics.level(Level::ActivationLag, stream.as_str(), 0.0);
+        waker.rest(host);
         return Ok(LOOK_EVERY);
     };
     drop(client);
     let lag = Duration::try_from(now.duration_since(next)).unwrap_or_default();
     host.metrics.level(Level::ActivationLag, stream.as_str(), lag.as_secs_f64() * 1000.0);
     if next > now {
+        waker.rest(host);
         let until = Duration::try_from(next.duration_since(now)).unwrap_or_default();
         return Ok(until.min(LOOK_EVERY));
     }
     let begun = Instant::now();
-    let repeat = settings.mode.repeats(stream).then(|| repeat_at(now, lag, settings.min_shift));
-    let limit = i64::try_from(settings.batch).unwrap_or(i64::MAX);
-    let mut client = host.store.recovery().await?;
-    let tx = client.transaction().await?;
-    let woken = due::wake(&tx, stream, limit, repeat).await?;
-    tx.commit().await?;
-    drop(client);
-    host.metrics.count(Count::Activations, stream.as_str(), woken.len() as u64);
+    let repeats = settings.mode.repeats(stream);
+    let repeat = if repeats { repeat_at(now, lag, settings.min_shift) } else { NEVER_REPEATED };
+    let Turned { woken, rest } = waker.turn(host, repeat).await?;
     host.metrics.span(Span::Batch, "wake", begun.elapsed());
-    let full = woken.len() >= settings.batch;
+    for Woken { stage, overdue, .. } in &woken {
+        host.metrics.count_by(Count::Activations, &[stream.as_str(), &stage.flow], 1);
+        if let Some(task) = overdue {
+            host.metrics.count_by(Count::WorkTimeouts, &[&task.scenario, &task.actor], 1);
+        }
+    }
     Effects::of_ready(woken.iter().map(|woken| &woken.stage)).send(host).await;
-    // Rows that another activator holds are left to it; a full batch is followed by the next.
-    Ok(if full { Duration::ZERO } else { settings.precision / 10 })
+    Ok(rest)
 }
 
 /// Repeats commands that nobody followed (ACT-3). The dispatcher counts those that it did not know.
 pub(crate) async fn repeat(host: Host) -> anyhow::Result<()> {
     while !host.sleep_unless_draining(REPEATS_EVERY).await {
+        let Some(_turn) = host.turn().await else { return Ok(()) };
         if let Err(error) = repeat_turn(&host).await {
             host.metrics.count(Count::StoreErrors, "repeat", 1);
             tracing::warn!(error = chain(&error), "commands could not be repeated");

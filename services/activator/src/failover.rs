@@ -1,22 +1,48 @@
 //! Failover: the work of lost nodes goes to others (REC-10).
 //!
 //! One activator at a time does it, under a lock of its transaction. A pass takes a few stages of each
-//! lost node, so that the load spreads over time and over the nodes that are left, and the next pass
-//! comes with the next look of recovery.
+//! lost node, so that the load spreads over time and over the nodes that are left; while something is left, the next pass
+//! follows after a rest that the domain works out.
+
+use std::time::Duration;
 
 use pagurus_command::recovery::{EndWanted, Sorted, end_all, end_poisoned, hand_out_again, node_of};
 use pagurus_domain::order::NODE_STOPPED;
 use pagurus_domain::order::transition::Cause;
-use pagurus_domain::recovery::Finding;
+use pagurus_domain::recovery::{Finding, rest_between_passes};
 use pagurus_runtime::config::WhenLost;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::Error;
-use pagurus_store::recovery::{self, Stuck};
+use pagurus_store::recovery::{self, Abandoned, Stuck};
+
+use crate::recover::note;
+
+/// Takes over from lost nodes, until the process is to stop.
+pub(crate) async fn take_over(host: Host) -> anyhow::Result<()> {
+    let mut failover = Failover::default();
+    loop {
+        let stops = match failover.rest {
+            Some(rest) => host.sleep_unless_draining(rest).await,
+            None => host.sleep_unless_draining_by(|settings| settings.recovery.interval).await,
+        };
+        if stops {
+            return Ok(());
+        }
+        let Some(_turn) = host.turn().await else { return Ok(()) };
+        let passed = failover.pass(&host).await;
+        if passed.is_err() {
+            failover.rest = None;
+        }
+        note(&host, "abandoned", passed);
+    }
+}
 
 /// Takes over from lost nodes, pass by pass.
 #[derive(Debug, Default)]
-pub(crate) struct Failover {
+struct Failover {
+    /// Time until the next pass, while passes find something to take.
+    rest: Option<Duration>,
     /// Stages that were left where they are at the last pass, because they began too long ago.
     left: i64,
 }
@@ -26,11 +52,12 @@ impl Failover {
     ///
     /// # Errors
     /// The database fails.
-    pub async fn pass(&mut self, host: &Host) -> Result<(), Error> {
+    async fn pass(&mut self, host: &Host) -> Result<(), Error> {
         let settings = &host.settings().failover;
         let mut client = host.store.recovery().await?;
         let tx = client.transaction().await?;
         if !recovery::lock_failover(&tx).await? {
+            self.rest = None;
             return Ok(());
         }
         let abandoned = recovery::abandoned(&tx, settings.interval).await?;
@@ -43,6 +70,7 @@ impl Failover {
         }
         // Whoever holds one of these rows was passed over; all that follows goes by ascending number.
         taken.sort_by_key(|stage| stage.no);
+        self.rest = self.next_rest(&abandoned, taken.len(), host);
         let Sorted { again, poison } = match settings.running {
             WhenLost::Resume => hand_out_again(host, &tx, &taken, Finding::NodeLost, &mut effects).await?,
             WhenLost::Cancel => Sorted { again: Vec::new(), poison: Vec::new() },
@@ -67,6 +95,19 @@ impl Failover {
         }
         effects.send(host).await;
         Ok(())
+    }
+
+    /// The rest after this pass. The shortest one counts until nothing is left: as the work becomes less, the pace stays. A
+    /// pass that could take nothing, because somebody holds the rows, is followed by the next look of recovery.
+    fn next_rest(&self, abandoned: &[Abandoned], taken: usize, host: &Host) -> Option<Duration> {
+        if taken == 0 {
+            return None;
+        }
+        let settings = host.settings();
+        let left = abandoned.iter().map(|node| node.recent).max().unwrap_or(0);
+        let (left, batch) = (u64::try_from(left).unwrap_or(0), settings.failover.batch as u64);
+        let rest = rest_between_passes(left, batch, settings.recovery.interval);
+        Some(self.rest.map_or(rest, |before| before.min(rest)))
     }
 
     /// Stages that are left where they are stay seen: as a number, and in the log whenever that changes.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pagurus_domain::id::Role;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Level;
-use pagurus_store::cluster::{self, NodeStatus, NodeView};
+use pagurus_store::cluster::{self, NodeStatus, RegisteredNode};
 use pagurus_store::{Error, audit, operations, stats, upkeep};
 
 use crate::recover::note;
@@ -30,6 +30,7 @@ pub(crate) async fn keep_up(host: Host) -> anyhow::Result<()> {
     let begun = Instant::now();
     let (mut orphans_at, mut stats_at, mut audit_at, mut operations_at) = (begun, begun, begun, begun);
     while !host.sleep_unless_draining(WORK_LISTS_EVERY).await {
+        let Some(_turn) = host.turn().await else { return Ok(()) };
         note(&host, "upkeep", work_lists(&host).await);
         note(&host, "nodes", show_nodes(&host).await);
         if Instant::now() >= orphans_at {
@@ -65,8 +66,9 @@ async fn show_nodes(host: &Host) -> Result<(), Error> {
     let nodes = cluster::nodes(&host.store.operations().await?).await?;
     for &role in Role::ALL {
         for status in NodeStatus::LIVING.map(NodeStatus::as_str) {
-            let of_it =
-                |node: &&NodeView| node.role == role && node.status == status && node.ended_at.is_none();
+            let of_it = |node: &&RegisteredNode| {
+                node.role == role && node.status == status && node.ended_at.is_none()
+            };
             let count = nodes.iter().filter(of_it).count();
             host.metrics.level_of(Level::Nodes, &[role.as_str(), status], count as f64);
         }

@@ -9,6 +9,7 @@ mod keep_up;
 mod operations;
 mod recover;
 mod standstill;
+mod waker;
 
 use pagurus_domain::activation::Stream;
 use pagurus_runtime::Host;
@@ -28,6 +29,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.spawn("repeats", due::repeat(host.clone()));
     host.spawn("recovery", recover::recover(host.clone()));
     host.spawn("operations", operations::carry_out(host.clone()));
+    host.spawn("failover", failover::take_over(host.clone()));
     host.spawn("upkeep", keep_up::keep_up(host.clone()));
     host.at_work(false).await;
     host.draining.cancelled().await;

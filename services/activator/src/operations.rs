@@ -34,6 +34,7 @@ pub(crate) async fn carry_out(host: Host) -> anyhow::Result<()> {
     let mut turns = Turns::default();
     let mut settled_at = Instant::now();
     loop {
+        let Some(in_service) = host.turn().await else { return Ok(()) };
         let turn = turns.turn(&host, &commands).await;
         let pause = turn.as_ref().map_or(LOOK_EVERY, |pause| *pause);
         note(&host, "operations", turn.map(|_| ()));
@@ -41,6 +42,7 @@ pub(crate) async fn carry_out(host: Host) -> anyhow::Result<()> {
             settled_at = Instant::now();
             note(&host, "operations", settle(&host, &commands).await);
         }
+        drop(in_service);
         if host.sleep_unless_draining(pause).await {
             return Ok(());
         }

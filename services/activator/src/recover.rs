@@ -11,17 +11,15 @@ use pagurus_runtime::node::chain;
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::{Error, cluster, recovery};
 
-use crate::failover::Failover;
 use crate::standstill;
 
 /// Looks after everything, until the process is to stop. One look that fails does not keep the
 /// others from looking.
 pub(crate) async fn recover(host: Host) -> anyhow::Result<()> {
-    let mut failover = Failover::default();
     while !host.sleep_unless_draining_by(|settings| settings.recovery.interval).await {
+        let Some(_turn) = host.turn().await else { return Ok(()) };
         note(&host, "nodes", lose_nodes(&host).await);
         note(&host, "overdue", overdue(&host).await);
-        note(&host, "abandoned", failover.pass(&host).await);
         note(&host, "deadlines", deadlines(&host).await);
         note(&host, "standstill", standstill::look(&host).await);
     }
@@ -68,7 +66,8 @@ async fn overdue(host: &Host) -> Result<(), Error> {
         let ended = end_poisoned(host, &poison, Finding::Overdue).await;
         host.metrics.count(Count::Reissued, Finding::Overdue.as_str(), again.len() as u64);
         for stage in &stuck {
-            host.metrics.count(Count::WorkTimeouts, stage.scenario.as_deref().unwrap_or_default(), 1);
+            let scenario = stage.scenario.as_deref().unwrap_or_default();
+            host.metrics.count_by(Count::WorkTimeouts, &[scenario, ""], 1);
         }
         for stage in &again {
             tracing::warn!(

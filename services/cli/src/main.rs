@@ -292,6 +292,8 @@ mod tests {
             "pagurus scenario migrate s --from 1 --to 2 --apply --reason fixed",
             "pagurus queues release q --reason stuck",
             "pagurus nodes leases",
+            "pagurus nodes offline worker/w-1 --reason disk --wait --timeout 5m",
+            "pagurus nodes online w-1 --reason back",
             "pagurus flows list tariff --state limited",
             "pagurus flows stop tariff --reason works --for 3h --resume --dry-run",
             "pagurus flows resume tariff --reason done",
@@ -351,6 +353,8 @@ mod tests {
             "pagurus classify --path /a --status 99",
             "pagurus classify --path /a --message alone",
             "pagurus queues release q",
+            "pagurus nodes offline w-1",
+            "pagurus nodes offline w-1 --reason disk --timeout 5m",
             "pagurus dev --listen here",
         ] {
             let error = parse(line).unwrap_err();

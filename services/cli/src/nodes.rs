@@ -1,43 +1,33 @@
-//! `pagurus nodes …`: the registry of processes, and who leads. Only looks.
+//! `pagurus nodes …`: the registry of processes, and who leads; taking nodes out of service and putting them back.
+
+mod service;
 
 use clap::Subcommand;
 use jiff::Timestamp;
+use pagurus_wire::nodes::NodeView;
+use pagurus_wire::order::Page;
 use serde::Deserialize;
 
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::screen::{Screen, time};
 
-/// What can be seen of the cluster.
+/// Commands on nodes.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List the nodes
     List,
     /// List the leases: who leads, and until when
     Leases,
+    /// Take a node out of service: it takes nothing new, ends what it has, and stays so over restarts
+    Offline(service::Offline),
+    /// Put a node back to service
+    Online(service::Order),
 }
 
 #[derive(Debug, Deserialize)]
 struct Items<T> {
     items: Vec<T>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Node {
-    name: String,
-    role: String,
-    address: String,
-    version: String,
-    status: String,
-    started_at: Timestamp,
-    ended_at: Option<Timestamp>,
-    seen_at: Option<Timestamp>,
-    /// Stages it takes at most; 0 for all but workers.
-    concurrency: i32,
-    /// Stages it has in progress.
-    #[serde(default)]
-    stages: u32,
 }
 
 #[derive(Debug, Deserialize)]
@@ -50,33 +40,45 @@ struct Lease {
 
 /// Runs a command.
 pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let path = match command {
-        Command::List => "/v1/nodes",
-        Command::Leases => "/v1/leases",
-    };
-    let reply = client.get(path, &[]).await?;
-    if screen.json {
-        return screen.line(&reply.text);
-    }
     match command {
-        Command::List => screen.line(&nodes(&reply.read::<Items<Node>>()?.items, screen)),
-        Command::Leases => screen.line(&leases(&reply.read::<Items<Lease>>()?.items, screen)),
+        Command::List => {
+            let reply = client.get("/v1/nodes", &[]).await?;
+            if screen.json {
+                return screen.line(&reply.text);
+            }
+            screen.line(&nodes(&reply.read::<Page<NodeView>>()?.items, screen))
+        }
+        Command::Leases => {
+            let reply = client.get("/v1/leases", &[]).await?;
+            if screen.json {
+                return screen.line(&reply.text);
+            }
+            screen.line(&leases(&reply.read::<Items<Lease>>()?.items, screen))
+        }
+        Command::Offline(asked) => service::offline(asked, client, screen).await,
+        Command::Online(order) => service::online(order, client, screen).await,
     }
 }
 
-/// The living nodes, and below them those that have ended.
-fn nodes(nodes: &[Node], screen: &Screen) -> String {
-    let (living, ended): (Vec<&Node>, Vec<&Node>) = nodes.iter().partition(|node| node.ended_at.is_none());
-    let head = |last| ["NAME", "ROLE", "STATUS", "ADDRESS", "VERSION", "STARTED", last, "STAGES"];
+/// The living nodes, below them those that have ended, and below all why nodes are out of service.
+fn nodes(nodes: &[NodeView], screen: &Screen) -> String {
+    let (living, ended): (Vec<&NodeView>, Vec<&NodeView>) =
+        nodes.iter().partition(|node| node.ended_at.is_none());
+    let head = |last| ["NAME", "ROLE", "STATUS", "SINCE", "ADDRESS", "VERSION", "STARTED", last, "LOAD"];
     let mut shown = screen.table(&head("SEEN"), &rows(&living));
     if !ended.is_empty() {
-        shown.push_str("\n\nended within the last hour:\n");
+        shown.push_str("\n\nended within the last hour, or out of service:\n");
         shown.push_str(&screen.table(&head("ENDED"), &rows(&ended)));
+    }
+    let marks = marks(nodes);
+    if !marks.is_empty() {
+        shown.push_str("\n\nout of service, until `pagurus nodes online` puts them back:\n");
+        shown.push_str(&screen.table(&["NODE", "SINCE", "BY", "REASON"], &marks));
     }
     shown
 }
 
-fn rows(nodes: &[&Node]) -> Vec<[String; 8]> {
+fn rows(nodes: &[&NodeView]) -> Vec<[String; 9]> {
     nodes
         .iter()
         .map(|node| {
@@ -84,6 +86,7 @@ fn rows(nodes: &[&Node]) -> Vec<[String; 8]> {
                 node.name.clone(),
                 node.role.clone(),
                 node.status.clone(),
+                time(node.status_since),
                 node.address.clone(),
                 node.version.clone(),
                 time(node.started_at),
@@ -94,13 +97,30 @@ fn rows(nodes: &[&Node]) -> Vec<[String; 8]> {
         .collect()
 }
 
-/// Stages in progress of those it may have; a node that has ended, and is not failed over yet, may have none.
-fn load(node: &Node) -> String {
-    match (node.concurrency, node.ended_at, node.stages) {
-        (1.., None, stages) => format!("{stages} / {}", node.concurrency),
-        (.., 0) => String::new(),
-        (.., stages) => format!("{stages} left"),
+/// Stages in progress of those it may have. A node that is leaving, or has ended and is not failed over yet, tells what is left.
+fn load(node: &NodeView) -> String {
+    let is_leaving = node.ended_at.is_some() || ["offline", "stopping"].contains(&node.status.as_str());
+    match (is_leaving, node.left, node.concurrency) {
+        (true, 0, _) => String::new(),
+        (true, left, _) => format!("{left} left"),
+        (false, _, 1..) => format!("{} / {}", node.stages, node.concurrency),
+        (false, ..) => String::new(),
     }
+}
+
+/// The marks, one for each role and name.
+fn marks(nodes: &[NodeView]) -> Vec<[String; 4]> {
+    let mut marks: Vec<[String; 4]> = nodes
+        .iter()
+        .filter_map(|node| {
+            let mark = node.offline.as_ref()?;
+            let by = |key: &str| mark.by.get(key).and_then(serde_json::Value::as_str);
+            let by = by("name").or_else(|| by("from")).unwrap_or_default().to_owned();
+            Some([format!("{}/{}", node.role, node.name), time(mark.since), by, mark.reason.clone()])
+        })
+        .collect();
+    marks.dedup();
+    marks
 }
 
 fn leases(leases: &[Lease], screen: &Screen) -> String {
@@ -126,23 +146,33 @@ mod tests {
     #[test]
     fn nodes_and_leases_are_tables() {
         let text = r#"{"items": [{"name": "worker-1", "role": "worker", "incarnation": 4, "address": "127.0.0.1:1",
-            "version": "0.1.0", "status": "active", "startedAt": "2026-01-01T00:00:00Z", "endedAt": null,
-            "seenAt": "2026-01-01T00:00:09Z", "concurrency": 1000, "stages": 12},
+            "version": "0.1.0", "status": "active", "statusSince": "2026-01-01T00:00:01Z",
+            "startedAt": "2026-01-01T00:00:00Z", "endedAt": null,
+            "seenAt": "2026-01-01T00:00:09Z", "concurrency": 1000, "stages": 12, "left": 12},
+            {"name": "worker-2", "role": "worker", "incarnation": 5, "address": "127.0.0.1:1",
+            "version": "0.1.0", "status": "offline", "statusSince": "2026-01-01T00:00:01Z",
+            "startedAt": "2026-01-01T00:00:00Z", "endedAt": null,
+            "seenAt": "2026-01-01T00:00:09Z", "concurrency": 1000, "stages": 2, "left": 2,
+            "offline": {"since": "2026-01-01T00:00:01Z", "reason": "new disk", "by": {"name": "ann"}}},
             {"name": "worker-0", "role": "worker", "incarnation": 3, "address": "127.0.0.1:1",
-            "version": "0.1.0", "status": "lost", "startedAt": "2026-01-01T00:00:00Z", "endedAt": "2026-01-01T00:00:07Z",
-            "seenAt": "2026-01-01T00:00:05Z", "concurrency": 1000, "stages": 3}]}"#;
-        let items: Items<Node> = serde_json::from_str(text).unwrap();
+            "version": "0.1.0", "status": "lost", "statusSince": "2026-01-01T00:00:07Z",
+            "startedAt": "2026-01-01T00:00:00Z", "endedAt": "2026-01-01T00:00:07Z",
+            "seenAt": "2026-01-01T00:00:05Z", "concurrency": 1000, "stages": 3, "left": 3}], "next": null}"#;
+        let items: Page<NodeView> = serde_json::from_str(text).unwrap();
         let shown = nodes(&items.items, &Screen::plain());
         let lines: Vec<&str> = shown.lines().collect();
         assert!(
-            lines[1].starts_with("worker-1  worker  active") && lines[1].ends_with("00:00:09Z  12 / 1000"),
+            lines[1].starts_with("worker-1  worker  active   2026-01-01 00:00:01Z")
+                && lines[1].ends_with("00:00:09Z  12 / 1000"),
             "{shown}"
         );
-        assert_eq!(lines[2..4], ["", "ended within the last hour:"], "{shown}");
+        assert!(lines[2].ends_with("00:00:09Z  2 left"), "{shown}");
+        assert_eq!(lines[3..5], ["", "ended within the last hour, or out of service:"], "{shown}");
         assert!(
-            lines[5].starts_with("worker-0  worker  lost") && lines[5].ends_with("00:00:07Z  3 left"),
+            lines[6].starts_with("worker-0  worker  lost") && lines[6].ends_with("00:00:07Z  3 left"),
             "{shown}"
         );
+        assert!(lines[10].starts_with("worker/worker-2  2026-01-01 00:00:01Z  ann  new disk"), "{shown}");
         let text = r#"{"items": [{"name": "dispatcher", "holder": null, "until": null, "epoch": 2}]}"#;
         let items: Items<Lease> = serde_json::from_str(text).unwrap();
         assert_eq!(

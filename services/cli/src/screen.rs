@@ -37,7 +37,7 @@ impl Paint {
             "success" | "accepted" | "target" => Some(Self::Good),
             "fail" | "rejected" | "conflict" | "failed" | "off_target" => Some(Self::Bad),
             "interrupted" | "canceled" | "stopped" | "undefined" => Some(Self::Dim),
-            "retry" | "starting" | "stopping" => Some(Self::Under),
+            "retry" | "starting" | "stopping" | "offline" => Some(Self::Under),
             _ => None,
         }
     }
@@ -188,7 +188,7 @@ impl Progress {
         Self(bar)
     }
 
-    /// So many steps of so many are done.
+    /// So many steps are done, of so many.
     pub fn at(&mut self, done: u64, steps: u64) {
         self.0.set_length(steps);
         self.0.set_position(done);

@@ -147,6 +147,7 @@ impl Leader<'_> {
             biased;
             () = self.lease.lost.cancelled() => Turn::Stop,
             () = self.host.draining.cancelled() => Turn::Stop,
+            () = self.host.offline() => Turn::Stop,
             () = self.host.live.sleep_since(reread_at, |settings| settings.dispatcher.reread) => Turn::Reread,
             learnt = self.knowledge.next() => Turn::Learnt(learnt),
             deliveries = consumer.next_batch(MAX_NEWS) => Turn::News(deliveries),
@@ -230,17 +231,26 @@ impl Leader<'_> {
                 let counts = counts.into_iter().map(|(flow, count)| (flow.into(), count)).collect();
                 self.dispatcher.handle(DispatchEvent::OpenRequests(counts), now);
             }
-            Learnt::Due if self.knowledge.takes() => {
-                let flows = self.dispatcher.changed_flows(now);
-                let systems = self.dispatcher.changed_systems(now);
-                shown::show_flows(&self.host.metrics, &flows, &systems);
-                self.closed.note(&systems);
-                self.tell_workers(now).await;
-                if !flows.is_empty() || !systems.is_empty() {
-                    self.knowledge.write(flows, systems);
-                }
+            Learnt::Due => {
+                // A worker that is marked offline gets nothing more within a second, though the news of it is lost.
+                self.workers_changed = true;
+                self.show_and_write(now).await;
             }
-            Learnt::Due => {}
+        }
+    }
+
+    /// Shows what has changed of flows and systems, and has it written for the next dispatcher.
+    async fn show_and_write(&mut self, now: Timestamp) {
+        if !self.knowledge.takes() {
+            return;
+        }
+        let flows = self.dispatcher.changed_flows(now);
+        let systems = self.dispatcher.changed_systems(now);
+        shown::show_flows(&self.host.metrics, &flows, &systems);
+        self.closed.note(&systems);
+        self.tell_workers(now).await;
+        if !flows.is_empty() || !systems.is_empty() {
+            self.knowledge.write(flows, systems);
         }
     }
 
@@ -251,7 +261,8 @@ impl Leader<'_> {
         match &ready.repeat_of {
             Some(stream) => {
                 if let (false, Ok(stream)) = (self.dispatcher.knows(no, attempt), stream.parse::<Stream>()) {
-                    self.host.metrics.count(Count::ActivationRepeats, stream.as_str(), 1);
+                    let labels = [stream.as_str(), ready.flow.as_str()];
+                    self.host.metrics.count_by(Count::ActivationRepeats, &labels, 1);
                 }
             }
             None => self.unheard.heard(no, attempt),
@@ -268,8 +279,8 @@ impl Leader<'_> {
         if let Err(error) = self.reader.turn(self.host, &mut self.dispatcher, &mut self.unheard).await {
             self.trouble("re-reading", &error);
         }
-        for (stream, count) in self.unheard.lost(Instant::now()) {
-            self.host.metrics.count(Count::ActivationRepeats, stream.as_str(), count);
+        for ((stream, flow), count) in self.unheard.lost(Instant::now()) {
+            self.host.metrics.count_by(Count::ActivationRepeats, &[stream.as_str(), &flow], count);
         }
         self.show();
     }

@@ -4,6 +4,8 @@
 //! The active one writes nothing for an order: its hand-outs carry its epoch, and the claim of a
 //! worker checks that epoch in the transaction that takes the stage. What it knows is in memory
 //! and comes from the tables; news between services only makes it quicker.
+//!
+//! One that an operator has taken out of service gives its lease back, and asks for none.
 
 mod closed;
 mod event_loop;
@@ -32,6 +34,10 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     let ttl = host.settings().dispatcher.lease_ttl;
     loop {
         host.metrics.level(Level::Leader, "", 0.0);
+        let Some(leading) = host.turn().await else {
+            host.readiness.not_ready("draining");
+            return Ok(());
+        };
         if let Some(lease) = lease::acquire(&host, ttl).await {
             host.metrics.level(Level::Leader, "", 1.0);
             host.metrics.level(Level::Epoch, "", lease.epoch.0 as f64);
@@ -46,12 +52,15 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
                     tracing::warn!(epoch = %lease.epoch, error = format!("{error:#}"), "leading ended")
                 }
             }
+            drop(leading);
             host.at_work(true).await;
             // Whoever stands by comes first: an operator may have made this one step down.
             if host.sleep_unless_draining(ttl / 3).await {
                 host.readiness.not_ready("draining");
                 return Ok(());
             }
+        } else {
+            drop(leading);
         }
         // A third of the lease: a free one is found soon, and nobody is kept busy by asking.
         if host.sleep_unless_draining((ttl / 6).max(Duration::from_millis(50))).await {

@@ -77,7 +77,7 @@ impl Reader {
             if let Some(stream) = stream
                 && !dispatcher.knows(no, attempt)
             {
-                unheard.read(no, attempt, *stream, Instant::now());
+                unheard.read((no, attempt), *stream, &stage.flow, Instant::now());
             }
         }
         let rows = page.into_iter().map(|row| ready(row.stage)).collect();

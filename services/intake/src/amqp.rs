@@ -12,7 +12,6 @@ mod halves;
 mod orders;
 mod trouble;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -22,6 +21,7 @@ use pagurus_broker::{
 use pagurus_domain::order::notification::Target;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
+use pagurus_runtime::offline::{Intermittent, Taken};
 use pagurus_store::Error;
 use pagurus_wire::message::Receipt;
 use pagurus_wire::problem::{Problem, Type};
@@ -66,10 +66,14 @@ pub(crate) fn start(intake: &Intake) -> anyhow::Result<()> {
         ack_on_take: false,
         own_connection: true,
     };
-    let orders = Arc::new(intake.host.broker.consume(spec(&names.orders_in))?);
-    let callbacks = Arc::new(intake.host.broker.consume(spec(&names.callbacks_in))?);
+    let take = |queue: &str| -> anyhow::Result<Intermittent> {
+        let from = Intermittent::new(&intake.host, intake.host.broker.consume(spec(queue))?);
+        intake.host.spawn("messages while in service", from.clone().follow());
+        Ok(from)
+    };
+    let (orders, callbacks) = (take(&names.orders_in)?, take(&names.callbacks_in)?);
     let registrar = Registrar { host: intake.host.clone(), catalogue: intake.catalogue.clone() };
-    let aside = |consumer: &Arc<Consumer>| Aside::start(intake, registrar.clone(), consumer.clone());
+    let aside = |from: &Intermittent| Aside::start(intake, registrar.clone(), from.consumer().clone());
     let door = Orders::new(intake, registrar.clone(), aside(&orders));
     let locked = aside(&callbacks);
     intake.host.spawn("orders in", take_orders(intake.clone(), orders, door));
@@ -80,39 +84,35 @@ pub(crate) fn start(intake: &Intake) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn take_orders(intake: Intake, consumer: Arc<Consumer>, door: Orders) -> anyhow::Result<()> {
+async fn take_orders(intake: Intake, from: Intermittent, door: Orders) -> anyhow::Result<()> {
     let (mut busy, mut trouble) = (false, Trouble::new("register"));
-    while let Some(batch) = next(&intake, &consumer, busy).await {
-        busy = batch.len() > 1;
-        let Outcome { handled, left } = door.handle(&batch, trouble.is_wary()).await;
-        settle(&intake, &consumer, handled).await;
-        trouble.wait_out(&intake, &consumer, left).await;
+    while let Some(batch) = next(&intake, &from, busy).await {
+        busy = batch.deliveries.len() > 1;
+        let Outcome { handled, left } = door.handle(&batch.deliveries, trouble.is_wary()).await;
+        settle(&intake, from.consumer(), handled).await;
+        trouble.wait_out(&intake, &from, left).await;
     }
     Ok(())
 }
 
-async fn take_callbacks(intake: Intake, consumer: Arc<Consumer>, aside: Aside) -> anyhow::Result<()> {
+async fn take_callbacks(intake: Intake, from: Intermittent, aside: Aside) -> anyhow::Result<()> {
     let (mut busy, mut trouble) = (false, Trouble::new("answer"));
-    while let Some(batch) = next(&intake, &consumer, busy).await {
-        busy = batch.len() > 1;
-        let Outcome { handled, left } = callbacks::handle(&intake, &aside, &batch, trouble.is_wary()).await;
-        settle(&intake, &consumer, handled).await;
-        trouble.wait_out(&intake, &consumer, left).await;
+    while let Some(batch) = next(&intake, &from, busy).await {
+        busy = batch.deliveries.len() > 1;
+        let Outcome { handled, left } =
+            callbacks::handle(&intake, &aside, &batch.deliveries, trouble.is_wary()).await;
+        settle(&intake, from.consumer(), handled).await;
+        trouble.wait_out(&intake, &from, left).await;
     }
     Ok(())
 }
 
-/// The next batch; `None` when the process is to stop. What was not taken goes back to the queue
-/// with the end of the consumer.
-async fn next(intake: &Intake, consumer: &Consumer, busy: bool) -> Option<Vec<Delivery>> {
+/// The next batch; `None` when the process is to stop.
+async fn next(intake: &Intake, from: &Intermittent, busy: bool) -> Option<Taken> {
     if busy {
         tokio::time::sleep(LINGER).await;
     }
-    tokio::select! {
-        biased;
-        () = intake.host.draining.cancelled() => None,
-        batch = consumer.next_batch(intake.host.settings().intake.batch) => Some(batch),
-    }
+    from.next(intake.host.settings().intake.batch).await
 }
 
 /// Why a message is refused before anybody looks into it: it is too long, or was not legible.

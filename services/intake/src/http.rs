@@ -8,6 +8,7 @@ mod body;
 mod callbacks;
 mod caller;
 mod calls;
+mod cluster;
 mod description;
 mod document;
 mod errors;
@@ -41,7 +42,7 @@ use crate::Intake;
 
 /// All routes of the API, with their description.
 fn table() -> Table {
-    let rooms: [fn(Table) -> Table; 14] = [
+    let rooms: [fn(Table) -> Table; 15] = [
         orders::routes,
         parts::routes,
         amendments::routes,
@@ -55,6 +56,7 @@ fn table() -> Table {
         operations::routes,
         refused::routes,
         audit::routes,
+        cluster::routes,
         views::routes,
     ];
     description::routes(rooms.into_iter().fold(Table::new(), |table, room| room(table)))

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pagurus_broker::{Consumer, HeaderValue, Message, Published};
+use pagurus_broker::{HeaderValue, Message, Published};
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::order::notification::{NotifyFormat, Target, delay};
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level, Span};
+use pagurus_runtime::offline::Intermittent;
 use pagurus_store::outbox::sending::{self, FailedNotification, Notification, Unread};
 use pagurus_store::outbox::shown;
 use pagurus_store::{Client, Error};
@@ -27,20 +28,11 @@ const MESSAGES: usize = 50;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Sends what news tells of, until the process is to stop.
-pub(crate) async fn fresh(
-    host: Host,
-    consumer: Arc<Consumer>,
-    webhooks: Arc<Webhooks>,
-) -> anyhow::Result<()> {
-    loop {
-        let batch = tokio::select! {
-            biased;
-            () = host.draining.cancelled() => return Ok(()),
-            batch = consumer.next_batch(MESSAGES) => batch,
-        };
+pub(crate) async fn fresh(host: Host, news: Intermittent, webhooks: Arc<Webhooks>) -> anyhow::Result<()> {
+    while let Some(batch) = news.next(MESSAGES).await {
         let mut rows = Vec::new();
         let mut ended = Vec::new();
-        for delivery in &batch {
+        for delivery in &batch.deliveries {
             let Ok(news) = serde_json::from_slice::<OutboxNews>(&delivery.body) else { continue };
             if news.webhooks {
                 webhooks.wake();
@@ -60,6 +52,7 @@ pub(crate) async fn fresh(
             note(&host, "new notifications", send_fresh(&host, window).await);
         }
     }
+    Ok(())
 }
 
 /// A row as it was stored, which nobody has tried to send yet.
@@ -93,6 +86,7 @@ async fn send_fresh(host: &Host, ended: &[Unread]) -> Result<(), Error> {
 pub(crate) async fn due(host: Host) -> anyhow::Result<()> {
     let mut full = false;
     while !host.sleep_unless_draining(if full { Duration::ZERO } else { LOOK_EVERY }).await {
+        let Some(_turn) = host.turn().await else { return Ok(()) };
         let sent = send_due(&host).await;
         full = matches!(sent, Ok(count) if count >= BATCH as usize);
         note(&host, "due notifications", sent.map(|_| ()));

@@ -14,6 +14,7 @@ use pagurus_broker::{ConsumeSpec, QueueSource};
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
+use pagurus_runtime::offline::Intermittent;
 use pagurus_store::Error;
 use pagurus_store::outbox::sending::Notification;
 
@@ -28,10 +29,11 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         ack_on_take: true,
         own_connection: false,
     })?;
-    let consumer = Arc::new(consumer);
+    let news = Intermittent::new(&host, consumer);
+    host.spawn("news while in service", news.clone().follow());
     let webhooks = Arc::new(webhooks::Webhooks::new(&host));
     for _ in 0..deliver::LANES {
-        host.spawn("new notifications", deliver::fresh(host.clone(), consumer.clone(), webhooks.clone()));
+        host.spawn("new notifications", deliver::fresh(host.clone(), news.clone(), webhooks.clone()));
     }
     host.spawn("due notifications", deliver::due(host.clone()));
     host.spawn("webhooks", webhooks.run());

@@ -73,14 +73,19 @@ impl Webhooks {
     pub async fn run(self: Arc<Self>) -> anyhow::Result<()> {
         let mut calls = JoinSet::new();
         let mut shown = Instant::now();
-        while !self.host.draining.is_cancelled() {
+        while let Some(turn) = self.host.turn().await {
             let taken = self.take().await;
             crate::note(&self.host, "webhooks", taken.as_ref().map(|_| ()));
             let taken = taken.unwrap_or_default();
             let full = taken.len() >= TAKEN;
             for notification in taken {
-                calls.spawn(self.clone().deliver(notification));
+                let (webhooks, work) = (self.clone(), self.host.piece_of_work());
+                calls.spawn(async move {
+                    webhooks.deliver(notification).await;
+                    drop(work);
+                });
             }
+            drop(turn);
             while calls.try_join_next().is_some() {}
             if shown.elapsed() >= LOOK_EVERY {
                 self.show();

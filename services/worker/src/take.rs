@@ -72,7 +72,8 @@ struct Order {
 
 async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
     // The dispatcher counts the same permits; a node that is over its number says so.
-    let room = worker.permits.available_permits();
+    // One that is out of service begins nothing: what it was handed goes back.
+    let room = if worker.host.is_offline() { 0 } else { worker.permits.available_permits() };
     let busy = orders.split_off(orders.len().min(room));
     let told = |order: &Order, why: RefusalReason| RefusedHandOut {
         no: order.hand_out.no.0,

@@ -12,6 +12,7 @@ pub mod call;
 mod clone;
 pub mod flows;
 pub mod migrate;
+mod nodes;
 pub mod operations;
 pub mod queue;
 pub mod recovery;

@@ -7,11 +7,11 @@ use pagurus_domain::order::{OrderError, POISON};
 use pagurus_domain::recovery::{Finding, Remedy, remedy};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
-use pagurus_runtime::{Effects, Host};
+use pagurus_runtime::{Effects, Host, actors};
 use pagurus_store::control::{self, Locked, LockedOrders, Place};
 use pagurus_store::ends::{self, Ending};
 use pagurus_store::recovery::{self, Stuck};
-use pagurus_store::{Error, Tx};
+use pagurus_store::{Error, Tx, requests};
 use serde_json::json;
 
 /// Stages that were found, by what becomes of them.
@@ -45,6 +45,8 @@ pub async fn hand_out_again<'a>(
             Remedy::Poison => poison.push(stage),
         }
     }
+    let begun: Vec<_> = again.iter().map(|(stage, _)| (stage.no, stage.started_at)).collect();
+    actors::ask_to_stop(host, requests::tasks_of_stages(tx, &begun).await?, finding.as_str()).await;
     effects.may_run(&recovery::reissue(tx, &again, &host.name, finding.as_str()).await?);
     effects.over.extend(again.iter().map(|(stage, _)| (stage.no, stage.attempt)));
     Ok(Sorted { again: again.into_iter().map(|(stage, _)| stage).collect(), poison })

@@ -1,11 +1,15 @@
 //! Activation: age groups of sleepers, and when a command that may be lost is repeated.
 
+mod pace;
+
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::id::spelled;
 use crate::order::Status;
+
+pub use pace::{LEAST_AHEAD, WakingPace};
 
 /// What a due row is for: the kind and, for sleepers, the age group. Each is taken on its own, so
 /// that a monthly mass wake-up of one kind does not hold up the others (ACT-2).
@@ -121,6 +125,9 @@ impl ActivationMode {
         }
     }
 }
+
+/// The time of a command that is not repeated: it never comes.
+pub const NEVER_REPEATED: Timestamp = Timestamp::MAX;
 
 /// When a command sent now is repeated if nobody claims the order: the present lag of activation
 /// later, at least `min_shift`, so that a system behind its time is not flooded with repeats.

@@ -1,6 +1,14 @@
 //! Recovery: what the evidence says, and what is to be done about it.
 
+use std::time::Duration;
+
 use crate::id::spelled;
+
+/// Time in which the work of a lost node is spread over the nodes that are left, beside the time that the passes themselves
+/// take, where it is not more than [`LEAST_REST`] allows: 10 000 stages at ten a pass.
+pub const FAILOVER_SPREAD: Duration = Duration::from_secs(10);
+/// Shortest rest between two passes of a failover: others get at the tables in between.
+pub const LEAST_REST: Duration = Duration::from_millis(10);
 
 /// Why a stage that is with a worker needs to be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,9 +50,34 @@ pub fn remedy(finding: Finding, restarts: u16, max_restarts: u16) -> Remedy {
     }
 }
 
+/// The rest before the next pass of a failover, where so many stages are left with the lost node that has most of them: passes
+/// follow each other such that the work of a node is spread over [`FAILOVER_SPREAD`], and no further apart than `longest`.
+#[must_use]
+pub fn rest_between_passes(left: u64, batch: u64, longest: Duration) -> Duration {
+    let passes = u32::try_from(left.div_ceil(batch.max(1))).unwrap_or(u32::MAX).max(1);
+    (FAILOVER_SPREAD / passes).max(LEAST_REST).min(longest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rec_10_the_work_of_a_lost_node_is_spread_and_thousands_of_stages_wait_for_seconds_only() {
+        let longest = Duration::from_secs(1);
+        for (left, batch, rest) in [
+            (0, 10, longest),
+            (10, 10, longest),
+            (100, 10, longest),
+            (2_000, 10, Duration::from_millis(50)),
+            (10_000, 10, Duration::from_millis(10)),
+            (1_000_000, 10, LEAST_REST),
+            (1_000, 0, LEAST_REST),
+        ] {
+            assert_eq!(rest_between_passes(left, batch, longest), rest, "{left} by {batch}");
+        }
+        assert_eq!(rest_between_passes(1, 10, Duration::from_millis(5)), Duration::from_millis(5));
+    }
 
     #[test]
     fn rec_3_a_stage_is_handed_out_again_five_times_and_then_is_poison() {

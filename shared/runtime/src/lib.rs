@@ -3,6 +3,7 @@
 //! A service is a function `run(host)`; [`main`] makes the host. Only this crate knows signals.
 //! Nothing here holds a rule about orders.
 
+pub mod actors;
 pub mod address;
 pub mod batch;
 mod cap;
@@ -15,6 +16,7 @@ mod health;
 pub mod metrics;
 pub mod news;
 pub mod node;
+pub mod offline;
 pub mod scenarios;
 pub mod search;
 pub mod secrets;
@@ -80,6 +82,8 @@ pub struct Host {
     pub ended: CancellationToken,
     /// What the registry is to say of this life; each sign of life repeats it.
     wanted: Arc<watch::Sender<NodeStatus>>,
+    /// The mark of an operator, and what the process has in hand.
+    service: offline::Service,
     tasks: TaskTracker,
 }
 
@@ -278,7 +282,7 @@ where
     };
     let mut former = None;
     loop {
-        let Some(node) = node::register(&registering, former).await? else { return Ok(()) };
+        let Some((node, offline)) = node::register(&registering, former).await? else { return Ok(()) };
         former = Some(node);
         let host = Host {
             role,
@@ -294,6 +298,7 @@ where
             draining: draining.clone(),
             ended: CancellationToken::new(),
             wanted: Arc::new(watch::Sender::new(NodeStatus::Starting)),
+            service: offline::Service::new(offline),
             tasks: TaskTracker::new(),
         };
         match node::live(&host, run(host.clone())).await? {

@@ -52,13 +52,13 @@ pub enum Count {
     StartDelay,
     /// Orders whose deadline to start passed, by scenario.
     StartMissed,
-    /// Orders woken, by stream.
+    /// Orders woken, by stream and flow.
     Activations,
-    /// Activation commands that were lost and had to be repeated, by stream.
+    /// Activation commands that were lost and had to be repeated, by stream and flow.
     ActivationRepeats,
     /// Stages handed out again, by finding.
     Reissued,
-    /// Stages that passed their work time-out, by scenario.
+    /// Stages and tasks of actors that passed their work time-out, by scenario and actor.
     WorkTimeouts,
     /// Orders ended as poison.
     Poisoned,
@@ -95,6 +95,8 @@ pub enum Level {
     WorkerStages,
     /// Lag of activation in milliseconds, by stream.
     ActivationLag,
+    /// Flows of which nothing more is woken for now, by stream.
+    ActivationHeld,
     /// Notifications not confirmed, by state.
     Outbox,
     /// Age of the oldest unconfirmed notification, in seconds.
@@ -159,14 +161,18 @@ const COUNTERS: &[Row] = &[
     ("started", "Orders whose first stage began", &["scenario"]),
     ("start_delay_milliseconds", "Total time between registration and start", &["scenario"]),
     ("start_missed", "Orders whose deadline to start passed", &["scenario"]),
-    ("activations", "Orders woken", &["stream"]),
+    ("activations", "Orders woken", &["stream", "flow"]),
     (
         "activation_repeats",
         "Activation commands that the dispatcher did not get and was told again",
-        &["stream"],
+        &["stream", "flow"],
     ),
     ("reissued", "Stages handed out again", &["finding"]),
-    ("work_timeout", "Stages that passed their work time-out", &["scenario"]),
+    (
+        "work_timeout",
+        "Stages, and tasks of the named actor, that passed their work time-out",
+        &["scenario", "actor"],
+    ),
     ("poisoned", "Orders ended because a stage was handed out too often", &[]),
     ("nodes_lost", "Nodes declared lost", &["role"]),
     ("notifications", "Notifications by outcome", &["outcome"]),
@@ -185,6 +191,11 @@ const GAUGES: &[Row] = &[
     ("epoch", "Epoch of the dispatcher's lease", &[]),
     ("worker_stages", "Stages on this worker", &[]),
     ("activation_lag_milliseconds", "How late activation is", &["stream"]),
+    (
+        "activation_held",
+        "Flows of which no more is woken until they have gone through what was, while something is due",
+        &["stream"],
+    ),
     ("outbox", "Notifications that are not delivered", &["state"]),
     ("outbox_age_seconds", "Age of the oldest undelivered notification", &[]),
     ("receivers_in_trouble", "Receivers of webhooks that are left alone for a while, by this notifier", &[]),

@@ -4,13 +4,13 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use pagurus_domain::id::{Incarnation, Role};
-use pagurus_store::cluster::{self, NewNode, NodeStatus};
-use pagurus_store::{Store, migrate};
+use pagurus_store::cluster::{self, Beat, NewNode, NodeStatus};
+use pagurus_store::{Store, marks, migrate};
 use tokio_util::sync::CancellationToken;
 
 pub use crate::chain::chain;
 use crate::config::Settings;
-use crate::{Host, HttpDoor, Readiness, address, stats};
+use crate::{Host, HttpDoor, Readiness, address, offline, stats};
 
 /// Between two tries to reach the database at start.
 const RETRY: Duration = Duration::from_millis(500);
@@ -38,8 +38,8 @@ pub(crate) struct Registering<'a> {
     pub draining: &'a CancellationToken,
 }
 
-/// Migrates if asked to, and registers; waits for the database as long as it takes. `None` when
-/// the process is told to stop before. A process whose `former` life ended because another one has
+/// Migrates if asked to, and registers; waits for the database as long as it takes. The number of its life, and true where an
+/// operator has taken the node out of service; `None` when the process is told to stop before. A process whose `former` life ended because another one has
 /// its name now does not take it back.
 ///
 /// # Errors
@@ -47,7 +47,7 @@ pub(crate) struct Registering<'a> {
 pub(crate) async fn register(
     with: &Registering<'_>,
     former: Option<Incarnation>,
-) -> anyhow::Result<Option<Incarnation>> {
+) -> anyhow::Result<Option<(Incarnation, bool)>> {
     let Registering { role, name, settings, store, http, readiness, draining } = *with;
     let concurrency = if role == Role::Worker { settings.worker.concurrency } else { 0 };
     let mut node = NewNode {
@@ -65,9 +65,9 @@ pub(crate) async fn register(
             address::advertised(told, &settings.database.url, http.address()).await
         };
         match try_register(&node, former, settings, store).await {
-            Ok(Some(incarnation)) => {
+            Ok(Some(registered)) => {
                 readiness.not_ready(NodeStatus::Starting.as_str());
-                return Ok(Some(incarnation));
+                return Ok(Some(registered));
             }
             Ok(None) => anyhow::bail!(
                 "another process has registered as {name}, role {role}, and does the work of this one; \
@@ -95,7 +95,7 @@ async fn try_register(
     former: Option<Incarnation>,
     settings: &Settings,
     store: &Store,
-) -> Result<Option<Incarnation>, pagurus_store::Error> {
+) -> Result<Option<(Incarnation, bool)>, pagurus_store::Error> {
     let mut client = store.lease().await?;
     if !migrate::is_current(&client).await? {
         if !settings.database.migrate {
@@ -118,7 +118,7 @@ async fn try_register(
     let tx = client.transaction().await?;
     let incarnation = cluster::register(&tx, node).await?;
     tx.commit().await?;
-    Ok(Some(incarnation))
+    Ok(Some((incarnation, marks::is_marked(&client, node.role, &node.name).await?)))
 }
 
 /// Takes a connection out of its pool for good.
@@ -132,6 +132,7 @@ pub(crate) async fn live(
     service: impl Future<Output = anyhow::Result<()>>,
 ) -> anyhow::Result<End> {
     let heart = tokio::spawn(beat(host.clone()));
+    let mark = tokio::spawn(offline::follow(host.clone()));
     let stats = tokio::spawn(stats::write(host.clone()));
     tokio::pin!(service);
     let overtime = async {
@@ -155,6 +156,7 @@ pub(crate) async fn live(
     };
     host.ended.cancel();
     heart.abort();
+    mark.abort();
     stats.abort();
     host.http.unmount();
     host.readiness.not_ready("its life is over");
@@ -180,20 +182,21 @@ async fn beat(host: Host) {
 /// One sign of life. It says what the node is to be, so that what the registry missed is mended by the
 /// next sign; only what the registry has is told as ready.
 async fn sign(host: &Host) {
-    let status = *host.wanted.borrow();
+    let status = host.status();
     let (store, node, lost_after) = (host.store.clone(), host.node, host.settings().node.lost_after);
+    let told = Beat { status, in_hand: host.service.in_hand() };
     // Owned by a task: no statement is dropped half-way when nobody waits for it any more.
     let beaten = tokio::spawn(async move {
         let client = store.lease().await?;
-        cluster::beat(&client, node, status, lost_after).await
+        cluster::beat(&client, node, told, lost_after).await
     });
     match beaten.await {
-        Ok(Ok(true)) => {
-            let at_work = matches!(status, NodeStatus::Active | NodeStatus::Standby);
-            if at_work && *host.wanted.borrow() == status && !host.draining.is_cancelled() {
-                host.readiness.ready(status.as_str());
-            }
-        }
+        Ok(Ok(true)) if host.status() == status && !host.draining.is_cancelled() => match status {
+            NodeStatus::Active | NodeStatus::Standby => host.readiness.ready(status.as_str()),
+            NodeStatus::Offline => host.readiness.not_ready(status.as_str()),
+            NodeStatus::Starting | NodeStatus::Stopping | NodeStatus::Stopped => {}
+        },
+        Ok(Ok(true)) => {}
         Ok(Ok(false)) => host.ended.cancel(),
         Ok(Err(error)) => {
             tracing::warn!(error = chain(&error), status = status.as_str(), "no sign of life could be given")
@@ -239,7 +242,15 @@ impl Host {
         self.tell_status().await;
     }
 
-    async fn tell_status(&self) {
+    /// What the node is: what its service says, unless an operator has it out of service.
+    fn status(&self) -> NodeStatus {
+        match *self.wanted.borrow() {
+            NodeStatus::Active | NodeStatus::Standby if self.is_offline() => NodeStatus::Offline,
+            status => status,
+        }
+    }
+
+    pub(crate) async fn tell_status(&self) {
         // Without the database the signs of life go on trying.
         let _ = tokio::time::timeout(LAST_WRITES, sign(self)).await;
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::id::{Epoch, Incarnation, Role};
 
+use crate::marks::OfflineMark;
 use crate::row::word;
 use crate::sql::statements;
 use crate::{Client, Connection, Result, Tx};
@@ -19,7 +20,11 @@ statements! {
         SELECT EXISTS (SELECT FROM nodes former JOIN nodes other USING (role, name)
                         WHERE former.incarnation = $1 AND other.incarnation > former.incarnation) AS is_superseded";
     INTAKE = "
-        SELECT address FROM nodes WHERE role = 'intake' ORDER BY ended_at IS NULL DESC, incarnation DESC LIMIT 1";
+        SELECT address FROM nodes n
+         WHERE n.role = 'intake'
+         ORDER BY n.ended_at IS NULL DESC,
+                  NOT EXISTS (SELECT FROM node_marks m WHERE m.role = n.role AND m.name = n.name) DESC, n.incarnation DESC
+         LIMIT 1";
     REGISTER = "
         INSERT INTO nodes (name, role, address, version, concurrency, status)
         VALUES ($1, $2, $3, $4, $5, 'starting') RETURNING incarnation";
@@ -29,10 +34,10 @@ statements! {
     BEAT = "
         WITH mended AS (
             UPDATE nodes SET status = $2 WHERE incarnation = $1 AND ended_at IS NULL AND status <> $2)
-        INSERT INTO heartbeats AS h (incarnation, at, steady_since)
-        SELECT incarnation, clock_timestamp(), clock_timestamp() FROM nodes WHERE incarnation = $1 AND ended_at IS NULL
+        INSERT INTO heartbeats AS h (incarnation, at, steady_since, in_hand)
+        SELECT incarnation, clock_timestamp(), clock_timestamp(), $4 FROM nodes WHERE incarnation = $1 AND ended_at IS NULL
         ON CONFLICT (incarnation) DO UPDATE
-           SET at = excluded.at,
+           SET at = excluded.at, in_hand = excluded.in_hand,
                steady_since = CASE WHEN h.at < excluded.at - make_interval(secs => $3)
                                    THEN excluded.at ELSE h.steady_since END";
     STATUS = "
@@ -51,18 +56,25 @@ statements! {
                           AND judge.at > clock_timestamp() - make_interval(secs => $3)
                           AND judge.steady_since < clock_timestamp() - make_interval(secs => $1))
         RETURNING n.incarnation, n.name, n.role";
+    // A worker takes nothing from the moment of its mark on, before it has noticed it.
     WORKERS = "
-        SELECT incarnation, concurrency, status FROM nodes
-         WHERE role = 'worker' AND ended_at IS NULL";
+        SELECT n.incarnation, n.concurrency,
+               n.status = 'active' AND NOT EXISTS (SELECT FROM node_marks m WHERE m.role = n.role AND m.name = n.name) AS takes
+          FROM nodes n WHERE n.role = 'worker' AND n.ended_at IS NULL";
     // Of the dispatchers that one is active who holds the lease, whatever another may still say of itself.
     LIST = "
         SELECT n.incarnation, n.name, n.role, n.address, n.version,
                CASE WHEN n.role = 'dispatcher' AND n.status = 'active' AND NOT EXISTS (
                          SELECT FROM leases l WHERE l.name = n.role AND l.holder = n.incarnation AND l.until > clock_timestamp())
                     THEN 'standby' ELSE n.status END AS status,
-               n.started_at, n.ended_at, h.at AS seen_at, n.concurrency
-          FROM nodes n LEFT JOIN heartbeats h ON h.incarnation = n.incarnation
+               n.status_since, n.started_at, n.ended_at, h.at AS seen_at, n.concurrency, coalesce(h.in_hand, 0) AS in_hand,
+               m.reason, m.made_by, m.made_at
+          FROM nodes n
+          LEFT JOIN heartbeats h ON h.incarnation = n.incarnation
+          LEFT JOIN node_marks m ON m.role = n.role AND m.name = n.name
          WHERE n.ended_at IS NULL OR n.ended_at > clock_timestamp() - interval '1 hour'
+            OR m.name IS NOT NULL AND NOT EXISTS (
+                   SELECT FROM nodes later WHERE later.role = n.role AND later.name = n.name AND later.incarnation > n.incarnation)
          ORDER BY n.role, n.name, n.incarnation";
     ACQUIRE = "
         INSERT INTO leases AS l (name, holder, until)
@@ -132,15 +144,19 @@ pub async fn superseded(client: &Client, former: Incarnation) -> Result<bool> {
 ///
 /// # Errors
 /// The database fails.
-pub async fn beat(
-    client: &Client,
-    node: Incarnation,
-    status: NodeStatus,
-    lost_after: Duration,
-) -> Result<bool> {
+pub async fn beat(client: &Client, node: Incarnation, beat: Beat, lost_after: Duration) -> Result<bool> {
     let statement = client.prepare_cached(BEAT).await?;
-    let gap = steady(lost_after).as_secs_f64();
-    Ok(client.execute(&statement, &[&node.0, &status.as_str(), &gap]).await? == 1)
+    let (gap, in_hand) = (steady(lost_after).as_secs_f64(), i32::try_from(beat.in_hand).unwrap_or(i32::MAX));
+    Ok(client.execute(&statement, &[&node.0, &beat.status.as_str(), &gap, &in_hand]).await? == 1)
+}
+
+/// What a sign of life tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beat {
+    /// What the node is to be.
+    pub status: NodeStatus,
+    /// Pieces of work that it has in hand, beside stages.
+    pub in_hand: usize,
 }
 
 /// The longest time between two beats that is no gap: half of what makes a node lost. A pause of all
@@ -158,6 +174,8 @@ pub enum NodeStatus {
     Active,
     /// Waits to take over.
     Standby,
+    /// Taken out of service by an operator: takes nothing new, ends what it has, and lives on.
+    Offline,
     /// Takes nothing new, ends what it has.
     Stopping,
     /// Has ended in good order.
@@ -166,7 +184,8 @@ pub enum NodeStatus {
 
 impl NodeStatus {
     /// Every status of a living node.
-    pub const LIVING: [Self; 4] = [Self::Starting, Self::Active, Self::Standby, Self::Stopping];
+    pub const LIVING: [Self; 5] =
+        [Self::Starting, Self::Active, Self::Standby, Self::Offline, Self::Stopping];
 
     /// Its one spelling.
     #[must_use]
@@ -175,6 +194,7 @@ impl NodeStatus {
             Self::Starting => "starting",
             Self::Active => "active",
             Self::Standby => "standby",
+            Self::Offline => "offline",
             Self::Stopping => "stopping",
             Self::Stopped => "stopped",
         }
@@ -230,14 +250,14 @@ pub async fn workers(client: &Client) -> Result<Vec<(Incarnation, u32, bool)>> {
         .iter()
         .map(|row| {
             let concurrency = u32::try_from(row.get::<_, i32>("concurrency")).unwrap_or(0);
-            (Incarnation(row.get("incarnation")), concurrency, row.get::<_, &str>("status") == "active")
+            (Incarnation(row.get("incarnation")), concurrency, row.get("takes"))
         })
         .collect())
 }
 
 /// A node, as people see it.
 #[derive(Clone, Debug)]
-pub struct NodeView {
+pub struct RegisteredNode {
     /// Number of its life.
     pub incarnation: Incarnation,
     /// Its name.
@@ -250,6 +270,8 @@ pub struct NodeView {
     pub version: String,
     /// Status, as one word.
     pub status: String,
+    /// Since when it has that status.
+    pub status_since: Timestamp,
     /// Begin of its life.
     pub started_at: Timestamp,
     /// End of its life.
@@ -258,28 +280,39 @@ pub struct NodeView {
     pub seen_at: Option<Timestamp>,
     /// Stages it takes at most.
     pub concurrency: i32,
+    /// Pieces of work that it has in hand, beside stages, by its last beat.
+    pub in_hand: i32,
+    /// Set where it is marked offline.
+    pub mark: Option<OfflineMark>,
 }
 
-/// The living nodes, and those that ended within the last hour.
+/// The living nodes, those that ended within the last hour, and the last life of each that is marked offline.
 ///
 /// # Errors
 /// The database fails.
-pub async fn nodes(client: &Client) -> Result<Vec<NodeView>> {
+pub async fn nodes(client: &Client) -> Result<Vec<RegisteredNode>> {
     let statement = client.prepare_cached(LIST).await?;
     let rows = client.query(&statement, &[]).await?;
     rows.iter()
         .map(|row| {
-            Ok(NodeView {
+            Ok(RegisteredNode {
                 incarnation: Incarnation(row.get("incarnation")),
                 name: row.get("name"),
                 role: word(row, "role", "nodes.role")?,
                 address: row.get("address"),
                 version: row.get("version"),
                 status: row.get("status"),
+                status_since: row.get("status_since"),
                 started_at: row.get("started_at"),
                 ended_at: row.get("ended_at"),
                 seen_at: row.get("seen_at"),
                 concurrency: row.get("concurrency"),
+                in_hand: row.get("in_hand"),
+                mark: row.get::<_, Option<String>>("reason").map(|reason| OfflineMark {
+                    reason,
+                    by: row.get("made_by"),
+                    at: row.get("made_at"),
+                }),
             })
         })
         .collect()

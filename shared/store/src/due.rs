@@ -1,5 +1,8 @@
 //! What is due: from `due` back to `ready`, and commands that are repeated.
 
+pub mod by_flow;
+
+use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -8,6 +11,7 @@ use pagurus_domain::order::change::Waking;
 
 use crate::place::Wakeful;
 use crate::ready::{ReadyStage, read_ready};
+use crate::requests::OverdueTask;
 use crate::row::stream;
 use crate::sql::statements;
 use crate::{Client, Error, Result, Tx, place, requests};
@@ -53,13 +57,15 @@ pub async fn next(client: &Client, stream: Stream) -> Result<Option<(Timestamp, 
     Ok(row.map(|row| (row.get("due_at"), row.get("now"))))
 }
 
-/// An order that was woken: what may run of it, and when it was due.
+/// An order that was woken: what may run of it, when it was due, and what it waited for in vain.
 #[derive(Clone, Debug)]
 pub struct Woken {
     /// What may run.
     pub stage: ReadyStage,
     /// When it was due.
     pub due_at: Timestamp,
+    /// Task whose work time-out it was.
+    pub overdue: Option<OverdueTask>,
 }
 
 /// Wakes what is due in a stream: at most `limit` orders, oldest first; rows that another
@@ -67,12 +73,7 @@ pub struct Woken {
 ///
 /// # Errors
 /// The database fails.
-pub async fn wake(
-    tx: &Tx<'_>,
-    stream: Stream,
-    limit: i64,
-    repeat_at: Option<Timestamp>,
-) -> Result<Vec<Woken>> {
+pub async fn wake(tx: &Tx<'_>, stream: Stream, limit: i64, repeat_at: Timestamp) -> Result<Vec<Woken>> {
     let rows = if stream == Stream::Wait {
         let lock = tx.prepare_cached(LOCK_WAITS).await?;
         let locked = tx.query(&lock, &[&stream.number(), &limit]).await?;
@@ -83,24 +84,37 @@ pub async fn wake(
         let take = tx.prepare_cached(TAKE).await?;
         tx.query(&take, &[&stream.number(), &limit]).await?
     };
+    make_ready(tx, stream, &rows, repeat_at).await
+}
+
+/// Puts orders that were taken from what is due on the list of what may run.
+async fn make_ready(
+    tx: &Tx<'_>,
+    stream: Stream,
+    rows: &[tokio_postgres::Row],
+    repeat_at: Timestamp,
+) -> Result<Vec<Woken>> {
     let due: Vec<(i64, Timestamp)> =
         rows.iter().map(|row| (row.get("order_no"), row.get("due_at"))).collect();
     if due.is_empty() {
         return Ok(Vec::new());
     }
     let by = Waking::Due(stream);
+    let mut overdue = HashMap::new();
     if by.times_requests_out() {
         let nos: Vec<i64> = due.iter().map(|(no, _)| *no).collect();
+        overdue = requests::overdue_tasks(tx, &nos).await?;
         requests::time_out(tx, &nos).await?;
     }
     let since: Vec<(i64, Option<Timestamp>)> = due.iter().map(|(no, at)| (*no, Some(*at))).collect();
-    let stages = place::wake(tx, Wakeful { orders: &since, by, repeat_at }).await?;
-    let at: std::collections::HashMap<i64, Timestamp> = due.into_iter().collect();
+    let stages = place::wake(tx, Wakeful { orders: &since, by, repeat_at: Some(repeat_at) }).await?;
+    let at: HashMap<i64, Timestamp> = due.into_iter().collect();
     stages
         .into_iter()
         .map(|stage| {
             let due_at = *at.get(&stage.no.0).ok_or_else(|| Error::broken("due", stage.no))?;
-            Ok(Woken { stage, due_at })
+            let overdue = overdue.remove(&stage.no.0);
+            Ok(Woken { stage, due_at, overdue })
         })
         .collect()
 }

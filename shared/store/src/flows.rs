@@ -1,6 +1,7 @@
 //! Flows and called systems: what the active dispatcher knows of them. It alone writes here, and a write under
 //! another epoch than the present one changes nothing (DSP-12).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -37,6 +38,7 @@ statements! {
         SELECT record, written_at FROM flow_states
          WHERE flow > $1 AND strpos(flow, $2) > 0 AND ($3::text IS NULL OR state = $3) ORDER BY flow LIMIT $4";
     FLOW = "SELECT record, written_at FROM flow_states WHERE flow = $1";
+    RECORDS_OF = "SELECT flow, record FROM flow_states WHERE flow = ANY($1::text[])";
     NAMES_WITH = "SELECT flow FROM flow_states WHERE strpos(flow, $1) > 0 ORDER BY flow LIMIT $2";
     SYSTEMS_PAGE = "SELECT record, written_at FROM system_states WHERE system > $1 ORDER BY system LIMIT $2";
     SYSTEM = "SELECT record, written_at FROM system_states WHERE system = $1";
@@ -109,6 +111,19 @@ fn read_written<T: serde::de::DeserializeOwned>(
     table: &'static str,
 ) -> Result<Written<T>> {
     Ok(Written { record: read(row, table)?, at: row.get("written_at") })
+}
+
+/// Stages of these flows that ended in a second of late, by flow. One that nothing is known of is left out.
+///
+/// # Errors
+/// The database fails.
+pub async fn throughputs(client: &Client, flows: &[&str]) -> Result<BTreeMap<String, f64>> {
+    let rows = client.query(&client.prepare_cached(RECORDS_OF).await?, &[&flows]).await?;
+    let records = rows.iter().filter_map(|row| {
+        let record: FlowRecord = read(row, "flow_states").ok()?;
+        Some((row.get("flow"), record.throughput))
+    });
+    Ok(records.collect())
 }
 
 /// What the dispatcher before knew of flows, those written last first. A record that cannot be read is left out: it

@@ -24,6 +24,7 @@ mod error;
 pub mod errors;
 pub mod flows;
 pub mod history;
+pub mod marks;
 pub mod migrate;
 pub mod operations;
 pub mod orders;

@@ -15,7 +15,8 @@ statements! {
     LEADER = "SELECT until, until > clock_timestamp() AS is_held FROM leases WHERE name = $1";
     // Where nobody judges who is lost, a node that died is still in the registry; its silence tells.
     WORKERS_SEEN = "
-        SELECT n.incarnation, n.concurrency, n.status = 'active' AS takes,
+        SELECT n.incarnation, n.concurrency, n.status = 'active' AND NOT EXISTS (
+                   SELECT FROM node_marks m WHERE m.role = n.role AND m.name = n.name) AS takes,
                n.ended_at IS NULL AND h.at > clock_timestamp() - make_interval(secs => $1) AS is_alive,
                coalesce(h.at, n.started_at) AS seen_at
           FROM nodes n JOIN heartbeats h USING (incarnation)

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Life, OrderNo, Pass, RequestId};
-use pagurus_domain::scenario::stage::TaskTerms;
+use pagurus_domain::scenario::stage::{TASK_PREFIX, TaskTerms};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::columns::columns;
@@ -59,6 +60,24 @@ statements! {
         UPDATE requests SET status = 'timeout', closed_at = now()
          WHERE order_no = ANY($1::bigint[]) AND status = 'open'
            AND (awaited AND NOT accept_first OR task_ends_at <= now() OR wait_ends_at <= now())";
+    // Tasks whose hand-out these orders wait for: it is too late now.
+    OVERDUE_TASKS = "
+        SELECT r.order_no, r.name, s.name AS scenario
+          FROM requests r
+          JOIN orders o ON o.no = ANY(ARRAY[r.order_no])
+          JOIN scenarios s ON s.no = o.scenario
+         WHERE r.order_no = ANY($1::bigint[]) AND r.status = 'open' AND r.awaited AND r.work_seconds IS NOT NULL";
+    // What a stage that did not end has handed out to actors. What the order awaits by the end of a stage before goes on.
+    TASKS_OF_STAGES = "
+        SELECT r.id, r.name, r.hand_out, o.id AS order_id
+          FROM unnest($1::bigint[], $2::timestamptz[]) AS t (no, started_at)
+          JOIN orders o ON o.no = ANY(ARRAY[t.no])
+         CROSS JOIN LATERAL (
+               SELECT id, name, hand_out FROM requests
+                WHERE order_no = t.no AND life = o.life AND status = 'open' AND work_seconds IS NOT NULL AND NOT awaited
+                  AND registered_at >= t.started_at
+               OFFSET 0) AS r
+         ORDER BY t.no, r.hand_out";
     CANCEL = "
         UPDATE requests SET status = 'canceled', closed_at = now()
          WHERE order_no = ANY($1::bigint[]) AND status = 'open'";
@@ -129,6 +148,61 @@ pub async fn register(tx: &Tx<'_>, requests: &[NewRequest]) -> Result<Vec<Option
 /// Count of the interpreter, as a column holds it.
 fn count(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+/// A task that was not decided within the work time-out of its hand-out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OverdueTask {
+    /// Name of the actor.
+    pub actor: String,
+    /// Name of the scenario of its order.
+    pub scenario: String,
+}
+
+/// The tasks that these orders wait for, by the number of the order.
+pub(crate) async fn overdue_tasks(tx: &Tx<'_>, orders: &[i64]) -> Result<HashMap<i64, OverdueTask>> {
+    let rows = tx.query(&tx.prepare_cached(OVERDUE_TASKS).await?, &[&orders]).await?;
+    let read = |row: &tokio_postgres::Row| {
+        (row.get("order_no"), OverdueTask { actor: actor_of(row.get("name")), scenario: row.get("scenario") })
+    };
+    Ok(rows.iter().map(read).collect())
+}
+
+/// A hand-out of a task that is under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenTask {
+    /// Name of the actor.
+    pub actor: String,
+    /// The order.
+    pub order: String,
+    /// The token of the hand-out.
+    pub pass: RequestId,
+    /// Its number.
+    pub hand_out: i32,
+}
+
+/// What stages that are with a worker have handed out to actors; each stage by its order and its begin.
+///
+/// # Errors
+/// The database fails.
+pub async fn tasks_of_stages(tx: &Tx<'_>, stages: &[(OrderNo, Timestamp)]) -> Result<Vec<OpenTask>> {
+    let columns = columns!((no, started_at) in stages => {
+        no: i64 = no.0,
+        started_at: Timestamp = *started_at,
+    });
+    let rows = columns.query(tx, TASKS_OF_STAGES, &[]).await?;
+    let read = |row: &tokio_postgres::Row| OpenTask {
+        actor: actor_of(row.get("name")),
+        order: row.get("order_id"),
+        pass: RequestId(row.get("id")),
+        hand_out: row.get("hand_out"),
+    };
+    Ok(rows.iter().map(read).collect())
+}
+
+/// The actor of a request, whose name tells it.
+fn actor_of(request: &str) -> String {
+    request.strip_prefix(TASK_PREFIX).unwrap_or(request).to_owned()
 }
 
 /// These requests are what the orders now wait for, and no others.

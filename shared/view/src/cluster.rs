@@ -1,20 +1,53 @@
 //! Nodes, leases and queues.
 
 use jiff::Timestamp;
-use pagurus_store::{cluster, presence, queues};
-use pagurus_wire::cluster::{LeaseLine, NodeLine, QueueLine};
+use pagurus_domain::id::Role;
+use pagurus_store::cluster::{self, RegisteredNode};
+use pagurus_store::{presence, queues};
+use pagurus_wire::cluster::{LeaseLine, QueueLine};
+use pagurus_wire::nodes::{NodeView, OfflineView};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;
 
 use crate::Views;
 
+fn view(node: RegisteredNode, stages: u32) -> NodeView {
+    let in_hand = u32::try_from(node.in_hand).unwrap_or(0);
+    let left = match (node.role, node.ended_at) {
+        (Role::Worker, _) => stages,
+        (_, None) => in_hand,
+        // What it had in hand went back to where it came from.
+        (_, Some(_)) => 0,
+    };
+    NodeView {
+        name: node.name,
+        role: node.role.as_str().to_owned(),
+        incarnation: node.incarnation.0,
+        address: node.address,
+        version: node.version,
+        status: node.status,
+        status_since: node.status_since,
+        started_at: node.started_at,
+        ended_at: node.ended_at,
+        seen_at: node.seen_at,
+        concurrency: node.concurrency,
+        stages,
+        left,
+        offline: node.mark.map(|mark| OfflineView {
+            since: mark.at,
+            reason: mark.reason,
+            by: serde_json::from_str(&mark.by).unwrap_or_default(),
+        }),
+    }
+}
+
 /// Queues listed at most.
 const MAX_QUEUES: i64 = 500;
 
 impl Views {
-    /// The living nodes, and those that ended within the last hour, with the stages that each has in progress beside the
-    /// number that it takes at most.
-    pub async fn nodes(&self) -> Result<Page<NodeLine>, Problem> {
+    /// The living nodes, those that ended within the last hour, and those that are out of service, with the stages that each
+    /// has in progress beside the number that it takes at most.
+    pub async fn nodes(&self) -> Result<Page<NodeView>, Problem> {
         let nodes = async {
             let client = self.host.store.reports().await?;
             Ok((cluster::nodes(&client).await?, presence::load(&client).await?))
@@ -23,19 +56,7 @@ impl Views {
         let items = nodes.into_iter().map(|node| {
             let stages =
                 load.iter().find(|load| load.node == node.incarnation).map_or(0, |load| load.total());
-            NodeLine {
-                role: node.role.as_str().to_owned(),
-                incarnation: node.incarnation.0,
-                name: node.name,
-                address: node.address,
-                version: node.version,
-                status: node.status,
-                started_at: node.started_at,
-                ended_at: node.ended_at,
-                seen_at: node.seen_at,
-                concurrency: node.concurrency,
-                stages,
-            }
+            view(node, stages)
         });
         Ok(Page { items: items.collect(), next: None })
     }

@@ -1,36 +1,8 @@
-//! Bodies of `/v1/nodes`, `/v1/leases` and `/v1/queues`.
+//! Bodies of `/v1/leases` and `/v1/queues`.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// A node in a list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct NodeLine {
-    /// Name, unique among the living of the role.
-    pub name: String,
-    /// Service that it runs.
-    pub role: String,
-    /// Number of its life.
-    pub incarnation: i64,
-    /// Address of its probes.
-    pub address: String,
-    /// Version of the program.
-    pub version: String,
-    /// Status, as one word.
-    pub status: String,
-    /// Begin of its life.
-    pub started_at: Timestamp,
-    /// End of its life.
-    pub ended_at: Option<Timestamp>,
-    /// Last sign of life.
-    pub seen_at: Option<Timestamp>,
-    /// Stages that it takes at most; 0 for all but workers.
-    pub concurrency: i32,
-    /// Stages that it has in progress.
-    pub stages: u32,
-}
 
 /// A lease in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

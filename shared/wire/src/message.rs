@@ -49,6 +49,35 @@ pub mod work {
     pub const SYSTEMS: &str = "systems";
 }
 
+/// What programs of actors are told beside their tasks, over the same exchange.
+pub mod actor {
+    /// Type of the message that asks them to stop.
+    pub const CANCEL: &str = "cancel";
+
+    /// Routing key under which all programs of an actor are asked to stop: no name of an actor is written like this.
+    #[must_use]
+    pub fn cancel_key(actor: &str) -> String {
+        format!("{CANCEL}:{actor}")
+    }
+}
+
+/// Asks the program that is at a task to stop: the stage that handed the task out is given to another worker, which hands it out
+/// again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskCancel {
+    /// The token of the hand-out.
+    pub pass: String,
+    /// Name of the actor.
+    pub actor: String,
+    /// The order.
+    pub order: String,
+    /// Number of the hand-out.
+    pub hand_out: i32,
+    /// Why: `overdue`, `node_lost`, `released` or `unheld`.
+    pub reason: String,
+}
+
 /// The answer to a message of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {

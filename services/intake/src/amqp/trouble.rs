@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use pagurus_broker::{Consumer, DeliveryTag};
+use pagurus_broker::DeliveryTag;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
+use pagurus_runtime::offline::Intermittent;
 use pagurus_runtime::waits::Waits;
 use pagurus_store::Error;
 
@@ -42,7 +43,7 @@ impl Trouble {
     pub async fn wait_out(
         &mut self,
         intake: &Intake,
-        consumer: &Consumer,
+        from: &Intermittent,
         left: Option<(Vec<DeliveryTag>, Error)>,
     ) {
         let Some((tags, error)) = left else {
@@ -54,18 +55,18 @@ impl Trouble {
         intake.host.metrics.count(Count::StoreErrors, operation, 1);
         if error.is_contention() {
             // A lock passes by itself, and concerns nothing else.
-            consumer.put_back(&tags).await;
+            from.consumer().put_back(&tags).await;
             intake.host.sleep_unless_draining(FIRST).await;
             return;
         }
         tracing::warn!(operation, error = chain(&error), "the database failed; messages stay in their queue");
-        consumer.pause().await;
+        from.consumer().pause().await;
         // A database that answers and fails all the same is asked less and less often.
         while !intake.host.sleep_unless_draining(self.waits.take()).await {
             if answers(intake).await {
                 tracing::info!(operation, "the database is back; taking messages again");
                 self.in_vain += 1;
-                consumer.resume();
+                from.resume();
                 return;
             }
         }

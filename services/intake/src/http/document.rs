@@ -33,6 +33,7 @@ const IN_PATHS: &[(&str, &str)] = &[
     ("message", "Id of the message."),
     ("name", "Name."),
     ("no", "Number."),
+    ("role", "Role of the node."),
     ("request", "Id of the request, or name of it below an order."),
 ];
 

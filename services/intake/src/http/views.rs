@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use pagurus_view::{CallbacksQuery, NotificationsQuery};
 use pagurus_wire::callbacks::CallbackLine;
-use pagurus_wire::cluster::{LeaseLine, NodeLine, QueueLine};
+use pagurus_wire::cluster::{LeaseLine, QueueLine};
 use pagurus_wire::order::{NotificationLine, Page};
 
 use super::Outcome;
@@ -13,10 +13,11 @@ use super::query::{Nothing, Query};
 use crate::Intake;
 
 pub(super) fn routes(table: Table) -> Table {
-    table
-        .of("Cluster", "The processes of the engine.")
-        .get("/v1/nodes", nodes, "Living nodes, and those that ended within the last hour.")
-        .get("/v1/leases", leases, "Leases, with their holders.")
+    table.of("Cluster", "The processes of the engine.").get(
+        "/v1/leases",
+        leases,
+        "Leases, with their holders.",
+    )
 }
 
 /// `GET /v1/callbacks`
@@ -33,11 +34,6 @@ pub(super) async fn notifications(
     Query(query): Query<NotificationsQuery>,
 ) -> Outcome<Json<Page<NotificationLine>>> {
     Ok(Json(intake.views.notifications(&query).await?))
-}
-
-/// `GET /v1/nodes`
-pub(super) async fn nodes(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Page<NodeLine>>> {
-    Ok(Json(intake.views.nodes().await?))
 }
 
 /// `GET /v1/leases`

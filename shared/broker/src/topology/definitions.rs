@@ -139,7 +139,8 @@ fn permission(names: &Names, service: Service) -> Permission {
         },
         Service::Activator => Permission {
             configure: of(&[&private]),
-            write: of(&["news", &private]),
+            // Programs of actors are asked to stop what is handed out again.
+            write: of(&["news", "actors", &private]),
             read: of(&["news", &private]),
         },
         Service::Worker => Permission {

@@ -39,7 +39,9 @@ pub use snapshot::{
     Savepoint, Snapshot, SnapshotError, SyncRetry, TaskTimes, Visit,
 };
 pub use step::{StepMade, StepOutcome};
-pub use task::{ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT};
+pub use task::{
+    ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT, TASK_PREFIX,
+};
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -162,7 +162,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("recovery.timeouts.process", OptionalDuration, "~", Live, "How long an order may take in all; left out: any time."),
 
     key("failover.interval", DurationOrZero, "7d", Live, "Only work handed out within this time is taken over from lost nodes, `0` sets no limit; older work is counted and logged, and found when its work time-out is over."),
-    key("failover.batch", POSITIVE, "10", Live, "Stages taken over from one lost node in one pass, so that the load spreads; passes are `recovery.interval` apart."),
+    key("failover.batch", POSITIVE, "10", Live, "Stages taken over from one lost node in one pass, so that the load spreads; the passes for one node are spread over some ten seconds, at most `recovery.interval` apart."),
     key("failover.running", Choice(&["resume", "cancel"]), "resume", Live, "Whether the work of a lost node is handed to others; otherwise its orders are ended as canceled, and may be restarted."),
 
     key("shutdown.grace", DurationOrZero, "30s", Live, "How long running work may go on after the signal to stop."),

@@ -80,7 +80,10 @@ impl Scene {
         }
         let none = self.takers().next().is_none();
         none.then(|| {
-            format!("of {alive} living workers none takes new stages: they are starting or stopping")
+            format!(
+                "of {alive} living workers none takes new stages: they are starting, stopping, or out of service \
+                 (`pagurus nodes list`)"
+            )
         })
     }
 
@@ -172,7 +175,7 @@ mod tests {
             ),
             (
                 |scene| scene.workers[0].takes = false,
-                "of 1 living workers none takes new stages: they are starting or stopping",
+                "of 1 living workers none takes new stages: they are starting, stopping, or out of service (`pagurus nodes list`)",
             ),
             (
                 |scene| scene.capacity.parallel = 2,

@@ -30,7 +30,7 @@ pub const ORDER_FAILED: &str = "order.failed";
 pub const ORDER_TIMEOUT: &str = "order.timeout";
 
 /// Names of requests that stand for tasks begin so; no scenario can name a request like this.
-const TASK: &str = "actor.";
+pub const TASK_PREFIX: &str = "actor.";
 
 /// Fields of a child order that are words of the engine or name a scenario. A short secret may be the same
 /// word by chance, and anything else in them is refused.
@@ -38,7 +38,7 @@ const WORDS: [&str; 4] = ["scenario", "scenarioVersion", "mode", "priority"];
 
 /// True if a request of this name stands for a task, which is no callback of the scenario.
 pub(super) fn is_task(name: &str) -> bool {
-    name.starts_with(TASK)
+    name.starts_with(TASK_PREFIX)
 }
 
 /// The actor as [`OrderError::system`] names it.
@@ -56,7 +56,7 @@ pub(super) fn awaited(requests: &[OpenRequest]) -> impl Iterator<Item = &OpenReq
 impl Run {
     /// Hands a task out for the first time, or again.
     pub(super) fn hand_out(&mut self, actor: &ActorAction, turn: &Turn<'_>) -> Option<Need> {
-        let name = format!("{TASK}{}", actor.name);
+        let name = format!("{TASK_PREFIX}{}", actor.name);
         let queued_at = self.cursor.visit.awaiting.as_ref().map_or(turn.now, |awaiting| awaiting.queued_at);
         let times = match self.task_times(actor, queued_at, turn) {
             Ok(times) => times,
@@ -231,7 +231,7 @@ impl Run {
     }
 
     fn take_decision(&mut self, actor: &ActorAction, turn: &Turn<'_>) {
-        let name = format!("{TASK}{}", actor.name);
+        let name = format!("{TASK_PREFIX}{}", actor.name);
         let callback = turn.received.iter().find(|callback| callback.name == name);
         let decision = callback.map_or(Value::Null, |callback| callback.value.value()["body"].clone());
         let result = decision.get("result").cloned().unwrap_or(Value::Null);

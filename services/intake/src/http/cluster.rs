@@ -1,0 +1,64 @@
+//! Nodes over HTTP: the registry, and nodes taken out of service and put back.
+
+use axum::Json;
+use axum::extract::State;
+use pagurus_wire::nodes::{NodeOrderOutcome, NodeOrderRequest, NodeView};
+use pagurus_wire::order::Page;
+
+use super::Outcome;
+use super::body::Sent;
+use super::caller::Caller;
+use super::document::Table;
+use super::query::{Nothing, Path, Query};
+use crate::Intake;
+
+pub(super) fn routes(table: Table) -> Table {
+    table
+        .of("Nodes", "The processes of the engine, and which of them are in service.")
+        .get(
+            "/v1/nodes",
+            nodes,
+            "Living nodes, those that ended within the last hour, and those that are out of service.",
+        )
+        .post(
+            "/v1/nodes/{role}/{name}/offline",
+            offline,
+            "Takes a node out of service: it ends what it has, and takes nothing new.",
+        )
+        .post("/v1/nodes/{role}/{name}/online", online, "Puts a node back into service.")
+}
+
+/// `GET /v1/nodes`
+async fn nodes(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Page<NodeView>>> {
+    Ok(Json(intake.views.nodes().await?))
+}
+
+/// `POST /v1/nodes/{role}/{name}/offline`, with a reason
+async fn offline(
+    state: State<Intake>,
+    path: Path<(String, String)>,
+    caller: Caller,
+    asked: Sent<NodeOrderRequest>,
+) -> Outcome<Json<NodeOrderOutcome>> {
+    order_node(state, path, caller, asked, true).await
+}
+
+/// `POST /v1/nodes/{role}/{name}/online`, with a reason
+async fn online(
+    state: State<Intake>,
+    path: Path<(String, String)>,
+    caller: Caller,
+    asked: Sent<NodeOrderRequest>,
+) -> Outcome<Json<NodeOrderOutcome>> {
+    order_node(state, path, caller, asked, false).await
+}
+
+async fn order_node(
+    State(intake): State<Intake>,
+    Path((role, name)): Path<(String, String)>,
+    Caller(by): Caller,
+    Sent(asked): Sent<NodeOrderRequest>,
+    offline: bool,
+) -> Outcome<Json<NodeOrderOutcome>> {
+    Ok(Json(intake.commands.order_node((&role, &name), offline, &asked, &by).await?))
+}

@@ -1,0 +1,107 @@
+//! What is due by flow, for who wakes at the pace of flows (ACT-5): what is woken of each and not begun, pages of what is due, and
+//! those of it that were chosen.
+
+use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
+use pagurus_domain::id::OrderNo;
+
+use super::{Woken, make_ready};
+use crate::sql::statements;
+use crate::{Client, Result, Tx};
+
+statements! {
+    // By the index of commands that are repeated: what was woken, and nothing else, stands in it.
+    WOKEN = "
+        SELECT flow, count(*) AS woken
+          FROM (SELECT flow FROM ready WHERE repeat_at > '-infinity' ORDER BY repeat_at LIMIT $1) AS woken
+         GROUP BY flow ORDER BY flow";
+    OLDEST = "
+        SELECT d.order_no, o.flow
+          FROM (SELECT order_no, due_at FROM due WHERE stream = $1 AND due_at <= statement_timestamp()
+                 ORDER BY due_at OFFSET $2 LIMIT $3) AS d
+          JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
+         ORDER BY d.due_at, d.order_no";
+    NEWEST = "
+        SELECT d.order_no, o.flow
+          FROM (SELECT order_no, due_at FROM due WHERE stream = $1 AND due_at <= statement_timestamp()
+                 ORDER BY due_at DESC LIMIT $2) AS d
+          JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
+         ORDER BY d.due_at, d.order_no";
+    TAKE_THESE = "
+        DELETE FROM due
+         WHERE order_no = ANY (ARRAY(
+               SELECT order_no FROM due
+                WHERE order_no = ANY($1::bigint[]) AND stream = $2 AND due_at <= statement_timestamp()
+                ORDER BY order_no FOR UPDATE SKIP LOCKED))
+        RETURNING order_no, due_at";
+    LOCK_THESE = "SELECT no FROM orders WHERE no = ANY($1::bigint[]) ORDER BY no FOR UPDATE SKIP LOCKED";
+}
+
+/// Which page of what is due in a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DuePage {
+    /// In the order of the times, after so many.
+    Oldest {
+        /// How many are passed over.
+        after: usize,
+    },
+    /// Those whose time has come last.
+    Newest,
+}
+
+/// Stages that were woken and have not begun, by flow; at most `limit` of them are counted, those woken first.
+///
+/// # Errors
+/// The database fails.
+pub async fn woken(client: &Client, limit: i64) -> Result<Vec<(String, u64)>> {
+    let rows = client.query(&client.prepare_cached(WOKEN).await?, &[&limit]).await?;
+    let read =
+        |row: &tokio_postgres::Row| (row.get("flow"), u64::try_from(row.get::<_, i64>("woken")).unwrap_or(0));
+    Ok(rows.iter().map(read).collect())
+}
+
+/// A page of what is due in a stream, with the flow of each order; nothing is locked.
+///
+/// # Errors
+/// The database fails.
+pub async fn page(
+    client: &Client,
+    stream: Stream,
+    page: DuePage,
+    limit: usize,
+) -> Result<Vec<(OrderNo, String)>> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = match page {
+        DuePage::Oldest { after } => {
+            let after = i64::try_from(after).unwrap_or(i64::MAX);
+            let statement = client.prepare_cached(OLDEST).await?;
+            client.query(&statement, &[&stream.number(), &after, &limit]).await?
+        }
+        DuePage::Newest => {
+            let statement = client.prepare_cached(NEWEST).await?;
+            client.query(&statement, &[&stream.number(), &limit]).await?
+        }
+    };
+    Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("flow"))).collect())
+}
+
+/// Wakes those of these orders that are due in a stream; rows that another activator holds are passed over. `repeat_at` is when
+/// the command is to be repeated.
+///
+/// # Errors
+/// The database fails.
+pub async fn wake_these(
+    tx: &Tx<'_>,
+    stream: Stream,
+    orders: &[OrderNo],
+    repeat_at: Timestamp,
+) -> Result<Vec<Woken>> {
+    let mut nos: Vec<i64> = orders.iter().map(|no| no.0).collect();
+    if stream == Stream::Wait {
+        // Waits are decided under the lock of the order: a callback may be about to end the same wait.
+        let locked = tx.query(&tx.prepare_cached(LOCK_THESE).await?, &[&nos]).await?;
+        nos = locked.iter().map(|row| row.get("no")).collect();
+    }
+    let rows = tx.query(&tx.prepare_cached(TAKE_THESE).await?, &[&nos, &stream.number()]).await?;
+    make_ready(tx, stream, &rows, repeat_at).await
+}

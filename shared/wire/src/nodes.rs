@@ -1,0 +1,87 @@
+//! Bodies of `/v1/nodes`.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A node: one life of a process, as the registry has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeView {
+    /// Its name.
+    pub name: String,
+    /// Its service.
+    pub role: String,
+    /// Number of its life.
+    pub incarnation: i64,
+    /// Where others reach it.
+    pub address: String,
+    /// Version of the program.
+    pub version: String,
+    /// `starting`, `active`, `standby`, `offline`, `stopping`, `stopped` or `lost`.
+    pub status: String,
+    /// Since when it has that status.
+    pub status_since: Timestamp,
+    /// Begin of its life.
+    pub started_at: Timestamp,
+    /// End of its life.
+    pub ended_at: Option<Timestamp>,
+    /// Last sign of life.
+    pub seen_at: Option<Timestamp>,
+    /// Stages it takes at most; 0 for all but workers.
+    pub concurrency: i32,
+    /// Stages it has in progress. A node that has ended may have some that are not taken over yet.
+    pub stages: u32,
+    /// Pieces of work that it has in hand: the stages of a worker; batches and requests of others, by their last sign of life.
+    pub left: u32,
+    /// Set where an operator has it out of service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offline: Option<OfflineView>,
+}
+
+impl NodeView {
+    /// True where nothing is left of what a node had: it is out of service and has nothing in hand, or its life is over and its
+    /// stages are taken over.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.left == 0 && (self.ended_at.is_some() || self.status == "offline")
+    }
+}
+
+/// The mark of a node that is out of service. It belongs to role and name, whatever process bears them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OfflineView {
+    /// Since when.
+    pub since: Timestamp,
+    /// Why.
+    pub reason: String,
+    /// Who asked.
+    pub by: Value,
+}
+
+/// Body of `POST /v1/nodes/{role}/{name}/offline` and `…/online`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NodeOrderRequest {
+    /// Why, for those who wonder.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// Outcome of such a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeOrderOutcome {
+    /// Service of the node.
+    pub role: String,
+    /// Name of the node.
+    pub name: String,
+    /// True where it is out of service now.
+    pub offline: bool,
+    /// False where it was so before.
+    pub changed: bool,
+    /// Other nodes of this role that are in service.
+    pub others: i64,
+}

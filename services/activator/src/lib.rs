@@ -2,6 +2,7 @@
 //!
 //! Any number of them work side by side: rows that one holds are passed over by the others.
 
+mod check;
 mod conditions;
 mod due;
 mod failover;
@@ -26,6 +27,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     }
     host.spawn("repeats", due::repeat(host.clone()));
     host.spawn("recovery", recover::recover(host.clone()));
+    host.spawn("consistency check", check::check(host.clone()));
     host.spawn("upkeep", keep_up::keep_up(host.clone()));
     host.at_work(false).await;
     host.draining.cancelled().await;

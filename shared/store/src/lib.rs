@@ -15,6 +15,7 @@ pub mod calls;
 pub mod children;
 pub mod cluster;
 mod columns;
+pub mod consistency;
 pub mod control;
 pub mod dependencies;
 pub mod due;
@@ -44,6 +45,7 @@ pub mod stats;
 pub mod stops;
 pub mod suspensions;
 pub mod upkeep;
+pub mod walks;
 
 pub use error::{Error, Result, beside};
 pub use patience::Patience;

@@ -53,6 +53,13 @@ statements! {
                (SELECT o.transaction_id FROM orders o WHERE o.no = running.order_no) AS transaction_id
           FROM running WHERE node = $1 AND order_no = ANY($2)
          ORDER BY order_no FOR UPDATE SKIP LOCKED";
+    OF_ORDERS = "
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp() AS now,
+               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name,
+               (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no) AS scenario_name,
+               (SELECT o.id FROM orders o WHERE o.no = running.order_no) AS id,
+               (SELECT o.transaction_id FROM orders o WHERE o.no = running.order_no) AS transaction_id
+          FROM running WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
     DROP_RUNNING = "DELETE FROM running WHERE order_no = ANY($1::bigint[])";
     REISSUE = "
         INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, restarts, reissued, since)
@@ -173,6 +180,14 @@ pub async fn of_node(
 ) -> Result<Vec<Stuck>> {
     let within = within.map(|age| age.as_secs_f64());
     read_stuck(&tx.query(&tx.prepare_cached(OF_NODE).await?, &[&node.0, &within, &limit]).await?)
+}
+
+/// The stages of these orders that are with a worker, locked.
+///
+/// # Errors
+/// The database fails.
+pub async fn of_orders(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<Stuck>> {
+    read_stuck(&tx.query(&tx.prepare_cached(OF_ORDERS).await?, &[&nos]).await?)
 }
 
 fn read_stuck(rows: &[tokio_postgres::Row]) -> Result<Vec<Stuck>> {

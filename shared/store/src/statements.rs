@@ -11,6 +11,9 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::calls::STATEMENTS,
         crate::children::STATEMENTS,
         crate::cluster::STATEMENTS,
+        crate::consistency::STATEMENTS,
+        crate::consistency::marks::STATEMENTS,
+        crate::consistency::repair::STATEMENTS,
         crate::control::STATEMENTS,
         crate::dependencies::STATEMENTS,
         crate::dependencies::admission::STATEMENTS,
@@ -41,6 +44,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::stops::STATEMENTS,
         crate::suspensions::STATEMENTS,
         crate::upkeep::STATEMENTS,
+        crate::walks::STATEMENTS,
     ]
     .into_iter()
     .flatten()

@@ -163,6 +163,8 @@ pub enum Waking {
     Settled,
     /// An operator or a client lets it go on, or begin again.
     ByHand,
+    /// Its place was lost, and the consistency check lets it go on where it was.
+    Recovered,
 }
 
 impl Waking {
@@ -172,7 +174,10 @@ impl Waking {
         match self {
             Self::Due(Stream::Retry) => Wake::Retry,
             Self::Due(Stream::Polling) => Wake::Poll,
-            Self::Due(Stream::Postponed | Stream::Dependent) | Self::Settled | Self::ByHand => Wake::Start,
+            Self::Due(Stream::Postponed | Stream::Dependent)
+            | Self::Settled
+            | Self::ByHand
+            | Self::Recovered => Wake::Start,
             Self::Due(Stream::Youngest | Stream::Middle | Stream::Oldest | Stream::Wait) => Wake::Timer,
             Self::Answered => Wake::Callback,
             Self::Called(_) => Wake::Call,
@@ -187,7 +192,7 @@ impl Waking {
             Self::Due(_) | Self::Settled | Self::ByHand | Self::Called(Status::Sleep) => {
                 Membership::TakesTail
             }
-            Self::Called(_) => Membership::Stays,
+            Self::Called(_) | Self::Recovered => Membership::Stays,
         }
     }
 
@@ -204,7 +209,7 @@ impl Waking {
     /// urgency for a share of the turns.
     #[must_use]
     pub const fn goes_on(self) -> bool {
-        matches!(self, Self::Due(_) | Self::Answered | Self::Called(_))
+        matches!(self, Self::Due(_) | Self::Answered | Self::Called(_) | Self::Recovered)
     }
 
     /// True where what was awaited and did not come is too late from now on.

@@ -10,6 +10,7 @@ mod amqp;
 mod api;
 mod callbacks;
 mod calls;
+mod consistency;
 mod dsp;
 mod err;
 mod examples;

@@ -6,7 +6,9 @@ mod check;
 mod conditions;
 mod due;
 mod failover;
+mod idle;
 mod keep_up;
+mod process;
 mod recover;
 mod standstill;
 
@@ -27,6 +29,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     }
     host.spawn("repeats", due::repeat(host.clone()));
     host.spawn("recovery", recover::recover(host.clone()));
+    host.spawn("idle look", idle::look(host.clone()));
     host.spawn("consistency check", check::check(host.clone()));
     host.spawn("upkeep", keep_up::keep_up(host.clone()));
     host.at_work(false).await;

@@ -86,6 +86,8 @@ pub(crate) enum Command {
     Shift(flows::Shift),
     /// Send the notifications of an order again that were not delivered
     Resend(ActionArguments),
+    /// Hold the rows of an order against each other, and repair what has one right repair
+    Check(ActionArguments),
     /// Show what engine and scenario said about an order
     Log {
         /// Id of the order
@@ -159,6 +161,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         Command::Interrupt(action) => act("interrupt", &action, Map::new(), client, screen).await,
         Command::Kill(action) => act("kill", &action, Map::new(), client, screen).await,
         Command::Resend(action) => act("resend", &action, Map::new(), client, screen).await,
+        Command::Check(action) => act("check", &action, Map::new(), client, screen).await,
         Command::Restart { action, from, params, scenario_version, ignore_conditions } => {
             let mut body = Map::new();
             if let Some(from) = from {

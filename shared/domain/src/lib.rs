@@ -10,6 +10,7 @@ pub mod consistency;
 pub mod dispatch;
 pub mod document;
 pub mod id;
+pub mod idle;
 pub mod lab;
 pub mod order;
 pub mod recovery;

@@ -24,6 +24,7 @@ mod error;
 pub mod errors;
 pub mod flows;
 pub mod history;
+pub mod idle;
 pub mod migrate;
 pub mod orders;
 pub mod outbox;

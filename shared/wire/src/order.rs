@@ -210,6 +210,9 @@ pub struct OrderView {
     /// The asynchronous cycle that goes on, also while an answer is awaited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub async_retry: Option<RetryView>,
+    /// Set where its rows contradict each other, and a person has to look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inconsistent: Option<InconsistencyView>,
     /// Which life.
     pub life: i32,
     /// Stages of this life that ran.
@@ -327,6 +330,25 @@ pub struct OrderLine {
     pub created_at: Timestamp,
     /// Last change.
     pub updated_at: Timestamp,
+    /// True where its rows contradict each other, and a person has to look.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub inconsistent: bool,
+}
+
+/// True for what is not so, and need not be told.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// Contradictions between the rows of an order that only a person can put right.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InconsistencyView {
+    /// Names of what was found.
+    pub findings: Vec<String>,
+    /// When it was found.
+    pub found_at: Timestamp,
 }
 
 /// A page of a list.

@@ -155,8 +155,13 @@ pub(super) async fn action(
             };
             return Ok(Json(StatusView { note: Some(note), ..intake.views.status(&id).await? }));
         }
+        "check" => {
+            let outcome = intake.commands.check(&[&id], &by, asked?.reason.as_deref()).await.pop();
+            let note = outcome.transpose()?.unwrap_or_default().told();
+            return Ok(Json(StatusView { note: Some(note), ..intake.views.status(&id).await? }));
+        }
         _ => {
-            let told = "actions are: cancel, interrupt, kill, restart, clone, repair, resend";
+            let told = "actions are: cancel, interrupt, kill, restart, clone, repair, resend, check";
             return Err(Answer(Problem::new(Type::NotFound, told)));
         }
     };

@@ -39,7 +39,7 @@ statements! {
                         (SELECT u.last_position FROM queues u WHERE u.name = ANY(ARRAY[w.queue])),
                         floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint),
                w.started_at
-          FROM running w WHERE w.order_no = $1 AND w.queue IS NOT NULL";
+          FROM running w WHERE w.order_no = ANY(ARRAY[$1::bigint]) AND w.queue IS NOT NULL";
     RAISE_QUEUE = "
         INSERT INTO queues AS u (name, last_position, taken)
         SELECT queue, position, 0 FROM queued WHERE order_no = $1

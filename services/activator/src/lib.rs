@@ -10,6 +10,7 @@ mod idle;
 mod keep_up;
 mod process;
 mod recover;
+mod retention;
 mod standstill;
 
 use pagurus_domain::activation::Stream;
@@ -31,6 +32,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.spawn("recovery", recover::recover(host.clone()));
     host.spawn("idle look", idle::look(host.clone()));
     host.spawn("consistency check", check::check(host.clone()));
+    host.spawn("retention", retention::retain(host.clone()));
     host.spawn("upkeep", keep_up::keep_up(host.clone()));
     host.at_work(false).await;
     host.draining.cancelled().await;

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use pagurus_domain::audit::AuditKind;
 use pagurus_domain::consistency::{Found, Inconsistency, OrderFacts, Repair, judge};
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::notification::Content;
@@ -12,6 +13,7 @@ use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_runtime::{Effects, Host};
+use pagurus_store::audit::AuditEntry;
 use pagurus_store::consistency::{self, marks, repair};
 use pagurus_store::control::{self, Locked};
 use pagurus_store::outbox::{self, NewNotification};
@@ -134,7 +136,7 @@ pub async fn settle(
     let mut client = host.store.operations().await?;
     let mut tx = client.transaction().await?;
     let no = suspect.no;
-    control::lock_as_they_are(&tx, &[no.0]).await?;
+    let locked = control::lock_as_they_are(&tx, &[no.0]).await?;
     let before = look(&tx, no).await?;
     let mut effects = Effects::default();
     let has_changed = mend(host, &mut tx, suspect, &mut effects).await?;
@@ -150,6 +152,8 @@ pub async fn settle(
             json!({"repaired": names(&checked.repaired), "left": names(&checked.left), "reason": reason});
         let detail = caused(detail, by).to_string();
         history::append(&tx, no, "checked", by.source(), &detail).await?;
+        let id = locked.first().map_or("", |order| order.head.id.as_str());
+        AuditEntry::new("check", (AuditKind::Order, id), by, reason).record(&tx).await?;
     }
     if changes_mark && !checked.left.is_empty() {
         let notification = tell(&tx, no, after.order.as_ref().map_or(0, |order| order.events)).await?;

@@ -6,6 +6,7 @@
 //! ([`dispatch`]) and recovery ([`recovery`]).
 
 pub mod activation;
+pub mod audit;
 pub mod consistency;
 pub mod dispatch;
 pub mod document;
@@ -14,6 +15,7 @@ pub mod idle;
 pub mod lab;
 pub mod order;
 pub mod recovery;
+pub mod retention;
 pub mod retry;
 pub mod scenario;
 pub mod system;

@@ -10,6 +10,7 @@
 
 pub mod amend;
 pub mod answers;
+pub mod audit;
 pub mod callbacks;
 pub mod calls;
 pub mod children;
@@ -36,6 +37,7 @@ pub mod queues;
 mod ready;
 pub mod recovery;
 pub mod requests;
+pub mod retention;
 mod row;
 pub mod scenarios;
 pub mod shift;

@@ -7,6 +7,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
     [
         crate::amend::STATEMENTS,
         crate::answers::STATEMENTS,
+        crate::audit::STATEMENTS,
         crate::callbacks::STATEMENTS,
         crate::calls::STATEMENTS,
         crate::children::STATEMENTS,
@@ -36,6 +37,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::queues::STATEMENTS,
         crate::recovery::STATEMENTS,
         crate::requests::STATEMENTS,
+        crate::retention::STATEMENTS,
         crate::scenarios::STATEMENTS,
         crate::shift::STATEMENTS,
         crate::stages::STATEMENTS,

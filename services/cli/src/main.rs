@@ -21,6 +21,7 @@ mod nodes;
 mod notifications;
 mod order;
 mod queues;
+mod recover;
 mod scenario;
 mod screen;
 mod systems;
@@ -123,6 +124,8 @@ enum Command {
     Lab(lab::Arguments),
     /// Bring the database schema up to date
     Migrate,
+    /// After a restore of the database from a backup: raise all numbers above what was given since, before the services start
+    Recover(recover::Arguments),
     /// Print what the engine needs in RabbitMQ, as definitions.json
     Topology {
         /// First part of all names
@@ -202,6 +205,7 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
         Command::Config(command) => config::run(command, config, screen),
         Command::Lab(arguments) => lab::run(&arguments, screen),
         Command::Migrate => block_on(migrate::run(config, screen)),
+        Command::Recover(arguments) => block_on(recover::run(&arguments, config, screen)),
         Command::Topology { prefix } => topology::run(&prefix, screen),
         Command::Health { url } => block_on(health::run(url.as_deref(), &global.server, screen)),
         Command::Dev { listen } => block_on(dev::run(config, listen, screen)),

@@ -5,6 +5,7 @@
 mod amend;
 mod answer;
 mod call;
+mod export;
 mod show;
 mod submit;
 mod watch;
@@ -88,6 +89,8 @@ pub(crate) enum Command {
     Resend(ActionArguments),
     /// Hold the rows of an order against each other, and repair what has one right repair
     Check(ActionArguments),
+    /// Write orders with everything that is kept of them, one a line, the oldest first
+    Export(export::ExportArguments),
     /// Show what engine and scenario said about an order
     Log {
         /// Id of the order
@@ -178,6 +181,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
             }
             act("restart", &action, body, client, screen).await
         }
+        Command::Export(arguments) => export::run(&arguments, client, screen).await,
         Command::Answer(arguments) => answer::run(&arguments, client, screen).await,
         Command::Clone(arguments) => amend::clone(&arguments, client, screen).await,
         Command::Repair(arguments) => amend::repair(&arguments, client, screen).await,

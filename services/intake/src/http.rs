@@ -44,6 +44,7 @@ pub(crate) fn router(intake: Intake) -> Router {
         .route("/v1/orders/{id}/calls/{key}", get(calls::show))
         .route("/v1/orders/{id}/wait", get(orders::wait))
         .route("/v1/orders/{id}/{part}", get(views::part).post(orders::action))
+        .route("/v1/export/orders", get(views::export))
         .route("/v1/callbacks", get(views::callbacks))
         .route("/v1/callbacks/{request}", post(callbacks::take))
         .route("/v1/callbacks/{request}/heartbeat", post(callbacks::heartbeat))

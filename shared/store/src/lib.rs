@@ -37,6 +37,7 @@ pub mod queues;
 mod ready;
 pub mod recovery;
 pub mod requests;
+pub mod restore;
 pub mod retention;
 mod row;
 pub mod scenarios;

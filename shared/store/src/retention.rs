@@ -12,6 +12,7 @@ use crate::{Client, Connection, Result, Tx};
 statements! {
     AGES = "
         SELECT no, scenario, created_at, finished_at, now() AS now FROM orders WHERE no > $1 ORDER BY no LIMIT $2";
+    NAMED = "SELECT no, id, finished_at FROM orders WHERE no > $1 ORDER BY no LIMIT $2";
     // An order stays while a notification of it is on its way, and while another one waits for it.
     LOCK_REMOVABLE = "
         SELECT o.no, o.status FROM orders o
@@ -106,6 +107,19 @@ pub async fn ages(on: &impl Connection, after: i64, limit: i64) -> Result<Vec<Or
         now: row.get("now"),
     };
     Ok(rows.iter().map(read).collect())
+}
+
+/// The next orders after this number: number, client's id, and end.
+///
+/// # Errors
+/// The database fails.
+pub async fn named(
+    client: &Client,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<(OrderNo, String, Option<Timestamp>)>> {
+    let rows = client.query(&client.prepare_cached(NAMED).await?, &[&after, &limit]).await?;
+    Ok(rows.iter().map(|row| (OrderNo(row.get("no")), row.get("id"), row.get("finished_at"))).collect())
 }
 
 /// Removes those of these orders that have ended, with everything that belongs to them; the statuses that they had.

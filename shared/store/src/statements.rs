@@ -37,6 +37,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::queues::STATEMENTS,
         crate::recovery::STATEMENTS,
         crate::requests::STATEMENTS,
+        crate::restore::STATEMENTS,
         crate::retention::STATEMENTS,
         crate::scenarios::STATEMENTS,
         crate::shift::STATEMENTS,

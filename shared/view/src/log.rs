@@ -244,6 +244,7 @@ fn finding(word: &str) -> &str {
     match word {
         "overdue" => "its work time-out was over",
         "released" => "its node was stopping",
+        "restored" => "the database was restored from a backup",
         "unheld" => "its node never learned that it had it",
         other => other,
     }

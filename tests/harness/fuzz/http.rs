@@ -18,6 +18,7 @@ pub const ROUTES: &[(&str, &[&str])] = &[
     ("/v1/orders/{id}/calls/{key}", &["GET"]),
     ("/v1/orders/{id}/wait", &["GET"]),
     ("/v1/orders/{id}/{part}", &["GET", "POST"]),
+    ("/v1/export/orders", &["GET"]),
     ("/v1/callbacks", &["GET"]),
     ("/v1/callbacks/{request}", &["POST"]),
     ("/v1/callbacks/{request}/heartbeat", &["POST"]),
@@ -66,6 +67,7 @@ const PARTS: &[&str] = &[
     "kill",
     "restart",
     "resend",
+    "check",
     "",
 ];
 /// Names of query parameters.
@@ -78,6 +80,7 @@ const PARAMETERS: &[&str] = &[
     "timeout",
     "since",
     "until",
+    "endedBefore",
     "class",
     "state",
     "system",

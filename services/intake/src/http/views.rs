@@ -6,10 +6,12 @@ use axum::extract::State;
 use axum::http::{Response, header};
 use axum::response::IntoResponse;
 use pagurus_domain::scenario::graph as drawing;
-use pagurus_view::{CallbacksQuery, ErrorGroupsQuery, ErrorOrdersQuery, NotificationsQuery, OrdersQuery};
+use pagurus_view::{
+    CallbacksQuery, ErrorGroupsQuery, ErrorOrdersQuery, ExportQuery, NotificationsQuery, OrdersQuery,
+};
 use pagurus_wire::callbacks::CallbackLine;
 use pagurus_wire::errors::{ErrorGroups, ErrorOrders, ExplanationView, QuestionView};
-use pagurus_wire::order::{DependencyGraph, NotificationLine, OrderLine, OrderView, Page};
+use pagurus_wire::order::{DependencyGraph, ExportedOrder, NotificationLine, OrderLine, OrderView, Page};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -26,6 +28,14 @@ pub(super) async fn orders(
     Query(query): Query<OrdersQuery>,
 ) -> Outcome<Json<Page<OrderLine>>> {
     Ok(Json(intake.views.orders(query).await?))
+}
+
+/// `GET /v1/export/orders`
+pub(super) async fn export(
+    State(intake): State<Intake>,
+    Query(query): Query<ExportQuery>,
+) -> Outcome<Json<Page<ExportedOrder>>> {
+    Ok(Json(intake.views.export(query).await?))
 }
 
 /// `GET /v1/orders/{id}`

@@ -10,4 +10,5 @@ mod load;
 mod network;
 mod random;
 mod restart;
+mod restore;
 mod storm;

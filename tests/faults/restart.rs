@@ -183,7 +183,7 @@ async fn amqp_2_under_a_memory_alarm_what_runs_ends_and_the_rest_waits_and_is_do
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-fn tempfolder(name: &str) -> std::path::PathBuf {
+pub fn tempfolder(name: &str) -> std::path::PathBuf {
     let logs =
         std::env::var_os("PAGURUS_TEST_LOGS").map_or_else(std::env::temp_dir, std::path::PathBuf::from);
     let folder = logs.join(format!("{name}-{}", std::process::id()));

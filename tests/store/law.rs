@@ -113,6 +113,7 @@ async fn attempt(ground: &Ground, subject: &Subject, cause: Cause) -> bool {
         Cause::Poisoned
         | Cause::StartDeadlinePassed
         | Cause::ProcessTimedOut
+        | Cause::Expired
         | Cause::Canceled
         | Cause::Interrupted
         | Cause::Killed

@@ -43,6 +43,7 @@ const WHOLE: &[(&str, &str)] = &[
     ("stages::RUNNING", "all that runs, once for each leader: as many rows as there is capacity"),
     ("stages::RUNNING_OF_FLOW", "all that runs, for people who ask why an order does not"),
     ("presence::LOAD", "all that runs, for people who ask how full the workers are"),
+    ("idle::NEWEST_TAKEN", "all that runs, once for each look at what stands still"),
     ("search::LAST_NUMBER", "the last entry of an index, and no other"),
     ("stages::LAST_READY", "the last entry of an index, and no other"),
     ("recovery::ABANDONED", "all that runs, held against the living nodes"),

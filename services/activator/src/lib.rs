@@ -2,12 +2,16 @@
 //!
 //! Any number of them work side by side: rows that one holds are passed over by the others.
 
+mod check;
 mod conditions;
 mod due;
 mod failover;
+mod idle;
 mod keep_up;
 mod operations;
+mod process;
 mod recover;
+mod retention;
 mod standstill;
 mod waker;
 
@@ -30,6 +34,9 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.spawn("recovery", recover::recover(host.clone()));
     host.spawn("operations", operations::carry_out(host.clone()));
     host.spawn("failover", failover::take_over(host.clone()));
+    host.spawn("idle look", idle::look(host.clone()));
+    host.spawn("consistency check", check::check(host.clone()));
+    host.spawn("retention", retention::retain(host.clone()));
     host.spawn("upkeep", keep_up::keep_up(host.clone()));
     host.at_work(false).await;
     host.draining.cancelled().await;

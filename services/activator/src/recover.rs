@@ -8,19 +8,21 @@ use pagurus_domain::order::{DEADLINE_EXCEEDED, PROCESS_TIMEOUT};
 use pagurus_domain::recovery::Finding;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
+use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::{Error, cluster, recovery};
 
-use crate::standstill;
+use crate::{process, standstill};
 
 /// Looks after everything, until the process is to stop. One look that fails does not keep the
 /// others from looking.
 pub(crate) async fn recover(host: Host) -> anyhow::Result<()> {
+    let catalogue = Catalogue::of(&host.live);
     while !host.sleep_unless_draining_by(|settings| settings.recovery.interval).await {
         let Some(_turn) = host.turn().await else { return Ok(()) };
         note(&host, "nodes", lose_nodes(&host).await);
         note(&host, "overdue", overdue(&host).await);
-        note(&host, "deadlines", deadlines(&host).await);
+        note(&host, "deadlines", deadlines(&host, &catalogue).await);
         note(&host, "standstill", standstill::look(&host).await);
     }
     Ok(())
@@ -84,17 +86,19 @@ async fn overdue(host: &Host) -> Result<(), Error> {
 }
 
 /// Ends orders that missed their start or outlived their time.
-async fn deadlines(host: &Host) -> Result<(), Error> {
+async fn deadlines(host: &Host, catalogue: &Catalogue) -> Result<(), Error> {
     let limit = i64::try_from(host.settings().recovery.batch).unwrap_or(i64::MAX);
     let client = host.store.recovery().await?;
     let passed = recovery::passed_deadlines(&client, limit).await?;
+    let (told, silent) = process::split(&client, catalogue, passed).await?;
     drop(client);
-    let ends: Vec<EndWanted> = passed.into_iter().map(|(no, kind)| end_by_deadline(no, &kind)).collect();
+    let ends: Vec<EndWanted> = silent.iter().map(|one| end_by_deadline(one.no, &one.kind)).collect();
     end_all(host, &ends).await;
+    process::tell(host, catalogue, &told).await;
     Ok(())
 }
 
-fn end_by_deadline(no: OrderNo, kind: &str) -> EndWanted {
+pub(crate) fn end_by_deadline(no: OrderNo, kind: &str) -> EndWanted {
     let (cause, class, message) = if kind == "start" {
         let message = "the deadline to start passed before anything was executed";
         (Cause::StartDeadlinePassed, DEADLINE_EXCEEDED, message)

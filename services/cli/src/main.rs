@@ -22,6 +22,7 @@ mod notifications;
 mod operation;
 mod order;
 mod queues;
+mod recover;
 mod refused;
 mod scenario;
 mod screen;
@@ -135,6 +136,8 @@ enum Command {
     Lab(lab::Arguments),
     /// Bring the database schema up to date
     Migrate,
+    /// After a restore of the database from a backup: raise all numbers above what was given since, before the services start
+    Recover(recover::Arguments),
     /// Print what the engine needs in RabbitMQ, as definitions.json
     Topology {
         /// First part of all names
@@ -217,6 +220,7 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
         Command::Config(command) => config::run(command, config, screen),
         Command::Lab(arguments) => lab::run(&arguments, screen),
         Command::Migrate => block_on(migrate::run(config, screen)),
+        Command::Recover(arguments) => block_on(recover::run(&arguments, config, screen)),
         Command::Topology { prefix } => topology::run(&prefix, screen),
         Command::Health { url } => block_on(health::run(url.as_deref(), &global.server, screen)),
         Command::Dev { listen } => block_on(dev::run(config, listen, screen)),

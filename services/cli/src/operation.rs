@@ -75,7 +75,7 @@ pub(crate) enum Command {
 /// What is done, to which orders, and how.
 #[derive(Debug, Args)]
 pub(crate) struct Start {
-    /// The action: restart, cancel, interrupt, kill, repair, update, resend or shift
+    /// The action: restart, cancel, interrupt, kill, repair, update, resend, shift or check
     action: String,
     /// Fields of the action: a JSON object, or @FILE, like {"from": "initial"} or {"priority": "low"}
     #[arg(long, value_name = "JSON")]

@@ -5,6 +5,7 @@
 mod amend;
 mod answer;
 mod call;
+mod export;
 mod parts;
 mod show;
 mod submit;
@@ -90,6 +91,10 @@ pub(crate) enum Command {
     Shift(flows::Shift),
     /// Send the notifications of an order again that were not delivered
     Resend(ActionArguments),
+    /// Hold the rows of an order against each other, and repair what has one right repair
+    Check(ActionArguments),
+    /// Write orders with everything that is kept of them, one a line, the oldest first
+    Export(export::ExportArguments),
     /// Show what engine and scenario said about an order
     Log {
         /// Id of the order
@@ -169,6 +174,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         Command::Interrupt(action) => act("interrupt", &action, Map::new(), client, screen).await,
         Command::Kill(action) => act("kill", &action, Map::new(), client, screen).await,
         Command::Resend(action) => act("resend", &action, Map::new(), client, screen).await,
+        Command::Check(action) => act("check", &action, Map::new(), client, screen).await,
         Command::Restart { action, from, params, scenario_version, ignore_conditions } => {
             let mut body = Map::new();
             if let Some(from) = from {
@@ -185,6 +191,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
             }
             act("restart", &action, body, client, screen).await
         }
+        Command::Export(arguments) => export::run(&arguments, client, screen).await,
         Command::Answer(arguments) => answer::run(&arguments, client, screen).await,
         Command::Clone(arguments) => amend::clone(&arguments, client, screen).await,
         Command::Repair(arguments) => amend::repair(&arguments, client, screen).await,

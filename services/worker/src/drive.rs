@@ -108,6 +108,11 @@ fn missed_deadline(claimed: &Claimed) -> bool {
         && claimed.start_deadline.is_some_and(|deadline| deadline < claimed.now)
 }
 
+/// True where an order has a position to go on from.
+const fn is_suspended(status: Status) -> bool {
+    matches!(status, Status::Sleep | Status::Wait | Status::Polling | Status::Retry)
+}
+
 fn broken(class: &str, message: &str) -> OrderError {
     OrderError::new(class, message)
 }
@@ -121,7 +126,12 @@ async fn drive(
     clock: &Clock,
 ) -> Result<Result<Box<StageEnd>, OrderError>, Stale> {
     let snapshot = match claimed.snapshot.as_deref().map(read_snapshot).transpose() {
-        Ok(snapshot) => snapshot.unwrap_or_default(),
+        Ok(Some(snapshot)) => snapshot,
+        // Begun anew from the initial state, it would do all that it did before a second time.
+        Ok(None) if is_suspended(claimed.status) => {
+            return Ok(Err(broken(INCONSISTENT, "the stored position of the order is missing")));
+        }
+        Ok(None) => Snapshot::default(),
         Err(error) => return Ok(Err(error)),
     };
     let share = worker.room.share();

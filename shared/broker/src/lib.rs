@@ -264,6 +264,15 @@ impl Broker {
         topology::declare_actor(&generation.connection, self.names(), actor).await
     }
 
+    /// How many programs take tasks of an actor; none where there is no queue of that name.
+    ///
+    /// # Errors
+    /// There is no connection within `patience`, or the broker fails.
+    pub async fn consumers_of_actor(&self, actor: &str, patience: Duration) -> Result<Option<u32>, Error> {
+        let generation = self.inner.publish.usable_within(patience).await?;
+        topology::consumers(&generation.connection, &self.names().actor_queue(actor)).await
+    }
+
     /// Publishes without confirms: for news and hand-outs, which are hints about what Postgres
     /// knows. `Ok` means written to the socket, no more. `mandatory` is ignored.
     ///

@@ -9,6 +9,7 @@ pub mod act;
 pub mod amend;
 pub mod answer;
 pub mod call;
+pub mod check;
 mod clone;
 pub mod flows;
 pub mod migrate;

@@ -7,13 +7,16 @@
 
 pub mod activation;
 pub mod audit;
+pub mod consistency;
 pub mod dispatch;
 pub mod document;
 pub mod id;
+pub mod idle;
 pub mod lab;
 pub mod operation;
 pub mod order;
 pub mod recovery;
+pub mod retention;
 pub mod retry;
 pub mod scenario;
 pub mod search;

@@ -164,6 +164,8 @@ pub fn storable(text: String) -> String {
 pub const DEADLINE_EXCEEDED: &str = "deadline.exceeded";
 /// The order has outlived its process time-out (REC-2).
 pub const PROCESS_TIMEOUT: &str = "process.timeout";
+/// The order was kept unfinished for as long as any order is (ORD-26).
+pub const RETENTION_EXPIRED: &str = "retention.expired";
 /// One stage was handed out too often without ever ending (REC-3).
 pub const POISON: &str = "recovery.poison";
 /// Rows of the order are missing or unreadable, so that none of it can be executed (REC-6).

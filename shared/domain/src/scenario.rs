@@ -129,6 +129,12 @@ impl Scenario {
         self.handler(name).is_some() || self.states.iter().any(|state| state.call(name).is_some())
     }
 
+    /// True if a state of it says what follows when the time of the whole order is over.
+    #[must_use]
+    pub fn handles_process_timeout(&self) -> bool {
+        self.states.iter().any(|state| state.target_of(Event::ProcessTimeout).is_some())
+    }
+
     /// True if live orders of it take any calls.
     #[must_use]
     pub fn takes_calls(&self) -> bool {
@@ -315,6 +321,8 @@ pub enum Event {
     Named,
     /// A call from outside. Transitions name which: `call:NAME`.
     Call,
+    /// The order has outlived its process time-out.
+    ProcessTimeout,
     /// The engine repeats from the last entry point what failed asynchronously (ERR-11). No scenario
     /// names it; the history does.
     Retry,
@@ -330,6 +338,7 @@ spelled!(Event {
     Poll => "poll",
     Named => "named",
     Call => "call",
+    ProcessTimeout => "timeout:process",
     Retry => "retry",
 });
 

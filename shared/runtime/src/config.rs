@@ -35,7 +35,9 @@ pub use distribution::{DistributionSettings, SystemSettings};
 pub(crate) use live::Reloaded;
 pub use live::{ConfigurationState, LiveSettings};
 pub use log::{LogFormat, LogSettings};
-pub use recovery::{FailoverSettings, RecoverySettings, ShutdownSettings, WhenLost};
+pub use recovery::{
+    CheckSettings, FailoverSettings, RecoverySettings, RetentionSettings, ShutdownSettings, WhenLost,
+};
 
 /// Reads the file, if there is one, and the environment.
 ///
@@ -112,6 +114,8 @@ pub struct Settings {
     pub start_control: StartControlSettings,
     /// `recovery`
     pub recovery: RecoverySettings,
+    /// `db.orders`
+    pub retention: RetentionSettings,
     /// `failover`
     pub failover: FailoverSettings,
     /// `shutdown`

@@ -74,6 +74,12 @@ pub enum Count {
     BacklogRefused,
     /// Acknowledgements that came too late to count.
     StaleAcknowledgements,
+    /// Contradictions between the rows of orders, by finding and outcome.
+    Inconsistencies,
+    /// Orders that stood still for a whole idle period, by cause.
+    Idle,
+    /// Orders that were removed, by the status that they had.
+    Removed,
 }
 
 /// A gauge: index into the table of gauges.
@@ -131,6 +137,10 @@ pub enum Level {
     ConfigurationRefused,
     /// Keys that take effect with a restart only.
     ConfigurationNeedsRestart,
+    /// Orders that are marked as inconsistent.
+    Inconsistent,
+    /// Seconds since the last round of the consistency check ended.
+    CheckAge,
 }
 
 /// A histogram: index into the table of histograms.
@@ -180,6 +190,13 @@ const COUNTERS: &[Row] = &[
     ("broker_errors", "Failures of the broker by what was tried", &["operation"]),
     ("backlog_refused", "Orders refused because too many of their flow or queue wait", &["by"]),
     ("stale_acknowledgements", "Acknowledgements that came too late to count", &[]),
+    (
+        "inconsistencies",
+        "Contradictions between the rows of orders, repaired or left for a person",
+        &["finding", "outcome"],
+    ),
+    ("idle", "Orders that stood still for a whole idle period", &["cause"]),
+    ("removed", "Orders that were removed because their time was over", &["status"]),
 ];
 
 const GAUGES: &[Row] = &[
@@ -217,6 +234,8 @@ const GAUGES: &[Row] = &[
     ("configuration_read_timestamp_seconds", "When the configuration was last read without a fault", &[]),
     ("configuration_refused", "1 while the configuration has faults and the former one counts", &[]),
     ("configuration_needs_restart", "Keys with another value that takes effect with a restart", &[]),
+    ("inconsistent", "Orders that are marked as inconsistent, which need a person", &[]),
+    ("check_age_seconds", "Time since the consistency check has come round", &[]),
 ];
 
 const HISTOGRAMS: &[Row] = &[
@@ -359,8 +378,8 @@ mod tests {
 
     #[test]
     fn the_tables_are_as_long_as_their_enums() {
-        assert_eq!(COUNTERS.len(), Count::StaleAcknowledgements as usize + 1);
-        assert_eq!(GAUGES.len(), Level::ConfigurationNeedsRestart as usize + 1);
+        assert_eq!(COUNTERS.len(), Count::Removed as usize + 1);
+        assert_eq!(GAUGES.len(), Level::CheckAge as usize + 1);
         assert_eq!(HISTOGRAMS.len(), Span::Stage as usize + 1);
     }
 

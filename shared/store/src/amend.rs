@@ -16,6 +16,7 @@ use pagurus_domain::order::{Priority, ScenarioStatus};
 use pagurus_domain::scenario::attributes::AttributeValue;
 
 use crate::columns::columns;
+use crate::consistency::marks;
 use crate::control::{Allowed, Locked, Place};
 use crate::history::NewEvent;
 use crate::ready::{ReadyStage, read_ready};
@@ -125,6 +126,8 @@ pub async fn reopen_all(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) ->
     }
     let nos: Vec<i64> = orders.iter().map(|(allowed, _)| allowed.order().head.no.0).collect();
     requests::cancel(tx, &nos).await?;
+    // What was wrong with the former life is looked at anew.
+    marks::unmark(tx, &nos).await?;
     let blank = orders.iter().filter(|(_, new)| new.snapshot.is_none());
     let blank: Vec<i64> = blank.map(|(allowed, _)| allowed.order().head.no.0).collect();
     tx.execute(&tx.prepare_cached(DROP_CONTEXTS).await?, &[&blank]).await?;
@@ -252,6 +255,7 @@ pub async fn repair(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Repairing<'_>) -> R
     tx.execute(&tx.prepare_cached(DROP_READY).await?, &[&no]).await?;
     tx.execute(&tx.prepare_cached(DROP_DUE).await?, &[&no]).await?;
     requests::cancel(tx, &[no]).await?;
+    marks::unmark(tx, &[no]).await?;
     save_contexts(tx, &[(no, &new.snapshot)]).await?;
     let repair = tx.prepare_cached(REPAIR).await?;
     tx.execute(

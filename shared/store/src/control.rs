@@ -49,7 +49,7 @@ pub enum Place {
     },
     /// It is suspended.
     Due,
-    /// It is final.
+    /// It is final, or on its way between two places.
     None,
 }
 
@@ -185,6 +185,17 @@ pub async fn lock_named(tx: &Tx<'_>, ids: &[&str]) -> Result<LockedOrders> {
 /// # Errors
 /// The database fails, or somebody has locked one of them for longer than a statement of ours does.
 pub async fn lock_all(tx: &Tx<'_>, nos: &[i64]) -> Result<LockedOrders> {
+    let all = lock_as_they_are(tx, nos).await?;
+    let stands = |order: &Locked| order.place != Place::None || order.status.is_final();
+    let (orders, moved): (Vec<Locked>, Vec<Locked>) = all.into_iter().partition(stands);
+    Ok(LockedOrders { orders, moved: moved.into_iter().map(|order| order.head.no).collect() })
+}
+
+/// The same for whoever mends what is wrong: also those that are not final and stand nowhere.
+///
+/// # Errors
+/// The database fails, or somebody has locked one of them for longer than a statement of ours does.
+pub async fn lock_as_they_are(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<Locked>> {
     wait_briefly(tx).await?;
     let running = tx.query(&tx.prepare_cached(LOCK_RUNNING).await?, &[&nos]).await?;
     let ready = tx.query(&tx.prepare_cached(LOCK_READY).await?, &[&nos]).await?;
@@ -193,21 +204,18 @@ pub async fn lock_all(tx: &Tx<'_>, nos: &[i64]) -> Result<LockedOrders> {
     let running: HashMap<i64, &Row> = running.iter().map(|row| (row.get("order_no"), row)).collect();
     let ready: HashMap<i64, &Row> = ready.iter().map(|row| (row.get("order_no"), row)).collect();
     let due: HashSet<i64> = due.iter().map(|row| row.get("order_no")).collect();
-    let mut locked = LockedOrders::default();
-    for row in &orders {
-        let no: i64 = row.get("no");
-        let places = (running.get(&no).copied(), ready.get(&no).copied(), due.contains(&no));
-        match read_locked(row, places)? {
-            Some(order) => locked.orders.push(order),
-            None => locked.moved.push(OrderNo(no)),
-        }
-    }
-    Ok(locked)
+    orders
+        .iter()
+        .map(|row| {
+            let no: i64 = row.get("no");
+            read_locked(row, (running.get(&no).copied(), ready.get(&no).copied(), due.contains(&no)))
+        })
+        .collect()
 }
 
-/// Reads a locked order with the row of its place; none where it is not final and stands nowhere, which
-/// is so for a moment between two places.
-fn read_locked(row: &Row, places: (Option<&Row>, Option<&Row>, bool)) -> Result<Option<Locked>> {
+/// Reads a locked order with the row of its place. One that is not final and stands nowhere is so for a moment
+/// between two places.
+fn read_locked(row: &Row, places: (Option<&Row>, Option<&Row>, bool)) -> Result<Locked> {
     let stored: Status = word(row, "status", "orders.status")?;
     let mut attempt = Attempt(row.get("attempt"));
     let mut is_reissued = false;
@@ -225,10 +233,9 @@ fn read_locked(row: &Row, places: (Option<&Row>, Option<&Row>, bool)) -> Result<
             Place::Ready { attempt: next }
         }
         (_, _, true) => Place::Due,
-        _ if stored.is_final() => Place::None,
-        _ => return Ok(None),
+        _ => Place::None,
     };
-    Ok(Some(Locked {
+    Ok(Locked {
         head: head(row)?,
         scenario: row.get("scenario_name"),
         scenario_version: row.get("scenario_version"),
@@ -248,7 +255,7 @@ fn read_locked(row: &Row, places: (Option<&Row>, Option<&Row>, bool)) -> Result<
         error_class: row.get("error_class"),
         now: row.get("now"),
         place,
-    }))
+    })
 }
 
 /// The stored positions and variables of locked orders, as JSON.

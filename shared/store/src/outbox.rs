@@ -141,6 +141,16 @@ impl NewNotification {
         Some(Self::with(content.order, format!("{PARKED}-{number}").into(), body, wish))
     }
 
+    /// The notification of an order whose rows contradict each other, where its client wants it; `number` is that of the
+    /// last event before.
+    #[must_use]
+    pub fn of_inconsistency(content: &Content<'_>, number: i64) -> Option<Self> {
+        let wish = StoredNotify::wanting(content.order.notify.as_deref(), Occasion::Parked)?;
+        let (mark, zone) = (wish.correlation_id.as_deref(), wish.timezone.as_deref());
+        let body = content.render_parked(ParkedReason::Inconsistent, mark, zone);
+        Some(Self::with(content.order, format!("{PARKED}-check-{number}").into(), body, wish))
+    }
+
     fn with(order: &OrderHead, kind: Cow<'static, str>, body: String, wish: StoredNotify) -> Self {
         let name = format!("{}\0{}\0{kind}", order.id, order.life);
         // Most go to the broker: their URLs are read by who sends them.
@@ -269,6 +279,7 @@ mod tests {
             ("answer", "ended"),
             ("parked", "parked"),
             ("parked-7", "parked"),
+            ("parked-check-9", "parked"),
             ("transition-0b6a", "transition"),
         ] {
             assert_eq!(tells(kind), told, "{kind}");

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::id::{Attempt, Incarnation, OrderNo, Pass};
+use pagurus_domain::id::{Attempt, Incarnation, OrderNo, Pass, ScenarioNo};
+use pagurus_domain::order::Status;
+use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::scenario::stage::Wake;
 use serde_json::{Value, json};
@@ -15,7 +17,7 @@ use crate::ready::ReadyStage;
 use crate::ready::read_ready;
 use crate::row::word;
 use crate::sql::statements;
-use crate::{Client, Connection, Error, Result, Tx, history, stages};
+use crate::{Client, Connection, Error, Result, Tx, history, place, requests, stages};
 
 statements! {
     OVERDUE = "
@@ -53,6 +55,13 @@ statements! {
                (SELECT o.transaction_id FROM orders o WHERE o.no = running.order_no) AS transaction_id
           FROM running WHERE node = $1 AND order_no = ANY($2)
          ORDER BY order_no FOR UPDATE SKIP LOCKED";
+    OF_ORDERS = "
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp() AS now,
+               (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name,
+               (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no) AS scenario_name,
+               (SELECT o.id FROM orders o WHERE o.no = running.order_no) AS id,
+               (SELECT o.transaction_id FROM orders o WHERE o.no = running.order_no) AS transaction_id
+          FROM running WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
     DROP_RUNNING = "DELETE FROM running WHERE order_no = ANY($1::bigint[])";
     REISSUE = "
         INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, restarts, reissued, since)
@@ -62,7 +71,12 @@ statements! {
           LEFT JOIN queued q ON q.order_no = ANY(ARRAY[t.no])
         RETURNING order_no, attempt, flow, priority, queue, position";
     PASSED = "
-        SELECT order_no, kind FROM deadlines WHERE at < statement_timestamp() ORDER BY at LIMIT $1";
+        SELECT d.order_no, d.kind, o.scenario
+          FROM deadlines d LEFT JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
+         WHERE d.at < statement_timestamp() ORDER BY d.at LIMIT $1";
+    PUT_OFF = "
+        UPDATE deadlines SET at = clock_timestamp() + make_interval(secs => $3) WHERE order_no = $1 AND kind = $2";
+    DROP_DUE = "DELETE FROM due WHERE order_no = $1";
     DROP_DEADLINE = "DELETE FROM deadlines WHERE order_no = $1 AND kind = $2";
 }
 
@@ -175,6 +189,14 @@ pub async fn of_node(
     read_stuck(&tx.query(&tx.prepare_cached(OF_NODE).await?, &[&node.0, &within, &limit]).await?)
 }
 
+/// The stages of these orders that are with a worker, locked.
+///
+/// # Errors
+/// The database fails.
+pub async fn of_orders(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<Stuck>> {
+    read_stuck(&tx.query(&tx.prepare_cached(OF_ORDERS).await?, &[&nos]).await?)
+}
+
 fn read_stuck(rows: &[tokio_postgres::Row]) -> Result<Vec<Stuck>> {
     rows.iter()
         .map(|row| {
@@ -243,14 +265,54 @@ fn detail(stuck: &Stuck, finding: &str) -> Value {
     })
 }
 
+/// A deadline that has passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedDeadline {
+    /// The order.
+    pub no: OrderNo,
+    /// `start` or `process`.
+    pub kind: String,
+    /// The version of its scenario; none where there is no such order.
+    pub scenario: Option<ScenarioNo>,
+}
+
 /// Orders with a deadline of their own that has passed, and the kind of it.
 ///
 /// # Errors
 /// The database fails.
-pub async fn passed_deadlines(client: &Client, limit: i64) -> Result<Vec<(OrderNo, String)>> {
+pub async fn passed_deadlines(client: &Client, limit: i64) -> Result<Vec<PassedDeadline>> {
     let statement = client.prepare_cached(PASSED).await?;
     let rows = client.query(&statement, &[&limit]).await?;
-    Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("kind"))).collect())
+    let read = |row: &tokio_postgres::Row| PassedDeadline {
+        no: OrderNo(row.get("order_no")),
+        kind: row.get("kind"),
+        scenario: row.get::<_, Option<i32>>("scenario").map(ScenarioNo),
+    };
+    Ok(rows.iter().map(read).collect())
+}
+
+/// Looks at a deadline that has passed again after this time.
+///
+/// # Errors
+/// The database fails.
+pub async fn put_off(tx: &Tx<'_>, no: OrderNo, kind: &str, by: Duration) -> Result<()> {
+    tx.execute(&tx.prepare_cached(PUT_OFF).await?, &[&no.0, &kind, &by.as_secs_f64()]).await?;
+    Ok(())
+}
+
+/// Wakes a locked, suspended order in this status because the time of the whole order is over: its scenario
+/// says what follows. What it waited for is too late from now on.
+///
+/// # Errors
+/// The database fails.
+pub async fn wake_outlived(tx: &Tx<'_>, no: OrderNo, status: Status) -> Result<Vec<ReadyStage>> {
+    let by = Waking::Outlived(status);
+    tx.execute(&tx.prepare_cached(DROP_DUE).await?, &[&no.0]).await?;
+    drop_deadline(tx, no, "process").await?;
+    if by.times_requests_out() {
+        requests::time_out(tx, &[no.0]).await?;
+    }
+    place::wake_now(tx, &[no.0], by).await
 }
 
 /// Removes one deadline of an order, which has nothing more to say.

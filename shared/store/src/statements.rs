@@ -12,6 +12,9 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::calls::STATEMENTS,
         crate::children::STATEMENTS,
         crate::cluster::STATEMENTS,
+        crate::consistency::STATEMENTS,
+        crate::consistency::marks::STATEMENTS,
+        crate::consistency::repair::STATEMENTS,
         crate::control::STATEMENTS,
         crate::dependencies::STATEMENTS,
         crate::dependencies::admission::STATEMENTS,
@@ -22,6 +25,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::errors::STATEMENTS,
         crate::flows::STATEMENTS,
         crate::history::STATEMENTS,
+        crate::idle::STATEMENTS,
         crate::marks::STATEMENTS,
         crate::operations::STATEMENTS,
         crate::operations::items::STATEMENTS,
@@ -38,6 +42,8 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::recovery::STATEMENTS,
         crate::refused::STATEMENTS,
         crate::requests::STATEMENTS,
+        crate::restore::STATEMENTS,
+        crate::retention::STATEMENTS,
         crate::scenarios::STATEMENTS,
         crate::search::STATEMENTS,
         crate::search::ATTRIBUTE_STATEMENTS,
@@ -52,6 +58,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::stops::STATEMENTS,
         crate::suspensions::STATEMENTS,
         crate::upkeep::STATEMENTS,
+        crate::walks::STATEMENTS,
     ]
     .into_iter()
     .flatten()

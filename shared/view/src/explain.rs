@@ -4,12 +4,15 @@ mod capacity;
 mod eta;
 mod flow;
 
+use std::time::Duration;
+
 use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{Otherwise, Stand};
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_runtime::config::Settings;
 use pagurus_runtime::scenarios::Known;
+use pagurus_store::consistency::marks::{self, Mark};
 use pagurus_store::dependencies::graph::{self, Edge, Node};
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::outbox::shown::Unsent;
@@ -37,12 +40,43 @@ impl Views {
             let scenario = known.and_then(Known::readable);
             let cycles = retry::cycles(settings, scenario.as_deref(), &row, jiff::Timestamp::now());
             let mut explanation = explain(&client, &row, &cycles, settings).await?;
+            explanation.extend(self.unserved(&client, &row).await?);
+            explanation.extend(marks::of_order(&client, row.no).await?.map(|mark| marked(&mark)));
             explanation.extend(undelivered(&outbox::shown::of_order(&client, row.no).await?));
             Ok((explanation, eta::of(&client, &row, jiff::Timestamp::now()).await?))
         };
         let (explanation, eta) = read.await.map_err(self.failed("read"))?;
         Ok(Explanation { id: row.id, status: row.status.to_string(), explanation, eta })
     }
+}
+
+/// How long the broker may take to say who takes tasks of an actor.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+impl Views {
+    /// A sentence more where an order waits for the decision of an actor that no program takes tasks of.
+    async fn unserved(&self, client: &Client, row: &Row) -> Result<Option<String>, Error> {
+        if row.status != Status::Wait {
+            return Ok(None);
+        }
+        let requests = requests::of_order(client, row.no).await?;
+        let open = requests.iter().filter(|one| one["status"] == "open" && one["awaited"] == true);
+        let mut actors = open.filter_map(|request| request["name"].as_str()?.strip_prefix(ACTOR));
+        let Some(actor) = actors.next() else { return Ok(None) };
+        // A broker that does not answer says nothing about the order.
+        let consumers = self.host.broker.consumers_of_actor(actor, PATIENCE).await.unwrap_or(Some(1));
+        let told = format!("; no program takes tasks of actor `{actor}`: start one");
+        Ok((consumers.unwrap_or(0) == 0).then_some(told))
+    }
+}
+
+/// A sentence more where the rows of the order contradict each other.
+fn marked(mark: &Mark) -> String {
+    format!(
+        "; it is inconsistent since {} ({}): a person has to look, and repair or restart it",
+        mark.found_at,
+        mark.findings.join(", ")
+    )
 }
 
 /// A sentence more where notifications of the order need a person.
@@ -87,7 +121,7 @@ async fn explain(client: &Client, row: &Row, cycles: &Cycles, settings: &Setting
                 )
             }
             (None, None) => {
-                "it has neither a place among what may run nor a timer; recovery looks at it".into()
+                "it has neither a place among what may run nor a timer; the consistency check finds and repairs that".into()
             }
         },
     })

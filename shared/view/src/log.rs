@@ -193,8 +193,24 @@ fn told(kind: &str, source: &str, detail: &Value) -> String {
             scalar(detail.get("from")),
             scalar(detail.get("to"))
         )),
+        "checked" => because(format!("{} by {source}", checked(detail))),
+        "idle" => format!("stood still, found by {source}: {}", of("cause")),
         _ if detail.get("message").is_some() => because_of_error(kind, source, detail),
         _ => because(format!("{} by {source}", kind.replace('_', " "))),
+    }
+}
+
+/// The outcome of a consistency check.
+fn checked(detail: &Value) -> String {
+    let names =
+        |key: &str| items(detail, key).iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
+    match (names("repaired"), names("left")) {
+        (repaired, left) if repaired.is_empty() && left.is_empty() => {
+            "checked, and found consistent again".to_owned()
+        }
+        (repaired, left) if left.is_empty() => format!("checked, and repaired ({repaired})"),
+        (repaired, left) if repaired.is_empty() => format!("checked, and found inconsistent ({left})"),
+        (repaired, left) => format!("checked, repaired ({repaired}), and found inconsistent ({left})"),
     }
 }
 
@@ -242,6 +258,7 @@ fn finding(word: &str) -> &str {
     match word {
         "overdue" => "its work time-out was over",
         "released" => "its node was stopping",
+        "restored" => "the database was restored from a backup",
         "unheld" => "its node never learned that it had it",
         other => other,
     }

@@ -6,10 +6,11 @@ use pagurus_domain::order::notification::Target;
 use pagurus_domain::scenario::Mask;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::scenarios::Known;
+use pagurus_store::consistency::marks::{self, Mark};
 use pagurus_store::dependencies::graph;
 use pagurus_store::orders::{self, OrderRow as Row};
 use pagurus_store::{Client, Error, answers, children, outbox, requests};
-use pagurus_wire::order::{ChildView, ErrorView, OrderView, StatusView, UnsentView};
+use pagurus_wire::order::{ChildView, ErrorView, InconsistencyView, OrderView, StatusView, UnsentView};
 use pagurus_wire::parts::{CallbackView, ProgressView, RequestView};
 use pagurus_wire::problem::Problem;
 use serde_json::Value;
@@ -30,9 +31,10 @@ impl Views {
                 outbox::shown::of_order(&client, row.no).await?,
                 graph::around(&client, &row.id, 1).await?,
                 children::family(&client, row.no).await?,
+                marks::of_order(&client, row.no).await?,
             ))
         };
-        let (hidden, known, events, unsent, after, (parent, children)) =
+        let (hidden, known, events, unsent, after, (parent, children), mark) =
             read.await.map_err(self.failed("read"))?;
         drop(client);
         let mut vars = Value::Object(snapshot(&row).unwrap_or_default().vars);
@@ -48,6 +50,7 @@ impl Views {
             vars,
             retry: cycles.waiting,
             async_retry: cycles.asynchronous,
+            inconsistent: mark.map(|Mark { findings, found_at }| InconsistencyView { findings, found_at }),
             unsent_notifications: unsent.into_iter().map(unsent_view).collect(),
             params: params(hidden.as_ref(), &row),
             parent,

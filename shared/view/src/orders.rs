@@ -262,5 +262,7 @@ fn line(row: ListedOrder) -> OrderLine {
         error_class: row.error_class,
         created_at: row.created_at,
         updated_at: row.updated_at,
+        inconsistent: row.inconsistent,
+        inconsistent: row.inconsistent,
     }
 }

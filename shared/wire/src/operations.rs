@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct OperationRequest {
-    /// The action: `restart`, `cancel`, `interrupt`, `kill`, `repair`, `update`, `resend` or `shift`.
+    /// The action: `restart`, `cancel`, `interrupt`, `kill`, `repair`, `update`, `resend`, `shift` or
+    /// `check`.
     pub action: String,
     /// Fields of the action, as its own request has them: `from` of a restart, `state` of a repair, `priority` of an
     /// update, `by` of a shift.

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Problem;
+use crate::message::CallView;
+use crate::parts::{CallbackView, RequestView};
 
 /// The answer to a registration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -211,6 +213,9 @@ pub struct OrderView {
     /// The asynchronous cycle that goes on, also while an answer is awaited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub async_retry: Option<RetryView>,
+    /// Set where its rows contradict each other, and a person has to look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inconsistent: Option<InconsistencyView>,
     /// Which life.
     pub life: i32,
     /// Stages of this life that ran.
@@ -328,6 +333,41 @@ pub struct OrderLine {
     pub created_at: Timestamp,
     /// Last change.
     pub updated_at: Timestamp,
+    /// True where its rows contradict each other, and a person has to look.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub inconsistent: bool,
+}
+
+/// True for what is not so, and need not be told.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// Contradictions between the rows of an order that only a person can put right.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InconsistencyView {
+    /// Names of what was found.
+    pub findings: Vec<String>,
+    /// When it was found.
+    pub found_at: Timestamp,
+}
+
+/// An order with everything that is kept of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportedOrder {
+    /// The order, with its transitions and the notifications that are not delivered.
+    pub order: OrderView,
+    /// Its history.
+    pub events: Vec<EventView>,
+    /// Its requests to called systems.
+    pub requests: Vec<RequestView>,
+    /// The answers to them.
+    pub callbacks: Vec<CallbackView>,
+    /// Calls from outside.
+    pub calls: Vec<CallView>,
 }
 
 /// A page of a list.

@@ -48,6 +48,7 @@ pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
             }),
         ),
         ("retry", retry(view)),
+        ("inconsistent", view.inconsistent.as_ref().map(|mark| mark.findings.join(", "))),
         ("message", view.message.clone()),
         ("result", view.result.as_ref().map(Value::to_string)),
         ("mode", Some(mode)),

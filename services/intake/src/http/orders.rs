@@ -25,7 +25,7 @@ use super::body::{read_json_if_any, read_order};
 use super::caller::Caller;
 use super::document::{Table, told};
 use super::query::{Path, Query, duration};
-use super::{Answer, Outcome, amendments, batch, parts, search};
+use super::{Answer, Outcome, amendments, batch, parts, search, views};
 use crate::Intake;
 use crate::headers::{read_trace, sent_time_of};
 use crate::register::{self, Outcome as Registration, Submission};
@@ -62,6 +62,7 @@ pub(super) fn routes(table: Table) -> Table {
                 .takes::<Vec<OrderBody>>()
                 .takes_text("application/x-ndjson"),
         )
+        .get("/v1/export/orders", views::export, "Orders with all that is kept of them, by ascending number.")
         // An order may bear the name.
         .also(
             "/v1/orders/batch",
@@ -80,6 +81,11 @@ pub(super) fn routes(table: Table) -> Table {
             "/v1/orders/{id}/resend",
             resend,
             told("Sends the notifications of an order again that nobody has confirmed.").may_take::<ActionBody>(),
+        )
+        .post(
+            "/v1/orders/{id}/check",
+            check,
+            told("Looks for contradictions between the rows of an order, and repairs what has one right repair.").may_take::<ActionBody>(),
         )
 }
 
@@ -241,6 +247,20 @@ async fn resend(
         1 => "1 notification is sent again".to_owned(),
         count => format!("{count} notifications are sent again"),
     };
+    Ok(Json(StatusView { note: Some(note), ..intake.views.status(&id).await? }))
+}
+
+/// `POST /v1/orders/{id}/check`
+async fn check(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    Caller(by): Caller,
+    body: Body,
+) -> Outcome<Json<StatusView>> {
+    let asked = read_json_if_any(&intake, body).await?;
+    let asked = ActionRequest::read(&asked, OF_OTHERS)?.of_path(&id)?;
+    let outcome = intake.commands.check(&[&id], &by, asked.reason.as_deref()).await.pop();
+    let note = outcome.transpose()?.unwrap_or_default().told();
     Ok(Json(StatusView { note: Some(note), ..intake.views.status(&id).await? }))
 }
 

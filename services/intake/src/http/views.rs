@@ -2,10 +2,10 @@
 
 use axum::Json;
 use axum::extract::State;
-use pagurus_view::{CallbacksQuery, NotificationsQuery};
+use pagurus_view::{CallbacksQuery, ExportQuery, NotificationsQuery};
 use pagurus_wire::callbacks::CallbackLine;
 use pagurus_wire::cluster::{LeaseLine, QueueLine};
-use pagurus_wire::order::{NotificationLine, Page};
+use pagurus_wire::order::{ExportedOrder, NotificationLine, Page};
 
 use super::Outcome;
 use super::document::Table;
@@ -18,6 +18,14 @@ pub(super) fn routes(table: Table) -> Table {
         leases,
         "Leases, with their holders.",
     )
+}
+
+/// `GET /v1/export/orders`
+pub(super) async fn export(
+    State(intake): State<Intake>,
+    Query(query): Query<ExportQuery>,
+) -> Outcome<Json<Page<ExportedOrder>>> {
+    Ok(Json(intake.views.export(query).await?))
 }
 
 /// `GET /v1/callbacks`

@@ -13,7 +13,7 @@ use crate::restart::Restart;
 
 /// Words of the actions.
 pub const ACTIONS: &[&str] =
-    &["restart", "cancel", "interrupt", "kill", "repair", "update", "resend", "shift"];
+    &["restart", "cancel", "interrupt", "kill", "repair", "update", "resend", "shift", "check"];
 
 /// An action on many orders.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub enum BulkAction {
     Resend,
     /// Moves the due time of an order that waits or retries.
     Shift(SignedDuration),
+    /// Looks for contradictions between the rows of an order, and repairs what has one right repair.
+    Check,
 }
 
 impl BulkAction {
@@ -70,6 +72,10 @@ impl BulkAction {
             "resend" => {
                 ActionRequest::read(&bare, &[])?;
                 Ok(Self::Resend)
+            }
+            "check" => {
+                ActionRequest::read(&bare, &[])?;
+                Ok(Self::Check)
             }
             "shift" => distance(fields).map(Self::Shift),
             _ => {
@@ -125,6 +131,7 @@ mod tests {
             matches!(read("shift", json!({"by": "3h"})).unwrap(), BulkAction::Shift(by) if by.as_hours() == 3)
         );
         assert!(matches!(read("resend", json!({})).unwrap(), BulkAction::Resend));
+        assert!(matches!(read("check", json!({})).unwrap(), BulkAction::Check));
     }
 
     #[test]

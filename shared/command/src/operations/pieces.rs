@@ -157,6 +157,17 @@ impl Commands {
             }));
             return came;
         }
+        if let BulkAction::Check = action {
+            let ids: Vec<&str> = there.iter().map(|(_, id)| *id).collect();
+            let checked = self.check(&ids, &by, Some(&operation.reason)).await;
+            came.extend(
+                there
+                    .iter()
+                    .zip(checked)
+                    .map(|((order, _), checked)| Came { order, outcome: checked.map(|_| None) }),
+            );
+            return came;
+        }
         let mut single: Vec<BoxFuture<'_, Came<'a>>> = Vec::with_capacity(there.len());
         for (order, id) in there {
             single.push(Box::pin(self.act_on_one(operation, action, (order, id), &by, &key)));
@@ -208,7 +219,8 @@ impl Commands {
                     ))
                 }
             }
-            BulkAction::Life(..) => Ok(None),
+            // Done for many at once.
+            BulkAction::Life(..) | BulkAction::Check => Ok(None),
         }
     }
 

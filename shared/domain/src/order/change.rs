@@ -163,6 +163,10 @@ pub enum Waking {
     Settled,
     /// An operator or a client lets it go on, or begin again.
     ByHand,
+    /// The time of the whole order is over while it was in this status, and its scenario says what follows.
+    Outlived(Status),
+    /// Its place was lost, and the consistency check lets it go on where it was.
+    Recovered,
 }
 
 impl Waking {
@@ -172,10 +176,14 @@ impl Waking {
         match self {
             Self::Due(Stream::Retry) => Wake::Retry,
             Self::Due(Stream::Polling) => Wake::Poll,
-            Self::Due(Stream::Postponed | Stream::Dependent) | Self::Settled | Self::ByHand => Wake::Start,
+            Self::Due(Stream::Postponed | Stream::Dependent)
+            | Self::Settled
+            | Self::ByHand
+            | Self::Recovered => Wake::Start,
             Self::Due(Stream::Youngest | Stream::Middle | Stream::Oldest | Stream::Wait) => Wake::Timer,
             Self::Answered => Wake::Callback,
             Self::Called(_) => Wake::Call,
+            Self::Outlived(_) => Wake::ProcessTimeout,
         }
     }
 
@@ -184,10 +192,12 @@ impl Waking {
     pub const fn membership(self) -> Membership {
         match self {
             Self::Due(Stream::Retry | Stream::Polling | Stream::Wait) | Self::Answered => Membership::Stays,
-            Self::Due(_) | Self::Settled | Self::ByHand | Self::Called(Status::Sleep) => {
-                Membership::TakesTail
-            }
-            Self::Called(_) => Membership::Stays,
+            Self::Due(_)
+            | Self::Settled
+            | Self::ByHand
+            | Self::Called(Status::Sleep)
+            | Self::Outlived(Status::Sleep) => Membership::TakesTail,
+            Self::Called(_) | Self::Outlived(_) | Self::Recovered => Membership::Stays,
         }
     }
 
@@ -204,13 +214,13 @@ impl Waking {
     /// urgency for a share of the turns.
     #[must_use]
     pub const fn goes_on(self) -> bool {
-        matches!(self, Self::Due(_) | Self::Answered | Self::Called(_))
+        matches!(self, Self::Due(_) | Self::Answered | Self::Called(_) | Self::Outlived(_) | Self::Recovered)
     }
 
     /// True where what was awaited and did not come is too late from now on.
     #[must_use]
     pub const fn times_requests_out(self) -> bool {
-        matches!(self, Self::Due(Stream::Wait))
+        matches!(self, Self::Due(Stream::Wait) | Self::Outlived(Status::Wait))
     }
 }
 

@@ -33,6 +33,8 @@ pub enum Cause {
     StartDeadlinePassed,
     /// The process time-out has passed.
     ProcessTimedOut,
+    /// It was kept unfinished for as long as any order is.
+    Expired,
     /// Given up by a client or an operator.
     Canceled,
     /// Stopped before execution.
@@ -69,6 +71,7 @@ spelled!(Cause {
     Poisoned => "poisoned",
     StartDeadlinePassed => "start_deadline_passed",
     ProcessTimedOut => "process_timed_out",
+    Expired => "expired",
     Canceled => "canceled",
     Interrupted => "interrupted",
     Killed => "killed",
@@ -132,6 +135,7 @@ pub const TABLE: &[(Cause, &[Status], Status)] = &[
     (Cause::Poisoned, &[Running], Fail),
     (Cause::StartDeadlinePassed, &[New, Postponed, Reopen], Fail),
     (Cause::ProcessTimedOut, &[New, Postponed, Reopen, Running, Sleep, Wait, Polling, Retry], Fail),
+    (Cause::Expired, &[New, Postponed, Reopen, Running, Sleep, Wait, Polling, Retry], Fail),
     (Cause::Canceled, &[Fail, Interrupted, Postponed, Sleep, New, Reopen], Canceled),
     (Cause::Interrupted, &[New, Reopen, Postponed], Interrupted),
     (Cause::Killed, &[Running, Wait, Polling, Retry], Canceled),

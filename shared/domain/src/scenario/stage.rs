@@ -150,7 +150,7 @@ impl Stage {
             Some(call) if wake == Wake::Call => call.frame.rest.clone(),
             _ => None,
         };
-        if snapshot.handling.is_some() {
+        if snapshot.handling.is_some() && wake != Wake::ProcessTimeout {
             wake = Wake::Call;
         }
         let suspended = snapshot.main.rest.is_some() || scenario.state(state).is_rest();
@@ -172,6 +172,9 @@ impl Stage {
         };
         let turn = given.turn(now, dice);
         run.conceal_secrets_of_scenario(&turn);
+        if wake == Wake::ProcessTimeout {
+            run.outlive_call(&turn);
+        }
         if let Some(rest) = early {
             run.rest_on(rest, &turn);
         }
@@ -267,6 +270,8 @@ impl Run {
             let resting = self.resting;
             let need = match resting {
                 _ if self.cursor.handling.is_some() => self.work(turn),
+                // No call moves the order away before what its time-out leads to.
+                Some(wake @ Wake::ProcessTimeout) => self.leave_rest(wake, turn),
                 // Calls come before timers (SCN-9).
                 Some(_) if self.begin_call(turn) => None,
                 Some(wake) => self.leave_rest(wake, turn),

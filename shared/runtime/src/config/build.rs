@@ -16,10 +16,10 @@ use pagurus_domain::scenario::{Bounds, script};
 use super::calls::CallRules;
 use super::load::Values;
 use super::{
-    ActivationSettings, BrokerSettings, CallbackSettings, DatabaseSettings, DispatcherSettings,
-    FailoverSettings, IntakeSettings, LogFormat, LogSettings, NodeSettings, NotifySettings, RecoverySettings,
-    ResourceControlSettings, Settings, ShutdownSettings, StartControlSettings, WebhookSettings, WhenLost,
-    WorkerSettings,
+    ActivationSettings, BrokerSettings, CallbackSettings, CheckSettings, DatabaseSettings,
+    DispatcherSettings, FailoverSettings, IntakeSettings, LogFormat, LogSettings, NodeSettings,
+    NotifySettings, RecoverySettings, ResourceControlSettings, RetentionSettings, Settings, ShutdownSettings,
+    StartControlSettings, WebhookSettings, WhenLost, WorkerSettings,
 };
 
 /// The settings, or all faults in the order of the file.
@@ -66,6 +66,7 @@ impl Builder {
             activation: self.activation(),
             start_control: self.start_control(),
             recovery: self.recovery(),
+            retention: self.retention(),
             failover: FailoverSettings {
                 interval: Some(self.duration("failover.interval")).filter(|age| !age.is_zero()),
                 batch: self.size("failover.batch"),
@@ -189,6 +190,25 @@ impl Builder {
             work_timeout: self.duration("recovery.timeouts.work"),
             idle_timeout: self.duration("recovery.timeouts.idle"),
             process_timeout: self.optional_duration("recovery.timeouts.process"),
+            check: self.check(),
+        }
+    }
+
+    fn check(&mut self) -> CheckSettings {
+        let first = self.optional_text("recovery.check.first").unwrap_or_default();
+        CheckSettings {
+            rate: Some(self.number("recovery.check.rate")).filter(|rate| *rate > 0),
+            confirm_after: self.duration("recovery.check.confirm_after"),
+            first: first.split_whitespace().map(str::to_owned).collect(),
+        }
+    }
+
+    fn retention(&mut self) -> RetentionSettings {
+        let days = |days: u64| Duration::from_secs(days * 24 * 60 * 60);
+        RetentionSettings {
+            ended: days(self.count("db.orders.storage_period_in_days.final")),
+            in_progress: days(self.count("db.orders.storage_period_in_days.in_progress")),
+            rate: Some(self.number("db.orders.removal_rate")).filter(|rate| *rate > 0),
         }
     }
 

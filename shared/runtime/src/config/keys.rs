@@ -158,8 +158,11 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("recovery.batch", POSITIVE, "500", Live, "Orders that are recovered in one transaction at most."),
     key("recovery.max_restarts", Count { least: 0, most: 1000 }, "5", Live, "Restarts of one stage before its order is taken for poison and fails."),
     key("recovery.timeouts.work", Duration, "5m", Live, "How long a stage may run before it is taken for lost."),
-    key("recovery.timeouts.idle", Duration, "6h", Live, "How long an order may stay unchanged before somebody looks why; nobody does yet."),
+    key("recovery.timeouts.idle", Duration, "6h", Live, "How long an order may stay where it is, ready or overdue, before somebody looks why."),
     key("recovery.timeouts.process", OptionalDuration, "~", Live, "How long an order may take in all; left out: any time."),
+    key("recovery.check.rate", Count { least: 0, most: 1_000_000 }, "200", Live, "Orders a second whose rows are held against each other in the background, over all activators; `0` lets nobody look."),
+    key("recovery.check.confirm_after", Duration, "30s", Live, "How long after the first look an inconsistency is looked at a second time; only what is still so is repaired or marked."),
+    key("recovery.check.first", OptionalText, "~", Live, "Names of scenarios, apart by spaces, whose unfinished orders have a round of the check of their own, at the same rate."),
 
     key("failover.interval", DurationOrZero, "7d", Live, "Only work handed out within this time is taken over from lost nodes, `0` sets no limit; older work is counted and logged, and found when its work time-out is over."),
     key("failover.batch", POSITIVE, "10", Live, "Stages taken over from one lost node in one pass, so that the load spreads; the passes for one node are spread over some ten seconds, at most `recovery.interval` apart."),
@@ -180,6 +183,10 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("scenario.script.max_string_bytes", Bytes, "256KiB", Live, "All text in one value that a script makes, in bytes; what the order brings, like an answer, is not counted."),
     key("scenario.script.max_elements", POSITIVE, "10000", Live, "Elements of the longest list or map that a script makes; what the order brings is not counted."),
     key("scenario.script.max_call_depth", Count { least: 1, most: 64 }, "32", Live, "How deep functions of a script may call each other."),
+
+    key("db.orders.storage_period_in_days.final", POSITIVE, "90", Live, "Days after its end for which an order is kept, unless its scenario says otherwise."),
+    key("db.orders.storage_period_in_days.in_progress", POSITIVE, "180", Live, "Days after its registration after which an order that has not ended is ended `fail`, class `retention.expired`."),
+    key("db.orders.removal_rate", Count { least: 0, most: 1_000_000 }, "500", Live, "Orders a second that are looked at, and removed when their time is over; `0` removes nothing."),
 
     key("execution.state_classification.target", Tree("a list of `step: NAME`"), "[{step: done}, {step: rolled_back}]", Live, "Ends that count as target in scenarios that name none; case does not matter."),
     key("execution.start_control.conditional.mode", Choice(&["reactive", "polling"]), "reactive", Live, "What activates orders that wait for others: the end of those at once, or a periodic look, which also ends an order whose pre-condition ended otherwise. The mode at its registration counts."),

@@ -17,6 +17,30 @@ pub struct RecoverySettings {
     pub idle_timeout: Duration,
     /// Limit for an order as a whole.
     pub process_timeout: Option<Duration>,
+    /// The consistency check.
+    pub check: CheckSettings,
+}
+
+/// `recovery.check`
+#[derive(Clone, Debug)]
+pub struct CheckSettings {
+    /// Orders a second; none looks at nothing.
+    pub rate: Option<u32>,
+    /// Between the two looks.
+    pub confirm_after: Duration,
+    /// Scenarios whose unfinished orders have a round of their own.
+    pub first: Vec<String>,
+}
+
+/// `db.orders`
+#[derive(Clone, Copy, Debug)]
+pub struct RetentionSettings {
+    /// How long an order is kept after its end.
+    pub ended: Duration,
+    /// How long an order may be unfinished.
+    pub in_progress: Duration,
+    /// Orders a second that are looked at; none removes nothing.
+    pub rate: Option<u32>,
 }
 
 /// `failover`

@@ -11,7 +11,8 @@ statements! {
     LINES = concat!("
         SELECT o.no, o.id, s.name AS scenario, s.version,
                ", shown_status!(), " AS status,
-               o.scenario_status, o.step, o.created_at, o.updated_at, o.error_class
+               o.scenario_status, o.step, o.created_at, o.updated_at, o.error_class,
+               EXISTS (SELECT FROM inconsistencies i WHERE i.order_no = ANY(ARRAY[o.no])) AS inconsistent
           FROM orders o
           JOIN scenarios s ON s.no = o.scenario
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
@@ -43,6 +44,8 @@ pub struct ListedOrder {
     pub updated_at: Timestamp,
     /// Class of the error.
     pub error_class: Option<String>,
+    /// True where it bears the mark of the consistency check.
+    pub inconsistent: bool,
 }
 
 /// The lines of these orders, the newest first.
@@ -65,6 +68,7 @@ pub async fn lines(client: &impl Connection, nos: &[i64]) -> Result<Vec<ListedOr
                 created_at: row.get("created_at"),
                 updated_at: row.get("updated_at"),
                 error_class: row.get("error_class"),
+                inconsistent: row.get("inconsistent"),
             })
         })
         .collect()

@@ -63,6 +63,10 @@ pub(super) fn check(state: &DraftState, report: Report<'_>) {
         else {
             continue;
         };
+        // The time of the whole order may be over in any state; none need say what follows.
+        if event == Event::ProcessTimeout {
+            continue;
+        }
         // A waiting state may tell a failed answer from a good one; it need not.
         if (kind, event) == (StateKind::Waiting, Event::Fail) {
             continue;
@@ -176,7 +180,9 @@ fn remedy(event: Event, kind: StateKind) -> String {
         (_, Event::Wait | Event::Sleep) => {
             format!("remove it, or end the actions with `{event}`")
         }
-        (_, Event::Poll | Event::Named | Event::Call | Event::Retry) => "remove it".into(),
+        (_, Event::Poll | Event::Named | Event::Call | Event::ProcessTimeout | Event::Retry) => {
+            "remove it".into()
+        }
         (_, Event::Success) => "remove it: the actions always end the stage before".into(),
         (_, Event::Fail) => "remove it: none of the actions can fail".into(),
     }

@@ -11,8 +11,15 @@ use crate::scenario::{Action, Event, Lapse, Poll, StateKind, TerminalOutcome};
 const KEYS: Keys = Keys(&["kind", "entryPoint", "actions", "on", "outcome", "poll", "retryFailedOnly"]);
 
 /// The events that a transition may name; besides them `call:NAME`, and the events that scripts of the state raise.
-const EVENTS: &[Event] =
-    &[Event::Success, Event::Fail, Event::Sleep, Event::Wait, Event::Callback, Event::Timeout];
+const EVENTS: &[Event] = &[
+    Event::Success,
+    Event::Fail,
+    Event::Sleep,
+    Event::Wait,
+    Event::Callback,
+    Event::Timeout,
+    Event::ProcessTimeout,
+];
 
 /// The longest name of a state.
 const LONGEST_NAME: usize = 64;

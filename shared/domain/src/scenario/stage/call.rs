@@ -93,6 +93,14 @@ impl Run {
         }
     }
 
+    /// The time of the order is over while a call is handled: the handling is, too.
+    pub(super) fn outlive_call(&mut self, turn: &Turn<'_>) {
+        if self.cursor.handling.is_some() {
+            let message = "the order outlived its process time-out before the call was handled";
+            self.fail_call(OrderError::new(CALL_REFUSED, message), turn);
+        }
+    }
+
     /// The handling failed for good: the caller is told, the order stays where it was.
     pub(super) fn fail_call(&mut self, error: OrderError, turn: &Turn<'_>) {
         self.end.log(turn.now, format!("the call failed: {}", error.message));

@@ -10,7 +10,7 @@ use super::super::{Action, Event, ScenarioKind, State, StateId, StateKind, Termi
 use super::failing::Failing;
 use super::snapshot::{Answers, EntryPoint, Polling, Savepoint};
 use super::{Need, Run, Then, Transition, Turn, Wake, error_value, later};
-use crate::order::{Mode, OrderError, ScenarioStatus, Status};
+use crate::order::{Mode, OrderError, PROCESS_TIMEOUT, ScenarioStatus, Status};
 
 impl Run {
     /// One step of the present state.
@@ -114,6 +114,10 @@ impl Run {
             return None;
         }
         self.cursor.main.rest = None;
+        if wake == Wake::ProcessTimeout {
+            self.outlive(turn);
+            return None;
+        }
         if self.cursor.asynchronous.as_ref().is_some_and(|retry| retry.from_entry_point) {
             self.repeat_from_entry_point(turn);
             return None;
@@ -132,6 +136,22 @@ impl Run {
             (StateKind::Plain | StateKind::Polling | StateKind::Terminal, _) => {}
         }
         None
+    }
+
+    /// The time of the whole order is over. What it waited for, and what it repeated, is over with it.
+    fn outlive(&mut self, turn: &Turn<'_>) {
+        self.cursor.visit.awaiting = None;
+        self.cursor.main.retry = None;
+        self.cursor.main.held = None;
+        self.requests_are_earlier();
+        self.cursor.forget_async_retry();
+        let error = OrderError::new(PROCESS_TIMEOUT, "the order outlived its process time-out");
+        self.note_failure(error.clone(), turn);
+        match turn.scenario.state(self.state).target_of(Event::ProcessTimeout) {
+            Some(to) => self.go(Event::ProcessTimeout.as_str().into(), to, turn),
+            // Another version of the scenario, which says nothing of it.
+            None => self.end.over(Then::failed(error)),
+        }
     }
 
     /// What was asked so far belongs to a stage that is over: the next `wait` is for its own requests

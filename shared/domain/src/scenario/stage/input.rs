@@ -82,6 +82,8 @@ pub enum Wake {
     Poll,
     /// A call from outside came while the order rested.
     Call,
+    /// The order has outlived its process time-out, and its state says what follows.
+    ProcessTimeout,
 }
 
 spelled!(Wake {
@@ -91,6 +93,7 @@ spelled!(Wake {
     Retry => "retry",
     Poll => "poll",
     Call => "call",
+    ProcessTimeout => "process_timeout",
 });
 
 /// An answer to an asynchronous request, as it was received.

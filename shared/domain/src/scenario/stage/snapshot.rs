@@ -22,6 +22,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::Folded;
+use super::task::awaited;
+use crate::id::RequestId;
 use crate::order::{OrderError, storable};
 use crate::retry::Cycle;
 
@@ -164,6 +166,21 @@ impl Snapshot {
     pub fn calls_in_hand(&self) -> impl Iterator<Item = i64> {
         let handled = self.handling.as_ref().map(|call| call.no);
         [handled, self.mover.as_ref().map(|call| call.no)].into_iter().flatten()
+    }
+
+    /// The suspension that goes on: that of the call, while one is handled. None in the middle of a stage.
+    #[must_use]
+    pub fn resting(&self) -> Option<&Rest> {
+        self.frame().rest.as_ref()
+    }
+
+    /// The requests whose answers end the present rest.
+    #[must_use]
+    pub fn awaited(&self) -> Vec<RequestId> {
+        match &self.visit.awaiting {
+            Some(awaiting) => awaiting.id.into_iter().collect(),
+            None => awaited(&self.requests).map(|OpenRequest { id, .. }| *id).collect(),
+        }
     }
 
     /// The frame whose actions run: that of a call, while one is handled.

@@ -368,9 +368,6 @@ impl Run {
 
     /// The requests whose answers end the present rest.
     pub(super) fn awaited_requests(&self) -> Vec<RequestId> {
-        match &self.cursor.visit.awaiting {
-            Some(awaiting) => awaiting.id.into_iter().collect(),
-            None => awaited(&self.cursor.requests).map(|OpenRequest { id, .. }| *id).collect(),
-        }
+        self.cursor.awaited()
     }
 }

@@ -14,12 +14,12 @@ use crate::document::Fault;
 use crate::id::RequestId;
 use crate::order::registration::params_faults;
 use crate::order::{Mode, OrderError};
-use crate::scenario::Scenario;
 use crate::scenario::script::Scripting;
 use crate::scenario::stage::{
     Answer, CallAnswer, Facts, Happened, Input, LogLine, Need, Snapshot, Stage, StageEnd, StageSettings,
     Then, Transition, Wake, in_order,
 };
+use crate::scenario::{Event, Scenario};
 use jiff::Timestamp;
 use requests::Requests;
 
@@ -134,9 +134,14 @@ impl Play<'_> {
                 return Ok(());
             }
             (wake, due) = self.next_wake(&end);
-            if self.deadline.is_some_and(|deadline| deadline <= due) {
-                self.played.end = Some(self.outlive(end.snapshot));
-                return Ok(());
+            if let Some(deadline) = self.deadline.filter(|deadline| *deadline <= due) {
+                if !self.handles_process_timeout(&end.step) {
+                    self.played.end = Some(self.outlive(end.snapshot));
+                    return Ok(());
+                }
+                (wake, due) = (Wake::ProcessTimeout, deadline.max(self.now));
+                self.deadline = None;
+                self.tell_at(due, "the order outlives its process time-out".to_owned());
             }
             self.advance(due, wake, &end.then);
             if self.elapsed() > MAX_TIME {
@@ -181,7 +186,9 @@ impl Play<'_> {
             };
             self.heard += told.len();
             self.played.story.extend(told);
-            if self.deadline.is_some_and(|deadline| deadline < self.now) {
+            // Where a state says what follows, the stage comes to its end first.
+            let is_told = self.scenario.handles_process_timeout();
+            if !is_told && self.deadline.is_some_and(|deadline| deadline < self.now) {
                 return Ok(None);
             }
             let answer = match need {
@@ -211,6 +218,11 @@ impl Play<'_> {
             };
             need = stage.answer(answer, self.now, DICE);
         }
+    }
+
+    fn handles_process_timeout(&self, step: &str) -> bool {
+        let state = self.scenario.state_named(step).map(|state| self.scenario.state(state));
+        state.is_some_and(|state| state.target_of(Event::ProcessTimeout).is_some())
     }
 
     fn facts(&self, attempt: u32) -> Facts {

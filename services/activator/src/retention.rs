@@ -1,0 +1,122 @@
+//! Retention (ORD-26): orders whose time is over are removed, and those that never end are ended first; slowly, by
+//! ascending number, in steps that disturb nobody.
+
+use std::time::{Duration, Instant};
+
+use pagurus_command::recovery::{EndWanted, end_all};
+use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::RETENTION_EXPIRED;
+use pagurus_domain::order::transition::Cause;
+use pagurus_domain::retention::{Retained, RetentionTerms, retained};
+use pagurus_runtime::Host;
+use pagurus_runtime::metrics::{Count, Span};
+use pagurus_runtime::scenarios::{Catalogue, Known};
+use pagurus_store::retention::{self, OrderAge};
+use pagurus_store::walks::{self, Step};
+use pagurus_store::{Client, Error};
+
+use crate::recover::note;
+
+/// Names of the walks: over the orders, over the queues, and what has no order of its own.
+const ORDERS: &str = "retention";
+const QUEUES: &str = "retention-queues";
+/// Orders of one step.
+const PAGE: i64 = 500;
+/// How often somebody asks whether it is time for a step.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Pause between two rounds over the orders.
+const BETWEEN_ROUNDS: Duration = Duration::from_secs(10);
+/// Pause between two steps over the queues, and what they look at.
+const QUEUES_EVERY: Duration = Duration::from_secs(60);
+const QUEUE_PAGE: i64 = 5000;
+
+/// Removes, until the process is to stop.
+pub(crate) async fn retain(host: Host) -> anyhow::Result<()> {
+    let remover = Remover { catalogue: Catalogue::of(&host.live), host };
+    while !remover.host.sleep_unless_draining(LOOK_EVERY).await {
+        let settings = remover.host.settings().retention;
+        let Some(rate) = settings.rate else { continue };
+        let terms = RetentionTerms { ended: settings.ended, in_progress: settings.in_progress };
+        note(&remover.host, "retention", remover.orders(terms, rate).await);
+        note(&remover.host, "retention", remover.rest(terms).await);
+    }
+    Ok(())
+}
+
+struct Remover {
+    host: Host,
+    catalogue: Catalogue,
+}
+
+impl Remover {
+    /// Takes the next step over the orders, if it is time for it.
+    async fn orders(&self, terms: RetentionTerms, rate: u32) -> Result<(), Error> {
+        let begun = Instant::now();
+        let Some(ages) = self.take(rate).await? else { return Ok(()) };
+        let client = self.host.store.operations().await?;
+        let (mut old, mut endless) = (Vec::new(), Vec::new());
+        for age in &ages {
+            match self.judge(&client, age, terms).await? {
+                Retained::Kept => {}
+                Retained::Ended => endless.push(end(age.no)),
+                Retained::Removed => old.push(age.no.0),
+            }
+        }
+        drop(client);
+        end_all(&self.host, &endless).await;
+        if !old.is_empty() {
+            let mut client = self.host.store.operations().await?;
+            let tx = client.transaction().await?;
+            let removed = retention::remove(&tx, &old).await?;
+            tx.commit().await?;
+            for status in &removed {
+                self.host.metrics.count(Count::Removed, status, 1);
+            }
+        }
+        self.host.metrics.span(Span::Batch, "retention", begun.elapsed());
+        Ok(())
+    }
+
+    async fn take(&self, rate: u32) -> Result<Option<Vec<OrderAge>>, Error> {
+        let mut client = self.host.store.operations().await?;
+        let tx = client.transaction().await?;
+        let Some(Step { after_no, .. }) = walks::take(&tx, ORDERS).await? else { return Ok(None) };
+        let ages = retention::ages(&tx, after_no, PAGE).await?;
+        let is_full = i64::try_from(ages.len()).is_ok_and(|count| count == PAGE);
+        let next =
+            ages.last().filter(|_| is_full).map(|last| Step { after_no: last.no.0, ..Step::default() });
+        let time = Duration::from_secs(1) * u32::try_from(ages.len()).unwrap_or(u32::MAX) / rate;
+        let pause = if next.is_some() { time } else { time.max(BETWEEN_ROUNDS) };
+        walks::come_to(&tx, ORDERS, next.as_ref(), pause).await?;
+        tx.commit().await?;
+        Ok(Some(ages))
+    }
+
+    async fn judge(&self, client: &Client, age: &OrderAge, terms: RetentionTerms) -> Result<Retained, Error> {
+        let known = self.catalogue.get(client, age.scenario).await?.and_then(Known::readable);
+        let own = known.and_then(|scenario| scenario.retention);
+        Ok(retained(age.created_at, age.finished_at, terms, own, age.now))
+    }
+
+    /// Queues without members, and what operators and nodes left behind.
+    async fn rest(&self, terms: RetentionTerms) -> Result<(), Error> {
+        let mut client = self.host.store.operations().await?;
+        let tx = client.transaction().await?;
+        let Some(Step { after, .. }) = walks::take(&tx, QUEUES).await? else { return Ok(()) };
+        let last = retention::forget_queues(&tx, &after, QUEUE_PAGE).await?;
+        let next = last.map(|after| Step { after_no: 0, after });
+        walks::come_to(&tx, QUEUES, next.as_ref(), QUEUES_EVERY).await?;
+        tx.commit().await?;
+        retention::forget_the_past(&client, terms.ended, QUEUE_PAGE).await
+    }
+}
+
+fn end(no: OrderNo) -> EndWanted {
+    EndWanted {
+        no,
+        pass: None,
+        cause: Cause::Expired,
+        class: Some(RETENTION_EXPIRED),
+        message: "the order had not ended for as long as any order is kept".to_owned(),
+    }
+}

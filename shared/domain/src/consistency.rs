@@ -1,0 +1,261 @@
+//! Consistency of an order: what its rows say together, held against what can be so (REC-6).
+//!
+//! [`judge`] gets the facts of one order, all read in one snapshot of the database, and names what contradicts
+//! itself, each with the one right repair where there is one. Every change of an order is one transaction, so
+//! that no snapshot shows half of a change; who repairs looks a second time all the same.
+
+mod judge;
+
+use jiff::Timestamp;
+
+use crate::activation::Stream;
+use crate::id::{Attempt, Life, OrderNo, RequestId, spelled};
+use crate::order::Status;
+
+pub use judge::judge;
+
+/// A contradiction between the rows of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Inconsistency {
+    /// It has not ended, and stands nowhere.
+    NoPlace,
+    /// It stands in more than one place.
+    TwoPlaces,
+    /// It has ended, and stands in a place.
+    PlaceOfEnded,
+    /// Rows bear a number that no order has: a place, a queue, a deadline, parameters or a position.
+    RowsWithoutOrder,
+    /// A member of a queue is no order: nobody behind it would ever run.
+    QueuedWithoutOrder,
+    /// It has ended, and is a member of its queue still.
+    QueueOwnerGone,
+    /// Its place and its queue disagree about its membership.
+    MembershipDiffers,
+    /// Its position is above the last one that its queue gave away.
+    PositionAboveLast,
+    /// Its stage is with a node that was never registered.
+    RunningWithoutNode,
+    /// The number of its hand-out is not above that of the last one.
+    AttemptBehind,
+    /// It is suspended in a stream that nobody looks at, or in that of another status.
+    DueWithoutStream,
+    /// It waits for other orders, and no condition of it is open.
+    WaitsForNothing,
+    /// It has left the status in which it waits for others, and a condition of it is open.
+    ConditionLeftOpen,
+    /// It waits for the answer to a request that is not stored.
+    AwaitedRequestMissing,
+    /// All that it waits for is answered, and nobody woke it.
+    AnsweredNotWoken,
+    /// It has ended, and a call waits to be handled by it.
+    CallWaitingOnEnded,
+    /// A notification, a request, a call or an event belongs to a life that it never had.
+    UnknownLife,
+    /// The list of failures and the order say different things.
+    FailureRowMismatch,
+    /// It has ended, and has a deadline.
+    DeadlineOfEnded,
+    /// It has a latest start, has not begun, and nobody watches the time.
+    DeadlineMissing,
+    /// Its parameters are not stored.
+    PayloadMissing,
+    /// It is suspended in the middle of its scenario, and its position is not stored.
+    ContextMissing,
+    /// Its stored position cannot be read.
+    ContextUnreadable,
+    /// The version of its scenario is not stored.
+    ScenarioMissing,
+    /// Events are missing in its history, or there are more than it counted.
+    HistoryGap,
+}
+
+spelled!(Inconsistency {
+    NoPlace => "no_place",
+    TwoPlaces => "two_places",
+    PlaceOfEnded => "place_of_ended",
+    RowsWithoutOrder => "rows_without_order",
+    QueuedWithoutOrder => "queued_without_order",
+    QueueOwnerGone => "queue_owner_gone",
+    MembershipDiffers => "membership_differs",
+    PositionAboveLast => "position_above_last",
+    RunningWithoutNode => "running_without_node",
+    AttemptBehind => "attempt_behind",
+    DueWithoutStream => "due_without_stream",
+    WaitsForNothing => "waits_for_nothing",
+    ConditionLeftOpen => "condition_left_open",
+    AwaitedRequestMissing => "awaited_request_missing",
+    AnsweredNotWoken => "answered_not_woken",
+    CallWaitingOnEnded => "call_waiting_on_ended",
+    UnknownLife => "unknown_life",
+    FailureRowMismatch => "failure_row_mismatch",
+    DeadlineOfEnded => "deadline_of_ended",
+    DeadlineMissing => "deadline_missing",
+    PayloadMissing => "payload_missing",
+    ContextMissing => "context_missing",
+    ContextUnreadable => "context_unreadable",
+    ScenarioMissing => "scenario_missing",
+    HistoryGap => "history_gap",
+});
+
+/// The name of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PlaceName {
+    /// A stage of it may run.
+    Ready,
+    /// A stage of it is with a worker.
+    Running,
+    /// It is suspended.
+    Due,
+}
+
+spelled!(PlaceName { Ready => "ready", Running => "running", Due => "due" });
+
+/// The one right repair of an inconsistency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// A stage of it may run, from where its position is.
+    MakeReady {
+        /// True where it takes the tail of its queue, unless it is a member.
+        joins_queue: bool,
+    },
+    /// It rests in this stream until this time; without a time it waits for other orders.
+    Suspend {
+        /// The stream.
+        stream: Stream,
+        /// The time.
+        at: Option<Timestamp>,
+    },
+    /// It leaves all other places.
+    KeepOnly(PlaceName),
+    /// It leaves every place.
+    LeavePlaces,
+    /// It leaves its queue.
+    LeaveQueue,
+    /// Its place says of the queue what the queue says of it.
+    FollowQueue,
+    /// It becomes a member of its queue again, at the position that its place has.
+    RejoinQueue,
+    /// Its queue gives away no position any more that is not above its own.
+    RaiseQueue,
+    /// Its stage is handed out again, under a new pass.
+    HandOutAgain,
+    /// Its hand-out gets the next number, and a new pass.
+    Renumber,
+    /// It starts, for nothing holds it.
+    Start,
+    /// Its conditions are closed.
+    CloseConditions,
+    /// It is woken.
+    WakeAnswered,
+    /// The calls are answered: it has ended.
+    CloseCalls,
+    /// The list of failures says what the order says.
+    RewriteFailure,
+    /// Its deadlines are removed.
+    DropDeadlines,
+    /// Its deadline to start is watched again.
+    WatchStart,
+    /// The rows are removed.
+    RemoveRows,
+}
+
+/// An inconsistency, with its repair; none where only a person can tell what is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// What it is.
+    pub kind: Inconsistency,
+    /// The remedy.
+    pub repair: Option<Repair>,
+}
+
+/// The rows under one number, as one snapshot of the database has them.
+#[derive(Clone, Debug)]
+pub struct OrderFacts {
+    /// The number.
+    pub no: OrderNo,
+    /// The order; none where other rows bear its number.
+    pub order: Option<OrderRowFacts>,
+    /// Its row of `running`.
+    pub running: Option<RunningFacts>,
+    /// Its row of `ready`.
+    pub ready: Option<ReadyFacts>,
+    /// Its row of `due`.
+    pub due: Option<DueFacts>,
+    /// Its membership: queue, position, and the last position that the queue gave away.
+    pub queued: Option<(String, i64, Option<i64>)>,
+    /// True where it has deadlines.
+    pub has_deadlines: bool,
+    /// True where one of them is that to start.
+    pub has_start_deadline: bool,
+    /// True where it has parameters.
+    pub has_params: bool,
+    /// Position and variables, as JSON.
+    pub snapshot: Option<String>,
+}
+
+/// The order itself, with what is counted of its other rows.
+#[derive(Clone, Debug)]
+pub struct OrderRowFacts {
+    /// Status as it is stored.
+    pub status: Status,
+    /// Which life.
+    pub life: Life,
+    /// Last hand-out that left something behind.
+    pub attempt: Attempt,
+    /// Not before.
+    pub start_at: Option<Timestamp>,
+    /// Latest start.
+    pub start_deadline: Option<Timestamp>,
+    /// True where a stage of this life has left something behind.
+    pub has_started: bool,
+    /// Events that it counted.
+    pub events: i64,
+    /// Events that its history tells, the registration counted in.
+    pub events_told: i64,
+    /// True where its version is stored.
+    pub has_scenario: bool,
+    /// Conditions that are neither met nor closed.
+    pub open_conditions: i64,
+    /// Calls that wait.
+    pub waiting_calls: i64,
+    /// Greatest life that a notification, request, call or event of it names.
+    pub greatest_life: Life,
+    /// True where the list of failures says the same of it.
+    pub failure_fits: bool,
+    /// Requests of it while it waits: id, and true where it is answered; none where there are too many to read.
+    pub requests: Option<Vec<(RequestId, bool)>>,
+    /// Requests among them that are awaited and open.
+    pub awaited_open: i64,
+}
+
+/// A row of `running`.
+#[derive(Clone, Debug)]
+pub struct RunningFacts {
+    /// Number of the hand-out.
+    pub attempt: Attempt,
+    /// The queue that it owns.
+    pub queue: Option<String>,
+    /// True where its node is, or was, registered.
+    pub is_node_known: bool,
+}
+
+/// A row of `ready`.
+#[derive(Clone, Debug)]
+pub struct ReadyFacts {
+    /// Number that the hand-out will bear.
+    pub attempt: Attempt,
+    /// Queue and position.
+    pub place: Option<(String, i64)>,
+    /// True where it was with a worker before.
+    pub is_reissued: bool,
+}
+
+/// A row of `due`.
+#[derive(Clone, Copy, Debug)]
+pub struct DueFacts {
+    /// Number of the stream.
+    pub stream: i16,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Marks of orders whose rows contradict each other in a way that only a person can put right.
+
+use jiff::Timestamp;
+use pagurus_domain::id::OrderNo;
+
+use crate::sql::statements;
+use crate::{Client, Result, Tx};
+
+statements! {
+    // A mark that says the same stays as it is, with its time.
+    MARK = "
+        INSERT INTO inconsistencies AS i (order_no, findings) VALUES ($1, $2)
+        ON CONFLICT (order_no) DO UPDATE SET findings = excluded.findings, found_at = excluded.found_at
+         WHERE i.findings <> excluded.findings
+        RETURNING order_no";
+    UNMARK = "DELETE FROM inconsistencies WHERE order_no = ANY($1::bigint[])";
+    MARKED = "SELECT order_no FROM inconsistencies WHERE order_no = ANY($1::bigint[])";
+    OF_ORDER = "SELECT findings, found_at FROM inconsistencies WHERE order_no = $1";
+    COUNT_MARKS = "SELECT count(*) AS marks FROM inconsistencies";
+}
+
+/// What a mark says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The names of what was found.
+    pub findings: Vec<String>,
+    /// When it was found.
+    pub found_at: Timestamp,
+}
+
+/// Marks an order; false where it says the same already.
+///
+/// # Errors
+/// The database fails.
+pub async fn mark(tx: &Tx<'_>, no: OrderNo, findings: &[&str]) -> Result<bool> {
+    Ok(tx.query_opt(&tx.prepare_cached(MARK).await?, &[&no.0, &findings]).await?.is_some())
+}
+
+/// Removes the marks of orders; how many had one.
+///
+/// # Errors
+/// The database fails.
+pub async fn unmark(tx: &Tx<'_>, nos: &[i64]) -> Result<u64> {
+    Ok(tx.execute(&tx.prepare_cached(UNMARK).await?, &[&nos]).await?)
+}
+
+/// Those of these orders that bear a mark.
+///
+/// # Errors
+/// The database fails.
+pub async fn marked(client: &Client, nos: &[i64]) -> Result<Vec<i64>> {
+    let rows = client.query(&client.prepare_cached(MARKED).await?, &[&nos]).await?;
+    Ok(rows.iter().map(|row| row.get("order_no")).collect())
+}
+
+/// The mark of an order, if it bears one.
+///
+/// # Errors
+/// The database fails.
+pub async fn of_order(client: &Client, no: OrderNo) -> Result<Option<Mark>> {
+    let row = client.query_opt(&client.prepare_cached(OF_ORDER).await?, &[&no.0]).await?;
+    Ok(row.map(|row| Mark { findings: row.get("findings"), found_at: row.get("found_at") }))
+}
+
+/// How many orders bear a mark.
+///
+/// # Errors
+/// The database fails.
+pub async fn count(client: &Client) -> Result<i64> {
+    Ok(client.query_one(&client.prepare_cached(COUNT_MARKS).await?, &[]).await?.get("marks"))
+}

@@ -1,0 +1,83 @@
+//! Walks over all orders by ascending number: how far each has come, for whichever process takes the next page.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::sql::statements;
+use crate::{Client, Result, Tx};
+
+statements! {
+    BEGIN_WALK = "INSERT INTO walks (name) VALUES ($1) ON CONFLICT (name) DO NOTHING";
+    // Whoever holds the row walks; the others pass by.
+    TAKE_WALK = "
+        SELECT after_no, after FROM walks WHERE name = $1 AND next_at <= clock_timestamp() FOR UPDATE SKIP LOCKED";
+    COME_TO = "
+        UPDATE walks
+           SET after_no = $2, after = $3, next_at = clock_timestamp() + make_interval(secs => $4),
+               begun_at = CASE WHEN $5 THEN clock_timestamp() ELSE begun_at END,
+               rounds = rounds + $5::boolean::integer,
+               ended_at = CASE WHEN $5 THEN clock_timestamp() ELSE ended_at END
+         WHERE name = $1";
+    OF_NAME = "SELECT after_no, begun_at, rounds, ended_at FROM walks WHERE name = $1";
+}
+
+/// Where a walk goes on: behind a number, or a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// The number.
+    pub after_no: i64,
+    /// The name, where the walk goes by names.
+    pub after: String,
+}
+
+/// Takes the next page of a walk until the end of the transaction; none while another process has it, or before
+/// its time.
+///
+/// # Errors
+/// The database fails.
+pub async fn take(tx: &Tx<'_>, walk: &str) -> Result<Option<Step>> {
+    tx.execute(&tx.prepare_cached(BEGIN_WALK).await?, &[&walk]).await?;
+    let row = tx.query_opt(&tx.prepare_cached(TAKE_WALK).await?, &[&walk]).await?;
+    Ok(row.map(|row| Step { after_no: row.get("after_no"), after: row.get("after") }))
+}
+
+/// Notes how far a walk has come that was taken; without a step its round is over, and the next begins at the
+/// start. Nobody takes a page for so long.
+///
+/// # Errors
+/// The database fails.
+pub async fn come_to(tx: &Tx<'_>, walk: &str, step: Option<&Step>, pause: Duration) -> Result<()> {
+    let (first, is_over) = (Step::default(), step.is_none());
+    let Step { after_no, after } = step.unwrap_or(&first);
+    let statement = tx.prepare_cached(COME_TO).await?;
+    tx.execute(&statement, &[&walk, after_no, after, &pause.as_secs_f64(), &is_over]).await?;
+    Ok(())
+}
+
+/// A walk, as people see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WalkView {
+    /// The number up to which this round has come.
+    pub after_no: i64,
+    /// Begin of the round.
+    pub begun_at: Timestamp,
+    /// Rounds before it.
+    pub rounds: i64,
+    /// End of the last of them.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// How far a walk has come; none where nobody ever began it.
+///
+/// # Errors
+/// The database fails.
+pub async fn view(client: &Client, walk: &str) -> Result<Option<WalkView>> {
+    let row = client.query_opt(&client.prepare_cached(OF_NAME).await?, &[&walk]).await?;
+    Ok(row.map(|row| WalkView {
+        after_no: row.get("after_no"),
+        begun_at: row.get("begun_at"),
+        rounds: row.get("rounds"),
+        ended_at: row.get("ended_at"),
+    }))
+}

@@ -16,3 +16,4 @@ pub mod retry;
 pub mod scenario;
 pub mod system;
 pub mod time;
+pub mod trace;

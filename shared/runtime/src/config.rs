@@ -14,6 +14,7 @@ mod load;
 mod log;
 mod page;
 mod recovery;
+mod telemetry;
 mod warnings;
 
 use std::net::SocketAddr;
@@ -35,6 +36,7 @@ pub use distribution::{DistributionSettings, SystemSettings};
 pub(crate) use live::Reloaded;
 pub use live::{ConfigurationState, LiveSettings};
 pub use log::{LogFormat, LogSettings};
+pub use telemetry::TelemetrySettings;
 pub use recovery::{FailoverSettings, RecoverySettings, ShutdownSettings, WhenLost};
 
 /// Reads the file, if there is one, and the environment.
@@ -88,6 +90,8 @@ pub struct Settings {
     pub broker: BrokerSettings,
     /// `log`
     pub log: LogSettings,
+    /// `telemetry`
+    pub telemetry: TelemetrySettings,
     /// `intake`
     pub intake: IntakeSettings,
     /// `callbacks`

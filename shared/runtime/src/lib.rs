@@ -20,6 +20,7 @@ pub mod secrets;
 mod signals;
 pub mod stats;
 mod telemetry;
+pub mod traces;
 pub mod trouble;
 pub mod waits;
 
@@ -49,6 +50,7 @@ pub use metrics::Metrics;
 pub use signals::handle_signals;
 pub use stats::MinuteCounts;
 pub use telemetry::start_logging;
+pub use traces::Traces;
 
 /// What a service gets to live on. Cheap to clone; the tasks it spawns end with it.
 #[derive(Clone)]
@@ -69,6 +71,8 @@ pub struct Host {
     pub metrics: Metrics,
     /// Counts of each minute, for charts.
     pub stats: MinuteCounts,
+    /// Where spans go.
+    pub traces: Traces,
     /// Where the service can mount an API.
     pub http: HttpDoor,
     /// What `/readyz` says.
@@ -260,6 +264,8 @@ where
     let broker = Broker::connect(broker_config).context("broker.url")?;
     let metrics = Metrics::new(role);
     let stats = MinuteCounts::default();
+    let recorder = traces::Recorder { role, node: &name, installation: &settings.broker.prefix };
+    let traces = Traces::start(&settings.telemetry, recorder, &metrics)?;
     let readiness = Readiness::default();
     let probes = health::Probes::new(role, &live, &metrics, &readiness, &store, &broker);
     let http = HttpDoor::open(listen, settings.node.max_connections, probes)
@@ -288,6 +294,7 @@ where
             broker: broker.clone(),
             metrics: metrics.clone(),
             stats: stats.clone(),
+            traces: traces.clone(),
             http: http.clone(),
             readiness: readiness.clone(),
             draining: draining.clone(),
@@ -303,6 +310,7 @@ where
         }
     }
     broker.close().await;
+    traces.close().await;
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use super::load::Values;
 use super::{
     ActivationSettings, BrokerSettings, CallbackSettings, DatabaseSettings, DispatcherSettings,
     FailoverSettings, IntakeSettings, LogFormat, LogSettings, NodeSettings, NotifySettings, RecoverySettings,
-    ResourceControlSettings, Settings, ShutdownSettings, StartControlSettings, WebhookSettings, WhenLost,
+    ResourceControlSettings, Settings, ShutdownSettings, StartControlSettings, TelemetrySettings, WebhookSettings, WhenLost,
     WorkerSettings,
 };
 
@@ -48,6 +48,7 @@ impl Builder {
             node: self.node(),
             database: self.database(),
             log: self.log(),
+            telemetry: self.telemetry(),
             intake: self.intake(),
             callbacks: CallbackSettings {
                 max_orphans: self.number("callbacks.orphans.max"),
@@ -128,6 +129,15 @@ impl Builder {
             _ => LogFormat::Text,
         };
         LogSettings { format, level: self.text("log.level") }
+    }
+
+    fn telemetry(&mut self) -> TelemetrySettings {
+        TelemetrySettings {
+            endpoint: self.optional_text("telemetry.otlp.endpoint"),
+            timeout: self.duration("telemetry.otlp.timeout"),
+            queue_size: self.size("telemetry.otlp.queue_size"),
+            sample_ratio: f64::from(self.number("telemetry.traces.sample_percentage")) / 100.0,
+        }
     }
 
     fn intake(&mut self) -> IntakeSettings {
@@ -252,6 +262,10 @@ impl Builder {
         if let Err(error) = settings.log.filter() {
             let message = format!("is neither a level, such as `info`, nor a filter: {error}");
             self.values.fault("log.level", message);
+        }
+        let collector = settings.telemetry.endpoint.as_deref();
+        if collector.is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
+            self.values.fault("telemetry.otlp.endpoint", "must begin with `http://` or `https://`");
         }
         if settings.intake.max_batch_body_bytes < settings.intake.max_body_bytes {
             let message = "must not be less than `intake.max_body_bytes`";

@@ -10,6 +10,7 @@ mod calls;
 mod headers;
 mod http;
 mod register;
+mod traced;
 mod waiters;
 
 use std::sync::Arc;

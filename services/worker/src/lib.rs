@@ -20,6 +20,7 @@ mod room;
 mod rules;
 mod samples;
 mod take;
+mod traced;
 mod trouble;
 
 use std::sync::Arc;

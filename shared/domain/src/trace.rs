@@ -156,7 +156,8 @@ fn hex(text: &str, digits: usize) -> Option<u128> {
 
 fn read_state(text: &str) -> Option<Arc<str>> {
     let text = text.trim_matches([' ', '\t']);
-    let good = (1..=MAX_STATE_BYTES).contains(&text.len()) && text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    let good =
+        (1..=MAX_STATE_BYTES).contains(&text.len()) && text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     good.then(|| text.into())
 }
 

@@ -36,8 +36,8 @@ pub use distribution::{DistributionSettings, SystemSettings};
 pub(crate) use live::Reloaded;
 pub use live::{ConfigurationState, LiveSettings};
 pub use log::{LogFormat, LogSettings};
-pub use telemetry::TelemetrySettings;
 pub use recovery::{FailoverSettings, RecoverySettings, ShutdownSettings, WhenLost};
+pub use telemetry::TelemetrySettings;
 
 /// Reads the file, if there is one, and the environment.
 ///

@@ -171,7 +171,11 @@ const COUNTERS: &[Row] = &[
     ("store_errors", "Failures of the database by what was tried", &["operation"]),
     ("broker_errors", "Failures of the broker by what was tried", &["operation"]),
     ("backlog_refused", "Orders refused because too many of their flow or queue wait", &["by"]),
-    ("spans", "Spans by what became of them: recorded, sent, failed; what is recorded and neither of the others waits or was dropped", &["outcome"]),
+    (
+        "spans",
+        "Spans by what became of them: recorded, sent, failed; what is recorded and neither of the others waits or was dropped",
+        &["outcome"],
+    ),
     ("stale_acknowledgements", "Acknowledgements that came too late to count", &[]),
 ];
 

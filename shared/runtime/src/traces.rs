@@ -5,6 +5,7 @@
 //! finds no room is dropped, and `pagurus_spans_total` tells how much.
 
 mod export;
+pub mod messaging;
 mod span;
 
 use std::sync::Arc;
@@ -67,7 +68,11 @@ impl Traces {
     ///
     /// # Errors
     /// The address of the collector is none.
-    pub(crate) fn start(settings: &TelemetrySettings, who: Recorder<'_>, metrics: &Metrics) -> anyhow::Result<Self> {
+    pub(crate) fn start(
+        settings: &TelemetrySettings,
+        who: Recorder<'_>,
+        metrics: &Metrics,
+    ) -> anyhow::Result<Self> {
         let Some(endpoint) = export::endpoint(settings, &|name| std::env::var(name).ok()) else {
             return Ok(Self::default());
         };
@@ -127,7 +132,8 @@ impl Traces {
     pub(crate) async fn close(&self) {
         let Some(recording) = self.recording.clone() else { return };
         // The library blocks its thread, and its request needs this runtime.
-        let closed = tokio::task::spawn_blocking(move || recording.processor.shutdown_with_timeout(LAST_CALL));
+        let closed =
+            tokio::task::spawn_blocking(move || recording.processor.shutdown_with_timeout(LAST_CALL));
         if !matches!(closed.await, Ok(Ok(()))) {
             tracing::warn!("the last spans may not have been sent");
         }

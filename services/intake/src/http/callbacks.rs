@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::orders::failed_problem;
 use super::query::Path;
 use super::{Answer, Outcome, body};
-use crate::Intake;
 use crate::answer::new_answer;
 use crate::headers::STEP_STATUS;
+use crate::{Intake, traced};
 
 /// `POST /v1/callbacks/{requestId}`: what comes late, twice or for nobody is kept and answered like
 /// any other, because sending it again would not help.
@@ -24,6 +24,7 @@ pub(super) async fn take(
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Json<CallbackTaken>> {
+    let mut span = traced::callback(&intake.host, &headers);
     let bytes = body::read(&intake, body).await?;
     let step_status = STEP_STATUS.iter().find_map(|name| headers.get(*name));
     let step_status = step_status.and_then(|value| value.to_str().ok());
@@ -35,6 +36,7 @@ pub(super) async fn take(
     let answer = new_answer(&request, step_status, Some(Value::Object(kept).to_string()), bytes.to_vec());
     let verdict =
         intake.answers.submit(answer).await.map_err(|failed| failed_problem(&intake, "answer", &failed))?;
+    span.set("pagurus.callback", verdict.as_str());
     Ok(Json(CallbackTaken { status: verdict.as_str().to_owned() }))
 }
 

@@ -18,8 +18,8 @@ use super::load::Values;
 use super::{
     ActivationSettings, BrokerSettings, CallbackSettings, DatabaseSettings, DispatcherSettings,
     FailoverSettings, IntakeSettings, LogFormat, LogSettings, NodeSettings, NotifySettings, RecoverySettings,
-    ResourceControlSettings, Settings, ShutdownSettings, StartControlSettings, TelemetrySettings, WebhookSettings, WhenLost,
-    WorkerSettings,
+    ResourceControlSettings, Settings, ShutdownSettings, StartControlSettings, TelemetrySettings,
+    WebhookSettings, WhenLost, WorkerSettings,
 };
 
 /// The settings, or all faults in the order of the file.

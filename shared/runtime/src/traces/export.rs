@@ -162,7 +162,10 @@ mod tests {
         assert_eq!(told(None, &[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")]), None);
         assert_eq!(told(None, &[general]).as_deref(), Some("http://c:4318/v1/traces"));
         assert_eq!(told(None, &[general, traces]).as_deref(), Some("http://t:1/x"));
-        assert_eq!(told(Some("http://k:4318/"), &[general, traces]).as_deref(), Some("http://k:4318/v1/traces"));
+        assert_eq!(
+            told(Some("http://k:4318/"), &[general, traces]).as_deref(),
+            Some("http://k:4318/v1/traces")
+        );
         assert_eq!(told(Some("http://k"), &[("OTEL_SDK_DISABLED", "TRUE")]), None);
         assert_eq!(told(None, &[general, ("OTEL_TRACES_EXPORTER", "none")]), None);
     }

@@ -1,0 +1,154 @@
+//! Spans of a worker: of stages, of calls, and of messages, by the conventions of OpenTelemetry.
+//!
+//! URLs are shown without path and query, where secrets may stand; bodies and headers never.
+
+use std::time::Instant;
+
+use pagurus_broker::Message;
+use pagurus_domain::id::Attempt;
+use pagurus_domain::scenario::stage::{Answer, HttpCall, HttpFailure, Response, Wake};
+use pagurus_domain::trace::{TraceContext, TracedOrder};
+use pagurus_http::Authority;
+use pagurus_runtime::Host;
+use pagurus_runtime::traces::{SpanKind, TraceSpan, messaging};
+use pagurus_store::stages::Claimed;
+
+use crate::claim::Work;
+use crate::finish::{End, error_of};
+
+/// The root span of a stage, with links to what was before it. Where nothing is recorded, the context of the order's
+/// client is handed on.
+pub(crate) fn stage(host: &Host, work: &Work) -> TraceSpan {
+    let claimed = &work.claimed;
+    let registration = claimed.head.trace.as_deref().and_then(TraceContext::of_stored);
+    if !host.traces.is_on() {
+        return TraceSpan::unrecorded(registration);
+    }
+    let order = TracedOrder {
+        id: &claimed.head.id,
+        created_at: claimed.head.created_at,
+        registration: registration.as_ref(),
+        ratio: host.traces.sample_ratio(),
+    };
+    let mut span = host.traces.root(order.stage(claimed.attempt), SpanKind::Internal, "order.stage");
+    if !span.is_recorded() {
+        return span;
+    }
+    span.began(work.claimed_at.elapsed());
+    describe(&mut span, claimed);
+    if let Some(registration) = &registration {
+        span.link(registration, "registration");
+    }
+    let Attempt(attempt) = claimed.attempt;
+    if attempt > 1 {
+        span.link(&order.stage(Attempt(1)), "first");
+    }
+    if attempt > 2 {
+        span.link(&order.stage(Attempt(attempt - 1)), "previous");
+    }
+    if let Some(callback) = last_callback(work) {
+        span.link(&callback, "callback");
+    }
+    span
+}
+
+/// The context that the answer brought which woke the order.
+fn last_callback(work: &Work) -> Option<TraceContext> {
+    let woken = work.claimed.wake == Wake::Callback;
+    let last = work.callbacks.iter().filter(|_| woken).max_by_key(|callback| callback.no)?;
+    TraceContext::read(last.header("traceparent")?, last.header("tracestate"))
+}
+
+fn describe(span: &mut TraceSpan, claimed: &Claimed) {
+    span.set_text("pagurus.order.id", &claimed.head.id);
+    span.set("pagurus.order.life", i64::from(claimed.head.life.0));
+    span.set("pagurus.order.stage", i64::from(claimed.attempt.0));
+    span.set("pagurus.order.wake", claimed.wake.as_str());
+    span.set("pagurus.order.waited_ms", i64::try_from(claimed.waited_ms()).unwrap_or(i64::MAX));
+    span.set_text("pagurus.order.flow", &claimed.flow);
+    if let Some(transaction) = &claimed.head.transaction_id {
+        span.set_text("pagurus.transaction.id", transaction);
+    }
+    if let Some(queue) = &claimed.queue {
+        span.set_text("pagurus.order.queue", queue);
+    }
+}
+
+/// Tells how a stage ended; its notifications go on from there.
+pub(crate) fn ended(span: &mut TraceSpan, end: &End) {
+    if !span.is_recorded() {
+        return;
+    }
+    if let Some(scenario) = &end.scenario {
+        span.set_text("pagurus.scenario.name", &scenario.name);
+        span.set("pagurus.scenario.version", i64::from(scenario.version));
+    }
+    span.set("pagurus.order.status", end.finished.then.status().as_str());
+    if let Some(step) = &end.finished.step {
+        span.set_text("pagurus.order.step", step);
+    }
+    if let Some(error) = error_of(&end.finished.then) {
+        span.fail(error.class.as_deref().unwrap_or("unclassified"), &error.message);
+    }
+}
+
+/// The span of a call.
+pub(crate) fn call(host: &Host, stage: Option<&TraceContext>, call: &HttpCall) -> TraceSpan {
+    let mut span = host.traces.within(stage, SpanKind::Client, call.method.as_str());
+    span.set("http.request.method", call.method.as_str());
+    if span.is_recorded() {
+        span.set_text("pagurus.system", &call.system());
+    }
+    span
+}
+
+/// Tells where a call goes.
+pub(crate) fn addressed(span: &mut TraceSpan, authority: &Authority) {
+    span.set_text("server.address", &authority.host);
+    span.set("server.port", i64::from(authority.port));
+}
+
+/// Tells what became of a call.
+pub(crate) fn answered(span: &mut TraceSpan, answer: &Result<Response, HttpFailure>) {
+    if !span.is_recorded() {
+        return;
+    }
+    match answer {
+        Ok(response) => {
+            span.set("http.response.status_code", i64::from(response.status));
+            if response.status >= 400 {
+                span.fail(&response.status.to_string(), "");
+            }
+        }
+        Err(failure) => span.fail(failure.chain.last().copied().unwrap_or("HttpError"), &failure.message),
+    }
+}
+
+/// The span of a message, whose headers it goes on in.
+pub(crate) fn message(
+    host: &Host,
+    stage: Option<&TraceContext>,
+    vhost: Option<&str>,
+    message: &mut Message,
+) -> TraceSpan {
+    let mut span = host.traces.within(stage, SpanKind::Producer, "publish");
+    messaging::publish(&mut span, message);
+    if let Some(vhost) = vhost {
+        span.set_text("pagurus.messaging.vhost", vhost);
+    }
+    messaging::carry(&mut message.properties, span.context());
+    span
+}
+
+/// Tells what became of a message.
+pub(crate) fn published(span: &mut TraceSpan, answer: &Answer) {
+    if let Answer::Unpublished(why) = answer {
+        span.fail("amqp.unpublished", why);
+    }
+}
+
+/// A stage that is somebody else's by now.
+pub(crate) fn stale(span: &mut TraceSpan, begun: Instant) {
+    span.set("pagurus.order.held_ms", i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX));
+    span.fail("stale", "the stage was given to another, or its order was ended");
+}

@@ -34,4 +34,5 @@ mod run;
 mod scn;
 mod senders;
 mod stats;
+mod telemetry;
 mod tools;

@@ -73,7 +73,7 @@ async fn whole_order(engine: &Installation) {
     let order = json!({
         "id": "o-1", "scenario": "whole", "transactionId": "t-1",
         "params": {"exchange": format!("{prefix}.notifications")},
-        "notify": {"url": format!("amqp://{prefix}.notifications/ended")},
+        "notify": {"url": "amqp://?key=ended", "correlationId": "c-1"},
     });
     client.publish_orders("order.create", &[order], &traced()).await.unwrap();
     let asked = engine.calls("/ask", 1).await.remove(0);
@@ -100,12 +100,16 @@ async fn telemetry_a_whole_order_is_a_trace_a_stage_with_links() {
     ];
     let engine = Installation::with("telemetry_whole", &settings).await;
     whole_order(&engine).await;
-    let ended = |span: &Seen| span.service == "pagurus-notifier" && span.is("messaging.operation.type", "send");
+    let ended =
+        |span: &Seen| span.service == "pagurus-notifier" && span.is("messaging.operation.type", "send");
     let spans = collector.wait(PATIENCE, |spans| stages(spans).len() >= 4 && spans.iter().any(ended)).await;
 
     let registration = spans.iter().find(|span| span.is("pagurus.registration", "accepted")).unwrap();
     assert_eq!((&*registration.trace, &*registration.parent), (CLIENT, "b7ad6b7169203331"));
-    assert_eq!((&*registration.service, registration.kind, &*registration.state), ("pagurus-intake", 5, "vendor=1"));
+    assert_eq!(
+        (&*registration.service, registration.kind, &*registration.state),
+        ("pagurus-intake", 5, "vendor=1")
+    );
     assert!(registration.is("messaging.system", "rabbitmq") && registration.is("pagurus.order.id", "o-1"));
 
     let stages = stages(&spans);
@@ -132,7 +136,10 @@ async fn telemetry_a_whole_order_is_a_trace_a_stage_with_links() {
         found.cloned().unwrap_or_else(|| panic!("no `{name}` in {stage:?}: {spans:#?}"))
     };
     let refused = within(&stages[0], "POST");
-    assert!(refused.failed && refused.is("http.response.status_code", "503") && refused.kind == 3, "{refused:?}");
+    assert!(
+        refused.failed && refused.is("http.response.status_code", "503") && refused.kind == 3,
+        "{refused:?}"
+    );
     let calls = engine.world().calls("/reserve");
     for (call, stage) in calls.iter().zip(&stages) {
         let span = within(stage, "POST");
@@ -188,7 +195,10 @@ async fn telemetry_what_a_client_does_not_want_recorded_is_not_and_a_part_of_the
     register("unasked", None).await;
     register("wanted", Some("01")).await;
     let spans = collector.wait(PATIENCE, |spans| spans.len() >= 3).await;
-    assert!(spans.iter().all(|span| !span.attributes.values().any(|value| value.starts_with("un"))), "{spans:#?}");
+    assert!(
+        spans.iter().all(|span| !span.attributes.values().any(|value| value.starts_with("un"))),
+        "{spans:#?}"
+    );
     let flags = |id: &str| {
         let calls = engine.world().calls("/do");
         let call = calls.into_iter().find(|call| call.body["order"] == id).unwrap();

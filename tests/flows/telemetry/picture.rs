@@ -36,7 +36,8 @@ fn draw(spans: &[Seen]) -> String {
             trace += 1;
             y += ROW * 0.6;
             let links: Vec<&str> = span.links.iter().map(|(meaning, ..)| meaning.as_str()).collect();
-            let told = if links.is_empty() { String::new() } else { format!(", links: {}", links.join(", ")) };
+            let told =
+                if links.is_empty() { String::new() } else { format!(", links: {}", links.join(", ")) };
             line(&mut svg, 8.0, y, "#666666", &format!("trace {trace}{told}"));
             y += ROW * 0.8;
         }
@@ -63,7 +64,9 @@ fn draw(spans: &[Seen]) -> String {
 
 /// The name without the part that tells one test from another.
 fn shortened(name: &str) -> String {
-    let words = name.split(' ').map(|word| word.rsplit_once('.').filter(|_| word.len() > 20).map_or(word, |(_, last)| last));
+    let words = name
+        .split(' ')
+        .map(|word| word.rsplit_once('.').filter(|_| word.len() > 20).map_or(word, |(_, last)| last));
     words.collect::<Vec<_>>().join(" ")
 }
 

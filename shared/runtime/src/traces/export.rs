@@ -120,9 +120,10 @@ struct OnRuntime {
 impl HttpClient for OnRuntime {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let request = reqwest::Request::try_from(request)?;
-        let sent = self.client.execute(request);
+        let client = self.client.clone();
         let answered = self.runtime.spawn(async move {
-            let answer = sent.await?;
+            // Its timer begins with the call, and must find the runtime.
+            let answer = client.execute(request).await?;
             let (status, headers) = (answer.status(), answer.headers().clone());
             Ok::<_, reqwest::Error>((status, headers, answer.bytes().await?))
         });

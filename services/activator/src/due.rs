@@ -139,7 +139,7 @@ async fn turn(host: &Host, stream: Stream) -> Result<Duration, Error> {
     };
     drop(client);
     let lag = Duration::try_from(now.duration_since(next)).unwrap_or_default();
-    host.metrics.level(Level::ActivationLag, stream.as_str(), lag.as_secs_f64() * 1000.0);
+    host.metrics.level(Level::ActivationLag, stream.as_str(), lag.as_secs_f64());
     if next > now {
         let until = Duration::try_from(next.duration_since(now)).unwrap_or_default();
         return Ok(until.min(LOOK_EVERY));
@@ -153,7 +153,8 @@ async fn turn(host: &Host, stream: Stream) -> Result<Duration, Error> {
     tx.commit().await?;
     drop(client);
     host.metrics.count(Count::Activations, stream.as_str(), woken.len() as u64);
-    host.metrics.span(Span::Batch, "wake", begun.elapsed());
+    let scan = if matches!(stream, Stream::Wait | Stream::Polling) { "scan_calls" } else { "scan_timers" };
+    host.metrics.span(Span::Batch, scan, begun.elapsed());
     let full = woken.len() >= settings.batch;
     Effects::of_ready(woken.iter().map(|woken| &woken.stage)).send(host).await;
     // Rows that another activator holds are left to it; a full batch is followed by the next.

@@ -6,6 +6,7 @@ mod conditions;
 mod due;
 mod failover;
 mod keep_up;
+mod measures;
 mod recover;
 mod standstill;
 
@@ -27,6 +28,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.spawn("repeats", due::repeat(host.clone()));
     host.spawn("recovery", recover::recover(host.clone()));
     host.spawn("upkeep", keep_up::keep_up(host.clone()));
+    host.spawn("measures", measures::look(host.clone()));
     host.at_work(false).await;
     host.draining.cancelled().await;
     host.readiness.not_ready("draining");

@@ -53,6 +53,8 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
         None => Err("its version is not stored".to_owned()),
     };
     let name = work.scenario.as_ref().map(|known| known.reference.clone());
+    let waited = Duration::from_millis(claimed.waited_ms());
+    worker.host.metrics.span(Span::ReadyWait, claimed.head.mode.as_str(), waited);
     note_start(worker, &claimed, name.as_ref().map_or("", |name| &name.name));
     let has_deadlines = claimed.start_deadline.is_some()
         || worker.host.settings().recovery.process_timeout.is_some()
@@ -104,7 +106,8 @@ fn note_start(worker: &Worker, claimed: &Claimed, scenario: &str) {
             if claimed.head.life == Life::FIRST { claimed.head.created_at } else { claimed.since };
         let delay = claimed.now.as_millisecond().saturating_sub(requested.as_millisecond());
         worker.host.metrics.count(Count::Started, scenario, 1);
-        worker.host.metrics.count(Count::StartDelay, scenario, u64::try_from(delay).unwrap_or(0));
+        let delay = Duration::from_millis(u64::try_from(delay).unwrap_or(0));
+        worker.host.metrics.span(Span::StartDelay, scenario, delay);
     }
 }
 

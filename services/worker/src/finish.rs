@@ -373,8 +373,9 @@ fn count(host: &Host, end: &End) {
     host.stats.time(Series::Stages, status.as_str(), end.duration);
     if let Some(error) = error_of(then) {
         host.stats.error(error);
+        host.metrics.count(Count::StageErrors, error.class.as_deref().unwrap_or_default(), 1);
     }
-    host.stats.life_ended(end.scenario.as_ref().map_or("", |scenario| &scenario.name), status);
+    host.count_end(end.scenario.as_ref().map_or("", |scenario| &scenario.name), status);
 }
 
 /// The error that a stage left behind.

@@ -77,6 +77,7 @@ impl Outbound {
         let mut span = traced::call(&self.host, trace, &call);
         let system = call.system();
         let settings = self.host.settings();
+        let named = call.system_by(&settings.systems.names);
         let timeout = call.timeout.unwrap_or(settings.worker.timeout);
         let room = CallRoom { share, waits: AtomicBool::new(false) };
         // The deadline holds for the whole call, body included.
@@ -96,6 +97,8 @@ impl Outbound {
         self.host.metrics.span(Span::Call, outcome, begun.elapsed());
         if !matches!(&answer, Err(failure) if never_left(failure)) {
             self.host.stats.time(Series::Calls, &system, begun.elapsed());
+            self.host.metrics.count_by(Count::SystemCalls, &[&named, outcome], 1);
+            self.host.metrics.span(Span::SystemCall, &named, begun.elapsed());
         }
         answer
     }

@@ -12,6 +12,7 @@ pub mod costly;
 mod door;
 pub mod effects;
 mod health;
+pub mod lasting;
 pub mod metrics;
 pub mod news;
 pub mod node;
@@ -35,6 +36,7 @@ use clap::{Args as _, FromArgMatches as _};
 use pagurus_broker::{Broker, Service};
 use pagurus_domain::document::Fault;
 use pagurus_domain::id::{Incarnation, Role};
+use pagurus_domain::order::Status;
 use pagurus_store::cluster::NodeStatus;
 use pagurus_store::{Options, Store};
 use tokio::sync::watch;
@@ -46,6 +48,7 @@ use config::{DatabaseSettings, LiveSettings, Settings};
 pub use door::{HttpDoor, Peer, answer_of};
 pub use effects::Effects;
 pub use health::Readiness;
+use metrics::Count;
 pub use metrics::Metrics;
 pub use signals::handle_signals;
 pub use stats::MinuteCounts;
@@ -91,6 +94,14 @@ impl Host {
     #[must_use]
     pub fn settings(&self) -> Arc<Settings> {
         self.live.now()
+    }
+
+    /// Counts the end of a life; a status that is none is passed over.
+    pub fn count_end(&self, scenario: &str, status: Status) {
+        self.stats.life_ended(scenario, status);
+        if status.is_final() {
+            self.metrics.count_by(Count::Ended, &[scenario, status.as_str()], 1);
+        }
     }
 
     /// Starts a task of the service. An error or a panic of it ends the whole process: a service

@@ -1,6 +1,8 @@
 //! Everything that is counted, in one table: names, help and the labels of each. No label has more values
 //! than its cap lets in: what clients name never makes the page grow without bound.
 
+mod process;
+
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -48,8 +50,6 @@ pub enum Count {
     Calls,
     /// Orders whose first stage began, by scenario.
     Started,
-    /// Total milliseconds between sending and start, by scenario.
-    StartDelay,
     /// Orders whose deadline to start passed, by scenario.
     StartMissed,
     /// Orders woken, by stream.
@@ -74,6 +74,12 @@ pub enum Count {
     BacklogRefused,
     /// Spans, by what became of them.
     Spans,
+    /// HTTP calls by the called system and their outcome.
+    SystemCalls,
+    /// Lives that ended, by scenario and status.
+    Ended,
+    /// Stages that left an error, by its class.
+    StageErrors,
     /// Acknowledgements that came too late to count.
     StaleAcknowledgements,
 }
@@ -95,7 +101,7 @@ pub enum Level {
     Epoch,
     /// Stages on this worker.
     WorkerStages,
-    /// Lag of activation in milliseconds, by stream.
+    /// Lag of activation in seconds, by stream.
     ActivationLag,
     /// Notifications not confirmed, by state.
     Outbox,
@@ -125,6 +131,12 @@ pub enum Level {
     ConfigurationReadAt,
     /// 1 while the configuration has faults and the former one counts.
     ConfigurationRefused,
+    /// Orders that are not final, by what they wait for.
+    WaitingOrders,
+    /// 1 while stages may run and all places are in use.
+    AtCapacity,
+    /// Age of the oldest snapshot that a session of the database holds.
+    OldestSnapshot,
     /// Keys that take effect with a restart only.
     ConfigurationNeedsRestart,
 }
@@ -140,6 +152,12 @@ pub enum Span {
     Webhook,
     /// Time of a stage on its worker.
     Stage,
+    /// Time of an HTTP call, by called system.
+    SystemCall,
+    /// Time between registration, or restart, and the first stage, by scenario.
+    StartDelay,
+    /// Time for which a stage could have run before it was claimed, by mode.
+    ReadyWait,
 }
 
 const COUNTERS: &[Row] = &[
@@ -155,7 +173,6 @@ const COUNTERS: &[Row] = &[
     ("guards_refused", "Guarded writes that found another state than expected", &["kind"]),
     ("calls", "Calls of systems by outcome", &["outcome"]),
     ("started", "Orders whose first stage began", &["scenario"]),
-    ("start_delay_milliseconds", "Total time between registration and start", &["scenario"]),
     ("start_missed", "Orders whose deadline to start passed", &["scenario"]),
     ("activations", "Orders woken", &["stream"]),
     (
@@ -176,6 +193,9 @@ const COUNTERS: &[Row] = &[
         "Spans by what became of them: recorded, sent, failed; what is recorded and neither of the others waits or was dropped",
         &["outcome"],
     ),
+    ("system_calls", "HTTP calls by called system and outcome", &["system", "outcome"]),
+    ("ended", "Lives of orders that ended", &["scenario", "status"]),
+    ("stage_errors", "Stages that left an error, by its class; empty where it has none", &["class"]),
     ("stale_acknowledgements", "Acknowledgements that came too late to count", &[]),
 ];
 
@@ -187,7 +207,7 @@ const GAUGES: &[Row] = &[
     ("leader", "1 on the active dispatcher", &[]),
     ("epoch", "Epoch of the dispatcher's lease", &[]),
     ("worker_stages", "Stages on this worker", &[]),
-    ("activation_lag_milliseconds", "How late activation is", &["stream"]),
+    ("activation_lag_seconds", "How late activation is", &["stream"]),
     ("outbox", "Notifications that are not delivered", &["state"]),
     ("outbox_age_seconds", "Age of the oldest undelivered notification", &[]),
     ("receivers_in_trouble", "Receivers of webhooks that are left alone for a while, by this notifier", &[]),
@@ -206,6 +226,17 @@ const GAUGES: &[Row] = &[
     ("configuration_snapshot", "Number of the snapshot of the settings, 1 since the start", &[]),
     ("configuration_read_timestamp_seconds", "When the configuration was last read without a fault", &[]),
     ("configuration_refused", "1 while the configuration has faults and the former one counts", &[]),
+    (
+        "waiting_orders",
+        "Orders that are not final, by what they wait for; an estimate beyond a thousand of one reason",
+        &["reason"],
+    ),
+    ("at_capacity", "1 while stages may run and all places of stages are in use", &[]),
+    (
+        "oldest_snapshot_seconds",
+        "Age of the oldest snapshot that a session of the database holds; rows that died since cannot be removed",
+        &[],
+    ),
     ("configuration_needs_restart", "Keys with another value that takes effect with a restart", &[]),
 ];
 
@@ -214,10 +245,14 @@ const HISTOGRAMS: &[Row] = &[
     ("call_seconds", "Time of a call to a system", &["outcome"]),
     ("webhook_seconds", "Time of a call to a receiver of webhooks", &["outcome"]),
     ("stage_seconds", "Time of a stage on its worker", &["status"]),
+    ("system_call_seconds", "Time of an HTTP call by called system", &["system"]),
+    ("start_delay_seconds", "Time between registration, or restart, and the first stage", &["scenario"]),
+    ("ready_wait_seconds", "Time for which a stage could have run before a worker claimed it", &["mode"]),
 ];
 
-/// Name and help of the metric that tells the role of a process.
-const PROCESS: Row = ("process", "1, with the role of the process", &["role"]);
+/// The metric that tells what a process is.
+const BUILD: Row =
+    ("build_info", "1, with the role of the process and the version of its program", &["role", "version"]);
 
 /// All metrics as a Markdown table, for the documentation.
 #[must_use]
@@ -229,10 +264,14 @@ pub fn reference_table() -> String {
         })
     };
     let mut table = "| metric | kind | labels | meaning |\n|---|---|---|---|\n".to_owned();
-    table.extend(rows("gauge", "", &[PROCESS]));
+    table.extend(rows("gauge", "", &[BUILD]));
     table.extend(rows("counter", "_total", COUNTERS));
     table.extend(rows("gauge", "", GAUGES));
     table.extend(rows("histogram", "", HISTOGRAMS));
+    table.extend(process::ROWS.iter().map(|row| {
+        let (suffix, kind) = if row.is_counter { ("_total", "counter") } else { ("", "gauge") };
+        format!("| `process_{}{suffix}` | {kind} |  | {} |\n", row.name, row.help)
+    }));
     table
 }
 
@@ -263,11 +302,11 @@ where
     }
 
     fn labels(&self, values: &[&str]) -> Labels {
-        if self.names.is_empty() {
-            // An empty label is none to Prometheus.
-            return vec![("label", String::new())];
-        }
-        debug_assert_eq!(values.len(), self.names.len(), "one value for each of {:?}", self.names);
+        debug_assert!(
+            values.len() == self.names.len() || (self.names.is_empty() && values == [""]),
+            "one value for each of {:?}",
+            self.names
+        );
         let value = |place: usize| values.get(place).copied().unwrap_or_default();
         let labels = self.names.iter().zip(&self.caps).enumerate();
         labels.map(|(place, (name, cap))| (*name, cap.admit(value(place)))).collect()
@@ -276,7 +315,7 @@ where
 
 #[derive(Debug)]
 struct Families {
-    registry: Registry,
+    page: Registry,
     counters: Vec<Series<Counter>>,
     gauges: Vec<Series<Gauge<f64, AtomicU64>>>,
     histograms: Vec<Series<Histogram>>,
@@ -292,17 +331,20 @@ impl Metrics {
     /// All metrics at zero.
     #[must_use]
     pub fn new(role: Role) -> Self {
-        let mut registry = Registry::with_prefix("pagurus");
-        let info: Series<Gauge> = Series::register(&mut registry, &PROCESS, Gauge::default);
-        info.of(&[role.as_str()]).set(1);
-        let counters = COUNTERS.iter().map(|row| Series::register(&mut registry, row, Counter::default as _));
+        let mut page = Registry::default();
+        // What the operating system knows of a process has the same names in all programs.
+        page.register_collector(Box::new(process::OwnProcess));
+        let registry = page.sub_registry_with_prefix("pagurus");
+        let info: Series<Gauge> = Series::register(registry, &BUILD, Gauge::default);
+        info.of(&[role.as_str(), env!("CARGO_PKG_VERSION")]).set(1);
+        let counters = COUNTERS.iter().map(|row| Series::register(registry, row, Counter::default as _));
         let counters = counters.collect();
-        let gauges = GAUGES.iter().map(|row| Series::register(&mut registry, row, Gauge::default as _));
+        let gauges = GAUGES.iter().map(|row| Series::register(registry, row, Gauge::default as _));
         let gauges = gauges.collect();
         let times = || Histogram::new(exponential_buckets(0.0005, 2.0, 16));
-        let histograms = HISTOGRAMS.iter().map(|row| Series::register(&mut registry, row, times as _));
+        let histograms = HISTOGRAMS.iter().map(|row| Series::register(registry, row, times as _));
         let histograms = histograms.collect();
-        Self { families: Arc::new(Families { registry, counters, gauges, histograms }) }
+        Self { families: Arc::new(Families { page, counters, gauges, histograms }) }
     }
 
     /// Adds to a counter of one label, or of none; `value` is the value of its label.
@@ -337,7 +379,7 @@ impl Metrics {
     pub fn page(&self) -> String {
         let mut page = String::new();
         // Writing into a String cannot fail.
-        let _ = encode(&mut page, &self.families.registry);
+        let _ = encode(&mut page, &self.families.page);
         page
     }
 }
@@ -351,7 +393,7 @@ mod tests {
     fn the_tables_are_as_long_as_their_enums() {
         assert_eq!(COUNTERS.len(), Count::StaleAcknowledgements as usize + 1);
         assert_eq!(GAUGES.len(), Level::ConfigurationNeedsRestart as usize + 1);
-        assert_eq!(HISTOGRAMS.len(), Span::Stage as usize + 1);
+        assert_eq!(HISTOGRAMS.len(), Span::ReadyWait as usize + 1);
     }
 
     #[test]

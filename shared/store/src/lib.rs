@@ -23,6 +23,7 @@ mod error;
 pub mod errors;
 pub mod flows;
 pub mod history;
+pub mod measures;
 pub mod migrate;
 pub mod orders;
 pub mod outbox;

@@ -20,6 +20,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::errors::STATEMENTS,
         crate::flows::STATEMENTS,
         crate::history::STATEMENTS,
+        crate::measures::STATEMENTS,
         crate::orders::STATEMENTS,
         crate::orders::SEARCH_STATEMENTS,
         crate::orders::VIEW_STATEMENTS,

@@ -294,7 +294,10 @@ fn run_2_the_image_is_built_from_what_gets_into_it() {
             let named = part.split('"').next().unwrap_or_default();
             let mut steps: Vec<&str> = folder.split('/').collect();
             for step in named.split('/') {
-                if step == ".." { drop(steps.pop()) } else { steps.push(step) }
+                match step {
+                    ".." => _ = steps.pop(),
+                    step => steps.push(step),
+                }
             }
             let path = steps.join("/");
             if !let_in.iter().any(|one| path == *one || path.starts_with(&format!("{one}/"))) {

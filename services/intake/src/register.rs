@@ -260,7 +260,8 @@ impl Registrar {
             .collect();
         for (outcome, submission) in outcomes.iter().zip(batch) {
             self.host.metrics.count(Count::Registrations, outcome.word(), 1);
-            submission.trace.told(&submission.request.id, &submission.request.scenario, outcome);
+            let Request { id, scenario, .. } = &*submission.request;
+            submission.trace.told(id, scenario, outcome.word(), outcome.problem().as_ref());
             if matches!(outcome, Outcome::Accepted { .. }) {
                 self.host.stats.count(Series::Registered, &submission.request.scenario);
             }

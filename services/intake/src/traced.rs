@@ -6,9 +6,8 @@ use axum::http::HeaderMap;
 use pagurus_broker::Delivery;
 use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::Host;
-use pagurus_runtime::traces::{SpanKind, TraceSpan, messaging};
-
-use crate::register::Outcome;
+use pagurus_runtime::traces::{SpanKind, TraceSpan, messaging, names};
+use pagurus_wire::problem::Problem;
 
 /// The context that a request over HTTP brings.
 pub(crate) fn context_of(headers: &HeaderMap) -> Option<TraceContext> {
@@ -51,14 +50,14 @@ impl RegistrationTrace {
     }
 
     /// Tells what became of the registration.
-    pub fn told(&self, id: &str, scenario: &str, outcome: &Outcome) {
+    pub fn told(&self, id: &str, scenario: &str, outcome: &str, problem: Option<&Problem>) {
         let Some(span) = &self.span else { return };
         let mut span = span.lock().unwrap_or_else(PoisonError::into_inner);
-        span.set_text("pagurus.order.id", id);
-        span.set_text("pagurus.scenario.name", scenario);
-        span.set("pagurus.registration", outcome.word());
-        if let Some(problem) = outcome.problem() {
-            span.fail(outcome.word(), &problem.detail);
+        span.set_text(names::ORDER_ID, id);
+        span.set_text(names::SCENARIO_NAME, scenario);
+        span.set(names::REGISTRATION, outcome.to_owned());
+        if let Some(problem) = problem {
+            span.fail(outcome, &problem.detail);
         }
     }
 }

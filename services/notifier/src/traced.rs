@@ -4,7 +4,7 @@ use pagurus_broker::Message;
 use pagurus_domain::trace::TraceContext;
 use pagurus_http::Address;
 use pagurus_runtime::Host;
-use pagurus_runtime::traces::{SpanKind, TraceSpan, messaging};
+use pagurus_runtime::traces::{SpanKind, TraceSpan, messaging, names};
 use pagurus_store::outbox::sending::Notification;
 
 use crate::form::type_of;
@@ -15,8 +15,8 @@ pub(crate) fn notification(host: &Host, notification: &Notification, kind: SpanK
     let context = notification.trace.as_deref().and_then(TraceContext::of_stored);
     let name = if kind == SpanKind::Client { "POST" } else { "publish" };
     let mut span = host.traces.within(context.as_ref(), kind, name);
-    span.set("pagurus.notification.type", type_of(notification));
-    span.set("pagurus.notification.attempt", i64::from(notification.attempts) + 1);
+    span.set(names::NOTIFICATION_TYPE, type_of(notification));
+    span.set(names::NOTIFICATION_ATTEMPT, i64::from(notification.attempts) + 1);
     span
 }
 

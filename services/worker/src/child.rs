@@ -18,7 +18,7 @@ use pagurus_runtime::batch::{Failed, Shape};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::stats::Series;
-use pagurus_runtime::traces::SpanKind;
+use pagurus_runtime::traces::{SpanKind, names};
 use pagurus_runtime::{Batcher, Effects, Host, costly};
 use pagurus_store::children::{self, NewChild};
 use pagurus_store::orders::Registered;
@@ -79,7 +79,7 @@ impl Children {
     ) -> Answer {
         let mut span = worker.host.traces.within(trace, SpanKind::Internal, "order.register");
         if let Some(id) = child.registration.get("id").and_then(Value::as_str) {
-            span.set_text("pagurus.order.id", id);
+            span.set_text(names::ORDER_ID, id);
         }
         let trace = span.context().map(TraceContext::stored);
         let mut trouble = Trouble::with(worker, parent, "child");

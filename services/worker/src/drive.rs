@@ -86,7 +86,7 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
     };
     let Ok(outcome) = outcome else {
         worker.host.metrics.count(Count::GuardsRefused, "register", 1);
-        traced::stale(&mut span, begun);
+        traced::stale(&mut span);
         return;
     };
     let mut end = End::new(claimed, name, outcome, clock.now(), begun.elapsed());

@@ -2,15 +2,13 @@
 //!
 //! URLs are shown without path and query, where secrets may stand; bodies and headers never.
 
-use std::time::Instant;
-
 use pagurus_broker::Message;
 use pagurus_domain::id::Attempt;
 use pagurus_domain::scenario::stage::{Answer, HttpCall, HttpFailure, Response, Wake};
 use pagurus_domain::trace::{TraceContext, TracedOrder};
 use pagurus_http::Authority;
 use pagurus_runtime::Host;
-use pagurus_runtime::traces::{SpanKind, TraceSpan, messaging};
+use pagurus_runtime::traces::{SpanKind, TraceSpan, messaging, names};
 use pagurus_store::stages::Claimed;
 
 use crate::claim::Work;
@@ -60,17 +58,17 @@ fn last_callback(work: &Work) -> Option<TraceContext> {
 }
 
 fn describe(span: &mut TraceSpan, claimed: &Claimed) {
-    span.set_text("pagurus.order.id", &claimed.head.id);
-    span.set("pagurus.order.life", i64::from(claimed.head.life.0));
-    span.set("pagurus.order.stage", i64::from(claimed.attempt.0));
-    span.set("pagurus.order.wake", claimed.wake.as_str());
-    span.set("pagurus.order.waited_ms", i64::try_from(claimed.waited_ms()).unwrap_or(i64::MAX));
-    span.set_text("pagurus.order.flow", &claimed.flow);
+    span.set_text(names::ORDER_ID, &claimed.head.id);
+    span.set(names::LIFE, i64::from(claimed.head.life.0));
+    span.set(names::STAGE, i64::from(claimed.attempt.0));
+    span.set(names::WAKE, claimed.wake.as_str());
+    span.set(names::WAITED_SECONDS, claimed.waited_ms() as f64 / 1000.0);
+    span.set_text(names::FLOW, &claimed.flow);
     if let Some(transaction) = &claimed.head.transaction_id {
-        span.set_text("pagurus.transaction.id", transaction);
+        span.set_text(names::TRANSACTION_ID, transaction);
     }
     if let Some(queue) = &claimed.queue {
-        span.set_text("pagurus.order.queue", queue);
+        span.set_text(names::QUEUE, queue);
     }
 }
 
@@ -80,12 +78,12 @@ pub(crate) fn ended(span: &mut TraceSpan, end: &End) {
         return;
     }
     if let Some(scenario) = &end.scenario {
-        span.set_text("pagurus.scenario.name", &scenario.name);
-        span.set("pagurus.scenario.version", i64::from(scenario.version));
+        span.set_text(names::SCENARIO_NAME, &scenario.name);
+        span.set(names::SCENARIO_VERSION, i64::from(scenario.version));
     }
-    span.set("pagurus.order.status", end.finished.then.status().as_str());
+    span.set(names::STATUS, end.finished.then.status().as_str());
     if let Some(step) = &end.finished.step {
-        span.set_text("pagurus.order.step", step);
+        span.set_text(names::STEP, step);
     }
     if let Some(error) = error_of(&end.finished.then) {
         span.fail(error.class.as_deref().unwrap_or("unclassified"), &error.message);
@@ -97,7 +95,7 @@ pub(crate) fn call(host: &Host, stage: Option<&TraceContext>, call: &HttpCall) -
     let mut span = host.traces.within(stage, SpanKind::Client, call.method.as_str());
     span.set("http.request.method", call.method.as_str());
     if span.is_recorded() {
-        span.set_text("pagurus.system", &call.system());
+        span.set_text(names::SYSTEM, &call.system());
     }
     span
 }
@@ -120,7 +118,8 @@ pub(crate) fn answered(span: &mut TraceSpan, answer: &Result<Response, HttpFailu
                 span.fail(&response.status.to_string(), "");
             }
         }
-        Err(failure) => span.fail(failure.chain.last().copied().unwrap_or("HttpError"), &failure.message),
+        // Its text may name a URL, with what stands in there.
+        Err(failure) => span.fail(failure.chain.last().copied().unwrap_or("HttpError"), ""),
     }
 }
 
@@ -134,7 +133,7 @@ pub(crate) fn message(
     let mut span = host.traces.within(stage, SpanKind::Producer, "publish");
     messaging::publish(&mut span, message);
     if let Some(vhost) = vhost {
-        span.set_text("pagurus.messaging.vhost", vhost);
+        span.set_text(names::VHOST, vhost);
     }
     messaging::carry(&mut message.properties, span.context());
     span
@@ -148,7 +147,6 @@ pub(crate) fn published(span: &mut TraceSpan, answer: &Answer) {
 }
 
 /// A stage that is somebody else's by now.
-pub(crate) fn stale(span: &mut TraceSpan, begun: Instant) {
-    span.set("pagurus.order.held_ms", i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX));
+pub(crate) fn stale(span: &mut TraceSpan) {
     span.fail("stale", "the stage was given to another, or its order was ended");
 }

@@ -6,6 +6,7 @@
 
 mod export;
 pub mod messaging;
+pub mod names;
 mod span;
 
 use std::sync::Arc;

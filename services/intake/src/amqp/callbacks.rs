@@ -1,6 +1,7 @@
 //! Callbacks, decisions and heartbeats of actors as they come in.
 
 use pagurus_broker::{Delivery, DeliveryTag, HeaderValue, headers_to_json};
+use pagurus_runtime::traces::names;
 use pagurus_store::Error;
 
 use super::aside::{Aside, Held};
@@ -35,7 +36,7 @@ pub(super) async fn handle(intake: &Intake, aside: &Aside, batch: &[Delivery], w
     let (outcomes, failure) = by_halves(&answers, wary, |part| intake.recorder.record(part)).await;
     for (span, outcome) in spans.iter_mut().zip(&outcomes) {
         match outcome {
-            Ok(verdict) => span.set("pagurus.callback", verdict.as_str()),
+            Ok(verdict) => span.set(names::CALLBACK, verdict.as_str()),
             Err(error) => span.fail("store", &error.to_string()),
         }
     }

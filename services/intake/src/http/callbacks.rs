@@ -4,6 +4,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use pagurus_runtime::traces::names;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_wire::callbacks::CallbackTaken;
 use pagurus_wire::problem::{Problem, Type};
@@ -36,7 +37,7 @@ pub(super) async fn take(
     let answer = new_answer(&request, step_status, Some(Value::Object(kept).to_string()), bytes.to_vec());
     let verdict =
         intake.answers.submit(answer).await.map_err(|failed| failed_problem(&intake, "answer", &failed))?;
-    span.set("pagurus.callback", verdict.as_str());
+    span.set(names::CALLBACK, verdict.as_str());
     Ok(Json(CallbackTaken { status: verdict.as_str().to_owned() }))
 }
 

@@ -9,7 +9,7 @@ use opentelemetry::{KeyValue, Value};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use pagurus_domain::trace::TraceContext;
 
-use super::Recording;
+use super::{Recording, names};
 
 /// Longest text of an attribute, in bytes: what clients and called systems wrote is cut.
 const MAX_TEXT_BYTES: usize = 1024;
@@ -100,7 +100,7 @@ impl TraceSpan {
     /// Links it to a span of another trace; `meaning` tells what that one is to this.
     pub fn link(&mut self, to: &TraceContext, meaning: &'static str) {
         if let Some(open) = &mut self.open {
-            let meaning = vec![KeyValue::new("pagurus.link", meaning)];
+            let meaning = vec![KeyValue::new(names::LINK, meaning)];
             open.data.links.links.push(Link::new(told(to, true), meaning, 0));
         }
     }

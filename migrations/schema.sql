@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 80540449c5773633)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest c64219fdad4f23eb)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -154,6 +154,7 @@ CREATE TABLE flow_stops (
     lifted_at timestamp with time zone,
     lifted_by text,
     lift_reason text,
+    key text DEFAULT (gen_random_uuid())::text NOT NULL,
     CONSTRAINT flow_stops_check CHECK ((until_at > from_at)),
     CONSTRAINT flow_stops_check1 CHECK (((lifted_at IS NULL) = (lifted_by IS NULL)))
 );
@@ -500,6 +501,9 @@ ALTER TABLE ONLY flow_rules
 
 ALTER TABLE ONLY flow_states
     ADD CONSTRAINT flow_states_pkey PRIMARY KEY (flow);
+
+ALTER TABLE ONLY flow_stops
+    ADD CONSTRAINT flow_stops_key_key UNIQUE (key);
 
 ALTER TABLE ONLY flow_stops
     ADD CONSTRAINT flow_stops_pkey PRIMARY KEY (no);

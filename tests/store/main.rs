@@ -10,6 +10,7 @@ mod cluster;
 mod dependencies;
 mod errors;
 mod failover;
+mod flows;
 mod ground;
 mod lanes;
 mod law;

@@ -7,7 +7,7 @@ use pagurus_domain::id::Role;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Level;
 use pagurus_store::cluster::{self, NodeStatus, NodeView};
-use pagurus_store::{Error, stats, upkeep};
+use pagurus_store::{Error, audit, stats, upkeep};
 
 use crate::recover::note;
 
@@ -18,12 +18,14 @@ const WORK_LISTS_EVERY: Duration = Duration::from_secs(5);
 const KEPT_EVERY: Duration = Duration::from_secs(10);
 /// Callbacks for nobody that one statement removes.
 const ORPHANS: u32 = 1000;
+/// Entries of the audit log that one statement removes.
+const AUDIT: u32 = 1000;
 /// Counts of minutes that one statement removes: narrow rows, and as many come in an hour.
 const STATS: u32 = 5000;
 
 /// Keeps up, until the process is to stop.
 pub(crate) async fn keep_up(host: Host) -> anyhow::Result<()> {
-    let (mut orphans_at, mut stats_at) = (Instant::now(), Instant::now());
+    let (mut orphans_at, mut stats_at, mut audit_at) = (Instant::now(), Instant::now(), Instant::now());
     while !host.sleep_unless_draining(WORK_LISTS_EVERY).await {
         note(&host, "upkeep", work_lists(&host).await);
         note(&host, "nodes", show_nodes(&host).await);
@@ -32,6 +34,9 @@ pub(crate) async fn keep_up(host: Host) -> anyhow::Result<()> {
         }
         if Instant::now() >= stats_at {
             stats_at = next(&host, "stats", old_stats(&host).await, STATS);
+        }
+        if Instant::now() >= audit_at {
+            audit_at = next(&host, "audit", old_audit(&host).await, AUDIT);
         }
     }
     Ok(())
@@ -71,4 +76,9 @@ async fn orphans(host: &Host) -> Result<u64, Error> {
 async fn old_stats(host: &Host) -> Result<u64, Error> {
     let client = host.store.operations().await?;
     stats::forget(&client, host.settings().stats_retention, i64::from(STATS)).await
+}
+
+async fn old_audit(host: &Host) -> Result<u64, Error> {
+    let client = host.store.operations().await?;
+    audit::forget(&client, host.settings().audit_retention, i64::from(AUDIT)).await
 }

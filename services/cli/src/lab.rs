@@ -12,7 +12,7 @@ use crate::failure::{FAILED, Failure};
 use crate::input;
 use crate::screen::{Paint, Screen};
 
-/// What is to be run.
+/// Work that is to be run.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The situation: flows, called systems, what happens to them, and bounds

@@ -3,6 +3,7 @@
 //! Whatever the API can do goes through the API. Only `dev` starts services, only `migrate` opens
 //! the database.
 
+mod audit;
 mod callbacks;
 mod classify;
 mod client;
@@ -111,6 +112,8 @@ enum Command {
     Callbacks(callbacks::Arguments),
     /// List notifications that were parked, because only a person can help
     Notifications(notifications::Arguments),
+    /// List who did what from outside, when and why
+    Audit(audit::Arguments),
     /// Tell which rule, class and policy a failure would get, by --config or by the server
     Classify(classify::Arguments),
     /// Check and show the configuration, without a server; with --server, which version a process runs
@@ -186,6 +189,7 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
         Command::Notifications(arguments) => {
             block_on(async { notifications::run(&arguments, &client()?, screen).await })
         }
+        Command::Audit(arguments) => block_on(async { audit::run(&arguments, &client()?, screen).await }),
         Command::Classify(arguments) if arguments.is_offline(config) => {
             classify::offline(&arguments, config, screen)
         }
@@ -245,6 +249,7 @@ mod tests {
             "pagurus order dependencies a --depth 2",
             "pagurus order answer a confirmation --body {} --step-status k2 --reason lost",
             "pagurus notifications --limit 7 --cursor 1.1.final",
+            "pagurus audit --action restart --kind order --subject a --since 2h --limit 7",
             "pagurus order submit --scenario s --after a=done --after b=done,failed:cancel",
             "pagurus order watch a --timeout 10s",
             "pagurus order events a --after 3",

@@ -40,7 +40,7 @@ pub(crate) fn samples(told: CallNews) -> CallSamples {
     }
 }
 
-/// What was measured of a stage; nothing of one that was broken off.
+/// Measurements of a stage; none of one that was broken off.
 pub(crate) fn measured(ended: &EndedStage) -> Option<StageMeasured> {
     Some(StageMeasured {
         took: Duration::from_millis(ended.duration_ms),

@@ -27,10 +27,10 @@ const FORGET_EVERY: Duration = Duration::from_secs(600);
 /// Flows and systems that are removed in one go.
 const FORGET_AT_ONCE: i64 = 1000;
 
-/// What the task tells the loop.
+/// Word of the task to the loop.
 #[derive(Debug)]
 pub(crate) enum Learnt {
-    /// What operators decided has changed.
+    /// Rules of operators, which have changed.
     Rules(OperatorRules),
     /// So many requests of each flow are sent and unanswered.
     OpenRequests(Vec<(String, u32)>),
@@ -38,7 +38,7 @@ pub(crate) enum Learnt {
     Due,
 }
 
-/// What the loop tells the task.
+/// Word of the loop to the task.
 #[derive(Debug)]
 enum Told {
     Records { flows: Vec<FlowRecord>, systems: Vec<SystemRecord> },

@@ -8,7 +8,7 @@ use pagurus_runtime::config::Settings;
 /// How long a hand-out may stay without a word before the tables are asked.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What the dispatcher goes by.
+/// Settings that the dispatcher goes by.
 pub(crate) fn policy(settings: &Settings) -> DispatchSettings {
     let Settings { distribution, systems, .. } = settings;
     DispatchSettings {

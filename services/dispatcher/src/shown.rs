@@ -1,4 +1,4 @@
-//! What metrics show of the dispatcher.
+//! Metrics of the dispatcher.
 
 use std::time::Duration;
 

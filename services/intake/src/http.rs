@@ -1,6 +1,7 @@
 //! The HTTP door: routes, limits, and how problems are answered.
 
 mod amendments;
+mod audit;
 mod batch;
 mod body;
 mod callbacks;
@@ -46,6 +47,7 @@ pub(crate) fn router(intake: Intake) -> Router {
         .route("/v1/callbacks", get(views::callbacks))
         .route("/v1/callbacks/{request}", post(callbacks::take))
         .route("/v1/callbacks/{request}/heartbeat", post(callbacks::heartbeat))
+        .route("/v1/audit", get(audit::list))
         .route("/v1/notifications", get(views::notifications))
         .route("/v1/scenarios", get(views::scenarios))
         .route("/v1/scenarios/check", post(scenarios::check))

@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
+use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_runtime::Effects;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::amend::{self, Postponement, Reopening};
+use pagurus_store::audit::{self, AuditEntry};
 use pagurus_store::control::{self, Allowed, Locked, LockedOrders};
 use pagurus_store::ends::{self, Ending};
 use pagurus_store::history::{self, HistoryEvent};
@@ -57,6 +59,17 @@ impl LifeAction {
         match self {
             Self::Restart(restart) => Some(restart),
             _ => None,
+        }
+    }
+
+    /// Word of the API.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Interrupt => "interrupt",
+            Self::Kill => "kill",
+            Self::Restart(_) => "restart",
         }
     }
 
@@ -222,6 +235,12 @@ impl Commands {
                 Postponement::Until(at) => effects.timer(Stream::Postponed, at),
             }
         }
+        let acted: Vec<&Locked> = ending
+            .iter()
+            .map(|(allowed, _)| allowed.order())
+            .chain(reopening.iter().map(|(allowed, _)| allowed.order()))
+            .collect();
+        audited(&tx, action.word(), &acted, terms).await?;
         tx.commit().await?;
         drop(client);
         self.tell(action, terms.by, ending.len() + reopening.len(), effects).await;
@@ -290,6 +309,18 @@ impl Commands {
         let initial = scenario.map(|scenario| scenario.state(scenario.initial).name.clone());
         Ok(order.entry_point.clone().or(initial))
     }
+}
+
+/// Writes down who acted on these orders.
+async fn audited(tx: &Tx<'_>, action: &str, orders: &[&Locked], terms: Terms<'_>) -> Result<(), Error> {
+    let entries: Vec<AuditEntry<'_>> = orders
+        .iter()
+        .map(|order| {
+            AuditEntry::new(action, (AuditKind::Order, &order.head.id), terms.by, terms.reason)
+                .with(&json!({"from": order.status.as_str()}))
+        })
+        .collect();
+    audit::record(tx, &entries).await
 }
 
 /// Changes that are to be written together, and what each order's client is told.

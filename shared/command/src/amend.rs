@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::activation::{AgeGroups, Stream};
+use pagurus_domain::audit::AuditKind;
 use pagurus_domain::document::Fault;
 use pagurus_domain::id::{Life, ScenarioNo};
 use pagurus_domain::order::amendment::{Repair, Update};
@@ -16,6 +17,7 @@ use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::Effects;
 use pagurus_runtime::costly;
 use pagurus_store::amend::{self, Reopening, Repairing, Starts, Updated, Updating};
+use pagurus_store::audit::AuditEntry;
 use pagurus_store::control::{self, Allowed, Locked, Place};
 use pagurus_store::outbox::{self, NewNotification};
 use pagurus_store::stages::ReadyStage;
@@ -102,6 +104,10 @@ impl Commands {
         let ready = self.go_on(&tx, allowed, asked, (&scenario, other), by).await?;
         let told = moved_by_hand(allowed, &asked.state);
         outbox::put(&tx, &told).await?;
+        AuditEntry::new("repair", (AuditKind::Order, id), by.principal, Some(&asked.reason))
+            .with(&json!({"state": asked.state}))
+            .record(&tx)
+            .await?;
         tx.commit().await?;
         let left = order.ready_attempt().map(|gone| Left {
             no: order.head.no.0,
@@ -218,6 +224,9 @@ impl Commands {
                 .to_string(),
         };
         let Updated { ready, gone, due } = amend::update(&tx, allowed, &updating).await?;
+        AuditEntry::new("update", (AuditKind::Order, id), by.principal, asked.reason.as_deref())
+            .record(&tx)
+            .await?;
         tx.commit().await?;
         let queue = order.queue.clone().filter(|_| due.is_some() && gone.is_some());
         let left = gone.map(|attempt| Left { no: order.head.no.0, attempt: Some(attempt.0), queue });

@@ -1,6 +1,7 @@
 //! An answer to a request that is played by hand: for a message that is stuck or was lost, and for systems of tests. It does
 //! what the callback would do, and stands in the history with its reason.
 
+use pagurus_domain::audit::AuditKind;
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::registration::unstorable;
@@ -8,6 +9,7 @@ use pagurus_runtime::Effects;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::answers::{self, Answered, NewCallback};
+use pagurus_store::audit::AuditEntry;
 use pagurus_store::control::{self, Locked};
 use pagurus_store::requests::NamedRequest;
 use pagurus_store::{Error, Tx, history, requests};
@@ -17,7 +19,7 @@ use serde_json::{Value, json};
 use crate::request::{fault, given, invalid, text_of, unknown};
 use crate::{Commands, caused};
 
-/// What the body of such an answer may have.
+/// Fields that the body of such an answer may have.
 const FIELDS: &[&str] = &["body", "stepStatus", "reason"];
 /// Longest step status.
 const MAX_STEP_STATUS_BYTES: usize = 1024;
@@ -25,7 +27,7 @@ const MAX_STEP_STATUS_BYTES: usize = 1024;
 /// An answer by hand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnswerByHand {
-    /// What the called system would have answered.
+    /// Answer that the called system would have given.
     pub body: Value,
     /// Status of its step.
     pub step_status: Option<String>,
@@ -114,6 +116,10 @@ impl Commands {
         });
         let detail = caused(detail, by).to_string();
         history::append(&tx, order.head.no, "answered_by_hand", by.source(), &detail).await?;
+        AuditEntry::new("answer", (AuditKind::Order, id), by, Some(&answer.reason))
+            .with(&json!({"request": request}))
+            .record(&tx)
+            .await?;
         tx.commit().await?;
         Ok(Ok(Effects::of_ready(&woken)))
     }

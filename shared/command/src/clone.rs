@@ -1,9 +1,11 @@
 //! Clones: the registration that would make an order again, and the note where a clone came from (ORD-23).
 
+use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::registration::Request;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::trouble::store_problem;
+use pagurus_store::audit::AuditEntry;
 use pagurus_store::orders::{self, OrderRow as Row};
 use pagurus_store::{Error, history};
 use pagurus_wire::problem::{Problem, Type};
@@ -72,6 +74,10 @@ impl Commands {
         let tx = client.transaction().await?;
         let detail = caused(origin.detail.clone(), by).to_string();
         history::append(&tx, row.no, EVENT, by.source(), &detail).await?;
+        AuditEntry::new(EVENT, (AuditKind::Order, &origin.clone), by, None)
+            .with(&origin.detail)
+            .record(&tx)
+            .await?;
         Ok(tx.commit().await?)
     }
 }

@@ -4,18 +4,22 @@
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::audit::AuditKind;
 use pagurus_domain::dispatch::{SystemOrder, SystemOverride};
 use pagurus_domain::document::parse_duration;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Effects;
+use pagurus_store::audit::AuditEntry;
 use pagurus_store::stops::{self, NewStop, StoredStop};
-use pagurus_store::{Error, cluster, flows};
+use pagurus_store::{cluster, flows};
 use pagurus_wire::flows::{
     ConfirmationView, ResignRequest, ResumeRequest, StopOutcome, StopRequest, SystemOrderRequest,
 };
 use pagurus_wire::problem::{Problem, Type};
+use serde_json::json;
 
 use crate::Commands;
+use crate::request::RequestKey;
 use crate::tries::Tries;
 
 /// Longest keyword, reason and name of a system, in bytes.
@@ -53,7 +57,9 @@ impl Commands {
             return Ok(outcome);
         }
         let made_by = by.to_value().to_string();
+        let key = RequestKey::of_our_own();
         let stop = NewStop {
+            key: &key.name,
             keyword: &asked.keyword,
             from,
             until: end.filter(|_| asked.resume),
@@ -65,9 +71,13 @@ impl Commands {
             let made = async {
                 let mut client = self.host.store.operations().await?;
                 let tx = client.transaction().await?;
-                let (no, _, revision) = stops::stop(&tx, &stop).await?;
+                let made = stops::stop(&tx, &stop).await?;
+                AuditEntry::new("stop", (AuditKind::Flow, &asked.keyword), by, Some(&asked.reason))
+                    .with(&json!({"stop": made.0, "from": from, "until": stop.until}))
+                    .record(&tx)
+                    .await?;
                 tx.commit().await?;
-                Ok(Ok((no, revision)))
+                Ok(Ok(made))
             };
             if let Some(done) = tries.judge(&self.host, "stop", made.await).await {
                 break done?;
@@ -108,6 +118,10 @@ impl Commands {
                 let mut client = self.host.store.operations().await?;
                 let tx = client.transaction().await?;
                 let (_, revision) = stops::lift(&tx, &numbers, &lifted_by, &asked.reason).await?;
+                AuditEntry::new("resume", (AuditKind::Flow, &first.rule.keyword), by, Some(&asked.reason))
+                    .with(&json!({"stops": numbers}))
+                    .record(&tx)
+                    .await?;
                 tx.commit().await?;
                 Ok(Ok(revision))
             };
@@ -145,6 +159,10 @@ impl Commands {
                 let mut client = self.host.store.operations().await?;
                 let tx = client.transaction().await?;
                 let revision = stops::override_system(&tx, &rule, &asked.reason, &made_by).await?;
+                AuditEntry::new(order.as_str(), (AuditKind::System, system), by, Some(&asked.reason))
+                    .with(&json!({"from": from, "until": until}))
+                    .record(&tx)
+                    .await?;
                 tx.commit().await?;
                 Ok(Ok(revision))
             };
@@ -170,9 +188,10 @@ impl Commands {
                 let Some(revision) = stops::clear_system(&tx, system).await? else {
                     let told = format!("there is no order about the system `{system}`");
                     // A try before may have taken it back, and only its answer was lost.
-                    let known = stops::confirmed(&client_of(&self.host).await?).await?.revision;
+                    let known = stops::confirmed(&self.host.store.api().await?).await?.revision;
                     return Ok(if again { Ok(known) } else { Err(Problem::new(Type::NotFound, told)) });
                 };
+                AuditEntry::new("clear", (AuditKind::System, system), by, None).record(&tx).await?;
                 tx.commit().await?;
                 Ok(Ok(revision))
             };
@@ -195,7 +214,18 @@ impl Commands {
         by: &Principal,
     ) -> Result<String, Problem> {
         checked("reason", &asked.reason, MAX_TEXT)?;
-        let ended = async { cluster::end_lease(&client_of(&self.host).await?, lease).await };
+        let ended = async {
+            let mut client = self.host.store.operations().await?;
+            let tx = client.transaction().await?;
+            let former = cluster::end_lease(&tx, lease).await?;
+            if former.is_some() {
+                AuditEntry::new("resign", (AuditKind::Lease, lease), by, Some(&asked.reason))
+                    .record(&tx)
+                    .await?;
+            }
+            tx.commit().await?;
+            Ok(former)
+        };
         let former = ended.await.map_err(self.failed("resign"))?;
         let former =
             former.ok_or_else(|| Problem::new(Type::NotFound, format!("nobody holds a lease `{lease}`")))?;
@@ -220,7 +250,7 @@ impl Commands {
         Effects { rules_changed: true, ..Effects::default() }.send(&self.host).await;
         let begun = Instant::now();
         while begun.elapsed() < CONFIRMED_WITHIN {
-            let known = async { stops::confirmed(&client_of(&self.host).await?).await };
+            let known = async { stops::confirmed(&self.host.store.api().await?).await };
             // The rule is stored: that the word of the dispatcher cannot be read now takes nothing from it.
             if let Ok(known) = known.await
                 && known.revision >= revision
@@ -235,10 +265,6 @@ impl Commands {
         }
         Ok(ConfirmationView::default())
     }
-}
-
-async fn client_of(host: &pagurus_runtime::Host) -> Result<pagurus_store::Client, Error> {
-    host.store.api().await
 }
 
 /// When something ends that begins then and lasts so long.

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use pagurus_domain::audit::AuditKind;
 use pagurus_domain::id::{OrderNo, ScenarioNo};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::principal::Principal;
@@ -14,6 +15,7 @@ use pagurus_domain::scenario::diff::{Hindrance, move_to, restart_under};
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::Effects;
 use pagurus_runtime::trouble::store_problem;
+use pagurus_store::audit::AuditEntry;
 use pagurus_store::scenarios::{self, Live};
 use pagurus_store::stages::ReadyStage;
 use pagurus_store::{Client, Error};
@@ -118,7 +120,10 @@ struct Versions<'a> {
     to: ScenarioNo,
     old: Arc<Scenario>,
     new: Arc<Scenario>,
-    source: &'a str,
+    /// Name of the scenario.
+    name: &'a str,
+    asked: &'a Migration,
+    by: &'a Principal,
     detail: String,
 }
 
@@ -136,7 +141,7 @@ impl Commands {
         let (to, new) = self.readable_version(&client, name, asked.to).await?;
         let detail = json!({"from": asked.from, "to": asked.to, "reason": asked.reason});
         let detail = caused(detail, by).to_string();
-        let versions = Versions { from, to, old, new, source: by.source(), detail };
+        let versions = Versions { from, to, old, new, name, asked, by, detail };
         let mut migrated = Migrated::default();
         let mut after = asked.after;
         for _ in 0..LOOKED_AT / BATCH {
@@ -228,8 +233,12 @@ async fn move_at_once<'a>(
     };
     let states = versions.new.states.iter().filter(|state| state.entry_point || !marked(&state.name));
     let entry_points: Vec<&str> = states.map(|state| state.name.as_str()).collect();
-    let Versions { to, source, detail, .. } = versions;
-    let stages = scenarios::migrate(&tx, &moving, *to, &entry_points, source, detail).await?;
+    let Versions { to, by, detail, .. } = versions;
+    let stages = scenarios::migrate(&tx, &moving, *to, &entry_points, by.source(), detail).await?;
+    AuditEntry::new("migrate", (AuditKind::Scenario, versions.name), by, versions.asked.reason.as_deref())
+        .with(&json!({"from": versions.asked.from, "to": versions.asked.to, "orders": moving.len()}))
+        .record(&tx)
+        .await?;
     tx.commit().await?;
     Ok(Moved { count: moving.len(), left, stages })
 }

@@ -1,8 +1,10 @@
 //! Release of a queue by hand (ORD-13).
 
+use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::Mode;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Effects;
+use pagurus_store::audit::AuditEntry;
 use pagurus_store::{Error, control, history, queues, stages};
 use pagurus_wire::message::Left;
 use pagurus_wire::problem::{Problem, Type};
@@ -74,6 +76,10 @@ impl Commands {
         queues::leave(&tx, &[order.head.no.0]).await?;
         let detail = caused(json!({"queue": queue, "reason": reason, "key": key.name}), by);
         history::append(&tx, order.head.no, EVENT, by.source(), &detail.to_string()).await?;
+        AuditEntry::new("release", (AuditKind::Queue, queue), by, Some(reason))
+            .with(&json!({"order": id}))
+            .record(&tx)
+            .await?;
         tx.commit().await?;
         Ok(Ok((id, order.head.no.0)))
     }

@@ -1,7 +1,9 @@
 //! Repeat of notifications that have not been confirmed.
 
+use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::trouble::store_problem;
+use pagurus_store::audit::AuditEntry;
 use pagurus_store::{Error, control, history, outbox};
 use pagurus_wire::problem::Problem;
 use serde_json::json;
@@ -28,6 +30,10 @@ impl Commands {
         let count = outbox::shown::resend(&tx, order.head.no).await?;
         let detail = caused(json!({"notifications": count, "reason": reason}), by).to_string();
         history::append(&tx, order.head.no, "resent", by.source(), &detail).await?;
+        AuditEntry::new("resend", (AuditKind::Order, id), by, reason)
+            .with(&json!({"notifications": count}))
+            .record(&tx)
+            .await?;
         tx.commit().await?;
         Ok(Some(count))
     }

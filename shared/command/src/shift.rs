@@ -6,15 +6,17 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::audit::AuditKind;
 use pagurus_domain::document::parse_duration;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Effects;
 use pagurus_runtime::trouble::store_problem;
+use pagurus_store::audit::AuditEntry;
 use pagurus_store::control::LockedOrders;
 use pagurus_store::history::NewEvent;
-use pagurus_store::shift::{DueOrder, Shift, Walk, Window};
+use pagurus_store::shift::{DueOrder, DueWalk, Shift, Window};
 use pagurus_store::{Error, amend, control, history, shift};
 use pagurus_wire::flows::{ShiftOutcome, ShiftRequest};
 use pagurus_wire::problem::{Problem, Type};
@@ -111,8 +113,15 @@ impl Commands {
     async fn begin_shift(&self, shift: Shift, by: &Principal) -> Result<ShiftOutcome, Problem> {
         let text = by.to_value().to_string();
         let begun = async {
-            let client = self.host.store.operations().await?;
-            shift::begin(&client, &shift, &text).await
+            let mut client = self.host.store.operations().await?;
+            let tx = client.transaction().await?;
+            let no = shift::begin(&tx, &shift, &text).await?;
+            AuditEntry::new("shift", (AuditKind::Flow, &shift.keyword), by, Some(&shift.reason))
+                .with(&json!({"shift": no, "seconds": shift.distance.as_secs()}))
+                .record(&tx)
+                .await?;
+            tx.commit().await?;
+            Ok(no)
         };
         let no = begun.await.map_err(self.failed("shift"))?;
         self.move_more(no, &shift, by).await
@@ -133,7 +142,7 @@ impl Commands {
             by,
         };
         let begun = Instant::now();
-        let mut walk = Walk::new(no, &shift.keyword, shift.window);
+        let mut walk = DueWalk::new(no, &shift.keyword, shift.window);
         let mut outcome = ShiftOutcome { shift: Some(no), ..ShiftOutcome::default() };
         loop {
             let next = async { walk.next(&self.host.store.operations().await?, BATCH).await };
@@ -170,7 +179,16 @@ impl Commands {
                 return Ok(outcome);
             }
         }
-        let undone = async { shift::undone(&self.host.store.operations().await?, no).await };
+        let undone = async {
+            let mut client = self.host.store.operations().await?;
+            let tx = client.transaction().await?;
+            shift::undone(&tx, no).await?;
+            AuditEntry::new("undo_shift", (AuditKind::Flow, &shift.keyword), by, Some(reason))
+                .with(&json!({"shift": no}))
+                .record(&tx)
+                .await?;
+            Ok(tx.commit().await?)
+        };
         undone.await.map_err(self.failed("shift"))?;
         Ok(outcome)
     }

@@ -10,11 +10,11 @@ mod plan;
 mod read;
 mod rivals;
 mod server;
+mod simulation;
 mod stages;
 #[cfg(test)]
 mod tests;
 mod trace;
-mod world;
 
 use std::sync::Arc;
 
@@ -28,14 +28,14 @@ use crate::dispatch::{
     Capacity, DispatchSettings, Dispatcher, FlowRules, FlowShare, LimitRule, SystemRules, Weights,
 };
 use measure::Dwells;
-use world::World;
+use simulation::Simulation;
 
-/// What one rule came to.
+/// Outcome under one rule.
 #[derive(Clone, Debug)]
 pub struct LabRun {
     /// The rule.
     pub rule: String,
-    /// What was measured.
+    /// Measurements.
     pub figures: Vec<LabFigure>,
     /// What was seen.
     pub trace: Trace,
@@ -67,7 +67,7 @@ pub fn compare(plan: &LabPlan) -> Vec<LabRun> {
 fn run_with(plan: &LabPlan, rule: &str, make: impl Fn(DispatchSettings) -> Dispatcher) -> LabRun {
     let settings = settings(plan);
     let make = || make(settings.clone());
-    let mut world = World::new(plan, &make);
+    let mut world = Simulation::new(plan, &make);
     world.run();
     let together: Vec<Vec<(u64, f32)>> =
         world.instances.iter_mut().map(|instance| std::mem::take(&mut instance.dwells)).collect();
@@ -83,7 +83,7 @@ fn run_with(plan: &LabPlan, rule: &str, make: impl Fn(DispatchSettings) -> Dispa
 fn alone(plan: &LabPlan, name: &str, make: &impl Fn() -> Dispatcher) -> Option<Vec<(u64, f32)>> {
     let flows = plan.flows.iter().filter(|flow| flow.name.starts_with(name)).cloned().collect();
     let plan = LabPlan { flows, ..plan.clone() };
-    let mut world = World::new(&plan, make);
+    let mut world = Simulation::new(&plan, make);
     world.run();
     world.instances.first_mut().map(|instance| std::mem::take(&mut instance.dwells))
 }

@@ -6,6 +6,7 @@
 //! ([`dispatch`]) and recovery ([`recovery`]).
 
 pub mod activation;
+pub mod audit;
 pub mod dispatch;
 pub mod document;
 pub mod id;

@@ -96,6 +96,8 @@ pub struct Settings {
     pub intake: IntakeSettings,
     /// `callbacks`
     pub callbacks: CallbackSettings,
+    /// `audit.retention`: how long it is kept who did what from outside.
+    pub audit_retention: Duration,
     /// `stats.retention`: how long the series of counts are kept.
     pub stats_retention: Duration,
     /// `distribution`

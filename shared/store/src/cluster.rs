@@ -7,7 +7,7 @@ use pagurus_domain::id::{Epoch, Incarnation, Role};
 
 use crate::row::word;
 use crate::sql::statements;
-use crate::{Client, Result, Tx};
+use crate::{Client, Connection, Result, Tx};
 
 statements! {
     // A process that comes back under its name ends its former life; its work is failed over.
@@ -349,7 +349,7 @@ pub async fn renew(
 ///
 /// # Errors
 /// The database fails.
-pub async fn end_lease(client: &Client, name: &str) -> Result<Option<String>> {
+pub async fn end_lease(client: &impl Connection, name: &str) -> Result<Option<String>> {
     let statement = client.prepare_cached(END_LEASE).await?;
     Ok(client.query_opt(&statement, &[&name]).await?.map(|row| row.get("name")))
 }

@@ -10,6 +10,7 @@
 
 pub mod amend;
 pub mod answers;
+pub mod audit;
 pub mod callbacks;
 pub mod calls;
 pub mod children;

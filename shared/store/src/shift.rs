@@ -109,7 +109,7 @@ pub async fn begin(on: &impl Connection, shift: &Shift, by: &str) -> Result<i64>
 
 /// A walk through what a shift is to move.
 #[derive(Clone, Debug)]
-pub struct Walk<'a> {
+pub struct DueWalk<'a> {
     /// The shift.
     pub shift: i64,
     /// Flows whose name contains it.
@@ -120,7 +120,7 @@ pub struct Walk<'a> {
     after: (Timestamp, i64),
 }
 
-impl<'a> Walk<'a> {
+impl<'a> DueWalk<'a> {
     /// From the begin.
     #[must_use]
     pub const fn new(shift: i64, keyword: &'a str, window: Window) -> Self {
@@ -191,7 +191,7 @@ pub async fn moved(client: &Client, shift: i64, after: OrderNo, limit: i64) -> R
 ///
 /// # Errors
 /// The database fails.
-pub async fn undone(client: &Client, shift: i64) -> Result<()> {
+pub async fn undone(client: &impl Connection, shift: i64) -> Result<()> {
     client.execute(&client.prepare_cached(UNDONE).await?, &[&shift]).await?;
     Ok(())
 }

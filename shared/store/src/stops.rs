@@ -13,8 +13,9 @@ statements! {
     REVISE = "UPDATE flow_rules SET revision = revision + 1 RETURNING revision";
     // The row's lock makes revisions follow each other as their transactions do.
     STOP = "
-        INSERT INTO flow_stops (keyword, from_at, until_at, reason, made_by)
-        VALUES ($1, greatest($2, clock_timestamp()), $3, $4, $5) RETURNING no, from_at";
+        INSERT INTO flow_stops (key, keyword, from_at, until_at, reason, made_by)
+        VALUES ($6, $1, greatest($2, clock_timestamp()), $3, $4, $5)
+        ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING no";
     LIFT = "
         UPDATE flow_stops SET lifted_at = clock_timestamp(), lifted_by = $2, lift_reason = $3
          WHERE lifted_at IS NULL AND no = ANY($1::bigint[]) RETURNING no";
@@ -55,6 +56,8 @@ statements! {
 /// A stop that is to be made.
 #[derive(Clone, Debug)]
 pub struct NewStop<'a> {
+    /// Key of the request, by which a repeat is known.
+    pub key: &'a str,
     /// Stops every flow whose name contains it.
     pub keyword: &'a str,
     /// Since when; not before now.
@@ -67,15 +70,17 @@ pub struct NewStop<'a> {
     pub by: &'a str,
 }
 
-/// Makes a stop; its number, when it begins, and the revision of the rules that it is part of.
+/// Makes a stop, or finds the one that the same request has made; its number, and the revision of the rules that it is
+/// part of.
 ///
 /// # Errors
 /// The database fails.
-pub async fn stop(tx: &Tx<'_>, stop: &NewStop<'_>) -> Result<(i64, Timestamp, i64)> {
+pub async fn stop(tx: &Tx<'_>, stop: &NewStop<'_>) -> Result<(i64, i64)> {
     let statement = tx.prepare_cached(STOP).await?;
-    let row =
-        tx.query_one(&statement, &[&stop.keyword, &stop.from, &stop.until, &stop.reason, &stop.by]).await?;
-    Ok((row.get("no"), row.get("from_at"), revise(tx).await?))
+    let row = tx
+        .query_one(&statement, &[&stop.keyword, &stop.from, &stop.until, &stop.reason, &stop.by, &stop.key])
+        .await?;
+    Ok((row.get("no"), revise(tx).await?))
 }
 
 /// Lifts stops by their numbers; those that were lifted by it, and the revision of the rules without them.

@@ -3,6 +3,7 @@
 //! A view changes nothing, and knows no door: it takes a query that a door has read, looks at a bounded number of
 //! rows, leaves out what nobody is shown, and answers with a value or with the problem to answer with.
 
+mod audit;
 mod callbacks;
 mod calls;
 mod cluster;
@@ -31,6 +32,7 @@ use pagurus_store::Error;
 use pagurus_wire::problem::Problem;
 use tokio::sync::Semaphore;
 
+pub use audit::AuditQuery;
 pub use callbacks::CallbacksQuery;
 pub use calls::call_view;
 pub use errors::{ErrorGroupsQuery, ErrorOrdersQuery};

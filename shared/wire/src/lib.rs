@@ -2,6 +2,7 @@
 //!
 //! A change here is a change of contract. Nothing here decides anything or does I/O.
 
+pub mod audit;
 pub mod callbacks;
 pub mod errors;
 pub mod flows;

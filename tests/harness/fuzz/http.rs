@@ -21,6 +21,7 @@ pub const ROUTES: &[(&str, &[&str])] = &[
     ("/v1/callbacks", &["GET"]),
     ("/v1/callbacks/{request}", &["POST"]),
     ("/v1/callbacks/{request}/heartbeat", &["POST"]),
+    ("/v1/audit", &["GET"]),
     ("/v1/notifications", &["GET"]),
     ("/v1/scenarios", &["GET"]),
     ("/v1/scenarios/check", &["POST"]),

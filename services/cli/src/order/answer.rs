@@ -17,7 +17,7 @@ pub(crate) struct AnswerArguments {
     id: String,
     /// Name of the request, as its scenario has it
     request: String,
-    /// What the called system would have answered: JSON, or @FILE
+    /// Answer that the called system would have given: JSON, or @FILE
     #[arg(long, value_name = "JSON")]
     body: Option<String>,
     /// Status of its step, for rules that judge by it

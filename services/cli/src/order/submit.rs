@@ -76,7 +76,7 @@ struct OrderArguments {
     /// Correlation id of the notification
     #[arg(long, value_name = "ID", requires = "notify_url")]
     notify_correlation_id: Option<String>,
-    /// Of what: `final`, `transitions`, `parked`, apart by commas; left out: of the end
+    /// Moments to tell of: `final`, `transitions`, `parked`, apart by commas; left out: the end
     #[arg(long, value_name = "WORDS", requires = "notify_url", value_delimiter = ',')]
     notify_on: Vec<String>,
     /// Form of the notification: `pagurus`, `cloudevents` or `cloudevents-binary`

@@ -46,7 +46,7 @@ pub(crate) fn check(
     if good { Ok(()) } else { Err(Failure::Reported(FAILED)) }
 }
 
-/// What stands in a file without faults.
+/// Content of a file without faults.
 enum Content {
     /// A scenario.
     Scenario { name: String, states: usize, warnings: Vec<Fault> },

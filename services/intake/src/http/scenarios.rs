@@ -8,8 +8,11 @@ use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use axum::response::IntoResponse;
 use pagurus_command::migrate::{Migrated, Migration};
+use pagurus_domain::audit::AuditKind;
+use pagurus_domain::order::principal::Principal;
 use pagurus_domain::scenario::source::Reading;
 use pagurus_runtime::trouble::store_problem;
+use pagurus_store::audit::AuditEntry;
 use pagurus_store::scenarios::{self, Applied};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
@@ -45,6 +48,7 @@ pub(super) async fn check(State(intake): State<Intake>, body: Body) -> Outcome<J
 pub(super) async fn apply(
     State(intake): State<Intake>,
     Path(name): Path<String>,
+    Caller(by): Caller,
     body: Body,
 ) -> Outcome<Response<Body>> {
     let (text, Reading { scenario, warnings, .. }) = read(&intake, body).await?;
@@ -52,8 +56,9 @@ pub(super) async fn apply(
         let told = format!("the text is of scenario `{}`, the path names `{}`", scenario.name, cut(&name));
         return Err(Problem::new(Type::Invalid, told).at("/scenario").into());
     }
-    let applied =
-        store(&intake, &name, &text).await.map_err(|error| store_problem(&intake.host, "apply", &error))?;
+    let applied = store(&intake, &name, &text, &by)
+        .await
+        .map_err(|error| store_problem(&intake.host, "apply", &error))?;
     let (status, version) = match applied {
         Applied::New(version) => (StatusCode::CREATED, version),
         Applied::Unchanged(version) => (StatusCode::OK, version),
@@ -62,10 +67,21 @@ pub(super) async fn apply(
     Ok((status, Json(json!({"scenario": name, "version": version, "warnings": warnings}))).into_response())
 }
 
-async fn store(intake: &Intake, name: &str, text: &str) -> Result<Applied, pagurus_store::Error> {
+async fn store(
+    intake: &Intake,
+    name: &str,
+    text: &str,
+    by: &Principal,
+) -> Result<Applied, pagurus_store::Error> {
     let mut client = intake.host.store.api().await?;
     let tx = client.transaction().await?;
     let applied = scenarios::apply(&tx, name, text).await?;
+    if let Applied::New(version) = applied {
+        AuditEntry::new("apply", (AuditKind::Scenario, name), by, None)
+            .with(&json!({"version": version}))
+            .record(&tx)
+            .await?;
+    }
     tx.commit().await?;
     intake.catalogue.refresh(&client).await?;
     Ok(applied)

@@ -20,7 +20,7 @@ use crate::traced;
 /// An answer is read as far as this, so that its connection can be used again.
 const READ: usize = 64 * 1024;
 
-/// What became of a call.
+/// Outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The receiver has it.

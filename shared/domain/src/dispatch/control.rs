@@ -83,7 +83,7 @@ impl Debug for Rule {
     }
 }
 
-/// What the rules say of one flow or system.
+/// Bounds that the rules set to one flow or system.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     /// True where failures stop it.
@@ -124,7 +124,7 @@ pub(super) enum Phase {
     Probing(Probing),
 }
 
-/// What moved.
+/// Part that moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moved {
     /// Nothing.
@@ -175,7 +175,7 @@ impl Control {
         self.phase
     }
 
-    /// What may be in use while it is open; none without a limit.
+    /// Number that may be in use while it is open; none without a limit.
     pub(super) fn limit(&self, bounds: Bounds) -> Option<u32> {
         let learnt = self.rule.limit().map(|limit| limit as u32);
         [learnt, bounds.max.filter(|_| bounds.stops)].into_iter().flatten().min()
@@ -305,7 +305,7 @@ impl Control {
         }
     }
 
-    /// What came of the doubt.
+    /// Outcome of the doubt.
     fn end_doubt(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> Moved {
         self.doubt = None;
         if let Some((failed, all)) = self.verdict(bounds) {

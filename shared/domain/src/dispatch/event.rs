@@ -178,7 +178,7 @@ pub enum DispatchEvent {
         attempt: Attempt,
         /// The queue that the order left by it; none if it keeps its queue or never had one.
         left_queue: Option<Arc<str>>,
-        /// What was measured of it; none where it ended without running.
+        /// Measurements of it; none where it ended without running.
         measured: Option<StageMeasured>,
     },
     /// Calls that stages made and that came to an end, or were sent and will be answered by callback.

@@ -45,9 +45,9 @@ pub(super) struct Flow {
     pub(super) blocked_by: Option<SystemIndex>,
     /// Its place among those that stand aside so, from the first time on until it goes.
     pub(super) rank: Option<u64>,
-    /// What failures and latencies say.
+    /// Control by failures and latencies.
     pub(super) control: Control,
-    /// What the rules say.
+    /// Bounds that the rules set.
     pub(super) bounds: Bounds,
     /// Times and rates of its stages.
     pub(super) known: Known,
@@ -71,7 +71,7 @@ pub(super) struct Link {
     pub(super) seen_at: Timestamp,
 }
 
-/// What was measured of the stages of a flow.
+/// Measurements of the stages of a flow.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// From claimed to ended.
@@ -87,7 +87,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// What another dispatcher had measured.
+    /// Measurements of another dispatcher.
     pub(super) fn of(stages: Timing, waits: Timing, ended: Rate, now: Timestamp) -> Self {
         let mut known = Self { stages, waits, ended, settled_at: now, ..Self::default() };
         known.expect();

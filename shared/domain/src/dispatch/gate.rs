@@ -232,7 +232,7 @@ impl Dispatcher {
         }
     }
 
-    /// What the rules say of a flow.
+    /// Bounds that the rules set to a flow.
     pub(super) fn bounds_of(&self, name: &str) -> Bounds {
         let rules = &self.settings.flows;
         let scenario = rules.scenario_attribute.and_then(|index| name.split('|').nth(index));
@@ -242,7 +242,7 @@ impl Dispatcher {
         self.bounds(mode, policy.and_then(|policy| policy.max_limit))
     }
 
-    /// What the rules say of a system.
+    /// Bounds that the rules set to a system.
     pub(super) fn system_bounds(&self, name: &str) -> Bounds {
         let rules = &self.settings.flows;
         let is_limited = |mode: DistributionMode| mode == DistributionMode::LimitedFlows;

@@ -1,4 +1,4 @@
-//! What the dispatcher is told of calls, open requests, stops and systems, and what a former dispatcher knew.
+//! Events of calls, open requests, stops and systems, and the knowledge of a former dispatcher.
 //! Must never hand anything out.
 
 use std::collections::{BTreeSet, HashMap};

@@ -1,4 +1,4 @@
-//! What the dispatcher knows of flows and called systems, as it is stored for its successor and shown to people
+//! Knowledge of flows and called systems, as the dispatcher stores it for its successor and shows it to people
 //! (DSP-14, DSP-16). The stored JSON only ever grows: what is missing in it has a default.
 
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ pub struct FlowRecord {
     /// When a stage of it was ready or ended last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<Timestamp>,
-    /// What its controller has learnt, for the next dispatcher.
+    /// Knowledge of its controller, for the next dispatcher.
     #[serde(skip_serializing_if = "serde_json::Value::is_null")]
     pub memory: serde_json::Value,
 }
@@ -135,7 +135,7 @@ pub struct SystemRecord {
     /// When a call of it ended last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<Timestamp>,
-    /// What its controller has learnt, for the next dispatcher.
+    /// Knowledge of its controller, for the next dispatcher.
     #[serde(skip_serializing_if = "serde_json::Value::is_null")]
     pub memory: serde_json::Value,
 }

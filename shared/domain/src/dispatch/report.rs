@@ -1,4 +1,4 @@
-//! What is told of flows and systems, to be stored and shown: only what has changed, and a bounded number at a time.
+//! Records of flows and systems, to be stored and shown: only what has changed, and a bounded number at a time.
 //! Must never decide anything.
 
 use std::collections::BTreeMap;

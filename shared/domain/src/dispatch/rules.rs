@@ -1,4 +1,4 @@
-//! What operators set about flows and called systems: modes, limits, stops. Plain data, no decisions.
+//! Rules of operators about flows and called systems: modes, limits, stops. Plain data, no decisions.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -119,12 +119,12 @@ impl FlowStop {
     }
 }
 
-/// What an operator decided about a called system (DSP-16).
+/// Decision of an operator about a called system (DSP-16).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SystemOverride {
     /// The system.
     pub system: String,
-    /// What to do with it.
+    /// Order of the operator.
     pub order: SystemOrder,
     /// Since when it holds.
     pub from: Timestamp,

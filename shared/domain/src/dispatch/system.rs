@@ -31,9 +31,9 @@ const RELEASED: usize = 8;
 pub(super) struct System {
     /// Its name.
     pub(super) name: Arc<str>,
-    /// What failures, latencies and the system itself say.
+    /// Control by failures, latencies and the word of the system itself.
     pub(super) control: Control,
-    /// What the rules say.
+    /// Bounds that the rules set.
     pub(super) bounds: Bounds,
     /// The operator's order that holds now, with its end.
     pub(super) order: Option<(SystemOrder, Option<Timestamp>)>,
@@ -71,7 +71,7 @@ impl System {
         self.order.is_none() && matches!(self.control.phase(), Phase::Probing(_))
     }
 
-    /// What may concern it at a time; none without a limit.
+    /// Number that may concern it at a time; none without a limit.
     pub(super) fn limit(&self) -> Option<u32> {
         if self.order.is_some() || self.control.phase() != Phase::Open {
             None

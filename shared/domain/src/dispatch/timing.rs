@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::record::Quantiles;
 use crate::system::{duration_of, step_of};
 
-/// What is called of late.
+/// Half-life of times that are called of late.
 const SHORT_HALF_LIFE: Duration = Duration::from_secs(60);
-/// What is called long.
+/// Half-life of times that are called long-term.
 const LONG_HALF_LIFE: Duration = Duration::from_secs(4 * 3600);
 /// Rates follow with this delay.
 const RATE_DELAY: f64 = 10.0;

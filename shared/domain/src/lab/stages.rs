@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::plan::LabFlow;
 use super::server::Offer;
-use super::world::{CallEnd, Happening, Instance, Order, SECOND, State, World};
+use super::simulation::{CallEnd, Happening, Instance, Order, OrderStand, SECOND, Simulation};
 use crate::dispatch::{
     DispatchEvent, Dispatcher, HandOut, Lane, QueuePosition, Ready, Refusal, StageMeasured,
 };
@@ -19,7 +19,7 @@ const RETRY: u64 = SECOND;
 /// Time that it takes to send a request that is answered by callback.
 const SENDING: u64 = 5_000;
 
-impl<'a, F: Fn() -> Dispatcher> World<'a, F> {
+impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
     pub(super) fn add_flow(&mut self, index: usize, flow: &LabFlow) {
         for number in 1..=flow.count {
             let name = if flow.count == 1 { flow.name.clone() } else { format!("{}-{number}", flow.name) };
@@ -65,7 +65,7 @@ impl<'a, F: Fn() -> Dispatcher> World<'a, F> {
         self.orders.push(Order {
             flow: instance,
             attempt: 1,
-            state: State::Suspended,
+            state: OrderStand::Suspended,
             lane: Lane::Fresh,
             queue,
             stretch,
@@ -88,7 +88,7 @@ impl<'a, F: Fn() -> Dispatcher> World<'a, F> {
 
     pub(super) fn becomes_ready(&mut self, order: usize) {
         let known = &mut self.orders[order];
-        known.state = State::Ready;
+        known.state = OrderStand::Ready;
         known.ready_at = self.now;
         self.instances[known.flow].ready += 1;
         let row = self.row(order);
@@ -119,10 +119,10 @@ impl<'a, F: Fn() -> Dispatcher> World<'a, F> {
         let order = hand_out.no.0 as usize;
         let known = &self.orders[order];
         let is_head = known.queue.is_none_or(|queue| self.queues[queue].1.front() == Some(&order));
-        let is_there = known.state == State::Ready && known.attempt == hand_out.attempt.0;
+        let is_there = known.state == OrderStand::Ready && known.attempt == hand_out.attempt.0;
         if !is_there || !is_head {
             let why = if is_there { Refusal::Behind } else { Refusal::Gone };
-            if matches!(known.state, State::Running(_)) {
+            if matches!(known.state, OrderStand::Running(_)) {
                 return;
             }
             self.news.event(DispatchEvent::Refused { hand_out, why });
@@ -131,7 +131,7 @@ impl<'a, F: Fn() -> Dispatcher> World<'a, F> {
         let flow = &self.plan.flows[self.instances[known.flow].plan];
         let (own, calls) = (flow.own.as_micros() as u64, flow.calls.is_some());
         let known = &mut self.orders[order];
-        known.state = State::Running(hand_out.node);
+        known.state = OrderStand::Running(hand_out.node);
         known.began_at = self.now;
         self.instances[known.flow].ready -= 1;
         if calls {
@@ -172,7 +172,7 @@ impl<'a, F: Fn() -> Dispatcher> World<'a, F> {
         }
         if self.plan.systems[system].is_asynchronous {
             self.sample(order, CallOutcome::Answered, None);
-            self.orders[order].state = State::Done;
+            self.orders[order].state = OrderStand::Done;
         } else {
             self.ends(order, end);
         }
@@ -193,8 +193,9 @@ impl<'a, F: Fn() -> Dispatcher> World<'a, F> {
         let waited = Duration::from_micros(known.began_at - known.ready_at);
         let (no, attempt, flow) = (OrderNo(order as i64), Attempt(known.attempt), known.flow);
         // An asynchronous order may have been answered already.
-        if known.state != State::Done {
-            known.state = if comes_again || end == CallEnd::Sent { State::Suspended } else { State::Done };
+        if known.state != OrderStand::Done {
+            known.state =
+                if comes_again || end == CallEnd::Sent { OrderStand::Suspended } else { OrderStand::Done };
         }
         let queue = known.queue.filter(|_| !comes_again);
         let instance = &mut self.instances[flow];

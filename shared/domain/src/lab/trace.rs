@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::plan::LabPlan;
 use super::server::Server;
-use super::world::{Instance, LOOK, SECOND};
+use super::simulation::{Instance, LOOK, SECOND};
 use crate::dispatch::{FlowRecord, SystemRecord};
 
 /// Seen of a system, four times a second; what is counted is counted from the start.

@@ -11,11 +11,21 @@ pub enum Door {
     Http,
     /// A message of a client.
     Amqp,
+    /// A bulk operation.
+    Operation,
     /// A service of the engine itself: recovery, conditions, a node that stops.
     Engine,
 }
 
-spelled!(Door { Http => "http", Amqp => "amqp", Engine => "engine" });
+spelled!(Door { Http => "http", Amqp => "amqp", Operation => "operation", Engine => "engine" });
+
+impl Door {
+    /// True for requests of people and programs; false for what the engine does by itself or goes on with.
+    #[must_use]
+    pub const fn is_outside(self) -> bool {
+        matches!(self, Self::Http | Self::Amqp)
+    }
+}
 
 /// Principal of an action on an order: name, door, and place that it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,19 +52,25 @@ impl Principal {
         Self { door: Door::Amqp, name: user, from: Some(exchange) }
     }
 
+    /// Bulk operation with this number, which an outsider has asked for.
+    #[must_use]
+    pub fn operation(no: i64) -> Self {
+        Self { door: Door::Operation, name: Some(format!("operation:{no}")), from: None }
+    }
+
     /// Node of the engine.
     #[must_use]
     pub fn node(name: &str) -> Self {
         Self { door: Door::Engine, name: Some(name.to_owned()), from: None }
     }
 
-    /// Source of an event in the history: the kind of client, or the name of the node.
+    /// Source of an event in the history: the kind of client, the operation, or the name of the node.
     #[must_use]
     pub fn source(&self) -> &str {
         match self.door {
             Door::Http => "api",
             Door::Amqp => "client",
-            Door::Engine => self.name.as_deref().unwrap_or("engine"),
+            Door::Operation | Door::Engine => self.name.as_deref().unwrap_or("engine"),
         }
     }
 
@@ -77,5 +93,8 @@ mod tests {
         let sender = Principal::amqp(Some("billing".to_owned()), "orders".to_owned());
         assert_eq!((sender.source(), &sender.to_value()["name"]), ("client", &json!("billing")));
         assert_eq!(Principal::node("activator-1").source(), "activator-1");
+        assert_eq!(Principal::operation(7).source(), "operation:7");
+        let outside: Vec<Door> = Door::ALL.iter().copied().filter(|door| door.is_outside()).collect();
+        assert_eq!(outside, [Door::Http, Door::Amqp]);
     }
 }

@@ -54,6 +54,7 @@ impl Builder {
                 max_orphans: self.number("callbacks.orphans.max"),
                 orphan_retention: self.duration("callbacks.orphans.retention"),
             },
+            audit_retention: self.duration("audit.retention"),
             stats_retention: self.duration("stats.retention"),
             distribution: self.distribution(),
             systems: self.systems(),

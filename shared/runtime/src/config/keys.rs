@@ -116,6 +116,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("callbacks.orphans.max", Count { least: 0, most: 1_000_000 }, "10000", Live, "Callbacks for nobody that are kept at most, each with 16 KiB of its body; more are answered alike, counted, and not kept."),
     key("callbacks.orphans.retention", Duration, "7d", Live, "How long a callback for nobody is kept."),
 
+    key("audit.retention", Duration, "365d", Live, "How long it is kept who did what from outside."),
     key("stats.retention", Duration, "7d", Live, "How long the counts of each minute are kept, of which charts are drawn."),
 
     key("distribution.mode", Choice(&["simple", "rated_flows", "stopped_flows", "limited_flows"]), "simple", Live, "How capacity is shared among flows: by turns; by the time of workers; by turns, and a flow whose system is away is stopped, probed and resumed; besides, with a limit that follows what its system bears."),

@@ -36,7 +36,7 @@ pub(super) struct Collected {
     opened: Option<Timestamp>,
     /// When the limit changed, if the window followed a change.
     changed_at: Option<Timestamp>,
-    /// What came before began under another limit.
+    /// Samples from before began under another limit.
     counts_from: Option<Timestamp>,
     in_use: u32,
     good: u32,

@@ -8,7 +8,7 @@ use super::probing::Probing;
 use super::{Control, MAX_DECISIONS, Phase};
 
 impl Control {
-    /// What was learnt and decided.
+    /// Knowledge and decisions.
     pub(in super::super) fn remember(&self) -> Value {
         let phase = match self.phase {
             Phase::Open => json!("open"),

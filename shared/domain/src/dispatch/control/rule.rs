@@ -35,7 +35,7 @@ impl PathTimes {
     }
 }
 
-/// What the calls between two decisions came to.
+/// Outcomes of the calls between two decisions.
 #[derive(Clone, Debug)]
 pub struct LimitWindow {
     /// When it ends.
@@ -67,10 +67,10 @@ impl LimitWindow {
 
 /// A way to find the limit of what calls a system.
 pub trait LimitRule: Debug + Send + Sync {
-    /// What may be in use; none without a limit.
+    /// Number that may be in use; none without a limit.
     fn limit(&self) -> Option<f64>;
 
-    /// What was in use at the most without harm; none where it is not known.
+    /// Number that was in use at the most without harm; none where it is not known.
     fn borne(&self) -> Option<f64> {
         None
     }
@@ -101,7 +101,7 @@ pub trait LimitRule: Debug + Send + Sync {
         None
     }
 
-    /// What was learnt, to be stored.
+    /// Knowledge, to be stored.
     fn remember(&self) -> Value {
         Value::Null
     }

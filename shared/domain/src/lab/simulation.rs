@@ -61,7 +61,7 @@ pub(super) enum CallEnd {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum OrderStand {
     Ready,
     Running(Incarnation),
     /// Waits for a callback, or to come again.
@@ -73,7 +73,7 @@ pub(super) enum State {
 pub(super) struct Order {
     pub(super) flow: usize,
     pub(super) attempt: i32,
-    pub(super) state: State,
+    pub(super) state: OrderStand,
     pub(super) lane: Lane,
     pub(super) queue: Option<usize>,
     pub(super) stretch: Duration,
@@ -103,7 +103,7 @@ pub(super) struct Instance {
 
 /// The whole of it.
 #[derive(Debug)]
-pub(super) struct World<'a, F> {
+pub(super) struct Simulation<'a, F> {
     pub(super) plan: &'a LabPlan,
     make: F,
     pub(super) dispatcher: Dispatcher,
@@ -127,7 +127,7 @@ pub(super) struct World<'a, F> {
     pub(super) trace: Trace,
 }
 
-impl<'a, F: Fn() -> Dispatcher> World<'a, F> {
+impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
     /// Everything is there, and nothing has happened.
     pub(super) fn new(plan: &'a LabPlan, make: F) -> Self {
         let mut world = Self {
@@ -273,7 +273,7 @@ impl<'a, F: Fn() -> Dispatcher> World<'a, F> {
     fn head(&self, queue: &Arc<str>) -> QueueHead {
         let members = self.queues.iter().find(|(name, _)| name == queue);
         let head = members.and_then(|(_, members)| members.front()).map(|order| {
-            let ready = (self.orders[*order].state == State::Ready).then(|| self.row(*order));
+            let ready = (self.orders[*order].state == OrderStand::Ready).then(|| self.row(*order));
             QueueMember { no: OrderNo(*order as i64), position: *order as i64, ready }
         });
         QueueHead { queue: Arc::clone(queue), head }
@@ -320,23 +320,23 @@ impl<'a, F: Fn() -> Dispatcher> World<'a, F> {
         for (index, order) in self.orders.iter().enumerate() {
             let instance = &self.instances[order.flow];
             match order.state {
-                State::Ready => rows.push(self.row(index)),
-                State::Running(node) => running.push(Running {
+                OrderStand::Ready => rows.push(self.row(index)),
+                OrderStand::Running(node) => running.push(Running {
                     no: OrderNo(index as i64),
                     attempt: Attempt(order.attempt),
                     node,
                     flow: Arc::clone(&instance.name),
                     queue: order.queue.map(|queue| Arc::clone(&self.queues[queue].0)),
                 }),
-                State::Suspended if self.is_open(order) => {
+                OrderStand::Suspended if self.is_open(order) => {
                     *open.entry(Arc::clone(&instance.name)).or_default() += 1
                 }
-                State::Suspended | State::Done => {}
+                OrderStand::Suspended | OrderStand::Done => {}
             }
         }
         let is_ready = |no: &OrderNo| {
             let order = &self.orders[no.0 as usize];
-            (order.state == State::Ready).then_some((*no, Attempt(order.attempt)))
+            (order.state == OrderStand::Ready).then_some((*no, Attempt(order.attempt)))
         };
         let ready = doubtful.iter().filter_map(is_ready).collect();
         self.dispatcher.handle(DispatchEvent::Ready(rows), now);

@@ -1,0 +1,44 @@
+//! The audit log: kinds of what people and programs act on.
+
+use crate::id::spelled;
+
+/// Kinds of what an action is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AuditKind {
+    /// An order, by the client's id.
+    Order,
+    /// Flows, by keyword.
+    Flow,
+    /// A called system.
+    System,
+    /// A sequential queue.
+    Queue,
+    /// A scenario.
+    Scenario,
+    /// A node, as `role/name`.
+    Node,
+    /// A lease.
+    Lease,
+    /// A bulk operation, by its number.
+    Operation,
+    /// A saved search.
+    Search,
+    /// A refused message.
+    Message,
+    /// The engine as a whole.
+    Engine,
+}
+
+spelled!(AuditKind {
+    Order => "order",
+    Flow => "flow",
+    System => "system",
+    Queue => "queue",
+    Scenario => "scenario",
+    Node => "node",
+    Lease => "lease",
+    Operation => "operation",
+    Search => "search",
+    Message => "message",
+    Engine => "engine",
+});

@@ -1,0 +1,134 @@
+//! The audit log: who did what from outside, the newest first.
+
+use jiff::Timestamp;
+use pagurus_domain::audit::AuditKind;
+use pagurus_domain::order::principal::Door;
+use pagurus_store::audit::{self, AuditRow};
+use pagurus_store::{Client, Error};
+use pagurus_wire::audit::{AuditView, AuditedPrincipal};
+use pagurus_wire::order::Page;
+use pagurus_wire::problem::Problem;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::Views;
+use crate::query::{cursor, invalid, limit, moment};
+
+/// Entries on a page, where nothing else is asked for, and at most.
+const USUAL_LIMIT: usize = 50;
+const MAX_LIMIT: usize = 500;
+/// Rows of one statement, and those that one page looks at, at most. Where few of them are wanted, a page is short.
+const ROWS: i64 = 1000;
+const MOST_ROWS: usize = 20_000;
+
+/// Query of a list of actions.
+#[derive(Debug, Deserialize)]
+pub struct AuditQuery {
+    action: Option<String>,
+    kind: Option<String>,
+    subject: Option<String>,
+    door: Option<String>,
+    name: Option<String>,
+    since: Option<String>,
+    until: Option<String>,
+    limit: Option<String>,
+    cursor: Option<String>,
+}
+
+impl Views {
+    /// One page of what people and programs did, the newest first.
+    pub async fn audit(&self, query: AuditQuery) -> Result<Page<AuditView>, Problem> {
+        let asked = Asked::read(query, Timestamp::now())?;
+        let found = async { choose(&self.host.store.api().await?, &asked).await };
+        found.await.map_err(self.failed("audit"))
+    }
+}
+
+/// A query that was understood.
+#[derive(Debug)]
+struct Asked {
+    action: Option<String>,
+    kind: Option<AuditKind>,
+    subject: Option<String>,
+    door: Option<Door>,
+    name: Option<String>,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+    limit: usize,
+    below: i64,
+}
+
+impl Asked {
+    fn read(query: AuditQuery, now: Timestamp) -> Result<Self, Problem> {
+        let word = |pointer: &str, told: String| invalid(pointer, told);
+        let kind = query.kind.as_deref().map(str::parse).transpose();
+        let door = query.door.as_deref().map(str::parse).transpose();
+        let time = |pointer: &str, text: Option<String>| {
+            let read = |text: String| {
+                moment(&text, now).ok_or_else(|| invalid(pointer, "is neither a time nor a duration"))
+            };
+            text.map(read).transpose()
+        };
+        Ok(Self {
+            action: query.action,
+            kind: kind.map_err(|error: pagurus_domain::id::UnknownWord| word("/kind", error.to_string()))?,
+            subject: query.subject,
+            door: door.map_err(|error: pagurus_domain::id::UnknownWord| word("/door", error.to_string()))?,
+            name: query.name,
+            since: time("/since", query.since)?,
+            until: time("/until", query.until)?,
+            limit: limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?,
+            below: cursor(query.cursor.as_deref(), i64::MAX)?,
+        })
+    }
+
+    fn takes(&self, row: &AuditRow) -> bool {
+        let same = |wanted: &Option<String>, found: Option<&str>| {
+            wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
+        };
+        same(&self.action, Some(&row.action))
+            && self.kind.is_none_or(|kind| kind == row.kind)
+            && self.door.is_none_or(|door| door == row.by.door)
+            && same(&self.name, row.by.name.as_deref())
+            && self.until.is_none_or(|until| row.at < until)
+    }
+}
+
+async fn choose(client: &Client, asked: &Asked) -> Result<Page<AuditView>, Error> {
+    let (mut items, mut below, mut looked_at) = (Vec::new(), asked.below, 0);
+    while looked_at < MOST_ROWS {
+        let rows = audit::list(client, asked.subject.as_deref(), below, ROWS).await?;
+        let is_last = rows.len() < usize::try_from(ROWS).unwrap_or(usize::MAX);
+        looked_at += rows.len();
+        for row in rows {
+            // Numbers are given as the actions begin: what is older than all that is wanted ends the list.
+            if asked.since.is_some_and(|since| row.at < since) {
+                return Ok(Page { items, next: None });
+            }
+            if items.len() == asked.limit {
+                return Ok(Page { items, next: Some(below.to_string()) });
+            }
+            below = row.no;
+            if asked.takes(&row) {
+                items.push(view(row));
+            }
+        }
+        if is_last {
+            return Ok(Page { items, next: None });
+        }
+    }
+    Ok(Page { items, next: Some(below.to_string()) })
+}
+
+fn view(row: AuditRow) -> AuditView {
+    AuditView {
+        no: row.no,
+        at: row.at,
+        action: row.action,
+        kind: row.kind.to_string(),
+        subject: row.subject,
+        by: AuditedPrincipal { door: row.by.door.to_string(), name: row.by.name, from: row.by.from },
+        reason: row.reason,
+        detail: serde_json::from_str(&row.detail).unwrap_or(Value::Null),
+    }
+}

@@ -25,6 +25,7 @@ mod memory;
 mod neighbours;
 mod ord;
 mod outside;
+mod packages;
 mod random;
 mod rec;
 mod receivers;

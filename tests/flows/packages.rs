@@ -42,8 +42,20 @@ fn run_2_qlt_10_packages_hold_what_they_should_and_say_what_is_built_in() {
         // The last stage of the image has the C library and its kin, and nothing else.
         for line in told("ldd", &[path.to_str().unwrap()]).lines() {
             let library = line.split_whitespace().next().unwrap_or_default();
-            let is_there = ["linux-vdso", "libc.", "libm.", "libgcc_s.", "/lib64/ld-", "libpthread.", "libdl.", "librt."];
-            assert!(is_there.iter().any(|known| library.starts_with(known)), "pagurus-{program} needs {library}");
+            let is_there = [
+                "linux-vdso",
+                "libc.",
+                "libm.",
+                "libgcc_s.",
+                "/lib64/ld-",
+                "libpthread.",
+                "libdl.",
+                "librt.",
+            ];
+            assert!(
+                is_there.iter().any(|known| library.starts_with(known)),
+                "pagurus-{program} needs {library}"
+            );
         }
     }
 
@@ -59,7 +71,9 @@ fn run_2_qlt_10_packages_hold_what_they_should_and_say_what_is_built_in() {
         assert!(!control.contains(word), "{control}");
     }
     let content = told("dpkg-deb", &["--contents", &package]);
-    for path in ["./usr/bin/pagurus-worker", "./etc/pagurus/pagurus.yaml", "./lib/systemd/system/pagurus@.service"] {
+    for path in
+        ["./usr/bin/pagurus-worker", "./etc/pagurus/pagurus.yaml", "./lib/systemd/system/pagurus@.service"]
+    {
         assert!(content.contains(path), "{path} is missing: {content}");
     }
     assert!(content.lines().all(|line| line.contains("root/root")), "{content}");
@@ -76,7 +90,10 @@ fn run_2_qlt_10_packages_hold_what_they_should_and_say_what_is_built_in() {
     for part in parts {
         let ours = part["name"].as_str().unwrap().starts_with("pagurus-");
         assert!(ours || part["hashes"][0]["content"].as_str().is_some_and(|sum| sum.len() == 64), "{part}");
-        assert!(part["licenses"][0]["expression"].as_str().is_some_and(|licence| !licence.is_empty()), "{part}");
+        assert!(
+            part["licenses"][0]["expression"].as_str().is_some_and(|licence| !licence.is_empty()),
+            "{part}"
+        );
     }
     let references: BTreeSet<&str> = parts.iter().map(|part| part["bom-ref"].as_str().unwrap()).collect();
     assert_eq!(references.len(), parts.len());

@@ -132,7 +132,9 @@ async fn telemetry_a_whole_order_is_a_trace_a_stage_with_links() {
     assert!(stages[0].failed && stages[0].is("error.type", "all.unavailable"), "{:?}", stages[0]);
 
     let within = |stage: &Seen, name: &str| {
-        let found = spans.iter().find(|span| span.parent == stage.span && span.name.starts_with(name));
+        let found = spans.iter().find(|span| {
+            span.parent == stage.span && span.service == stage.service && span.name.starts_with(name)
+        });
         found.cloned().unwrap_or_else(|| panic!("no `{name}` in {stage:?}: {spans:#?}"))
     };
     let refused = within(&stages[0], "POST");

@@ -84,6 +84,7 @@ async fn take_orders(intake: Intake, consumer: Arc<Consumer>, door: Orders) -> a
     let (mut busy, mut trouble) = (false, Trouble::new("register"));
     while let Some(batch) = next(&intake, &consumer, busy).await {
         busy = batch.len() > 1;
+        intake.host.metrics.messages_consumed(&intake.host.broker.names().orders_in, batch.len());
         let Outcome { handled, left } = door.handle(&batch, trouble.is_wary()).await;
         settle(&intake, &consumer, handled).await;
         trouble.wait_out(&intake, &consumer, left).await;
@@ -95,6 +96,7 @@ async fn take_callbacks(intake: Intake, consumer: Arc<Consumer>, aside: Aside) -
     let (mut busy, mut trouble) = (false, Trouble::new("answer"));
     while let Some(batch) = next(&intake, &consumer, busy).await {
         busy = batch.len() > 1;
+        intake.host.metrics.messages_consumed(&intake.host.broker.names().callbacks_in, batch.len());
         let Outcome { handled, left } = callbacks::handle(&intake, &aside, &batch, trouble.is_wary()).await;
         settle(&intake, &consumer, handled).await;
         trouble.wait_out(&intake, &consumer, left).await;

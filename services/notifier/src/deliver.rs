@@ -155,12 +155,14 @@ async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> 
         }
     }
     let own = messages.iter().all(|message| message.exchange == host.broker.names().notifications);
+    let publishing = Instant::now();
     let published = if own {
         host.broker.publish_many(messages).await
     } else {
         host.broker.publish_many_foreign(messages).await
     };
-    let mut sent = Vec::with_capacity(addressed.len());
+    let given = addressed.len();
+    let mut sent = Vec::with_capacity(given);
     for ((notification, mut span), published) in addressed.into_iter().zip(published) {
         match published {
             Published::Confirmed => sent.push(notification),
@@ -175,6 +177,11 @@ async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> 
             }
         }
     }
+    // Notifications to queues and exchanges of others are counted together.
+    let exchange = if own { host.broker.names().notifications.as_str() } else { "several" };
+    let took = publishing.elapsed();
+    host.metrics.messages_sent(exchange, sent.len(), "", took);
+    host.metrics.messages_sent(exchange, given - sent.len(), "unconfirmed", took);
     host.metrics.count(Count::Notifications, "confirmed", sent.len() as u64);
     let client = host.store.work().await?;
     if !sent.is_empty() {

@@ -81,7 +81,10 @@ impl Outbound {
         trace: Option<&TraceContext>,
     ) -> Answer {
         let mut span = traced::message(&self.host, trace, vhost, &mut message);
+        let begun = Instant::now();
         let answer = self.confirmed(vhost, &message).await;
+        let error = if matches!(answer, Answer::Published) { "" } else { "unpublished" };
+        self.host.metrics.messages_sent(&message.exchange, 1, error, begun.elapsed());
         traced::published(&mut span, &answer);
         answer
     }

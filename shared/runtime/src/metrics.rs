@@ -1,7 +1,9 @@
 //! Everything that is counted, in one table: names, help and the labels of each. No label has more values
 //! than its cap lets in: what clients name never makes the page grow without bound.
 
+mod messaging;
 mod process;
+mod reference;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -19,6 +21,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 use crate::cap::Cap;
+pub use reference::reference_table;
 
 /// Name, help, and the names of the labels.
 type Row = (&'static str, &'static str, &'static [&'static str]);
@@ -254,27 +257,6 @@ const HISTOGRAMS: &[Row] = &[
 const BUILD: Row =
     ("build_info", "1, with the role of the process and the version of its program", &["role", "version"]);
 
-/// All metrics as a Markdown table, for the documentation.
-#[must_use]
-pub fn reference_table() -> String {
-    let rows = |kind: &'static str, suffix: &'static str, rows: &'static [Row]| {
-        rows.iter().map(move |(name, help, labels)| {
-            let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
-            format!("| `pagurus_{name}{suffix}` | {kind} | {} | {help} |\n", labels.join(", "))
-        })
-    };
-    let mut table = "| metric | kind | labels | meaning |\n|---|---|---|---|\n".to_owned();
-    table.extend(rows("gauge", "", &[BUILD]));
-    table.extend(rows("counter", "_total", COUNTERS));
-    table.extend(rows("gauge", "", GAUGES));
-    table.extend(rows("histogram", "", HISTOGRAMS));
-    table.extend(process::ROWS.iter().map(|row| {
-        let (suffix, kind) = if row.is_counter { ("_total", "counter") } else { ("", "gauge") };
-        format!("| `process_{}{suffix}` | {kind} |  | {} |\n", row.name, row.help)
-    }));
-    table
-}
-
 type Labels = Vec<(&'static str, String)>;
 
 /// A metric with the words that each of its labels has had.
@@ -316,9 +298,15 @@ where
 #[derive(Debug)]
 struct Families {
     page: Registry,
+    messaging: messaging::Messaging,
     counters: Vec<Series<Counter>>,
     gauges: Vec<Series<Gauge<f64, AtomicU64>>>,
     histograms: Vec<Series<Histogram>>,
+}
+
+/// Buckets from half a millisecond to sixteen seconds.
+fn times() -> Histogram {
+    Histogram::new(exponential_buckets(0.0005, 2.0, 16))
 }
 
 /// The metrics of one process. Cheap to clone.
@@ -334,6 +322,7 @@ impl Metrics {
         let mut page = Registry::default();
         // What the operating system knows of a process has the same names in all programs.
         page.register_collector(Box::new(process::OwnProcess));
+        let messaging = messaging::Messaging::register(&mut page);
         let registry = page.sub_registry_with_prefix("pagurus");
         let info: Series<Gauge> = Series::register(registry, &BUILD, Gauge::default);
         info.of(&[role.as_str(), env!("CARGO_PKG_VERSION")]).set(1);
@@ -341,10 +330,9 @@ impl Metrics {
         let counters = counters.collect();
         let gauges = GAUGES.iter().map(|row| Series::register(registry, row, Gauge::default as _));
         let gauges = gauges.collect();
-        let times = || Histogram::new(exponential_buckets(0.0005, 2.0, 16));
         let histograms = HISTOGRAMS.iter().map(|row| Series::register(registry, row, times as _));
         let histograms = histograms.collect();
-        Self { families: Arc::new(Families { page, counters, gauges, histograms }) }
+        Self { families: Arc::new(Families { page, messaging, counters, gauges, histograms }) }
     }
 
     /// Adds to a counter of one label, or of none; `value` is the value of its label.

@@ -167,6 +167,55 @@ async fn telemetry_a_whole_order_is_a_trace_a_stage_with_links() {
 }
 
 #[tokio::test]
+async fn telemetry_metrics_tell_of_orders_systems_messages_and_the_process() {
+    let engine = Installation::start("telemetry_metrics").await;
+    engine.world().program(Program::at("/bad").fail(1, 500));
+    engine.scenario("asking", &crate::installation::asking("/ask", "60s")).await;
+    engine.actions("bad", &call("/bad")).await;
+    let client = engine.env().amqp().await.unwrap();
+    let order = json!({"id": "w", "scenario": "asking"});
+    client.publish_orders("order.create", &[order], &BasicProperties::default()).await.unwrap();
+    engine.calls("/ask", 1).await;
+    engine.run(json!({"id": "b", "scenario": "bad"}), "fail").await;
+    let (activator, worker) = (engine.node(Role::Activator), engine.node(Role::Worker));
+    until("the wait is counted", Duration::from_secs(40), async || {
+        engine.metric(activator, "pagurus_waiting_orders{reason=\"wait\"}").await == 1.0
+    })
+    .await;
+    assert_eq!(engine.metric(activator, "pagurus_waiting_orders").await, 1.0, "and under no other reason");
+    let system = engine.world().url().trim_start_matches("http://");
+    for (name, expected) in [
+        (format!("pagurus_system_calls_total{{system=\"{system}\",outcome=\"5xx\"}}"), 1.0),
+        (format!("pagurus_system_call_seconds_count{{system=\"{system}\"}}"), 2.0),
+        ("pagurus_ended_total{scenario=\"bad\",status=\"fail\"}".to_owned(), 1.0),
+        ("pagurus_stage_errors_total".to_owned(), 1.0),
+        ("pagurus_ready_wait_seconds_count".to_owned(), 2.0),
+        ("pagurus_batch_seconds_count{operation=\"prepare_requests\"}".to_owned(), 1.0),
+        ("pagurus_build_info".to_owned(), 1.0),
+    ] {
+        assert_eq!(engine.metric(worker, &name).await, expected, "{name}");
+    }
+    let intake = engine.node(Role::Intake);
+    assert_eq!(engine.metric(intake, "messaging_client_consumed_messages_total").await, 1.0);
+    for node in &engine.nodes {
+        assert!(engine.metric(node, "process_resident_memory_bytes").await > 1e6);
+        assert!(engine.metric(node, "process_cpu_seconds_total").await > 0.0);
+    }
+}
+
+#[tokio::test]
+async fn telemetry_no_dispatcher_is_told_in_the_log_and_in_metrics() {
+    let roles = [Role::Intake, Role::Activator];
+    let engine = Installation::only("telemetry_leaderless", &roles, &[]).await;
+    assert_eq!(engine.metric(engine.node(Role::Intake), "pagurus_leader ").await, 0.0);
+    let log = engine.node(Role::Activator).spec.log.clone();
+    until("it is told", Duration::from_secs(60), async || {
+        std::fs::read_to_string(&log).is_ok_and(|log| log.contains("no dispatcher leads"))
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn telemetry_without_a_collector_the_context_of_the_client_is_handed_on() {
     let engine = Installation::start("telemetry_off").await;
     engine.actions("one", &call("/do")).await;

@@ -6,9 +6,9 @@ use crate::sql::statements;
 use crate::{Client, Result};
 
 statements! {
-    COUNT_DUE = "SELECT count(*)::float8 AS counted FROM (SELECT FROM due WHERE stream = $1 LIMIT $2) AS some";
-    COUNT_READY = "SELECT count(*)::float8 AS counted FROM (SELECT FROM ready LIMIT $1) AS some";
-    COUNT_RUNNING = "SELECT count(*)::float8 AS counted FROM (SELECT FROM running LIMIT $1) AS some";
+    COUNT_DUE = "SELECT count(*)::float8 AS counted FROM (SELECT FROM due WHERE stream = $1 LIMIT $2) AS first";
+    COUNT_READY = "SELECT count(*)::float8 AS counted FROM (SELECT FROM ready LIMIT $1) AS first";
+    COUNT_RUNNING = "SELECT count(*)::float8 AS counted FROM (SELECT FROM running LIMIT $1) AS first";
     // What the planner knows since the table was last analyzed.
     ESTIMATE_DUE = "
         SELECT (greatest(c.reltuples, 0) * coalesce(v.part, 0))::float8 AS estimated

@@ -15,6 +15,8 @@ mod demo;
 mod down;
 #[path = "dev/node.rs"]
 mod node;
+#[path = "dev/package.rs"]
+mod package;
 #[path = "dev/place.rs"]
 mod place;
 #[path = "dev/random.rs"]
@@ -63,6 +65,8 @@ enum Command {
     Storm(random::Storm),
     /// Format, lints, documentation, house rules, dependencies
     Check,
+    /// Make a Debian package, a tarball, the files of the image, and the list of what is built in
+    Package(package::Options),
     /// Run the benchmarks
     Bench(bench::Options),
     /// The demo system that example scenarios call
@@ -84,6 +88,7 @@ async fn main() -> ExitCode {
         Command::Fuzz(options) => random::fuzz(options).await,
         Command::Storm(options) => random::storm(options).await,
         Command::Check => check::command(),
+        Command::Package(options) => package::command(options).await,
         Command::Bench(options) => bench::command(options).await,
         Command::Limit(options) => bench::limit::serve(options).await,
         Command::Demo(options) => demo::serve(options).await,

@@ -34,7 +34,9 @@ fn filled_in(text: &str) -> String {
 #[test]
 fn run_2_compose_starts_five_services_and_two_servers() {
     let compose = compose();
-    let mut names: Vec<&str> = compose["services"].as_object().unwrap().keys().map(String::as_str).collect();
+    let services = compose["services"].as_object().unwrap();
+    let always = services.iter().filter(|(_, service)| service["profiles"].is_null());
+    let mut names: Vec<&str> = always.map(|(name, _)| name.as_str()).collect();
     let mut expected: Vec<&str> = SERVICES.into_iter().chain(SERVERS).collect();
     names.sort_unstable();
     expected.sort_unstable();
@@ -170,4 +172,25 @@ fn run_2_the_image_is_small_and_not_root() {
     assert!(last.contains("\nUSER 65532:65532"), "the last stage sets no user");
     assert!(!last.contains("\nRUN "), "the last stage has no shell to run anything");
     assert!(dockerfile.contains("--locked"));
+}
+
+#[test]
+fn run_2_compose_has_profiles_for_metrics_and_traces() {
+    let compose = compose();
+    for (name, profile) in [("prometheus", "metrics"), ("grafana", "metrics"), ("tempo", "traces")] {
+        let service = &compose["services"][name];
+        assert_eq!(texts(&service["profiles"]), [profile], "{name}");
+        assert!(
+            service["image"].as_str().is_some_and(|image| image.contains(":") && !image.ends_with(":latest")),
+            "{name}"
+        );
+        for volume in texts(&service["volumes"]).iter().filter(|volume| volume.starts_with("./")) {
+            let path = volume.trim_start_matches("./").split(':').next().unwrap();
+            assert!(crate::tree::root().join(path).exists(), "{name}: {path} is missing");
+        }
+    }
+    let settings = read("deploy/prometheus/prometheus.yml");
+    for name in SERVICES {
+        assert!(settings.contains(name), "{name} is not gathered from");
+    }
 }

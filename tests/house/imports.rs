@@ -60,13 +60,17 @@ const CORE_FEATURES: [(&str, &[&str], &[&str]); 3] = [
 ];
 
 /// Libraries that only some rooms may use.
-const RESERVED: [(&str, &[&str]); 10] = [
+const RESERVED: [(&str, &[&str]); 14] = [
     ("tokio-postgres", &["store", "tests"]),
     ("deadpool-postgres", &["store"]),
     ("refinery", &["store"]),
     ("lapin", &["broker", "actor", "sender", "tests"]),
     ("axum", &["runtime", "intake", "tests"]),
-    ("reqwest", &["cli", "tests"]),
+    ("reqwest", &["cli", "runtime", "tests"]),
+    ("opentelemetry", &["runtime"]),
+    ("opentelemetry_sdk", &["runtime"]),
+    ("opentelemetry-otlp", &["runtime"]),
+    ("opentelemetry-http", &["runtime"]),
     ("rustls-platform-verifier", &["http"]),
     ("tokio-rustls", &["http"]),
     ("backoff", &["broker"]),

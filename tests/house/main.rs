@@ -8,6 +8,7 @@
 mod circles;
 mod compose;
 mod dependencies;
+mod deploy;
 mod documents;
 mod generated;
 mod imports;

@@ -146,7 +146,7 @@ async fn turn(host: &Host, stream: Stream, waker: &mut Waker) -> Result<Duration
     };
     drop(client);
     let lag = Duration::try_from(now.duration_since(next)).unwrap_or_default();
-    host.metrics.level(Level::ActivationLag, stream.as_str(), lag.as_secs_f64() * 1000.0);
+    host.metrics.level(Level::ActivationLag, stream.as_str(), lag.as_secs_f64());
     if next > now {
         waker.rest(host);
         let until = Duration::try_from(next.duration_since(now)).unwrap_or_default();
@@ -156,7 +156,8 @@ async fn turn(host: &Host, stream: Stream, waker: &mut Waker) -> Result<Duration
     let repeats = settings.mode.repeats(stream);
     let repeat = if repeats { repeat_at(now, lag, settings.min_shift) } else { NEVER_REPEATED };
     let Turned { woken, rest } = waker.turn(host, repeat).await?;
-    host.metrics.span(Span::Batch, "wake", begun.elapsed());
+    let scan = if matches!(stream, Stream::Wait | Stream::Polling) { "scan_calls" } else { "scan_timers" };
+    host.metrics.span(Span::Batch, scan, begun.elapsed());
     for Woken { stage, overdue, .. } in &woken {
         host.metrics.count_by(Count::Activations, &[stream.as_str(), &stage.flow], 1);
         if let Some(task) = overdue {

@@ -8,6 +8,7 @@ mod due;
 mod failover;
 mod idle;
 mod keep_up;
+mod measures;
 mod operations;
 mod process;
 mod recover;
@@ -38,6 +39,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.spawn("consistency check", check::check(host.clone()));
     host.spawn("retention", retention::retain(host.clone()));
     host.spawn("upkeep", keep_up::keep_up(host.clone()));
+    host.spawn("measures", measures::look(host.clone()));
     host.at_work(false).await;
     host.draining.cancelled().await;
     host.readiness.not_ready("draining");

@@ -1,12 +1,14 @@
 //! Recovery: silent nodes, stages past their deadline or without a living node, orders past their
 //! own deadlines. Evidence is gathered here; what is done about it stands in [`pagurus_command::recovery`].
 
+use std::time::Instant;
+
 use pagurus_command::recovery::{EndWanted, Sorted, end_all, end_poisoned, hand_out_again, node_of};
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{DEADLINE_EXCEEDED, PROCESS_TIMEOUT};
 use pagurus_domain::recovery::Finding;
-use pagurus_runtime::metrics::Count;
+use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Effects, Host};
@@ -21,7 +23,9 @@ pub(crate) async fn recover(host: Host) -> anyhow::Result<()> {
     while !host.sleep_unless_draining_by(|settings| settings.recovery.interval).await {
         let Some(_turn) = host.turn().await else { return Ok(()) };
         note(&host, "nodes", lose_nodes(&host).await);
+        let begun = Instant::now();
         note(&host, "overdue", overdue(&host).await);
+        host.metrics.span(Span::Batch, "collect_overdue", begun.elapsed());
         note(&host, "deadlines", deadlines(&host, &catalogue).await);
         note(&host, "standstill", standstill::look(&host).await);
     }

@@ -9,6 +9,7 @@ use pagurus_broker::{ConsumeSpec, Consumer, Delivery, QueueSource};
 use pagurus_domain::activation::Stream;
 use pagurus_domain::dispatch::{DispatchEvent, DispatchSettings as PolicySettings, Dispatcher, HandOut};
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
+use pagurus_runtime::lasting::Lasting;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Host, news as runtime_news};
@@ -30,6 +31,8 @@ const MAX_HAND_OUTS: usize = 2000;
 const MAX_NEWS: usize = 200;
 /// News kept by the broker while a turn takes long; what is dropped is found by re-reading.
 const MAX_WAITING_NEWS: u32 = 50_000;
+/// Time that all places must be in use before it is told.
+const FULL_FOR: Duration = Duration::from_secs(60);
 /// A turn that takes longer is told.
 const SLOW_TURN: Duration = Duration::from_millis(250);
 
@@ -62,6 +65,7 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
         reader: Reader::default(),
         unheard: Unheard::default(),
         shortage: Shortage::default(),
+        fullness: Lasting::told_after(FULL_FOR),
         knowledge,
         closed,
         workers_changed: false,
@@ -83,6 +87,7 @@ struct Leader<'a> {
     reader: Reader,
     unheard: Unheard,
     shortage: Shortage,
+    fullness: Lasting,
     knowledge: Knowledge,
     closed: ClosedSystems,
     workers_changed: bool,
@@ -321,6 +326,14 @@ impl Leader<'_> {
             tracing::warn!(
                 ready,
                 "stages may run, and no worker takes any: start one, or see why those there take none"
+            );
+        }
+        if self.fullness.look(shown::is_full(&stats), Instant::now()) {
+            tracing::warn!(
+                ready = stats.waiting.iter().sum::<usize>(),
+                in_progress = stats.parallel + stats.sequential,
+                "all places of stages have been in use for a minute while others wait: see \
+                 distribution.capacity and worker.concurrency, or start more workers"
             );
         }
         self.host

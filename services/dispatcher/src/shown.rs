@@ -14,7 +14,16 @@ pub(crate) fn show(metrics: &Metrics, stats: &Stats, longest_wait: Duration) {
     for (mode, count) in [(Mode::Parallel, stats.parallel), (Mode::Sequential, stats.sequential)] {
         metrics.level(Level::InProgress, mode.as_str(), count as f64);
     }
+    metrics.level(Level::AtCapacity, "", one_if(is_full(stats)));
     metrics.level(Level::ReadyAge, "", longest_wait.as_secs_f64());
+}
+
+/// True while stages wait and no node may take one more.
+pub(crate) fn is_full(stats: &Stats) -> bool {
+    let (places, in_progress) = stats.nodes.iter().fold((0, 0), |(places, in_progress), node| {
+        (places + u64::from(node.allowance), in_progress + u64::from(node.in_progress))
+    });
+    stats.waiting.iter().sum::<usize>() > 0 && places > 0 && in_progress >= places
 }
 
 /// Shows the flows and systems that have changed.

@@ -88,6 +88,7 @@ async fn take_orders(intake: Intake, from: Intermittent, door: Orders) -> anyhow
     let (mut busy, mut trouble) = (false, Trouble::new("register"));
     while let Some(batch) = next(&intake, &from, busy).await {
         busy = batch.deliveries.len() > 1;
+        intake.host.metrics.messages_consumed(&intake.host.broker.names().orders_in, batch.deliveries.len());
         let Outcome { handled, left } = door.handle(&batch.deliveries, trouble.is_wary()).await;
         settle(&intake, from.consumer(), handled).await;
         trouble.wait_out(&intake, &from, left).await;
@@ -99,6 +100,10 @@ async fn take_callbacks(intake: Intake, from: Intermittent, aside: Aside) -> any
     let (mut busy, mut trouble) = (false, Trouble::new("answer"));
     while let Some(batch) = next(&intake, &from, busy).await {
         busy = batch.deliveries.len() > 1;
+        intake
+            .host
+            .metrics
+            .messages_consumed(&intake.host.broker.names().callbacks_in, batch.deliveries.len());
         let Outcome { handled, left } =
             callbacks::handle(&intake, &aside, &batch.deliveries, trouble.is_wary()).await;
         settle(&intake, from.consumer(), handled).await;

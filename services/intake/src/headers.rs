@@ -1,4 +1,4 @@
-//! Headers that both doors understand: the client's sending time and the trace context.
+//! Headers that both doors understand.
 
 use axum::http::HeaderMap;
 use jiff::Timestamp;
@@ -23,37 +23,4 @@ pub(crate) fn sent_time_of(headers: &HeaderMap) -> Result<Option<Timestamp>, Pro
 /// The answer to a sending time that cannot be read.
 pub(crate) fn unreadable_sent_time(place: &str) -> Problem {
     Problem::new(Type::Invalid, format!("{place} must be {}, or milliseconds since 1970", time::RANGE))
-}
-
-/// A well-formed `traceparent` (W3C Trace Context, version 00); anything else is as good as none.
-pub(crate) fn read_trace(parent: &str) -> Option<String> {
-    let parts: Vec<&str> = parent.split('-').collect();
-    let hex = |part: &str, length: usize| {
-        part.len() == length
-            && part.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
-    };
-    let zero = |part: &str| part.bytes().all(|byte| byte == b'0');
-    let [version, trace, span, flags] = parts[..] else { return None };
-    let good =
-        version == "00" && hex(trace, 32) && hex(span, 16) && hex(flags, 2) && !zero(trace) && !zero(span);
-    good.then(|| parent.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amqp_3_only_well_formed_trace_contexts_are_taken() {
-        let good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-        assert_eq!(read_trace(good).as_deref(), Some(good));
-        for bad in [
-            "",
-            "00-0-0-01",
-            &good.to_uppercase(),
-            &good.replace("0af7651916cd43dd8448eb211c80319c", &"0".repeat(32)),
-        ] {
-            assert_eq!(read_trace(bad), None, "{bad}");
-        }
-    }
 }

@@ -11,6 +11,7 @@ mod headers;
 mod http;
 mod refused;
 mod register;
+mod traced;
 mod waiters;
 
 use std::sync::Arc;

@@ -22,6 +22,8 @@ use pagurus_wire::json;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
+use crate::traced::RegistrationTrace;
+
 /// One registration, read.
 #[derive(Clone, Debug)]
 pub(crate) struct Submission {
@@ -31,8 +33,8 @@ pub(crate) struct Submission {
     pub sent_at: Option<Timestamp>,
     /// When we got it.
     pub received_at: Timestamp,
-    /// W3C trace context.
-    pub trace: Option<String>,
+    /// Its place in the trace of its client.
+    pub trace: RegistrationTrace,
 }
 
 /// Bytes, by estimate, from which on a value is a large one.
@@ -258,6 +260,8 @@ impl Registrar {
             .collect();
         for (outcome, submission) in outcomes.iter().zip(batch) {
             self.host.metrics.count(Count::Registrations, outcome.word(), 1);
+            let Request { id, scenario, .. } = &*submission.request;
+            submission.trace.told(id, scenario, outcome.word(), outcome.problem().as_ref());
             if matches!(outcome, Outcome::Accepted { .. }) {
                 self.host.stats.count(Series::Registered, &submission.request.scenario);
             }
@@ -299,7 +303,7 @@ fn check(submission: &Submission, known: Option<Known>, rules: &Rules) -> Result
         .clone()
         .check(known.no, &scenario, rules, sent_at)
         .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
-    order.trace.clone_from(&submission.trace);
+    order.trace = submission.trace.stored();
     Ok(order)
 }
 

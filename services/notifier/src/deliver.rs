@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 use pagurus_broker::{HeaderValue, Message, Published};
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::order::notification::{NotifyFormat, Target, delay};
+use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level, Span};
 use pagurus_runtime::offline::Intermittent;
+use pagurus_runtime::traces::{SpanKind, messaging};
 use pagurus_store::outbox::sending::{self, FailedNotification, Notification, Unread};
 use pagurus_store::outbox::shown;
 use pagurus_store::{Client, Error};
@@ -16,7 +18,7 @@ use pagurus_wire::message::{OutboxNews, OutboxRow};
 
 use crate::form::{Form, type_of};
 use crate::webhooks::Webhooks;
-use crate::{note, order_of};
+use crate::{note, order_of, traced};
 
 /// Loops for new notifications: one publishes while the other removes.
 pub(crate) const LANES: usize = 2;
@@ -133,30 +135,47 @@ async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> 
     let mut addressed = Vec::with_capacity(notifications.len());
     let mut failed = Vec::new();
     for notification in notifications {
-        match message(host, notification) {
+        let mut span = traced::notification(host, notification, SpanKind::Producer);
+        match message(host, notification, span.context()) {
             Ok(message) => {
+                traced::message(&mut span, &message);
                 messages.push(message);
-                addressed.push(notification);
+                addressed.push((notification, span));
             }
-            Err(why) => failed.push((notification, Trouble::Parked("not_allowed", why))),
+            Err(why) => {
+                span.fail("not_allowed", &why);
+                failed.push((notification, Trouble::Parked("not_allowed", why)));
+            }
         }
     }
     let own = messages.iter().all(|message| message.exchange == host.broker.names().notifications);
+    let publishing = Instant::now();
     let published = if own {
         host.broker.publish_many(messages).await
     } else {
         host.broker.publish_many_foreign(messages).await
     };
-    let mut sent = Vec::with_capacity(addressed.len());
-    for (notification, published) in addressed.into_iter().zip(published) {
+    let given = addressed.len();
+    let mut sent = Vec::with_capacity(given);
+    for ((notification, mut span), published) in addressed.into_iter().zip(published) {
         match published {
             Published::Confirmed => sent.push(notification),
             Published::Unroutable { text, .. } => {
-                failed.push((notification, Trouble::Parked("unroutable", text)))
+                span.fail("unroutable", &text);
+                failed.push((notification, Trouble::Parked("unroutable", text)));
             }
-            Published::Failed(error) => failed.push((notification, Trouble::Later(error.to_string()))),
+            Published::Failed(error) => {
+                let error = error.to_string();
+                span.fail("broker", &error);
+                failed.push((notification, Trouble::Later(error)));
+            }
         }
     }
+    // Notifications to queues and exchanges of others are counted together.
+    let exchange = if own { host.broker.names().notifications.as_str() } else { "several" };
+    let took = publishing.elapsed();
+    host.metrics.messages_sent(exchange, sent.len(), "", took);
+    host.metrics.messages_sent(exchange, given - sent.len(), "unconfirmed", took);
     host.metrics.count(Count::Notifications, "confirmed", sent.len() as u64);
     let client = host.store.work().await?;
     if !sent.is_empty() {
@@ -201,7 +220,11 @@ async fn keep(host: &Host, client: &Client, failed: Vec<(&Notification, Trouble)
 
 /// The message of a notification. What may be written to is asked again here: the configuration
 /// may have become stricter since the order was registered.
-fn message(host: &Host, notification: &Notification) -> Result<Message, String> {
+fn message(
+    host: &Host,
+    notification: &Notification,
+    trace: Option<&TraceContext>,
+) -> Result<Message, String> {
     let allow = &host.settings().notify.allow;
     let target = Target::stored(&notification.target)?;
     allow.permits(&target)?;
@@ -215,6 +238,7 @@ fn message(host: &Host, notification: &Notification) -> Result<Message, String> 
             );
             message.properties.message_id = Some(notification.message_id.to_string());
             message.properties.correlation_id = Some(request.to_string());
+            messaging::carry(&mut message.properties, trace);
             return Ok(message);
         }
         Target::Webhook(_) => return Err("it does not go to the broker".to_owned()),
@@ -222,7 +246,7 @@ fn message(host: &Host, notification: &Notification) -> Result<Message, String> 
             (exchange.unwrap_or_else(|| allow.default_exchange.clone()), key)
         }
     };
-    let form = Form::of(notification, &host.settings().notify.source);
+    let form = Form::of(notification, &host.settings().notify.source, trace);
     let headers: Vec<(String, HeaderValue)> = form.headers().collect();
     let mut message = Message::json(exchange, key, form.body.into_bytes());
     let properties = &mut message.properties;
@@ -234,9 +258,7 @@ fn message(host: &Host, notification: &Notification) -> Result<Message, String> 
     properties.message_id = Some(notification.message_id.to_string());
     properties.correlation_id = notification.correlation_id.clone();
     properties.type_ = Some(type_of(notification).into());
-    if let Some(trace) = &notification.trace {
-        properties.headers.push(("traceparent".into(), HeaderValue::Text(trace.clone())));
-    }
+    messaging::carry(properties, trace);
     if let Some(transaction) = &notification.transaction_id {
         properties.headers.push(("transaction-id".into(), HeaderValue::Text(transaction.clone())));
     }

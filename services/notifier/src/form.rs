@@ -2,6 +2,7 @@
 
 use pagurus_broker::HeaderValue;
 use pagurus_domain::order::notification::{CloudEvent, NotifyFormat};
+use pagurus_domain::trace::TraceContext;
 use pagurus_store::outbox::sending::Notification;
 use pagurus_store::outbox::tells;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
@@ -30,14 +31,15 @@ pub(crate) fn type_of(notification: &Notification) -> &'static str {
 
 impl Form {
     /// The form of a notification; `source` names the installation.
-    pub fn of(notification: &Notification, source: &str) -> Self {
+    pub fn of(notification: &Notification, source: &str, trace: Option<&TraceContext>) -> Self {
         let id = notification.message_id.to_string();
+        let trace = trace.filter(|_| notification.format != NotifyFormat::Pagurus).map(TraceContext::parent);
         let event = CloudEvent {
             id: &id,
             tells: tells(&notification.kind),
             source,
             number: notification.number.unwrap_or_default(),
-            trace: notification.trace.as_deref(),
+            trace: trace.as_deref(),
             body: &notification.body,
         };
         let plain = |attributes| Self { content_type: JSON, body: notification.body.clone(), attributes };
@@ -93,14 +95,14 @@ pub(crate) mod tests {
 
     #[test]
     fn ord_18_the_usual_form_is_the_content_alone() {
-        let form = Form::of(&notification(NotifyFormat::Pagurus), "/p");
+        let form = Form::of(&notification(NotifyFormat::Pagurus), "/p", None);
         assert_eq!((form.content_type, form.fields().count(), form.headers().count()), (JSON, 0, 0));
         assert_eq!(form.body, notification(NotifyFormat::Pagurus).body);
     }
 
     #[test]
     fn ord_18_a_structured_event_has_all_in_its_body() {
-        let form = Form::of(&notification(NotifyFormat::CloudEvents), "/p");
+        let form = Form::of(&notification(NotifyFormat::CloudEvents), "/p", None);
         assert_eq!((form.content_type, form.fields().count()), (STRUCTURED, 0));
         let told: Value = serde_json::from_str(&form.body).unwrap();
         assert_eq!(told["type"], "io.pagurus.order.transition.v1");
@@ -109,7 +111,7 @@ pub(crate) mod tests {
 
     #[test]
     fn ord_18_a_binary_event_has_its_attributes_beside_the_content() {
-        let form = Form::of(&notification(NotifyFormat::CloudEventsBinary), "/p");
+        let form = Form::of(&notification(NotifyFormat::CloudEventsBinary), "/p", None);
         assert_eq!((form.content_type, &*form.body), (JSON, r#"{"id": "заказ 1", "scenario": "s"}"#));
         let fields: Vec<(String, String)> = form.fields().collect();
         let field = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, value)| &**value);

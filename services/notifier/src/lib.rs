@@ -6,6 +6,7 @@
 
 mod deliver;
 mod form;
+mod traced;
 mod webhooks;
 
 use std::sync::Arc;

@@ -13,15 +13,18 @@ use jiff::Timestamp;
 use pagurus_domain::id::{OrderNo, RequestId};
 use pagurus_domain::order::registration::{self, NewOrder, Request, Rules};
 use pagurus_domain::scenario::stage::{Answer, ChildOrder};
+use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::batch::{Failed, Shape};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::stats::Series;
+use pagurus_runtime::traces::{SpanKind, names};
 use pagurus_runtime::{Batcher, Effects, Host, costly};
 use pagurus_store::children::{self, NewChild};
 use pagurus_store::orders::Registered;
 use pagurus_store::stages::Claimed;
 use pagurus_store::{Client, Error};
+use serde_json::Value;
 
 /// How children are gathered.
 const GATHER: Shape = Shape { max: 200, lanes: 1, linger: Duration::from_millis(2) };
@@ -67,29 +70,43 @@ impl Children {
     }
 
     /// Registers a child of the claimed order; waits for the database as long as the stage may.
-    pub async fn start(&self, worker: &Worker, parent: &Claimed, child: &ChildOrder) -> Answer {
+    pub async fn start(
+        &self,
+        worker: &Worker,
+        parent: &Claimed,
+        child: &ChildOrder,
+        trace: Option<&TraceContext>,
+    ) -> Answer {
+        let mut span = worker.host.traces.within(trace, SpanKind::Internal, "order.register");
+        if let Some(id) = child.registration.get("id").and_then(Value::as_str) {
+            span.set_text(names::ORDER_ID, id);
+        }
+        let trace = span.context().map(TraceContext::stored);
         let mut trouble = Trouble::with(worker, parent, "child");
         loop {
-            match self.try_start(parent, child).await {
+            match self.try_start(parent, child, trace.clone()).await {
                 Ok(Ok(())) => return Answer::OrderStarted,
-                Ok(Err(why)) => return Answer::OrderRefused(why),
+                Ok(Err(why)) => {
+                    span.fail("order.refused", &why);
+                    return Answer::OrderRefused(why);
+                }
                 Err(why) => trouble.wait_out(&why).await,
             }
         }
     }
 
     /// The outer error may pass.
-    async fn try_start(&self, parent: &Claimed, child: &ChildOrder) -> Result<Registration, String> {
+    async fn try_start(
+        &self,
+        parent: &Claimed,
+        child: &ChildOrder,
+        trace: Option<String>,
+    ) -> Result<Registration, String> {
         let request = match Request::read(child.registration.clone()) {
             Ok(request) => request,
             Err(faults) => return Ok(Err(told(&faults))),
         };
-        let wanted = Wanted {
-            parent: parent.head.no,
-            trace: parent.head.trace.clone(),
-            request,
-            answers: child.request,
-        };
+        let wanted = Wanted { parent: parent.head.no, trace, request, answers: child.request };
         let registered = match self.together.submit(wanted.clone()).await {
             Ok(None) => self.costly.submit(wanted).await,
             other => other,

@@ -9,10 +9,12 @@ use pagurus_domain::id::{Life, ScenarioRef};
 use pagurus_domain::order::{DEADLINE_EXCEEDED, INCONSISTENT, OrderError, PANIC, Status};
 use pagurus_domain::scenario::stage::{Answer, Call, Facts, Input, Need, Snapshot, Stage, StageEnd};
 use pagurus_domain::scenario::{Folded, Scenario};
+use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::Effects;
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::node::chain;
+use pagurus_runtime::traces::TraceSpan;
 use pagurus_store::Error;
 use pagurus_store::answers::Accepted;
 use pagurus_store::requests::NewRequest;
@@ -25,7 +27,7 @@ use crate::finish::{self, End};
 use crate::progress::{Pace, Stale};
 use crate::room::Share;
 use crate::trouble::Trouble;
-use crate::{Worker, brought, progress};
+use crate::{Worker, brought, progress, traced};
 
 /// What an order brings along.
 struct Brought {
@@ -38,6 +40,7 @@ struct Brought {
 /// Runs a stage to its end and has the end written.
 pub(crate) async fn run(worker: &Worker, work: Work) {
     let begun = work.claimed_at;
+    let mut span = traced::stage(&worker.host, &work);
     let mut claimed = work.claimed;
     let brought = Brought { params: claimed.params.take(), callbacks: work.callbacks, calls: work.calls };
     let claimed = Arc::new(claimed);
@@ -50,6 +53,8 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
         None => Err("its version is not stored".to_owned()),
     };
     let name = work.scenario.as_ref().map(|known| known.reference.clone());
+    let waited = Duration::from_millis(claimed.waited_ms());
+    worker.host.metrics.span(Span::ReadyWait, claimed.head.mode.as_str(), waited);
     note_start(worker, &claimed, name.as_ref().map_or("", |name| &name.name));
     let has_deadlines = claimed.start_deadline.is_some()
         || worker.host.settings().recovery.process_timeout.is_some()
@@ -64,26 +69,31 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
                 Ok(Err(broken("scenario.unreadable", &format!("the scenario cannot be read: {why}"))))
             }
             // A defect of ours in one stage must end that stage, not the worker.
-            Ok(scenario) => AssertUnwindSafe(drive(worker, &claimed, scenario, brought, work.work, &clock))
-                .catch_unwind()
-                .await
-                .unwrap_or_else(|_| {
-                    tracing::error!(
-                        order = claimed.head.id,
-                        transaction = claimed.head.transaction_id,
-                        "the stage panicked"
-                    );
-                    Ok(Err(broken(PANIC, "a defect of the engine ended the stage; its log says more")))
-                }),
+            Ok(scenario) => {
+                AssertUnwindSafe(drive(worker, &claimed, scenario, brought, work.work, &clock, &span))
+                    .catch_unwind()
+                    .await
+                    .unwrap_or_else(|_| {
+                        tracing::error!(
+                            order = claimed.head.id,
+                            transaction = claimed.head.transaction_id,
+                            "the stage panicked"
+                        );
+                        Ok(Err(broken(PANIC, "a defect of the engine ended the stage; its log says more")))
+                    })
+            }
         }
     };
     let Ok(outcome) = outcome else {
         worker.host.metrics.count(Count::GuardsRefused, "register", 1);
+        traced::stale(&mut span);
         return;
     };
     let mut end = End::new(claimed, name, outcome, clock.now(), begun.elapsed());
     end.finished.has_deadlines = has_deadlines;
     end.finished.takes_calls = takes_calls;
+    end.trace = span.context().filter(|_| worker.host.traces.is_on()).map(TraceContext::stored);
+    traced::ended(&mut span, &end);
     let status = end.finished.then.status();
     worker.host.metrics.span(Span::Stage, status.as_str(), begun.elapsed());
     finish::submit(worker, end).await;
@@ -96,7 +106,8 @@ fn note_start(worker: &Worker, claimed: &Claimed, scenario: &str) {
             if claimed.head.life == Life::FIRST { claimed.head.created_at } else { claimed.since };
         let delay = claimed.now.as_millisecond().saturating_sub(requested.as_millisecond());
         worker.host.metrics.count(Count::Started, scenario, 1);
-        worker.host.metrics.count(Count::StartDelay, scenario, u64::try_from(delay).unwrap_or(0));
+        let delay = Duration::from_millis(u64::try_from(delay).unwrap_or(0));
+        worker.host.metrics.span(Span::StartDelay, scenario, delay);
     }
 }
 
@@ -124,6 +135,7 @@ async fn drive(
     brought: Brought,
     work: Duration,
     clock: &Clock,
+    span: &TraceSpan,
 ) -> Result<Result<Box<StageEnd>, OrderError>, Stale> {
     let snapshot = match claimed.snapshot.as_deref().map(read_snapshot).transpose() {
         Ok(Some(snapshot)) => snapshot,
@@ -178,15 +190,20 @@ async fn drive(
                 progress::enter(worker, claimed, &mut pace, *reached, &named, clock).await?;
                 Answer::Saved
             }
-            need => ask(worker, claimed, need, &share).await?,
+            need => ask(worker, claimed, need, &share, span.context()).await?,
         };
         need = stage.answer(answer, clock.now(), rand_fraction());
     }
 }
 
 /// Asks the world.
-async fn ask(worker: &Worker, claimed: &Claimed, need: Need, share: &Share) -> Result<Answer, Stale> {
-    let trace = claimed.head.trace.as_deref();
+async fn ask(
+    worker: &Worker,
+    claimed: &Claimed,
+    need: Need,
+    share: &Share,
+    trace: Option<&TraceContext>,
+) -> Result<Answer, Stale> {
     Ok(match need {
         Need::Register { name, visit, action, task } => {
             let request = NewRequest {
@@ -208,7 +225,7 @@ async fn ask(worker: &Worker, claimed: &Claimed, need: Need, share: &Share) -> R
         Need::Publish(message) => worker.outbound.publish(&message, trace).await,
         Need::Task(task) => worker.outbound.queue_task(&task, trace).await,
         Need::Release => release(worker, claimed).await?,
-        Need::Order(child) => worker.children.start(worker, claimed, &child).await,
+        Need::Order(child) => worker.children.start(worker, claimed, &child, trace).await,
         // Whoever drives the stage has taken these.
         Need::Done(_) | Need::Save(_) => Answer::Saved,
     })

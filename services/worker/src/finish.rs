@@ -31,7 +31,9 @@ use crate::samples::Samples;
 pub(crate) struct End {
     pub claimed: Arc<Claimed>,
     pub finished: Finished,
-    scenario: Option<ScenarioRef>,
+    pub scenario: Option<ScenarioRef>,
+    /// The trace that its notifications go on with, where another one than the order's.
+    pub trace: Option<String>,
     result: Option<Value>,
     /// The calls of systems that it made.
     calls: Vec<CallMade>,
@@ -89,7 +91,7 @@ impl End {
             ..Finished::of(&claimed, end.then, end.scenario_status)
         };
         let moves = if wants_moves(&claimed) { end.transitions } else { Vec::new() };
-        Self { claimed, finished, scenario, result, calls: end.calls, duration, moves }
+        Self { claimed, finished, scenario, trace: None, result, calls: end.calls, duration, moves }
     }
 
     fn of_error(
@@ -109,7 +111,16 @@ impl End {
             had_snapshot: false,
             ..Finished::of(&claimed, then, ScenarioStatus::Failed)
         };
-        Self { claimed, finished, scenario, result: None, calls: Vec::new(), duration, moves: Vec::new() }
+        Self {
+            claimed,
+            finished,
+            scenario,
+            trace: None,
+            result: None,
+            calls: Vec::new(),
+            duration,
+            moves: Vec::new(),
+        }
     }
 
     /// The notifications of this stage: of its transitions, and of the end of the life, if it is one.
@@ -134,6 +145,9 @@ impl End {
             retries: claimed.head.retries + i32::from(self.finished.repeated()),
         };
         told.extend(NewNotification::of(&content, LifeEnd::First));
+        if let Some(trace) = &self.trace {
+            told.iter_mut().for_each(|told| told.trace = Some(trace.clone()));
+        }
         told
     }
 }
@@ -361,12 +375,13 @@ fn count(host: &Host, end: &End) {
     host.stats.time(Series::Stages, status.as_str(), end.duration);
     if let Some(error) = error_of(then) {
         host.stats.error(error);
+        host.metrics.count(Count::StageErrors, error.class.as_deref().unwrap_or_default(), 1);
     }
-    host.stats.life_ended(end.scenario.as_ref().map_or("", |scenario| &scenario.name), status);
+    host.count_end(end.scenario.as_ref().map_or("", |scenario| &scenario.name), status);
 }
 
 /// The error that a stage left behind.
-const fn error_of(then: &Then) -> Option<&OrderError> {
+pub(crate) const fn error_of(then: &Then) -> Option<&OrderError> {
     match then {
         Then::Retry { error, .. } | Then::End { error: Some(error), .. } => Some(error),
         _ => None,

@@ -20,14 +20,16 @@ mod room;
 mod rules;
 mod samples;
 mod take;
+mod traced;
 mod trouble;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pagurus_broker::{ConsumeSpec, QueueSource};
 use pagurus_domain::id::RequestId;
 use pagurus_runtime::batch::Shape;
+use pagurus_runtime::metrics::Span;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Batcher, Effects, Host};
 use pagurus_store::requests::NewRequest;
@@ -148,10 +150,12 @@ fn registrations(host: &Host) -> Batcher<NewRequest, Option<RequestId>, Error> {
     Batcher::start(REQUESTS, Error::concerns_one_item, move |batch: Arc<[NewRequest]>| {
         let host = host.clone();
         async move {
+            let begun = Instant::now();
             let mut client = host.store.work().await?;
             let tx = client.transaction().await?;
             let ids = requests::register(&tx, &batch).await?;
             tx.commit().await?;
+            host.metrics.span(Span::Batch, "prepare_requests", begun.elapsed());
             Ok(ids)
         }
     })

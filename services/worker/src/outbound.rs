@@ -8,13 +8,16 @@ use std::time::{Duration, Instant};
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method};
 use pagurus_domain::scenario::stage::{Answer, HttpCall, HttpFailure, NO_ROOM, Response};
+use pagurus_domain::trace::TraceContext;
 use pagurus_http::{Authority, Broken, HttpClient, HttpReply};
 use pagurus_runtime::Host;
 use pagurus_runtime::config::{CallRules, WorkerSettings};
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::stats::Series;
+use pagurus_runtime::traces::TraceSpan;
 
 use crate::room::{RESERVE, Share};
+use crate::traced;
 
 /// How often connections that no call uses are looked for.
 const CLOSE_IDLE_EVERY: Duration = Duration::from_secs(10);
@@ -59,7 +62,7 @@ impl Outbound {
     }
 
     /// Makes an HTTP request.
-    pub async fn http(&self, call: HttpCall, trace: Option<&str>, share: &Share) -> Answer {
+    pub async fn http(&self, call: HttpCall, trace: Option<&TraceContext>, share: &Share) -> Answer {
         self.request(call, trace, share).await.map_or_else(Answer::Failed, Answer::Response)
     }
 
@@ -67,18 +70,21 @@ impl Outbound {
     pub async fn request(
         &self,
         call: HttpCall,
-        trace: Option<&str>,
+        trace: Option<&TraceContext>,
         share: &Share,
     ) -> Result<Response, HttpFailure> {
         let begun = Instant::now();
+        let mut span = traced::call(&self.host, trace, &call);
         let system = call.system();
         let settings = self.host.settings();
+        let named = call.system_by(&settings.systems.names);
         let timeout = call.timeout.unwrap_or(settings.worker.timeout);
         let room = CallRoom { share, waits: AtomicBool::new(false) };
         // The deadline holds for the whole call, body included.
         let answered =
-            tokio::time::timeout(timeout, self.send(&settings.worker, call, trace, begun, &room)).await;
+            tokio::time::timeout(timeout, self.send(&settings.worker, call, &mut span, begun, &room)).await;
         let answer = answered.unwrap_or_else(|_| Err(room.timed_out(timeout)));
+        traced::answered(&mut span, &answer);
         let outcome = match &answer {
             Ok(response) => match response.status {
                 ..400 => "ok",
@@ -91,6 +97,8 @@ impl Outbound {
         self.host.metrics.span(Span::Call, outcome, begun.elapsed());
         if !matches!(&answer, Err(failure) if never_left(failure)) {
             self.host.stats.time(Series::Calls, &system, begun.elapsed());
+            self.host.metrics.count_by(Count::SystemCalls, &[&named, outcome], 1);
+            self.host.metrics.span(Span::SystemCall, &named, begun.elapsed());
         }
         answer
     }
@@ -99,14 +107,15 @@ impl Outbound {
         &self,
         settings: &WorkerSettings,
         call: HttpCall,
-        trace: Option<&str>,
+        span: &mut TraceSpan,
         begun: Instant,
         room: &CallRoom<'_>,
     ) -> Result<Response, HttpFailure> {
         let client = self.client(settings);
         let address = client.address(&call.url).map_err(|broken| broken.named())?;
         permit(&settings.calls, &address.authority, call.host_of_order)?;
-        let headers = header_fields(&call, trace).map_err(|broken| broken.named())?;
+        traced::addressed(span, &address.authority);
+        let headers = header_fields(&call, span.context()).map_err(|broken| broken.named())?;
         // Our own words are always methods.
         let method = Method::from_bytes(call.method.as_str().as_bytes()).unwrap_or(Method::POST);
         let body = call.body.map(|body| body.bytes).unwrap_or_default();
@@ -191,15 +200,17 @@ fn permit(rules: &CallRules, system: &Authority, host_of_order: bool) -> Result<
 }
 
 /// The header fields of a request, those of its scenario last.
-fn header_fields(call: &HttpCall, trace: Option<&str>) -> Result<HeaderMap, Broken> {
+fn header_fields(call: &HttpCall, trace: Option<&TraceContext>) -> Result<HeaderMap, Broken> {
     let invalid = |name: &str, why: &dyn std::fmt::Display| Broken::Header(format!("header `{name}`: {why}"));
     let value_of =
         |name: &str, text: &str| HeaderValue::from_str(text).map_err(|error| invalid(name, &error));
     let mut fields = HeaderMap::with_capacity(call.headers.len() + 8);
     let key = call.idempotency_key.to_string();
     fields.insert(HeaderName::from_static("idempotency-key"), value_of("Idempotency-Key", &key)?);
-    if let Some(trace) = trace {
-        fields.insert(HeaderName::from_static("traceparent"), value_of("traceparent", trace)?);
+    // A scenario that writes one of its own knows why.
+    let named = |name: &str| call.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    for (name, text) in trace.filter(|_| !named("traceparent")).into_iter().flat_map(TraceContext::headers) {
+        fields.insert(HeaderName::from_static(name), value_of(name, &text)?);
     }
     for (name, text) in &call.headers {
         let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|error| invalid(name, &error))?;

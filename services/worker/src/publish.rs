@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use pagurus_broker::{HeaderValue, Message, Published};
 use pagurus_domain::scenario::stage::{Answer, Publication, Task};
+use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::waits::Waits;
 
 use crate::outbound::Outbound;
+use crate::traced;
 
 /// How long an action waits for the broker before it fails.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -16,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 impl Outbound {
     /// Publishes a message and waits for its confirm. While the broker is away it waits for it: that
     /// is no failure of the order.
-    pub async fn publish(&self, message: &Publication, trace: Option<&str>) -> Answer {
+    pub async fn publish(&self, message: &Publication, trace: Option<&TraceContext>) -> Answer {
         let names = self.host.broker.names();
         let foreign = message.vhost.as_deref().filter(|vhost| *vhost != self.host.broker.vhost());
         let own = message.exchange.starts_with(&format!("{}.", names.prefix))
@@ -26,11 +28,11 @@ impl Outbound {
             let told = format!("exchange `{}` belongs to the engine or the broker", message.exchange);
             return Answer::Unpublished(told);
         }
-        self.send_until_confirmed(foreign, &self.message(message, trace)).await
+        self.send_until_confirmed(foreign, self.message(message), trace).await
     }
 
     /// Queues a task for its actor.
-    pub async fn queue_task(&self, task: &Task, trace: Option<&str>) -> Answer {
+    pub async fn queue_task(&self, task: &Task, trace: Option<&TraceContext>) -> Answer {
         if let Err(why) = self.ensure_queue(&task.actor).await {
             return Answer::Unpublished(why);
         }
@@ -42,10 +44,7 @@ impl Outbound {
         properties.message_id = Some(task.message_id.to_string());
         properties.correlation_id = Some(task.pass.to_string());
         properties.reply_to = Some(names.callbacks_in.clone());
-        if let Some(trace) = trace {
-            properties.headers.push(("traceparent".into(), HeaderValue::Text(trace.to_owned())));
-        }
-        let answer = self.send_until_confirmed(None, &message).await;
+        let answer = self.send_until_confirmed(None, message, trace).await;
         if matches!(answer, Answer::Unpublished(_)) {
             // Somebody may have removed the queue: the next task looks again.
             self.actors.lock().unwrap_or_else(PoisonError::into_inner).remove(&task.actor);
@@ -75,7 +74,22 @@ impl Outbound {
         }
     }
 
-    async fn send_until_confirmed(&self, vhost: Option<&str>, message: &Message) -> Answer {
+    async fn send_until_confirmed(
+        &self,
+        vhost: Option<&str>,
+        mut message: Message,
+        trace: Option<&TraceContext>,
+    ) -> Answer {
+        let mut span = traced::message(&self.host, trace, vhost, &mut message);
+        let begun = Instant::now();
+        let answer = self.confirmed(vhost, &message).await;
+        let error = if matches!(answer, Answer::Published) { "" } else { "unpublished" };
+        self.host.metrics.messages_sent(&message.exchange, 1, error, begun.elapsed());
+        traced::published(&mut span, &answer);
+        answer
+    }
+
+    async fn confirmed(&self, vhost: Option<&str>, message: &Message) -> Answer {
         let begun = Instant::now();
         let mut waits = Waits::between(Duration::from_millis(100), Duration::from_secs(2));
         loop {
@@ -101,7 +115,7 @@ impl Outbound {
         }
     }
 
-    fn message(&self, publication: &Publication, trace: Option<&str>) -> Message {
+    fn message(&self, publication: &Publication) -> Message {
         let mut message =
             Message::json(publication.exchange.clone(), publication.key.clone(), publication.body.clone());
         let properties = &mut message.properties;
@@ -118,9 +132,6 @@ impl Outbound {
             .iter()
             .map(|(name, value)| (name.clone(), HeaderValue::Text(value.clone())))
             .collect();
-        if let Some(trace) = trace {
-            properties.headers.push(("traceparent".into(), HeaderValue::Text(trace.to_owned())));
-        }
         message
     }
 }

@@ -22,3 +22,4 @@ pub mod scenario;
 pub mod search;
 pub mod system;
 pub mod time;
+pub mod trace;

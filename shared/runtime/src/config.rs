@@ -14,6 +14,7 @@ mod load;
 mod log;
 mod page;
 mod recovery;
+mod telemetry;
 mod warnings;
 
 use std::net::SocketAddr;
@@ -38,6 +39,7 @@ pub use log::{LogFormat, LogSettings};
 pub use recovery::{
     CheckSettings, FailoverSettings, RecoverySettings, RetentionSettings, ShutdownSettings, WhenLost,
 };
+pub use telemetry::TelemetrySettings;
 
 /// Reads the file, if there is one, and the environment.
 ///
@@ -90,6 +92,8 @@ pub struct Settings {
     pub broker: BrokerSettings,
     /// `log`
     pub log: LogSettings,
+    /// `telemetry`
+    pub telemetry: TelemetrySettings,
     /// `intake`
     pub intake: IntakeSettings,
     /// `callbacks`

@@ -101,7 +101,7 @@ impl Effects {
     /// order of its queue may run, and an order has left its place before it is ready anew.
     pub async fn send(self, host: &Host) {
         for (scenario, status, error) in self.lives {
-            host.stats.life_ended(&scenario, status);
+            host.count_end(&scenario, status);
             error.iter().for_each(|error| host.stats.error(error));
         }
         if !self.over.is_empty() {

@@ -13,6 +13,7 @@ pub mod costly;
 mod door;
 pub mod effects;
 mod health;
+pub mod lasting;
 pub mod metrics;
 pub mod news;
 pub mod node;
@@ -23,6 +24,7 @@ pub mod secrets;
 mod signals;
 pub mod stats;
 mod telemetry;
+pub mod traces;
 pub mod trouble;
 pub mod waits;
 
@@ -37,6 +39,7 @@ use clap::{Args as _, FromArgMatches as _};
 use pagurus_broker::{Broker, Service};
 use pagurus_domain::document::Fault;
 use pagurus_domain::id::{Incarnation, Role};
+use pagurus_domain::order::Status;
 use pagurus_store::cluster::NodeStatus;
 use pagurus_store::{Options, Store};
 use tokio::sync::watch;
@@ -48,10 +51,12 @@ use config::{DatabaseSettings, LiveSettings, Settings};
 pub use door::{HttpDoor, Peer, answer_of};
 pub use effects::Effects;
 pub use health::Readiness;
+use metrics::Count;
 pub use metrics::Metrics;
 pub use signals::handle_signals;
 pub use stats::MinuteCounts;
 pub use telemetry::start_logging;
+pub use traces::Traces;
 
 /// What a service gets to live on. Cheap to clone; the tasks it spawns end with it.
 #[derive(Clone)]
@@ -72,6 +77,8 @@ pub struct Host {
     pub metrics: Metrics,
     /// Counts of each minute, for charts.
     pub stats: MinuteCounts,
+    /// Where spans go.
+    pub traces: Traces,
     /// Where the service can mount an API.
     pub http: HttpDoor,
     /// What `/readyz` says.
@@ -92,6 +99,14 @@ impl Host {
     #[must_use]
     pub fn settings(&self) -> Arc<Settings> {
         self.live.now()
+    }
+
+    /// Counts the end of a life; a status that is none is passed over.
+    pub fn count_end(&self, scenario: &str, status: Status) {
+        self.stats.life_ended(scenario, status);
+        if status.is_final() {
+            self.metrics.count_by(Count::Ended, &[scenario, status.as_str()], 1);
+        }
     }
 
     /// Starts a task of the service. An error or a panic of it ends the whole process: a service
@@ -265,6 +280,8 @@ where
     let broker = Broker::connect(broker_config).context("broker.url")?;
     let metrics = Metrics::new(role);
     let stats = MinuteCounts::default();
+    let recorder = traces::Recorder { role, node: &name, installation: &settings.broker.prefix };
+    let traces = Traces::start(&settings.telemetry, recorder, &metrics)?;
     let readiness = Readiness::default();
     let probes = health::Probes::new(role, &live, &metrics, &readiness, &store, &broker);
     let http = HttpDoor::open(listen, settings.node.max_connections, probes)
@@ -293,6 +310,7 @@ where
             broker: broker.clone(),
             metrics: metrics.clone(),
             stats: stats.clone(),
+            traces: traces.clone(),
             http: http.clone(),
             readiness: readiness.clone(),
             draining: draining.clone(),
@@ -309,6 +327,7 @@ where
         }
     }
     broker.close().await;
+    traces.close().await;
     Ok(())
 }
 

@@ -1,6 +1,10 @@
 //! Everything that is counted, in one table: names, help and the labels of each. No label has more values
 //! than its cap lets in: what clients name never makes the page grow without bound.
 
+mod messaging;
+mod process;
+mod reference;
+
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -17,6 +21,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 use crate::cap::Cap;
+pub use reference::reference_table;
 
 /// Name, help, and the names of the labels.
 type Row = (&'static str, &'static str, &'static [&'static str]);
@@ -48,8 +53,6 @@ pub enum Count {
     Calls,
     /// Orders whose first stage began, by scenario.
     Started,
-    /// Total milliseconds between sending and start, by scenario.
-    StartDelay,
     /// Orders whose deadline to start passed, by scenario.
     StartMissed,
     /// Orders woken, by stream and flow.
@@ -72,6 +75,14 @@ pub enum Count {
     BrokerErrors,
     /// Orders that the API refused because too many of their flow or queue wait, by which.
     BacklogRefused,
+    /// Spans, by what became of them.
+    Spans,
+    /// HTTP calls by the called system and their outcome.
+    SystemCalls,
+    /// Lives that ended, by scenario and status.
+    Ended,
+    /// Stages that left an error, by its class.
+    StageErrors,
     /// Acknowledgements that came too late to count.
     StaleAcknowledgements,
     /// Contradictions between the rows of orders, by finding and outcome.
@@ -99,7 +110,7 @@ pub enum Level {
     Epoch,
     /// Stages on this worker.
     WorkerStages,
-    /// Lag of activation in milliseconds, by stream.
+    /// Lag of activation in seconds, by stream.
     ActivationLag,
     /// Flows of which nothing more is woken for now, by stream.
     ActivationHeld,
@@ -135,6 +146,12 @@ pub enum Level {
     ConfigurationReadAt,
     /// 1 while the configuration has faults and the former one counts.
     ConfigurationRefused,
+    /// Orders that are not final, by what they wait for.
+    WaitingOrders,
+    /// 1 while stages may run and all places are in use.
+    AtCapacity,
+    /// Age of the oldest snapshot that a session of the database holds.
+    OldestSnapshot,
     /// Keys that take effect with a restart only.
     ConfigurationNeedsRestart,
     /// Orders that are marked as inconsistent.
@@ -154,6 +171,12 @@ pub enum Span {
     Webhook,
     /// Time of a stage on its worker.
     Stage,
+    /// Time of an HTTP call, by called system.
+    SystemCall,
+    /// Time between registration, or restart, and the first stage, by scenario.
+    StartDelay,
+    /// Time for which a stage could have run before it was claimed, by mode.
+    ReadyWait,
 }
 
 const COUNTERS: &[Row] = &[
@@ -169,7 +192,6 @@ const COUNTERS: &[Row] = &[
     ("guards_refused", "Guarded writes that found another state than expected", &["kind"]),
     ("calls", "Calls of systems by outcome", &["outcome"]),
     ("started", "Orders whose first stage began", &["scenario"]),
-    ("start_delay_milliseconds", "Total time between registration and start", &["scenario"]),
     ("start_missed", "Orders whose deadline to start passed", &["scenario"]),
     ("activations", "Orders woken", &["stream", "flow"]),
     (
@@ -189,6 +211,14 @@ const COUNTERS: &[Row] = &[
     ("store_errors", "Failures of the database by what was tried", &["operation"]),
     ("broker_errors", "Failures of the broker by what was tried", &["operation"]),
     ("backlog_refused", "Orders refused because too many of their flow or queue wait", &["by"]),
+    (
+        "spans",
+        "Spans by what became of them: recorded, sent, failed; what is recorded and neither of the others waits or was dropped",
+        &["outcome"],
+    ),
+    ("system_calls", "HTTP calls by called system and outcome", &["system", "outcome"]),
+    ("ended", "Lives of orders that ended", &["scenario", "status"]),
+    ("stage_errors", "Stages that left an error, by its class; empty where it has none", &["class"]),
     ("stale_acknowledgements", "Acknowledgements that came too late to count", &[]),
     (
         "inconsistencies",
@@ -207,7 +237,7 @@ const GAUGES: &[Row] = &[
     ("leader", "1 on the active dispatcher", &[]),
     ("epoch", "Epoch of the dispatcher's lease", &[]),
     ("worker_stages", "Stages on this worker", &[]),
-    ("activation_lag_milliseconds", "How late activation is", &["stream"]),
+    ("activation_lag_seconds", "How late activation is", &["stream"]),
     (
         "activation_held",
         "Flows of which no more is woken until they have gone through what was, while something is due",
@@ -233,6 +263,17 @@ const GAUGES: &[Row] = &[
     ("configuration_snapshot", "Number of the snapshot of the settings, 1 since the start", &[]),
     ("configuration_read_timestamp_seconds", "When the configuration was last read without a fault", &[]),
     ("configuration_refused", "1 while the configuration has faults and the former one counts", &[]),
+    (
+        "waiting_orders",
+        "Orders that are not final, by what they wait for; an estimate beyond a thousand of one reason",
+        &["reason"],
+    ),
+    ("at_capacity", "1 while stages may run and all places of stages are in use", &[]),
+    (
+        "oldest_snapshot_seconds",
+        "Age of the oldest snapshot that a session of the database holds; rows that died since cannot be removed",
+        &[],
+    ),
     ("configuration_needs_restart", "Keys with another value that takes effect with a restart", &[]),
     ("inconsistent", "Orders that are marked as inconsistent, which need a person", &[]),
     ("check_age_seconds", "Time since the consistency check has come round", &[]),
@@ -243,27 +284,14 @@ const HISTOGRAMS: &[Row] = &[
     ("call_seconds", "Time of a call to a system", &["outcome"]),
     ("webhook_seconds", "Time of a call to a receiver of webhooks", &["outcome"]),
     ("stage_seconds", "Time of a stage on its worker", &["status"]),
+    ("system_call_seconds", "Time of an HTTP call by called system", &["system"]),
+    ("start_delay_seconds", "Time between registration, or restart, and the first stage", &["scenario"]),
+    ("ready_wait_seconds", "Time for which a stage could have run before a worker claimed it", &["mode"]),
 ];
 
-/// Name and help of the metric that tells the role of a process.
-const PROCESS: Row = ("process", "1, with the role of the process", &["role"]);
-
-/// All metrics as a Markdown table, for the documentation.
-#[must_use]
-pub fn reference_table() -> String {
-    let rows = |kind: &'static str, suffix: &'static str, rows: &'static [Row]| {
-        rows.iter().map(move |(name, help, labels)| {
-            let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
-            format!("| `pagurus_{name}{suffix}` | {kind} | {} | {help} |\n", labels.join(", "))
-        })
-    };
-    let mut table = "| metric | kind | labels | meaning |\n|---|---|---|---|\n".to_owned();
-    table.extend(rows("gauge", "", &[PROCESS]));
-    table.extend(rows("counter", "_total", COUNTERS));
-    table.extend(rows("gauge", "", GAUGES));
-    table.extend(rows("histogram", "", HISTOGRAMS));
-    table
-}
+/// The metric that tells what a process is.
+const BUILD: Row =
+    ("build_info", "1, with the role of the process and the version of its program", &["role", "version"]);
 
 type Labels = Vec<(&'static str, String)>;
 
@@ -292,11 +320,11 @@ where
     }
 
     fn labels(&self, values: &[&str]) -> Labels {
-        if self.names.is_empty() {
-            // An empty label is none to Prometheus.
-            return vec![("label", String::new())];
-        }
-        debug_assert_eq!(values.len(), self.names.len(), "one value for each of {:?}", self.names);
+        debug_assert!(
+            values.len() == self.names.len() || (self.names.is_empty() && values == [""]),
+            "one value for each of {:?}",
+            self.names
+        );
         let value = |place: usize| values.get(place).copied().unwrap_or_default();
         let labels = self.names.iter().zip(&self.caps).enumerate();
         labels.map(|(place, (name, cap))| (*name, cap.admit(value(place)))).collect()
@@ -305,10 +333,16 @@ where
 
 #[derive(Debug)]
 struct Families {
-    registry: Registry,
+    page: Registry,
+    messaging: messaging::Messaging,
     counters: Vec<Series<Counter>>,
     gauges: Vec<Series<Gauge<f64, AtomicU64>>>,
     histograms: Vec<Series<Histogram>>,
+}
+
+/// Buckets from half a millisecond to sixteen seconds.
+fn times() -> Histogram {
+    Histogram::new(exponential_buckets(0.0005, 2.0, 16))
 }
 
 /// The metrics of one process. Cheap to clone.
@@ -321,17 +355,20 @@ impl Metrics {
     /// All metrics at zero.
     #[must_use]
     pub fn new(role: Role) -> Self {
-        let mut registry = Registry::with_prefix("pagurus");
-        let info: Series<Gauge> = Series::register(&mut registry, &PROCESS, Gauge::default);
-        info.of(&[role.as_str()]).set(1);
-        let counters = COUNTERS.iter().map(|row| Series::register(&mut registry, row, Counter::default as _));
+        let mut page = Registry::default();
+        // What the operating system knows of a process has the same names in all programs.
+        page.register_collector(Box::new(process::OwnProcess));
+        let messaging = messaging::Messaging::register(&mut page);
+        let registry = page.sub_registry_with_prefix("pagurus");
+        let info: Series<Gauge> = Series::register(registry, &BUILD, Gauge::default);
+        info.of(&[role.as_str(), env!("CARGO_PKG_VERSION")]).set(1);
+        let counters = COUNTERS.iter().map(|row| Series::register(registry, row, Counter::default as _));
         let counters = counters.collect();
-        let gauges = GAUGES.iter().map(|row| Series::register(&mut registry, row, Gauge::default as _));
+        let gauges = GAUGES.iter().map(|row| Series::register(registry, row, Gauge::default as _));
         let gauges = gauges.collect();
-        let times = || Histogram::new(exponential_buckets(0.0005, 2.0, 16));
-        let histograms = HISTOGRAMS.iter().map(|row| Series::register(&mut registry, row, times as _));
+        let histograms = HISTOGRAMS.iter().map(|row| Series::register(registry, row, times as _));
         let histograms = histograms.collect();
-        Self { families: Arc::new(Families { registry, counters, gauges, histograms }) }
+        Self { families: Arc::new(Families { page, messaging, counters, gauges, histograms }) }
     }
 
     /// Adds to a counter of one label, or of none; `value` is the value of its label.
@@ -366,7 +403,7 @@ impl Metrics {
     pub fn page(&self) -> String {
         let mut page = String::new();
         // Writing into a String cannot fail.
-        let _ = encode(&mut page, &self.families.registry);
+        let _ = encode(&mut page, &self.families.page);
         page
     }
 }
@@ -380,7 +417,7 @@ mod tests {
     fn the_tables_are_as_long_as_their_enums() {
         assert_eq!(COUNTERS.len(), Count::Removed as usize + 1);
         assert_eq!(GAUGES.len(), Level::CheckAge as usize + 1);
-        assert_eq!(HISTOGRAMS.len(), Span::Stage as usize + 1);
+        assert_eq!(HISTOGRAMS.len(), Span::ReadyWait as usize + 1);
     }
 
     #[test]

@@ -277,6 +277,12 @@ pub struct Accepted {
 }
 
 impl Accepted {
+    /// A header that it came with.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.as_object()?.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?.1.as_str()
+    }
+
     /// True if its body is still to be read.
     #[must_use]
     pub const fn is_unread(&self) -> bool {

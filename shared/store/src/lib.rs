@@ -27,6 +27,7 @@ pub mod flows;
 pub mod history;
 pub mod idle;
 pub mod marks;
+pub mod measures;
 pub mod migrate;
 pub mod operations;
 pub mod orders;

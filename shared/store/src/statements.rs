@@ -30,6 +30,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::operations::STATEMENTS,
         crate::operations::items::STATEMENTS,
         crate::operations::REASON_STATEMENTS,
+        crate::measures::STATEMENTS,
         crate::orders::STATEMENTS,
         crate::orders::VIEW_STATEMENTS,
         crate::outbox::STATEMENTS,

@@ -220,7 +220,7 @@ impl Lane {
     }
 
     async fn register(&self, delivery: &Delivery, late: &Late) -> Result<Handled, Error> {
-        let submission = match submission(delivery) {
+        let submission = match submission(&self.intake.host, delivery) {
             Ok(submission) => Submission { received_at: late.received_at, ..submission },
             Err((id, problem)) => return Ok(reject(&self.intake, delivery, id, problem)),
         };

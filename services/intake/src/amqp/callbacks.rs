@@ -1,14 +1,15 @@
 //! Callbacks, decisions and heartbeats of actors as they come in.
 
 use pagurus_broker::{Delivery, DeliveryTag, HeaderValue, headers_to_json};
+use pagurus_runtime::traces::names;
 use pagurus_store::Error;
 
 use super::aside::{Aside, Held};
 use super::halves::by_halves;
 use super::{Handled, Outcome, reject, reject_unstorable, unacceptable};
-use crate::Intake;
 use crate::answer::{self, NewAnswer, new_answer};
 use crate::headers::STEP_STATUS;
+use crate::{Intake, traced};
 
 /// The `type` of a message by which an actor says that it is still at work.
 const HEARTBEAT: &str = "heartbeat";
@@ -16,7 +17,7 @@ const HEARTBEAT: &str = "heartbeat";
 /// Stores what came in, and wakes the orders that waited for it.
 pub(super) async fn handle(intake: &Intake, aside: &Aside, batch: &[Delivery], wary: bool) -> Outcome {
     let mut handled = Vec::with_capacity(batch.len());
-    let (mut senders, mut answers) = (Vec::new(), Vec::new());
+    let (mut senders, mut answers, mut spans) = (Vec::new(), Vec::new(), Vec::new());
     let mut left: Option<(Vec<DeliveryTag>, Error)> = None;
     for delivery in batch {
         if let Some(problem) = unacceptable(intake, delivery) {
@@ -28,10 +29,18 @@ pub(super) async fn handle(intake: &Intake, aside: &Aside, batch: &[Delivery], w
             }
         } else {
             answers.push(answer_of(delivery));
+            spans.push(traced::message(&intake.host, delivery, &intake.host.broker.names().callbacks_in));
             senders.push(delivery);
         }
     }
     let (outcomes, failure) = by_halves(&answers, wary, |part| intake.recorder.record(part)).await;
+    for (span, outcome) in spans.iter_mut().zip(&outcomes) {
+        match outcome {
+            Ok(verdict) => span.set(names::CALLBACK, verdict.as_str()),
+            Err(error) => span.fail("store", &error.to_string()),
+        }
+    }
+    drop(spans);
     let mut senders = senders.into_iter();
     let mut answers = answers.into_iter();
     for (outcome, (delivery, answer)) in outcomes.into_iter().zip(senders.by_ref().zip(answers.by_ref())) {

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use pagurus_broker::{Delivery, DeliveryTag, HeaderValue};
+use pagurus_runtime::Host;
 use pagurus_store::Error;
 use pagurus_wire::message::{Receipt, key};
 use pagurus_wire::problem::Problem;
@@ -14,6 +15,7 @@ use super::command::{self, Command};
 use super::halves::by_halves;
 use super::{Handled, Outcome, addressed, refused, reject, reject_unstorable, unacceptable};
 use crate::register::{self, Outcome as Registration, Registrar, Submission};
+use crate::traced::RegistrationTrace;
 use crate::{Intake, headers};
 
 /// Memory that registrations of one transaction take, by estimate; one is taken whatever it takes.
@@ -76,7 +78,7 @@ impl Orders {
             if turn.weight > 0 && turn.weight + weight > RUN_WEIGHT {
                 self.register(turn).await?;
             }
-            match submission(delivery) {
+            match submission(&self.intake.host, delivery) {
                 Ok(submission) => {
                     turn.weight += weight;
                     turn.run.push((delivery, submission));
@@ -215,12 +217,13 @@ pub(super) fn registered(
     }
 }
 
-pub(super) fn submission(delivery: &Delivery) -> Result<Submission, (Option<String>, Problem)> {
+pub(super) fn submission(host: &Host, delivery: &Delivery) -> Result<Submission, (Option<String>, Problem)> {
     let value = register::parse(&delivery.body).map_err(|problem| (None, problem))?;
     let named = value.get("id").and_then(|id| id.as_str()).map(str::to_owned);
     let request = register::read_value(value).map_err(|problem| (named.clone(), problem))?;
     let sent_at = sent_at(delivery).map_err(|problem| (named, problem))?;
-    Ok(Submission { request: request.into(), sent_at, received_at: Timestamp::now(), trace: trace(delivery) })
+    let trace = RegistrationTrace::over_amqp(host, delivery);
+    Ok(Submission { request: request.into(), sent_at, received_at: Timestamp::now(), trace })
 }
 
 /// When the client says it sent the message: a header, or the property of AMQP. One that cannot be
@@ -250,9 +253,4 @@ pub(super) fn sent_at(delivery: &Delivery) -> Result<Option<Timestamp>, Problem>
 fn of_seconds(seconds: u64) -> Option<Timestamp> {
     let seconds = Timestamp::from_second(i64::try_from(seconds).ok()?).ok()?;
     pagurus_domain::time::within_range(seconds)
-}
-
-fn trace(delivery: &Delivery) -> Option<String> {
-    let parent = delivery.properties.header("traceparent")?.as_text()?;
-    headers::read_trace(parent)
 }

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use pagurus_runtime::traces::names;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_wire::callbacks::CallbackTaken;
 use pagurus_wire::parts::HeartbeatView;
@@ -14,9 +15,9 @@ use super::document::{Table, told};
 use super::orders::failed_problem;
 use super::query::Path;
 use super::{Answer, Outcome, body, views};
-use crate::Intake;
 use crate::answer::new_answer;
 use crate::headers::STEP_STATUS;
+use crate::{Intake, traced};
 
 pub(super) fn routes(table: Table) -> Table {
     table
@@ -52,6 +53,7 @@ async fn take(
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Json<CallbackTaken>> {
+    let mut span = traced::callback(&intake.host, &headers);
     let bytes = body::read(&intake, body).await?;
     let step_status = STEP_STATUS.iter().find_map(|name| headers.get(*name));
     let step_status = step_status.and_then(|value| value.to_str().ok());
@@ -63,6 +65,7 @@ async fn take(
     let answer = new_answer(&request, step_status, Some(Value::Object(kept).to_string()), bytes.to_vec());
     let verdict =
         intake.answers.submit(answer).await.map_err(|failed| failed_problem(&intake, "answer", &failed))?;
+    span.set(names::CALLBACK, verdict.as_str());
     Ok(Json(CallbackTaken { status: verdict.as_str().to_owned() }))
 }
 

@@ -27,8 +27,9 @@ use super::document::{Table, told};
 use super::query::{Path, Query, duration};
 use super::{Answer, Outcome, amendments, batch, parts, search, views};
 use crate::Intake;
-use crate::headers::{read_trace, sent_time_of};
+use crate::headers::sent_time_of;
 use crate::register::{self, Outcome as Registration, Submission};
+use crate::traced::RegistrationTrace;
 
 /// Longest long poll.
 const MAX_WAIT: Duration = Duration::from_secs(120);
@@ -122,7 +123,7 @@ pub(super) async fn submit(intake: &Intake, request: Request, headers: &HeaderMa
         request: request.into(),
         sent_at: sent_time_of(headers)?,
         received_at: Timestamp::now(),
-        trace: headers.get("traceparent").and_then(|value| value.to_str().ok()).and_then(read_trace),
+        trace: RegistrationTrace::over_http(&intake.host, headers),
     };
     let failed = |failed| failed_problem(intake, "register", &failed);
     match intake.registrations.submit(submission.clone()).await.map_err(failed)? {

@@ -7,12 +7,15 @@ use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, Method};
 use pagurus_domain::order::notification::{ReceiverAnswer, SigningSecrets, Target, WebhookUrl};
 use pagurus_domain::scenario::value::Secrets as _;
+use pagurus_domain::trace::TraceContext;
 use pagurus_http::{Broken, HttpReply};
 use pagurus_runtime::config::Settings;
+use pagurus_runtime::traces::{SpanKind, TraceSpan};
 use pagurus_store::outbox::sending::Notification;
 
 use super::Webhooks;
 use crate::form::{Form, type_of};
+use crate::traced;
 
 /// An answer is read as far as this, so that its connection can be used again.
 const READ: usize = 64 * 1024;
@@ -54,19 +57,34 @@ impl Outcome {
 }
 
 impl Webhooks {
+    /// Calls a receiver, and shows it as a span.
     pub(super) async fn call(&self, notification: &Notification) -> Outcome {
+        let mut span = traced::notification(&self.host, notification, SpanKind::Client);
+        let outcome = self.try_call(notification, &mut span).await;
+        match &outcome {
+            Outcome::Delivered => {}
+            Outcome::Gone => span.fail("gone", "the receiver wants no more"),
+            Outcome::Parked(word, error) => span.fail(word, error),
+            Outcome::Refused(error) | Outcome::Trouble { error, .. } | Outcome::Ours(error) => {
+                span.fail(outcome.word(), error);
+            }
+        }
+        outcome
+    }
+
+    async fn try_call(&self, notification: &Notification, span: &mut TraceSpan) -> Outcome {
         let settings = self.host.settings();
         let (url, secrets) = match self.permitted(&settings, notification) {
             Ok(permitted) => permitted,
             Err(outcome) => return outcome,
         };
-        let form = Form::of(notification, &settings.notify.source);
-        let headers = match fields(notification, &form, &secrets, seconds_now()) {
+        let form = Form::of(notification, &settings.notify.source, span.context());
+        let headers = match fields(notification, &form, &secrets, seconds_now(), span.context()) {
             Ok(headers) => headers,
             Err(error) => return Outcome::Parked("unsendable", error),
         };
         let timeout = settings.notify.webhook.timeout;
-        let answered = tokio::time::timeout(timeout, self.send(&url, headers, form.body.into()));
+        let answered = tokio::time::timeout(timeout, self.send(&url, headers, form.body.into(), span));
         match answered.await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(Broken::Forbidden(error))) => Outcome::Parked("not_allowed", error),
@@ -97,12 +115,20 @@ impl Webhooks {
         Ok((url, secrets))
     }
 
-    async fn send(&self, url: &WebhookUrl, headers: HeaderMap, body: Bytes) -> Result<Outcome, Broken> {
+    async fn send(
+        &self,
+        url: &WebhookUrl,
+        headers: HeaderMap,
+        body: Bytes,
+        span: &mut TraceSpan,
+    ) -> Result<Outcome, Broken> {
         let client = self.present_client();
         let address = client.address(url.as_str())?;
+        traced::addressed(span, &address);
         let reply = client.send(address, Method::POST, headers, body).await?;
         let retry_after = reply.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let status = reply.status();
+        span.set("http.response.status_code", i64::from(status));
         let answer = ReceiverAnswer::of(status, retry_after);
         if answer == ReceiverAnswer::Delivered {
             // The head says it all: the rest is read in its own time.
@@ -133,6 +159,7 @@ fn fields(
     form: &Form,
     secrets: &SigningSecrets,
     seconds: i64,
+    trace: Option<&TraceContext>,
 ) -> Result<HeaderMap, String> {
     let id = notification.message_id.to_string();
     let mut fields = HeaderMap::new();
@@ -150,8 +177,8 @@ fn fields(
     if let Some(number) = notification.number {
         add("pagurus-sequence", &number.to_string())?;
     }
-    if let Some(trace) = &notification.trace {
-        add("traceparent", trace)?;
+    for (name, text) in trace.into_iter().flat_map(TraceContext::headers) {
+        add(name, &text)?;
     }
     for (name, value) in form.fields() {
         add(&name, &value)?;
@@ -178,8 +205,8 @@ mod tests {
     fn ord_18_a_call_is_signed_over_its_id_time_and_body() {
         let secrets = SigningSecrets::parse(&"s".repeat(24)).unwrap();
         let notification = notification(NotifyFormat::CloudEventsBinary);
-        let form = Form::of(&notification, "/p");
-        let fields = fields(&notification, &form, &secrets, 1_700_000_000).unwrap();
+        let form = Form::of(&notification, "/p", None);
+        let fields = fields(&notification, &form, &secrets, 1_700_000_000, None).unwrap();
         let id = notification.message_id.to_string();
         assert_eq!(fields["webhook-id"], id);
         assert_eq!(fields["webhook-timestamp"], "1700000000");

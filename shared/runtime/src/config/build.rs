@@ -19,7 +19,7 @@ use super::{
     ActivationSettings, BrokerSettings, CallbackSettings, CheckSettings, DatabaseSettings,
     DispatcherSettings, FailoverSettings, IntakeSettings, LogFormat, LogSettings, NodeSettings,
     NotifySettings, RecoverySettings, ResourceControlSettings, RetentionSettings, Settings, ShutdownSettings,
-    StartControlSettings, WebhookSettings, WhenLost, WorkerSettings,
+    StartControlSettings, TelemetrySettings, WebhookSettings, WhenLost, WorkerSettings,
 };
 
 /// The settings, or all faults in the order of the file.
@@ -48,6 +48,7 @@ impl Builder {
             node: self.node(),
             database: self.database(),
             log: self.log(),
+            telemetry: self.telemetry(),
             intake: self.intake(),
             callbacks: CallbackSettings {
                 max_orphans: self.number("callbacks.orphans.max"),
@@ -131,6 +132,15 @@ impl Builder {
             _ => LogFormat::Text,
         };
         LogSettings { format, level: self.text("log.level") }
+    }
+
+    fn telemetry(&mut self) -> TelemetrySettings {
+        TelemetrySettings {
+            endpoint: self.optional_text("telemetry.otlp.endpoint"),
+            timeout: self.duration("telemetry.otlp.timeout"),
+            queue_size: self.size("telemetry.otlp.queue_size"),
+            sample_ratio: f64::from(self.number("telemetry.traces.sample_percentage")) / 100.0,
+        }
     }
 
     fn intake(&mut self) -> IntakeSettings {
@@ -274,6 +284,10 @@ impl Builder {
         if let Err(error) = settings.log.filter() {
             let message = format!("is neither a level, such as `info`, nor a filter: {error}");
             self.values.fault("log.level", message);
+        }
+        let collector = settings.telemetry.endpoint.as_deref();
+        if collector.is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
+            self.values.fault("telemetry.otlp.endpoint", "must begin with `http://` or `https://`");
         }
         if settings.intake.max_batch_body_bytes < settings.intake.max_body_bytes {
             let message = "must not be less than `intake.max_body_bytes`";

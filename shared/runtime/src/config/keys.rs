@@ -100,6 +100,11 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("log.format", Choice(&["text", "json"]), "text", Restart, "Form of log lines."),
     key("log.level", Text, "info", Live, "Least level that is logged, or a filter such as `info,pagurus_worker=debug`."),
 
+    key("telemetry.otlp.endpoint", OptionalText, "~", Restart, "Base of the URL of a collector that takes OTLP over HTTP, such as `http://127.0.0.1:4318`; traces go to `/v1/traces` under it. Left out: what `OTEL_EXPORTER_OTLP_ENDPOINT` says; without either no span is recorded."),
+    key("telemetry.otlp.timeout", Duration, "5s", Restart, "Longest time of one request to the collector."),
+    key("telemetry.otlp.queue_size", Count { least: 1, most: 1_000_000 }, "8192", Restart, "Spans that wait to be sent at most, some 1 KiB each; more are dropped and counted."),
+    key("telemetry.traces.sample_percentage", Count { least: 0, most: 100 }, "100", Restart, "Part of the orders whose traces are recorded, where their clients send no `traceparent`; that one says it itself."),
+
     key("intake.batch", POSITIVE, "1000", Live, "Orders that are registered in one transaction at most."),
     key("intake.max_body_bytes", Bytes, "1MiB", Live, "Longest body of one order."),
     key("intake.max_batch_body_bytes", Bytes, "16MiB", Live, "Longest body of a batch of orders."),

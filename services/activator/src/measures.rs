@@ -1,0 +1,49 @@
+//! What only the database knows, for metrics and for the log: what orders wait for, and whether a dispatcher leads. Never
+//! changes anything.
+
+use std::time::{Duration, Instant};
+
+use pagurus_runtime::Host;
+use pagurus_runtime::lasting::Lasting;
+use pagurus_runtime::metrics::Level;
+use pagurus_store::{Error, measures};
+
+use crate::recover::note;
+
+/// How often it is looked.
+const EVERY: Duration = Duration::from_secs(15);
+/// Time without a leader before it is told: a take-over is no trouble.
+const BEAR: Duration = Duration::from_secs(15);
+
+/// Looks, until the process is to stop.
+pub(crate) async fn look(host: Host) -> anyhow::Result<()> {
+    let mut leaderless = Lasting::told_after(BEAR);
+    loop {
+        note(&host, "measures", show(&host).await);
+        match is_led(&host).await {
+            Ok(is_led) => {
+                if leaderless.look(!is_led, Instant::now()) {
+                    tracing::warn!("no dispatcher leads, so nothing is handed out: start one");
+                }
+            }
+            Err(error) => note(&host, "leases", Err(error)),
+        }
+        if host.sleep_unless_draining(EVERY).await {
+            return Ok(());
+        }
+    }
+}
+
+async fn show(host: &Host) -> Result<(), Error> {
+    let client = host.store.operations().await?;
+    for (reason, count) in measures::waiting(&client).await? {
+        host.metrics.level(Level::WaitingOrders, reason, count);
+    }
+    let age = measures::oldest_snapshot_seconds(&client).await?;
+    host.metrics.level(Level::OldestSnapshot, "", age);
+    Ok(())
+}
+
+async fn is_led(host: &Host) -> Result<bool, Error> {
+    measures::is_led(&host.store.operations().await?).await
+}

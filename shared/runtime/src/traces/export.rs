@@ -1,0 +1,173 @@
+//! The way of spans to a collector: OTLP over HTTP, in protobuf.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use async_trait::async_trait;
+use opentelemetry::KeyValue;
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::trace::SpanData;
+use tokio::runtime::Handle;
+
+use super::Recorder;
+use crate::Metrics;
+use crate::config::TelemetrySettings;
+use crate::metrics::Count;
+
+/// Between two lines of the log about a collector that does not answer.
+const SAY_EVERY: Duration = Duration::from_secs(60);
+
+/// The URL of traces, by the key or by the variables of OpenTelemetry; none where nobody names one, or where
+/// `OTEL_SDK_DISABLED` or `OTEL_TRACES_EXPORTER` says no.
+pub(super) fn endpoint(
+    settings: &TelemetrySettings,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Option<String> {
+    let told = |name: &str| environment(name).filter(|value| !value.trim().is_empty());
+    let is_off = told("OTEL_SDK_DISABLED").is_some_and(|told| told.eq_ignore_ascii_case("true"))
+        || told("OTEL_TRACES_EXPORTER").is_some_and(|told| told == "none");
+    if is_off {
+        return None;
+    }
+    let traces_of = |base: String| format!("{}/v1/traces", base.trim_end_matches('/'));
+    let named = settings.endpoint.clone().map(traces_of);
+    let named = named.or_else(|| told("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"));
+    named.or_else(|| told("OTEL_EXPORTER_OTLP_ENDPOINT").map(traces_of))
+}
+
+/// What every span tells of its process. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` go before it.
+pub(super) fn resource(who: Recorder<'_>) -> Resource {
+    let service = format!("pagurus-{}", who.role);
+    let ours = Resource::builder_empty().with_attributes([
+        KeyValue::new("service.name", service),
+        KeyValue::new("service.namespace", who.installation.to_owned()),
+        KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
+        KeyValue::new("service.instance.id", who.node.to_owned()),
+    ]);
+    let told = Resource::builder().build();
+    let is_told = |key: &str, value: &str| !(key == "service.name" && value.starts_with("unknown_service"));
+    let theirs = told.iter().filter(|(key, value)| is_told(key.as_str(), &value.as_str()));
+    ours.with_attributes(theirs.map(|(key, value)| KeyValue::new(key.clone(), value.clone()))).build()
+}
+
+/// Sends batches, and counts them.
+#[derive(Debug)]
+pub(super) struct Exporter {
+    exporter: SpanExporter,
+    metrics: Metrics,
+    said: Mutex<Option<Instant>>,
+}
+
+impl Exporter {
+    pub fn new(endpoint: &str, timeout: Duration, metrics: &Metrics) -> anyhow::Result<Self> {
+        // The first caller sets the provider of the process; others find it set.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut client = reqwest::Client::builder().timeout(timeout).no_proxy();
+        if !endpoint.starts_with("https://") {
+            // Without certificates of the system, which a small container does not have.
+            client = client.tls_certs_only([]);
+        }
+        let client = client.build().context("the HTTP client cannot be made")?;
+        let exporter = SpanExporter::builder()
+            .with_http()
+            .with_http_client(OnRuntime { client, runtime: Handle::current() })
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(endpoint)
+            .with_timeout(timeout)
+            .build()?;
+        Ok(Self { exporter, metrics: metrics.clone(), said: Mutex::default() })
+    }
+
+    fn tell(&self, error: &dyn std::fmt::Display) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.is_none_or(|said| said.elapsed() >= SAY_EVERY) {
+            *said = Some(Instant::now());
+            tracing::warn!(%error, "spans could not be sent to the collector; they are dropped");
+        }
+    }
+}
+
+impl opentelemetry_sdk::trace::SpanExporter for Exporter {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let spans = batch.len() as u64;
+        let sent = self.exporter.export(batch).await;
+        let word = if sent.is_ok() { "sent" } else { "failed" };
+        self.metrics.count(Count::Spans, word, spans);
+        sent.inspect_err(|error| self.tell(error))
+    }
+
+    fn shutdown(&self) -> OTelSdkResult {
+        self.exporter.shutdown()
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.exporter.set_resource(resource);
+    }
+}
+
+/// The client of the exporter, whose thread is none of the runtime that connections need.
+#[derive(Debug)]
+struct OnRuntime {
+    client: reqwest::Client,
+    runtime: Handle,
+}
+
+#[async_trait]
+impl HttpClient for OnRuntime {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let request = reqwest::Request::try_from(request)?;
+        let client = self.client.clone();
+        let answered = self.runtime.spawn(async move {
+            // Its timer begins with the call, and must find the runtime.
+            let answer = client.execute(request).await?;
+            let (status, headers) = (answer.status(), answer.headers().clone());
+            Ok::<_, reqwest::Error>((status, headers, answer.bytes().await?))
+        });
+        let (status, headers, body) = answered.await??;
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        Ok(response)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(endpoint: Option<&str>) -> TelemetrySettings {
+        TelemetrySettings {
+            endpoint: endpoint.map(str::to_owned),
+            timeout: Duration::from_secs(1),
+            queue_size: 16,
+            sample_ratio: 1.0,
+        }
+    }
+
+    #[test]
+    fn telemetry_spans_go_where_the_key_or_the_environment_says() {
+        let told = |key: Option<&str>, variables: &[(&str, &str)]| {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            endpoint(&settings(key), &variable)
+        };
+        let general = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318");
+        let traces = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t:1/x");
+        assert_eq!(told(None, &[]), None);
+        assert_eq!(told(None, &[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")]), None);
+        assert_eq!(told(None, &[general]).as_deref(), Some("http://c:4318/v1/traces"));
+        assert_eq!(told(None, &[general, traces]).as_deref(), Some("http://t:1/x"));
+        assert_eq!(
+            told(Some("http://k:4318/"), &[general, traces]).as_deref(),
+            Some("http://k:4318/v1/traces")
+        );
+        assert_eq!(told(Some("http://k"), &[("OTEL_SDK_DISABLED", "TRUE")]), None);
+        assert_eq!(told(None, &[general, ("OTEL_TRACES_EXPORTER", "none")]), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! What is handed on: packages, the files of the image, and the list of what is built in (RUN-2, QLT-10).
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+fn told(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Everything below a folder, by its path from there.
+fn below(folder: &Path) -> BTreeSet<String> {
+    let listed = told("find", &[folder.to_str().unwrap(), "-type", "f", "-printf", "%P\n"]);
+    listed.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn run_2_qlt_10_packages_hold_what_they_should_and_say_what_is_built_in() {
+    let programs = PathBuf::from(std::env::var_os("PAGURUS_TEST_BIN").unwrap());
+    let into = programs.join("tmp-package");
+    let (tool, folder) = (programs.join("dev"), into.to_str().unwrap());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut command = Command::new(tool);
+    command.args(["package", "--programs", programs.to_str().unwrap(), "--into", folder]);
+    let made = command.env("PAGURUS_ROOT", root).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+
+    let image = below(&into.join("image"));
+    let services = ["intake", "dispatcher", "activator", "worker", "notifier"];
+    let mut expected: BTreeSet<String> =
+        services.iter().map(|service| format!("usr/local/bin/pagurus-{service}")).collect();
+    expected.extend(["usr/local/bin/pagurus".to_owned(), "etc/pagurus/pagurus.yaml".to_owned()]);
+    assert_eq!(image, expected, "the image has these files and no other");
+    for program in services {
+        let path = into.join("image/usr/local/bin").join(format!("pagurus-{program}"));
+        let version = told(path.to_str().unwrap(), &["--version"]);
+        assert_eq!(version.trim(), format!("pagurus-{program} {}", env!("CARGO_PKG_VERSION")));
+        // The last stage of the image has the C library and its kin, and nothing else.
+        for line in told("ldd", &[path.to_str().unwrap()]).lines() {
+            let library = line.split_whitespace().next().unwrap_or_default();
+            let is_there = [
+                "linux-vdso",
+                "libc.",
+                "libm.",
+                "libgcc_s.",
+                "/lib64/ld-",
+                "libpthread.",
+                "libdl.",
+                "librt.",
+            ];
+            assert!(
+                is_there.iter().any(|known| library.starts_with(known)),
+                "pagurus-{program} needs {library}"
+            );
+        }
+    }
+
+    let names = below(&into);
+    let file = |ending: &str| {
+        let found = names.iter().find(|name| name.ends_with(ending) && !name.contains('/'));
+        into.join(found.unwrap_or_else(|| panic!("no {ending} in {names:?}"))).to_str().unwrap().to_owned()
+    };
+    let package = file(".deb");
+    let control = told("dpkg-deb", &["--field", &package]);
+    assert!(control.contains("Package: pagurus\n"), "{control}");
+    for word in ["@VERSION@", "@ARCHITECTURE@", "@SIZE@"] {
+        assert!(!control.contains(word), "{control}");
+    }
+    let content = told("dpkg-deb", &["--contents", &package]);
+    for path in
+        ["./usr/bin/pagurus-worker", "./etc/pagurus/pagurus.yaml", "./lib/systemd/system/pagurus@.service"]
+    {
+        assert!(content.contains(path), "{path} is missing: {content}");
+    }
+    assert!(content.lines().all(|line| line.contains("root/root")), "{content}");
+    let listed = told("tar", &["--list", "--gzip", "--file", &file(".tar.gz")]);
+    assert!(listed.contains(&format!("pagurus-{}/usr/bin/pagurus\n", env!("CARGO_PKG_VERSION"))), "{listed}");
+    assert!(!listed.contains("DEBIAN"), "{listed}");
+
+    let list: Value = serde_json::from_str(&std::fs::read_to_string(file(".cdx.json")).unwrap()).unwrap();
+    assert_eq!((&list["bomFormat"], &list["specVersion"]), (&"CycloneDX".into(), &"1.6".into()));
+    let parts = list["components"].as_array().unwrap();
+    let has = |name: &str| parts.iter().any(|part| part["name"] == name);
+    assert!(has("lapin") && has("tokio-postgres") && has("pagurus-worker"));
+    assert!(!has("proptest") && !has("pagurus-tests"), "what only tests need is in no program");
+    for part in parts {
+        let ours = part["name"].as_str().unwrap().starts_with("pagurus-");
+        assert!(ours || part["hashes"][0]["content"].as_str().is_some_and(|sum| sum.len() == 64), "{part}");
+        assert!(
+            part["licenses"][0]["expression"].as_str().is_some_and(|licence| !licence.is_empty()),
+            "{part}"
+        );
+    }
+    let references: BTreeSet<&str> = parts.iter().map(|part| part["bom-ref"].as_str().unwrap()).collect();
+    assert_eq!(references.len(), parts.len());
+    for needed in list["dependencies"].as_array().unwrap() {
+        for on in needed["dependsOn"].as_array().unwrap() {
+            assert!(references.contains(on.as_str().unwrap()), "{on} is needed and not listed");
+        }
+    }
+    std::fs::remove_dir_all(into).unwrap();
+}

@@ -1,0 +1,292 @@
+//! Traces (07-interfaces.md, Telemetry), as a collector gets them.
+
+mod collector;
+mod picture;
+
+use std::time::Duration;
+
+use collector::{Collector, Seen};
+use lapin::BasicProperties;
+use lapin::types::{AMQPValue, FieldTable};
+use pagurus_harness::nodes::Role;
+use pagurus_harness::world::program::Program;
+use serde_json::{Value, json};
+
+use crate::err::policy;
+use crate::installation::{Installation, PATIENCE, call, until};
+
+/// Reserves, with a retry, sleeps, asks and waits for the answer, and publishes.
+const WHOLE: &str = r#"initialState: reserve
+targetStates: [done]
+states:
+  reserve:
+    entryPoint: true
+    actions:
+      - http: {method: POST, url: "${config.demo}/reserve?key=hidden", body: {order: "${order.id}"}, timeout: 5s}
+      - sleep: {for: 300ms}
+    on: {sleep: resting, fail: failed}
+  resting: {kind: sleeping, on: {timeout: ask}}
+  ask:
+    actions:
+      - http:
+          method: POST
+          url: "${config.demo}/ask"
+          headers: {X-Callback-Url: "${request.url}"}
+          body: {order: "${order.id}"}
+          timeout: 5s
+          request: answer
+      - wait: {timeout: 30s}
+    on: {wait: asked, fail: failed}
+  asked: {kind: waiting, on: {callback: tell, timeout: failed}}
+  tell:
+    actions:
+      - amqp: {exchange: "${params.exchange}", key: told, body: {order: "${order.id}"}}
+    on: {success: done, fail: failed}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+"#;
+
+const RETRY: &str = "{initial_interval: 300ms, multiplier: 2, max_interval: 1s, jitter: 0, max_attempts: 4, max_duration: 1h}";
+const CLIENT: &str = "0af7651916cd43dd8448eb211c80319c";
+
+fn traced() -> BasicProperties {
+    let mut headers = FieldTable::default();
+    let parent = format!("00-{CLIENT}-b7ad6b7169203331-01");
+    headers.insert("traceparent".into(), AMQPValue::LongString(parent.into()));
+    headers.insert("tracestate".into(), AMQPValue::LongString("vendor=1".into()));
+    BasicProperties::default().with_headers(headers)
+}
+
+fn stages(spans: &[Seen]) -> Vec<Seen> {
+    let mut stages: Vec<Seen> = spans.iter().filter(|span| span.name == "order.stage").cloned().collect();
+    stages.sort_by_key(|stage| stage.begun);
+    stages
+}
+
+/// A whole order over AMQP, with what an instrumented called system does: it answers within the trace of the call.
+async fn whole_order(engine: &Installation) {
+    engine.world().program(Program::at("/reserve").fail(1, 503));
+    engine.scenario("whole", WHOLE).await;
+    let client = engine.env().amqp().await.unwrap();
+    let prefix = engine.env().prefix();
+    let inbox = client.listen(&format!("{prefix}.notifications"), "#").await.unwrap();
+    let order = json!({
+        "id": "o-1", "scenario": "whole", "transactionId": "t-1",
+        "params": {"exchange": format!("{prefix}.notifications")},
+        "notify": {"url": "amqp://?key=ended", "correlationId": "c-1"},
+    });
+    client.publish_orders("order.create", &[order], &traced()).await.unwrap();
+    let asked = engine.calls("/ask", 1).await.remove(0);
+    engine.reach("o-1", "wait").await;
+    let http = engine.env().http();
+    let answered = http
+        .post(&asked.headers["x-callback-url"])
+        .header("traceparent", &asked.headers["traceparent"])
+        .json(&json!({"good": true}))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(answered.status().as_u16(), 200);
+    engine.reach("o-1", "success").await;
+    inbox.wait(PATIENCE, |all| all.len() >= 2).await.unwrap();
+}
+
+#[tokio::test]
+async fn telemetry_a_whole_order_is_a_trace_a_stage_with_links() {
+    let collector = Collector::start().await;
+    let settings = [
+        ("PAGURUS__TELEMETRY__OTLP__ENDPOINT", collector.url()),
+        ("PAGURUS__EXECUTION__ERROR_HANDLING", &policy(RETRY)),
+    ];
+    let engine = Installation::with("telemetry_whole", &settings).await;
+    whole_order(&engine).await;
+    let ended =
+        |span: &Seen| span.service == "pagurus-notifier" && span.is("messaging.operation.type", "send");
+    let spans = collector.wait(PATIENCE, |spans| stages(spans).len() >= 4 && spans.iter().any(ended)).await;
+
+    let registration = spans.iter().find(|span| span.is("pagurus.registration", "accepted")).unwrap();
+    assert_eq!((&*registration.trace, &*registration.parent), (CLIENT, "b7ad6b7169203331"));
+    assert_eq!(
+        (&*registration.service, registration.kind, &*registration.state),
+        ("pagurus-intake", 5, "vendor=1")
+    );
+    assert!(registration.is("messaging.system", "rabbitmq") && registration.is("pagurus.order.id", "o-1"));
+
+    let stages = stages(&spans);
+    let statuses: Vec<&str> = stages.iter().map(|stage| &*stage.attributes["pagurus.order.status"]).collect();
+    assert_eq!(statuses, ["retry", "sleep", "wait", "success"]);
+    for (index, stage) in stages.iter().enumerate() {
+        assert_eq!((&*stage.parent, &*stage.service), ("", "pagurus-worker"), "a root: {stage:?}");
+        for (key, value) in [("id", "o-1"), ("life", "1"), ("stage", &(index + 1).to_string())] {
+            assert!(stage.is(&format!("pagurus.order.{key}"), value), "{key}: {stage:?}");
+        }
+        assert!(stage.is("pagurus.transaction.id", "t-1"));
+        assert_eq!(stage.link("registration"), Some((CLIENT, &*registration.span)));
+        let names = |stage: &Seen| (stage.trace.clone(), stage.span.clone());
+        let first = stage.link("first").map(|(trace, span)| (trace.to_owned(), span.to_owned()));
+        assert_eq!(first, (index > 0).then(|| names(&stages[0])));
+        let previous = stage.link("previous").map(|(trace, span)| (trace.to_owned(), span.to_owned()));
+        assert_eq!(previous, (index > 1).then(|| names(&stages[index - 1])));
+        assert_eq!(stage.state, "vendor=1", "the state is carried");
+    }
+    assert!(stages[0].failed && stages[0].is("error.type", "all.unavailable"), "{:?}", stages[0]);
+
+    let within = |stage: &Seen, name: &str| {
+        let found = spans.iter().find(|span| {
+            span.parent == stage.span && span.service == stage.service && span.name.starts_with(name)
+        });
+        found.cloned().unwrap_or_else(|| panic!("no `{name}` in {stage:?}: {spans:#?}"))
+    };
+    let refused = within(&stages[0], "POST");
+    assert!(
+        refused.failed && refused.is("http.response.status_code", "503") && refused.kind == 3,
+        "{refused:?}"
+    );
+    let calls = engine.world().calls("/reserve");
+    for (call, stage) in calls.iter().zip(&stages) {
+        let span = within(stage, "POST");
+        assert_eq!(call.headers["traceparent"], format!("00-{}-{}-01", span.trace, span.span));
+        assert_eq!(call.headers["tracestate"], "vendor=1");
+    }
+    let told = within(&stages[3], "publish");
+    assert!(told.kind == 4 && told.is("messaging.rabbitmq.destination.routing_key", "told"), "{told:?}");
+    let callback = spans.iter().find(|span| span.is("pagurus.callback", "accepted")).unwrap();
+    let asked = within(&stages[2], "POST");
+    assert_eq!((&callback.trace, &callback.parent), (&asked.trace, &asked.span), "{callback:?}");
+    assert_eq!(stages[3].link("callback"), Some((&*asked.trace, &*asked.span)));
+    let notification = spans.iter().find(|span| ended(span)).unwrap();
+    assert_eq!((&notification.trace, &notification.parent), (&stages[3].trace, &stages[3].span));
+    let all = format!("{spans:?}");
+    assert!(!all.contains("hidden"), "no span shows the query of a URL");
+    let calls = spans.iter().filter(|span| span.kind == 3);
+    assert!(
+        calls.into_iter().all(|call| !format!("{call:?}").contains("/reserve")),
+        "no call shows its path"
+    );
+    picture::write(&spans);
+}
+
+#[tokio::test]
+async fn telemetry_metrics_tell_of_orders_systems_messages_and_the_process() {
+    let engine = Installation::start("telemetry_metrics").await;
+    engine.world().program(Program::at("/bad").fail(1, 500));
+    engine.scenario("asking", &crate::installation::asking("/ask", "60s")).await;
+    engine.actions("bad", &call("/bad")).await;
+    let client = engine.env().amqp().await.unwrap();
+    let order = json!({"id": "w", "scenario": "asking"});
+    client.publish_orders("order.create", &[order], &BasicProperties::default()).await.unwrap();
+    engine.calls("/ask", 1).await;
+    engine.run(json!({"id": "b", "scenario": "bad"}), "fail").await;
+    let (activator, worker) = (engine.node(Role::Activator), engine.node(Role::Worker));
+    until("the wait is counted", Duration::from_secs(40), async || {
+        engine.metric(activator, "pagurus_waiting_orders{reason=\"wait\"}").await == 1.0
+    })
+    .await;
+    assert_eq!(engine.metric(activator, "pagurus_waiting_orders").await, 1.0, "and under no other reason");
+    let system = engine.world().url().trim_start_matches("http://");
+    for (name, expected) in [
+        (format!("pagurus_system_calls_total{{system=\"{system}\",outcome=\"5xx\"}}"), 1.0),
+        (format!("pagurus_system_call_seconds_count{{system=\"{system}\"}}"), 2.0),
+        ("pagurus_ended_total{scenario=\"bad\",status=\"fail\"}".to_owned(), 1.0),
+        ("pagurus_stage_errors_total".to_owned(), 1.0),
+        ("pagurus_ready_wait_seconds_count".to_owned(), 2.0),
+        ("pagurus_batch_seconds_count{operation=\"prepare_requests\"}".to_owned(), 1.0),
+        ("pagurus_build_info".to_owned(), 1.0),
+    ] {
+        assert_eq!(engine.metric(worker, &name).await, expected, "{name}");
+    }
+    let intake = engine.node(Role::Intake);
+    assert_eq!(engine.metric(intake, "messaging_client_consumed_messages_total").await, 1.0);
+    for node in &engine.nodes {
+        assert!(engine.metric(node, "process_resident_memory_bytes").await > 1e6);
+        assert!(engine.metric(node, "process_cpu_seconds_total").await > 0.0);
+    }
+}
+
+#[tokio::test]
+async fn telemetry_no_dispatcher_is_told_in_the_log_and_in_metrics() {
+    let roles = [Role::Intake, Role::Activator];
+    let engine = Installation::only("telemetry_leaderless", &roles, &[]).await;
+    assert_eq!(engine.metric(engine.node(Role::Intake), "pagurus_leader ").await, 0.0);
+    let log = engine.node(Role::Activator).spec.log.clone();
+    until("it is told", Duration::from_secs(60), async || {
+        std::fs::read_to_string(&log).is_ok_and(|log| log.contains("no dispatcher leads"))
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn telemetry_without_a_collector_the_context_of_the_client_is_handed_on() {
+    let engine = Installation::start("telemetry_off").await;
+    engine.actions("one", &call("/do")).await;
+    let client = engine.env().amqp().await.unwrap();
+    client.publish_orders("order.create", &[json!({"id": "a", "scenario": "one"})], &traced()).await.unwrap();
+    let called = engine.calls("/do", 1).await.remove(0);
+    assert_eq!(called.headers["traceparent"], format!("00-{CLIENT}-b7ad6b7169203331-01"));
+    assert_eq!(called.headers["tracestate"], "vendor=1");
+    engine.run(json!({"id": "b", "scenario": "one"}), "success").await;
+    assert!(!engine.world().calls("/do")[1].headers.contains_key("traceparent"));
+}
+
+#[tokio::test]
+async fn telemetry_what_a_client_does_not_want_recorded_is_not_and_a_part_of_the_rest_is_left_out() {
+    let collector = Collector::start().await;
+    let settings = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url()),
+        ("PAGURUS__TELEMETRY__TRACES__SAMPLE_PERCENTAGE", "0"),
+    ];
+    let engine = Installation::with("telemetry_sampled", &settings).await;
+    engine.actions("one", &call("/do")).await;
+    let http = engine.env().http();
+    let register = async |id: &str, flags: Option<&str>| {
+        let url = format!("{}/v1/orders", engine.base());
+        let mut request = http.post(url).json(&json!({"id": id, "scenario": "one"}));
+        if let Some(flags) = flags {
+            request = request.header("traceparent", format!("00-{CLIENT}-b7ad6b7169203331-{flags}"));
+        }
+        assert_eq!(request.send().await.unwrap().status().as_u16(), 201);
+        engine.reach(id, "success").await;
+    };
+    register("unwanted", Some("00")).await;
+    register("unasked", None).await;
+    register("wanted", Some("01")).await;
+    let spans = collector.wait(PATIENCE, |spans| spans.len() >= 3).await;
+    assert!(
+        spans.iter().all(|span| !span.attributes.values().any(|value| value.starts_with("un"))),
+        "{spans:#?}"
+    );
+    let flags = |id: &str| {
+        let calls = engine.world().calls("/do");
+        let call = calls.into_iter().find(|call| call.body["order"] == id).unwrap();
+        call.headers["traceparent"][53..].to_owned()
+    };
+    assert_eq!([flags("unwanted"), flags("unasked"), flags("wanted")], ["00", "00", "01"]);
+}
+
+#[tokio::test]
+async fn telemetry_a_collector_that_is_away_or_hangs_costs_no_order_anything() {
+    // Bound and never answered: connections are made, and hang.
+    let hanging = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let away = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (test, address) in [("hangs", hanging.local_addr().unwrap()), ("away", away)] {
+        let endpoint = format!("http://{address}");
+        let settings = [
+            ("PAGURUS__TELEMETRY__OTLP__ENDPOINT", &*endpoint),
+            ("PAGURUS__TELEMETRY__OTLP__TIMEOUT", "1s"),
+            ("PAGURUS__TELEMETRY__OTLP__QUEUE_SIZE", "10"),
+        ];
+        let engine = Installation::with(&format!("telemetry_{test}"), &settings).await;
+        engine.actions("one", &call("/do")).await;
+        let orders: Vec<Value> = (0..50).map(|n| json!({"id": n.to_string(), "scenario": "one"})).collect();
+        engine.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
+        for n in 0..50 {
+            engine.wait_status(&n.to_string(), "success", Duration::from_secs(15)).await.unwrap();
+        }
+        let worker = engine.node(Role::Worker);
+        until("failures are counted", PATIENCE, async || {
+            engine.metric(worker, "pagurus_spans_total{outcome=\"failed\"}").await > 0.0
+        })
+        .await;
+        assert!(engine.metric(worker, "pagurus_spans_total{outcome=\"recorded\"}").await >= 100.0);
+    }
+}

@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Life, OrderNo, Pass, RequestId};
 use pagurus_domain::scenario::stage::{TASK_PREFIX, TaskTerms};
-use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::columns::columns;

@@ -60,8 +60,8 @@ impl Views {
             return Ok(None);
         }
         let requests = requests::of_order(client, row.no).await?;
-        let open = requests.iter().filter(|one| one["status"] == "open" && one["awaited"] == true);
-        let mut actors = open.filter_map(|request| request["name"].as_str()?.strip_prefix(ACTOR));
+        let open = requests.iter().filter(|one| one.status == "open" && one.awaited);
+        let mut actors = open.filter_map(|request| request.name.strip_prefix(ACTOR));
         let Some(actor) = actors.next() else { return Ok(None) };
         // A broker that does not answer says nothing about the order.
         let consumers = self.host.broker.consumers_of_actor(actor, PATIENCE).await.unwrap_or(Some(1));

@@ -263,6 +263,5 @@ fn line(row: ListedOrder) -> OrderLine {
         created_at: row.created_at,
         updated_at: row.updated_at,
         inconsistent: row.inconsistent,
-        inconsistent: row.inconsistent,
     }
 }

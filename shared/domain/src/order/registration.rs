@@ -21,7 +21,7 @@ use super::{Mode, Priority};
 use crate::document::{Fault, nearest};
 use crate::id::{RequestId, ScenarioNo};
 use crate::scenario::Scenario;
-use crate::scenario::attributes::{AttributeValue, attribute_values};
+use crate::scenario::attributes::{AttributeValue, attribute_values, written};
 
 pub use digest::digest;
 use lifecycle::Lifecycle;
@@ -222,12 +222,9 @@ pub fn flow_marker(attributes: &[String], request: &Request) -> String {
     marker
 }
 
+/// The text that a value is written as; empty for what is none.
 fn plain_text(value: Option<&Value>) -> String {
-    match value {
-        Some(Value::String(text)) => text.clone(),
-        Some(value @ (Value::Number(_) | Value::Bool(_))) => value.to_string(),
-        _ => String::new(),
-    }
+    value.and_then(written).unwrap_or_default()
 }
 
 struct Reader<'a> {

@@ -59,13 +59,18 @@ pub fn values_at<'a>(value: &'a Value, path: &str) -> Box<dyn Iterator<Item = &'
     }
 }
 
+/// The text that a text, a number or a truth value is written as.
+#[must_use]
+pub fn written(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
 fn text_of(value: &Value) -> Option<String> {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Number(_) | Value::Bool(_) => value.to_string(),
-        _ => return None,
-    };
-    (text.len() <= MAX_VALUE_BYTES && !text.contains('\0')).then_some(text)
+    written(value).filter(|text| text.len() <= MAX_VALUE_BYTES && !text.contains('\0'))
 }
 
 #[cfg(test)]

@@ -9,13 +9,18 @@ use super::values::Strange;
 use super::{order, spoiled};
 
 /// The document of the API; a house rule keeps it fresh.
+#[allow(clippy::expect_used, reason = "without its document there is nothing to ask")]
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
     let text = include_str!("../../../docs/openapi.json");
     serde_json::from_str(text).expect("the document of the API is JSON")
 });
 
-/// Every route, with its methods and what the document says of each.
-static ROUTES: LazyLock<Vec<(&str, Vec<(&str, &Value)>)>> = LazyLock::new(|| {
+/// A path, and its methods with what the document says of each.
+type Route = (&'static str, Vec<(&'static str, &'static Value)>);
+
+/// Every route.
+#[allow(clippy::expect_used, reason = "without its document there is nothing to ask")]
+static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     let paths = DOCUMENT["paths"].as_object().expect("the document has paths");
     let methods = |path: &'static Value| {
         path.as_object().into_iter().flatten().map(|(method, told)| (method.as_str(), told)).collect()

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use super::Outcome;
 use super::body::read_json;
 use super::document::{Table, told};
+use super::orders::key_of;
 use super::query::{Path, Query, duration};
 use crate::Intake;
 use crate::calls;
@@ -77,8 +78,7 @@ async fn call(
 ) -> Outcome<Response<Body>> {
     let patience = query.patience()?;
     let asked = read_json(&intake, body).await?;
-    let beside = headers.get("idempotency-key").and_then(|value| value.to_str().ok());
-    let new = NewCall::read(&asked, beside)?;
+    let new = NewCall::read(&asked, key_of(&headers)?)?;
     intake.commands.call(&id, &new, Door::Http).await?;
     Ok(answer(calls::answered(&intake, &id, &new.key, patience).await?))
 }

@@ -142,7 +142,7 @@ fn bytes(hexadecimal: &str) -> Option<Vec<u8>> {
     let digits = hexadecimal.as_bytes();
     let pairs =
         digits.chunks_exact(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
-    if digits.len() % 2 == 0 { pairs.collect() } else { None }
+    if digits.len().is_multiple_of(2) { pairs.collect() } else { None }
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ fn told(played: &Played) -> String {
         let rest = snapshot.main.rest.as_ref().map(|rest| &rest.error);
         format!(
             "{} {:?} {:?} {rest:?} {:?} {:?} {:?}\n",
-            json!([end.transitions, end.log]),
+            json!([end.transitions, end.log, end.steps]),
             end.then,
             end.answers,
             snapshot.error,

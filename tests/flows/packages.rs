@@ -29,6 +29,13 @@ fn run_2_qlt_10_packages_hold_what_they_should_and_say_what_is_built_in() {
     let made = command.env("PAGURUS_ROOT", root).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 
+    check_image(&into);
+    check_packages(&into);
+    check_list(&into);
+    std::fs::remove_dir_all(into).unwrap();
+}
+
+fn check_image(into: &Path) {
     let image = below(&into.join("image"));
     let services = ["intake", "dispatcher", "activator", "worker", "notifier"];
     let mut expected: BTreeSet<String> =
@@ -58,13 +65,17 @@ fn run_2_qlt_10_packages_hold_what_they_should_and_say_what_is_built_in() {
             );
         }
     }
+}
 
-    let names = below(&into);
-    let file = |ending: &str| {
-        let found = names.iter().find(|name| name.ends_with(ending) && !name.contains('/'));
-        into.join(found.unwrap_or_else(|| panic!("no {ending} in {names:?}"))).to_str().unwrap().to_owned()
-    };
-    let package = file(".deb");
+/// The one file with this ending.
+fn file(into: &Path, ending: &str) -> String {
+    let names = below(into);
+    let found = names.iter().find(|name| name.ends_with(ending) && !name.contains('/'));
+    into.join(found.unwrap_or_else(|| panic!("no {ending} in {names:?}"))).to_str().unwrap().to_owned()
+}
+
+fn check_packages(into: &Path) {
+    let package = file(into, ".deb");
     let control = told("dpkg-deb", &["--field", &package]);
     assert!(control.contains("Package: pagurus\n"), "{control}");
     for word in ["@VERSION@", "@ARCHITECTURE@", "@SIZE@"] {
@@ -77,11 +88,14 @@ fn run_2_qlt_10_packages_hold_what_they_should_and_say_what_is_built_in() {
         assert!(content.contains(path), "{path} is missing: {content}");
     }
     assert!(content.lines().all(|line| line.contains("root/root")), "{content}");
-    let listed = told("tar", &["--list", "--gzip", "--file", &file(".tar.gz")]);
+    let listed = told("tar", &["--list", "--gzip", "--file", &file(into, ".tar.gz")]);
     assert!(listed.contains(&format!("pagurus-{}/usr/bin/pagurus\n", env!("CARGO_PKG_VERSION"))), "{listed}");
     assert!(!listed.contains("DEBIAN"), "{listed}");
+}
 
-    let list: Value = serde_json::from_str(&std::fs::read_to_string(file(".cdx.json")).unwrap()).unwrap();
+fn check_list(into: &Path) {
+    let list: Value =
+        serde_json::from_str(&std::fs::read_to_string(file(into, ".cdx.json")).unwrap()).unwrap();
     assert_eq!((&list["bomFormat"], &list["specVersion"]), (&"CycloneDX".into(), &"1.6".into()));
     let parts = list["components"].as_array().unwrap();
     let has = |name: &str| parts.iter().any(|part| part["name"] == name);
@@ -102,5 +116,4 @@ fn run_2_qlt_10_packages_hold_what_they_should_and_say_what_is_built_in() {
             assert!(references.contains(on.as_str().unwrap()), "{on} is needed and not listed");
         }
     }
-    std::fs::remove_dir_all(into).unwrap();
 }

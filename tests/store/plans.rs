@@ -51,6 +51,8 @@ const WHOLE: &[(&str, &str)] = &[
     ("recovery::OF_NODE", "the same, of one node that is stopping or lost"),
     ("requests::OPEN_BY_FLOW", "all that waits for callbacks, twice a minute, on the connections of reports"),
     ("shift::COUNT_DUE", "for people, before planned works, on the connections of reports"),
+    ("measures::COUNT_READY", "a thousand rows at most, four times a minute, for metrics"),
+    ("measures::COUNT_RUNNING", "the same"),
     ("queues::LIST_QUEUES", "for people, on the connections of reports"),
     ("outbox::shown::BACKLOG", "a number for people; the table holds what is not confirmed yet"),
 ];

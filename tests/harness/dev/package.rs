@@ -125,7 +125,8 @@ fn debian(root: &Path, installed: &Path, into: &Path) -> Result<()> {
     let file = into.join(format!("pagurus_{VERSION}_{architecture}.deb"));
     run(Command::new("dpkg-deb")
         .env("SOURCE_DATE_EPOCH", moment())
-        .args(["--root-owner-group", "--build"])
+        // Other compressions make it a little shorter, and take minutes of programs that are built for tests.
+        .args(["-Zgzip", "--root-owner-group", "--build"])
         .arg(installed)
         .arg(file))?;
     Ok(fs::remove_dir_all(folder)?)

@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V1__orders.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest c64219fdad4f23eb)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V1__orders.sql, V20__consistency.sql, V22__audit.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 70da6a37f8481e62)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -20,6 +20,28 @@ BEGIN
     RETURN NULL;
 
 END $$;
+
+CREATE TABLE audit (
+    no bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    action text NOT NULL,
+    kind text NOT NULL,
+    subject text NOT NULL,
+    door text NOT NULL,
+    name text,
+    origin text,
+    reason text,
+    detail text NOT NULL
+);
+
+ALTER TABLE audit ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME audit_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE callbacks (
     no bigint NOT NULL,
@@ -183,6 +205,12 @@ CREATE TABLE history (
     at timestamp with time zone DEFAULT now() NOT NULL,
     source text NOT NULL,
     detail text NOT NULL
+);
+
+CREATE TABLE inconsistencies (
+    order_no bigint NOT NULL,
+    findings text[] NOT NULL,
+    found_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE leases (
@@ -466,6 +494,20 @@ CREATE TABLE system_states (
 )
 WITH (fillfactor='50');
 
+CREATE TABLE walks (
+    name text NOT NULL,
+    after_no bigint DEFAULT 0 NOT NULL,
+    after text DEFAULT ''::text NOT NULL,
+    next_at timestamp with time zone DEFAULT now() NOT NULL,
+    begun_at timestamp with time zone DEFAULT now() NOT NULL,
+    rounds bigint DEFAULT 0 NOT NULL,
+    ended_at timestamp with time zone
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY audit
+    ADD CONSTRAINT audit_pkey PRIMARY KEY (no);
+
 ALTER TABLE ONLY callbacks
     ADD CONSTRAINT callbacks_pkey PRIMARY KEY (no);
 
@@ -513,6 +555,9 @@ ALTER TABLE ONLY heartbeats
 
 ALTER TABLE ONLY history
     ADD CONSTRAINT history_pkey PRIMARY KEY (order_no, number);
+
+ALTER TABLE ONLY inconsistencies
+    ADD CONSTRAINT inconsistencies_pkey PRIMARY KEY (order_no);
 
 ALTER TABLE ONLY leases
     ADD CONSTRAINT leases_pkey PRIMARY KEY (name);
@@ -576,6 +621,13 @@ ALTER TABLE ONLY system_overrides
 
 ALTER TABLE ONLY system_states
     ADD CONSTRAINT system_states_pkey PRIMARY KEY (system);
+
+ALTER TABLE ONLY walks
+    ADD CONSTRAINT walks_pkey PRIMARY KEY (name);
+
+CREATE INDEX audit_at ON audit USING btree (at);
+
+CREATE INDEX audit_subject ON audit USING btree (hashtextextended(subject, (0)::bigint), no);
 
 CREATE INDEX callbacks_in_vain ON callbacks USING btree (verdict, no) WHERE (verdict <> 'accepted'::text);
 

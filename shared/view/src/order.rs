@@ -10,7 +10,8 @@ use pagurus_store::consistency::marks::{self, Mark};
 use pagurus_store::dependencies::graph;
 use pagurus_store::orders::{self, OrderRow as Row};
 use pagurus_store::{Client, Error, answers, children, outbox, requests};
-use pagurus_wire::order::{ChildView, ErrorView, InconsistencyView, OrderView, StatusView, UnsentView};
+use pagurus_wire::consistency::InconsistencyView;
+use pagurus_wire::order::{ChildView, ErrorView, OrderView, StatusView, UnsentView};
 use pagurus_wire::problem::Problem;
 use serde_json::Value;
 

@@ -4,7 +4,9 @@
 
 pub mod audit;
 pub mod callbacks;
+pub mod consistency;
 pub mod errors;
+pub mod export;
 pub mod flows;
 pub mod json;
 pub mod message;

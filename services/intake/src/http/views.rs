@@ -11,7 +11,8 @@ use pagurus_view::{
 };
 use pagurus_wire::callbacks::CallbackLine;
 use pagurus_wire::errors::{ErrorGroups, ErrorOrders, ExplanationView, QuestionView};
-use pagurus_wire::order::{DependencyGraph, ExportedOrder, NotificationLine, OrderLine, OrderView, Page};
+use pagurus_wire::export::ExportedOrder;
+use pagurus_wire::order::{DependencyGraph, NotificationLine, OrderLine, OrderView, Page};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 use serde_json::{Value, json};

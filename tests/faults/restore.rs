@@ -63,7 +63,7 @@ async fn rec_14_after_a_restore_of_postgres_nothing_that_is_known_from_before_is
     engine.api = engine.env.api(&engine.nodes[0]);
     let refused = recover(&engine, &[]);
     assert!(!refused.status.success(), "services run: {refused:?}");
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("services run"), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stdout).contains("services run"), "{refused:?}");
     for id in load.ids() {
         let order = engine.api.wait_status(&id, "success", 2 * PATIENCE).await.unwrap();
         assert!(order["error"].is_null(), "{order}");

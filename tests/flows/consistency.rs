@@ -9,6 +9,9 @@ use crate::installation::{Installation, PATIENCE, asking, call, until};
 /// Nobody looks by itself, so that each test knows who found what.
 const BY_HAND: (&str, &str) = ("PAGURUS__RECOVERY__CHECK__RATE", "0");
 
+/// Nor does anybody take a stage over before the check has looked at it.
+const NO_FAILOVER: (&str, &str) = ("PAGURUS__RECOVERY__INTERVAL", "1h");
+
 const SLEEPS: &str = "initialState: a
 targetStates: [done]
 states:
@@ -140,7 +143,7 @@ fn order(id: &str, scenario: &str) -> Value {
 
 #[tokio::test]
 async fn rec_6_each_seeded_corruption_is_found_by_its_name_and_repaired_or_marked() {
-    let engine = Installation::with("rec_6_seeds", &[BY_HAND]).await;
+    let engine = Installation::with("rec_6_seeds", &[BY_HAND, NO_FAILOVER]).await;
     scenarios(&engine).await;
     let database = engine.database().await;
     let mut numbers = Vec::new();

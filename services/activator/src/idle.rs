@@ -16,7 +16,7 @@ use pagurus_runtime::metrics::Count;
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::control;
-use pagurus_store::idle::{self, Standing, StandingStage};
+use pagurus_store::idle::{self, StandingOrder, StandingStage};
 use pagurus_store::walks::{self, Step};
 use pagurus_store::{Client, Error, cluster, flows, history, presence, stops};
 use serde_json::json;
@@ -106,9 +106,9 @@ impl Looker {
     async fn idle<T>(
         &self,
         client: &Client,
-        all: Vec<Standing<T>>,
+        all: Vec<StandingOrder<T>>,
         usual: Duration,
-    ) -> Result<Vec<Standing<T>>, Error> {
+    ) -> Result<Vec<StandingOrder<T>>, Error> {
         let mut idle = Vec::new();
         for one in all.into_iter().filter(|one| !one.is_known && one.waited >= SHORTEST.min(usual)) {
             if one.waited >= self.period_of(client, one.scenario, usual).await? {
@@ -261,7 +261,11 @@ impl Looker {
     }
 }
 
-async fn stage(client: &Client, scene: &Scene, one: &Standing<StandingStage>) -> Result<IdleStage, Error> {
+async fn stage(
+    client: &Client,
+    scene: &Scene,
+    one: &StandingOrder<StandingStage>,
+) -> Result<IdleStage, Error> {
     let StandingStage { stage, since, is_behind } = &one.more;
     let mode = if stage.place.is_some() { Mode::Sequential } else { Mode::Parallel };
     let is_stopped = !stops::of_flow(client, &stage.flow).await?.is_empty();

@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use pagurus_command::recovery::end_locked;
+use pagurus_command::recovery::{EndWanted, end_locked};
 use pagurus_domain::id::OrderNo;
-use pagurus_domain::order::Status;
+use pagurus_domain::order::transition::Cause;
+use pagurus_domain::order::{DEADLINE_EXCEEDED, PROCESS_TIMEOUT, Status};
 use pagurus_domain::scenario::{Event, Scenario};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
@@ -14,8 +15,6 @@ use pagurus_runtime::{Effects, Host};
 use pagurus_store::control::{self, Locked, Place};
 use pagurus_store::recovery::{self, PassedDeadline};
 use pagurus_store::{Client, Error};
-
-use crate::recover::end_by_deadline;
 
 /// After this time a stage that runs is looked at again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -80,4 +79,15 @@ fn handles(order: &Locked, scenario: Option<&Scenario>) -> bool {
         let state = scenario.state_named(step).map(|state| scenario.state(state));
         state.is_some_and(|state| state.target_of(Event::ProcessTimeout).is_some())
     })
+}
+
+/// The end of an order by a deadline of its own of this kind.
+pub(crate) fn end_by_deadline(no: OrderNo, kind: &str) -> EndWanted {
+    let (cause, class, message) = if kind == "start" {
+        let message = "the deadline to start passed before anything was executed";
+        (Cause::StartDeadlinePassed, DEADLINE_EXCEEDED, message)
+    } else {
+        (Cause::ProcessTimedOut, PROCESS_TIMEOUT, "the order outlived its process time-out")
+    };
+    EndWanted { no, pass: None, cause, class: Some(class), message: message.to_owned() }
 }

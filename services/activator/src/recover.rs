@@ -4,9 +4,6 @@
 use std::time::Instant;
 
 use pagurus_command::recovery::{EndWanted, Sorted, end_all, end_poisoned, hand_out_again, node_of};
-use pagurus_domain::id::OrderNo;
-use pagurus_domain::order::transition::Cause;
-use pagurus_domain::order::{DEADLINE_EXCEEDED, PROCESS_TIMEOUT};
 use pagurus_domain::recovery::Finding;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::node::chain;
@@ -96,18 +93,8 @@ async fn deadlines(host: &Host, catalogue: &Catalogue) -> Result<(), Error> {
     let passed = recovery::passed_deadlines(&client, limit).await?;
     let (told, silent) = process::split(&client, catalogue, passed).await?;
     drop(client);
-    let ends: Vec<EndWanted> = silent.iter().map(|one| end_by_deadline(one.no, &one.kind)).collect();
+    let ends: Vec<EndWanted> = silent.iter().map(|one| process::end_by_deadline(one.no, &one.kind)).collect();
     end_all(host, &ends).await;
     process::tell(host, catalogue, &told).await;
     Ok(())
-}
-
-pub(crate) fn end_by_deadline(no: OrderNo, kind: &str) -> EndWanted {
-    let (cause, class, message) = if kind == "start" {
-        let message = "the deadline to start passed before anything was executed";
-        (Cause::StartDeadlinePassed, DEADLINE_EXCEEDED, message)
-    } else {
-        (Cause::ProcessTimedOut, PROCESS_TIMEOUT, "the order outlived its process time-out")
-    };
-    EndWanted { no, pass: None, cause, class: Some(class), message: message.to_owned() }
 }

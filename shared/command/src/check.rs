@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use pagurus_domain::audit::AuditKind;
-use pagurus_domain::consistency::{Found, Inconsistency, OrderFacts, Repair, judge};
+use pagurus_domain::consistency::{ConsistencyRepair, Found, Inconsistency, OrderFacts, judge};
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::notification::Content;
 use pagurus_domain::order::principal::Principal;
@@ -174,7 +174,7 @@ async fn look(tx: &Tx<'_>, no: OrderNo) -> Result<OrderFacts, Error> {
 /// Repairs what was found before, and whatever that brings to light; true where anything was changed. A repair that
 /// the database refuses leaves everything as it was.
 async fn mend(host: &Host, tx: &mut Tx<'_>, suspect: &Suspect, effects: &mut Effects) -> Result<bool, Error> {
-    let mut tried: Vec<Repair> = Vec::new();
+    let mut tried: Vec<ConsistencyRepair> = Vec::new();
     for _ in 0..MOST_REPAIRS {
         let found = judge(&look(tx, suspect.no).await?);
         let wanted = found.iter().filter(|one| !tried.is_empty() || suspect.kinds.contains(&one.kind));
@@ -198,10 +198,10 @@ async fn apply(
     host: &Host,
     tx: &Tx<'_>,
     no: OrderNo,
-    repair: Repair,
+    repair: ConsistencyRepair,
     effects: &mut Effects,
 ) -> Result<(), Error> {
-    if repair == Repair::HandOutAgain {
+    if repair == ConsistencyRepair::HandOutAgain {
         let stuck = recovery::of_orders(tx, &[no.0]).await?;
         hand_out::hand_out_again(host, tx, &stuck, Finding::NodeLost, effects).await?;
         return Ok(());

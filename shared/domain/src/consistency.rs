@@ -112,7 +112,7 @@ spelled!(PlaceName { Ready => "ready", Running => "running", Due => "due" });
 
 /// The one right repair of an inconsistency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repair {
+pub enum ConsistencyRepair {
     /// A stage of it may run, from where its position is.
     MakeReady {
         /// True where it takes the tail of its queue, unless it is a member.
@@ -165,7 +165,7 @@ pub struct Found {
     /// What it is.
     pub kind: Inconsistency,
     /// The remedy.
-    pub repair: Option<Repair>,
+    pub repair: Option<ConsistencyRepair>,
 }
 
 /// The rows under one number, as one snapshot of the database has them.

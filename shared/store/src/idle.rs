@@ -56,7 +56,7 @@ statements! {
 
 /// An order that may stand still.
 #[derive(Clone, Debug)]
-pub struct Standing<T> {
+pub struct StandingOrder<T> {
     /// The order.
     pub no: OrderNo,
     /// Its version.
@@ -80,8 +80,8 @@ pub struct StandingStage {
     pub is_behind: bool,
 }
 
-fn read<T>(row: &tokio_postgres::Row, more: T) -> Standing<T> {
-    Standing {
+fn read<T>(row: &tokio_postgres::Row, more: T) -> StandingOrder<T> {
+    StandingOrder {
         no: OrderNo(row.get("order_no")),
         scenario: ScenarioNo(row.get("scenario")),
         waited: Duration::try_from_secs_f64(row.get("waited_seconds")).unwrap_or_default(),
@@ -99,7 +99,7 @@ pub async fn ready(
     after: i64,
     limit: i64,
     period: Duration,
-) -> Result<Vec<Standing<StandingStage>>> {
+) -> Result<Vec<StandingOrder<StandingStage>>> {
     let statement = client.prepare_cached(IDLE_READY).await?;
     let rows = client.query(&statement, &[&after, &limit, &period.as_secs_f64()]).await?;
     rows.iter()
@@ -115,7 +115,12 @@ pub async fn ready(
 ///
 /// # Errors
 /// The database fails.
-pub async fn due(client: &Client, stream: i16, limit: i64, period: Duration) -> Result<Vec<Standing<()>>> {
+pub async fn due(
+    client: &Client,
+    stream: i16,
+    limit: i64,
+    period: Duration,
+) -> Result<Vec<StandingOrder<()>>> {
     let statement = client.prepare_cached(IDLE_DUE).await?;
     let rows = client.query(&statement, &[&stream, &limit, &period.as_secs_f64()]).await?;
     Ok(rows.iter().map(|row| read(row, ())).collect())
@@ -131,7 +136,7 @@ pub async fn tasks(
     after: i64,
     limit: i64,
     period: Duration,
-) -> Result<(Vec<Standing<String>>, Option<i64>)> {
+) -> Result<(Vec<StandingOrder<String>>, Option<i64>)> {
     let statement = client.prepare_cached(IDLE_TASKS).await?;
     let rows = client.query(&statement, &[&after, &limit, &period.as_secs_f64()]).await?;
     let last = client.query_one(&client.prepare_cached(LAST_OF_DUE).await?, &[&after, &limit]).await?;

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use pagurus_store::retention;
-use pagurus_wire::order::{ExportedOrder, Page};
+use pagurus_wire::export::ExportedOrder;
+use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;
 use schemars::JsonSchema;
 use serde::Deserialize;

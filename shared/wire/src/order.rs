@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Problem;
-use crate::message::CallView;
-use crate::parts::{CallbackView, RequestView};
+use crate::consistency::InconsistencyView;
 
 /// The answer to a registration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -342,32 +341,6 @@ pub struct OrderLine {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
 const fn is_false(value: &bool) -> bool {
     !*value
-}
-
-/// Contradictions between the rows of an order that only a person can put right.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct InconsistencyView {
-    /// Names of what was found.
-    pub findings: Vec<String>,
-    /// When it was found.
-    pub found_at: Timestamp,
-}
-
-/// An order with everything that is kept of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ExportedOrder {
-    /// The order, with its transitions and the notifications that are not delivered.
-    pub order: OrderView,
-    /// Its history.
-    pub events: Vec<EventView>,
-    /// Its requests to called systems.
-    pub requests: Vec<RequestView>,
-    /// The answers to them.
-    pub callbacks: Vec<CallbackView>,
-    /// Calls from outside.
-    pub calls: Vec<CallView>,
 }
 
 /// A page of a list.

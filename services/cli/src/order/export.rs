@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
-use pagurus_wire::order::{ExportedOrder, Page};
+use pagurus_wire::export::ExportedOrder;
+use pagurus_wire::order::Page;
 
 use crate::client::Client;
 use crate::failure::Failure;

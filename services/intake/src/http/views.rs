@@ -5,7 +5,8 @@ use axum::extract::State;
 use pagurus_view::{CallbacksQuery, ExportQuery, NotificationsQuery};
 use pagurus_wire::callbacks::CallbackLine;
 use pagurus_wire::cluster::{LeaseLine, QueueLine};
-use pagurus_wire::order::{ExportedOrder, NotificationLine, Page};
+use pagurus_wire::export::ExportedOrder;
+use pagurus_wire::order::{NotificationLine, Page};
 
 use super::Outcome;
 use super::document::Table;

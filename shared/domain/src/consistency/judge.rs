@@ -1,6 +1,6 @@
 //! The judgement: facts in, inconsistencies out. Whatever may stand so for a moment is none.
 
-use super::{DueFacts, Found, Inconsistency, OrderFacts, OrderRowFacts, PlaceName, Repair};
+use super::{ConsistencyRepair, DueFacts, Found, Inconsistency, OrderFacts, OrderRowFacts, PlaceName};
 use crate::activation::Stream;
 use crate::order::Status;
 use crate::scenario::stage::{Snapshot, SnapshotError};
@@ -19,9 +19,9 @@ pub fn judge(facts: &OrderFacts) -> Vec<Found> {
         of_living(facts, order, &mut found);
     }
     found.when(order.open_conditions > 0 && order.status != Status::Postponed, Kind::ConditionLeftOpen, {
-        Some(Repair::CloseConditions)
+        Some(ConsistencyRepair::CloseConditions)
     });
-    found.when(!order.failure_fits, Kind::FailureRowMismatch, Some(Repair::RewriteFailure));
+    found.when(!order.failure_fits, Kind::FailureRowMismatch, Some(ConsistencyRepair::RewriteFailure));
     found.when(order.greatest_life > order.life, Kind::UnknownLife, None);
     found.when(order.events_told != order.events, Kind::HistoryGap, None);
     found.0
@@ -31,7 +31,7 @@ pub fn judge(facts: &OrderFacts) -> Vec<Found> {
 struct Findings(Vec<Found>);
 
 impl Findings {
-    fn when(&mut self, is_so: bool, kind: Kind, repair: Option<Repair>) {
+    fn when(&mut self, is_so: bool, kind: Kind, repair: Option<ConsistencyRepair>) {
         if is_so {
             self.0.push(Found { kind, repair });
         }
@@ -40,9 +40,9 @@ impl Findings {
 
 fn without_order(facts: &OrderFacts) -> Vec<Found> {
     let mut found = Findings::default();
-    found.when(facts.queued.is_some(), Kind::QueuedWithoutOrder, Some(Repair::LeaveQueue));
+    found.when(facts.queued.is_some(), Kind::QueuedWithoutOrder, Some(ConsistencyRepair::LeaveQueue));
     let others = has_place(facts) || facts.has_deadlines || facts.has_params || facts.snapshot.is_some();
-    found.when(others, Kind::RowsWithoutOrder, Some(Repair::RemoveRows));
+    found.when(others, Kind::RowsWithoutOrder, Some(ConsistencyRepair::RemoveRows));
     found.0
 }
 
@@ -51,10 +51,10 @@ const fn has_place(facts: &OrderFacts) -> bool {
 }
 
 fn of_ended(facts: &OrderFacts, order: &OrderRowFacts, found: &mut Findings) {
-    found.when(has_place(facts), Kind::PlaceOfEnded, Some(Repair::LeavePlaces));
-    found.when(facts.queued.is_some(), Kind::QueueOwnerGone, Some(Repair::LeaveQueue));
-    found.when(facts.has_deadlines, Kind::DeadlineOfEnded, Some(Repair::DropDeadlines));
-    found.when(order.waiting_calls > 0, Kind::CallWaitingOnEnded, Some(Repair::CloseCalls));
+    found.when(has_place(facts), Kind::PlaceOfEnded, Some(ConsistencyRepair::LeavePlaces));
+    found.when(facts.queued.is_some(), Kind::QueueOwnerGone, Some(ConsistencyRepair::LeaveQueue));
+    found.when(facts.has_deadlines, Kind::DeadlineOfEnded, Some(ConsistencyRepair::DropDeadlines));
+    found.when(order.waiting_calls > 0, Kind::CallWaitingOnEnded, Some(ConsistencyRepair::CloseCalls));
 }
 
 fn of_living(facts: &OrderFacts, order: &OrderRowFacts, found: &mut Findings) {
@@ -64,7 +64,7 @@ fn of_living(facts: &OrderFacts, order: &OrderRowFacts, found: &mut Findings) {
     match places.into_iter().filter(|stands| *stands).count() {
         0 => found.when(true, Kind::NoPlace, way_back(order, position)),
         1 => of_place(facts, order, position, found),
-        _ => found.when(true, Kind::TwoPlaces, place_to_keep(facts, order).map(Repair::KeepOnly)),
+        _ => found.when(true, Kind::TwoPlaces, place_to_keep(facts, order).map(ConsistencyRepair::KeepOnly)),
     }
     of_queue(facts, found);
     let is_suspended = matches!(order.status, Status::Sleep | Status::Wait | Status::Polling | Status::Retry);
@@ -75,19 +75,21 @@ fn of_living(facts: &OrderFacts, order: &OrderRowFacts, found: &mut Findings) {
     found.when(!order.has_scenario, Kind::ScenarioMissing, None);
     let was_handed_out = facts.running.is_some() || facts.ready.as_ref().is_some_and(|row| row.is_reissued);
     let is_unwatched = order.start_deadline.is_some() && !order.has_started && !facts.has_start_deadline;
-    found.when(is_unwatched && !was_handed_out, Kind::DeadlineMissing, Some(Repair::WatchStart));
+    found.when(is_unwatched && !was_handed_out, Kind::DeadlineMissing, Some(ConsistencyRepair::WatchStart));
 }
 
 /// The place that an order has lost, as far as it is told by what it has left; a sleeper is put among the longest.
-fn way_back(order: &OrderRowFacts, position: Option<&Snapshot>) -> Option<Repair> {
-    let ready = Repair::MakeReady { joins_queue: !order.has_started };
+fn way_back(order: &OrderRowFacts, position: Option<&Snapshot>) -> Option<ConsistencyRepair> {
+    let ready = ConsistencyRepair::MakeReady { joins_queue: !order.has_started };
     match order.status {
         Status::New | Status::Reopen => Some(ready),
         Status::Postponed if order.open_conditions > 0 => {
-            Some(Repair::Suspend { stream: Stream::Dependent, at: None })
+            Some(ConsistencyRepair::Suspend { stream: Stream::Dependent, at: None })
         }
         Status::Postponed => Some(
-            order.start_at.map_or(ready, |at| Repair::Suspend { stream: Stream::Postponed, at: Some(at) }),
+            order
+                .start_at
+                .map_or(ready, |at| ConsistencyRepair::Suspend { stream: Stream::Postponed, at: Some(at) }),
         ),
         Status::Sleep | Status::Wait | Status::Polling | Status::Retry => match position?.resting() {
             Some(rest) if rest.status == order.status => {
@@ -97,7 +99,7 @@ fn way_back(order: &OrderRowFacts, position: Option<&Snapshot>) -> Option<Repair
                     Status::Retry => Stream::Retry,
                     _ => Stream::Oldest,
                 };
-                Some(Repair::Suspend { stream, at: Some(rest.until) })
+                Some(ConsistencyRepair::Suspend { stream, at: Some(rest.until) })
             }
             Some(_) => None,
             // An entry point was saved in the middle of a stage: the stage goes on from there.
@@ -128,19 +130,19 @@ fn place_to_keep(facts: &OrderFacts, order: &OrderRowFacts) -> Option<PlaceName>
 
 fn of_place(facts: &OrderFacts, order: &OrderRowFacts, position: Option<&Snapshot>, found: &mut Findings) {
     if let Some(running) = &facts.running {
-        found.when(!running.is_node_known, Kind::RunningWithoutNode, Some(Repair::HandOutAgain));
+        found.when(!running.is_node_known, Kind::RunningWithoutNode, Some(ConsistencyRepair::HandOutAgain));
         found.when(running.attempt < order.attempt, Kind::AttemptBehind, None);
     }
     if let Some(ready) = &facts.ready {
-        found.when(ready.attempt <= order.attempt, Kind::AttemptBehind, Some(Repair::Renumber));
+        found.when(ready.attempt <= order.attempt, Kind::AttemptBehind, Some(ConsistencyRepair::Renumber));
     }
     let Some(due) = &facts.due else { return };
     let stream = stream_of(*due, order.status);
     found.when(stream.is_none(), Kind::DueWithoutStream, {
-        way_back(order, position).filter(|repair| matches!(repair, Repair::Suspend { .. }))
+        way_back(order, position).filter(|repair| matches!(repair, ConsistencyRepair::Suspend { .. }))
     });
     let waits_in_vain = stream == Some(Stream::Dependent) && order.open_conditions == 0;
-    found.when(waits_in_vain, Kind::WaitsForNothing, Some(Repair::Start));
+    found.when(waits_in_vain, Kind::WaitsForNothing, Some(ConsistencyRepair::Start));
     if stream == Some(Stream::Wait) {
         of_wait(order, position, found);
     }
@@ -170,25 +172,26 @@ fn of_wait(order: &OrderRowFacts, position: Option<&Snapshot>, found: &mut Findi
     found.when(awaited.iter().any(|id| stand(*id).is_none()), Kind::AwaitedRequestMissing, None);
     let is_answered = !awaited.is_empty() && awaited.iter().all(|id| stand(*id) == Some(true));
     let is_missed = is_answered && order.awaited_open == 0;
-    found.when(is_missed, Kind::AnsweredNotWoken, Some(Repair::WakeAnswered));
+    found.when(is_missed, Kind::AnsweredNotWoken, Some(ConsistencyRepair::WakeAnswered));
 }
 
 fn of_queue(facts: &OrderFacts, found: &mut Findings) {
     let member = facts.queued.as_ref().map(|(queue, position, _)| (queue.as_str(), *position));
     if let Some(ready) = &facts.ready {
         let place = ready.place.as_ref().map(|(queue, position)| (queue.as_str(), *position));
-        let repair = if member.is_some() { Repair::FollowQueue } else { Repair::RejoinQueue };
+        let repair =
+            if member.is_some() { ConsistencyRepair::FollowQueue } else { ConsistencyRepair::RejoinQueue };
         found.when(place != member, Kind::MembershipDiffers, Some(repair));
     }
     if let Some(running) = &facts.running {
         let owns = running.queue.as_deref();
         let differs = owns != member.map(|(queue, _)| queue);
         // Who runs is the head, whatever position it had.
-        let repair = member.is_none().then_some(Repair::RejoinQueue);
+        let repair = member.is_none().then_some(ConsistencyRepair::RejoinQueue);
         found.when(differs, Kind::MembershipDiffers, repair);
     }
     if let Some((_, position, last)) = &facts.queued {
         let is_above = last.is_none_or(|last| *position > last);
-        found.when(is_above, Kind::PositionAboveLast, Some(Repair::RaiseQueue));
+        found.when(is_above, Kind::PositionAboveLast, Some(ConsistencyRepair::RaiseQueue));
     }
 }

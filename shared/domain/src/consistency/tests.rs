@@ -5,8 +5,8 @@
 use jiff::Timestamp;
 
 use super::{
-    DueFacts, Found, Inconsistency as Kind, OrderFacts, OrderRowFacts, PlaceName, ReadyFacts, Repair,
-    RunningFacts, judge,
+    ConsistencyRepair, DueFacts, Found, Inconsistency as Kind, OrderFacts, OrderRowFacts, PlaceName,
+    ReadyFacts, RunningFacts, judge,
 };
 use crate::activation::Stream;
 use crate::id::{Attempt, Life, OrderNo};
@@ -106,28 +106,33 @@ fn rec_6_nothing_is_found_in_what_is_well() {
 }
 
 /// A way to break what is well, with what is to be found.
-type Case = (OrderFacts, fn(&mut OrderFacts), Kind, Option<Repair>);
+type Case = (OrderFacts, fn(&mut OrderFacts), Kind, Option<ConsistencyRepair>);
 
 #[test]
 fn rec_6_each_contradiction_is_named_with_its_one_repair() {
     let (ready, running) = (ready(), running());
-    let rest = |stream| Some(Repair::Suspend { stream, at: Some(until()) });
+    let rest = |stream| Some(ConsistencyRepair::Suspend { stream, at: Some(until()) });
     let cases: Vec<Case> = vec![
-        (nowhere(Status::New), |_| {}, Kind::NoPlace, Some(Repair::MakeReady { joins_queue: true })),
+        (
+            nowhere(Status::New),
+            |_| {},
+            Kind::NoPlace,
+            Some(ConsistencyRepair::MakeReady { joins_queue: true }),
+        ),
         (nowhere(Status::Sleep), |_| {}, Kind::NoPlace, rest(Stream::Oldest)),
         (nowhere(Status::Retry), |_| {}, Kind::NoPlace, rest(Stream::Retry)),
         (
             nowhere(Status::Sleep),
             |facts| facts.snapshot = Some(r#"{"state": "a", "visit": 1}"#.into()),
             Kind::NoPlace,
-            Some(Repair::MakeReady { joins_queue: false }),
+            Some(ConsistencyRepair::MakeReady { joins_queue: false }),
         ),
         (nowhere(Status::Running), |_| {}, Kind::NoPlace, None),
         (
             nowhere(Status::Postponed),
             |facts| order(facts).open_conditions = 1,
             Kind::NoPlace,
-            Some(Repair::Suspend { stream: Stream::Dependent, at: None }),
+            Some(ConsistencyRepair::Suspend { stream: Stream::Dependent, at: None }),
         ),
         (
             nowhere(Status::Postponed),
@@ -139,47 +144,52 @@ fn rec_6_each_contradiction_is_named_with_its_one_repair() {
             running.clone(),
             |facts| facts.due = Some(DueFacts { stream: 0 }),
             Kind::TwoPlaces,
-            Some(Repair::KeepOnly(PlaceName::Running)),
+            Some(ConsistencyRepair::KeepOnly(PlaceName::Running)),
         ),
         (nowhere(Status::Success), |facts| facts.due = Some(DueFacts { stream: 0 }), Kind::PlaceOfEnded, {
-            Some(Repair::LeavePlaces)
+            Some(ConsistencyRepair::LeavePlaces)
         }),
         (
             nowhere(Status::Fail),
             |facts| facts.queued = Some(("q".into(), 1, Some(1))),
             Kind::QueueOwnerGone,
-            Some(Repair::LeaveQueue),
+            Some(ConsistencyRepair::LeaveQueue),
         ),
         (nowhere(Status::Fail), |facts| facts.has_deadlines = true, Kind::DeadlineOfEnded, {
-            Some(Repair::DropDeadlines)
+            Some(ConsistencyRepair::DropDeadlines)
         }),
         (nowhere(Status::Fail), |facts| order(facts).waiting_calls = 1, Kind::CallWaitingOnEnded, {
-            Some(Repair::CloseCalls)
+            Some(ConsistencyRepair::CloseCalls)
         }),
         (nowhere(Status::Fail), |facts| order(facts).failure_fits = false, Kind::FailureRowMismatch, {
-            Some(Repair::RewriteFailure)
+            Some(ConsistencyRepair::RewriteFailure)
         }),
         (nowhere(Status::Fail), |facts| order(facts).open_conditions = 1, Kind::ConditionLeftOpen, {
-            Some(Repair::CloseConditions)
+            Some(ConsistencyRepair::CloseConditions)
         }),
-        (ready.clone(), |facts| facts.queued = None, Kind::MembershipDiffers, Some(Repair::RejoinQueue)),
+        (
+            ready.clone(),
+            |facts| facts.queued = None,
+            Kind::MembershipDiffers,
+            Some(ConsistencyRepair::RejoinQueue),
+        ),
         (
             ready.clone(),
             |facts| facts.ready.as_mut().unwrap().place = None,
             Kind::MembershipDiffers,
-            Some(Repair::FollowQueue),
+            Some(ConsistencyRepair::FollowQueue),
         ),
         (
             ready.clone(),
             |facts| facts.queued = Some(("q".into(), 5, Some(4))),
             Kind::PositionAboveLast,
-            Some(Repair::RaiseQueue),
+            Some(ConsistencyRepair::RaiseQueue),
         ),
         (ready.clone(), |facts| order(facts).attempt = Attempt(1), Kind::AttemptBehind, {
-            Some(Repair::Renumber)
+            Some(ConsistencyRepair::Renumber)
         }),
         (ready.clone(), |facts| order(facts).start_deadline = Some(until()), Kind::DeadlineMissing, {
-            Some(Repair::WatchStart)
+            Some(ConsistencyRepair::WatchStart)
         }),
         (ready.clone(), |facts| facts.has_params = false, Kind::PayloadMissing, None),
         (ready.clone(), |facts| order(facts).has_scenario = false, Kind::ScenarioMissing, None),
@@ -189,9 +199,9 @@ fn rec_6_each_contradiction_is_named_with_its_one_repair() {
             running.clone(),
             |facts| facts.running.as_mut().unwrap().is_node_known = false,
             Kind::RunningWithoutNode,
-            Some(Repair::HandOutAgain),
+            Some(ConsistencyRepair::HandOutAgain),
         ),
-        (running, |facts| facts.queued = None, Kind::MembershipDiffers, Some(Repair::RejoinQueue)),
+        (running, |facts| facts.queued = None, Kind::MembershipDiffers, Some(ConsistencyRepair::RejoinQueue)),
         (
             due(Status::Sleep, Stream::Youngest),
             |facts| facts.due.as_mut().unwrap().stream = 99,
@@ -205,7 +215,12 @@ fn rec_6_each_contradiction_is_named_with_its_one_repair() {
             Kind::ContextUnreadable,
             None,
         ),
-        (due(Status::Postponed, Stream::Dependent), |_| {}, Kind::WaitsForNothing, Some(Repair::Start)),
+        (
+            due(Status::Postponed, Stream::Dependent),
+            |_| {},
+            Kind::WaitsForNothing,
+            Some(ConsistencyRepair::Start),
+        ),
         (waits(), |facts| order(facts).requests = Some(Vec::new()), Kind::AwaitedRequestMissing, None),
         (
             waits(),
@@ -215,7 +230,7 @@ fn rec_6_each_contradiction_is_named_with_its_one_repair() {
                 order.awaited_open = 0;
             },
             Kind::AnsweredNotWoken,
-            Some(Repair::WakeAnswered),
+            Some(ConsistencyRepair::WakeAnswered),
         ),
     ];
     let mut seen: Vec<Kind> = vec![Kind::RowsWithoutOrder, Kind::QueuedWithoutOrder];
@@ -255,7 +270,9 @@ fn rec_6_of_two_places_that_counts_which_the_numbers_say_came_last() {
             ..nowhere(Status::Sleep)
         };
         match judge(&facts)[..] {
-            [Found { kind: Kind::TwoPlaces, repair: Some(Repair::KeepOnly(place)) }] => Some(place),
+            [Found { kind: Kind::TwoPlaces, repair: Some(ConsistencyRepair::KeepOnly(place)) }] => {
+                Some(place)
+            }
             [Found { kind: Kind::TwoPlaces, repair: None }] => None,
             ref other => panic!("{other:?}"),
         }

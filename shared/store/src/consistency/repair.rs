@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::consistency::{PlaceName, Repair};
+use pagurus_domain::consistency::{ConsistencyRepair, PlaceName};
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::change::Waking;
@@ -39,7 +39,8 @@ statements! {
                         (SELECT u.last_position FROM queues u WHERE u.name = ANY(ARRAY[w.queue])),
                         floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint),
                w.started_at
-          FROM running w WHERE w.order_no = ANY(ARRAY[$1::bigint]) AND w.queue IS NOT NULL";
+          FROM (SELECT order_no, queue, started_at FROM running WHERE order_no = $1 OFFSET 0) AS w
+         WHERE w.queue IS NOT NULL";
     RAISE_QUEUE = "
         INSERT INTO queues AS u (name, last_position, taken)
         SELECT queue, position, 0 FROM queued WHERE order_no = $1
@@ -77,45 +78,45 @@ impl Mended {
 ///
 /// # Errors
 /// The database fails, or refuses: another row has the place that the order is to have.
-pub async fn repair(tx: &Tx<'_>, no: OrderNo, repair: Repair) -> Result<Mended> {
+pub async fn repair(tx: &Tx<'_>, no: OrderNo, repair: ConsistencyRepair) -> Result<Mended> {
     let nos = [no.0];
     Ok(match repair {
-        Repair::MakeReady { joins_queue } => {
+        ConsistencyRepair::MakeReady { joins_queue } => {
             let by = if joins_queue { Waking::ByHand } else { Waking::Recovered };
             Mended::of(place::wake_now(tx, &nos, by).await?)
         }
-        Repair::Suspend { stream, at } => suspend(tx, no, stream, at).await?,
-        Repair::KeepOnly(kept) => {
+        ConsistencyRepair::Suspend { stream, at } => suspend(tx, no, stream, at).await?,
+        ConsistencyRepair::KeepOnly(kept) => {
             let others = PLACES.iter().filter(|(name, _)| *name != kept);
             run_all(tx, &others.map(|(_, statement)| *statement).collect::<Vec<_>>(), no).await?
         }
-        Repair::LeavePlaces => run_all(tx, &PLACES.map(|(_, statement)| statement), no).await?,
-        Repair::LeaveQueue => {
+        ConsistencyRepair::LeavePlaces => run_all(tx, &PLACES.map(|(_, statement)| statement), no).await?,
+        ConsistencyRepair::LeaveQueue => {
             queues::leave(tx, &nos).await?;
             Mended::default()
         }
-        Repair::FollowQueue => renewed(tx, FOLLOW_QUEUE, no).await?,
-        Repair::RejoinQueue => run_all(tx, &[REJOIN, REJOIN_AS_HEAD], no).await?,
-        Repair::RaiseQueue => run_all(tx, &[RAISE_QUEUE], no).await?,
-        Repair::Renumber => renewed(tx, RENUMBER, no).await?,
-        Repair::Start => Mended::of(dependencies::start(tx, &nos).await?),
-        Repair::CloseConditions => {
+        ConsistencyRepair::FollowQueue => renewed(tx, FOLLOW_QUEUE, no).await?,
+        ConsistencyRepair::RejoinQueue => run_all(tx, &[REJOIN, REJOIN_AS_HEAD], no).await?,
+        ConsistencyRepair::RaiseQueue => run_all(tx, &[RAISE_QUEUE], no).await?,
+        ConsistencyRepair::Renumber => renewed(tx, RENUMBER, no).await?,
+        ConsistencyRepair::Start => Mended::of(dependencies::start(tx, &nos).await?),
+        ConsistencyRepair::CloseConditions => {
             dependencies::close(tx, &nos).await?;
             Mended::default()
         }
-        Repair::WakeAnswered => Mended::of(due::wake_answered(tx, &nos).await?),
-        Repair::CloseCalls => {
+        ConsistencyRepair::WakeAnswered => Mended::of(due::wake_answered(tx, &nos).await?),
+        ConsistencyRepair::CloseCalls => {
             calls::close(tx, &nos).await?;
             Mended::default()
         }
-        Repair::RewriteFailure => run_all(tx, &[DROP_FAILURE, WRITE_FAILURE], no).await?,
-        Repair::DropDeadlines => run_all(tx, &[DROP_DEADLINES], no).await?,
-        Repair::WatchStart => run_all(tx, &[WATCH_START], no).await?,
-        Repair::RemoveRows => {
+        ConsistencyRepair::RewriteFailure => run_all(tx, &[DROP_FAILURE, WRITE_FAILURE], no).await?,
+        ConsistencyRepair::DropDeadlines => run_all(tx, &[DROP_DEADLINES], no).await?,
+        ConsistencyRepair::WatchStart => run_all(tx, &[WATCH_START], no).await?,
+        ConsistencyRepair::RemoveRows => {
             let all = [DROP_RUNNING, DROP_READY, DROP_DUE, DROP_DEADLINES, DROP_PARAMS, DROP_CONTEXT];
             run_all(tx, &all, no).await?
         }
-        Repair::HandOutAgain => Mended::default(),
+        ConsistencyRepair::HandOutAgain => Mended::default(),
     })
 }
 

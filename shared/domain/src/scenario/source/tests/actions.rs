@@ -59,7 +59,7 @@ fn scn_16_events_of_scripts_are_checked() {
         ),
         (
             &state("{success: done, fail: done, big: done, elsewhere: done}"),
-            "4:103: there is no event `elsewhere`; there are: success, fail, sleep, wait, callback, timeout; an event of its own",
+            "4:103: there is no event `elsewhere`; there are: success, fail, sleep, wait, callback, timeout, timeout:process; an event of its own",
         ),
         (
             "scenario: s\nkind: operation\nactions: [{script: 'event(\"big\")'}]\n",

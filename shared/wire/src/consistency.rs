@@ -1,0 +1,15 @@
+//! What the consistency check left for a person, as outsiders see it.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Contradictions between the rows of an order that only a person can put right.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InconsistencyView {
+    /// Names of what was found.
+    pub findings: Vec<String>,
+    /// When it was found.
+    pub found_at: Timestamp,
+}

@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V1__orders.sql, V22__audit.sql, V23__searches.sql, V24__operations.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 8f41dcb300581b98)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V18__nodes_offline.sql, V1__orders.sql, V20__consistency.sql, V22__audit.sql, V23__searches.sql, V24__operations.sql, V25__refused.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest faa451d033f628ba)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -18,6 +18,16 @@ BEGIN
     END IF;
 
     RETURN NULL;
+
+END $$;
+
+CREATE FUNCTION note_status_of_node() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.status_since := clock_timestamp();
+
+    RETURN NEW;
 
 END $$;
 
@@ -193,7 +203,8 @@ ALTER TABLE flow_stops ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
 CREATE TABLE heartbeats (
     incarnation bigint NOT NULL,
     at timestamp with time zone NOT NULL,
-    steady_since timestamp with time zone DEFAULT now() NOT NULL
+    steady_since timestamp with time zone DEFAULT now() NOT NULL,
+    in_hand integer DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50');
 
@@ -207,12 +218,27 @@ CREATE TABLE history (
     detail text NOT NULL
 );
 
+CREATE TABLE inconsistencies (
+    order_no bigint NOT NULL,
+    findings text[] NOT NULL,
+    found_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE leases (
     name text NOT NULL,
     holder bigint NOT NULL,
     until timestamp with time zone NOT NULL
 )
 WITH (fillfactor='50');
+
+CREATE TABLE node_marks (
+    role text NOT NULL,
+    name text NOT NULL,
+    reason text NOT NULL,
+    made_by text NOT NULL,
+    made_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT node_marks_role_check CHECK ((role = ANY (ARRAY['intake'::text, 'dispatcher'::text, 'activator'::text, 'worker'::text, 'notifier'::text])))
+);
 
 CREATE TABLE nodes (
     incarnation bigint NOT NULL,
@@ -224,6 +250,7 @@ CREATE TABLE nodes (
     status text NOT NULL,
     started_at timestamp with time zone DEFAULT now() NOT NULL,
     ended_at timestamp with time zone,
+    status_since timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT nodes_check CHECK (((status = ANY (ARRAY['stopped'::text, 'lost'::text])) = (ended_at IS NOT NULL))),
     CONSTRAINT nodes_role_check CHECK ((role = ANY (ARRAY['intake'::text, 'dispatcher'::text, 'activator'::text, 'worker'::text, 'notifier'::text]))),
     CONSTRAINT nodes_status_check CHECK ((status = ANY (ARRAY['starting'::text, 'active'::text, 'standby'::text, 'offline'::text, 'stopping'::text, 'stopped'::text, 'lost'::text])))
@@ -430,6 +457,27 @@ CREATE TABLE ready (
 )
 WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000');
 
+CREATE TABLE refused (
+    no bigint NOT NULL,
+    id uuid NOT NULL,
+    reason text NOT NULL,
+    refused_at text NOT NULL,
+    exchange text NOT NULL,
+    key text NOT NULL,
+    properties text NOT NULL,
+    body bytea NOT NULL,
+    taken_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE refused ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME refused_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE requests (
     id uuid NOT NULL,
     order_no bigint NOT NULL,
@@ -482,6 +530,12 @@ ALTER TABLE scenarios ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+CREATE TABLE search_values (
+    order_no bigint NOT NULL,
+    name text NOT NULL,
+    value text NOT NULL
 );
 
 CREATE TABLE searches (
@@ -563,6 +617,17 @@ CREATE TABLE system_states (
 )
 WITH (fillfactor='50');
 
+CREATE TABLE walks (
+    name text NOT NULL,
+    after_no bigint DEFAULT 0 NOT NULL,
+    after text DEFAULT ''::text NOT NULL,
+    next_at timestamp with time zone DEFAULT now() NOT NULL,
+    begun_at timestamp with time zone DEFAULT now() NOT NULL,
+    rounds bigint DEFAULT 0 NOT NULL,
+    ended_at timestamp with time zone
+)
+WITH (fillfactor='50');
+
 ALTER TABLE ONLY audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (no);
 
@@ -614,8 +679,14 @@ ALTER TABLE ONLY heartbeats
 ALTER TABLE ONLY history
     ADD CONSTRAINT history_pkey PRIMARY KEY (order_no, number);
 
+ALTER TABLE ONLY inconsistencies
+    ADD CONSTRAINT inconsistencies_pkey PRIMARY KEY (order_no);
+
 ALTER TABLE ONLY leases
     ADD CONSTRAINT leases_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY node_marks
+    ADD CONSTRAINT node_marks_pkey PRIMARY KEY (role, name);
 
 ALTER TABLE ONLY nodes
     ADD CONSTRAINT nodes_pkey PRIMARY KEY (incarnation);
@@ -653,6 +724,12 @@ ALTER TABLE ONLY queues
 ALTER TABLE ONLY ready
     ADD CONSTRAINT ready_pkey PRIMARY KEY (order_no);
 
+ALTER TABLE ONLY refused
+    ADD CONSTRAINT refused_id_key UNIQUE (id);
+
+ALTER TABLE ONLY refused
+    ADD CONSTRAINT refused_pkey PRIMARY KEY (no);
+
 ALTER TABLE ONLY requests
     ADD CONSTRAINT requests_pkey PRIMARY KEY (id);
 
@@ -667,6 +744,9 @@ ALTER TABLE ONLY scenarios
 
 ALTER TABLE ONLY scenarios
     ADD CONSTRAINT scenarios_pkey PRIMARY KEY (no);
+
+ALTER TABLE ONLY search_values
+    ADD CONSTRAINT search_values_pkey PRIMARY KEY (order_no, name, value);
 
 ALTER TABLE ONLY searches
     ADD CONSTRAINT searches_pkey PRIMARY KEY (name);
@@ -691,6 +771,9 @@ ALTER TABLE ONLY system_overrides
 
 ALTER TABLE ONLY system_states
     ADD CONSTRAINT system_states_pkey PRIMARY KEY (system);
+
+ALTER TABLE ONLY walks
+    ADD CONSTRAINT walks_pkey PRIMARY KEY (name);
 
 CREATE INDEX audit_at ON audit USING btree (at);
 
@@ -746,10 +829,14 @@ CREATE INDEX running_deadline ON running USING btree (deadline_at);
 
 CREATE UNIQUE INDEX running_queue ON running USING btree (queue) WHERE (queue IS NOT NULL);
 
+CREATE INDEX search_values_value ON search_values USING btree (name, value, order_no);
+
 CREATE INDEX stats_minute ON stats USING btree (minute);
 
 CREATE INDEX suspensions_at ON suspensions USING btree (at);
 
 CREATE INDEX system_states_written ON system_states USING btree (written_at);
+
+CREATE TRIGGER note_status BEFORE UPDATE OF status ON nodes FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION note_status_of_node();
 
 CREATE TRIGGER orders_failures AFTER UPDATE ON orders FOR EACH ROW WHEN (((old.status <> new.status) AND (('fail'::text = old.status) OR ('fail'::text = new.status)))) EXECUTE FUNCTION keep_failures();

@@ -108,11 +108,10 @@ fn rec_6_nothing_is_found_in_what_is_well() {
 /// A way to break what is well, with what is to be found.
 type Case = (OrderFacts, fn(&mut OrderFacts), Kind, Option<ConsistencyRepair>);
 
-#[test]
-fn rec_6_each_contradiction_is_named_with_its_one_repair() {
-    let (ready, running) = (ready(), running());
+fn of_places() -> Vec<Case> {
+    let running = running();
     let rest = |stream| Some(ConsistencyRepair::Suspend { stream, at: Some(until()) });
-    let cases: Vec<Case> = vec![
+    vec![
         (
             nowhere(Status::New),
             |_| {},
@@ -155,6 +154,12 @@ fn rec_6_each_contradiction_is_named_with_its_one_repair() {
             Kind::QueueOwnerGone,
             Some(ConsistencyRepair::LeaveQueue),
         ),
+    ]
+}
+
+fn of_queues_and_ends() -> Vec<Case> {
+    let ready = ready();
+    vec![
         (nowhere(Status::Fail), |facts| facts.has_deadlines = true, Kind::DeadlineOfEnded, {
             Some(ConsistencyRepair::DropDeadlines)
         }),
@@ -192,6 +197,14 @@ fn rec_6_each_contradiction_is_named_with_its_one_repair() {
             Some(ConsistencyRepair::WatchStart)
         }),
         (ready.clone(), |facts| facts.has_params = false, Kind::PayloadMissing, None),
+    ]
+}
+
+fn of_stages_and_rests() -> Vec<Case> {
+    let ready = ready();
+    let running = running();
+    let rest = |stream| Some(ConsistencyRepair::Suspend { stream, at: Some(until()) });
+    vec![
         (ready.clone(), |facts| order(facts).has_scenario = false, Kind::ScenarioMissing, None),
         (ready.clone(), |facts| order(facts).greatest_life = Life(2), Kind::UnknownLife, None),
         (ready, |facts| order(facts).events_told = 2, Kind::HistoryGap, None),
@@ -232,7 +245,12 @@ fn rec_6_each_contradiction_is_named_with_its_one_repair() {
             Kind::AnsweredNotWoken,
             Some(ConsistencyRepair::WakeAnswered),
         ),
-    ];
+    ]
+}
+
+#[test]
+fn rec_6_each_contradiction_is_named_with_its_one_repair() {
+    let cases = of_places().into_iter().chain(of_queues_and_ends()).chain(of_stages_and_rests());
     let mut seen: Vec<Kind> = vec![Kind::RowsWithoutOrder, Kind::QueuedWithoutOrder];
     for (mut facts, break_it, kind, repair) in cases {
         break_it(&mut facts);

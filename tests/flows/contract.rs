@@ -100,6 +100,10 @@ async fn populate(engine: &Installation) {
     engine.post("/v1/callbacks/nobody", &json!({"a": 1})).await.unwrap();
     let stop = json!({"keyword": "nothing", "reason": "a test"});
     assert_eq!(engine.post("/v1/flows/stop", &stop).await.unwrap().status, 200);
+    let search = json!({"idPrefix": "known"});
+    assert_eq!(answer(engine, "PUT", "/v1/searches/known", Some(&search)).await.0, 200);
+    let operation = json!({"action": "resend", "search": {"ids": ["known"]}, "reason": "a test"});
+    assert_eq!(engine.post("/v1/operations", &operation).await.unwrap().status, 201);
     let system = json!({"reason": "a test"});
     assert_eq!(engine.post("/v1/systems/known/stop", &system).await.unwrap().status, 200);
 }
@@ -116,7 +120,7 @@ async fn http_every_view_answers_as_the_document_says() {
         for id in ["known", "failed", "waits", "queued", "later", "sleeps"] {
             let name = if path.contains("scenarios") { "calls" } else { "known" };
             let asked = path.replace("{id}", id).replace("{name}", name).replace("{key}", "known");
-            let asked = asked.replace("{flow}", "calls").replace("{message}", &message);
+            let asked = asked.replace("{flow}", "calls").replace("{message}", &message).replace("{no}", "1");
             let asked = if path.ends_with("/wait") { format!("{asked}?timeout=0") } else { asked };
             let (status, media, body) = answer(&engine, "GET", &asked, None).await;
             wrong.extend(contract.faults("get", &asked, status, &media, &body));
@@ -143,6 +147,7 @@ async fn http_every_action_answers_as_the_document_says() {
     let trial =
         json!({"scenario": scenario, "tests": "tests:\n  - test: a\n    expect: {status: success}\n"});
     let reason = json!({"reason": "a test"});
+    let operation = json!({"action": "restart", "search": {"ids": ["failed"]}, "reason": "a test"});
     send(&engine, b"no JSON").await;
     let message = listed(&engine, 1).await[0]["id"].as_str().unwrap().to_owned();
     let asked = [
@@ -175,6 +180,10 @@ async fn http_every_action_answers_as_the_document_says() {
         ),
         ("POST", "/v1/systems/known/open", &reason, 200),
         ("POST", "/v1/systems/known/clear", &reason, 200),
+        ("POST", "/v1/operations", &operation, 201),
+        ("POST", "/v1/operations", &json!({"action": "kill", "search": {}, "reason": "a test"}), 422),
+        ("POST", "/v1/operations/999/pause", &json!({}), 404),
+        ("PUT", "/v1/searches/known", &json!({"status": ["fail"]}), 200),
         ("POST", "/v1/queues/none/release", &reason, 404),
         ("POST", "/v1/leases/none/resign", &reason, 404),
         ("POST", &format!("/v1/refused/{message}/drop"), &reason, 200),

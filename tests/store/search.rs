@@ -91,9 +91,9 @@ async fn rec_13_every_order_is_found_where_its_status_shows() {
     assert!(SearchWalk::begin(&client, nobody, None).await.unwrap().is_none());
 }
 
-#[tokio::test]
-async fn rec_13_each_condition_is_held_against_what_its_path_finds() {
-    let ground = Ground::new("search_conditions").await;
+/// Six orders of different ids, times, flows, urgencies and messages.
+async fn filled(test: &str) -> Ground {
+    let ground = Ground::new(test).await;
     for (at, word) in ["apple", "apricot", "banana", "app_le", "Ж-1", "Ж-2"].into_iter().enumerate() {
         let no = ground.order(word, &json!({"priority": if at % 2 == 0 { "high" } else { "low" }})).await;
         let back = i64::try_from(at).unwrap() * 10;
@@ -104,6 +104,12 @@ async fn rec_13_each_condition_is_held_against_what_its_path_finds() {
             ))
             .await;
     }
+    ground
+}
+
+#[tokio::test]
+async fn rec_13_each_condition_is_held_against_what_its_path_finds() {
+    let ground = filled("search_conditions").await;
     let client = ground.work().await;
     let ids = async |search: Search, rows: usize| -> Vec<String> {
         let nos = walk(&client, &search, rows).await;
@@ -135,6 +141,12 @@ async fn rec_13_each_condition_is_held_against_what_its_path_finds() {
         let new = Search { text: Some("ban".into()), ..of(Status::New) };
         assert_eq!(ids(new, rows).await, ["banana"]);
     }
+}
+
+#[tokio::test]
+async fn rec_13_orders_are_counted_along_every_path() {
+    let ground = filled("search_counts").await;
+    let client = ground.work().await;
     let begin = async |search: Search| SearchWalk::begin(&client, search, None).await.unwrap().unwrap();
     let all = || Search { created_since: Some(Timestamp::UNIX_EPOCH), ..Search::default() };
     let counted =

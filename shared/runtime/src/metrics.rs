@@ -4,6 +4,7 @@
 mod messaging;
 mod process;
 mod reference;
+mod rows;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -22,9 +23,7 @@ use prometheus_client::registry::Registry;
 
 use crate::cap::Cap;
 pub use reference::reference_table;
-
-/// Name, help, and the names of the labels.
-type Row = (&'static str, &'static str, &'static [&'static str]);
+use rows::{COUNTERS, GAUGES, HISTOGRAMS, Row};
 
 /// A counter: index into the table of counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,116 +177,6 @@ pub enum Span {
     /// Time for which a stage could have run before it was claimed, by mode.
     ReadyWait,
 }
-
-const COUNTERS: &[Row] = &[
-    ("registrations", "Registrations by what became of them", &["result"]),
-    ("refused", "Messages put aside by reason", &["reason"]),
-    ("receipts_lost", "Receipts that could not be delivered", &[]),
-    ("callbacks", "Callbacks by verdict", &["verdict"]),
-    ("orphans_unkept", "Callbacks for nobody that were not kept, because there are too many", &[]),
-    ("actions", "Actions of clients and operators by action and door", &["action", "door"]),
-    ("hand_outs", "Hand-outs sent by the dispatcher", &[]),
-    ("unclaimed", "Hand-outs that were not claimed, by reason", &["reason"]),
-    ("stages", "Stages that ended, by the status that followed", &["status"]),
-    ("guards_refused", "Guarded writes that found another state than expected", &["kind"]),
-    ("calls", "Calls of systems by outcome", &["outcome"]),
-    ("started", "Orders whose first stage began", &["scenario"]),
-    ("start_missed", "Orders whose deadline to start passed", &["scenario"]),
-    ("activations", "Orders woken", &["stream", "flow"]),
-    (
-        "activation_repeats",
-        "Activation commands that the dispatcher did not get and was told again",
-        &["stream", "flow"],
-    ),
-    ("reissued", "Stages handed out again", &["finding"]),
-    (
-        "work_timeout",
-        "Stages, and tasks of the named actor, that passed their work time-out",
-        &["scenario", "actor"],
-    ),
-    ("poisoned", "Orders ended because a stage was handed out too often", &[]),
-    ("nodes_lost", "Nodes declared lost", &["role"]),
-    ("notifications", "Notifications by outcome", &["outcome"]),
-    ("store_errors", "Failures of the database by what was tried", &["operation"]),
-    ("broker_errors", "Failures of the broker by what was tried", &["operation"]),
-    ("backlog_refused", "Orders refused because too many of their flow or queue wait", &["by"]),
-    (
-        "spans",
-        "Spans by what became of them: recorded, sent, failed; what is recorded and neither of the others waits or was dropped",
-        &["outcome"],
-    ),
-    ("system_calls", "HTTP calls by called system and outcome", &["system", "outcome"]),
-    ("ended", "Lives of orders that ended", &["scenario", "status"]),
-    ("stage_errors", "Stages that left an error, by its class; empty where it has none", &["class"]),
-    ("stale_acknowledgements", "Acknowledgements that came too late to count", &[]),
-    (
-        "inconsistencies",
-        "Contradictions between the rows of orders, repaired or left for a person",
-        &["finding", "outcome"],
-    ),
-    ("idle", "Orders that stood still for a whole idle period", &["cause"]),
-    ("removed", "Orders that were removed because their time was over", &["status"]),
-];
-
-const GAUGES: &[Row] = &[
-    ("ready", "Stages that may run", &["priority"]),
-    ("ready_age_seconds", "Age of the oldest stage that may run", &[]),
-    ("nodes", "Living nodes, as the registry has them", &["role", "status"]),
-    ("in_progress", "Stages in progress", &["mode"]),
-    ("leader", "1 on the active dispatcher", &[]),
-    ("epoch", "Epoch of the dispatcher's lease", &[]),
-    ("worker_stages", "Stages on this worker", &[]),
-    ("activation_lag_seconds", "How late activation is", &["stream"]),
-    (
-        "activation_held",
-        "Flows of which no more is woken until they have gone through what was, while something is due",
-        &["stream"],
-    ),
-    ("outbox", "Notifications that are not delivered", &["state"]),
-    ("outbox_age_seconds", "Age of the oldest undelivered notification", &[]),
-    ("receivers_in_trouble", "Receivers of webhooks that are left alone for a while, by this notifier", &[]),
-    ("failover_left", "Stages of lost nodes that are older than failover.interval", &[]),
-    ("flow_ready", "Stages of a flow that may run", &["flow"]),
-    ("flow_in_progress", "Stages of a flow in progress", &["flow"]),
-    ("flow_limit", "Stages that a flow may have in progress; NaN without a limit", &["flow"]),
-    ("flow_state", "1 for the state of a flow", &["flow", "state"]),
-    (
-        "system_limit",
-        "Stages in progress and open requests that may concern a called system; NaN without a limit",
-        &["system"],
-    ),
-    ("system_state", "1 for the state of a called system", &["system", "state"]),
-    ("backlog_full", "Flows of which the API takes no more orders, because too many wait", &[]),
-    ("operations", "Bulk operations, by state", &["state"]),
-    ("operation_orders", "Orders that bulk operations have still to act on", &[]),
-    ("configuration_snapshot", "Number of the snapshot of the settings, 1 since the start", &[]),
-    ("configuration_read_timestamp_seconds", "When the configuration was last read without a fault", &[]),
-    ("configuration_refused", "1 while the configuration has faults and the former one counts", &[]),
-    (
-        "waiting_orders",
-        "Orders that are not final, by what they wait for; an estimate beyond a thousand of one reason",
-        &["reason"],
-    ),
-    ("at_capacity", "1 while stages may run and all places of stages are in use", &[]),
-    (
-        "oldest_snapshot_seconds",
-        "Age of the oldest snapshot that a session of the database holds; rows that died since cannot be removed",
-        &[],
-    ),
-    ("configuration_needs_restart", "Keys with another value that takes effect with a restart", &[]),
-    ("inconsistent", "Orders that are marked as inconsistent, which need a person", &[]),
-    ("check_age_seconds", "Time since the consistency check has come round", &[]),
-];
-
-const HISTOGRAMS: &[Row] = &[
-    ("batch_seconds", "Time of a batch by what it does", &["operation"]),
-    ("call_seconds", "Time of a call to a system", &["outcome"]),
-    ("webhook_seconds", "Time of a call to a receiver of webhooks", &["outcome"]),
-    ("stage_seconds", "Time of a stage on its worker", &["status"]),
-    ("system_call_seconds", "Time of an HTTP call by called system", &["system"]),
-    ("start_delay_seconds", "Time between registration, or restart, and the first stage", &["scenario"]),
-    ("ready_wait_seconds", "Time for which a stage could have run before a worker claimed it", &["mode"]),
-];
 
 /// The metric that tells what a process is.
 const BUILD: Row =

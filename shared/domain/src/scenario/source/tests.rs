@@ -70,12 +70,15 @@ fn rec_13_attributes_are_names_for_parameters_that_are_not_masked() {
     let found: Vec<(&str, &str)> =
         scenario.search.iter().map(|attribute| (&*attribute.name, &*attribute.path)).collect();
     assert_eq!(found, [("customer", "customer.id"), ("sku", "lines.sku")]);
+    let many: Vec<String> = (0..11).map(|n| format!("a{n}: params.a")).collect();
+    let many = format!("{{{}}}", many.join(", "));
     for (bad, told) in [
-        ("[a]", "must be a mapping"),
+        ("[a]", "must be a mapping of names to paths"),
         ("{a: customer.id}", "no path of a parameter"),
         ("{a: params.}", "no path of a parameter"),
         ("{'a b': params.a}", "not a name for an attribute"),
         ("{a: params.card.number}", "is masked"),
+        (many.as_str(), "a scenario has 10 attributes at most"),
     ] {
         let faults = with(bad).unwrap_err();
         assert!(faults.iter().any(|fault| fault.message.contains(told)), "{bad}: {faults:?}");

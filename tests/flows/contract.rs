@@ -141,6 +141,7 @@ async fn http_every_view_answers_as_the_document_says() {
 async fn http_every_action_answers_as_the_document_says() {
     let engine = Installation::start("contract_acts").await;
     populate(&engine).await;
+    engine.run(json!({"id": "killed", "scenario": "asks"}), "wait").await;
     let mut contract = Contract::of(&engine).await;
     let order = json!({"id": "new", "scenario": "one"});
     let scenario = format!("scenario: one\nkind: workflow\n{}", crate::installation::with_actions(LOG));
@@ -164,7 +165,7 @@ async fn http_every_action_answers_as_the_document_says() {
         ("POST", "/v1/orders/known/clone", &json!({"id": "copy"}), 201),
         ("POST", "/v1/orders/waits/repair", &json!({"state": "after", "reason": "a test"}), 200),
         ("POST", "/v1/orders/queued/requests/answer/answer", &json!({"body": {}, "reason": "a test"}), 200),
-        ("POST", "/v1/orders/queued/kill", &reason, 200),
+        ("POST", "/v1/orders/killed/kill", &reason, 200),
         ("POST", "/v1/callbacks/nobody", &json!("text"), 200),
         ("POST", "/v1/callbacks/nobody/heartbeat", &json!({}), 404),
         ("POST", "/v1/scenarios/check", &json!({"scenario": "x"}), 422),

@@ -267,7 +267,7 @@ async fn qlt_8_callbacks_for_nobody_are_bounded_and_forgotten_and_harm_no_other(
     let kept = orphans().await;
     assert!(kept.len() == 5 && kept.iter().all(|one| one["bodyBytes"] == 16 * 1024), "{kept:?}");
     let page = engine.get("/metrics").await.unwrap().body;
-    assert!(page.as_str().unwrap().contains("pagurus_orphans_unkept_total 3"), "{page}");
+    assert!(page.as_str().unwrap().contains("pagurus_orphans_unkept_total{} 3"), "{page}");
     let url = engine.calls("/silent", 1).await[0].headers["x-callback-url"].clone();
     let path = url.strip_prefix(engine.base()).unwrap();
     let answer = engine.post(path, &json!({"code": 0})).await.unwrap();

@@ -125,7 +125,7 @@ impl Commands {
             }
             let subject = made.no.to_string();
             AuditEntry::new(new.action, (AuditKind::Operation, &subject), by, Some(new.reason))
-                .with(&json!({"search": new.search, "with": new.fields, "again": new.again}))
+                .with(&json!({"search": parsed(new.search), "with": parsed(new.fields), "again": new.again}))
                 .record(&tx)
                 .await?;
         }
@@ -274,6 +274,11 @@ impl Commands {
     fn finder(&self) -> Finder {
         Finder { catalogue: self.catalogue.clone(), secrets: std::sync::Arc::clone(&self.secrets) }
     }
+}
+
+/// JSON that this program has written.
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 /// The ramp as it is kept.

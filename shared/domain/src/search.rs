@@ -21,7 +21,7 @@ pub use read::FIELDS;
 /// Ids that one search names at most.
 pub const MOST_IDS: usize = 10_000;
 
-/// Conditions that wanted orders fulfil, all of them. An empty list, map or text is no condition; an empty word in
+/// Conditions that wanted orders fulfil, all of them. Kept under the names that clients write. An empty list, map or text is no condition; an empty word in
 /// `classes`, `states` and `systems` stands for orders that have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -36,7 +36,7 @@ pub struct Search {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction_id: Option<String>,
     /// Statuses.
-    #[serde(skip_serializing_if = "Vec::is_empty", with = "words")]
+    #[serde(rename = "status", skip_serializing_if = "Vec::is_empty", with = "words")]
     pub statuses: Vec<Status>,
     /// Scenario, all its versions unless one is named.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,13 +45,13 @@ pub struct Search {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scenario_version: Option<i32>,
     /// Present or last states.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "state", skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<String>,
     /// Classes of the error.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "class", skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
     /// Called systems that the error is about.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "system", skip_serializing_if = "Vec::is_empty")]
     pub systems: Vec<String>,
     /// Flow marker.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -313,5 +313,8 @@ mod tests {
         };
         let text = serde_json::to_string(&search).unwrap();
         assert_eq!(serde_json::from_str::<Search>(&text).unwrap(), search, "{text}");
+        // What is shown of it can be sent again.
+        let value = serde_json::from_str(&text).unwrap();
+        assert_eq!(Search::read(&value, Timestamp::UNIX_EPOCH).unwrap(), search, "{text}");
     }
 }

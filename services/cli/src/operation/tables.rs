@@ -164,7 +164,7 @@ mod tests {
 
     fn operation() -> OperationView {
         serde_json::from_str(
-            r#"{"no": 7, "action": "restart", "with": {"from": "pay"}, "search": {"statuses": ["fail"]}, "reason": "mended",
+            r#"{"no": 7, "action": "restart", "with": {"from": "pay"}, "search": {"status": ["fail"]}, "reason": "mended",
                 "by": {}, "madeAt": "2026-01-02T11:05:00Z", "urgency": "normal", "state": "paused", "because": "too many failed",
                 "selecting": false, "total": 5, "done": 2, "skipped": 1, "failed": 2, "speed": 0.0,
                 "aftermath": {"succeeded": 1, "failedAgain": 1, "failedOtherwise": 0, "left": 0, "open": 0},

@@ -76,10 +76,12 @@ impl Commands {
             return Ok(OperationPiece::Wait(Duration::from_millis(100)));
         }
         let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
-        let taken = items::take(&tx, no, after, (AHEAD, limit), full).await?;
+        let Some(to) = items::last_ahead(&tx, no, after, AHEAD).await? else {
+            return Ok(OperationPiece::NothingNow { last: None });
+        };
+        let taken = items::take(&tx, no, (after, to), limit, full).await?;
         let Some(last) = taken.last().map(|order| order.no) else {
-            let last = items::last_ahead(&tx, no, after, AHEAD).await?;
-            return Ok(OperationPiece::NothingNow { last });
+            return Ok(OperationPiece::NothingNow { last: Some(to) });
         };
         let came = self.act_on(&operation, &action, &taken).await;
         let orders = self.noted(&tx, &operation, &came, begun).await?;

@@ -27,23 +27,23 @@ statements! {
         SELECT (SELECT max(order_no) FROM former) AS last, (SELECT count(*) FROM former) AS looked,
                (SELECT count(*) FROM added) AS added";
     TAKE = "
-        WITH ahead AS MATERIALIZED (
-            SELECT order_no FROM operation_orders
-             WHERE operation = $1 AND outcome IS NULL AND order_no > $2 ORDER BY order_no LIMIT $3)
         SELECT i.order_no, o.id, o.life, o.status, o.error_class
-          FROM ahead a
-          JOIN operation_orders i ON i.operation = $1 AND i.order_no = ANY(ARRAY[a.order_no]) AND i.outcome IS NULL
+          FROM operation_orders i
           LEFT JOIN orders o ON o.no = ANY(ARRAY[i.order_no])
-         WHERE coalesce(o.flow <> ALL($4::text[]), true)
+         WHERE i.operation = $1 AND i.outcome IS NULL AND i.order_no > $2 AND i.order_no <= $3
+           AND coalesce(o.flow <> ALL($4::text[]), true)
          ORDER BY i.order_no LIMIT $5 FOR UPDATE OF i SKIP LOCKED";
     LAST_AHEAD = "
         SELECT max(order_no) AS last FROM (
             SELECT order_no FROM operation_orders
              WHERE operation = $1 AND outcome IS NULL AND order_no > $2 ORDER BY order_no LIMIT $3) AS ahead";
+    // The fence keeps the operation a column of those rows: else a plan may walk all of it for each.
     NOTE = "
         UPDATE operation_orders i SET outcome = t.outcome, reason = t.reason, life = t.life, class = t.class
-          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[]) AS t (no, outcome, reason, life, class)
-         WHERE i.operation = $6 AND i.order_no = ANY(ARRAY[t.no])";
+          FROM (SELECT $6::bigint AS operation, no, outcome, reason, life, class
+                  FROM unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[]) AS t (no, outcome, reason, life, class)
+                OFFSET 0) AS t
+         WHERE i.operation = ANY(ARRAY[t.operation]) AND i.order_no = ANY(ARRAY[t.no])";
     // A reason that nobody has named yet is put with the others when there are too many.
     NOTE_REASONS = "
         INSERT INTO operation_reasons (operation, outcome, reason, orders, example)
@@ -58,11 +58,11 @@ statements! {
            SET orders = operation_reasons.orders + excluded.orders, example = greatest(operation_reasons.example, excluded.example)";
     SETTLE = "
         WITH looked AS MATERIALIZED (
-            SELECT order_no, life, class FROM operation_orders
+            SELECT operation, order_no, life, class FROM operation_orders
              WHERE operation = $1 AND life IS NOT NULL AND aftermath IS NULL AND order_no > $2
              ORDER BY order_no LIMIT $3 FOR UPDATE SKIP LOCKED),
         judged AS MATERIALIZED (
-            SELECT l.order_no,
+            SELECT l.operation, l.order_no,
                    CASE WHEN o.no IS NULL OR o.life > l.life THEN 'left'
                         WHEN r.order_no IS NOT NULL OR w.order_no IS NOT NULL THEN NULL
                         WHEN o.status = 'success' THEN 'succeeded'
@@ -75,7 +75,7 @@ statements! {
               LEFT JOIN running w ON w.order_no = ANY(ARRAY[l.order_no])),
         settled AS (
             UPDATE operation_orders i SET aftermath = j.aftermath FROM judged j
-             WHERE i.operation = $1 AND i.order_no = ANY(ARRAY[j.order_no]) AND j.aftermath IS NOT NULL
+             WHERE i.operation = ANY(ARRAY[j.operation]) AND i.order_no = ANY(ARRAY[j.order_no]) AND j.aftermath IS NOT NULL
             RETURNING i.aftermath)
         SELECT (SELECT max(order_no) FROM looked) AS last, (SELECT count(*) FROM looked) AS looked,
                count(*) FILTER (WHERE aftermath = 'succeeded') AS succeeded,
@@ -144,20 +144,20 @@ pub struct TakenOrder {
     pub class: Option<String>,
 }
 
-/// Takes orders behind a number that are still to be acted on and belong to none of these flows; so many of so many that
-/// are looked at. Those that somebody else has taken are passed over.
+/// Takes so many of the orders behind a number, up to another, that are still to be acted on and belong to none of these
+/// flows. Those that somebody else has taken are passed over.
 ///
 /// # Errors
 /// The database fails.
 pub async fn take(
     tx: &Tx<'_>,
     operation: i64,
-    after: i64,
-    (looked, limit): (i64, i64),
+    (after, to): (i64, i64),
+    limit: i64,
     without: &[String],
 ) -> Result<Vec<TakenOrder>> {
     let statement = tx.prepare_cached(TAKE).await?;
-    let rows = tx.query(&statement, &[&operation, &after, &looked, &without, &limit]).await?;
+    let rows = tx.query(&statement, &[&operation, &after, &to, &without, &limit]).await?;
     rows.iter()
         .map(|row| {
             let id: Option<String> = row.get("id");

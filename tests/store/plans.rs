@@ -16,7 +16,7 @@ use tokio_postgres::{Column, SimpleQueryMessage};
 use crate::ground::{FIRST_EPOCH, Ground, finished, success};
 
 /// Tables that grow with the load.
-const TABLES: [&str; 19] = [
+const TABLES: [&str; 21] = [
     "calls",
     "children",
     "dependencies",
@@ -36,6 +36,8 @@ const TABLES: [&str; 19] = [
     "failures",
     "stats",
     "suspensions",
+    "operation_orders",
+    "search_values",
 ];
 
 /// Statements that read a whole table on purpose, each with the reason why it may.

@@ -65,7 +65,7 @@ statements! {
     FORGET = "
         DELETE FROM operations WHERE no = ANY(ARRAY(
             SELECT no FROM operations o WHERE ended_at < now() - make_interval(secs => $1)
-               AND NOT EXISTS (SELECT FROM operation_orders i WHERE i.operation = o.no) ORDER BY no LIMIT 100))";
+               AND NOT EXISTS (SELECT FROM operation_orders i WHERE i.operation = ANY(ARRAY[o.no])) ORDER BY no LIMIT 100))";
     FORGET_REASONS = "DELETE FROM operation_reasons r WHERE NOT EXISTS (SELECT FROM operations o WHERE o.no = r.operation)";
     OLDEST_ENDED = "SELECT no FROM operations WHERE ended_at < now() - make_interval(secs => $1) ORDER BY no LIMIT 1";
 }

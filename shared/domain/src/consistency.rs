@@ -1,6 +1,6 @@
 //! Consistency of an order: what its rows say together, held against what can be so (REC-6).
 //!
-//! [`judge`] gets the facts of one order, all read in one snapshot of the database, and names what contradicts
+//! [`judge()`] gets the facts of one order, all read in one snapshot of the database, and names what contradicts
 //! itself, each with the one right repair where there is one. Every change of an order is one transaction, so
 //! that no snapshot shows half of a change; who repairs looks a second time all the same.
 

@@ -115,7 +115,7 @@ async fn rec_6_the_check_finds_nothing_beside_a_load_with_kills() {
         ("PAGURUS__RECOVERY__CHECK__CONFIRM_AFTER", "200ms"),
         ("PAGURUS__RECOVERY__CHECK__FIRST", "call ask"),
     ];
-    let engine = Installation::start("check_load", &settings).await;
+    let mut engine = Installation::start("check_load", &settings).await;
     let (database, connection) =
         tokio_postgres::connect(&engine.env.database_url(), tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
@@ -127,7 +127,9 @@ async fn rec_6_the_check_finds_nothing_beside_a_load_with_kills() {
         load.post(&engine).await;
         engine.env.world().wait_calls("/do", round * 100 + 10, PATIENCE).await.unwrap();
         engine.node(role).kill().await.unwrap();
-        engine.env.restart(engine.node(role)).await.unwrap();
+        let again = engine.env.restart(engine.node(role)).await.unwrap();
+        // The next kill of this role is of this one.
+        *engine.nodes.iter_mut().find(|node| node.spec.role == role).unwrap() = again;
         ids.extend(load.ids());
     }
     for id in &ids {

@@ -32,7 +32,7 @@ const PAGE: i64 = 2000;
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// A scenario may have a shorter period than the others, down to this one.
 const SHORTEST: Duration = Duration::from_secs(60);
-/// What requests to actors are called.
+/// Begin of the names of requests to actors.
 const ACTOR: &str = "actor.";
 /// How long the broker may take to say who takes tasks.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -67,7 +67,7 @@ struct Looker {
     leader: Option<(Epoch, Instant)>,
 }
 
-/// What holds for all stages of one look.
+/// Facts that hold for all stages of one look.
 struct Scene {
     has_leader: bool,
     is_leader_settled: bool,
@@ -138,7 +138,7 @@ impl Looker {
         Ok(())
     }
 
-    /// What may run, and does not.
+    /// Stages that may run, and do not.
     async fn ready(&self, period: Duration) -> Result<(), Error> {
         let Some(after) = self.page(READY, period).await? else { return Ok(()) };
         let client = self.host.store.operations().await?;
@@ -192,7 +192,7 @@ impl Looker {
         })
     }
 
-    /// What is due, and was not woken. A row that others hold for so long is none of theirs any more.
+    /// Orders that are due, and were not woken. A row that others hold for so long is none of theirs any more.
     async fn due(&self, period: Duration) -> Result<(), Error> {
         for stream in Stream::ALL.iter().filter(|stream| **stream != Stream::Dependent) {
             let client = self.host.store.operations().await?;

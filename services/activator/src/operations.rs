@@ -49,12 +49,12 @@ pub(crate) async fn carry_out(host: Host) -> anyhow::Result<()> {
     }
 }
 
-/// What this activator remembers from turn to turn; nothing of it is needed after a restart.
+/// Memory of this activator from turn to turn; nothing of it is needed after a restart.
 #[derive(Debug, Default)]
 struct Turns {
     /// The order behind which the next piece of each operation begins.
     after: HashMap<i64, i64>,
-    /// When the last walk of a selection ended.
+    /// Ends of the last walks of selections, by operation.
     selected_at: HashMap<i64, Instant>,
 }
 

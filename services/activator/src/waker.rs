@@ -23,7 +23,7 @@ const PAGE: usize = 500;
 /// Rest while a flow is held back.
 const PACED: Duration = Duration::from_millis(100);
 
-/// What was woken in a turn, and how long to rest.
+/// Orders that were woken in a turn, and the pause after it.
 pub(crate) struct Turned {
     pub woken: Vec<Woken>,
     pub rest: Duration,
@@ -34,7 +34,7 @@ pub(crate) struct Turned {
 pub(crate) struct Waker {
     stream: Stream,
     pace: WakingPace,
-    /// When what is woken was looked at last, and how long that took.
+    /// Time of the last look at what is woken, and its length.
     looked: Option<(Instant, Duration)>,
     was_full: bool,
     /// Due orders that were passed over so far, while what is held back is searched for what is not.

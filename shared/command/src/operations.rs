@@ -188,7 +188,7 @@ impl Commands {
         }
     }
 
-    /// How many orders it would be now.
+    /// Number of orders that it would be now.
     async fn would_be(&self, search: &Search, again: Option<i64>) -> Result<OperationOutcome, Problem> {
         let looked = async {
             let client = self.host.store.operations().await?;
@@ -270,7 +270,7 @@ impl Commands {
         Ok(Ok(()))
     }
 
-    /// What finds orders by conditions.
+    /// The finder of orders by conditions.
     fn finder(&self) -> Finder {
         Finder { catalogue: self.catalogue.clone(), secrets: std::sync::Arc::clone(&self.secrets) }
     }

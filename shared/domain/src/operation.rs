@@ -31,7 +31,7 @@ impl OperationState {
     }
 }
 
-/// What came of one order of an operation.
+/// The outcome for one order of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ItemOutcome {
     /// The action was carried out.
@@ -44,7 +44,7 @@ pub enum ItemOutcome {
 
 spelled!(ItemOutcome { Done => "done", Skipped => "skipped", Failed => "failed" });
 
-/// What became of an order after the action began a new life of it or let it go on.
+/// The fate of an order after the action began a new life of it or let it go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Aftermath {
     /// It ended `success`.
@@ -73,7 +73,7 @@ pub struct Ramp {
     pub start: u64,
     /// Growth from step to step.
     pub factor: f64,
-    /// When the operation pauses.
+    /// Condition under which the operation pauses.
     #[serde(default, skip_serializing_if = "Option::is_none", alias = "stopIf")]
     pub stop_if: Option<StopIf>,
     /// Seconds that the orders of a step have to end; those that have not by then count as well.
@@ -197,13 +197,13 @@ pub struct Progress {
     pub ramp: Option<Ramp>,
     /// Orders that the rate allows, saved up at `allowed_at`.
     pub allowance: f64,
-    /// When that was.
+    /// Time at which the allowance was so much.
     pub allowed_at: Timestamp,
-    /// When orders were acted on last.
+    /// Time at which orders were acted on last.
     pub acted_at: Option<Timestamp>,
 }
 
-/// What is to be done next for an operation.
+/// The next thing to be done for an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// Act on so many orders, and keep this allowance.
@@ -227,7 +227,7 @@ const BURST_SECONDS: f64 = 1.0;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Progress {
-    /// What is next, at most so many orders at a time.
+    /// The next thing to be done, with so many orders at a time at most.
     #[must_use]
     pub fn next(&self, now: Timestamp, most: u64) -> Next {
         let Self { counts, .. } = self;

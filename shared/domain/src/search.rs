@@ -102,7 +102,7 @@ pub enum AccessPath<'a> {
     Transaction(&'a str),
     /// The index of attributes that scenarios declare.
     Attribute(&'a str, &'a str),
-    /// What runs on a node.
+    /// Stages in progress on a node.
     Node(&'a str),
     /// The members of a sequential queue.
     Queue(&'a str),

@@ -140,11 +140,11 @@ pub struct StoredOperation {
     pub speed: f64,
     /// Orders that the rate allows, saved up at `allowed_at`.
     pub allowance: f64,
-    /// When that was.
+    /// Time at which the allowance was so much.
     pub allowed_at: Timestamp,
-    /// When orders were acted on last.
+    /// Time at which orders were acted on last.
     pub acted_at: Option<Timestamp>,
-    /// When it was over.
+    /// Time at which the operation was over.
     pub ended_at: Option<Timestamp>,
     /// Time of the database.
     pub now: Timestamp,

@@ -261,7 +261,7 @@ async fn number_at(client: &impl Connection, at: Timestamp) -> Result<i64> {
     Ok(low)
 }
 
-/// What an order carries, as JSON.
+/// Values that an order carries, as JSON.
 #[derive(Clone, Debug)]
 pub struct CarriedValues {
     /// Number of the version of its scenario.
@@ -272,7 +272,7 @@ pub struct CarriedValues {
     pub snapshot: Option<String>,
 }
 
-/// What these orders carry.
+/// The values that these orders carry.
 ///
 /// # Errors
 /// The database fails.

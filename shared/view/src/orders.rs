@@ -29,7 +29,7 @@ const MOST_READ: usize = 1000;
 const ROWS: usize = 1000;
 /// Rows that one count looks at, at most: some tenths of a second of a connection for reports.
 const MOST_COUNTED: usize = 200_000;
-/// How long a search waits for those before it.
+/// Time for which a search waits for those before it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Conditions of a list, as the document names them.

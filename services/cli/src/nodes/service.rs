@@ -142,7 +142,7 @@ async fn wait(
     Ok(left)
 }
 
-/// What all lives of a node have in hand, and true if that is nothing and will stay so.
+/// Pieces of work that all lives of a node have in hand, and true if that is nothing and will stay so.
 fn left_of(outcome: &NodeOrderOutcome, nodes: &[NodeView]) -> (u32, bool) {
     let lives = || nodes.iter().filter(|node| node.role == outcome.role && node.name == outcome.name);
     (lives().map(|node| node.left).sum(), lives().all(NodeView::is_empty))

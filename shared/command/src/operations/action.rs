@@ -1,4 +1,4 @@
-//! What an operation does to each of its orders.
+//! Actions of operations on each of their orders.
 
 use jiff::SignedDuration;
 use pagurus_domain::document::parse_duration;

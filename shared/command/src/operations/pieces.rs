@@ -26,10 +26,12 @@ const AHEAD: i64 = 5000;
 const AT_ONCE: usize = 4;
 /// Orders whose end is looked for in one transaction.
 const SETTLED: i64 = 5000;
+/// Pause where nothing could be done with any order of a piece.
+const NOT_NOW: Duration = Duration::from_millis(200);
 /// Longest reason that is kept, in bytes.
 const MAX_REASON: usize = 300;
 
-/// What a piece came to.
+/// The outcome of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationPiece {
     /// So many orders were acted on; the next piece begins behind this one.
@@ -51,7 +53,7 @@ pub enum OperationPiece {
     Over,
 }
 
-/// What came of one order.
+/// The outcome for one order.
 struct Came<'a> {
     order: &'a TakenOrder,
     outcome: Result<Option<i32>, Problem>,
@@ -86,7 +88,8 @@ impl Commands {
         let came = self.act_on(&operation, &action, &taken).await;
         let orders = self.noted(&tx, &operation, &came, begun).await?;
         tx.commit().await?;
-        Ok(OperationPiece::Acted { orders, last })
+        // Whoever asks again at once would find the same.
+        Ok(if orders == 0 { OperationPiece::Wait(NOT_NOW) } else { OperationPiece::Acted { orders, last } })
     }
 
     /// Decides under the lock of the operation how many orders are next.
@@ -253,8 +256,6 @@ impl Commands {
             noted.push(NotedOrder { no: one.order.no, outcome, reason: reason.as_deref(), life, class });
         }
         if noted.is_empty() {
-            // Nothing could be done now: whoever asks again at once would find the same.
-            tokio::time::sleep(Duration::from_millis(200)).await;
             return Ok(0);
         }
         items::note(tx, operation.no, &noted).await?;

@@ -9,7 +9,7 @@ use pagurus_store::{Client, Error};
 use super::STEP;
 use crate::Commands;
 
-/// What a step of a selection came to.
+/// The outcome of a step of a selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selected {
     /// There is more to be looked at.

@@ -102,7 +102,7 @@ pub async fn add(tx: &Tx<'_>, operation: i64, nos: &[i64]) -> Result<i64> {
     Ok(i64::try_from(tx.execute(&statement, &[&nos, &operation]).await?).unwrap_or(i64::MAX))
 }
 
-/// What a step of a selection did.
+/// The outcome of a step of a selection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AddedOrders {
     /// The last order that was looked at; none where there was none.
@@ -181,7 +181,7 @@ pub async fn last_ahead(tx: &Tx<'_>, operation: i64, after: i64, looked: i64) ->
     Ok(tx.query_one(&tx.prepare_cached(LAST_AHEAD).await?, &[&operation, &after, &looked]).await?.get("last"))
 }
 
-/// What came of one order.
+/// The outcome for one order.
 #[derive(Clone, Debug)]
 pub struct NotedOrder<'a> {
     /// Our number.
@@ -230,7 +230,7 @@ pub async fn note(tx: &Tx<'_>, operation: i64, orders: &[NotedOrder<'_>]) -> Res
     Ok(())
 }
 
-/// What a look at orders found whose end is awaited.
+/// Findings of a look at orders whose end is awaited.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SettledOrders {
     /// The last that was looked at; none where there was none.
@@ -265,7 +265,7 @@ pub struct OperationOrder {
     pub outcome: Option<ItemOutcome>,
     /// Why it was passed over or refused.
     pub reason: Option<String>,
-    /// What became of it.
+    /// Its aftermath.
     pub aftermath: Option<Aftermath>,
 }
 

@@ -5,7 +5,7 @@ use tokio_postgres::types::ToSql;
 use super::{Cursor, Parameter, SearchWalk, count, paths};
 use crate::{Connection, Result};
 
-/// What orders are put together by.
+/// Keys by which orders are put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchKey {
     /// Nothing.

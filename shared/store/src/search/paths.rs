@@ -118,7 +118,7 @@ macro_rules! counts {
     };
 }
 
-/// What orders are put together by.
+/// The key by which orders are put together, as SQL.
 macro_rules! key {
     ($number:literal) => {
         concat!(

@@ -11,4 +11,5 @@ mod network;
 mod random;
 mod restart;
 mod restore;
+mod snapshot;
 mod storm;

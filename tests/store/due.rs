@@ -1,5 +1,6 @@
 //! What is due by flow (ACT-5): what is woken of each, pages of what is due, and those of it that were chosen.
 
+use jiff::Timestamp;
 use pagurus_domain::activation::{NEVER_REPEATED, Stream};
 use pagurus_domain::id::OrderNo;
 use pagurus_store::due::by_flow::{self, DuePage};
@@ -34,7 +35,7 @@ async fn act_5_pages_of_what_is_due_name_the_flows_and_what_is_chosen_is_woken_o
         let mut client = ground.work().await;
         let read = async |page| {
             let client = ground.work().await;
-            by_flow::page(&client, stream, page, 2).await.unwrap()
+            by_flow::page(&client, stream, Timestamp::UNIX_EPOCH, page, 2).await.unwrap()
         };
         let (mass, other) = ("mass".to_owned(), "other".to_owned());
         assert_eq!(
@@ -62,9 +63,12 @@ async fn act_5_pages_of_what_is_due_name_the_flows_and_what_is_chosen_is_woken_o
         let tx = client.transaction().await.unwrap();
         assert!(by_flow::wake_these(&tx, stream, &chosen, NEVER_REPEATED).await.unwrap().is_empty());
         tx.commit().await.unwrap();
-        assert_eq!(by_flow::woken(&client, 100).await.unwrap(), [("other".to_owned(), 2)]);
         assert_eq!(
-            by_flow::woken(&client, 1).await.unwrap(),
+            by_flow::woken(&client, Timestamp::UNIX_EPOCH, 100).await.unwrap(),
+            [("other".to_owned(), 2)]
+        );
+        assert_eq!(
+            by_flow::woken(&client, Timestamp::UNIX_EPOCH, 1).await.unwrap(),
             [("other".to_owned(), 1)],
             "no more are counted"
         );

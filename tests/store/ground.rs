@@ -187,7 +187,7 @@ impl Ground {
     pub async fn wake(&self, stream: Stream) -> Vec<OrderNo> {
         let mut client = self.work().await;
         let tx = client.transaction().await.unwrap();
-        let woken = due::wake(&tx, stream, 100, NEVER_REPEATED).await.unwrap();
+        let woken = due::wake(&tx, stream, Timestamp::UNIX_EPOCH, 100, NEVER_REPEATED).await.unwrap();
         tx.commit().await.unwrap();
         woken.iter().map(|woken| woken.stage.no).collect()
     }

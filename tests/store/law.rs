@@ -200,7 +200,7 @@ async fn reissue(ground: &Ground, subject: &Subject) -> bool {
         .await;
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
-    let stuck = recovery::overdue(&tx, 10).await.unwrap();
+    let stuck = recovery::overdue(&tx, Timestamp::UNIX_EPOCH, 10).await.unwrap();
     let again: Vec<_> = stuck.iter().map(|stage| (stage, stage.restarts + 1)).collect();
     let ready = recovery::reissue(&tx, &again, "test", "overdue").await.unwrap();
     tx.commit().await.unwrap();

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_store::Client;
 use pagurus_store::outbox::sending::{self, FailedNotification, Notification};
@@ -53,7 +54,10 @@ async fn ord_18_each_receiver_is_taken_from_as_it_has_room_however_much_waits_fo
     let rooms = [("https://a:443".to_owned(), 200)];
     let (left, right) = tokio::join!(take(&one, &rooms, 1000), take(&two, &rooms, 1000));
     assert!(left.iter().all(|one| !right.iter().any(|other| other.no == one.no)));
-    assert!(sending::take(&client, 1000).await.unwrap().is_empty(), "the broker gets nothing of theirs");
+    assert!(
+        sending::take(&client, Timestamp::UNIX_EPOCH, 1000).await.unwrap().is_empty(),
+        "the broker gets nothing of theirs"
+    );
 }
 
 #[tokio::test]

@@ -53,7 +53,6 @@ const WHOLE: &[(&str, &str)] = &[
     ("restore::UNCONFIRMED", "a number for people, once after a restore"),
     ("restore::WAITING_READY", "a number for people, once after a restore"),
     ("retention::DROP_NODES", "all that runs, once a minute, held against the nodes of long ago"),
-    ("stages::LAST_READY", "the last entry of an index, and no other"),
     ("recovery::ABANDONED", "all that runs, held against the living nodes"),
     ("recovery::CLAIMS_OF_NODE", "all that runs, held against what a worker knows of"),
     ("recovery::OF_NODE", "the same, of one node that is stopping or lost"),
@@ -193,14 +192,18 @@ async fn act_4_looking_for_what_is_due_does_not_read_what_is_not() {
         client.batch_execute(fill).await.unwrap();
     }
     for (name, arguments) in [
-        ("due::NEXT", "0::smallint"),
-        ("due::TAKE", "0::smallint, 1000"),
-        ("due::LOCK_WAITS", "3::smallint, 1000"),
-        ("due::REPEAT", "1000, 30"),
-        ("recovery::OVERDUE", "1000"),
-        ("recovery::PASSED", "1000"),
+        ("first::DUE", "NULL, 0::smallint"),
+        ("first::REPEATS", "NULL"),
+        ("first::OVERDUE", "NULL"),
+        ("first::DEADLINES", "NULL"),
+        ("first::OUTBOX", "NULL"),
+        ("due::TAKE", "0::smallint, 1000, '2026-01-01'"),
+        ("due::LOCK_WAITS", "3::smallint, 1000, '2026-01-01'"),
+        ("due::REPEAT", "1000, 30, '2026-01-01'"),
+        ("recovery::OVERDUE", "1000, '2026-01-01'"),
+        ("recovery::PASSED", "1000, '2026-01-01'"),
         ("suspensions::PASSED", "1000"),
-        ("outbox::sending::TAKE", "1000"),
+        ("outbox::sending::TAKE", "1000, '2026-01-01'"),
         ("outbox::webhooks::TAKE", "'{}', '{}', 8, 100, 60"),
         ("outbox::webhooks::GIVE_UP", "'https://r1:443', 60, 'why'"),
     ] {

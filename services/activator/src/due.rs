@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use pagurus_broker::{ConsumeSpec, QueueSource};
 use pagurus_domain::activation::{NEVER_REPEATED, Stream, repeat_at};
+use pagurus_domain::low_water::LowWater;
 use pagurus_runtime::metrics::{Count, Level, Span};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::due::Woken;
+use pagurus_store::first::{self, First, TimedList};
 use pagurus_store::{Error, due};
 use pagurus_wire::message::{DueNews, news as key};
 use tokio::sync::Notify;
@@ -91,7 +93,9 @@ pub(crate) async fn wake(host: Host, stream: Stream, hints: Hints) -> anyhow::Re
     let mut waker = Waker::new(stream);
     loop {
         let Some(begun) = host.turn().await else { return Ok(()) };
-        hints.take(stream);
+        if let Some(told) = hints.take(stream) {
+            waker.low_water.lower(told);
+        }
         let wait = match turn(&host, stream, &mut waker).await {
             Ok(wait) => wait,
             Err(error) => {
@@ -139,7 +143,8 @@ pub(crate) async fn rest(host: &Host, stream: Stream, hints: &Hints, time: impl 
 async fn turn(host: &Host, stream: Stream, waker: &mut Waker) -> Result<Duration, Error> {
     let settings = &host.settings().activation;
     let client = host.store.recovery().await?;
-    let Some((next, now)) = due::next(&client, stream).await? else {
+    let First { at, now } = first::look(&client, TimedList::Due(stream), &mut waker.low_water).await?;
+    let Some(next) = at else {
         host.metrics.level(Level::ActivationLag, stream.as_str(), 0.0);
         waker.rest(host);
         return Ok(LOOK_EVERY);
@@ -155,7 +160,7 @@ async fn turn(host: &Host, stream: Stream, waker: &mut Waker) -> Result<Duration
     let begun = Instant::now();
     let repeats = settings.mode.repeats(stream);
     let repeat = if repeats { repeat_at(now, lag, settings.min_shift) } else { NEVER_REPEATED };
-    let Turned { woken, rest } = waker.turn(host, repeat).await?;
+    let Turned { woken, rest } = waker.turn(host, next, repeat).await?;
     let scan = if matches!(stream, Stream::Wait | Stream::Polling) { "scan_calls" } else { "scan_timers" };
     host.metrics.span(Span::Batch, scan, begun.elapsed());
     for Woken { stage, overdue, .. } in &woken {
@@ -170,9 +175,10 @@ async fn turn(host: &Host, stream: Stream, waker: &mut Waker) -> Result<Duration
 
 /// Repeats commands that nobody followed (ACT-3). The dispatcher counts those that it did not know.
 pub(crate) async fn repeat(host: Host) -> anyhow::Result<()> {
+    let mut low_water = LowWater::default();
     while !host.sleep_unless_draining(REPEATS_EVERY).await {
         let Some(_turn) = host.turn().await else { return Ok(()) };
-        if let Err(error) = repeat_turn(&host).await {
+        if let Err(error) = repeat_turn(&host, &mut low_water).await {
             host.metrics.count(Count::StoreErrors, "repeat", 1);
             tracing::warn!(error = chain(&error), "commands could not be repeated");
         }
@@ -180,13 +186,15 @@ pub(crate) async fn repeat(host: Host) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn repeat_turn(host: &Host) -> Result<(), Error> {
+async fn repeat_turn(host: &Host, low_water: &mut LowWater) -> Result<(), Error> {
     let settings = &host.settings().activation;
     let limit = i64::try_from(settings.batch).unwrap_or(i64::MAX);
     loop {
         let mut client = host.store.recovery().await?;
+        let first = first::look(&client, TimedList::Repeats, low_water).await?;
+        let Some(from) = first.come() else { return Ok(()) };
         let tx = client.transaction().await?;
-        let repeated = due::repeat(&tx, limit, settings.min_shift).await?;
+        let repeated = due::repeat(&tx, from, limit, settings.min_shift).await?;
         tx.commit().await?;
         drop(client);
         let count = repeated.len();

@@ -18,6 +18,8 @@ use crate::recover::note;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Between two looks for what became of orders.
 const SETTLE_EVERY: Duration = Duration::from_secs(2);
+/// Steps of a selection before the next piece: a million orders are selected within ten seconds beside the pieces.
+const SELECTED_A_TURN: usize = 3;
 /// Between two walks of a selection that follows.
 const FOLLOW_EVERY: Duration = Duration::from_secs(5);
 /// Ready stages of a flow beyond which an operation adds no more of it: some seconds of work of a busy flow.
@@ -59,7 +61,7 @@ struct Turns {
 }
 
 impl Turns {
-    /// One step of the selection of each operation, and a piece of the most urgent that has something to do; the pause
+    /// Some steps of the selection of each operation, and a piece of the most urgent that has something to do; the pause
     /// before the next turn.
     async fn turn(&mut self, host: &Host, commands: &Commands) -> Result<Duration, Error> {
         let live = operations::live(&host.store.operations().await?, MOST_OPERATIONS).await?;
@@ -71,8 +73,12 @@ impl Turns {
             live.iter().filter(|operation| operation.state == OperationState::Running).collect();
         let mut pause = LOOK_EVERY;
         for operation in &running {
-            if self.select(commands, operation).await? {
-                pause = Duration::ZERO;
+            for _ in 0..SELECTED_A_TURN {
+                let has_more = self.select(commands, operation).await?;
+                pause = if has_more { Duration::ZERO } else { pause };
+                if !has_more {
+                    break;
+                }
             }
         }
         if running.is_empty() {

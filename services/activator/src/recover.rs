@@ -4,11 +4,13 @@
 use std::time::Instant;
 
 use pagurus_command::recovery::{EndWanted, Sorted, end_all, end_poisoned, hand_out_again, node_of};
+use pagurus_domain::low_water::LowWater;
 use pagurus_domain::recovery::Finding;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Effects, Host};
+use pagurus_store::first::{self, TimedList};
 use pagurus_store::{Error, cluster, recovery};
 
 use crate::{process, standstill};
@@ -17,13 +19,14 @@ use crate::{process, standstill};
 /// others from looking.
 pub(crate) async fn recover(host: Host) -> anyhow::Result<()> {
     let catalogue = Catalogue::of(&host.live);
+    let (mut of_stages, mut of_orders) = (LowWater::default(), LowWater::default());
     while !host.sleep_unless_draining_by(|settings| settings.recovery.interval).await {
         let Some(_turn) = host.turn().await else { return Ok(()) };
         note(&host, "nodes", lose_nodes(&host).await);
         let begun = Instant::now();
-        note(&host, "overdue", overdue(&host).await);
+        note(&host, "overdue", overdue(&host, &mut of_stages).await);
         host.metrics.span(Span::Batch, "collect_overdue", begun.elapsed());
-        note(&host, "deadlines", deadlines(&host, &catalogue).await);
+        note(&host, "deadlines", deadlines(&host, &catalogue, &mut of_orders).await);
         note(&host, "standstill", standstill::look(&host).await);
     }
     Ok(())
@@ -52,12 +55,14 @@ async fn lose_nodes(host: &Host) -> Result<(), Error> {
 }
 
 /// Hands stages out again that are overdue, in bounded batches.
-async fn overdue(host: &Host) -> Result<(), Error> {
+async fn overdue(host: &Host, low_water: &mut LowWater) -> Result<(), Error> {
     let limit = i64::try_from(host.settings().recovery.batch).unwrap_or(i64::MAX);
     loop {
         let mut client = host.store.recovery().await?;
+        let first = first::look(&client, TimedList::Overdue, low_water).await?;
+        let Some(from) = first.come() else { return Ok(()) };
         let tx = client.transaction().await?;
-        let stuck = recovery::overdue(&tx, limit).await?;
+        let stuck = recovery::overdue(&tx, from, limit).await?;
         if stuck.is_empty() {
             return Ok(());
         }
@@ -87,10 +92,12 @@ async fn overdue(host: &Host) -> Result<(), Error> {
 }
 
 /// Ends orders that missed their start or outlived their time.
-async fn deadlines(host: &Host, catalogue: &Catalogue) -> Result<(), Error> {
+async fn deadlines(host: &Host, catalogue: &Catalogue, low_water: &mut LowWater) -> Result<(), Error> {
     let limit = i64::try_from(host.settings().recovery.batch).unwrap_or(i64::MAX);
     let client = host.store.recovery().await?;
-    let passed = recovery::passed_deadlines(&client, limit).await?;
+    let first = first::look(&client, TimedList::Deadlines, low_water).await?;
+    let Some(from) = first.come() else { return Ok(()) };
+    let passed = recovery::passed_deadlines(&client, from, limit).await?;
     let (told, silent) = process::split(&client, catalogue, passed).await?;
     drop(client);
     let ends: Vec<EndWanted> = silent.iter().map(|one| process::end_by_deadline(one.no, &one.kind)).collect();

@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use pagurus_domain::activation::{Stream, WakingPace};
+use pagurus_domain::low_water::LowWater;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Level;
 use pagurus_store::due::by_flow::{self, DuePage};
 use pagurus_store::due::{self, Woken};
+use pagurus_store::first::{self, TimedList};
 use pagurus_store::{Error, flows};
 
 /// Between two looks at what is woken and not begun, while everything goes.
@@ -39,27 +41,44 @@ pub(crate) struct Waker {
     was_full: bool,
     /// Due orders that were passed over so far, while what is held back is searched for what is not.
     passed: usize,
+    /// Where looks at what is due begin, and those at what is woken.
+    pub low_water: LowWater,
+    low_water_of_woken: LowWater,
 }
 
 impl Waker {
     pub fn new(stream: Stream) -> Self {
-        Self { stream, pace: WakingPace::default(), looked: None, was_full: false, passed: 0 }
+        Self {
+            stream,
+            pace: WakingPace::default(),
+            looked: None,
+            was_full: false,
+            passed: 0,
+            low_water: LowWater::default(),
+            low_water_of_woken: LowWater::default(),
+        }
     }
 
-    /// Wakes a batch of what is due.
-    pub async fn turn(&mut self, host: &Host, repeat_at: Timestamp) -> Result<Turned, Error> {
+    /// Wakes a batch of what is due, `from` a time on.
+    pub async fn turn(
+        &mut self,
+        host: &Host,
+        from: Timestamp,
+        repeat_at: Timestamp,
+    ) -> Result<Turned, Error> {
         self.look(host).await?;
         let held = self.pace.held().count();
         host.metrics.level(Level::ActivationHeld, self.stream.as_str(), held as f64);
         let batch = host.settings().activation.batch;
         if held > 0 {
-            let woken = self.wake_at_pace(host, batch, repeat_at).await?;
+            let woken = self.wake_at_pace(host, from, batch, repeat_at).await?;
             return Ok(Turned { woken, rest: PACED });
         }
         self.passed = 0;
         let mut client = host.store.recovery().await?;
         let tx = client.transaction().await?;
-        let woken = due::wake(&tx, self.stream, i64::try_from(batch).unwrap_or(i64::MAX), repeat_at).await?;
+        let woken =
+            due::wake(&tx, self.stream, from, i64::try_from(batch).unwrap_or(i64::MAX), repeat_at).await?;
         tx.commit().await?;
         // Rows that another activator holds are left to it; a full batch is followed by the next.
         self.was_full = woken.len() >= batch;
@@ -84,7 +103,11 @@ impl Waker {
         }
         let begun = Instant::now();
         let client = host.store.recovery().await?;
-        let woken = by_flow::woken(&client, COUNTED).await?;
+        let first = first::look(&client, TimedList::Repeats, &mut self.low_water_of_woken).await?;
+        let woken = match first.at {
+            Some(from) => by_flow::woken(&client, from, COUNTED).await?,
+            None => Vec::new(),
+        };
         let busy: Vec<&str> = woken.iter().map(|(flow, _)| flow.as_str()).collect();
         let rates: BTreeMap<String, f64> =
             if busy.is_empty() { BTreeMap::new() } else { flows::throughputs(&client, &busy).await? };
@@ -98,6 +121,7 @@ impl Waker {
     async fn wake_at_pace(
         &mut self,
         host: &Host,
+        from: Timestamp,
         batch: usize,
         repeat_at: Timestamp,
     ) -> Result<Vec<Woken>, Error> {
@@ -107,7 +131,7 @@ impl Waker {
             if page == (DuePage::Oldest { after: 0 }) && !found.is_empty() {
                 continue;
             }
-            let rows = by_flow::page(&client, self.stream, page, PAGE).await?;
+            let rows = by_flow::page(&client, self.stream, from, page, PAGE).await?;
             if let DuePage::Oldest { after } = page {
                 self.passed = if rows.len() < PAGE { 0 } else { after + PAGE };
             }

@@ -21,6 +21,9 @@ use crate::unheard::Unheard;
 const PAGE: usize = 5000;
 /// Queues looked up in one turn.
 const QUEUES: usize = 500;
+/// Reading what is ready and in progress takes at most one part in so many of the time: with a snapshot that somebody
+/// holds, all that was deleted since is walked over (QLT-2).
+const SHARE_OF_TIME: u32 = 20;
 
 /// Reads on where the last call ended.
 #[derive(Debug, Default)]
@@ -31,6 +34,8 @@ pub(crate) struct Reader {
     waited: Duration,
     /// The same of the last round that was read to its end.
     longest_wait: Duration,
+    /// End of the last reading of the slow pass, and how long it took.
+    read: Option<(Instant, Duration)>,
     /// The workers as they were told last.
     workers: BTreeMap<Incarnation, (u32, bool)>,
 }
@@ -71,6 +76,10 @@ impl Reader {
         unheard: &mut Unheard,
     ) -> Result<(), Error> {
         let client = host.store.recovery().await?;
+        if self.read.is_some_and(|(at, took)| at.elapsed() < took * SHARE_OF_TIME) {
+            return self.workers(&client, dispatcher).await;
+        }
+        let begun = Instant::now();
         let page = self.page(&client).await?;
         for ReadyRow { stage, stream, .. } in &page {
             let (no, attempt) = (stage.no, stage.attempt);
@@ -83,7 +92,9 @@ impl Reader {
         let rows = page.into_iter().map(|row| ready(row.stage)).collect();
         dispatcher.handle(DispatchEvent::Ready(rows), Timestamp::now());
         self.workers(&client, dispatcher).await?;
-        self.in_progress(&client, dispatcher).await
+        self.in_progress(&client, dispatcher).await?;
+        self.read = Some((Instant::now(), begun.elapsed()));
+        Ok(())
     }
 
     /// Age of the oldest stage that may run, as of the last round.
@@ -95,13 +106,7 @@ impl Reader {
     async fn page(&mut self, client: &Client) -> Result<Vec<ReadyRow>, Error> {
         let round = match self.round {
             Some(round) => round,
-            None => match stages::last_ready(client).await? {
-                Some(last) => Round::begin(last),
-                None => {
-                    self.longest_wait = Duration::ZERO;
-                    return Ok(Vec::new());
-                }
-            },
+            None => Round::begin(stages::last_order(client).await?),
         };
         let limit = i64::try_from(PAGE).unwrap_or(i64::MAX);
         let page = stages::ready_page(client, round.after, round.until, limit).await?;

@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 
 use pagurus_broker::{HeaderValue, Message, Published};
 use pagurus_domain::id::{Life, OrderNo};
+use pagurus_domain::low_water::LowWater;
 use pagurus_domain::order::notification::{NotifyFormat, Target, delay};
 use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level, Span};
 use pagurus_runtime::offline::Intermittent;
 use pagurus_runtime::traces::{SpanKind, messaging};
+use pagurus_store::first::{self, TimedList};
 use pagurus_store::outbox::sending::{self, FailedNotification, Notification, Unread};
 use pagurus_store::outbox::shown;
 use pagurus_store::{Client, Error};
@@ -86,10 +88,10 @@ async fn send_fresh(host: &Host, ended: &[Unread]) -> Result<(), Error> {
 
 /// Sends what is due in the outbox: everything once its time has come.
 pub(crate) async fn due(host: Host) -> anyhow::Result<()> {
-    let mut full = false;
+    let (mut full, mut low_water) = (false, LowWater::default());
     while !host.sleep_unless_draining(if full { Duration::ZERO } else { LOOK_EVERY }).await {
         let Some(_turn) = host.turn().await else { return Ok(()) };
-        let sent = send_due(&host).await;
+        let sent = send_due(&host, &mut low_water).await;
         full = matches!(sent, Ok(count) if count >= BATCH as usize);
         note(&host, "due notifications", sent.map(|_| ()));
         note(&host, "outbox", show(&host).await);
@@ -97,13 +99,14 @@ pub(crate) async fn due(host: Host) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn send_due(host: &Host) -> Result<usize, Error> {
+async fn send_due(host: &Host, low_water: &mut LowWater) -> Result<usize, Error> {
     // Without the broker nothing is taken: the rows would only count attempts.
     if !host.broker.state().publish.is_up() {
         return Ok(0);
     }
     let client = host.store.recovery().await?;
-    let notifications = sending::take(&client, BATCH).await?;
+    let Some(from) = first::look(&client, TimedList::Outbox, low_water).await?.come() else { return Ok(0) };
+    let notifications = sending::take(&client, from, BATCH).await?;
     drop(client);
     send(host, &notifications).await?;
     Ok(notifications.len())

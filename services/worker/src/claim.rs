@@ -142,6 +142,7 @@ pub(crate) async fn claim(worker: &Worker, hand_outs: &[OfferedStage]) -> Result
     if !bounds.is_empty() {
         stages::bound_work(&client, &bounds).await?;
     }
+    worker.queue_heads.note(host, &client, &claimed).await;
     host.metrics.span(Span::Batch, "claim", begun.elapsed());
     // The stages are ours; what they need besides is read now.
     let asked: Vec<i64> = claimed

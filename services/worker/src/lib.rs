@@ -11,6 +11,7 @@ mod closed;
 mod drain;
 mod drive;
 mod finish;
+mod heads;
 mod held;
 mod outbound;
 mod progress;
@@ -42,6 +43,7 @@ use child::Children;
 use claim::WorkTimes;
 use closed::Closed;
 use finish::End;
+use heads::QueueHeads;
 use held::Held;
 use outbound::Outbound;
 use progress::Advances;
@@ -62,6 +64,7 @@ struct Worker {
     held: Held,
     closed: Closed,
     work_times: WorkTimes,
+    queue_heads: QueueHeads,
     /// For what stages hold while they run.
     room: Room,
     registrations: Batcher<NewRequest, Option<RequestId>, Error>,
@@ -98,6 +101,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         held: Held::default(),
         closed: Closed::default(),
         work_times: WorkTimes::default(),
+        queue_heads: QueueHeads::default(),
         room: Room::new(sizes.max_held_bytes, sizes.max_response_bytes),
         registrations: registrations(&host),
         advances: progress::advances(&host),

@@ -13,6 +13,7 @@ pub mod document;
 pub mod id;
 pub mod idle;
 pub mod lab;
+pub mod low_water;
 pub mod operation;
 pub mod order;
 pub mod recovery;

@@ -14,21 +14,21 @@ use crate::ready::{ReadyStage, read_ready};
 use crate::requests::OverdueTask;
 use crate::row::stream;
 use crate::sql::statements;
-use crate::{Client, Error, Result, Tx, place, requests};
+use crate::{Error, Result, Tx, place, requests};
 
 statements! {
-    NEXT = "SELECT due_at, clock_timestamp() AS now FROM due WHERE stream = $1 ORDER BY due_at LIMIT 1";
     TAKE = "
         DELETE FROM due
          WHERE order_no = ANY (ARRAY(
-               SELECT order_no FROM due WHERE stream = $1 AND due_at <= statement_timestamp()
+               SELECT order_no FROM due WHERE stream = $1 AND due_at >= $3 AND due_at <= statement_timestamp()
                 ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED))
         RETURNING order_no, due_at";
     // Waits are decided under the lock of the order: a callback may be about to end the same wait.
     LOCK_WAITS = "
         SELECT no FROM orders
          WHERE no = ANY (ARRAY(
-               SELECT order_no FROM due WHERE stream = $1 AND due_at <= statement_timestamp() ORDER BY due_at LIMIT $2))
+               SELECT order_no FROM due WHERE stream = $1 AND due_at >= $3 AND due_at <= statement_timestamp()
+                ORDER BY due_at LIMIT $2))
          ORDER BY no FOR UPDATE SKIP LOCKED";
     TAKE_WAITS = "
         DELETE FROM due WHERE order_no = ANY($1::bigint[]) AND stream = $2 AND due_at <= statement_timestamp()
@@ -42,19 +42,9 @@ statements! {
     REPEAT = "
         UPDATE ready SET repeat_at = clock_timestamp() + greatest(make_interval(secs => $2), clock_timestamp() - since)
          WHERE order_no = ANY (ARRAY(
-               SELECT order_no FROM ready WHERE repeat_at <= statement_timestamp()
+               SELECT order_no FROM ready WHERE repeat_at >= $3 AND repeat_at <= statement_timestamp()
                 ORDER BY repeat_at LIMIT $1 FOR UPDATE SKIP LOCKED))
         RETURNING order_no, attempt, flow, priority, queue, position, stream";
-}
-
-/// The next due time of a stream, and the database's clock beside it.
-///
-/// # Errors
-/// The database fails.
-pub async fn next(client: &Client, stream: Stream) -> Result<Option<(Timestamp, Timestamp)>> {
-    let statement = client.prepare_cached(NEXT).await?;
-    let row = client.query_opt(&statement, &[&stream.number()]).await?;
-    Ok(row.map(|row| (row.get("due_at"), row.get("now"))))
 }
 
 /// An order that was woken: what may run of it, when it was due, and what it waited for in vain.
@@ -68,21 +58,27 @@ pub struct Woken {
     pub overdue: Option<OverdueTask>,
 }
 
-/// Wakes what is due in a stream: at most `limit` orders, oldest first; rows that another
+/// Wakes what is due in a stream, from a time on: at most `limit` orders, oldest first; rows that another
 /// activator holds are passed over. `repeat_at` is when the command is to be repeated.
 ///
 /// # Errors
 /// The database fails.
-pub async fn wake(tx: &Tx<'_>, stream: Stream, limit: i64, repeat_at: Timestamp) -> Result<Vec<Woken>> {
+pub async fn wake(
+    tx: &Tx<'_>,
+    stream: Stream,
+    from: Timestamp,
+    limit: i64,
+    repeat_at: Timestamp,
+) -> Result<Vec<Woken>> {
     let rows = if stream == Stream::Wait {
         let lock = tx.prepare_cached(LOCK_WAITS).await?;
-        let locked = tx.query(&lock, &[&stream.number(), &limit]).await?;
+        let locked = tx.query(&lock, &[&stream.number(), &limit, &from]).await?;
         let nos: Vec<i64> = locked.iter().map(|row| row.get("no")).collect();
         let take = tx.prepare_cached(TAKE_WAITS).await?;
         tx.query(&take, &[&nos, &stream.number()]).await?
     } else {
         let take = tx.prepare_cached(TAKE).await?;
-        tx.query(&take, &[&stream.number(), &limit]).await?
+        tx.query(&take, &[&stream.number(), &limit, &from]).await?
     };
     make_ready(tx, stream, &rows, repeat_at).await
 }
@@ -131,17 +127,18 @@ pub(crate) async fn wake_answered(tx: &Tx<'_>, orders: &[i64]) -> Result<Vec<Rea
     place::wake_now(tx, &answered, Waking::Answered).await
 }
 
-/// Repeats commands that nobody followed: moves their time forward by the present lag of each, at
+/// Repeats commands that nobody followed, from a time on: moves their time forward by the present lag of each, at
 /// least by `min_shift`, and tells what to send again.
 ///
 /// # Errors
 /// The database fails.
 pub async fn repeat(
     tx: &Tx<'_>,
+    from: Timestamp,
     limit: i64,
     min_shift: Duration,
 ) -> Result<Vec<(Option<Stream>, ReadyStage)>> {
     let statement = tx.prepare_cached(REPEAT).await?;
-    let rows = tx.query(&statement, &[&limit, &min_shift.as_secs_f64()]).await?;
+    let rows = tx.query(&statement, &[&limit, &min_shift.as_secs_f64(), &from]).await?;
     rows.iter().map(|row| Ok((stream(row), read_ready(row, true)?))).collect()
 }

@@ -23,6 +23,7 @@ pub mod due;
 pub mod ends;
 mod error;
 pub mod errors;
+pub mod first;
 pub mod flows;
 pub mod history;
 pub mod idle;

@@ -29,8 +29,18 @@ statements! {
         SELECT wanted.queue, head.position, head.order_no, r.attempt, r.flow, r.priority, r.stream IS NOT NULL AS woken
           FROM unnest($1::text[]) AS wanted (queue)
          CROSS JOIN LATERAL (
-               SELECT q.position, q.order_no FROM queued q WHERE q.queue = wanted.queue ORDER BY q.position LIMIT 1) AS head
+               SELECT q.position, q.order_no FROM queued q
+                WHERE q.queue = wanted.queue
+                  AND q.position >= coalesce((SELECT u.head FROM queues u WHERE u.name = ANY(ARRAY[wanted.queue])), 0)
+                ORDER BY q.position LIMIT 1) AS head
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[head.order_no])";
+    // Who is seen stands before all that is not: positions are given and committed in one order.
+    RAISE_HEAD = "
+        UPDATE queues u SET head = q.position
+          FROM (SELECT position FROM queued
+                 WHERE queue = $1 AND position >= coalesce((SELECT k.head FROM queues k WHERE k.name = $1), 0)
+                 ORDER BY position LIMIT 1) AS q
+         WHERE u.name = $1 AND u.head < q.position";
     HAS_MEMBERS = "SELECT count(*) >= $2 AS has FROM (SELECT FROM queued WHERE queue = $1 LIMIT $2) AS members";
     HOLDER = "SELECT o.id, o.flow, q.held_since AS since FROM queued q JOIN orders o ON o.no = ANY(ARRAY[q.order_no]) WHERE q.queue = $1 ORDER BY q.position LIMIT 1";
     LIST_QUEUES = "
@@ -152,6 +162,15 @@ fn read_members(rows: &[tokio_postgres::Row]) -> Result<Vec<HeadOfQueue>> {
             Ok(HeadOfQueue { queue, position, no: OrderNo(no), ready })
         })
         .collect()
+}
+
+/// Notes the present head of a queue: look-ups begin there, and walk over nothing that is gone (QLT-2).
+///
+/// # Errors
+/// The database fails.
+pub async fn raise_head(client: &Client, queue: &str) -> Result<()> {
+    client.execute(&client.prepare_cached(RAISE_HEAD).await?, &[&queue]).await?;
+    Ok(())
 }
 
 /// True if a queue has so many members, or more. Looks at no more of them.

@@ -26,7 +26,7 @@ statements! {
                (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no) AS scenario_name,
                (SELECT o.id FROM orders o WHERE o.no = running.order_no) AS id,
                (SELECT o.transaction_id FROM orders o WHERE o.no = running.order_no) AS transaction_id
-          FROM running WHERE deadline_at < statement_timestamp()
+          FROM running WHERE deadline_at >= $2 AND deadline_at < statement_timestamp()
          ORDER BY deadline_at LIMIT $1 FOR UPDATE SKIP LOCKED";
     // One activator at a time takes over from lost nodes.
     LOCK_FAILOVER = "SELECT pg_try_advisory_xact_lock($1) AS is_ours";
@@ -73,7 +73,7 @@ statements! {
     PASSED = "
         SELECT d.order_no, d.kind, o.scenario
           FROM deadlines d LEFT JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
-         WHERE d.at < statement_timestamp() ORDER BY d.at LIMIT $1";
+         WHERE d.at >= $2 AND d.at < statement_timestamp() ORDER BY d.at LIMIT $1";
     PUT_OFF = "
         UPDATE deadlines SET at = clock_timestamp() + make_interval(secs => $3) WHERE order_no = $1 AND kind = $2";
     DROP_DUE = "DELETE FROM due WHERE order_no = $1";
@@ -111,12 +111,12 @@ pub struct Stuck {
     pub now: Timestamp,
 }
 
-/// Stages past their deadline, longest overdue first; rows that others hold are passed over.
+/// Stages past their deadline, from a time on, longest overdue first; rows that others hold are passed over.
 ///
 /// # Errors
 /// The database fails.
-pub async fn overdue(tx: &Tx<'_>, limit: i64) -> Result<Vec<Stuck>> {
-    read_stuck(&tx.query(&tx.prepare_cached(OVERDUE).await?, &[&limit]).await?)
+pub async fn overdue(tx: &Tx<'_>, from: Timestamp, limit: i64) -> Result<Vec<Stuck>> {
+    read_stuck(&tx.query(&tx.prepare_cached(OVERDUE).await?, &[&limit, &from]).await?)
 }
 
 /// Any number that no other job locks in the same database.
@@ -276,13 +276,13 @@ pub struct PassedDeadline {
     pub scenario: Option<ScenarioNo>,
 }
 
-/// Orders with a deadline of their own that has passed, and the kind of it.
+/// Orders with a deadline of their own that has passed, from a time on, and the kind of it.
 ///
 /// # Errors
 /// The database fails.
-pub async fn passed_deadlines(client: &Client, limit: i64) -> Result<Vec<PassedDeadline>> {
+pub async fn passed_deadlines(client: &Client, from: Timestamp, limit: i64) -> Result<Vec<PassedDeadline>> {
     let statement = client.prepare_cached(PASSED).await?;
-    let rows = client.query(&statement, &[&limit]).await?;
+    let rows = client.query(&statement, &[&limit, &from]).await?;
     let read = |row: &tokio_postgres::Row| PassedDeadline {
         no: OrderNo(row.get("order_no")),
         kind: row.get("kind"),

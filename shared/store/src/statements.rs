@@ -23,6 +23,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::due::by_flow::STATEMENTS,
         crate::ends::STATEMENTS,
         crate::errors::STATEMENTS,
+        crate::first::STATEMENTS,
         crate::flows::STATEMENTS,
         crate::history::STATEMENTS,
         crate::idle::STATEMENTS,

@@ -44,7 +44,8 @@ statements! {
     RAISE_QUEUE = "
         INSERT INTO queues AS u (name, last_position, taken)
         SELECT queue, position, 0 FROM queued WHERE order_no = $1
-        ON CONFLICT (name) DO UPDATE SET last_position = greatest(u.last_position, excluded.last_position)";
+        ON CONFLICT (name) DO UPDATE
+           SET last_position = greatest(u.last_position, excluded.last_position), head = least(u.head, excluded.last_position)";
     RENUMBER = "
         UPDATE ready r SET attempt = o.attempt + 1, pass = gen_random_uuid()
           FROM orders o WHERE r.order_no = $1 AND o.no = r.order_no

@@ -13,17 +13,17 @@ statements! {
     // By the index of commands that are repeated: what was woken, and nothing else, stands in it.
     WOKEN = "
         SELECT flow, count(*) AS woken
-          FROM (SELECT flow FROM ready WHERE repeat_at > '-infinity' ORDER BY repeat_at LIMIT $1) AS woken
+          FROM (SELECT flow FROM ready WHERE repeat_at >= $2 ORDER BY repeat_at LIMIT $1) AS woken
          GROUP BY flow ORDER BY flow";
     OLDEST = "
         SELECT d.order_no, o.flow
-          FROM (SELECT order_no, due_at FROM due WHERE stream = $1 AND due_at <= statement_timestamp()
+          FROM (SELECT order_no, due_at FROM due WHERE stream = $1 AND due_at >= $4 AND due_at <= statement_timestamp()
                  ORDER BY due_at OFFSET $2 LIMIT $3) AS d
           JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
          ORDER BY d.due_at, d.order_no";
     NEWEST = "
         SELECT d.order_no, o.flow
-          FROM (SELECT order_no, due_at FROM due WHERE stream = $1 AND due_at <= statement_timestamp()
+          FROM (SELECT order_no, due_at FROM due WHERE stream = $1 AND due_at >= $3 AND due_at <= statement_timestamp()
                  ORDER BY due_at DESC LIMIT $2) AS d
           JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
          ORDER BY d.due_at, d.order_no";
@@ -49,24 +49,26 @@ pub enum DuePage {
     Newest,
 }
 
-/// Stages that were woken and have not begun, by flow; at most `limit` of them are counted, those woken first.
+/// Stages that were woken and have not begun, by flow, whose commands are repeated from a time on; at most `limit` of them are
+/// counted, those woken first.
 ///
 /// # Errors
 /// The database fails.
-pub async fn woken(client: &Client, limit: i64) -> Result<Vec<(String, u64)>> {
-    let rows = client.query(&client.prepare_cached(WOKEN).await?, &[&limit]).await?;
+pub async fn woken(client: &Client, from: Timestamp, limit: i64) -> Result<Vec<(String, u64)>> {
+    let rows = client.query(&client.prepare_cached(WOKEN).await?, &[&limit, &from]).await?;
     let read =
         |row: &tokio_postgres::Row| (row.get("flow"), u64::try_from(row.get::<_, i64>("woken")).unwrap_or(0));
     Ok(rows.iter().map(read).collect())
 }
 
-/// A page of what is due in a stream, with the flow of each order; nothing is locked.
+/// A page of what is due in a stream from a time on, with the flow of each order; nothing is locked.
 ///
 /// # Errors
 /// The database fails.
 pub async fn page(
     client: &Client,
     stream: Stream,
+    from: Timestamp,
     page: DuePage,
     limit: usize,
 ) -> Result<Vec<(OrderNo, String)>> {
@@ -75,11 +77,11 @@ pub async fn page(
         DuePage::Oldest { after } => {
             let after = i64::try_from(after).unwrap_or(i64::MAX);
             let statement = client.prepare_cached(OLDEST).await?;
-            client.query(&statement, &[&stream.number(), &after, &limit]).await?
+            client.query(&statement, &[&stream.number(), &after, &limit, &from]).await?
         }
         DuePage::Newest => {
             let statement = client.prepare_cached(NEWEST).await?;
-            client.query(&statement, &[&stream.number(), &limit]).await?
+            client.query(&statement, &[&stream.number(), &limit, &from]).await?
         }
     };
     Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("flow"))).collect())

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::order::notification::NotifyFormat;
 use uuid::Uuid;
@@ -40,7 +41,7 @@ statements! {
                        SELECT f.parked_because IS NULL FROM outbox f
                         WHERE f.order_no = t.order_no AND f.life = t.life AND f.kind = 'final'), false) AS behind
               FROM outbox t
-             WHERE t.next_at <= now() AND t.parked_because IS NULL AND t.receiver IS NULL
+             WHERE t.next_at >= $2 AND t.next_at <= now() AND t.parked_because IS NULL AND t.receiver IS NULL
              ORDER BY t.next_at LIMIT $1 FOR UPDATE SKIP LOCKED),
         put_off AS (
             UPDATE outbox o SET next_at = now() + interval '1 second'
@@ -155,13 +156,13 @@ pub async fn read(client: &Client, stored: &[Unread]) -> Result<Vec<Notification
     Ok(in_order(&rows))
 }
 
-/// Takes notifications for the broker whose time has come, and keeps others off them for half a minute.
+/// Takes notifications for the broker whose time has come, from a time on, and keeps others off them for half a minute.
 ///
 /// # Errors
 /// The database fails.
-pub async fn take(client: &Client, limit: i64) -> Result<Vec<Notification>> {
+pub async fn take(client: &Client, from: Timestamp, limit: i64) -> Result<Vec<Notification>> {
     let statement = client.prepare_cached(TAKE).await?;
-    Ok(in_order(&client.query(&statement, &[&limit]).await?))
+    Ok(in_order(&client.query(&statement, &[&limit, &from]).await?))
 }
 
 /// Removes notifications that were delivered.

@@ -266,7 +266,7 @@ impl<'a> Walk<'a> {
             .map(|(_, _, came)| match came {
                 Came::Refused => ("refused", 2),
                 Came::Odd => ("odd", 0),
-                _ => ("late", 2),
+                _ => ("async.timeout", 2),
             })
             .collect();
         if !failed.is_empty() && self.repeats_later(&here, &classes) {
@@ -305,7 +305,7 @@ impl<'a> Walk<'a> {
                 1 => break,
                 2 => return self.leave(&here, "fail", state.fail),
                 _ if !is_last => self.rest()?,
-                _ if self.repeats_later(&here, &[("late", 2)]) => return self.again(&here),
+                _ if self.repeats_later(&here, &[("polling.timeout", 2)]) => return self.again(&here),
                 _ => return self.leave(&here, "timeout", state.late),
             }
         }

@@ -73,7 +73,7 @@ impl Driven {
             visit: 1,
             saved_moves: 0,
             saved: false,
-            poll: 0,
+            poll: 1,
             until: now + millis(WORK),
         }
     }
@@ -181,7 +181,7 @@ impl Driven {
             }
         };
         self.visit = snapshot.visit.number.max(1);
-        self.poll = snapshot.visit.poll.as_ref().map_or(0, |poll| poll.attempt);
+        self.poll = snapshot.visit.poll.as_ref().map_or(1, |poll| poll.attempt.max(1));
         let order = &self.claimed.order;
         let facts = Facts {
             id: order.id.clone(),
@@ -418,7 +418,7 @@ impl Driven {
         });
         let visit = self.visit + self.saved_moves + u32::try_from(told).unwrap_or(0);
         // An attempt of a polling is an action of its own, but only in the visit that the stage began in.
-        let poll = if visit == self.visit { self.poll } else { 0 };
+        let poll = if visit == self.visit { self.poll } else { 1 };
         let key = if core.has(Planted::KeyOfHandOut) {
             Uuid::new_v5(&call.idempotency_key, &self.claimed.attempt.0.to_be_bytes())
         } else {

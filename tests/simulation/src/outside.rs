@@ -143,10 +143,11 @@ fn order(chance: &mut Chance, plan: &Plan, index: usize, scenarios: usize) -> Re
     let number = if twin { chance.below(index as u64) } else { index as u64 };
     let mut own = Chance::of(number, 5);
     let scenario = usize::try_from(own.below(scenarios as u64)).unwrap_or(0);
+    let priority = ["high", "normal", "normal", "low"][usize::try_from(own.below(4)).unwrap_or(0)];
     let n = if twin && chance.happens(500_000) { 77 } else { own.below(10) };
     let mut body = json!({
         "id": format!("o{number}"), "scenario": format!("s{scenario}"), "params": {"n": n},
-        "priority": ["high", "normal", "normal", "low"][usize::try_from(own.below(4)).unwrap_or(0)],
+        "priority": priority,
     });
     if own.happens(500_000) {
         body["mode"] = "sequential".into();

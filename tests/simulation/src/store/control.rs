@@ -96,7 +96,7 @@ impl Tables {
         let Some(order) = self.orders.get_mut(&locked.no) else { return };
         order.status = change.to;
         order.scenario_status = change.scenario_status(order.scenario_status);
-        order.attempt = order.attempt.max(locked.attempt);
+        order.attempt = order.attempt.max(locked.ready.unwrap_or(locked.attempt));
         order.finished_at = Some(now);
         if !change.keeps_error() {
             order.error.clone_from(&ending.error);

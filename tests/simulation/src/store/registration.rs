@@ -34,6 +34,11 @@ impl Tables {
         orders.iter().map(|order| self.register_one(order)).collect()
     }
 
+    /// The database gives a number away to whom it refuses then, too.
+    pub const fn skip_number(&mut self) {
+        self.next_no += 1;
+    }
+
     fn register_one(&mut self, order: &NewOrder) -> Registered {
         let request = &order.request;
         let known = self.by_id.get(&request.id).filter(|_| !self.has(Planted::IdNotUnique)).copied();

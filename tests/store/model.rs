@@ -356,7 +356,7 @@ impl Both {
             step: "a".to_owned(),
             attempt: real.attempt,
             scenario_status: ScenarioStatus::OnTarget,
-            visited: 1,
+            visited: 2,
             distance: Some(1),
             started_at: real.now,
             snapshot: "{}".to_owned(),
@@ -365,7 +365,7 @@ impl Both {
             told: Vec::new(),
         };
         let stage = Advance { no: real.head.no, pass: real.pass, until, entered: Some(entered) };
-        let saved = model::Finished { until, ..model_finished(model, None) };
+        let saved = model::Finished { until, visited: 2, ..model_finished(model, None) };
         let no = real.head.no;
         let mut client = self.ground.work().await;
         let tx = client.transaction().await.unwrap();

@@ -68,6 +68,8 @@ pub enum Invariant {
     WithinLimits,
     /// One dispatcher decides.
     OneDecider,
+    /// The work of a lost node goes to others in time.
+    TakenOver,
     /// Nothing is left over when all orders have ended.
     CleanRest,
 }
@@ -97,6 +99,7 @@ spelled!(Invariant {
     NoPhantom => "INV-27",
     WithinLimits => "INV-29",
     OneDecider => "INV-31",
+    TakenOver => "INV-32",
     CleanRest => "INV-35",
 });
 

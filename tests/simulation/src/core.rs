@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Incarnation, OrderNo, Role};
@@ -12,18 +11,10 @@ use sha2::{Digest, Sha256};
 
 use crate::chance::Chance;
 use crate::message::{Durable, Event, Input, Message};
+pub use crate::moment::{Millis, ProcessId, millis, moment, stamp};
 use crate::plan::Plan;
 use crate::planted::Planted;
 use crate::store::Tables;
-
-/// Milliseconds since the begin of the run.
-pub type Millis = i64;
-
-/// The begin of every run.
-const BEGIN: i64 = 1_767_225_600_000;
-
-/// Which process: its place in the list of processes.
-pub type ProcessId = usize;
 
 /// Why a call of the store has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +58,8 @@ pub struct Core {
     pub died: bool,
     /// True while faults happen.
     pub faulty: bool,
+    /// When they ended; 0 while they go on.
+    pub healed_at: Millis,
     /// Until when the database is away.
     pub database_away: Millis,
     /// Until when the broker is.
@@ -113,25 +106,6 @@ impl Ord for Slot {
     }
 }
 
-/// A moment of a run, as the clock of the database shows it.
-#[must_use]
-pub fn stamp(at: Millis) -> Timestamp {
-    Timestamp::from_millisecond(BEGIN + at).unwrap_or(Timestamp::MAX)
-}
-
-/// The milliseconds of a duration.
-#[must_use]
-pub fn millis(duration: Duration) -> Millis {
-    Millis::try_from(duration.as_millis()).unwrap_or(Millis::MAX)
-}
-
-/// The moment of a run that a timestamp is, never before it.
-#[must_use]
-pub fn moment(at: Timestamp) -> Millis {
-    let rounded_up = i64::from(at.subsec_nanosecond() % 1_000_000 > 0);
-    at.as_millisecond() + rounded_up - BEGIN
-}
-
 impl Core {
     /// Of a run that has not begun.
     #[must_use]
@@ -147,6 +121,7 @@ impl Core {
             turn: (usize::MAX, 0),
             died: false,
             faulty: true,
+            healed_at: 0,
             database_away: 0,
             broker_away: 0,
             cut: BTreeMap::new(),

@@ -47,7 +47,7 @@ impl Dispatching {
     pub fn take(&mut self, core: &mut Core, input: Input) {
         // A process that was frozen may make one turn before its own clock tells that its lease is over.
         let over = self.leads.as_ref().is_some_and(|leading| leading.trusted_until < core.now);
-        if over && !core.chance.happens(300_000) {
+        if over && !core.chance.happens(500_000) {
             self.stop(core, "its lease is over");
         }
         match input {
@@ -202,8 +202,9 @@ const REREAD_GRACE: std::time::Duration = std::time::Duration::from_secs(3);
 impl Leading {
     fn learn_workers(&mut self, workers: Vec<(Incarnation, u32, bool)>, core: &Core) {
         let now = core.stamp();
+        let more = if core.has(Planted::PlacesIgnored) { 9 } else { 0 };
         let present: BTreeMap<Incarnation, (u32, bool)> =
-            workers.into_iter().map(|(node, places, takes)| (node, (places, takes))).collect();
+            workers.into_iter().map(|(node, places, takes)| (node, (places + more, takes))).collect();
         for (node, state) in present.iter().filter(|(node, state)| self.workers.get(node) != Some(state)) {
             let event = match *state {
                 (concurrency, true) => DispatchEvent::NodeUp { node: *node, concurrency },

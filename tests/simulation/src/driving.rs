@@ -1,7 +1,5 @@
 //! One stage: the interpreter, and the only place where it meets the world.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use pagurus_domain::activation::AgeGroups;
 use pagurus_domain::id::RequestId;
@@ -17,7 +15,7 @@ use uuid::Uuid;
 use crate::core::{Core, Millis, Trouble, millis, stamp};
 use crate::effects::Told;
 use crate::message::Input;
-use crate::outside::World;
+use crate::outside::{DEADLY, World};
 use crate::plan::{CALL_TIMEOUT, WORK};
 use crate::planted::Planted;
 use crate::scenarios::Library;
@@ -54,7 +52,6 @@ pub struct Driven {
     /// Visit at its begin, and transitions that were saved on the way.
     visit: u32,
     saved_moves: u32,
-    saved: bool,
     poll: u32,
     until: Millis,
 }
@@ -72,7 +69,6 @@ impl Driven {
             request: None,
             visit: 1,
             saved_moves: 0,
-            saved: false,
             poll: 1,
             until: now + millis(WORK),
         }
@@ -338,7 +334,6 @@ impl Driven {
                 let done = core.call("save", |tables| tables.advance(std::slice::from_ref(&advance))[0]);
                 if done == Ok(true) {
                     self.saved_moves += u32::try_from(reached.transitions.len()).unwrap_or(0);
-                    self.saved = true;
                     core.tables.witness.saw("a stage saved how far it has come");
                 }
                 answered(done.map(|ours| ours.then_some(Answer::Saved)), Need::Save(reached))
@@ -387,6 +382,11 @@ impl Driven {
                     return Met::Trouble(Box::new(need));
                 }
             }
+        }
+        if self.claimed.order.params["n"] == DEADLY {
+            core.note(format_args!("order {} kills its worker", self.claimed.no));
+            core.died = true;
+            return Met::Dead;
         }
         let mut answers = Vec::with_capacity(calls.len());
         let mut takes = 1;
@@ -457,6 +457,3 @@ fn write(core: &mut Core, end: &Finished) -> Result<bool, Trouble> {
     effects.send(core);
     Ok(true)
 }
-
-/// Scenarios are shared by all stages.
-pub type SharedLibrary = Arc<Library>;

@@ -1,16 +1,19 @@
 //! The judge: brings the rows and what was seen before the invariants of the domain.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use pagurus_domain::id::{Life, OrderNo};
-use pagurus_domain::invariants::standing::{OrderStanding, of_order, of_queues};
+use pagurus_domain::invariants::standing::{OrderStanding, of_abandoned, of_order, of_queues};
 use pagurus_domain::invariants::{Invariant, Violation, life, traffic};
 use pagurus_domain::order::Status;
-use pagurus_domain::scenario::stage::Snapshot;
 
-use crate::core::{Core, Millis};
+use crate::core::{Core, stamp};
 use crate::outside::Clients;
 use crate::store::{RequestStatus, Tables};
+
+/// Time within which the stages of a lost node go to others, while nothing else fails.
+const TAKEN_OVER: Duration = Duration::from_secs(12);
 
 /// Judges the rows of this moment.
 pub fn look(core: &mut Core) {
@@ -22,6 +25,14 @@ pub fn look(core: &mut Core) {
     let running = tables.running.iter().filter_map(|(no, row)| Some((*no, row.queue.as_deref()?)));
     let members = tables.queued.iter().map(|(no, (queue, position))| (queue.as_str(), *position, *no));
     found.extend(of_queues(running, members));
+    if !core.faulty {
+        let since = stamp(core.healed_at);
+        let waits = |(no, row): (&OrderNo, &crate::store::RunningRow)| {
+            let over = tables.nodes.get(&row.node)?.ended_at?.max(since);
+            of_abandoned(*no, core.stamp().duration_since(over).unsigned_abs(), TAKEN_OVER)
+        };
+        found.extend(tables.running.iter().filter_map(waits));
+    }
     core.tables.witness.violations.extend(found);
 }
 
@@ -32,7 +43,7 @@ fn of_one(tables: &Tables, no: OrderNo, reads_snapshots: bool) -> Vec<Violation>
     let ready = tables.ready.get(&no);
     let ready_place = ready.and_then(|row| row.place.clone());
     let waits = tables.due.contains_key(&no) && order.status == Status::Wait;
-    let awaited = if reads_snapshots && waits { awaited(tables, no) } else { (0, 0) };
+    let awaited = if reads_snapshots && waits { tables.awaited_by_position(no) } else { (0, 0) };
     let has_deadlines =
         tables.deadlines.range((no, crate::store::DeadlineKind::Start)..).next().is_some_and(|((of, _), _)| *of == no);
     of_order(&OrderStanding {
@@ -50,19 +61,6 @@ fn of_one(tables: &Tables, no: OrderNo, reads_snapshots: bool) -> Vec<Violation>
     })
 }
 
-/// Requests that an order waits for, by its position, and those among them that are answered.
-fn awaited(tables: &Tables, no: OrderNo) -> (usize, usize) {
-    let Some(Ok(snapshot)) = tables.snapshots.get(&no).map(|text| Snapshot::from_text(text)) else { return (0, 0) };
-    if snapshot.handling.is_some() || snapshot.main.held.is_some() {
-        return (0, 0);
-    }
-    let awaited = snapshot.awaited();
-    let answered = awaited.iter().filter(|id| {
-        tables.requests.get(&id.0).is_some_and(|request| request.status == RequestStatus::Answered)
-    });
-    (awaited.len(), answered.count())
-}
-
 /// True where nothing is left to be done.
 pub fn is_at_rest(core: &Core) -> bool {
     let tables = &core.tables;
@@ -75,7 +73,8 @@ pub fn is_at_rest(core: &Core) -> bool {
 }
 
 /// Judges the whole run.
-pub fn at_the_end(core: &mut Core, clients: &Clients, healed_at: Millis) {
+pub fn at_the_end(core: &mut Core, clients: &Clients) {
+    let healed_at = core.healed_at;
     let mut found = Vec::new();
     let tables = &core.tables;
     for (no, order) in &tables.orders {

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use clap::Parser;
-use pagurus_simulation::report::{Outcome, shrunk};
+use pagurus_simulation::outcome::Outcome;
+use pagurus_simulation::report::shrunk;
 use pagurus_simulation::run::run;
 use pagurus_simulation::scenarios::Deployment;
 

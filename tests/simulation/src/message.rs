@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use pagurus_domain::dispatch::HandOut;
-use pagurus_domain::id::{Attempt, Epoch, Incarnation, Life, OrderNo};
+use pagurus_domain::id::{Attempt, Epoch, Life, OrderNo};
 use pagurus_domain::order::registration::NewOrder;
 use pagurus_domain::scenario::stage::Answer;
 use uuid::Uuid;
 
-use crate::core::ProcessId;
+use crate::moment::ProcessId;
 use crate::store::ReadyStage;
 
 /// News for dispatchers.
@@ -147,6 +147,3 @@ pub enum Fault {
     /// The broker is away for so long; what may be lost is.
     Broker(i64),
 }
-
-/// A worker, as its hand-outs name it.
-pub type NodeId = Incarnation;

@@ -19,6 +19,9 @@ use crate::message::{Durable, Event, Input};
 use crate::plan::{CALL_TIMEOUT, Plan};
 use crate::store::Registered;
 
+/// The parameter of an order whose calls kill their worker.
+pub const DEADLY: u64 = 66;
+
 /// The clients.
 #[derive(Debug, Default)]
 pub struct Clients {
@@ -144,7 +147,8 @@ fn order(chance: &mut Chance, plan: &Plan, index: usize, scenarios: usize) -> Re
     let mut own = Chance::of(number, 5);
     let scenario = usize::try_from(own.below(scenarios as u64)).unwrap_or(0);
     let priority = ["high", "normal", "normal", "low"][usize::try_from(own.below(4)).unwrap_or(0)];
-    let n = if twin && chance.happens(500_000) { 77 } else { own.below(10) };
+    let deadly = own.happens(12_000);
+    let n = if deadly { DEADLY } else if twin && chance.happens(500_000) { 77 } else { own.below(10) };
     let mut body = json!({
         "id": format!("o{number}"), "scenario": format!("s{scenario}"), "params": {"n": n},
         "priority": priority,
@@ -205,7 +209,7 @@ impl World {
         if let Some(request) = request {
             self.asked(core, request.0, key);
         }
-        let after = if dice.happens(50_000) { dice.between(200, 3_500) } else { dice.between(1, 30) };
+        let after = if dice.happens(core.plan.slow) { dice.between(200, 3_500) } else { dice.between(1, 30) };
         let failed = |name: &'static str| Err(HttpFailure { chain: vec![name], message: name.to_owned() });
         let number = dice.below(100);
         match dice.below(100) {

@@ -44,6 +44,8 @@ pub struct Plan {
     pub delayed: u64,
     /// Faults of processes and servers.
     pub faults: usize,
+    /// In a million calls of systems: takes seconds.
+    pub slow: u64,
     /// Actions of operators.
     pub actions: usize,
 }
@@ -72,7 +74,8 @@ impl Plan {
             lost: rate(&mut chance, 100_000),
             doubled: rate(&mut chance, 60_000),
             delayed: rate(&mut chance, 60_000),
-            faults: usize::try_from(rate(&mut chance, 4 + some / 25)).unwrap_or(0),
+            faults: usize::try_from(rate(&mut chance, 8 + some / 20)).unwrap_or(0),
+            slow: chance.between(20_000, 250_000).unsigned_abs(),
             actions: usize::try_from(chance.between(0, 2 + some / 4)).unwrap_or(0),
         }
     }

@@ -6,16 +6,16 @@ use pagurus_domain::id::Role;
 
 use crate::activator::Activating;
 use crate::chance::Chance;
-use crate::core::{Core, Millis, ProcessId, millis};
+use crate::core::{Core, Millis, ProcessId};
 use crate::dispatcher::Dispatching;
 use crate::intake::Intake;
 use crate::judge;
 use crate::message::{Action, Event, Fault, Input};
 use crate::notifier::Notifier;
+use crate::outcome::Outcome;
 use crate::outside::{Clients, World};
 use crate::plan::{LOST_AFTER, Plan};
 use crate::planted::Planted;
-use crate::report::Outcome;
 use crate::scenarios::{Deployment, Library};
 use crate::worker::Working;
 
@@ -55,7 +55,6 @@ struct Run<'a> {
     clients: Clients,
     world: World,
     library: &'a Library,
-    healed_at: Millis,
 }
 
 /// Runs a seed.
@@ -75,7 +74,7 @@ pub fn run(
     let mut core = Core::new(seed, plan, planted);
     core.verbose = verbose;
     let mut run =
-        Run { core, processes: Vec::new(), clients, world: World::of(seed), library: &library, healed_at: 0 };
+        Run { core, processes: Vec::new(), clients, world: World::of(seed), library: &library };
     run.prepare(seed);
     run.play();
     Ok(run.end(seed))
@@ -115,7 +114,9 @@ impl Run<'_> {
         }
         for _ in 0..self.core.plan.faults {
             let process = usize::try_from(chance.below(self.processes.len() as u64)).unwrap_or(0);
-            let fault = match chance.below(12) {
+            let fault = match chance.below(14) {
+                // Whoever leads, longer than its lease lasts.
+                12 | 13 => Fault::Freeze(2 + usize::from(chance.happens(500_000)), chance.between(3_500, 9_000)),
                 0..=3 => Fault::Kill(process, chance.between(100, 14_000)),
                 4 | 5 => Fault::Stop(process, chance.between(4_000, 9_000)),
                 6..=8 => Fault::Freeze(process, chance.between(500, 22_000)),
@@ -138,7 +139,7 @@ impl Run<'_> {
             if !self.core.tables.witness.violations.is_empty() || events > EVENTS {
                 return;
             }
-            let over = self.healed_at > 0 && self.core.now > self.healed_at + BOUND;
+            let over = self.core.healed_at > 0 && self.core.now > self.core.healed_at + BOUND;
             if over || (events % 256 == 0 && self.is_quiet()) {
                 return;
             }
@@ -147,7 +148,7 @@ impl Run<'_> {
 
     /// All has been sent, and all has ended.
     fn is_quiet(&self) -> bool {
-        self.healed_at > 0 && self.core.now > self.healed_at + 45_000 && judge::is_at_rest(&self.core)
+        self.core.healed_at > 0 && self.core.now > self.core.healed_at + 45_000 && judge::is_at_rest(&self.core)
     }
 
     fn happen(&mut self, event: Event) {
@@ -329,7 +330,7 @@ impl Run<'_> {
 
     fn heal(&mut self) {
         self.core.faulty = false;
-        self.healed_at = self.core.now;
+        self.core.healed_at = self.core.now;
         (self.core.database_away, self.core.broker_away) = (0, 0);
         self.core.cut.clear();
         for index in 0..self.processes.len() {
@@ -342,7 +343,7 @@ impl Run<'_> {
 
     fn end(mut self, seed: u64) -> Outcome {
         if self.core.tables.witness.violations.is_empty() {
-            judge::at_the_end(&mut self.core, &self.clients, self.healed_at + millis(std::time::Duration::ZERO));
+            judge::at_the_end(&mut self.core, &self.clients);
         }
         Outcome::of(seed, &mut self.core)
     }

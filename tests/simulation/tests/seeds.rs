@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use pagurus_domain::invariants::Invariant;
+use pagurus_simulation::outcome::Outcome;
 use pagurus_simulation::planted::Planted;
-use pagurus_simulation::report::{Outcome, shrunk};
+use pagurus_simulation::report::shrunk;
 use pagurus_simulation::run::run;
 use pagurus_simulation::scenarios::Deployment;
 

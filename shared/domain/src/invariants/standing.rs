@@ -1,6 +1,7 @@
 //! The rows of one moment, read in one snapshot: places, queues, nodes. Whatever may stand so for a moment is no violation.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -153,6 +154,14 @@ pub fn of_room(name: &str, running: usize, places: usize) -> Option<Violation> {
     })
 }
 
+/// Judges a stage that is with a node which is over for so long: others have it within this time.
+#[must_use]
+pub fn of_abandoned(no: OrderNo, over_for: Duration, within: Duration) -> Option<Violation> {
+    Violation::unless(over_for <= within, Invariant::TakenOver, || {
+        format!("order {no} is with a node that is over for {over_for:?}")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -235,5 +244,8 @@ mod tests {
         assert_eq!(kinds(&[(OrderNo(1), "q"), (OrderNo(2), "q")]), [Invariant::OneOwner, Invariant::QueueOrder]);
         assert!(of_room("w", 3, 3).is_none());
         assert_eq!(of_room("w", 4, 3).unwrap().invariant, Invariant::WithinLimits);
+        let (short, long) = (Duration::from_secs(1), Duration::from_secs(2));
+        assert!(of_abandoned(OrderNo(1), short, long).is_none());
+        assert_eq!(of_abandoned(OrderNo(1), long, short).unwrap().invariant, Invariant::TakenOver);
     }
 }

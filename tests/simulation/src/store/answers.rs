@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pagurus_domain::id::{Life, OrderNo, Pass, RequestId};
+use pagurus_domain::scenario::stage::Snapshot;
 use uuid::Uuid;
 
 use super::rows::{CallbackRow, ReadyStage, RequestRow, RequestStatus};
@@ -81,6 +82,20 @@ impl Tables {
             return "accepted";
         }
         if status == RequestStatus::Answered { "duplicate" } else { "late" }
+    }
+
+    /// Requests that an order waits for, by its position, and those among them that are answered.
+    #[must_use]
+    pub fn awaited_by_position(&self, no: OrderNo) -> (usize, usize) {
+        let Some(Ok(snapshot)) = self.snapshots.get(&no).map(|text| Snapshot::from_text(text)) else { return (0, 0) };
+        if snapshot.handling.is_some() || snapshot.main.held.is_some() {
+            return (0, 0);
+        }
+        let awaited = snapshot.awaited();
+        let is_answered = |id: &&RequestId| {
+            self.requests.get(&id.0).is_some_and(|request| request.status == RequestStatus::Answered)
+        };
+        (awaited.len(), awaited.iter().filter(is_answered).count())
     }
 
     /// The accepted answers of an order in its present life, to the last request of each name: name and step status.

@@ -198,7 +198,9 @@ impl Tables {
         running.wake = Wake::Start;
         running.restarts = 0;
         self.witness.entered(stage.no, stage.pass);
-        if let Some(order) = self.orders.get_mut(&stage.no) {
+        // Said again, because its answer was lost, it is no second event.
+        let is_new = |order: &&mut OrderRow| (order.attempt, order.visited) != (stage.attempt, stage.visited);
+        if let Some(order) = self.orders.get_mut(&stage.no).filter(is_new) {
             order.scenario_status = stage.scenario_status;
             (order.step, order.entry_point) = (Some(step.clone()), Some(step.clone()));
             order.attempt = stage.attempt;

@@ -47,6 +47,8 @@ impl Tables {
         }
         let by = Waking::Due(stream);
         if by.times_requests_out() {
+            let (awaited, answered) = self.awaited_by_position(no);
+            self.witness.timed_out(no, awaited, answered);
             self.time_out(no);
         }
         self.make_ready(no, by, Some(due.at), repeat_at)

@@ -93,6 +93,13 @@ impl Witness {
         self.found(of_waking(no, due_at, now));
     }
 
+    pub(super) fn timed_out(&mut self, no: OrderNo, awaited: usize, answered: usize) {
+        let in_vain = awaited > 0 && awaited == answered;
+        self.found(Violation::unless(!in_vain, Invariant::CallbackKept, || {
+            format!("order {no}: its wait runs out, and all {awaited} answers are there")
+        }));
+    }
+
     pub(super) fn took_over(&mut self, epoch: Epoch) {
         let found = self.fence.took_over(epoch);
         self.found(found);

@@ -25,6 +25,8 @@ mod random;
 mod run;
 #[path = "dev/servers.rs"]
 mod servers;
+#[path = "dev/simulate.rs"]
+mod simulate;
 #[path = "dev/stages.rs"]
 mod stages;
 #[path = "dev/story.rs"]
@@ -63,6 +65,8 @@ enum Command {
     Fuzz(random::Fuzz),
     /// Break servers, networks and processes at random under load, and check what is promised
     Storm(random::Storm),
+    /// Run whole orders through the rules in virtual time, with crashes and lost messages, many seeds
+    Simulate(simulate::Options),
     /// Format, lints, documentation, house rules, dependencies
     Check,
     /// Make a Debian package, a tarball, the files of the image, and the list of what is built in
@@ -87,6 +91,7 @@ async fn main() -> ExitCode {
         Command::Test(options) => test::command(options).await,
         Command::Fuzz(options) => random::fuzz(options).await,
         Command::Storm(options) => random::storm(options).await,
+        Command::Simulate(options) => simulate::command(options).await,
         Command::Check => check::command(),
         Command::Package(options) => package::command(options).await,
         Command::Bench(options) => bench::command(options).await,

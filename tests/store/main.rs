@@ -16,6 +16,7 @@ mod ground;
 mod lanes;
 mod law;
 mod marks;
+mod model;
 mod orders;
 mod outbox;
 mod plans;

@@ -12,6 +12,7 @@ pub mod dispatch;
 pub mod document;
 pub mod id;
 pub mod idle;
+pub mod invariants;
 pub mod lab;
 pub mod low_water;
 pub mod operation;

@@ -2,13 +2,14 @@
 //! in a number of statements that does not grow with them.
 
 use jiff::Timestamp;
+use pagurus_domain::id::Attempt;
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::Content;
 use serde_json::Value;
 
 use crate::columns::columns;
-use crate::control::Allowed;
+use crate::control::{Allowed, Locked};
 use crate::history::NewEvent;
 use crate::outbox::NewNotification;
 use crate::ready::ReadyStage;
@@ -102,7 +103,7 @@ async fn write(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Result<()> {
         no: i64 = allowed.order().head.no.0,
         status: &str = allowed.change().to.as_str(),
         scenario_status: &str = allowed.change().scenario_status(allowed.order().scenario_status).as_str(),
-        attempt: i32 = allowed.order().attempt.0,
+        attempt: i32 = last_number(allowed.order()).0,
         class: Option<&str> = ending.error.as_ref().and_then(|error| error.class.as_deref()),
         message: Option<&str> = ending.error.as_ref().map(|error| error.message.as_str()),
         keeps_error: bool = allowed.change().keeps_error(),
@@ -111,6 +112,12 @@ async fn write(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Result<()> {
     });
     columns.execute(tx, END, &[]).await?;
     Ok(())
+}
+
+/// The number that the next readiness of the order must be above. What was ready may have been handed out under its own
+/// number, though nobody claimed it: another life that bore the same could be taken for it.
+fn last_number(order: &Locked) -> Attempt {
+    order.ready_attempt().unwrap_or(order.attempt)
 }
 
 /// The notifications of an end.

@@ -24,6 +24,8 @@ statements! {
           FROM unnest($1::bigint[], $2::uuid[], $3::timestamptz[], $4::boolean[]) AS t (no, pass, until, enters)
          WHERE r.order_no = ANY(ARRAY[t.no]) AND r.pass = t.pass
         RETURNING r.order_no";
+    // Said again, because its answer was lost, it is no second event: the states entered in a life are counted, and each
+    // hand-out enters one once.
     ENTER = "
         WITH entered AS (
         UPDATE orders o
@@ -32,10 +34,11 @@ statements! {
                events = o.events + 1, updated_at = now()
           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::integer[], $6::integer[], $7::timestamptz[], $8::text[])
                AS t (no, scenario_status, step, attempt, visited, distance, started_at, history)
-         WHERE o.no = ANY(ARRAY[t.no])
+         WHERE o.no = ANY(ARRAY[t.no]) AND (o.attempt, o.visited) IS DISTINCT FROM (t.attempt, t.visited)
         RETURNING o.no, o.events, o.life, t.history)
         INSERT INTO history (order_no, number, life, kind, source, detail)
-        SELECT no, events, life, 'entered', $9, history FROM entered";
+        SELECT no, events, life, 'entered', $9, history FROM entered
+        RETURNING order_no";
     SAVE_CONTEXTS = "
         INSERT INTO contexts (order_no, snapshot)
         SELECT * FROM unnest($1::bigint[], $2::text[]) AS t (order_no, snapshot)
@@ -115,7 +118,8 @@ async fn enter(tx: &Tx<'_>, node: &str, entered: &[(OrderNo, &Entered)]) -> Resu
         started_at: Timestamp = entered.started_at,
         history: &str = entered.history.as_str(),
     });
-    columns.execute(tx, ENTER, &[&node]).await?;
+    let rows = columns.query(tx, ENTER, &[&node]).await?;
+    let fresh: HashSet<OrderNo> = rows.iter().map(|row| OrderNo(row.get("order_no"))).collect();
     let contexts = columns!((no, entered) in entered => {
         order_no: i64 = no.0,
         snapshot: &str = entered.snapshot.as_str(),
@@ -123,6 +127,7 @@ async fn enter(tx: &Tx<'_>, node: &str, entered: &[(OrderNo, &Entered)]) -> Resu
     contexts.execute(tx, SAVE_CONTEXTS, &[]).await?;
     let answers: Vec<&CallAnswer> = entered.iter().flat_map(|(_, entered)| &entered.answers).collect();
     calls::write(tx, &answers).await?;
-    let told: Vec<NewNotification> = entered.iter().flat_map(|(_, entered)| entered.told.clone()).collect();
+    let entered = entered.iter().filter(|(no, _)| fresh.contains(no));
+    let told: Vec<NewNotification> = entered.flat_map(|(_, entered)| entered.told.clone()).collect();
     outbox::put(tx, &told).await
 }

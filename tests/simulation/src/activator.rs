@@ -1,0 +1,201 @@
+//! The activator: what is due, commands that are repeated, recovery, failover.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use pagurus_domain::activation::{ActivationMode, Stream, WakingPace, repeat_at};
+use pagurus_domain::id::{Incarnation, OrderNo};
+use pagurus_domain::order::transition::Cause;
+use pagurus_domain::order::{DEADLINE_EXCEEDED, OrderError, POISON, PROCESS_TIMEOUT};
+use pagurus_domain::recovery::{Finding, rest_between_passes};
+
+use crate::core::{Core, Trouble, millis};
+use crate::effects::Told;
+use crate::message::Input;
+use crate::plan::{LOST_AFTER, RECOVERY};
+use crate::store::{DeadlineKind, Ending};
+use crate::witness::MAX_RESTARTS;
+
+/// Time between two looks at what is due.
+const EVERY: i64 = 300;
+/// Orders that are woken at once.
+const BATCH: usize = 20;
+/// Least time after which a command is repeated.
+const MIN_SHIFT: Duration = Duration::from_secs(4);
+/// Stages of a lost node in one pass.
+const FAILOVER: usize = 5;
+
+/// The process.
+#[derive(Debug)]
+pub struct Activating {
+    node: Incarnation,
+}
+
+impl Activating {
+    /// One that is registered under this number.
+    #[must_use]
+    pub const fn new(node: Incarnation) -> Self {
+        Self { node }
+    }
+
+    /// Takes what comes.
+    pub fn take(&mut self, core: &mut Core, input: Input) {
+        match input {
+            Input::Begin => {
+                core.later(EVERY, Input::Tick);
+                core.later(millis(RECOVERY), Input::Look);
+                core.later(millis(RECOVERY), Input::Round);
+            }
+            Input::Tick => {
+                core.later(EVERY, Input::Tick);
+                for stream in Stream::ALL {
+                    if wake(core, *stream) == Err(Trouble::Died) {
+                        return;
+                    }
+                }
+            }
+            Input::Look => {
+                core.later(millis(RECOVERY), Input::Look);
+                let _ = self.recover(core);
+            }
+            Input::Round => {
+                let rest = fail_over(core).unwrap_or(RECOVERY);
+                core.later(millis(rest), Input::Round);
+            }
+            _ => {}
+        }
+    }
+
+    /// One look of recovery. One part of it that fails does not keep the others from looking.
+    fn recover(&self, core: &mut Core) -> Result<(), Trouble> {
+        let node = self.node;
+        let goes_on = |outcome: Result<(), Trouble>| match outcome {
+            Err(Trouble::Died) => Err(Trouble::Died),
+            _ => Ok(()),
+        };
+        match core.call("lose silent", |tables| tables.lose_silent(node, LOST_AFTER)) {
+            Ok(0) | Err(Trouble::Away | Trouble::Unknown) => {}
+            Ok(lost) => {
+                core.note(format_args!("{lost} nodes are lost"));
+                let mut told = Told::default();
+                told.news.workers_changed = true;
+                told.send(core);
+            }
+            Err(Trouble::Died) => return Err(Trouble::Died),
+        }
+        goes_on(overdue(core))?;
+        goes_on(deadlines(core))?;
+        goes_on(repeat(core))
+    }
+}
+
+fn wake(core: &mut Core, stream: Stream) -> Result<(), Trouble> {
+    let now = core.stamp();
+    core.tables.now = now;
+    if core.tables.due_now(stream, 1).is_empty() {
+        return Ok(());
+    }
+    let woken = core.call("wake", |tables| {
+        let mut pace = WakingPace::of(tables.woken_by_flow(), &BTreeMap::new());
+        let chosen: Vec<OrderNo> = pace.choose(tables.due_now(stream, 200), BATCH);
+        let repeats = ActivationMode::AtLeastOnceInProgress.repeats(stream);
+        tables.wake(stream, &chosen, repeats.then(|| repeat_at(now, Duration::ZERO, MIN_SHIFT)))
+    })?;
+    for stage in &woken {
+        core.note(format_args!("wakes order {} of {stream}", stage.no));
+    }
+    Told::of_ready(woken).send(core);
+    Ok(())
+}
+
+fn repeat(core: &mut Core) -> Result<(), Trouble> {
+    let again = core.call("repeat", |tables| tables.repeat(BATCH, MIN_SHIFT))?;
+    Told::of_ready(again).send(core);
+    Ok(())
+}
+
+/// Hands these stages out again, and ends the poison among them.
+pub fn hand_out_again(
+    core: &mut Core,
+    name: &str,
+    find: impl Fn(&crate::store::Tables) -> Vec<OrderNo>,
+    finding: Finding,
+) -> Result<usize, Trouble> {
+    let (ready, over, poison, found) = core.call(name, |tables| {
+        let found = find(tables);
+        let (ready, over, poison) = tables.hand_out_again(&found, finding, MAX_RESTARTS);
+        let passes: Vec<_> = poison.iter().filter_map(|no| Some((*no, tables.running.get(no)?.pass))).collect();
+        (ready, over, passes, found.len())
+    })?;
+    for (no, attempt) in &over {
+        core.note(format_args!("order {no} was handed out as {attempt}, and is again: {finding}"));
+    }
+    let mut told = Told::of_ready(ready);
+    told.over = over;
+    told.send(core);
+    // A worker that gives back leaves poison to recovery, which finds it overdue.
+    if finding == Finding::Unheld || finding == Finding::Released {
+        return Ok(found);
+    }
+    for (no, pass) in poison {
+        let error = Some(OrderError::new(POISON, "handed out too often"));
+        end(core, no, &Ending { cause: Cause::Poisoned, error, pass: Some(pass) })?;
+        core.tables.witness.saw("a stage was poison");
+    }
+    Ok(found)
+}
+
+fn overdue(core: &mut Core) -> Result<(), Trouble> {
+    hand_out_again(core, "overdue", |tables| tables.overdue(BATCH), Finding::Overdue).map(|_| ())
+}
+
+/// One pass over all lost nodes, and the rest until the next.
+fn fail_over(core: &mut Core) -> Option<Duration> {
+    core.tables.now = core.stamp();
+    let abandoned = core.tables.abandoned();
+    let left = abandoned.iter().map(|(_, count)| *count).max()?;
+    let nodes: Vec<Incarnation> = abandoned.into_iter().map(|(node, _)| node).collect();
+    let find = |tables: &crate::store::Tables| {
+        let mut taken: Vec<OrderNo> = nodes.iter().flat_map(|node| tables.of_node(*node, FAILOVER)).collect();
+        taken.sort_unstable();
+        taken
+    };
+    let taken = hand_out_again(core, "failover", find, Finding::NodeLost).ok()?;
+    if taken > 0 {
+        core.tables.witness.saw("the work of a lost node went to others");
+    }
+    Some(rest_between_passes(left, FAILOVER as u64, RECOVERY))
+}
+
+fn deadlines(core: &mut Core) -> Result<(), Trouble> {
+    let passed = core.call("deadlines", |tables| tables.passed_deadlines())?;
+    for (no, kind) in passed {
+        let (cause, class) = match kind {
+            DeadlineKind::Start => (Cause::StartDeadlinePassed, DEADLINE_EXCEEDED),
+            DeadlineKind::Process => (Cause::ProcessTimedOut, PROCESS_TIMEOUT),
+        };
+        let ending = Ending { cause, error: Some(OrderError::new(class, "too late")), pass: None };
+        if !end(core, no, &ending)? {
+            core.call("drop deadline", |tables| tables.drop_deadline(no, kind))?;
+        }
+    }
+    Ok(())
+}
+
+/// Ends an order where the law lets it; whether it did.
+fn end(core: &mut Core, no: OrderNo, ending: &Ending) -> Result<bool, Trouble> {
+    match core.call("end", |tables| tables.end_life(no, ending))? {
+        Some(Ok(was)) => {
+            core.note(format_args!("order {no} is over: {}", ending.cause));
+            let mut told = Told::default();
+            told.life_ended(&was);
+            told.send(core);
+            Ok(true)
+        }
+        Some(Err(refused)) => {
+            core.note(format_args!("{refused}"));
+            Ok(false)
+        }
+        None => Ok(true),
+    }
+}

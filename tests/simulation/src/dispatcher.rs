@@ -1,0 +1,220 @@
+//! The dispatcher: lease, rebuild, loop. The policy is the engine's own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pagurus_domain::dispatch::{DispatchEvent, DispatchSettings, Dispatcher, HandOut, Refusal};
+use pagurus_domain::id::{Epoch, Incarnation};
+
+use crate::core::{Core, Millis, millis, moment};
+use crate::message::{Input, Message, News};
+use crate::plan::TTL;
+use crate::planted::Planted;
+use crate::store::Unclaimed;
+
+/// Time between two readings of the tables.
+const REREAD: Millis = 1_500;
+/// Hand-outs of one turn.
+const MOST: usize = 200;
+
+/// The process.
+#[derive(Debug)]
+pub struct Dispatching {
+    node: Incarnation,
+    leads: Option<Leading>,
+}
+
+/// An active one.
+#[derive(Debug)]
+struct Leading {
+    epoch: Epoch,
+    /// Until when it trusts its lease, by its own clock.
+    trusted_until: Millis,
+    policy: Dispatcher,
+    workers: BTreeMap<Incarnation, (u32, bool)>,
+    /// The next look that was asked for.
+    wakes_at: Option<Millis>,
+}
+
+impl Dispatching {
+    /// A standby.
+    #[must_use]
+    pub const fn new(node: Incarnation) -> Self {
+        Self { node, leads: None }
+    }
+
+    /// Takes what comes.
+    pub fn take(&mut self, core: &mut Core, input: Input) {
+        // A process that was frozen may make one turn before its own clock tells that its lease is over.
+        let over = self.leads.as_ref().is_some_and(|leading| leading.trusted_until < core.now);
+        if over && !core.chance.happens(500_000) {
+            self.stop(core, "its lease is over");
+        }
+        match input {
+            Input::Begin => {
+                core.later(1, Input::Tick);
+                core.later(REREAD, Input::Look);
+            }
+            Input::Tick => {
+                core.later(millis(TTL) / 3, Input::Tick);
+                self.keep_lease(core);
+            }
+            Input::Look => {
+                core.later(REREAD, Input::Look);
+                if !core.has(Planted::NothingReread) {
+                    self.read(core, false);
+                }
+                self.turn(core);
+            }
+            Input::Round => {
+                if let Some(leading) = &mut self.leads {
+                    leading.wakes_at = None;
+                }
+                self.turn(core);
+            }
+            Input::Message(Message::News(news)) => {
+                self.hear(core, &news);
+                self.turn(core);
+            }
+            _ => {}
+        }
+    }
+
+    fn stop(&mut self, core: &mut Core, why: &str) {
+        if self.leads.take().is_some() {
+            core.note(format_args!("leads no more: {why}"));
+            core.listeners.remove(&core.turn.0);
+        }
+    }
+
+    fn keep_lease(&mut self, core: &mut Core) {
+        let (node, asked) = (self.node, core.now);
+        let trust = asked + millis(TTL) * 4 / 5;
+        if let Some(leading) = &mut self.leads {
+            let epoch = leading.epoch;
+            match core.call("renew", |tables| tables.renew(node, epoch, TTL)) {
+                Ok(true) => leading.trusted_until = trust,
+                Ok(false) => self.stop(core, "another holds the lease"),
+                Err(_) => {}
+            }
+            return;
+        }
+        let Ok(Some(epoch)) = core.call("acquire", |tables| tables.acquire(node, TTL)) else { return };
+        core.note(format_args!("leads with epoch {epoch}"));
+        core.tables.witness.saw("a dispatcher took the lease");
+        core.listeners.insert(core.turn.0);
+        let settings = DispatchSettings { grace: REREAD_GRACE, queue_period: REREAD_GRACE, ..DispatchSettings::default() };
+        let policy = Dispatcher::new(settings);
+        self.leads =
+            Some(Leading { epoch, trusted_until: trust, policy, workers: BTreeMap::new(), wakes_at: None });
+        self.read(core, true);
+        self.turn(core);
+    }
+
+    /// Reads the tables; at the begin what is ready is read in any case.
+    fn read(&mut self, core: &mut Core, first: bool) {
+        let Some(leading) = &mut self.leads else { return };
+        let now = core.stamp();
+        if first {
+            leading.policy.handle(DispatchEvent::Stops(Vec::new()), now);
+        }
+        let Ok(ready) = core.call("read ready", |tables| tables.ready_stages()) else { return };
+        leading.policy.handle(DispatchEvent::Ready(ready), now);
+        let Ok(workers) = core.call("read workers", |tables| tables.workers()) else { return };
+        leading.learn_workers(workers, core);
+        let doubtful = leading.policy.doubtful(now);
+        let Ok(progress) = core.call("read progress", |tables| tables.in_progress(&doubtful)) else { return };
+        leading.policy.handle(DispatchEvent::InProgress(progress), now);
+    }
+
+    fn hear(&mut self, core: &mut Core, news: &News) {
+        let Some(leading) = &mut self.leads else { return };
+        let now = core.stamp();
+        for (no, attempt, queue) in &news.left {
+            if let Some(attempt) = attempt {
+                leading.policy.handle(DispatchEvent::LeftReady { no: *no, attempt: *attempt }, now);
+            }
+            if let Some(queue) = queue {
+                let event = DispatchEvent::LeftQueue { no: *no, queue: Arc::from(queue.as_str()) };
+                leading.policy.handle(event, now);
+            }
+        }
+        if !news.ready.is_empty() {
+            let ready = news.ready.iter().map(|stage| stage.told()).collect();
+            leading.policy.handle(DispatchEvent::Ready(ready), now);
+        }
+        for (no, attempt, queue) in &news.ended {
+            let left_queue = queue.as_deref().map(Arc::from);
+            let event = DispatchEvent::Ended { no: *no, attempt: *attempt, left_queue, measured: None };
+            leading.policy.handle(event, now);
+        }
+        for (hand_out, why, busy, epoch) in &news.refused {
+            let why = match why {
+                _ if *busy => Refusal::Busy,
+                Unclaimed::Gone => Refusal::Gone,
+                Unclaimed::Behind => Refusal::Behind,
+                Unclaimed::StaleEpoch => Refusal::Epoch,
+            };
+            if *epoch == leading.epoch {
+                leading.policy.handle(DispatchEvent::Refused { hand_out: *hand_out, why }, now);
+            }
+        }
+        if news.workers_changed
+            && let Ok(workers) = core.call("read workers", |tables| tables.workers())
+        {
+            leading.learn_workers(workers, core);
+        }
+    }
+
+    /// Hands out what may go.
+    fn turn(&mut self, core: &mut Core) {
+        let Some(leading) = &mut self.leads else { return };
+        let now = core.stamp();
+        let wanted = leading.policy.wanted_queues(now, 100);
+        if !wanted.is_empty() {
+            let Ok(heads) = core.call("read heads", |tables| tables.heads(&wanted)) else { return };
+            leading.policy.handle(DispatchEvent::QueueHeads(heads), now);
+        }
+        let mut by_node: BTreeMap<Incarnation, Vec<HandOut>> = BTreeMap::new();
+        for hand_out in leading.policy.poll(now, MOST) {
+            by_node.entry(hand_out.node).or_default().push(hand_out);
+        }
+        for (node, hand_outs) in by_node {
+            let told: Vec<String> = hand_outs.iter().map(|one| format!("{}.{}", one.no, one.attempt)).collect();
+            core.note(format_args!("hands out to node {node}: {}", told.join(" ")));
+            if let Some(process) = core.process_of(node) {
+                core.send(process, &Message::HandOuts(Arc::new(hand_outs), leading.epoch));
+            }
+        }
+        if let Some(at) = leading.policy.next_wake() {
+            let at = moment(at).max(core.now + 20);
+            if at < core.now + REREAD && leading.wakes_at.is_none_or(|known| at < known) {
+                leading.wakes_at = Some(at);
+                core.later(at - core.now, Input::Round);
+            }
+        }
+    }
+}
+
+/// After this time a hand-out that nothing was heard of is looked up.
+const REREAD_GRACE: std::time::Duration = std::time::Duration::from_secs(3);
+
+impl Leading {
+    fn learn_workers(&mut self, workers: Vec<(Incarnation, u32, bool)>, core: &Core) {
+        let now = core.stamp();
+        let more = if core.has(Planted::PlacesIgnored) { 9 } else { 0 };
+        let present: BTreeMap<Incarnation, (u32, bool)> =
+            workers.into_iter().map(|(node, places, takes)| (node, (places + more, takes))).collect();
+        for (node, state) in present.iter().filter(|(node, state)| self.workers.get(node) != Some(state)) {
+            let event = match *state {
+                (concurrency, true) => DispatchEvent::NodeUp { node: *node, concurrency },
+                (_, false) => DispatchEvent::NodeDraining { node: *node },
+            };
+            self.policy.handle(event, now);
+        }
+        for node in self.workers.keys().filter(|node| !present.contains_key(node)) {
+            self.policy.handle(DispatchEvent::NodeDown { node: *node }, now);
+        }
+        self.workers = present;
+    }
+}

@@ -1,0 +1,459 @@
+//! One stage: the interpreter, and the only place where it meets the world.
+
+use jiff::Timestamp;
+use pagurus_domain::activation::AgeGroups;
+use pagurus_domain::id::RequestId;
+use pagurus_domain::invariants::traffic::ObservedCall;
+use pagurus_domain::order::{DEADLINE_EXCEEDED, INCONSISTENT, OrderError, ScenarioStatus, Status};
+use pagurus_domain::scenario::Folded;
+use pagurus_domain::scenario::stage::{
+    Answer, Callback, Facts, HttpCall, Input as StageInput, Need, Reached, Snapshot, Stage, StageEnd, Then,
+};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::core::{Core, Millis, Trouble, millis, stamp};
+use crate::effects::Told;
+use crate::message::Input;
+use crate::outside::{DEADLY, World};
+use crate::plan::{CALL_TIMEOUT, WORK};
+use crate::planted::Planted;
+use crate::scenarios::Library;
+use crate::store::{Claimed, Finished, is_suspended};
+
+/// After trouble with the store.
+const AGAIN: Millis = 250;
+
+/// What the stage is about.
+#[derive(Debug)]
+enum Doing {
+    /// Nothing was begun.
+    Nothing,
+    /// Its callbacks are read.
+    Reading,
+    /// It needs this.
+    Needs(Need),
+    /// The world is asked.
+    Asks,
+    /// Its end is to be written.
+    Ends(Box<Finished>),
+}
+
+/// A stage with a worker.
+#[derive(Debug)]
+pub struct Driven {
+    claimed: Claimed,
+    stage: Option<Stage>,
+    doing: Doing,
+    begun: Millis,
+    question: u32,
+    /// The request that was registered last.
+    request: Option<RequestId>,
+    /// Visit at its begin, and transitions that were saved on the way.
+    visit: u32,
+    saved_moves: u32,
+    poll: u32,
+    until: Millis,
+}
+
+impl Driven {
+    /// A stage that was just claimed.
+    #[must_use]
+    pub fn new(claimed: Claimed, now: Millis) -> Self {
+        Self {
+            claimed,
+            stage: None,
+            doing: Doing::Nothing,
+            begun: now,
+            question: 0,
+            request: None,
+            visit: 1,
+            saved_moves: 0,
+            poll: 1,
+            until: now + millis(WORK),
+        }
+    }
+
+    /// True where the answer to this question is awaited.
+    #[must_use]
+    pub const fn waits_for(&self, question: u32) -> bool {
+        self.question == question && matches!(self.doing, Doing::Asks)
+    }
+
+    /// Times of orders come from the database's clock, carried on by the worker's own.
+    fn now(&self, core: &Core) -> Timestamp {
+        let began = self.claimed.now;
+        began.checked_add(jiff::SignedDuration::from_millis(core.now - self.begun)).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Begins the stage; false where it is over.
+    pub fn begin(&mut self, core: &mut Core, world: &mut World, library: &Library) -> bool {
+        let claimed = &self.claimed;
+        let waits = matches!(claimed.order.status, Status::New | Status::Postponed | Status::Reopen);
+        let is_late = claimed.order.start_deadline.is_some_and(|deadline| deadline < claimed.now);
+        if waits && claimed.order.started_at.is_none() && claimed.restarts == 0 && is_late {
+            self.fails(OrderError::new(DEADLINE_EXCEEDED, "too late"));
+        } else {
+            self.doing = Doing::Reading;
+        }
+        self.go_on(core, world, library)
+    }
+
+    /// The world has answered.
+    pub fn answer(&mut self, core: &mut Core, world: &mut World, library: &Library, answer: Answer) -> bool {
+        let (now, dice) = (self.now(core), core.chance.part());
+        let Some(stage) = &mut self.stage else { return false };
+        self.doing = Doing::Needs(stage.answer(answer, now, dice));
+        self.go_on(core, world, library)
+    }
+
+    /// Goes on until the world is asked, or the store gives no answer; false where the stage is over.
+    pub fn go_on(&mut self, core: &mut Core, world: &mut World, library: &Library) -> bool {
+        loop {
+            let key = (self.claimed.no, self.claimed.attempt);
+            let again = |core: &mut Core| {
+                core.later(AGAIN, Input::Again(key));
+                true
+            };
+            match std::mem::replace(&mut self.doing, Doing::Asks) {
+                Doing::Nothing | Doing::Asks => return true,
+                Doing::Reading => match self.read(core, library) {
+                    Ok(()) => {}
+                    Err(Trouble::Died) => return false,
+                    Err(_) => {
+                        self.doing = Doing::Reading;
+                        return again(core);
+                    }
+                },
+                Doing::Ends(end) => match write(core, &end) {
+                    Ok(_) => return false,
+                    Err(Trouble::Died) => return false,
+                    Err(_) => {
+                        self.doing = Doing::Ends(end);
+                        return again(core);
+                    }
+                },
+                Doing::Needs(need) => match self.meet(core, world, need) {
+                    Met::Answered(answer) => {
+                        let (now, dice) = (self.now(core), core.chance.part());
+                        let Some(stage) = &mut self.stage else { return false };
+                        self.doing = Doing::Needs(stage.answer(answer, now, dice));
+                    }
+                    Met::Asked => return true,
+                    Met::Ended(end) => {
+                        // The end is written with others, a moment later.
+                        self.doing = Doing::Ends(end);
+                        core.later(2, Input::Again(key));
+                        return true;
+                    }
+                    Met::Stale => {
+                        core.tables.witness.saw("a stale pass was refused");
+                        core.note(format_args!("{}.{} is somebody else's", key.0, key.1));
+                        return false;
+                    }
+                    Met::Dead => return false,
+                    Met::Trouble(need) => {
+                        self.doing = Doing::Needs(*need);
+                        return again(core);
+                    }
+                },
+            }
+        }
+    }
+
+    /// Reads what the stage needs, and takes it up where it rests.
+    fn read(&mut self, core: &mut Core, library: &Library) -> Result<(), Trouble> {
+        let no = self.claimed.no;
+        let has_snapshot = self.claimed.snapshot.is_some();
+        let results =
+            if has_snapshot { core.call("results", |tables| tables.results(no))? } else { Vec::new() };
+        let callbacks: Vec<Callback> = results.into_iter().map(callback).collect();
+        let snapshot = match self.claimed.snapshot.as_deref().map(Snapshot::from_text) {
+            Some(Ok(snapshot)) => snapshot,
+            None if !is_suspended(self.claimed.order.status) => Snapshot::default(),
+            _ => {
+                self.fails(OrderError::new(INCONSISTENT, "the stored position is missing"));
+                return Ok(());
+            }
+        };
+        self.visit = snapshot.visit.number.max(1);
+        self.poll = snapshot.visit.poll.as_ref().map_or(1, |poll| poll.attempt.max(1));
+        let order = &self.claimed.order;
+        let facts = Facts {
+            id: order.id.clone(),
+            transaction_id: None,
+            life: order.life.0,
+            mode: order.mode,
+            queue: self.claimed.queue.clone(),
+            attempt: self.claimed.attempt.0,
+            created_at: order.created_at,
+        };
+        let now = self.now(core);
+        let input = StageInput {
+            params: Folded::from((*order.params).clone()),
+            callbacks,
+            calls: Vec::new(),
+            snapshot,
+            wake: self.claimed.wake,
+            due_at: self.claimed.since,
+            dice: core.chance.part(),
+        };
+        match Stage::resume(library.scenario(order.scenario), library.settings(), facts, input, now) {
+            Ok(mut stage) => {
+                self.doing = Doing::Needs(stage.next(now));
+                self.stage = Some(stage);
+            }
+            Err(error) => self.fails(OrderError::new("scenario.unreadable", error.to_string())),
+        }
+        Ok(())
+    }
+
+    fn fails(&mut self, error: OrderError) {
+        let end = Finished {
+            then: Some(Then::failed(error)),
+            scenario_status: ScenarioStatus::Failed,
+            snapshot: self.claimed.snapshot.clone(),
+            had_snapshot: false,
+            ..self.finished()
+        };
+        self.doing = Doing::Ends(Box::new(end));
+    }
+
+    /// An end of which nothing is told.
+    fn finished(&self) -> Finished {
+        let claimed = &self.claimed;
+        Finished {
+            no: claimed.no,
+            pass: claimed.pass,
+            life: claimed.order.life,
+            attempt: claimed.attempt,
+            wake: claimed.wake,
+            then: None,
+            scenario_status: ScenarioStatus::OnTarget,
+            step: None,
+            entry_point: None,
+            visited: 0,
+            started_at: claimed.now,
+            result: None,
+            snapshot: None,
+            had_snapshot: claimed.snapshot.is_some(),
+            queue: claimed.queue.clone(),
+            released: false,
+            moves: Vec::new(),
+            until: stamp(self.until),
+        }
+    }
+
+    fn of_end(&self, end: StageEnd) -> Finished {
+        let visited = i32::try_from(end.snapshot.visit.number).unwrap_or(i32::MAX);
+        let result = end.snapshot.result.as_ref().map(ToString::to_string);
+        let kept = match &end.then {
+            Then::End { .. } => end.snapshot.remains(),
+            _ => Some(end.snapshot),
+        };
+        Finished {
+            then: Some(end.then),
+            scenario_status: end.scenario_status,
+            step: Some(end.step),
+            entry_point: end.entry_point,
+            visited,
+            result,
+            snapshot: kept.map(|snapshot| snapshot.to_text()),
+            had_snapshot: self.claimed.snapshot.is_some() || end.saved,
+            released: end.released,
+            moves: end.transitions,
+            ..self.finished()
+        }
+    }
+
+    fn of_reached(&self, reached: &Reached) -> Finished {
+        Finished {
+            scenario_status: reached.scenario_status,
+            step: Some(reached.step.clone()),
+            visited: i32::try_from(reached.snapshot.visit.number).unwrap_or(i32::MAX),
+            snapshot: Some(reached.snapshot.to_text()),
+            moves: reached.transitions.clone(),
+            ..self.finished()
+        }
+    }
+}
+
+/// The callback as a stage gets it.
+fn callback((name, step_status): (String, String)) -> Callback {
+    Callback {
+        name,
+        value: json!({"stepStatus": step_status}).into(),
+        received_at: None,
+        body: String::new(),
+        step_status: Some(step_status),
+    }
+}
+
+/// What came of a need.
+enum Met {
+    Answered(Answer),
+    Asked,
+    Ended(Box<Finished>),
+    Stale,
+    Dead,
+    Trouble(Box<Need>),
+}
+
+impl Driven {
+    fn meet(&mut self, core: &mut Core, world: &mut World, need: Need) -> Met {
+        let (no, pass) = (self.claimed.no, self.claimed.pass);
+        let answered = |done: Result<Option<Answer>, Trouble>, need: Need| match done {
+            Ok(Some(answer)) => Met::Answered(answer),
+            Ok(None) => Met::Stale,
+            Err(Trouble::Died) => Met::Dead,
+            Err(_) => Met::Trouble(Box::new(need)),
+        };
+        match need {
+            Need::Register { ref name, visit, action, .. } => {
+                let life = self.claimed.order.life;
+                let done =
+                    core.call("request", |tables| tables.register_request((no, pass), life, (visit, action), name));
+                if let Ok(Some(id)) = done {
+                    self.request = Some(id);
+                }
+                answered(done.map(|id| id.map(Answer::Registered)), need)
+            }
+            Need::Release => {
+                let queue = self.claimed.queue.clone();
+                let done = core.call("release", |tables| tables.give_queue_up(no, pass));
+                if done == Ok(true) {
+                    let mut told = Told::default();
+                    told.news.left.push((no, None, queue));
+                    told.send(core);
+                }
+                answered(done.map(|ours| ours.then_some(Answer::Released)), need)
+            }
+            Need::Save(reached) => {
+                self.until = core.now + millis(WORK);
+                let advance = self.of_reached(&reached);
+                let done = core.call("save", |tables| tables.advance(std::slice::from_ref(&advance))[0]);
+                if done == Ok(true) {
+                    self.saved_moves += u32::try_from(reached.transitions.len()).unwrap_or(0);
+                    core.tables.witness.saw("a stage saved how far it has come");
+                }
+                answered(done.map(|ours| ours.then_some(Answer::Saved)), Need::Save(reached))
+            }
+            Need::Done(end) => Met::Ended(Box::new(self.of_end(*end))),
+            Need::Http(call) => self.ask(core, world, &[call], |mut answers| {
+                answers.pop().map_or(Answer::Saved, |one| match one {
+                    Ok(response) => Answer::Response(response),
+                    Err(failure) => Answer::Failed(failure),
+                })
+            }),
+            Need::Parallel(calls) => self.ask(core, world, &calls, Answer::Parallel),
+            Need::Publish(message) => {
+                if let Some(request) = message.request {
+                    world.asked(core, request.0, message.message_id);
+                }
+                self.asks(core, 3, Answer::Published)
+            }
+            Need::Task(_) | Need::Order(_) => Met::Answered(Answer::OrderRefused("none here".to_owned())),
+        }
+    }
+
+    /// Keeps its own time-out in mind, and makes calls.
+    fn ask(
+        &mut self,
+        core: &mut Core,
+        world: &mut World,
+        calls: &[HttpCall],
+        answer: impl FnOnce(Vec<Result<pagurus_domain::scenario::stage::Response, pagurus_domain::scenario::stage::HttpFailure>>) -> Answer,
+    ) -> Met {
+        if core.faulty && core.chance.happens(10_000) {
+            let wait = core.chance.between(500, 4_000);
+            core.tables.witness.saw("a call was held back");
+            let until = stamp(core.now + wait);
+            return Met::Answered(Answer::Held { until });
+        }
+        let wanted = core.now + millis(WORK).max(millis(CALL_TIMEOUT) + 30_000);
+        if self.until + millis(WORK) / 4 < wanted {
+            let advance = Finished { until: stamp(wanted), ..self.finished() };
+            match core.call("prolong", |tables| tables.advance(std::slice::from_ref(&advance))[0]) {
+                Ok(true) => self.until = wanted,
+                Ok(false) => return Met::Stale,
+                Err(Trouble::Died) => return Met::Dead,
+                Err(_) => {
+                    let need = if let [call] = calls { Need::Http(call.clone()) } else { Need::Parallel(calls.to_vec()) };
+                    return Met::Trouble(Box::new(need));
+                }
+            }
+        }
+        if self.claimed.order.params["n"] == DEADLY {
+            core.note(format_args!("order {} kills its worker", self.claimed.no));
+            core.died = true;
+            return Met::Dead;
+        }
+        let mut answers = Vec::with_capacity(calls.len());
+        let mut takes = 1;
+        for call in calls {
+            self.observe(core, call);
+            let request = self.request.take();
+            let (answer, after) = world.http(core, (self.claimed.order.retries, self.poll), call, request);
+            takes = takes.max(after);
+            answers.push(answer);
+        }
+        let answer = answer(answers);
+        self.asks(core, takes, answer)
+    }
+
+    fn asks(&mut self, core: &mut Core, takes: Millis, answer: Answer) -> Met {
+        self.question += 1;
+        let key = (self.claimed.no, self.claimed.attempt);
+        core.later(takes, Input::GoOn(key, self.question, Box::new(answer)));
+        Met::Asked
+    }
+
+    /// A called system notes what it was asked.
+    fn observe(&self, core: &mut Core, call: &HttpCall) {
+        let told = self.stage.as_ref().map_or(0, |stage| {
+            let moved = |one: &pagurus_domain::scenario::stage::Happened<'_>| {
+                matches!(one, pagurus_domain::scenario::stage::Happened::Moved(_))
+            };
+            stage.told().filter(moved).count()
+        });
+        let visit = self.visit + self.saved_moves + u32::try_from(told).unwrap_or(0);
+        // An attempt of a polling is an action of its own, but only in the visit that the stage began in.
+        let poll = if visit == self.visit { self.poll } else { 1 };
+        let key = if core.has(Planted::KeyOfHandOut) {
+            Uuid::new_v5(&call.idempotency_key, &self.claimed.attempt.0.to_be_bytes())
+        } else {
+            call.idempotency_key
+        };
+        let observed = ObservedCall {
+            no: self.claimed.no,
+            life: self.claimed.order.life,
+            action: format!("{visit}/{poll} {}", call.url),
+            attempt: self.claimed.attempt.0,
+            key,
+            at: core.stamp(),
+        };
+        core.note(format_args!("order {}.{} calls {}", observed.no, observed.attempt, observed.action));
+        core.calls.push(observed);
+    }
+}
+
+/// Writes the end of a stage; whether it was still the caller's.
+fn write(core: &mut Core, end: &Finished) -> Result<bool, Trouble> {
+    let groups = AgeGroups::default();
+    let (applied, ready) = core.call("finish", |tables| tables.finish(std::slice::from_ref(end), &groups))?;
+    let applied = applied.first() == Some(&true);
+    let told = end.then.as_ref().map(Then::status);
+    core.note(format_args!("order {}.{} ends {told:?}, written: {applied}", end.no, end.attempt));
+    if !applied {
+        core.tables.witness.saw("the end of a stage came too late");
+        return Ok(false);
+    }
+    let mut effects = Told::of_ready(ready);
+    let left = end.queue.clone().filter(|_| end.leaves_queue());
+    effects.news.ended.push((end.no, end.attempt, left));
+    if told.is_some_and(Status::is_final) {
+        effects.ended.push((end.no, end.life));
+    }
+    effects.send(core);
+    Ok(true)
+}

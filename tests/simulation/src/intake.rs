@@ -1,0 +1,180 @@
+//! Intake: registration, answers and actions, at both doors. Nothing is acknowledged above the commit of what it caused.
+
+use std::sync::Arc;
+
+use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::registration::NewOrder;
+use pagurus_domain::order::transition::{self, Cause};
+
+use crate::core::{Core, Trouble};
+use crate::effects::Told;
+use crate::message::{Action, Durable, Input};
+use crate::outside::Clients;
+use crate::planted::Planted;
+use crate::store::{Ending, LockedOrder, NewCallback, ReadyStage, Registered};
+
+/// Deliveries taken at once.
+const BATCH: usize = 8;
+/// Time between two looks at the queues.
+const EVERY: i64 = 400;
+
+/// The process.
+#[derive(Debug, Default)]
+pub struct Intake;
+
+impl Intake {
+    /// Takes what comes.
+    pub fn take(core: &mut Core, clients: &mut Clients, input: Input) {
+        match input {
+            Input::Begin => core.later(EVERY, Input::Tick),
+            Input::Tick => {
+                core.later(EVERY, Input::Tick);
+                consume(core, clients);
+            }
+            Input::Consume => consume(core, clients),
+            Input::Post(order) => {
+                if let Ok(registered) = register(core, std::slice::from_ref(&*order)) {
+                    clients.answered(core, &order, &registered[0]);
+                }
+            }
+            Input::Answered(request, step_status) => {
+                if answer(core, vec![NewCallback { request, step_status: step_status.to_owned() }]).is_ok() {
+                    clients.kept(request);
+                }
+            }
+            Input::Act(action, no) => act(core, action, no),
+            _ => {}
+        }
+    }
+}
+
+fn consume(core: &mut Core, clients: &mut Clients) {
+    let orders = core.consume(false, BATCH);
+    if !orders.is_empty() && !consume_orders(core, clients, &orders) {
+        return;
+    }
+    let callbacks = core.consume(true, BATCH);
+    if !callbacks.is_empty() {
+        consume_callbacks(core, &callbacks);
+    }
+}
+
+/// False where the process has died.
+fn consume_orders(core: &mut Core, clients: &mut Clients, deliveries: &[Durable]) -> bool {
+    let order = |one: &Durable| match one {
+        Durable::Order(order) => Some(order.clone()),
+        Durable::Callback { .. } => None,
+    };
+    let orders: Vec<Arc<NewOrder>> = deliveries.iter().filter_map(order).collect();
+    let new: Vec<NewOrder> = orders.iter().map(|order| (**order).clone()).collect();
+    if core.has(Planted::AcknowledgedEarly) {
+        core.acknowledge(false);
+    }
+    match register(core, &new) {
+        Ok(registered) => {
+            core.acknowledge(false);
+            for (order, became) in orders.iter().zip(&registered) {
+                clients.answered(core, order, became);
+            }
+            true
+        }
+        Err(Trouble::Died) => false,
+        // What is not acknowledged comes again.
+        Err(_) => {
+            let (process, life) = core.turn;
+            core.give_back(process, life);
+            true
+        }
+    }
+}
+
+fn consume_callbacks(core: &mut Core, deliveries: &[Durable]) {
+    let callback = |one: &Durable| match one {
+        Durable::Callback { request, step_status } => {
+            Some(NewCallback { request: *request, step_status: (*step_status).to_owned() })
+        }
+        Durable::Order(_) => None,
+    };
+    let callbacks: Vec<NewCallback> = deliveries.iter().filter_map(callback).collect();
+    match answer(core, callbacks) {
+        Ok(()) => {
+            core.acknowledge(true);
+        }
+        Err(Trouble::Died) => {}
+        Err(_) => {
+            let (process, life) = core.turn;
+            core.give_back(process, life);
+        }
+    }
+}
+
+fn register(core: &mut Core, orders: &[NewOrder]) -> Result<Vec<Registered>, Trouble> {
+    let registered = core.call("register", |tables| tables.register(orders))?;
+    for (order, became) in orders.iter().zip(&registered) {
+        core.note(format_args!("registers {}: {became:?}", order.request.id));
+    }
+    let ready = |one: &Registered| match one {
+        Registered::Accepted { ready, .. } => ready.clone(),
+        _ => None,
+    };
+    Told::of_ready(registered.iter().filter_map(ready).collect()).send(core);
+    Ok(registered)
+}
+
+fn answer(core: &mut Core, callbacks: Vec<NewCallback>) -> Result<(), Trouble> {
+    let (verdicts, woken) = core.call("answer", |tables| tables.answer(&callbacks))?;
+    for (callback, verdict) in callbacks.iter().zip(verdicts) {
+        core.note(format_args!("{}: {verdict}", callback.request));
+        core.tables.witness.saw(match verdict {
+            "accepted" => "a callback was accepted",
+            "duplicate" => "a callback came twice",
+            _ => "a callback came too late",
+        });
+    }
+    Told::of_ready(woken).send(core);
+    Ok(())
+}
+
+enum Acted {
+    Ended(Box<LockedOrder>),
+    Begun(ReadyStage),
+}
+
+fn act(core: &mut Core, action: Action, no: OrderNo) {
+    let done = core.call("act", |tables| {
+        let end = |cause| Ending { cause, error: None, pass: None };
+        let ended = |ended: Option<Result<LockedOrder, _>>| ended.map(|ended| ended.map(|was| Acted::Ended(Box::new(was))));
+        match action {
+            Action::Cancel => ended(tables.end_life(no, &end(Cause::Canceled))),
+            Action::Interrupt => ended(tables.end_life(no, &end(Cause::Interrupted))),
+            Action::Kill => ended(tables.end_life(no, &end(Cause::Killed))),
+            Action::Restart | Action::RestartFromStart => {
+                let locked = tables.lock(no)?;
+                let class = locked.order.error.as_ref().and_then(|error| error.class.as_deref());
+                let cause = transition::restart_of(locked.status, class, false);
+                let begun = tables.reopen(no, cause, action == Action::RestartFromStart)?;
+                Some(begun.map(Acted::Begun))
+            }
+        }
+    });
+    match done {
+        Ok(Some(Ok(Acted::Ended(was)))) => {
+            core.note(format_args!("{action:?} of order {no}, which was `{}`", was.status));
+            core.tables.witness.saw(match (action, was.running.is_some()) {
+                (Action::Interrupt, _) => "an order was interrupted",
+                (Action::Kill, true) => "a stage was killed while it ran",
+                _ => "an order was ended by hand",
+            });
+            let mut told = Told::default();
+            told.life_ended(&was);
+            told.send(core);
+        }
+        Ok(Some(Ok(Acted::Begun(ready)))) => {
+            core.note(format_args!("{action:?} of order {no}"));
+            core.tables.witness.saw("an order was restarted");
+            Told::of_ready(vec![ready]).send(core);
+        }
+        Ok(Some(Err(refused))) => core.note(format_args!("{refused}")),
+        Ok(None) | Err(_) => {}
+    }
+}

@@ -1,0 +1,149 @@
+//! What happens in a run: timers, messages, answers of called systems, actions of people. Plain data.
+
+use std::sync::Arc;
+
+use pagurus_domain::dispatch::HandOut;
+use pagurus_domain::id::{Attempt, Epoch, Life, OrderNo};
+use pagurus_domain::order::registration::NewOrder;
+use pagurus_domain::scenario::stage::Answer;
+use uuid::Uuid;
+
+use crate::moment::ProcessId;
+use crate::store::ReadyStage;
+
+/// News for dispatchers.
+#[derive(Clone, Debug, Default)]
+pub struct News {
+    /// Orders that are not ready, or in no queue, any more.
+    pub left: Vec<(OrderNo, Option<Attempt>, Option<String>)>,
+    /// What may run.
+    pub ready: Vec<ReadyStage>,
+    /// Stages that ended, with the queue that was left.
+    pub ended: Vec<(OrderNo, Attempt, Option<String>)>,
+    /// Hand-outs that were not taken, and why, under which epoch.
+    pub refused: Vec<(HandOut, crate::store::Unclaimed, bool, Epoch)>,
+    /// Workers came, changed or went.
+    pub workers_changed: bool,
+}
+
+/// A message that may be lost.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// To the dispatcher.
+    News(Arc<News>),
+    /// To a worker: what it is to run, under which epoch.
+    HandOuts(Arc<Vec<HandOut>>, Epoch),
+    /// To all workers: stages that are over.
+    BreakOff(Arc<Vec<(OrderNo, Attempt)>>),
+    /// To a notifier: lives that have ended.
+    Ended(Arc<Vec<(OrderNo, Life)>>),
+}
+
+/// A message that is never lost once it is confirmed.
+#[derive(Clone, Debug)]
+pub enum Durable {
+    /// An order.
+    Order(Arc<NewOrder>),
+    /// An answer.
+    Callback {
+        /// The request.
+        request: Uuid,
+        /// What it says.
+        step_status: &'static str,
+    },
+}
+
+/// An action of an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Gives an order up.
+    Cancel,
+    /// Stops one before it begins.
+    Interrupt,
+    /// Stops one that runs or waits.
+    Kill,
+    /// Begins a new life, at the last entry point.
+    Restart,
+    /// Begins a new life, at the initial state.
+    RestartFromStart,
+}
+
+/// What a process gets.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Its process begins.
+    Begin,
+    /// A sign of life is due.
+    Beat,
+    /// The first of its periodic works.
+    Tick,
+    /// The second.
+    Look,
+    /// The third.
+    Round,
+    /// A message.
+    Message(Message),
+    /// Something durable waits.
+    Consume,
+    /// An order over HTTP.
+    Post(Arc<NewOrder>),
+    /// An answer over HTTP.
+    Answered(Uuid, &'static str),
+    /// An action over HTTP.
+    Act(Action, OrderNo),
+    /// A stage goes on: key, number of the question, answer.
+    GoOn((OrderNo, Attempt), u32, Box<Answer>),
+    /// A stage tries again what it could not write.
+    Again((OrderNo, Attempt)),
+    /// Its process is asked to stop.
+    Stop,
+    /// The grace of that is over.
+    Grace,
+}
+
+/// What happens.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A process gets something, if it is still in that life.
+    To {
+        /// Which.
+        process: ProcessId,
+        /// Which life of it.
+        life: u32,
+        /// What.
+        input: Input,
+    },
+    /// A client sends an order, for the how manieth time.
+    Submit(usize, u32),
+    /// An operator acts on an order of this index.
+    Act(Action, usize),
+    /// A system answers a request.
+    Callback(Uuid, &'static str),
+    /// A fault.
+    Fault(Fault),
+    /// A process starts.
+    Start(ProcessId),
+    /// A frozen process goes on.
+    Thaw(ProcessId, u32),
+    /// Faults are over.
+    Heal,
+    /// The rows are judged.
+    Judge,
+}
+
+/// A fault.
+#[derive(Clone, Copy, Debug)]
+pub enum Fault {
+    /// A process is killed, and started again after so many milliseconds.
+    Kill(ProcessId, i64),
+    /// A process is stopped in good order, and started again.
+    Stop(ProcessId, i64),
+    /// A process is frozen for so long.
+    Freeze(ProcessId, i64),
+    /// A process cannot reach the database for so long.
+    Cut(ProcessId, i64),
+    /// The database is away for so long.
+    Database(i64),
+    /// The broker is away for so long; what may be lost is.
+    Broker(i64),
+}

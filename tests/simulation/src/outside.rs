@@ -1,0 +1,249 @@
+//! The world around the engine: clients, called systems, operators. What it answers follows from the seed and from what it
+//! was asked, and from nothing else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pagurus_domain::id::{RequestId, Role, ScenarioNo};
+use pagurus_domain::invariants::{Invariant, Violation};
+use pagurus_domain::order::dependency::StartMode;
+use pagurus_domain::order::registration::{NewOrder, Request};
+use pagurus_domain::scenario::stage::{HttpCall, HttpFailure, Response};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::chance::{Chance, mix};
+use crate::core::{Core, Millis, millis, stamp};
+use crate::message::{Durable, Event, Input};
+use crate::plan::{CALL_TIMEOUT, Plan};
+use crate::store::Registered;
+
+/// The parameter of an order whose calls kill their worker.
+pub const DEADLY: u64 = 66;
+
+/// The clients.
+#[derive(Debug, Default)]
+pub struct Clients {
+    /// What they send, and true where it goes over HTTP.
+    orders: Vec<(Arc<NewOrder>, bool)>,
+    done: Vec<bool>,
+    /// Contents of each id.
+    pub sent: BTreeMap<String, Vec<Vec<u8>>>,
+    /// What was confirmed to them.
+    pub confirmed: BTreeMap<String, Vec<u8>>,
+    accepted: BTreeMap<String, u32>,
+    /// Answers of called systems that were confirmed, by request.
+    pub answers: BTreeMap<Uuid, usize>,
+}
+
+impl Clients {
+    /// Clients of a seed, with what they will send.
+    ///
+    /// # Errors
+    /// An order cannot be read, which is a defect of this file.
+    pub fn of(seed: u64, plan: &Plan, scenarios: usize) -> Result<Self, String> {
+        let mut chance = Chance::of(seed, 4);
+        let mut clients = Self::default();
+        for index in 0..plan.orders {
+            let order = order(&mut chance, plan, index, scenarios)?;
+            let contents = clients.sent.entry(order.request.id.clone()).or_default();
+            contents.push(order.request.digest.to_vec());
+            clients.orders.push((Arc::new(order), chance.happens(300_000)));
+            clients.done.push(false);
+        }
+        Ok(clients)
+    }
+
+    /// Orders that they send.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.orders.len()
+    }
+
+    /// The id of the order of this index.
+    #[must_use]
+    pub fn id(&self, index: usize) -> &str {
+        &self.orders[index].0.request.id
+    }
+
+    /// A client sends its order, again and again until it is confirmed.
+    pub fn submit(&mut self, core: &mut Core, index: usize, times: u32) {
+        if self.done[index] {
+            return;
+        }
+        let (order, over_http) = self.orders[index].clone();
+        let id = order.request.id.clone();
+        let again = Event::Submit(index, times + 1);
+        if over_http {
+            if let Some(process) = core.any_of(Role::Intake)
+                && let Some((_, life)) = core.living.get(&process).copied()
+            {
+                core.schedule(2, Event::To { process, life, input: Input::Post(order) });
+            }
+            core.schedule(3_000, again);
+        } else if core.publish(Durable::Order(order.clone())) {
+            self.done[index] = true;
+            if self.sent[&id].len() == 1 {
+                self.confirmed.insert(id, order.request.digest.to_vec());
+            }
+        } else {
+            core.schedule(1_000, again);
+        }
+    }
+
+    /// An intake has answered.
+    pub fn answered(&mut self, core: &mut Core, order: &Arc<NewOrder>, became: &Registered) {
+        let id = &order.request.id;
+        for (index, (sent, _)) in self.orders.iter().enumerate() {
+            if Arc::ptr_eq(sent, order) {
+                self.done[index] = true;
+            }
+        }
+        match became {
+            Registered::Conflict(_) => core.tables.witness.saw("a conflict"),
+            Registered::Duplicate(_) => {
+                core.tables.witness.saw("a duplicate order");
+                self.confirmed.insert(id.clone(), order.request.digest.to_vec());
+            }
+            Registered::Accepted { .. } => {
+                self.confirmed.insert(id.clone(), order.request.digest.to_vec());
+                let count = self.accepted.entry(id.clone()).or_default();
+                *count += 1;
+                let count = *count;
+                let twice = Violation::unless(count == 1, Invariant::OneRegistration, || {
+                    format!("`{id}` was accepted {count} times")
+                });
+                core.tables.witness.violations.extend(twice);
+            }
+        }
+    }
+
+    /// An answer over HTTP was kept.
+    pub fn kept(&mut self, request: Uuid) {
+        *self.answers.entry(request).or_default() += 1;
+    }
+
+    /// A called system answers a request, through one of the two doors.
+    pub fn call_back(&mut self, core: &mut Core, request: Uuid, step_status: &'static str) {
+        if mix(request.as_u128() as u64).is_multiple_of(3) {
+            if let Some(process) = core.any_of(Role::Intake)
+                && let Some((_, life)) = core.living.get(&process).copied()
+            {
+                core.schedule(2, Event::To { process, life, input: Input::Answered(request, step_status) });
+            }
+        } else if core.publish(Durable::Callback { request, step_status }) {
+            self.kept(request);
+        } else {
+            core.schedule(1_000, Event::Callback(request, step_status));
+        }
+    }
+}
+
+fn order(chance: &mut Chance, plan: &Plan, index: usize, scenarios: usize) -> Result<NewOrder, String> {
+    // A few bear the id of another, with the same content or with other content.
+    let twin = index > 0 && chance.happens(30_000);
+    let number = if twin { chance.below(index as u64) } else { index as u64 };
+    let mut own = Chance::of(number, 5);
+    let scenario = usize::try_from(own.below(scenarios as u64)).unwrap_or(0);
+    let priority = ["high", "normal", "normal", "low"][usize::try_from(own.below(4)).unwrap_or(0)];
+    let deadly = own.happens(12_000);
+    let n = if deadly { DEADLY } else if twin && chance.happens(500_000) { 77 } else { own.below(10) };
+    let mut body = json!({
+        "id": format!("o{number}"), "scenario": format!("s{scenario}"), "params": {"n": n},
+        "priority": priority,
+    });
+    if own.happens(500_000) {
+        body["mode"] = "sequential".into();
+        body["queue"] = format!("q{}", own.below(plan.queues)).into();
+    }
+    if own.happens(600_000) {
+        body["notify"] = json!({"url": "amqp://?key=k", "on": ["final"]});
+    }
+    if own.happens(60_000) {
+        body["lifecycle"] = json!({"startAt": stamp(own.between(0, plan.arrival_ms + 10_000)).to_string()});
+    }
+    let request = Request::read(body).map_err(|faults| format!("{faults:?}"))?;
+    Ok(NewOrder {
+        request: Arc::new(request),
+        scenario: ScenarioNo(i32::try_from(scenario).unwrap_or(0)),
+        flow: format!("s{scenario}"),
+        start_deadline: own.happens(40_000).then(|| stamp(own.between(1_000, plan.arrival_ms + 20_000))),
+        process_timeout: own.happens(40_000).then(|| Duration::from_secs(own.between(2, 60).unsigned_abs())),
+        start_mode: StartMode::Reactive,
+        trace: None,
+        answers: None,
+        attributes: Vec::new(),
+    })
+}
+
+/// The called systems.
+#[derive(Debug)]
+pub struct World {
+    seed: u64,
+    /// How often each key was asked.
+    asked: BTreeMap<Uuid, u32>,
+}
+
+impl World {
+    /// That of a seed.
+    #[must_use]
+    pub const fn of(seed: u64) -> Self {
+        Self { seed, asked: BTreeMap::new() }
+    }
+
+    /// Makes a call: what comes of it, and after how long. It follows from the key and from how often the order was
+    /// retried, so that a repeat after a crash is answered as the first was.
+    pub fn http(
+        &mut self,
+        core: &mut Core,
+        (retries, poll): (i32, u32),
+        call: &HttpCall,
+        request: Option<RequestId>,
+    ) -> (Result<Response, HttpFailure>, Millis) {
+        let key = call.idempotency_key;
+        *self.asked.entry(key).or_default() += 1;
+        let name = u64::from(retries.unsigned_abs()) << 32 | u64::from(poll);
+        let (high, low) = key.as_u64_pair();
+        let mut dice = Chance::of(self.seed ^ mix(high) ^ low, name);
+        if let Some(request) = request {
+            self.asked(core, request.0, key);
+        }
+        let after = if dice.happens(core.plan.slow) { dice.between(200, 3_500) } else { dice.between(1, 30) };
+        let failed = |name: &'static str| Err(HttpFailure { chain: vec![name], message: name.to_owned() });
+        let number = dice.below(100);
+        match dice.below(100) {
+            0..=84 => (Ok(response(200, number)), after),
+            85..=90 => (Ok(response(503, number)), after),
+            91..=93 => (Ok(response(404, number)), after),
+            94..=97 => (failed("ConnectError"), after),
+            _ => (failed("TimedOut"), millis(CALL_TIMEOUT)),
+        }
+    }
+
+    /// A system was asked something that it answers later: early, in time, late, twice, or never.
+    pub fn asked(&self, core: &mut Core, request: Uuid, key: Uuid) {
+        let (high, low) = key.as_u64_pair();
+        let mut dice = Chance::of(self.seed ^ mix(low) ^ high, 6);
+        let status = ["fine", "fine", "fine", "fine", "refused", "odd"][usize::try_from(dice.below(6)).unwrap_or(0)];
+        let after = match dice.below(10) {
+            0 => return,
+            1..=3 => dice.between(0, 2),
+            4..=8 => dice.between(20, 6_000),
+            _ => dice.between(6_000, 40_000),
+        };
+        core.schedule(after, Event::Callback(request, status));
+        if dice.happens(150_000) {
+            core.schedule(after + dice.between(0, 3_000), Event::Callback(request, "fine"));
+        }
+    }
+}
+
+fn response(status: u16, number: u64) -> Response {
+    Response {
+        status,
+        headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+        body: format!("{{\"n\": {number}}}"),
+        duration: Duration::from_millis(1),
+    }
+}

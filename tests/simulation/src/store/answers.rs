@@ -1,0 +1,119 @@
+//! Requests, registered before they are sent, and their answers, stored whatever becomes of them.
+
+use std::collections::BTreeMap;
+
+use pagurus_domain::id::{Life, OrderNo, Pass, RequestId};
+use pagurus_domain::scenario::stage::Snapshot;
+use uuid::Uuid;
+
+use super::rows::{CallbackRow, ReadyStage, RequestRow, RequestStatus};
+use super::Tables;
+use crate::planted::Planted;
+
+/// An answer from outside.
+#[derive(Clone, Debug)]
+pub struct NewCallback {
+    /// The request that it names.
+    pub request: Uuid,
+    /// Status of the called system's step.
+    pub step_status: String,
+}
+
+/// What became of a callback, as one word.
+pub type Verdict = &'static str;
+
+impl Tables {
+    /// Stores a request; none where the pass no longer holds. The same action of the same visit has the same request.
+    pub fn register_request(
+        &mut self,
+        (no, pass): (OrderNo, Pass),
+        life: Life,
+        place: (u32, u32),
+        name: &str,
+    ) -> Option<RequestId> {
+        self.running.get(&no).filter(|running| running.pass == pass)?;
+        self.witness.wrote(no, pass);
+        let known =
+            self.requests_of(no).find(|(_, request)| (request.life, request.place) == (life, place)).map(|(id, _)| id);
+        if let Some(id) = known {
+            let request = self.requests.get_mut(&id)?;
+            if request.status != RequestStatus::Answered {
+                request.status = RequestStatus::Open;
+            }
+            return Some(RequestId(id));
+        }
+        let id = self.chance.id();
+        let row = RequestRow { no, life, place, name: name.to_owned(), status: RequestStatus::Open, awaited: false };
+        self.requests.insert(id, row);
+        self.requests_of.entry(no).or_default().push(id);
+        Some(RequestId(id))
+    }
+
+    /// Stores callbacks, and wakes the orders whose last open one came.
+    pub fn answer(&mut self, callbacks: &[NewCallback]) -> (Vec<Verdict>, Vec<ReadyStage>) {
+        let (mut verdicts, mut orders) = (Vec::new(), Vec::new());
+        for callback in callbacks {
+            let verdict = self.judge(callback.request, &mut orders);
+            let request = self.requests.contains_key(&callback.request).then_some(RequestId(callback.request));
+            self.callbacks.push(CallbackRow { request, verdict, step_status: callback.step_status.clone() });
+            verdicts.push(verdict);
+        }
+        orders.sort_unstable();
+        orders.dedup();
+        let woken = orders.into_iter().filter_map(|no| self.wake_answered(no)).collect();
+        (verdicts, woken)
+    }
+
+    fn judge(&mut self, id: Uuid, orders: &mut Vec<OrderNo>) -> Verdict {
+        let Some(request) = self.requests.get(&id) else { return "orphan" };
+        let (any_life, twice) = (self.has(Planted::FormerLifeAnswered), self.has(Planted::SecondAnswerAccepted));
+        let lives = self
+            .orders
+            .get(&request.no)
+            .is_some_and(|order| (any_life || order.life == request.life) && order.finished_at.is_none());
+        let status = request.status;
+        let is_open = status == RequestStatus::Open || (twice && status == RequestStatus::Answered);
+        if lives && (is_open || any_life) {
+            orders.push(request.no);
+            self.witness.answered_life(request.no, request.life, self.orders[&request.no].life);
+            if let Some(request) = self.requests.get_mut(&id) {
+                request.status = RequestStatus::Answered;
+            }
+            return "accepted";
+        }
+        if status == RequestStatus::Answered { "duplicate" } else { "late" }
+    }
+
+    /// Requests that an order waits for, by its position, and those among them that are answered.
+    #[must_use]
+    pub fn awaited_by_position(&self, no: OrderNo) -> (usize, usize) {
+        let Some(Ok(snapshot)) = self.snapshots.get(&no).map(|text| Snapshot::from_text(text)) else { return (0, 0) };
+        if snapshot.handling.is_some() || snapshot.main.held.is_some() {
+            return (0, 0);
+        }
+        let awaited = snapshot.awaited();
+        let is_answered = |id: &&RequestId| {
+            self.requests.get(&id.0).is_some_and(|request| request.status == RequestStatus::Answered)
+        };
+        (awaited.len(), awaited.iter().filter(is_answered).count())
+    }
+
+    /// The accepted answers of an order in its present life, to the last request of each name: name and step status.
+    #[must_use]
+    pub fn results(&self, no: OrderNo) -> Vec<(String, String)> {
+        let Some(order) = self.orders.get(&no) else { return Vec::new() };
+        let mut last: BTreeMap<&str, ((u32, u32), Uuid)> = BTreeMap::new();
+        let of_life = self.requests_of(no).filter(|(_, request)| {
+            request.life == order.life && i32::try_from(request.place.0).is_ok_and(|visit| visit <= order.visited)
+        });
+        for (id, request) in of_life {
+            let newest = last.entry(&request.name).or_insert((request.place, id));
+            *newest = (*newest).max((request.place, id));
+        }
+        let answer = |id: Uuid| {
+            let of_request = |row: &&CallbackRow| row.request == Some(RequestId(id)) && row.verdict == "accepted";
+            self.callbacks.iter().rev().find(of_request).map(|row| row.step_status.clone())
+        };
+        last.into_iter().filter_map(|(name, (_, id))| Some((name.to_owned(), answer(id)?))).collect()
+    }
+}

@@ -1,0 +1,111 @@
+//! The outbox: written with what it tells, removed when it is confirmed.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use pagurus_domain::id::{Life, OrderNo};
+use pagurus_domain::order::change::LifeEnd;
+use uuid::Uuid;
+
+use super::Tables;
+use crate::planted::Planted;
+
+/// A notification.
+#[derive(Clone, Debug)]
+pub struct OutboxRow {
+    /// The order.
+    pub no: OrderNo,
+    /// Its client's id.
+    pub id: String,
+    /// The life.
+    pub life: Life,
+    /// Which end.
+    pub kind: String,
+    /// Id of the message.
+    pub message_id: Uuid,
+    /// What is told.
+    pub body: String,
+    /// When it is sent next by whoever is not told of it.
+    pub next_at: Timestamp,
+}
+
+fn later(now: Timestamp, by: Duration) -> Timestamp {
+    now.checked_add(by).unwrap_or(Timestamp::MAX)
+}
+
+impl Tables {
+    /// Writes the notification of an end.
+    pub(super) fn put_notification(&mut self, no: OrderNo, end: LifeEnd) {
+        let Some(order) = self.orders.get(&no).filter(|order| order.notify) else { return };
+        let kind = match end {
+            LifeEnd::First => "final",
+            LifeEnd::Second => "final-2",
+        };
+        let (id, life) = (order.id.clone(), order.life);
+        let name = format!("{id}\0{life}\0{kind}");
+        let body = format!("{} {} {:?} {:?}", order.status, order.scenario_status, order.step, order.result);
+        self.witness.to_be_told(&id, life, kind);
+        let row = OutboxRow {
+            no,
+            id,
+            life,
+            kind: kind.to_owned(),
+            message_id: Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
+            body,
+            next_at: later(self.now, Duration::from_secs(5)),
+        };
+        self.outbox.insert((no, life, kind.to_owned()), row);
+    }
+
+    /// Reads notifications of a life that were just stored; a second end waits for the first.
+    #[must_use]
+    pub fn read_outbox(&mut self, lives: &[(OrderNo, Life)]) -> Vec<OutboxRow> {
+        let first = |(no, life): &(OrderNo, Life)| {
+            let of_life = (*no, *life, String::new())..;
+            let next = self.outbox.range(of_life).next();
+            next.filter(|((of, at, _), _)| (of, at) == (no, life)).map(|(_, row)| row.clone())
+        };
+        let rows = lives.iter().filter_map(first).collect();
+        self.fresh_ids(rows)
+    }
+
+    /// Takes notifications whose time has come, and keeps others off them for half a minute.
+    pub fn take_outbox(&mut self, limit: usize) -> Vec<OutboxRow> {
+        let now = self.now;
+        let due = self.outbox.iter().filter(|(_, row)| row.next_at <= now).map(|(key, _)| key.clone());
+        let mut taken = Vec::new();
+        for key in due.take(limit).collect::<Vec<_>>() {
+            let is_behind = key.2 == "final-2" && self.outbox.contains_key(&(key.0, key.1, "final".to_owned()));
+            let wait = if is_behind { 1 } else { 30 };
+            if let Some(row) = self.outbox.get_mut(&key) {
+                row.next_at = later(now, Duration::from_secs(wait));
+                taken.extend((!is_behind).then(|| row.clone()));
+            }
+        }
+        self.fresh_ids(taken)
+    }
+
+    fn fresh_ids(&mut self, mut rows: Vec<OutboxRow>) -> Vec<OutboxRow> {
+        if self.has(Planted::FreshMessageId) {
+            rows.iter_mut().for_each(|row| row.message_id = self.chance.id());
+        }
+        rows
+    }
+
+    /// Removes notifications that were delivered.
+    pub fn sent(&mut self, rows: &[OutboxRow]) {
+        for row in rows {
+            self.outbox.remove(&(row.no, row.life, row.kind.clone()));
+        }
+    }
+
+    /// Puts off notifications that could not be sent.
+    pub fn unsent(&mut self, rows: &[OutboxRow], delay: Duration) {
+        let at = later(self.now, delay);
+        for row in rows {
+            if let Some(kept) = self.outbox.get_mut(&(row.no, row.life, row.kind.clone())) {
+                kept.next_at = at;
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Registration: one order for each id, with its place, payload and deadlines.
+
+use jiff::Timestamp;
+use pagurus_domain::id::{Attempt, Life, OrderNo};
+use pagurus_domain::order::change::Begin;
+use pagurus_domain::order::registration::NewOrder;
+use pagurus_domain::order::{ScenarioStatus, Status};
+use pagurus_domain::activation::Stream;
+use pagurus_domain::scenario::stage::Wake;
+
+use super::rows::{DeadlineKind, DueRow, OrderRow, ReadyRow, ReadyStage};
+use super::Tables;
+use crate::planted::Planted;
+
+/// What became of one registration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Registered {
+    /// It is new.
+    Accepted {
+        /// Its number.
+        no: OrderNo,
+        /// What may run of it.
+        ready: Option<ReadyStage>,
+    },
+    /// The same was registered before.
+    Duplicate(Status),
+    /// Another order bears this id.
+    Conflict(Status),
+}
+
+impl Tables {
+    /// Registers orders, each on its own.
+    pub fn register(&mut self, orders: &[NewOrder]) -> Vec<Registered> {
+        orders.iter().map(|order| self.register_one(order)).collect()
+    }
+
+    /// The database gives a number away to whom it refuses then, too.
+    pub const fn skip_number(&mut self) {
+        self.next_no += 1;
+    }
+
+    fn register_one(&mut self, order: &NewOrder) -> Registered {
+        let request = &order.request;
+        let known = self.by_id.get(&request.id).filter(|_| !self.has(Planted::IdNotUnique)).copied();
+        if let Some(no) = known {
+            let status = self.shown_status(no).unwrap_or(Status::New);
+            return if self.orders[&no].digest == request.digest {
+                Registered::Duplicate(status)
+            } else {
+                Registered::Conflict(status)
+            };
+        }
+        let no = OrderNo(self.next_no);
+        self.next_no += 1;
+        let begin = Begin::of(false, request.start_at.is_some(), request.queue.is_some());
+        let queue = request.queue.as_deref().filter(|_| begin.joins_queue);
+        let position = queue.map(|queue| self.take_position(queue));
+        let status = if request.start_at.is_some_and(|at| at > self.now) { begin.later } else { begin.at_once };
+        self.by_id.insert(request.id.clone(), no);
+        self.orders.insert(no, row(order, status, self.now));
+        if let Some((queue, position)) = request.queue.as_deref().zip(position) {
+            self.enqueue(no, queue, position);
+        }
+        if let Some(at) = order.start_deadline {
+            self.deadlines.insert((no, DeadlineKind::Start), at);
+        }
+        if let Some(at) = order.process_timeout.and_then(|timeout| self.now.checked_add(timeout).ok()) {
+            self.deadlines.insert((no, DeadlineKind::Process), at);
+        }
+        let ready = match request.start_at.filter(|_| status == Status::Postponed) {
+            Some(at) => {
+                self.due.insert(no, DueRow { stream: Stream::Postponed, at });
+                None
+            }
+            None => Some(self.first_ready(no)),
+        };
+        self.note_status(no);
+        Registered::Accepted { no, ready: ready.filter(|_| status == Status::New) }
+    }
+
+    fn first_ready(&mut self, no: OrderNo) -> ReadyStage {
+        let pass = self.new_pass();
+        let row = ReadyRow {
+            pass,
+            attempt: Attempt::FIRST,
+            wake: Wake::Start,
+            place: self.queued.get(&no).cloned(),
+            restarts: 0,
+            reissued: false,
+            since: self.now,
+            stream: None,
+            repeat_at: None,
+        };
+        self.witness.issued(no, row.attempt, pass);
+        let stage = self.stage_of(no, &row, false);
+        self.ready.insert(no, row);
+        stage
+    }
+}
+
+fn row(order: &NewOrder, status: Status, now: Timestamp) -> OrderRow {
+    let request = &order.request;
+    OrderRow {
+        id: request.id.clone(),
+        digest: request.digest,
+        scenario: usize::try_from(order.scenario.0).unwrap_or(0),
+        mode: request.mode,
+        queue: request.queue.clone(),
+        priority: request.priority,
+        flow: order.flow.clone(),
+        notify: request.notify.is_some(),
+        params: request.params.clone(),
+        start_at: request.start_at,
+        start_deadline: order.start_deadline,
+        created_at: now,
+        status,
+        scenario_status: ScenarioStatus::Undefined,
+        step: None,
+        entry_point: None,
+        life: Life::FIRST,
+        attempt: Attempt(0),
+        visited: 0,
+        started_at: None,
+        finished_at: None,
+        stages: 0,
+        retries: 0,
+        error: None,
+        result: None,
+        events: 1,
+        history: Vec::new(),
+        moves: Vec::new(),
+        begin: None,
+    }
+}

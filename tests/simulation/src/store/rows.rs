@@ -1,0 +1,194 @@
+//! Rows of the tables.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
+use pagurus_domain::id::{Attempt, Incarnation, Life, OrderNo, Pass, RequestId};
+use pagurus_domain::invariants::life::HistoryEntry;
+use pagurus_domain::order::{Mode, OrderError, Priority, ScenarioStatus, Status};
+use pagurus_domain::scenario::stage::Wake;
+use serde_json::Value;
+
+/// An order.
+#[derive(Clone, Debug)]
+pub struct OrderRow {
+    /// The client's id.
+    pub id: String,
+    /// Digest of what was registered.
+    pub digest: [u8; 32],
+    /// Which scenario.
+    pub scenario: usize,
+    /// Parallel or sequential.
+    pub mode: Mode,
+    /// The queue.
+    pub queue: Option<String>,
+    /// Urgency.
+    pub priority: Priority,
+    /// Flow marker.
+    pub flow: String,
+    /// True where its client wants to be told of its ends.
+    pub notify: bool,
+    /// Parameters.
+    pub params: Arc<Value>,
+    /// Not before.
+    pub start_at: Option<Timestamp>,
+    /// Latest start.
+    pub start_deadline: Option<Timestamp>,
+    /// Registered at.
+    pub created_at: Timestamp,
+    /// Status as it is stored.
+    pub status: Status,
+    /// How it stands to its target.
+    pub scenario_status: ScenarioStatus,
+    /// Present state.
+    pub step: Option<String>,
+    /// Last entry point.
+    pub entry_point: Option<String>,
+    /// Which life.
+    pub life: Life,
+    /// Last hand-out that left something behind.
+    pub attempt: Attempt,
+    /// States entered in this life.
+    pub visited: i32,
+    /// First stage of this life.
+    pub started_at: Option<Timestamp>,
+    /// End of this life.
+    pub finished_at: Option<Timestamp>,
+    /// Stages of this life.
+    pub stages: i32,
+    /// Repeats among them.
+    pub retries: i32,
+    /// Why it failed, or waits in `retry`.
+    pub error: Option<OrderError>,
+    /// Result, as JSON.
+    pub result: Option<String>,
+    /// Number of the last event.
+    pub events: i32,
+    /// The history.
+    pub history: Vec<HistoryEntry>,
+    /// Transitions of this life.
+    pub moves: Vec<(String, String)>,
+    /// Where the path of this life begins, if that is known.
+    pub begin: Option<String>,
+}
+
+/// A stage that may run.
+#[derive(Clone, Debug)]
+pub struct ReadyRow {
+    /// Token.
+    pub pass: Pass,
+    /// Number that the hand-out will bear.
+    pub attempt: Attempt,
+    /// Why it runs.
+    pub wake: Wake,
+    /// Queue and position.
+    pub place: Option<(String, i64)>,
+    /// How often it was handed out again.
+    pub restarts: u16,
+    /// True where it was with a worker before.
+    pub reissued: bool,
+    /// Since when it may run.
+    pub since: Timestamp,
+    /// What woke it.
+    pub stream: Option<Stream>,
+    /// When its command is repeated.
+    pub repeat_at: Option<Timestamp>,
+}
+
+/// A stage with a worker.
+#[derive(Clone, Debug)]
+pub struct RunningRow {
+    /// Token.
+    pub pass: Pass,
+    /// Number of the hand-out.
+    pub attempt: Attempt,
+    /// Why it runs.
+    pub wake: Wake,
+    /// How often it was handed out again.
+    pub restarts: u16,
+    /// The queue that it owns.
+    pub queue: Option<String>,
+    /// Who has it.
+    pub node: Incarnation,
+    /// Begin.
+    pub started_at: Timestamp,
+    /// Until when it may be without progress.
+    pub deadline_at: Timestamp,
+}
+
+/// A suspended order.
+#[derive(Clone, Copy, Debug)]
+pub struct DueRow {
+    /// For what.
+    pub stream: Stream,
+    /// Until when.
+    pub at: Timestamp,
+}
+
+/// A deadline of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DeadlineKind {
+    /// To start.
+    Start,
+    /// To end.
+    Process,
+}
+
+/// Where a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestStatus {
+    /// May be answered.
+    Open,
+    /// Was.
+    Answered,
+    /// Too late.
+    Timeout,
+    /// Nobody waits any more.
+    Canceled,
+}
+
+/// A question to another system.
+#[derive(Clone, Debug)]
+pub struct RequestRow {
+    /// The order.
+    pub no: OrderNo,
+    /// Its life.
+    pub life: Life,
+    /// Visit and action.
+    pub place: (u32, u32),
+    /// Name in the scenario.
+    pub name: String,
+    /// Where it is.
+    pub status: RequestStatus,
+    /// True while the order waits for it.
+    pub awaited: bool,
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct CallbackRow {
+    /// The request, if there is one.
+    pub request: Option<RequestId>,
+    /// What became of it.
+    pub verdict: &'static str,
+    /// Status of the called system's step.
+    pub step_status: String,
+}
+
+/// A stage that may run, as the dispatcher is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadyStage {
+    /// The order.
+    pub no: OrderNo,
+    /// Number that the hand-out will bear.
+    pub attempt: Attempt,
+    /// Flow marker.
+    pub flow: String,
+    /// Urgency.
+    pub priority: Priority,
+    /// Queue and position.
+    pub place: Option<(String, i64)>,
+    /// True where it goes on with what was begun.
+    pub woken: bool,
+}

@@ -23,6 +23,7 @@ use asynchronous::AsyncRule;
 use classify::Rule;
 pub use explain::{Explained, Question, explain};
 pub use layers::ErrorRules;
+pub use read::{RULES_OF_DEPLOYMENT, RULES_OF_SCENARIO};
 use mask::Glob;
 pub use verdict::{Cycle, Failure, GiveUp, Standing, Verdict, on_async_failure, on_failure, together};
 

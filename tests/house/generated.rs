@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pagurus_broker::topology;
+use pagurus_domain::scenario::{source, trial};
 use pagurus_runtime::{config, metrics};
 
 use crate::tree::{fresh, read, root};
@@ -36,6 +37,22 @@ fn house_the_shipped_configuration_is_the_default() {
     let silent = config::load(None, std::iter::empty()).unwrap();
     assert_eq!(shipped.database.url, silent.database.url);
     assert_eq!(shipped.broker.url, silent.broker.url);
+}
+
+#[test]
+fn scn_1_house_the_schemas_for_editors_are_fresh() {
+    for (name, schema) in schemas() {
+        fresh(&format!("docs/schemas/{name}.json"), &(serde_json::to_string_pretty(&schema).unwrap() + "\n"));
+    }
+}
+
+/// The schemas of the files that people write, by their names.
+pub(crate) fn schemas() -> [(&'static str, serde_json::Value); 3] {
+    [
+        ("scenario", source::editor_schema()),
+        ("tests", trial::editor_schema()),
+        ("configuration", config::editor_schema()),
+    ]
 }
 
 #[test]

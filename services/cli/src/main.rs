@@ -25,6 +25,7 @@ mod queues;
 mod recover;
 mod refused;
 mod scenario;
+mod schema;
 mod screen;
 mod search;
 mod systems;
@@ -144,6 +145,11 @@ enum Command {
         #[arg(long, default_value = "pagurus")]
         prefix: String,
     },
+    /// Print the JSON Schema of a kind of file, by which editors complete and check it
+    Schema {
+        /// The kind of file
+        file: schema::File,
+    },
     /// Ask a health probe; exit code 0 or 1, for checks of containers
     Health {
         /// The probe; left out: /readyz of the server
@@ -222,6 +228,7 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
         Command::Migrate => block_on(migrate::run(config, screen)),
         Command::Recover(arguments) => block_on(recover::run(&arguments, config, screen)),
         Command::Topology { prefix } => topology::run(&prefix, screen),
+        Command::Schema { file } => schema::run(file, screen),
         Command::Health { url } => block_on(health::run(url.as_deref(), &global.server, screen)),
         Command::Dev { listen } => block_on(dev::run(config, listen, screen)),
         Command::Completions { shell } => completions(shell, screen),
@@ -319,6 +326,9 @@ mod tests {
             "pagurus lab outage.yaml --out report.html --compare --json",
             "pagurus dev --listen 127.0.0.1:8081",
             "pagurus completions bash",
+            "pagurus schema scenario",
+            "pagurus schema tests",
+            "pagurus schema configuration",
         ] {
             parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
         }

@@ -5,7 +5,7 @@
 
 mod schema;
 
-pub use schema::editor_schema;
+pub use schema::{editor_schema, file_schema, schema};
 
 /// The keys of a mapping.
 #[derive(Debug)]
@@ -68,6 +68,8 @@ pub enum Form {
     AsWritten,
     /// As before, and not empty.
     NotEmpty,
+    /// As before; in a text, this regular expression finds something.
+    Written(&'static str),
     /// One of these words.
     Word(&'static [&'static str]),
     /// One of the words that the function lists.

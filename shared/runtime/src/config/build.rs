@@ -3,6 +3,7 @@
 
 mod flows;
 mod take;
+pub(super) mod keys;
 mod trees;
 
 use std::sync::LazyLock;

@@ -18,6 +18,12 @@ const EXPRESSION: &str = r"\$\{";
 pub fn editor_schema(title: &str, description: &str, form: &Form) -> Value {
     let mut definitions = Map::new();
     let file = schema(form, &mut definitions);
+    file_schema(title, description, file, definitions)
+}
+
+/// The schema of a file whose parts are written already.
+#[must_use]
+pub fn file_schema(title: &str, description: &str, file: Value, definitions: Map<String, Value>) -> Value {
     let mut whole = json!({"$schema": DIALECT, "title": title, "description": description});
     if let (Some(whole), Value::Object(file)) = (whole.as_object_mut(), file) {
         whole.extend(file);
@@ -28,7 +34,8 @@ pub fn editor_schema(title: &str, description: &str, form: &Form) -> Value {
     whole
 }
 
-fn schema(form: &Form, definitions: &mut Map<String, Value>) -> Value {
+/// The schema of one value. The forms with names that it holds go into the definitions.
+pub fn schema(form: &Form, definitions: &mut Map<String, Value>) -> Value {
     match form {
         Form::Anything => json!({}),
         Form::Something => json!({"type": ["string", "number", "boolean", "array", "object"]}),
@@ -36,6 +43,7 @@ fn schema(form: &Form, definitions: &mut Map<String, Value>) -> Value {
         Form::Matching(pattern) => json!({"type": "string", "pattern": pattern}),
         Form::AsWritten => json!({"type": ["string", "number", "boolean"]}),
         Form::NotEmpty => json!({"type": ["string", "number", "boolean"], "minLength": 1}),
+        Form::Written(pattern) => json!({"type": ["string", "number", "boolean"], "pattern": pattern}),
         Form::Word(words) => json!({"enum": words}),
         Form::Words(words) => json!({"enum": words()}),
         Form::Flag => json!({"type": "boolean"}),
@@ -162,7 +170,11 @@ fn constrained(needs: &[&str], refuses: &[&str]) -> Value {
         constrained["required"] = json!(needs);
     }
     if !refuses.is_empty() {
-        let refused: Vec<Value> = refuses.iter().map(|name| json!({"required": [name]})).collect();
+        // A flag that is not set is as good as none.
+        let refused = refuses.iter().map(|name| {
+            json!({"required": [name], "properties": {*name: {"not": {"const": false}}}})
+        });
+        let refused: Vec<Value> = refused.collect();
         constrained["not"] = json!({"anyOf": refused});
     }
     constrained

@@ -6,7 +6,7 @@ use super::{action, actor, amqp};
 use super::draft::{DraftAction, Effect, Named};
 use super::http::{self, Read};
 use super::layout::lay_out;
-use super::reader::{Fields, IDENTIFIER, Reader, Spot, quoted, with_nearest};
+use super::reader::{Fields, Reader, Spot, quoted, with_nearest};
 use super::template::without_marks;
 use crate::document::Value;
 use crate::document::form::{Form, KeyRule, Keys, key, required};
@@ -17,12 +17,15 @@ use crate::scenario::{Action, EachAction};
 /// The keys of an `each`.
 pub(super) static KEYS: Keys = Keys::new(&[
     required("in", LIST, "The list, evaluated once: an expression, or the list itself."),
-    key("as", Form::Matching(IDENTIFIER), "The name of the element in `actions` and `save`; left out, `item`. `index` is its place, from 0."),
+    key("as", Form::Matching(ELEMENT), "The name of the element in `actions` and `save`; left out, `item`. `index` is its place, from 0."),
     key("atOnce", Form::Whole { least: 1, most: MOST_AT_ONCE as u64 }, "How many elements are at work at the same time, 1 to 20; left out, 10."),
     required("actions", ACTIONS, "What is done for one element: `http` without `name` and `save`, `amqp`, `script`, `order`."),
     key("save", http::SAVE, "Variables, each set to a list: what the expression is for each element when its actions are over."),
     key("onError", Form::Word(&ON_ERROR), "`fail`: an element that fails ends the action. `collect`: its place in the lists has the failure."),
 ]);
+
+/// A name that means nothing else.
+const ELEMENT: &str = "^(?!(params|vars|response|responses|error|callbacks|order|config|now|request|event|index)$)[A-Za-z_][A-Za-z0-9_]{0,63}$";
 
 const LIST: Form = Form::Either(&[Form::Matching(r"^\$\{"), Form::List { of: &Form::Anything, least: 0, most: None }]);
 const ACTIONS: Form = Form::List { of: &Form::Fields(&ACTION), least: 1, most: Some(MOST_ACTIONS) };

@@ -25,15 +25,18 @@ static KEYS: Keys = Keys::with_rules(
     ],
     &[
         KeyRule::Where { key: "kind", word: "plain", is_default: true, needs: &[], refuses: &["outcome", "poll"] },
-        KeyRule::Where { key: "kind", word: "polling", is_default: false, needs: &["poll"], refuses: &["outcome"] },
+        KeyRule::Where { key: "kind", word: "polling", is_default: false, needs: &["poll"], refuses: &["outcome", "retryFailedOnly"] },
         KeyRule::Where { key: "kind", word: "waiting", is_default: false, needs: &[], refuses: RESTS },
-        KeyRule::Where { key: "kind", word: "sleeping", is_default: false, needs: &[], refuses: RESTS },
-        KeyRule::Where { key: "kind", word: "terminal", is_default: false, needs: &[], refuses: &["actions", "on", "poll"] },
+        KeyRule::Where { key: "kind", word: "sleeping", is_default: false, needs: &[], refuses: ASLEEP },
+        KeyRule::Where { key: "kind", word: "terminal", is_default: false, needs: &[], refuses: &["actions", "entryPoint", "on", "poll", "retryFailedOnly"] },
     ],
 );
 
 /// Keys that no state of rest has.
-const RESTS: &[&str] = &["actions", "outcome", "poll"];
+const RESTS: &[&str] = &["actions", "entryPoint", "outcome", "poll"];
+
+/// Keys that no sleeping state has.
+const ASLEEP: &[&str] = &["actions", "entryPoint", "outcome", "poll", "retryFailedOnly"];
 
 const ON: Form = Form::Open {
     keys: &TRANSITIONS,

@@ -12,6 +12,7 @@ mod asyncapi;
 mod callbacks;
 mod calls;
 mod consistency;
+mod clients;
 mod contract;
 mod dsp;
 mod err;

@@ -1,4 +1,4 @@
-"""Sends orders to Pagurus over HTTP, follows them, and acts on them. Needs Python 3.10 and nothing else.
+"""Sends orders to Pagurus over HTTP, follows them, and acts on them. Needs Python 3.11 and nothing else.
 
     client = Client("http://127.0.0.1:8080")
     client.register({"id": "shop-000123", "scenario": "change-tariff", "params": {"msisdn": "79110000001"}})

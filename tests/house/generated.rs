@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use pagurus_broker::topology;
+use pagurus_domain::order::Status;
+use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::scenario::{source, trial};
 use pagurus_runtime::{config, metrics};
 
@@ -27,6 +29,40 @@ fn house_the_list_of_metrics_is_fresh() {
     let (before, rest) = page.split_once(BEGIN).expect("the place of the table is marked");
     let (_, after) = rest.split_once("\n\n").expect("text after the table");
     fresh(PAGE, &format!("{before}{BEGIN}{}\n{after}", metrics::reference_table()));
+}
+
+#[test]
+fn ord_21_house_the_table_of_statuses_and_actions_is_fresh() {
+    const PAGE: &str = "docs/guides/sending-orders.md";
+    const BEGIN: &str = "<!-- This table is made from the law: run the tests with UPDATE_GENERATED=1 to write it anew. -->\n\n";
+    let page = read(PAGE);
+    let (before, rest) = page.split_once(BEGIN).expect("the place of the table is marked");
+    let (_, after) = rest.split_once("\n\n").expect("text after the table");
+    fresh(PAGE, &format!("{before}{BEGIN}{}\n{after}", statuses_and_actions()));
+}
+
+/// What each action makes of an order in each status.
+fn statuses_and_actions() -> String {
+    let actions = [
+        ("cancel", Cause::Canceled),
+        ("interrupt", Cause::Interrupted),
+        ("kill", Cause::Killed),
+        ("restart", Cause::Restarted),
+        ("repair", Cause::Repaired),
+        ("`PATCH`", Cause::Updated),
+    ];
+    let names: Vec<&str> = actions.iter().map(|(name, _)| *name).collect();
+    let mut table = format!("| status | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(actions.len()));
+    for status in Status::ALL {
+        let cell = |cause| match transition::next(*status, cause) {
+            Ok(to) if to == *status => "stays".to_owned(),
+            Ok(to) => format!("`{to}`"),
+            Err(_) => "–".to_owned(),
+        };
+        let cells: Vec<String> = actions.iter().map(|(_, cause)| cell(*cause)).collect();
+        table.push_str(&format!("| `{status}` | {} |\n", cells.join(" | ")));
+    }
+    table
 }
 
 #[test]

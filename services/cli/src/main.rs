@@ -16,6 +16,7 @@ mod health;
 mod input;
 mod lab;
 mod leases;
+mod manual;
 mod migrate;
 mod nodes;
 mod notifications;
@@ -162,6 +163,12 @@ enum Command {
         #[arg(long, value_name = "ADDRESS")]
         listen: Option<SocketAddr>,
     },
+    /// Write the manual pages of all programs into a folder, as `man1` and `man8` of it
+    Manual {
+        /// The folder
+        #[arg(value_name = "FOLDER")]
+        into: PathBuf,
+    },
     /// Print completions for a shell
     Completions {
         /// Which shell
@@ -231,6 +238,7 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
         Command::Schema { file } => schema::run(file, screen),
         Command::Health { url } => block_on(health::run(url.as_deref(), &global.server, screen)),
         Command::Dev { listen } => block_on(dev::run(config, listen, screen)),
+        Command::Manual { into } => manual::write(&into),
         Command::Completions { shell } => completions(shell, screen),
     }
 }
@@ -326,6 +334,7 @@ mod tests {
             "pagurus lab outage.yaml --out report.html --compare --json",
             "pagurus dev --listen 127.0.0.1:8081",
             "pagurus completions bash",
+            "pagurus manual /tmp/man",
             "pagurus schema scenario",
             "pagurus schema tests",
             "pagurus schema configuration",

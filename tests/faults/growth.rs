@@ -81,10 +81,14 @@ async fn run_3_of_three_nodes_of_rabbitmq_any_may_die_and_no_confirmed_order_is_
     let balancer = Proxy::start_before(&addresses).await.unwrap();
     let url = balancer.url(&one.url());
     let engine = Installation::behind("cluster", |_| ("PAGURUS__BROKER__URL", url.clone())).await;
-    let queues = one.control(&["-q", "list_queues", "--no-table-headers", "name", "type", "members"]).await.unwrap();
+    let queues =
+        one.control(&["-q", "list_queues", "--no-table-headers", "name", "type", "members"]).await.unwrap();
     let doors = queues.lines().find(|line| line.starts_with(&format!("{}.orders.in\t", engine.env.prefix())));
     let doors = doors.unwrap_or_else(|| panic!("{queues}"));
-    assert!(doors.contains("quorum") && ["pagurus@", "two@", "three@"].iter().all(|name| doors.contains(name)), "{doors}");
+    assert!(
+        doors.contains("quorum") && ["pagurus@", "two@", "three@"].iter().all(|name| doors.contains(name)),
+        "{doors}"
+    );
 
     // First the node that everybody is connected to, then, when it is back, another one.
     for (round, index) in [0, 1].into_iter().enumerate() {

@@ -132,7 +132,8 @@ async fn ord_3_a_client_tells_of_an_engine_that_is_away() {
 fn ord_3_the_fields_of_the_client_in_rust_are_those_of_the_document() {
     let text = |text: &str| Some(text.to_owned());
     let after = After { order: "b".into(), states: vec!["done".into()], otherwise: text("fail") };
-    let lifecycle = Lifecycle { start_at: text("t"), period_to_start: Some(1), after: Some(vec![after.clone()]) };
+    let lifecycle =
+        Lifecycle { start_at: text("t"), period_to_start: Some(1), after: Some(vec![after.clone()]) };
     let notify = Notify {
         url: "u".into(),
         correlation_id: text("c"),
@@ -159,7 +160,8 @@ fn ord_3_the_fields_of_the_client_in_rust_are_those_of_the_document() {
     ] {
         let known = document["components"]["schemas"][name]["properties"].as_object().unwrap();
         let known: BTreeSet<&String> = known.keys().collect();
-        let unknown: Vec<&String> = sent.as_object().unwrap().keys().filter(|key| !known.contains(key)).collect();
+        let unknown: Vec<&String> =
+            sent.as_object().unwrap().keys().filter(|key| !known.contains(key)).collect();
         assert!(unknown.is_empty(), "{name} has no {unknown:?}");
     }
 }

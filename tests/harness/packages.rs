@@ -43,11 +43,7 @@ static PYTHON: Wanted = Wanted {
 };
 
 /// What the sender over HTTP runs on.
-static CURL: Wanted = Wanted {
-    name: "curl",
-    packages: &["curl"],
-    there: || answers("curl"),
-};
+static CURL: Wanted = Wanted { name: "curl", packages: &["curl"], there: || answers("curl") };
 
 /// What the client in TypeScript is compiled by and runs on.
 static TYPESCRIPT: Wanted = Wanted {

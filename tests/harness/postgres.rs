@@ -85,7 +85,17 @@ impl Postgres {
         fs::set_permissions(&data, fs::Permissions::from_mode(0o700))?;
         let standby = Self { binaries: self.binaries.clone(), data, log: log.to_owned(), port };
         let from = self.port.to_string();
-        let copy = ["-h", "127.0.0.1", "-p", &from, "-U", USER, "--write-recovery-conf", "--checkpoint=fast", "--no-sync"];
+        let copy = [
+            "-h",
+            "127.0.0.1",
+            "-p",
+            &from,
+            "-U",
+            USER,
+            "--write-recovery-conf",
+            "--checkpoint=fast",
+            "--no-sync",
+        ];
         standby.run("pg_basebackup", &copy)?;
         fs::write(standby.data.join("pagurus.conf"), standby.configuration())?;
         Ok(standby)
@@ -102,7 +112,11 @@ impl Postgres {
         let deadline = Instant::now() + START_TIMEOUT;
         let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
         tokio::spawn(connection);
-        while client.query("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'", &[]).await?.is_empty() {
+        while client
+            .query("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'", &[])
+            .await?
+            .is_empty()
+        {
             if Instant::now() > deadline {
                 bail!("no standby follows:\n{}", process::tail(&self.log, 20));
             }
@@ -230,7 +244,8 @@ impl Postgres {
         if is_root() {
             command.args(unprivileged());
         }
-        let output = command.arg(&program).args(arguments).arg("-D").arg(&self.data).current_dir("/").output()?;
+        let output =
+            command.arg(&program).args(arguments).arg("-D").arg(&self.data).current_dir("/").output()?;
         if !output.status.success() {
             bail!("{} failed: {}", program.display(), String::from_utf8_lossy(&output.stderr));
         }

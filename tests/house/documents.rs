@@ -178,7 +178,8 @@ fn house_snippets_of_the_documents_are_sound() {
 #[test]
 fn house_the_configuration_of_the_guide_for_others_is_sound() {
     let page = read("docs/guides/coming-from.md");
-    let whole = snippets(&page, "yaml").find(|snippet| snippet.starts_with("distribution:")).expect("it is there");
+    let whole =
+        snippets(&page, "yaml").find(|snippet| snippet.starts_with("distribution:")).expect("it is there");
     let faults = pagurus_runtime::config::check(whole);
     assert!(faults.is_empty(), "{faults:?}");
 }

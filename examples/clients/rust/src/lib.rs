@@ -150,8 +150,7 @@ impl Client {
     pub async fn find(&self, conditions: &[(&str, &str)]) -> Result<(Vec<Value>, Option<String>), Error> {
         let query: Vec<String> =
             conditions.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
-        let mut page: Value =
-            self.ask(&Question::get(&format!("/v1/orders?{}", query.join("&")))).await?;
+        let mut page: Value = self.ask(&Question::get(&format!("/v1/orders?{}", query.join("&")))).await?;
         let next = page["next"].as_str().map(str::to_owned);
         let items = match page["items"].take() {
             Value::Array(items) => items,
@@ -165,7 +164,13 @@ impl Client {
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn act(&self, id: &str, action: &str, reason: &str, more: Map<String, Value>) -> Result<Status, Error> {
+    pub async fn act(
+        &self,
+        id: &str,
+        action: &str,
+        reason: &str,
+        more: Map<String, Value>,
+    ) -> Result<Status, Error> {
         let mut body = more;
         body.insert("reason".to_owned(), json!(reason));
         let (place, body) = (path(id, &format!("/{action}")), Value::Object(body));
@@ -179,7 +184,13 @@ impl Client {
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn call(&self, id: &str, name: &str, body: Value, timeout: Duration) -> Result<Answered, Error> {
+    pub async fn call(
+        &self,
+        id: &str,
+        name: &str,
+        body: Value,
+        timeout: Duration,
+    ) -> Result<Answered, Error> {
         let asked = json!({"name": name, "body": body, "key": Uuid::new_v4()});
         let place = path(id, &format!("/calls?timeout={}ms", timeout.as_millis()));
         self.patiently(&Question { wait: timeout, ..Question::post(&place, &asked) }, None).await
@@ -190,7 +201,12 @@ impl Client {
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn answer(&self, callback: &str, body: &Value, step_status: Option<&str>) -> Result<String, Error> {
+    pub async fn answer(
+        &self,
+        callback: &str,
+        body: &Value,
+        step_status: Option<&str>,
+    ) -> Result<String, Error> {
         let is_url = callback.starts_with("http://") || callback.starts_with("https://");
         let place = if is_url { callback.to_owned() } else { format!("/v1/callbacks/{}", encoded(callback)) };
         let headers = step_status.map(|status| ("step-status", status));
@@ -200,7 +216,11 @@ impl Client {
     }
 
     /// Asks until the engine answers, for as long as it is away or busy and the time is not over.
-    async fn patiently<T: DeserializeOwned>(&self, question: &Question<'_>, until: Option<Instant>) -> Result<T, Error> {
+    async fn patiently<T: DeserializeOwned>(
+        &self,
+        question: &Question<'_>,
+        until: Option<Instant>,
+    ) -> Result<T, Error> {
         let end = Instant::now() + self.patience;
         let end = until.map_or(end, |until| until.min(end));
         let mut pause = Duration::from_millis(200);
@@ -222,7 +242,8 @@ impl Client {
 
     async fn ask<T: DeserializeOwned>(&self, question: &Question<'_>) -> Result<T, Error> {
         let is_path = question.place.starts_with('/');
-        let url = if is_path { format!("{}{}", self.server, question.place) } else { question.place.to_owned() };
+        let url =
+            if is_path { format!("{}{}", self.server, question.place) } else { question.place.to_owned() };
         let mut request = self.http.request(question.method.clone(), &url).timeout(QUESTION + question.wait);
         for (name, value) in question.headers {
             request = request.header(*name, *value);
@@ -236,10 +257,14 @@ impl Client {
         let after = answer.headers().get("Retry-After").and_then(|after| after.to_str().ok()?.parse().ok());
         let text = answer.text().await.map_err(away)?;
         if status.is_success() {
-            return serde_json::from_str(&text).map_err(|error| Error::Unreachable(format!("{url}: {error}")));
+            return serde_json::from_str(&text)
+                .map_err(|error| Error::Unreachable(format!("{url}: {error}")));
         }
         match serde_json::from_str::<Problem>(&text) {
-            Ok(problem) => Err(Error::Problem { problem: Box::new(problem), retry_after: after.map(Duration::from_secs) }),
+            Ok(problem) => Err(Error::Problem {
+                problem: Box::new(problem),
+                retry_after: after.map(Duration::from_secs),
+            }),
             // Something in between has answered, and not the engine.
             Err(_) => Err(Error::Unreachable(format!("{url}: status {status}"))),
         }

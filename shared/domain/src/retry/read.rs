@@ -9,8 +9,8 @@ mod rules;
 
 use std::time::Duration;
 
+use keys::{ASYNC, ASYNC_CLASSIFICATION, CLASSIFICATION, DEPLOYMENT, DURATION_CONTROL, RETRY, SYNC};
 pub use keys::{RULES_OF_DEPLOYMENT, RULES_OF_SCENARIO};
-use keys::{CLASSIFICATION, ASYNC_CLASSIFICATION, DURATION_CONTROL, DEPLOYMENT, RETRY, SYNC, ASYNC};
 
 use super::{DurationControl, ErrorPolicy, Retries, RetryMode};
 use crate::document::form::Keys;
@@ -81,9 +81,7 @@ fn mode(reader: &mut Reader, node: &DocumentNode, pointer: &str, retries: &mut R
 }
 
 fn retry(reader: &mut Reader, node: &DocumentNode, pointer: &str, retries: &mut Retries) {
-    for (key, value, at) in
-        reader.mapping(node, pointer, &RETRY)
-    {
+    for (key, value, at) in reader.mapping(node, pointer, &RETRY) {
         match key.name.as_str() {
             "max_total_duration" => {
                 if let Some(duration) = reader.duration(value, &at) {
@@ -155,7 +153,9 @@ impl Reader {
                 self.faults.push(match (&fault.hint, other) {
                     (Some(_), _) => fault,
                     (None, Some(hint)) => fault.hint(hint),
-                    (None, None) => fault.hint(format!("known here: {}", known.names().collect::<Vec<_>>().join(", "))),
+                    (None, None) => {
+                        fault.hint(format!("known here: {}", known.names().collect::<Vec<_>>().join(", ")))
+                    }
                 });
             }
             is_known

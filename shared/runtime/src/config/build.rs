@@ -2,8 +2,8 @@
 //! Checks what no single key can tell, such as one limit that must stay below another.
 
 mod flows;
-mod take;
 pub(super) mod keys;
+mod take;
 mod trees;
 
 use std::sync::LazyLock;

@@ -43,7 +43,8 @@ fn of_setting(setting: &Setting, definitions: &mut Map<String, Value>) -> Value 
         "anyOf": [schema(&form(setting), definitions), {"type": "null"}],
     });
     if setting.default != "~" && setting.kind != Kind::Secret {
-        value["description"] = json!(format!("{} Left out: `{}`.{restart}", setting.meaning, setting.default));
+        value["description"] =
+            json!(format!("{} Left out: `{}`.{restart}", setting.meaning, setting.default));
     }
     value
 }

@@ -52,7 +52,9 @@ pub fn schema(form: &Form, definitions: &mut Map<String, Value>) -> Value {
         Form::Whole { least, most } => json!({"type": "integer", "minimum": least, "maximum": most}),
         Form::Number { least, most } => json!({"type": "number", "minimum": least, "maximum": most}),
         Form::Duration => json!({"type": "string", "pattern": DURATION}),
-        Form::DurationOrZero => json!({"anyOf": [{"const": 0}, {"type": "string", "pattern": DURATION_OR_ZERO}]}),
+        Form::DurationOrZero => {
+            json!({"anyOf": [{"const": 0}, {"type": "string", "pattern": DURATION_OR_ZERO}]})
+        }
         Form::Lapse => json!({"type": "string", "pattern": format!("{EXPRESSION}|{DURATION}")}),
         Form::LapseOrZero => json!({"anyOf": [
             {"const": 0},
@@ -171,9 +173,9 @@ fn constrained(needs: &[&str], refuses: &[&str]) -> Value {
     }
     if !refuses.is_empty() {
         // A flag that is not set is as good as none.
-        let refused = refuses.iter().map(|name| {
-            json!({"required": [name], "properties": {*name: {"not": {"const": false}}}})
-        });
+        let refused = refuses
+            .iter()
+            .map(|name| json!({"required": [name], "properties": {*name: {"not": {"const": false}}}}));
         let refused: Vec<Value> = refused.collect();
         constrained["not"] = json!({"anyOf": refused});
     }

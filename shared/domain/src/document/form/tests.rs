@@ -21,7 +21,8 @@ fn check(form: &Form, good: &[Value], bad: &[Value]) {
 
 #[test]
 fn durations_are_those_that_readers_take() {
-    let texts = ["500ms", "5s", "1h30m", "2d", "0s", "0", "0d5s", "", "5", "5 s", "1w", "1s1m", "1s1s", "x", "10s"];
+    let texts =
+        ["500ms", "5s", "1h30m", "2d", "0s", "0", "0d5s", "", "5", "5 s", "1w", "1s1m", "1s1s", "x", "10s"];
     for text in texts {
         let read = super::super::parse_duration(text);
         assert_eq!(takes(&Form::DurationOrZero, &json!(text)), read.is_ok(), "{text}");
@@ -40,7 +41,11 @@ fn keys_have_to_do_with_each_other_as_their_rules_say() {
         &[KeyRule::OneOf(&[&["for"], &["until"]])],
     );
     let [length, time] = [json!({"for": "1s"}), json!({"until": "x"})];
-    check(&Form::Fields(&ENDS), &[length, time], &[json!({}), json!({"for": "1s", "until": "x"}), json!({"fr": 1})]);
+    check(
+        &Form::Fields(&ENDS),
+        &[length, time],
+        &[json!({}), json!({"for": "1s", "until": "x"}), json!({"fr": 1})],
+    );
 
     static WAITS: Keys = Keys::with_rules(
         &[key("wait", Form::Flag, ""), key("timeout", Form::Duration, "")],
@@ -53,11 +58,21 @@ fn keys_have_to_do_with_each_other_as_their_rules_say() {
         &[key("kind", Form::Word(&["plain", "polling"]), ""), key("poll", Form::Text, "")],
         &[
             KeyRule::Where { key: "kind", word: "plain", is_default: true, needs: &[], refuses: &["poll"] },
-            KeyRule::Where { key: "kind", word: "polling", is_default: false, needs: &["poll"], refuses: &[] },
+            KeyRule::Where {
+                key: "kind",
+                word: "polling",
+                is_default: false,
+                needs: &["poll"],
+                refuses: &[],
+            },
         ],
     );
     let good = [json!({}), json!({"kind": "plain"}), json!({"kind": "polling", "poll": "x"})];
-    check(&Form::Fields(&STATE), &good, &[json!({"poll": "x"}), json!({"kind": "polling"}), json!({"kind": "none"})]);
+    check(
+        &Form::Fields(&STATE),
+        &good,
+        &[json!({"poll": "x"}), json!({"kind": "polling"}), json!({"kind": "none"})],
+    );
 }
 
 #[test]

@@ -17,8 +17,10 @@ const NAME: &str = "^.{1,64}$";
 const _: () = assert!(MAX_NAME_CHARACTERS == 64);
 
 const SYNC_KEY: Key = key("sync", Form::Fields(&SYNC), "Failures of calls that are answered at once.");
+#[rustfmt::skip]
 const ASYNC_KEY: Key = key("async", Form::Fields(&ASYNC), "Answers that come later, and those that do not come.");
 
+#[rustfmt::skip]
 pub(super) static DEPLOYMENT: Keys = Keys::new(&[
     SYNC_KEY,
     ASYNC_KEY,
@@ -41,6 +43,7 @@ pub(super) static SYNC: Keys = Keys::new(&[
     key("retry", Form::Fields(&RETRY), "Policies by which failures of a class are repeated."),
 ]);
 
+#[rustfmt::skip]
 pub(super) static ASYNC: Keys = Keys::new(&[
     MODE,
     key("classification", Form::Fields(&ASYNC_CLASSIFICATION), "Rules that give answers and time-outs their class."),
@@ -51,13 +54,20 @@ const fn named(of: &'static Form) -> Form {
     Form::Map { names: NAME, of, least: 0 }
 }
 
-pub(super) static CLASSIFICATION: Keys =
-    Keys::new(&[key("rules", named(&Form::Fields(&RULE)), "The rules by their names; the most specific request counts.")]);
+pub(super) static CLASSIFICATION: Keys = Keys::new(&[key(
+    "rules",
+    named(&Form::Fields(&RULE)),
+    "The rules by their names; the most specific request counts.",
+)]);
 
-pub(super) static ASYNC_CLASSIFICATION: Keys =
-    Keys::new(&[key("rules", named(&Form::Fields(&ASYNC_RULE)), "The rules by their names; the most specific request counts.")]);
+pub(super) static ASYNC_CLASSIFICATION: Keys = Keys::new(&[key(
+    "rules",
+    named(&Form::Fields(&ASYNC_RULE)),
+    "The rules by their names; the most specific request counts.",
+)]);
 
 /// Classes stand first: they tell whether the masks of the requests may have `**`.
+#[rustfmt::skip]
 pub(super) static RULE: Keys = Keys::new(&[
     required("classes", named(&Form::Fields(&CLASS)), "The classes that it gives, each with what falls into it."),
     required("requests", filled_list(&Form::Fields(&REQUEST)), "The requests that it takes."),
@@ -88,6 +98,7 @@ pub(super) static RESPONSE: Keys = Keys::new(&[
 const STATUS: Form =
     Form::Either(&[Form::Whole { least: 200, most: 299 }, Form::Whole { least: 400, most: 599 }]);
 
+#[rustfmt::skip]
 pub(super) static EXCEPTION: Keys = Keys::with_rules(
     &[
         key("name_keyword", Form::Matching("^(?!ANY_HTTP_EXCEPTION$)."), "A part of the name; `Exception` for every failure."),
@@ -96,6 +107,7 @@ pub(super) static EXCEPTION: Keys = Keys::with_rules(
     &[KeyRule::AtLeastOne],
 );
 
+#[rustfmt::skip]
 pub(super) static ASYNC_RULE: Keys = Keys::new(&[
     required("requests", Form::Fields(&ASYNC_REQUESTS), "The requests that it takes."),
     required("classes", named(&Form::Fields(&ASYNC_CLASS)), "The classes that it gives, each with what falls into it."),
@@ -120,6 +132,7 @@ pub(super) static ASYNC_CLASS: Keys = Keys::with_rules(
     &[KeyRule::AtLeastOne],
 );
 
+#[rustfmt::skip]
 pub(super) static CALLBACK: Keys = Keys::with_rules(
     &[
         key("step_status_keywords", filled_list(&Form::NotEmpty), "Texts of which the step status holds one."),
@@ -128,12 +141,14 @@ pub(super) static CALLBACK: Keys = Keys::with_rules(
     &[KeyRule::AtLeastOne],
 );
 
+#[rustfmt::skip]
 pub(super) static RETRY: Keys = Keys::new(&[
     key("max_cycle_duration", Form::Duration, "Longest time of one series of repeats."),
     key("max_total_duration", Form::Duration, "Longest time of all repeats of an order together."),
     key("policies", named(&Form::Fields(&POLICY)), "The policies by their names; the most specific one counts."),
 ]);
 
+#[rustfmt::skip]
 pub(super) static POLICY: Keys = Keys::new(&[
     required("error_classes", filled_list(&Form::NotEmpty), "Classes that it repeats, with `*` for any letters."),
     key("scenarios", filled_list(&Form::Fields(&SCENARIO)), "Scenarios it is for; left out, all."),
@@ -143,6 +158,7 @@ pub(super) static POLICY: Keys = Keys::new(&[
 pub(super) static SCENARIO: Keys =
     Keys::new(&[required("name", Form::NotEmpty, "The name, with `*` for any letters.")]);
 
+#[rustfmt::skip]
 pub(super) static PARAMETERS: Keys = Keys::new(&[
     key("initial_interval", Form::Duration, "Wait before the first repeat; left out, `5s`."),
     key("multiplier", Form::Number { least: 1.0, most: MAX_MULTIPLIER }, "Growth of the wait; left out, 2."),

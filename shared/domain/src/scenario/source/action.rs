@@ -22,6 +22,7 @@ pub(super) static ACTION: NamedForm = NamedForm {
 };
 
 /// The words of the actions.
+#[rustfmt::skip]
 static WORDS: Keys = Keys::with_rules(
     &[
         key("http", Form::Named(&http::HTTP), "Calls a system over HTTP."),
@@ -40,8 +41,10 @@ static WORDS: Keys = Keys::with_rules(
     &[KeyRule::ExactlyOne],
 );
 
+#[rustfmt::skip]
 static WAIT: Keys = Keys::new(&[key("timeout", Form::Lapse, "How long; left out, as long as the order may wait.")]);
 
+#[rustfmt::skip]
 static SLEEP: Keys = Keys::with_rules(
     &[
         key("for", Form::Lapse, "How long."),

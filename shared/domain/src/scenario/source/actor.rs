@@ -16,6 +16,7 @@ const WORK_TIMEOUT: Duration = Duration::from_secs(60);
 const LONGEST_NAME: usize = 64;
 
 /// The keys of a task for a program outside.
+#[rustfmt::skip]
 pub(super) static ACTOR: Keys = Keys::new(&[
     required("name", Form::Matching("^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"), "The queue of its tasks is `pagurus.actors.NAME`."),
     key("body", Form::Something, "What the task says."),

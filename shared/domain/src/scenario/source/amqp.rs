@@ -9,6 +9,7 @@ use crate::scenario::value::Template;
 use crate::scenario::{Action, AmqpAction};
 
 /// The keys of one message.
+#[rustfmt::skip]
 pub(super) static KEYS: Keys = Keys::new(&[
     required("exchange", Form::Matching(r"^(?!amq\.).{1,255}$"), "The exchange, neither the default one nor one of the broker or the engine."),
     required("key", SHORT_TEXT, "The routing key."),

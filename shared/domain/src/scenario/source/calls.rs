@@ -13,7 +13,8 @@ pub(super) const CALLS: Form =
     Form::Map { names: "^[A-Za-z][A-Za-z0-9_.-]{0,63}$", of: &Form::Fields(&CALL), least: 0 };
 
 /// Paths that are masked.
-pub(super) const MASKED: Form = Form::List { of: &Form::Matching(r"^(params|body|headers)\."), least: 0, most: None };
+pub(super) const MASKED: Form =
+    Form::List { of: &Form::Matching(r"^(params|body|headers)\."), least: 0, most: None };
 
 static CALL: Keys = Keys::new(&[
     key("actions", list(&Form::Named(&ACTION)), "What runs; it must not suspend the order."),

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{action, actor, amqp};
 use super::draft::{DraftAction, Effect, Named};
 use super::http::{self, Read};
 use super::layout::lay_out;
 use super::reader::{Fields, Reader, Spot, quoted, with_nearest};
 use super::template::without_marks;
+use super::{action, actor, amqp};
 use crate::document::Value;
 use crate::document::form::{Form, KeyRule, Keys, key, required};
 use crate::scenario::script::ROOTS;
@@ -15,6 +15,7 @@ use crate::scenario::value::{INDEX, Template};
 use crate::scenario::{Action, EachAction};
 
 /// The keys of an `each`.
+#[rustfmt::skip]
 pub(super) static KEYS: Keys = Keys::new(&[
     required("in", LIST, "The list, evaluated once: an expression, or the list itself."),
     key("as", Form::Matching(ELEMENT), "The name of the element in `actions` and `save`; left out, `item`. `index` is its place, from 0."),
@@ -27,10 +28,12 @@ pub(super) static KEYS: Keys = Keys::new(&[
 /// A name that means nothing else.
 const ELEMENT: &str = "^(?!(params|vars|response|responses|error|callbacks|order|config|now|request|event|index)$)[A-Za-z_][A-Za-z0-9_]{0,63}$";
 
-const LIST: Form = Form::Either(&[Form::Matching(r"^\$\{"), Form::List { of: &Form::Anything, least: 0, most: None }]);
+const LIST: Form =
+    Form::Either(&[Form::Matching(r"^\$\{"), Form::List { of: &Form::Anything, least: 0, most: None }]);
 const ACTIONS: Form = Form::List { of: &Form::Fields(&ACTION), least: 1, most: Some(MOST_ACTIONS) };
 
 /// The actions that may run for an element.
+#[rustfmt::skip]
 static ACTION: Keys = Keys::with_rules(
     &[
         key("http", Form::Narrowed { form: &http::HTTP, needs: &[], refuses: &["name", "save"] }, "Calls a system over HTTP."),

@@ -10,18 +10,27 @@ use crate::document::form::{self, Form, Key, KeyRule, Keys, filled_list, key, re
 use crate::retry;
 use crate::scenario::ScenarioKind;
 
+#[rustfmt::skip]
 const SCENARIO: Key = required("scenario", Form::Matching("^[A-Za-z0-9._-]{1,64}$"), "The name by which orders ask for it.");
+#[rustfmt::skip]
 const KIND: Key = key("kind", Form::Words(kinds), "`workflow`, states and events, or `operation`, a list of actions; left out, `workflow`.");
 const DESCRIPTION: Key = key("description", Form::Text, "What it is for, for people.");
+#[rustfmt::skip]
 const PARAMS: Key = key("params", Form::Schema, "JSON Schema (2020-12) of the parameters; it refers to nothing outside itself.");
+#[rustfmt::skip]
 const RETENTION: Key = key("retention", Form::Duration, "How long an order is kept after its end; left out, as configured.");
+#[rustfmt::skip]
 const OUTER_TIMEOUTS: Key = key("timeouts", Form::Fields(&TIMEOUTS), "Bounds for the order, its rests and its stages.");
 const OUTER_CALLS: Key = key("calls", CALLS, "Calls from outside that are answered in every state.");
+#[rustfmt::skip]
 const MASK: Key = key("mask", MASKED, "Paths that are shown to nobody: `[params.card.number, body.pin, headers.Authorization]`.");
+#[rustfmt::skip]
 const SEARCH: Key = key("search", ATTRIBUTES, "Attributes by which its orders are found: names for paths of parameters.");
+#[rustfmt::skip]
 const ERRORS: Key = key("errors", retry::RULES_OF_SCENARIO, "Rules and policies for its failures, in the shape of `execution.error_handling`.");
 
 /// The keys of a workflow.
+#[rustfmt::skip]
 pub(super) static WORKFLOW: Keys = Keys::new(&[
     SCENARIO,
     KIND,
@@ -81,5 +90,9 @@ fn kinds() -> Vec<&'static str> {
 #[must_use]
 pub fn editor_schema() -> Value {
     let file = Form::ByWord { key: "kind", word: "operation", then: &OPERATION, otherwise: &WORKFLOW };
-    form::editor_schema("Scenario of Pagurus", "What an order does. `pagurus scenario check` tells all that is wrong.", &file)
+    form::editor_schema(
+        "Scenario of Pagurus",
+        "What an order does. `pagurus scenario check` tells all that is wrong.",
+        &file,
+    )
 }

@@ -13,6 +13,7 @@ use crate::scenario::{Action, Event, Lapse, Poll, StateKind, TerminalOutcome};
 pub(super) const STATES: Form =
     Form::Map { names: "^[A-Za-z_][A-Za-z0-9_.-]{0,63}$", of: &Form::Fields(&KEYS), least: 1 };
 
+#[rustfmt::skip]
 static KEYS: Keys = Keys::with_rules(
     &[
         key("kind", Form::Words(kinds), "What the state is; left out, `plain`."),

@@ -48,7 +48,10 @@ pub(in crate::scenario) fn check_table(cases: &[(&str, &str)]) {
     for (text, expected) in cases {
         let found = faults(text);
         if found.first().is_some_and(|fault| !editor::may_take(fault)) && editor::takes(text) {
-            wrong.push_str(&format!("{text}\nthe schema for editors takes it, the reader says {}\n\n", found[0]));
+            wrong.push_str(&format!(
+                "{text}\nthe schema for editors takes it, the reader says {}\n\n",
+                found[0]
+            ));
         }
         let begins = found.first().is_some_and(|fault| fault.starts_with(expected));
         if !begins || found.len() != 1 {

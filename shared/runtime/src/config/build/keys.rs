@@ -31,6 +31,7 @@ pub(super) static REPLY: Keys = Keys::with_rules(
     &[KeyRule::OneOf(&[&["exchange"], &["exchange", "key"], &["queue"]])],
 );
 
+#[rustfmt::skip]
 pub(super) static NOTIFY: Keys = Keys::with_rules(
     &[
         EXCHANGE,
@@ -69,6 +70,7 @@ pub(super) static LIMITING: Keys = Keys::new(&[
     required("scenarios", SCENARIOS, "The scenarios."),
 ]);
 
-const SCENARIOS: Form = Form::List { of: &Form::Open { keys: &SCENARIO, names: "", of: &Form::Anything }, least: 1, most: None };
+const SCENARIOS: Form =
+    Form::List { of: &Form::Open { keys: &SCENARIO, names: "", of: &Form::Anything }, least: 1, most: None };
 
 static SCENARIO: Keys = Keys::new(&[required("name", Form::Matching("."), "The name of a scenario.")]);

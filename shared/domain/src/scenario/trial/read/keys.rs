@@ -8,11 +8,13 @@ use crate::document::form::{self, Form, KeyRule, Keys, key, list, required};
 use crate::retry;
 use crate::scenario::Method;
 
+#[rustfmt::skip]
 pub(super) static FILE: Keys = Keys::new(&[
     key("scenario", Form::AsWritten, "The file of the scenario, relative to this one."),
     required("tests", Form::List { of: &Form::Fields(&TRIAL), least: 0, most: Some(MAX_TRIALS) }, "The tests, each an order of its own."),
 ]);
 
+#[rustfmt::skip]
 pub(super) static TRIAL: Keys = Keys::new(&[
     required("test", Form::AsWritten, "What the test shows."),
     key("order", Form::Fields(&ORDER), "What the order says besides its parameters."),
@@ -39,6 +41,7 @@ pub(super) static CALL: Keys = Keys::new(&[
 ]);
 
 /// One line of the table of answers.
+#[rustfmt::skip]
 pub(super) static ANSWER: Keys = Keys::with_rules(
     &[
         key("http", Form::Either(&[Form::Matching("."), Form::Fields(&HTTP)]), "Calls that it answers: `URL`, `METHOD URL`, or a mapping; `*` stands for any letters."),
@@ -98,6 +101,7 @@ pub(super) static CALLBACK: Keys = Keys::new(&[
     key("stepStatus", Form::AsWritten, "How it went, as the header `step-status` says it."),
 ]);
 
+#[rustfmt::skip]
 pub(super) static EXPECT: Keys = Keys::with_rules(
     &[
         key("status", Form::Word(&["success", "fail"]), "The status in which the order ends."),
@@ -147,6 +151,7 @@ fn methods() -> Vec<&'static str> {
 /// the names of its states, only a run tells.
 #[must_use]
 pub fn editor_schema() -> Value {
-    let description = "Orders that are run in virtual time against a table of answers. `pagurus scenario test` runs them.";
+    let description =
+        "Orders that are run in virtual time against a table of answers. `pagurus scenario test` runs them.";
     form::editor_schema("Tests of a scenario of Pagurus", description, &Form::Fields(&FILE))
 }

@@ -334,13 +334,17 @@ mod tests {
             "pagurus lab outage.yaml --out report.html --compare --json",
             "pagurus dev --listen 127.0.0.1:8081",
             "pagurus completions bash",
-            "pagurus manual /tmp/man",
-            "pagurus schema scenario",
-            "pagurus schema tests",
-            "pagurus schema configuration",
         ] {
             parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
         }
+    }
+
+    #[test]
+    fn what_is_printed_for_editors_and_readers_is_asked_for() {
+        for line in ["schema scenario", "schema tests", "schema configuration", "manual target/man"] {
+            assert!(parse(&format!("pagurus {line}")).is_ok(), "{line}");
+        }
+        assert!(parse("pagurus schema order").is_err());
     }
 
     #[test]

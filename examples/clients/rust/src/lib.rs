@@ -191,7 +191,7 @@ impl Client {
         body: Value,
         timeout: Duration,
     ) -> Result<Answered, Error> {
-        let asked = json!({"name": name, "body": body, "key": Uuid::new_v4()});
+        let asked = json!({"name": name, "body": body, "key": Uuid::new_v4().to_string()});
         let place = path(id, &format!("/calls?timeout={}ms", timeout.as_millis()));
         self.patiently(&Question { wait: timeout, ..Question::post(&place, &asked) }, None).await
     }

@@ -9,6 +9,6 @@ curl -sS --fail-with-body "$server/v1/orders" \
     -H 'Content-Type: application/json' \
     -d '{"id": "'"$id"'", "scenario": "'"$scenario"'", "params": {"msisdn": "79110000001"}}'
 echo
-# Answers when the order has ended, or after 30 s; `isFinal` says which.
+# Answers when the order has ended, or after 30 s; `final` says which.
 curl -sS --fail-with-body "$server/v1/orders/$id/wait?timeout=30"
 echo

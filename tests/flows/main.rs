@@ -11,6 +11,7 @@ mod api;
 mod asyncapi;
 mod callbacks;
 mod calls;
+mod clients;
 mod consistency;
 mod contract;
 mod dsp;

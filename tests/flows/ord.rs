@@ -124,6 +124,7 @@ async fn ord_3_accepted_is_durable_while_nothing_else_runs() {
     engine.reach(&id, "success").await;
 }
 
+/// ORD-5 among them: the words of a priority, its default, and what is refused.
 #[tokio::test]
 async fn ord_4_5_6_7_mode_priority_transaction_and_flow_are_kept_and_checked() {
     let engine = Installation::with(

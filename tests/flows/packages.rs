@@ -82,9 +82,15 @@ fn check_packages(into: &Path) {
         assert!(!control.contains(word), "{control}");
     }
     let content = told("dpkg-deb", &["--contents", &package]);
-    for path in
-        ["./usr/bin/pagurus-worker", "./etc/pagurus/pagurus.yaml", "./lib/systemd/system/pagurus@.service"]
-    {
+    for path in [
+        "./usr/bin/pagurus-worker",
+        "./etc/pagurus/pagurus.yaml",
+        "./lib/systemd/system/pagurus@.service",
+        "./usr/share/man/man1/pagurus.1.gz",
+        "./usr/share/man/man1/pagurus-order-submit.1.gz",
+        "./usr/share/man/man8/pagurus-intake.8.gz",
+        "./usr/share/pagurus/schemas/scenario.json",
+    ] {
         assert!(content.contains(path), "{path} is missing: {content}");
     }
     assert!(content.lines().all(|line| line.contains("root/root")), "{content}");

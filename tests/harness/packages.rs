@@ -1,4 +1,4 @@
-//! Postgres and RabbitMQ, and Python for the tests, from the distribution's packages, for machines that lack them.
+//! Postgres and RabbitMQ, and Python and Node for the tests, from the distribution's packages, for machines that lack them.
 //! Never lets the packages start their system services: we run private instances only. Never installs unannounced.
 
 use std::fs::{self, File};
@@ -43,11 +43,19 @@ static PYTHON: Wanted = Wanted {
 };
 
 /// What the sender over HTTP runs on.
-static CURL: Wanted = Wanted {
-    name: "curl",
-    packages: &["curl"],
-    there: || Command::new("curl").arg("--version").output().is_ok_and(|output| output.status.success()),
+static CURL: Wanted = Wanted { name: "curl", packages: &["curl"], there: || answers("curl") };
+
+/// What the client in TypeScript is compiled by and runs on.
+static TYPESCRIPT: Wanted = Wanted {
+    name: "node with typescript",
+    packages: &["nodejs", "node-typescript"],
+    there: || ["node", "tsc"].iter().all(|program| answers(program)),
 };
+
+/// True if a program tells its version.
+fn answers(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
 
 /// A Python that knows pika: that of the path, which may be a virtual environment, or that of the distribution.
 #[must_use]
@@ -68,7 +76,7 @@ pub struct Missing(Vec<&'static Wanted>);
 /// # Errors
 /// This is no Debian-like system, or the user may not install anything.
 pub fn missing(tests: bool) -> Result<Missing> {
-    let wanted = SERVERS.iter().chain(tests.then_some([&PYTHON, &CURL]).into_iter().flatten());
+    let wanted = SERVERS.iter().chain(tests.then_some([&PYTHON, &CURL, &TYPESCRIPT]).into_iter().flatten());
     let missing = Missing(wanted.filter(|one| !(one.there)()).collect());
     if missing.0.is_empty() {
         return Ok(missing);

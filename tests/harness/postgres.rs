@@ -2,6 +2,7 @@
 //! Never touches a server that it did not make: a server is ours if its working folder is our data folder.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -73,6 +74,63 @@ impl Postgres {
         // Written anew each time: the port may be another one when the state of an earlier run was lost.
         fs::write(server.data.join("pagurus.conf"), server.configuration())?;
         Ok(server)
+    }
+
+    /// A standby that follows this running server, with a copy of its data; not started yet.
+    ///
+    /// # Errors
+    /// The data could not be copied.
+    pub fn standby(&self, folder: &Path, log: &Path, port: u16) -> Result<Self> {
+        let data = data_folder(folder)?;
+        fs::set_permissions(&data, fs::Permissions::from_mode(0o700))?;
+        let standby = Self { binaries: self.binaries.clone(), data, log: log.to_owned(), port };
+        let from = self.port.to_string();
+        let copy = [
+            "-h",
+            "127.0.0.1",
+            "-p",
+            &from,
+            "-U",
+            USER,
+            "--write-recovery-conf",
+            "--checkpoint=fast",
+            "--no-sync",
+        ];
+        standby.run("pg_basebackup", &copy)?;
+        fs::write(standby.data.join("pagurus.conf"), standby.configuration())?;
+        Ok(standby)
+    }
+
+    /// Lets no commit be acknowledged that the standby does not have, and waits until there is one.
+    ///
+    /// # Errors
+    /// No standby follows in time.
+    pub async fn demand_standby(&self) -> Result<()> {
+        let url = self.url("postgres");
+        execute(&url, "ALTER SYSTEM SET synchronous_standby_names TO '*'", &[]).await?;
+        execute(&url, "SELECT pg_reload_conf()", &[]).await?;
+        let deadline = Instant::now() + START_TIMEOUT;
+        let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
+        tokio::spawn(connection);
+        while client
+            .query("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'", &[])
+            .await?
+            .is_empty()
+        {
+            if Instant::now() > deadline {
+                bail!("no standby follows:\n{}", process::tail(&self.log, 20));
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(())
+    }
+
+    /// Makes a standby the primary, and waits until it is.
+    ///
+    /// # Errors
+    /// It is no standby, or did not become the primary in time.
+    pub fn promote(&self) -> Result<()> {
+        self.run("pg_ctl", &["promote", "--wait"])
     }
 
     /// Where the server programs are.
@@ -172,21 +230,25 @@ impl Postgres {
     }
 
     fn initialise(&self) -> Result<()> {
-        let mut command = if is_root() {
-            let mut command = Command::new("setpriv");
-            command.args(unprivileged()).arg(self.binaries.join("initdb"));
-            command
-        } else {
-            Command::new(self.binaries.join("initdb"))
-        };
-        command.args(["-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"]);
-        let output = command.arg(&self.data).current_dir("/").output()?;
-        if !output.status.success() {
-            bail!("initdb failed: {}", String::from_utf8_lossy(&output.stderr));
-        }
+        self.run("initdb", &["-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"])?;
         let main = self.data.join("postgresql.conf");
         let text = fs::read_to_string(&main)?;
         fs::write(&main, format!("{text}\ninclude 'pagurus.conf'\n"))?;
+        Ok(())
+    }
+
+    /// Runs a program of the server on its data, and waits for its end.
+    fn run(&self, program: &str, arguments: &[&str]) -> Result<()> {
+        let program = self.binaries.join(program);
+        let mut command = Command::new(if is_root() { Path::new("setpriv") } else { Path::new("env") });
+        if is_root() {
+            command.args(unprivileged());
+        }
+        let output =
+            command.arg(&program).args(arguments).arg("-D").arg(&self.data).current_dir("/").output()?;
+        if !output.status.success() {
+            bail!("{} failed: {}", program.display(), String::from_utf8_lossy(&output.stderr));
+        }
         Ok(())
     }
 

@@ -48,22 +48,27 @@ fn coded(page: &str) -> BTreeSet<String> {
     words.map(str::to_owned).collect()
 }
 
-/// The texts of a list in Rust, from behind its opening bracket.
-fn literals(list: &str) -> Vec<String> {
-    let inside = list.split(']').next().unwrap();
-    inside.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+/// The keys of all mappings that a schema describes, in words.
+fn collect_keys(schema: &serde_json::Value, into: &mut BTreeSet<String>) {
+    for (name, part) in schema.as_object().into_iter().flatten() {
+        if let ("properties", Some(keys)) = (name.as_str(), part.as_object()) {
+            let words = keys.keys().flat_map(|key| key.split(|c: char| !c.is_alphanumeric()));
+            into.extend(words.map(str::to_owned));
+        }
+        collect_keys(part, into);
+    }
+    schema.as_array().into_iter().flatten().for_each(|part| collect_keys(part, into));
 }
 
 /// The words of the language: keys of every mapping that the reader knows, actions, and roots of values.
 fn words() -> BTreeSet<String> {
     let mut words: BTreeSet<String> = ROOTS.iter().map(|root| (*root).to_owned()).collect();
-    for file in rust() {
-        if file.path.starts_with("shared/domain/src/scenario/source/") && !file.path.contains("/tests") {
-            let tables = ["Keys(&[", "const WORDS: &[&str] = &["];
-            let lists = tables.iter().flat_map(|table| file.code().split(table).skip(1));
-            words.extend(lists.flat_map(literals));
-        }
+    // The rules for errors have a page of their own.
+    let mut schema = source::editor_schema();
+    for branch in ["then", "else"] {
+        schema[branch]["properties"]["errors"] = serde_json::Value::Null;
     }
+    collect_keys(&schema, &mut words);
     words
 }
 
@@ -168,6 +173,15 @@ fn house_snippets_of_the_documents_are_sound() {
     }
     none("snippets that are not true", &wrong);
     assert!(tried >= 15, "only {tried} snippets were found");
+}
+
+#[test]
+fn house_the_configuration_of_the_guide_for_others_is_sound() {
+    let page = read("docs/guides/coming-from.md");
+    let whole =
+        snippets(&page, "yaml").find(|snippet| snippet.starts_with("distribution:")).expect("it is there");
+    let faults = pagurus_runtime::config::check(whole);
+    assert!(faults.is_empty(), "{faults:?}");
 }
 
 #[test]

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 
 use pagurus_broker::topology;
+use pagurus_domain::order::Status;
+use pagurus_domain::order::transition::{self, Cause};
+use pagurus_domain::scenario::{source, trial};
 use pagurus_runtime::{config, metrics};
 
 use crate::tree::{fresh, read, root};
@@ -29,6 +32,40 @@ fn house_the_list_of_metrics_is_fresh() {
 }
 
 #[test]
+fn ord_21_house_the_table_of_statuses_and_actions_is_fresh() {
+    const PAGE: &str = "docs/guides/sending-orders.md";
+    const BEGIN: &str = "<!-- This table is made from the law: run the tests with UPDATE_GENERATED=1 to write it anew. -->\n\n";
+    let page = read(PAGE);
+    let (before, rest) = page.split_once(BEGIN).expect("the place of the table is marked");
+    let (_, after) = rest.split_once("\n\n").expect("text after the table");
+    fresh(PAGE, &format!("{before}{BEGIN}{}\n{after}", statuses_and_actions()));
+}
+
+/// What each action makes of an order in each status.
+fn statuses_and_actions() -> String {
+    let actions = [
+        ("cancel", Cause::Canceled),
+        ("interrupt", Cause::Interrupted),
+        ("kill", Cause::Killed),
+        ("restart", Cause::Restarted),
+        ("repair", Cause::Repaired),
+        ("`PATCH`", Cause::Updated),
+    ];
+    let names: Vec<&str> = actions.iter().map(|(name, _)| *name).collect();
+    let mut table = format!("| status | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(actions.len()));
+    for status in Status::ALL {
+        let cell = |cause| match transition::next(*status, cause) {
+            Ok(to) if to == *status => "stays".to_owned(),
+            Ok(to) => format!("`{to}`"),
+            Err(_) => "–".to_owned(),
+        };
+        let cells: Vec<String> = actions.iter().map(|(_, cause)| cell(*cause)).collect();
+        table.push_str(&format!("| `{status}` | {} |\n", cells.join(" | ")));
+    }
+    table
+}
+
+#[test]
 fn house_the_shipped_configuration_is_the_default() {
     fresh("pagurus.yaml", &config::defaults_page());
     assert!(config::check(&read("pagurus.yaml")).is_empty(), "{:?}", config::check(&read("pagurus.yaml")));
@@ -36,6 +73,22 @@ fn house_the_shipped_configuration_is_the_default() {
     let silent = config::load(None, std::iter::empty()).unwrap();
     assert_eq!(shipped.database.url, silent.database.url);
     assert_eq!(shipped.broker.url, silent.broker.url);
+}
+
+#[test]
+fn scn_1_house_the_schemas_for_editors_are_fresh() {
+    for (name, schema) in schemas() {
+        fresh(&format!("docs/schemas/{name}.json"), &(serde_json::to_string_pretty(&schema).unwrap() + "\n"));
+    }
+}
+
+/// The schemas of the files that people write, by their names.
+pub(crate) fn schemas() -> [(&'static str, serde_json::Value); 3] {
+    [
+        ("scenario", source::editor_schema()),
+        ("tests", trial::editor_schema()),
+        ("configuration", config::editor_schema()),
+    ]
 }
 
 #[test]

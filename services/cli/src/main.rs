@@ -16,6 +16,7 @@ mod health;
 mod input;
 mod lab;
 mod leases;
+mod manual;
 mod migrate;
 mod nodes;
 mod notifications;
@@ -25,6 +26,7 @@ mod queues;
 mod recover;
 mod refused;
 mod scenario;
+mod schema;
 mod screen;
 mod search;
 mod systems;
@@ -144,6 +146,11 @@ enum Command {
         #[arg(long, default_value = "pagurus")]
         prefix: String,
     },
+    /// Print the JSON Schema of a kind of file, by which editors complete and check it
+    Schema {
+        /// The kind of file
+        file: schema::File,
+    },
     /// Ask a health probe; exit code 0 or 1, for checks of containers
     Health {
         /// The probe; left out: /readyz of the server
@@ -155,6 +162,12 @@ enum Command {
         /// Where the API listens; left out: node.listen, or 127.0.0.1:8080, or any free port
         #[arg(long, value_name = "ADDRESS")]
         listen: Option<SocketAddr>,
+    },
+    /// Write the manual pages of all programs into a folder, as `man1` and `man8` of it
+    Manual {
+        /// The folder
+        #[arg(value_name = "FOLDER")]
+        into: PathBuf,
     },
     /// Print completions for a shell
     Completions {
@@ -222,8 +235,10 @@ fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure
         Command::Migrate => block_on(migrate::run(config, screen)),
         Command::Recover(arguments) => block_on(recover::run(&arguments, config, screen)),
         Command::Topology { prefix } => topology::run(&prefix, screen),
+        Command::Schema { file } => schema::run(file, screen),
         Command::Health { url } => block_on(health::run(url.as_deref(), &global.server, screen)),
         Command::Dev { listen } => block_on(dev::run(config, listen, screen)),
+        Command::Manual { into } => manual::write(&into),
         Command::Completions { shell } => completions(shell, screen),
     }
 }
@@ -322,6 +337,14 @@ mod tests {
         ] {
             parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
         }
+    }
+
+    #[test]
+    fn what_is_printed_for_editors_and_readers_is_asked_for() {
+        for line in ["schema scenario", "schema tests", "schema configuration", "manual target/man"] {
+            assert!(parse(&format!("pagurus {line}")).is_ok(), "{line}");
+        }
+        assert!(parse("pagurus schema order").is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! what a document means; it never follows an alias, an include or a reference.
 
 mod distance;
+pub mod form;
 mod read;
 mod remedy;
 

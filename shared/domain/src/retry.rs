@@ -24,6 +24,7 @@ use classify::Rule;
 pub use explain::{Explained, Question, explain};
 pub use layers::ErrorRules;
 use mask::Glob;
+pub use read::{RULES_OF_DEPLOYMENT, RULES_OF_SCENARIO};
 pub use verdict::{Cycle, Failure, GiveUp, Standing, Verdict, on_async_failure, on_failure, together};
 
 /// Class of a wait that ended without its answer and that no rule takes (ERR-7).

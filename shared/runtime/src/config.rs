@@ -14,6 +14,7 @@ mod load;
 mod log;
 mod page;
 mod recovery;
+mod schema;
 mod telemetry;
 mod warnings;
 
@@ -79,6 +80,13 @@ pub fn defaults_page() -> String {
 #[must_use]
 pub fn reference_page() -> String {
     page::reference()
+}
+
+/// The JSON Schema of the configuration file, by which editors complete and check it. What one key has to do with
+/// another, only [`check`] tells.
+#[must_use]
+pub fn editor_schema() -> serde_json::Value {
+    schema::of_settings()
 }
 
 /// Everything that can be set. Meanings of the fields: the page of defaults.

@@ -170,7 +170,8 @@ impl Arguments {
 }
 
 /// The command line of a service.
-fn command(role: Role) -> clap::Command {
+#[must_use]
+pub fn command(role: Role) -> clap::Command {
     let (name, about) = match role {
         Role::Intake => {
             ("pagurus-intake", "Takes orders, callbacks and actions, and shows what became of them")

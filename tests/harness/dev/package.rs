@@ -93,7 +93,16 @@ fn install(root: &Path, programs: &Path, into: &Path) -> Result<()> {
         )?;
     }
     let completion = run(Command::new(into.join("usr/bin/pagurus")).args(["completions", "bash"]))?;
-    write(&shared.join("bash-completion/completions/pagurus"), &completion)
+    write(&shared.join("bash-completion/completions/pagurus"), &completion)?;
+    let manual = shared.join("man");
+    run(Command::new(into.join("usr/bin/pagurus")).arg("manual").arg(&manual))?;
+    // Without name and time, so that the same pages are the same bytes.
+    run(Command::new("gzip").args(["-9", "-n", "-r"]).arg(&manual))?;
+    for schema in ["scenario", "tests", "configuration"] {
+        let text = run(Command::new(into.join("usr/bin/pagurus")).args(["schema", schema]))?;
+        write(&shared.join("pagurus/schemas").join(format!("{schema}.json")), &text)?;
+    }
+    Ok(())
 }
 
 /// The same bytes for the same programs: names in order, no owner, one time.

@@ -3,12 +3,17 @@
 //! a fault.
 
 mod asynchronous;
+mod keys;
 mod policies;
 mod rules;
 
 use std::time::Duration;
 
+use keys::{ASYNC, ASYNC_CLASSIFICATION, CLASSIFICATION, DEPLOYMENT, DURATION_CONTROL, RETRY, SYNC};
+pub use keys::{RULES_OF_DEPLOYMENT, RULES_OF_SCENARIO};
+
 use super::{DurationControl, ErrorPolicy, Retries, RetryMode};
+use crate::document::form::Keys;
 use crate::document::{DocumentKey, DocumentNode, Fault, Value, parse_duration, pointer_to};
 
 /// Names of rules, classes and policies are shown in tables and metrics (DSP-9).
@@ -18,11 +23,11 @@ const MAX_NAME_CHARACTERS: usize = 64;
 pub(super) fn error_policy(node: &DocumentNode) -> Result<ErrorPolicy, Vec<Fault>> {
     let mut reader = Reader { faults: Vec::new() };
     let mut errors = ErrorPolicy::default();
-    for (key, value, at) in reader.mapping(node, "", &["sync", "async", "retry_duration_control"]) {
+    for (key, value, at) in reader.mapping(node, "", &DEPLOYMENT) {
         match key.name.as_str() {
             "sync" => sync(&mut reader, value, &at, &mut errors),
             "retry_duration_control" => {
-                for (_, value, at) in reader.mapping(value, &at, &["mode"]) {
+                for (_, value, at) in reader.mapping(value, &at, &DURATION_CONTROL) {
                     const MODES: &[(&str, DurationControl)] = &[
                         ("total", DurationControl::Total),
                         ("run_and_suspending_durations", DurationControl::RunAndSuspending),
@@ -43,11 +48,11 @@ pub(super) fn error_policy(node: &DocumentNode) -> Result<ErrorPolicy, Vec<Fault
 }
 
 fn sync(reader: &mut Reader, node: &DocumentNode, pointer: &str, errors: &mut ErrorPolicy) {
-    for (key, value, at) in reader.mapping(node, pointer, &["mode", "classification", "retry"]) {
+    for (key, value, at) in reader.mapping(node, pointer, &SYNC) {
         match key.name.as_str() {
             "mode" => mode(reader, value, &at, &mut errors.retries),
             "classification" => {
-                for (_, value, at) in reader.mapping(value, &at, &["rules"]) {
+                for (_, value, at) in reader.mapping(value, &at, &CLASSIFICATION) {
                     errors.rules = rules::rules(reader, value, &at);
                 }
             }
@@ -57,11 +62,11 @@ fn sync(reader: &mut Reader, node: &DocumentNode, pointer: &str, errors: &mut Er
 }
 
 fn callbacks(reader: &mut Reader, node: &DocumentNode, pointer: &str, errors: &mut ErrorPolicy) {
-    for (key, value, at) in reader.mapping(node, pointer, &["mode", "classification", "retry"]) {
+    for (key, value, at) in reader.mapping(node, pointer, &ASYNC) {
         match key.name.as_str() {
             "mode" => mode(reader, value, &at, &mut errors.async_retries),
             "classification" => {
-                for (_, value, at) in reader.mapping(value, &at, &["rules"]) {
+                for (_, value, at) in reader.mapping(value, &at, &ASYNC_CLASSIFICATION) {
                     errors.async_rules = asynchronous::rules(reader, value, &at);
                 }
             }
@@ -76,9 +81,7 @@ fn mode(reader: &mut Reader, node: &DocumentNode, pointer: &str, retries: &mut R
 }
 
 fn retry(reader: &mut Reader, node: &DocumentNode, pointer: &str, retries: &mut Retries) {
-    for (key, value, at) in
-        reader.mapping(node, pointer, &["max_cycle_duration", "max_total_duration", "policies"])
-    {
+    for (key, value, at) in reader.mapping(node, pointer, &RETRY) {
         match key.name.as_str() {
             "max_total_duration" => {
                 if let Some(duration) = reader.duration(value, &at) {
@@ -139,18 +142,20 @@ impl Reader {
         &mut self,
         node: &'n DocumentNode,
         pointer: &str,
-        known: &[&str],
+        known: &Keys,
     ) -> Vec<(&'n DocumentKey, &'n DocumentNode, String)> {
         let mut entries = self.names(node, pointer);
         entries.retain(|(key, _, _)| {
-            let is_known = known.contains(&key.name.as_str());
+            let is_known = known.has(&key.name);
             if !is_known {
-                let fault = Fault::unknown_key(key, pointer, known.iter().copied());
+                let fault = Fault::unknown_key(key, pointer, known.names());
                 let other = of_the_other_half(&key.name).map(str::to_owned);
                 self.faults.push(match (&fault.hint, other) {
                     (Some(_), _) => fault,
                     (None, Some(hint)) => fault.hint(hint),
-                    (None, None) => fault.hint(format!("known here: {}", known.join(", "))),
+                    (None, None) => {
+                        fault.hint(format!("known here: {}", known.names().collect::<Vec<_>>().join(", ")))
+                    }
                 });
             }
             is_known
@@ -158,18 +163,18 @@ impl Reader {
         entries
     }
 
-    /// The parts of a rule in the order in which they are asked for; each of them must be there.
+    /// The parts of a rule in the order of their table; each of them must be there.
     fn parts<'n>(
         &mut self,
         rule: &DocumentKey,
         node: &'n DocumentNode,
         pointer: &str,
-        asked: &[&str],
+        asked: &Keys,
     ) -> Vec<(&'n DocumentKey, &'n DocumentNode, String)> {
         let mut entries = self.mapping(node, pointer, asked);
-        entries.sort_by_key(|(key, _, _)| asked.iter().position(|name| *name == key.name));
-        for name in asked {
-            if !entries.iter().any(|(key, _, _)| key.name == *name) {
+        entries.sort_by_key(|(key, _, _)| asked.names().position(|name| name == key.name));
+        for name in asked.names() {
+            if !entries.iter().any(|(key, _, _)| key.name == name) {
                 let fault = Fault::placed(Some(rule.at), pointer, format!("the rule has no `{name}`"));
                 self.faults
                     .push(fault.hint("a rule has `requests` that it takes and `classes` that it gives"));

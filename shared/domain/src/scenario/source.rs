@@ -14,6 +14,7 @@ pub(super) mod each;
 mod errors;
 mod explain;
 mod http;
+mod keys;
 mod layout;
 mod operation;
 mod params;
@@ -26,6 +27,7 @@ mod template;
 mod warnings;
 
 pub use explain::{explain_faults, explain_warnings};
+pub use keys::editor_schema;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -39,40 +41,10 @@ use super::{
 use crate::document::{self, DocumentNode, Fault, Position};
 use crate::retry::ErrorPolicy;
 use draft::{Draft, Named};
+use keys::{OPERATION, TIMEOUTS, WORKFLOW};
 use layout::lay_out;
-use reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
+use reader::{Fields, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
 use warnings::Noted;
-
-const KEYS: Keys = Keys(&[
-    "scenario",
-    "kind",
-    "description",
-    "params",
-    "initialState",
-    "targetStates",
-    "retention",
-    "timeouts",
-    "calls",
-    "mask",
-    "search",
-    "errors",
-    "states",
-]);
-
-/// An operation has no states of its own to name.
-const OPERATION_KEYS: Keys = Keys(&[
-    "scenario",
-    "kind",
-    "description",
-    "params",
-    "retention",
-    "timeouts",
-    "calls",
-    "mask",
-    "search",
-    "errors",
-    "actions",
-]);
 
 /// The longest name of a scenario.
 const LONGEST_NAME: usize = 64;
@@ -133,8 +105,8 @@ fn read_by(mut reader: Reader<'_>, text: &str, bounds: &Bounds) -> Result<Readin
     let kind = kind(&mut reader, &tree);
     params::check_numbers(&mut reader, &root, false);
     let keys = match kind {
-        ScenarioKind::Workflow => &KEYS,
-        ScenarioKind::Operation => &OPERATION_KEYS,
+        ScenarioKind::Workflow => &WORKFLOW,
+        ScenarioKind::Operation => &OPERATION,
     };
     let Some(fields) = reader.fields(&root, keys) else {
         return Err(reader.into_faults());
@@ -238,8 +210,7 @@ fn kind(reader: &mut Reader<'_>, tree: &DocumentNode) -> ScenarioKind {
 }
 
 fn timeouts(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Timeouts> {
-    let keys = Keys(&["process", "idle", "work"]);
-    let fields = reader.fields(spot, &keys)?;
+    let fields = reader.fields(spot, &TIMEOUTS)?;
     let mut read = |key| {
         let spot = fields.get(key)?;
         reader.duration(spot, LONGEST_DURATION)

@@ -26,6 +26,7 @@ use crate::order::{OrderError, ScenarioStatus, Status};
 use crate::retry::ErrorPolicy;
 pub use deployment::Deployment;
 use mask::Mask;
+pub use read::editor_schema;
 
 /// The tests of one scenario, as a file holds them.
 #[derive(Debug)]

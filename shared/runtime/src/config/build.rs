@@ -2,6 +2,7 @@
 //! Checks what no single key can tell, such as one limit that must stay below another.
 
 mod flows;
+pub(super) mod keys;
 mod take;
 mod trees;
 

@@ -1,5 +1,6 @@
 //! Reads the rules for callbacks: `async.classification.rules`.
 
+use super::keys::{ASYNC_CLASS, ASYNC_REQUESTS, ASYNC_RULE, CALLBACK, MESSAGE};
 use super::rules::{alternatives, requests};
 use super::{Reader, may_be_mapping};
 use crate::document::{DocumentKey, DocumentNode, Fault};
@@ -13,7 +14,7 @@ pub(super) fn rules(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> 
     for (key, value, at) in reader.named(node, pointer) {
         let mut rule =
             AsyncRule { name: key.name.clone(), http: Vec::new(), amqp: Vec::new(), classes: Vec::new() };
-        for (part, value, at) in reader.parts(key, value, &at, &["requests", "classes"]) {
+        for (part, value, at) in reader.parts(key, value, &at, &ASYNC_RULE) {
             if part.name == "classes" {
                 rule.classes = classes(reader, value, &at);
             } else {
@@ -39,7 +40,7 @@ fn asked(
         reader.fault_with_hint(node, pointer, message, "write `requests: {http: [{path: /a}]}`");
         return;
     }
-    let entries = reader.mapping(node, pointer, &["http", "amqp"]);
+    let entries = reader.mapping(node, pointer, &ASYNC_REQUESTS);
     if entries.is_empty() && may_be_mapping(node) {
         let fault = Fault::placed(Some(key.at), pointer, "the rule takes neither `http` nor `amqp` requests");
         reader.faults.push(fault.hint("write `http: [{path: /a}]` or `amqp: [{path: \"/a?key=b\"}]`"));
@@ -61,7 +62,7 @@ fn messages(reader: &mut Reader, node: &DocumentNode, pointer: &str, before: &[A
             let message = "the request has no `path`".to_owned();
             reader.fault_with_hint(item, &at, message, "write `{path: \"/vhost?exchange=a&key=b\"}`");
         }
-        for (_, value, at) in reader.mapping(item, &at, &["path"]) {
+        for (_, value, at) in reader.mapping(item, &at, &MESSAGE) {
             let Some(text) = reader.text(value, &at) else {
                 continue;
             };
@@ -102,7 +103,7 @@ fn classes(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Async
         let class = ErrorClass::from(key.name.as_str());
         let mut class = AsyncClass { class, timeout: false, responses: Vec::new() };
         let faults_before = reader.faults.len();
-        for (key, value, at) in reader.mapping(value, &at, &["timeout", "responses"]) {
+        for (key, value, at) in reader.mapping(value, &at, &ASYNC_CLASS) {
             if key.name == "responses" {
                 for (item, at) in reader.filled_list(value, &at) {
                     class.responses.extend(callback(reader, item, &at));
@@ -126,7 +127,7 @@ fn classes(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Async
 fn callback(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<CallbackCondition> {
     let mut condition =
         CallbackCondition { step_status_keywords: Vec::new(), body_keywords: Alternatives::default() };
-    let entries = reader.mapping(node, pointer, &["step_status_keywords", "body_keywords"]);
+    let entries = reader.mapping(node, pointer, &CALLBACK);
     if entries.is_empty() {
         if node.is_null() || node.as_map().is_some_and(<[_]>::is_empty) {
             let message = "the condition has neither `step_status_keywords` nor `body_keywords`";

@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
+use super::keys::{MAX_MULTIPLIER, PARAMETERS, POLICY, SCENARIO};
 use super::{Reader, may_be_mapping};
 use crate::document::{DocumentKey, DocumentNode, Fault};
 use crate::retry::mask::Glob;
 use crate::retry::policy::conflict;
 use crate::retry::{ErrorClass, Policy};
-
-/// Steeper growth reaches any longest interval within a few attempts.
-const MAX_MULTIPLIER: f64 = 1000.0;
 
 pub(super) fn policies(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Policy> {
     let mut policies: Vec<Policy> = Vec::new();
@@ -53,8 +51,7 @@ fn with_defaults(name: &str) -> Policy {
 
 fn policy(reader: &mut Reader, key: &DocumentKey, node: &DocumentNode, pointer: &str) -> Policy {
     let mut policy = with_defaults(&key.name);
-    let known = ["error_classes", "scenarios", "parameters"];
-    for (key, value, at) in reader.mapping(node, pointer, &known) {
+    for (key, value, at) in reader.mapping(node, pointer, &POLICY) {
         match key.name.as_str() {
             "error_classes" => {
                 for (item, at) in reader.filled_list(value, &at) {
@@ -87,7 +84,7 @@ fn scenarios(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Glo
         if item.get("name").is_none() {
             reader.fault_with_hint(item, &at, "the scenario has no `name`".to_owned(), hint);
         }
-        for (_, value, at) in reader.mapping(item, &at, &["name"]) {
+        for (_, value, at) in reader.mapping(item, &at, &SCENARIO) {
             masks.extend(reader.text(value, &at).map(Glob::new));
         }
     }
@@ -95,9 +92,7 @@ fn scenarios(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Glo
 }
 
 fn parameters(reader: &mut Reader, node: &DocumentNode, pointer: &str, policy: &mut Policy) {
-    const KNOWN: &[&str] =
-        &["initial_interval", "multiplier", "max_interval", "jitter", "max_attempts", "max_duration"];
-    let entries = reader.mapping(node, pointer, KNOWN);
+    let entries = reader.mapping(node, pointer, &PARAMETERS);
     for (key, value, at) in entries {
         match key.name.as_str() {
             "initial_interval" => {

@@ -1,5 +1,6 @@
 //! Reads the rules of classification: `sync.classification.rules`.
 
+use super::keys::{CLASS, EXCEPTION, REQUEST, RESPONSE, RULE};
 use super::{Reader, may_be_mapping};
 use crate::document::{DocumentNode, Fault};
 use crate::retry::ErrorClass;
@@ -14,7 +15,7 @@ pub(super) fn rules(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> 
     for (key, value, at) in reader.named(node, pointer) {
         let mut rule = Rule { name: key.name.clone(), requests: Vec::new(), classes: Vec::new() };
         // Classes first: they tell whether the masks may have `**`.
-        for (part, value, at) in reader.parts(key, value, &at, &["classes", "requests"]) {
+        for (part, value, at) in reader.parts(key, value, &at, &RULE) {
             if part.name == "classes" {
                 rule.classes = classes(reader, value, &at);
             } else if value.as_map().is_some() {
@@ -76,7 +77,7 @@ fn request(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<Re
         return None;
     }
     let (mut path, mut host, mut method) = (None, None, None);
-    for (key, value, at) in reader.mapping(node, pointer, &["path", "host", "method"]) {
+    for (key, value, at) in reader.mapping(node, pointer, &REQUEST) {
         let Some(text) = reader.text(value, &at) else {
             continue;
         };
@@ -104,7 +105,7 @@ fn classes(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Class
     for (key, value, at) in reader.named(node, pointer) {
         let class = ErrorClass::from(key.name.as_str());
         let mut class = Class { class, responses: Vec::new(), exceptions: Vec::new() };
-        let entries = reader.mapping(value, &at, &["responses", "exceptions"]);
+        let entries = reader.mapping(value, &at, &CLASS);
         if entries.is_empty() {
             let fault =
                 Fault::placed(Some(key.at), &at, "the class has neither `responses` nor `exceptions`");
@@ -129,7 +130,7 @@ fn classes(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Class
 fn response(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<ResponseCondition> {
     let mut condition =
         ResponseCondition { status_codes: Vec::new(), body_keywords: Alternatives::default() };
-    for (key, value, at) in reader.mapping(node, pointer, &["status_codes", "body_keywords"]) {
+    for (key, value, at) in reader.mapping(node, pointer, &RESPONSE) {
         if key.name == "body_keywords" {
             condition.body_keywords = alternatives(reader, value, &at);
             continue;
@@ -169,7 +170,7 @@ fn exception(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<
         return None;
     }
     let mut condition = ExceptionCondition { name_keyword: None, message_keywords: Alternatives::default() };
-    let entries = reader.mapping(node, pointer, &["name_keyword", "message_keywords"]);
+    let entries = reader.mapping(node, pointer, &EXCEPTION);
     if entries.is_empty() && may_be_mapping(node) {
         let message = "the condition has neither `name_keyword` nor `message_keywords`".to_owned();
         let hint = "write `name_keyword: Exception` for every failure without an answer";

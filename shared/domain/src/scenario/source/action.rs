@@ -2,10 +2,11 @@
 
 use super::draft::{DraftAction, Effect, Mark, Named};
 use super::http::Read;
-use super::reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
+use super::reader::{Fields, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
 use super::script_words::calls;
 use super::template::{is_constant, literal_parts};
 use super::{actor, amqp, choose, each, http};
+use crate::document::form::{Form, KeyRule, Keys, NamedForm, filled_list, key};
 use crate::document::{Value, parse_duration};
 use crate::scenario::script::EventCall;
 use crate::scenario::value::Template;
@@ -14,15 +15,47 @@ use crate::scenario::{Action, Event, Lapse, SleepUntil};
 /// The longest name of an event that a script raises.
 const LONGEST_EVENT: usize = 64;
 
+/// One action.
+pub(super) static ACTION: NamedForm = NamedForm {
+    name: "action",
+    form: Form::Either(&[Form::Word(&["wait", "release"]), Form::Fields(&WORDS)]),
+};
+
 /// The words of the actions.
-const WORDS: &[&str] = &[
-    "http", "amqp", "script", "wait", "sleep", "actor", "order", "choose", "parallel", "each", "log",
-    "release",
-];
+#[rustfmt::skip]
+static WORDS: Keys = Keys::with_rules(
+    &[
+        key("http", Form::Named(&http::HTTP), "Calls a system over HTTP."),
+        key("amqp", Form::Fields(&amqp::KEYS), "Publishes a message."),
+        key("script", Form::Text, "Code in the script language."),
+        key("wait", Form::Either(&[Form::Fields(&WAIT), Form::Bare]), "Rests until the answers to all requests are in; leads to a waiting state."),
+        key("sleep", Form::Fields(&SLEEP), "Rests until a time; leads to a sleeping state."),
+        key("actor", Form::Fields(&actor::ACTOR), "Hands a task to a program outside, and rests until its decision."),
+        key("order", Form::Fields(&actor::ORDER), "Starts a child order, and awaits its end if asked to."),
+        key("choose", filled_list(&Form::Fields(&choose::BRANCH)), "Does the actions of the first branch whose condition holds."),
+        key("parallel", choose::PARALLEL, "Makes 1 to 20 HTTP requests at once."),
+        key("each", Form::Fields(&each::KEYS), "Does the same actions for every element of a list."),
+        key("log", Form::AsWritten, "Writes a line to the log of the order."),
+        key("release", Form::Bare, "Gives up the queue of a sequential order before its end."),
+    ],
+    &[KeyRule::ExactlyOne],
+);
+
+#[rustfmt::skip]
+static WAIT: Keys = Keys::new(&[key("timeout", Form::Lapse, "How long; left out, as long as the order may wait.")]);
+
+#[rustfmt::skip]
+static SLEEP: Keys = Keys::with_rules(
+    &[
+        key("for", Form::Lapse, "How long."),
+        key("until", Form::Matching(r"\$\{|^\d{4}-\d\d-\d\dT\d\d:\d\d.*([Zz]|[+-]\d\d:?\d\d)"), "The time of the end: `2030-12-31T08:00:00+03:00`."),
+    ],
+    &[KeyRule::OneOf(&[&["for"], &["until"]])],
+);
 
 /// True if an action has this word.
 pub(super) fn is_word(word: &str) -> bool {
-    WORDS.contains(&word) || word == "savepoint"
+    WORDS.has(word) || word == "savepoint"
 }
 
 /// Reads one action; none where its word is not known, so that nobody can tell what it would do.
@@ -51,14 +84,14 @@ fn bare(reader: &mut Reader<'_>, spot: &Spot<'_>, word: &str) -> Option<Read> {
             misplaced_savepoint(reader, &spot.mark);
             None
         }
-        word if WORDS.contains(&word) => {
+        word if WORDS.has(word) => {
             let fault = spot.fault(format!("the action `{word}` says nothing of what to do"));
             reader.push(fault.hint(format!("write it like `{}`", example(word))));
             None
         }
         word => {
             let fault = spot.fault(format!("there is no action {}", quoted(word)));
-            reader.push(with_nearest(fault, word, WORDS.iter().copied()));
+            reader.push(with_nearest(fault, word, WORDS.names()));
             None
         }
     }
@@ -73,20 +106,20 @@ fn with_keys(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
     let mut entries = spot.entries();
     let Some((mark, member)) = entries.next() else {
         let fault = spot.fault("an action without a word");
-        reader.push(with_nearest(fault, "", WORDS.iter().copied()));
+        reader.push(with_nearest(fault, "", WORDS.names()));
         return None;
     };
     if let Some((second, other)) = entries.next() {
         let (word, key) = (quoted(&member.label), quoted(&other.label));
         let fault = second.fault(format!("{key} stands beside {word}"));
-        reader.push(if WORDS.contains(&other.label.as_str()) {
+        reader.push(if WORDS.has(&other.label) {
             fault.hint("begin the next action with `- `")
         } else {
             fault.hint(format!("indent it further if it belongs to {word}"))
         });
     }
     let word = member.label.as_str();
-    if !matches!(word, "wait" | "release") && WORDS.contains(&word) && member.node.is_null() {
+    if !matches!(word, "wait" | "release") && WORDS.has(word) && member.node.is_null() {
         let fault = mark.fault(format!("the action `{word}` says nothing of what to do"));
         reader.push(fault.hint(format!("write it like `{}`", example(word))));
         return None;
@@ -113,7 +146,7 @@ fn with_keys(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
         }
         word => {
             let fault = mark.fault(format!("there is no action {}", quoted(word)));
-            reader.push(with_nearest(fault, word, WORDS.iter().copied()));
+            reader.push(with_nearest(fault, word, WORDS.names()));
             return None;
         }
     };
@@ -213,12 +246,11 @@ fn is_event_name(reader: &mut Reader<'_>, mark: &Mark, name: &str) -> bool {
 }
 
 fn wait(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
-    let keys = Keys(&["timeout"]);
     if spot.node.is_null() {
         return ending(Event::Wait, Some(Action::Wait { timeout: None }));
     }
     let before = reader.fault_count();
-    let fields = reader.fields(spot, &keys);
+    let fields = reader.fields(spot, &WAIT);
     let timeout = fields.as_ref().and_then(|fields| fields.get("timeout"));
     let timeout = timeout.and_then(|spot| reader.lapse(spot, LONGEST_DURATION));
     let is_computed = matches!(timeout, Some(Lapse::Computed(_)));
@@ -230,8 +262,7 @@ fn wait(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
 
 fn sleep(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
     const HINT: &str = "write `{for: 1d}` or `{until: \"2030-12-31T08:00:00+03:00\"}`";
-    let keys = Keys(&["for", "until"]);
-    let Some(fields) = reader.fields(spot, &keys) else {
+    let Some(fields) = reader.fields(spot, &SLEEP) else {
         return ending(Event::Sleep, None);
     };
     let until = match (fields.get("for"), fields.entry("until")) {

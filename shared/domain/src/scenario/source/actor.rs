@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::draft::{Effect, Named};
 use super::http::{self, Read};
-use super::reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, quoted};
+use super::reader::{Fields, IDENTIFIER, LONGEST_DURATION, Reader, Spot, quoted};
 use super::template::without_marks;
+use crate::document::form::{Form, KeyRule, Keys, key, required};
 use crate::scenario::{Action, ActorAction, Lapse, OrderAction};
 
 /// The defaults of SCN-11.
@@ -14,21 +15,44 @@ const WORK_TIMEOUT: Duration = Duration::from_secs(60);
 /// The longest name of an actor: it becomes part of the name of a broker queue.
 const LONGEST_NAME: usize = 64;
 
+/// The keys of a task for a program outside.
+#[rustfmt::skip]
+pub(super) static ACTOR: Keys = Keys::new(&[
+    required("name", Form::Matching("^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"), "The queue of its tasks is `pagurus.actors.NAME`."),
+    key("body", Form::Something, "What the task says."),
+    key("workTimeout", Form::Lapse, "For one hand-out without a decision or a heartbeat; left out, `1m`."),
+    key("restartAfterWorkTimeout", Form::Flag, "Hand the task out again after that; `false` fails with `actor.timeout`."),
+    key("acceptFirst", Form::Flag, "The first decision counts, whichever hand-out it answers; `false` takes only that of the newest."),
+    key("taskTimeout", Form::LapseOrZero, "For all hand-outs together."),
+    key("forceFinishAfterTaskTimeout", Form::Flag, "Whether a task at work ends with its time-out, too, whatever its heartbeats."),
+    key("save", http::SAVE, "Variables to set from the decision."),
+]);
+
+/// The keys of a child order.
+pub(super) static ORDER: Keys = Keys::with_rules(
+    &[
+        key("id", Form::Something, "The id of the child; left out, made of the parent's and the place."),
+        required("scenario", Form::Something, "The scenario that the child runs."),
+        key("scenarioVersion", Form::Something, "The version of it; left out, the newest."),
+        key("params", Form::Something, "The parameters."),
+        key("mode", Form::Something, "`parallel` or `sequential`."),
+        key("queue", Form::Something, "The queue of a sequential child."),
+        key("priority", Form::Something, "`high`, `normal` or `low`."),
+        key("flow", Form::Something, "The flow; left out, by the attributes of the configuration."),
+        key("transactionId", Form::Something, "What belongs together; left out, that of the parent."),
+        key("lifecycle", Form::Something, "When it may start, and what it waits for."),
+        key("wait", Form::Flag, "Await its end, and get it as `callbacks.NAME.body`."),
+        key("request", Form::Matching(IDENTIFIER), "The NAME of the request for its end; left out, `order`."),
+        key("timeout", Form::Lapse, "How long its end is awaited right here."),
+    ],
+    &[KeyRule::Needs("request", "wait"), KeyRule::Needs("timeout", "wait")],
+);
+
 /// Reads an `actor` action.
 pub(super) fn read_actor(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
     let effect = Effect { fails: Some("actor"), suspends: true, ..Effect::default() };
-    let keys = Keys(&[
-        "name",
-        "body",
-        "workTimeout",
-        "restartAfterWorkTimeout",
-        "acceptFirst",
-        "taskTimeout",
-        "forceFinishAfterTaskTimeout",
-        "save",
-    ]);
     let before = reader.fault_count();
-    let Some(fields) = reader.fields(spot, &keys) else {
+    let Some(fields) = reader.fields(spot, &ACTOR) else {
         return (None, effect, None);
     };
     let name = reader.required(spot, &fields, "name", "name: scoring").cloned();
@@ -94,23 +118,8 @@ const CHILD_FIELDS: &[&str] = &[
 /// Reads an `order` action. Whether it waits right here is settled when the whole state is known.
 pub(super) fn read_order(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
     let effect = Effect { fails: Some("order"), ..Effect::default() };
-    let keys = Keys(&[
-        "id",
-        "scenario",
-        "scenarioVersion",
-        "params",
-        "mode",
-        "queue",
-        "priority",
-        "flow",
-        "transactionId",
-        "lifecycle",
-        "wait",
-        "request",
-        "timeout",
-    ]);
     let before = reader.fault_count();
-    let Some(fields) = reader.fields(spot, &keys) else {
+    let Some(fields) = reader.fields(spot, &ORDER) else {
         return (None, effect, None);
     };
     reader.required(spot, &fields, "scenario", "scenario: NAME");

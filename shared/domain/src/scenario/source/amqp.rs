@@ -2,12 +2,26 @@
 
 use super::draft::Effect;
 use super::http::{Read, name_of_request, named, request_without_name};
-use super::reader::{Keys, Reader, Spot, quoted};
+use super::reader::{IDENTIFIER, Reader, Spot, quoted};
 use super::template::{NamedTemplate, names_request, without_marks};
+use crate::document::form::{Form, Keys, key, required};
 use crate::scenario::value::Template;
 use crate::scenario::{Action, AmqpAction};
 
-const KEYS: Keys = Keys(&["exchange", "key", "vhost", "headers", "body", "request"]);
+/// The keys of one message.
+#[rustfmt::skip]
+pub(super) static KEYS: Keys = Keys::new(&[
+    required("exchange", Form::Matching(r"^(?!amq\.).{1,255}$"), "The exchange, neither the default one nor one of the broker or the engine."),
+    required("key", SHORT_TEXT, "The routing key."),
+    key("vhost", SHORT_TEXT, "The virtual host; left out, the engine's own."),
+    key("headers", HEADERS, "Header fields of the message."),
+    key("body", Form::Something, "A text as it is, all else as JSON."),
+    key("request", Form::Matching(IDENTIFIER), "Registers an asynchronous request of this name, which a `wait` awaits."),
+]);
+
+/// A text that AMQP can take as a name.
+const SHORT_TEXT: Form = Form::Matching("^.{0,255}$");
+const HEADERS: Form = Form::Map { names: "^.{1,128}$", of: &Form::AsWritten, least: 0 };
 
 /// Names in AMQP are short strings.
 const LONGEST_SHORT_STRING: usize = 255;

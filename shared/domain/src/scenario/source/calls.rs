@@ -1,10 +1,25 @@
 //! Reads what concerns the scenario as a whole besides its states: `calls` and `mask`.
 
+use super::action::ACTION;
 use super::choose::actions_of;
 use super::draft::{DraftCall, Named};
-use super::reader::{Keys, Reader, Spot, quoted};
+use super::reader::{Reader, Spot, quoted};
 use super::state::call_name;
+use crate::document::form::{Form, Keys, key, list};
 use crate::scenario::Mask;
+
+/// Calls by their names.
+pub(super) const CALLS: Form =
+    Form::Map { names: "^[A-Za-z][A-Za-z0-9_.-]{0,63}$", of: &Form::Fields(&CALL), least: 0 };
+
+/// Paths that are masked.
+pub(super) const MASKED: Form =
+    Form::List { of: &Form::Matching(r"^(params|body|headers)\."), least: 0, most: None };
+
+static CALL: Keys = Keys::new(&[
+    key("actions", list(&Form::Named(&ACTION)), "What runs; it must not suspend the order."),
+    key("answer", Form::Something, "What the caller gets."),
+]);
 
 /// Reads the calls that are handled in every state (SCN-9).
 pub(super) fn read_calls(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Vec<DraftCall> {
@@ -18,7 +33,7 @@ pub(super) fn read_calls(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Vec<DraftC
         if !call_name(reader, &mark, &member.label) {
             continue;
         }
-        let Some(fields) = reader.fields(&member, &Keys(&["actions", "answer"])) else {
+        let Some(fields) = reader.fields(&member, &CALL) else {
             continue;
         };
         let actions = fields.get("actions").map_or_else(Vec::new, |spot| actions_of(reader, spot));

@@ -1,9 +1,10 @@
 //! Reads `choose` and `parallel`: the actions that hold other actions.
 
-use super::action;
+use super::action::{self, ACTION};
 use super::draft::{DraftAction, DraftBranch, Effect, Mark};
 use super::http;
-use super::reader::{Keys, Reader, Spot, quoted};
+use super::reader::{Reader, Spot, quoted};
+use crate::document::form::{Form, KeyRule, Keys, key, list, required};
 use crate::scenario::value::Template;
 use crate::scenario::{Action, HttpAction};
 
@@ -12,6 +13,25 @@ const MOST_AT_ONCE: usize = 20;
 
 const HINT: &str =
     "write it like `choose: [{when: \"params.amount > 100\", actions: […]}, {otherwise: […]}]`";
+
+/// The keys of one branch of a `choose`.
+pub(super) static BRANCH: Keys = Keys::with_rules(
+    &[
+        key("when", Form::Text, "The condition: an expression that is `true` or `false`."),
+        key("actions", list(&Form::Named(&ACTION)), "What is done where the condition holds."),
+        key("otherwise", list(&Form::Named(&ACTION)), "What is done where no condition held."),
+    ],
+    &[KeyRule::OneOf(&[&["when", "actions"], &["actions"], &["otherwise"]])],
+);
+
+/// The steps of a `parallel`.
+pub(super) const PARALLEL: Form = Form::List { of: &Form::Fields(&STEP), least: 1, most: Some(MOST_AT_ONCE) };
+
+static STEP: Keys = Keys::new(&[required(
+    "http",
+    Form::Narrowed { form: &http::HTTP, needs: &["name"], refuses: &["request"] },
+    "One request, with a `name` and without a `request`.",
+)]);
 
 /// Reads a `choose` action.
 pub(super) fn read_choose(reader: &mut Reader<'_>, mark: Mark, spot: &Spot<'_>) -> DraftAction {
@@ -53,8 +73,7 @@ pub(super) fn read_choose(reader: &mut Reader<'_>, mark: Mark, spot: &Spot<'_>) 
 }
 
 fn branch(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftBranch> {
-    let keys = Keys(&["when", "actions", "otherwise"]);
-    let fields = reader.fields(spot, &keys)?;
+    let fields = reader.fields(spot, &BRANCH)?;
     let (list, when) = match (fields.get("when"), fields.get("actions"), fields.get("otherwise")) {
         (Some(when), Some(actions), None) => (actions, Some(condition(reader, when))),
         (None, Some(actions), None) | (None, None, Some(actions)) => (actions, None),

@@ -2,21 +2,50 @@
 
 use std::sync::Arc;
 
-use super::action;
 use super::draft::{DraftAction, Effect, Named};
 use super::http::{self, Read};
 use super::layout::lay_out;
-use super::reader::{Fields, Keys, Reader, Spot, quoted, with_nearest};
+use super::reader::{Fields, Reader, Spot, quoted, with_nearest};
 use super::template::without_marks;
+use super::{action, actor, amqp};
 use crate::document::Value;
+use crate::document::form::{Form, KeyRule, Keys, key, required};
 use crate::scenario::script::ROOTS;
 use crate::scenario::value::{INDEX, Template};
 use crate::scenario::{Action, EachAction};
 
-const KEYS: Keys = Keys(&["in", "as", "atOnce", "actions", "save", "onError"]);
+/// The keys of an `each`.
+#[rustfmt::skip]
+pub(super) static KEYS: Keys = Keys::new(&[
+    required("in", LIST, "The list, evaluated once: an expression, or the list itself."),
+    key("as", Form::Matching(ELEMENT), "The name of the element in `actions` and `save`; left out, `item`. `index` is its place, from 0."),
+    key("atOnce", Form::Whole { least: 1, most: MOST_AT_ONCE as u64 }, "How many elements are at work at the same time, 1 to 20; left out, 10."),
+    required("actions", ACTIONS, "What is done for one element: `http` without `name` and `save`, `amqp`, `script`, `order`."),
+    key("save", http::SAVE, "Variables, each set to a list: what the expression is for each element when its actions are over."),
+    key("onError", Form::Word(&ON_ERROR), "`fail`: an element that fails ends the action. `collect`: its place in the lists has the failure."),
+]);
+
+/// A name that means nothing else.
+const ELEMENT: &str = "^(?!(params|vars|response|responses|error|callbacks|order|config|now|request|event|index)$)[A-Za-z_][A-Za-z0-9_]{0,63}$";
+
+const LIST: Form =
+    Form::Either(&[Form::Matching(r"^\$\{"), Form::List { of: &Form::Anything, least: 0, most: None }]);
+const ACTIONS: Form = Form::List { of: &Form::Fields(&ACTION), least: 1, most: Some(MOST_ACTIONS) };
 
 /// The actions that may run for an element.
-const WORDS: &[&str] = &["http", "amqp", "script", "order"];
+#[rustfmt::skip]
+static ACTION: Keys = Keys::with_rules(
+    &[
+        key("http", Form::Narrowed { form: &http::HTTP, needs: &[], refuses: &["name", "save"] }, "Calls a system over HTTP."),
+        key("amqp", Form::Fields(&amqp::KEYS), "Publishes a message."),
+        key("script", Form::Text, "Code in the script language; it changes its own element."),
+        key("order", Form::Fields(&actor::ORDER), "Starts a child order."),
+    ],
+    &[KeyRule::ExactlyOne],
+);
+
+/// What becomes of a failure.
+const ON_ERROR: [&str; 2] = ["fail", "collect"];
 
 /// Most actions for one element: the requests of elements are told apart by numbers of this base.
 pub(in crate::scenario) const MOST_ACTIONS: usize = 8;
@@ -95,11 +124,10 @@ fn at_once(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<usize> {
 
 /// True if failures are collected.
 fn on_error(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<bool> {
-    const KNOWN: [&str; 2] = ["fail", "collect"];
     let word = reader.text(spot)?;
-    if !KNOWN.contains(&word) {
+    if !ON_ERROR.contains(&word) {
         let fault = spot.fault(format!("{} does not say what becomes of a failure", quoted(word)));
-        reader.push(with_nearest(fault, word, KNOWN.into_iter()));
+        reader.push(with_nearest(fault, word, ON_ERROR.into_iter()));
     }
     Some(word == "collect")
 }
@@ -122,7 +150,7 @@ fn action(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
         Value::String(word) => Some(word.clone()),
         _ => spot.entries().next().map(|(_, member)| member.label),
     };
-    if let Some(word) = word.filter(|word| action::is_word(word) && !WORDS.contains(&word.as_str())) {
+    if let Some(word) = word.filter(|word| action::is_word(word) && !ACTION.has(word)) {
         let fault = spot.fault(format!("{} has no place inside `each`", quoted(&word)));
         reader.push(fault.hint("there are: http, amqp, script, order"));
         return None;

@@ -1,15 +1,14 @@
 //! Reads `http` actions. What is constant is checked here; what is evaluated, when it runs.
 
+mod keys;
+
 use super::draft::{Effect, Mark, Named};
-use super::reader::{Fields, Keys, LONGEST_CALL, Reader, Spot, quoted, with_nearest};
+use super::reader::{Fields, LONGEST_CALL, Reader, Spot, quoted, with_nearest};
 use super::template::{NamedTemplate, literal_parts, names_request, without_marks};
 use crate::scenario::value::{Expression, Template};
 use crate::scenario::{Action, Auth, Body, HttpAction, Method, StatusRange};
-
-const KEYS: Keys = Keys(&[
-    "method", "url", "query", "headers", "body", "form", "text", "timeout", "expect", "save", "name", "auth",
-    "request",
-]);
+use keys::{AUTH, KEYS};
+pub(super) use keys::{HTTP, SAVE};
 
 /// Header fields that the engine writes itself; a second one would break the request.
 const OWN_HEADERS: &[&str] = &["connection", "content-length", "idempotency-key", "transfer-encoding"];
@@ -295,9 +294,8 @@ pub(super) fn save(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<NamedTem
 
 fn auth(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Auth> {
     const HINT: &str = "write `{bearer: …}` or `{username: …, password: …}`";
-    let keys = Keys(&["bearer", "username", "password"]);
     let before = reader.fault_count();
-    let fields = reader.fields(spot, &keys)?;
+    let fields = reader.fields(spot, &AUTH)?;
     let mut part = |key: &str| {
         let spot = fields.get(key)?;
         reader.text_template(spot)

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::draft::{Mark, Named};
 use super::place::SourceMap;
 use super::warnings::Noted;
+use crate::document::form::{Form, Keys};
 use crate::document::{self, DocumentKey, DocumentNode, Fault, Position, Value, parse_duration, pointer_to};
 use crate::scenario::Lapse;
 use crate::scenario::places::Places;
@@ -17,6 +18,12 @@ const MAX_FAULTS: usize = 1000;
 
 /// The longest name that is compared with the known ones, and shown in full.
 const LONGEST_NAME: usize = 64;
+
+/// A name that scripts use after a dot.
+pub(super) const IDENTIFIER: &str = "^[A-Za-z_][A-Za-z0-9_]{0,63}$";
+
+/// Names of texts and numbers, such as those of header fields.
+pub(super) const NAMED: Form = Form::Map { names: r"^(?!.*\$\{)", of: &Form::AsWritten, least: 0 };
 
 /// Keys by which other engines let a step ask for repeats.
 const RETRIES: &[&str] = &["retry", "retries", "retryPolicy", "maxAttempts"];
@@ -54,11 +61,9 @@ pub(super) struct Spot<'a> {
     pub(super) label: String,
 }
 
-/// The keys that a mapping may have.
-pub(super) struct Keys(pub(super) &'static [&'static str]);
-
 /// The entries of a mapping whose keys have been checked.
 pub(super) struct Fields<'a> {
+    keys: &'static Keys,
     entries: Vec<(Mark, Spot<'a>)>,
 }
 
@@ -186,7 +191,7 @@ impl Reader<'_> {
     }
 
     /// The entries of a mapping; keys that nobody knows, and keys without a value, are faults.
-    pub(super) fn fields<'s>(&mut self, spot: &Spot<'s>, keys: &Keys) -> Option<Fields<'s>> {
+    pub(super) fn fields<'s>(&mut self, spot: &Spot<'s>, keys: &'static Keys) -> Option<Fields<'s>> {
         if spot.node.as_map().is_none() {
             self.push(spot.must_be("a mapping with keys"));
             return None;
@@ -194,12 +199,12 @@ impl Reader<'_> {
         let mut entries = Vec::new();
         for (mark, member) in spot.entries() {
             let name = member.label.as_str();
-            if !keys.0.contains(&name) {
+            if !keys.has(name) {
                 let fault = mark.fault(format!("unknown key {}", quoted(name)));
                 self.push(if RETRIES.contains(&name) {
                     fault.hint("what is repeated, and how often, is said by rules: those of the scenario under `errors`, and those of the deployment; see docs/guides/errors.md")
                 } else {
-                    with_nearest(fault, name, keys.0.iter().copied())
+                    with_nearest(fault, name, keys.names())
                 });
             } else if member.node.is_null() {
                 let message = format!("{} has no value", quoted(name));
@@ -208,7 +213,7 @@ impl Reader<'_> {
                 entries.push((mark, member));
             }
         }
-        Some(Fields { entries })
+        Some(Fields { keys, entries })
     }
 
     /// The value of a key that must be there.
@@ -219,6 +224,7 @@ impl Reader<'_> {
         name: &str,
         example: &str,
     ) -> Option<&'f Spot<'s>> {
+        debug_assert!(fields.keys.requires(name), "the table of keys does not say that `{name}` is required");
         let found = fields.get(name);
         // A key without a value has been noted already.
         if found.is_none() && spot.node.get(name).is_none() {

@@ -1,8 +1,13 @@
 //! Attributes by which the orders of a scenario are found.
 
-use super::reader::{Reader, Spot, quoted};
+use super::reader::{IDENTIFIER, Reader, Spot, quoted};
+use crate::document::form::Form;
 use crate::scenario::attributes::{MOST_ATTRIBUTES, SearchAttribute};
 use crate::scenario::mask::Mask;
+
+/// Names for the paths of parameters.
+pub(super) const ATTRIBUTES: Form =
+    Form::Map { names: IDENTIFIER, of: &Form::Matching(r"^params(\.[^.]+)+$"), least: 0 };
 
 const HINT: &str = "write it like `search: {customer: params.customer.id}`";
 

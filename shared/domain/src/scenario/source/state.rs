@@ -5,10 +5,69 @@ use std::time::Duration;
 
 use super::action;
 use super::draft::{DraftAction, DraftState, DraftTransition, Mark, Named};
-use super::reader::{Fields, Keys, LONGEST_DURATION, Reader, Spot, nearest, quoted, with_nearest};
+use super::reader::{Fields, LONGEST_DURATION, Reader, Spot, nearest, quoted, with_nearest};
+use crate::document::form::{Form, KeyRule, Keys, key, list, required};
 use crate::scenario::{Action, Event, Lapse, Poll, StateKind, TerminalOutcome};
 
-const KEYS: Keys = Keys(&["kind", "entryPoint", "actions", "on", "outcome", "poll", "retryFailedOnly"]);
+/// States by their names.
+pub(super) const STATES: Form =
+    Form::Map { names: "^[A-Za-z_][A-Za-z0-9_.-]{0,63}$", of: &Form::Fields(&KEYS), least: 1 };
+
+#[rustfmt::skip]
+static KEYS: Keys = Keys::with_rules(
+    &[
+        key("kind", Form::Words(kinds), "What the state is; left out, `plain`."),
+        key("entryPoint", Form::Flag, "A restart, or a repeat of what failed while waiting, begins at the last such state."),
+        key("actions", list(&Form::Named(&action::ACTION)), "What is done, from top to bottom."),
+        key("on", ON, "The events, each with the state that follows."),
+        key("outcome", Form::Words(outcomes), "Of a terminal state: status of the order; left out, `success`."),
+        key("poll", Form::Fields(&POLL), "The rhythm of a polling state."),
+        key("retryFailedOnly", Form::Flag, "An asynchronous retry sends only those requests again whose answers failed or did not come."),
+    ],
+    &[
+        KeyRule::Where { key: "kind", word: "plain", is_default: true, needs: &[], refuses: &["outcome", "poll"] },
+        KeyRule::Where { key: "kind", word: "polling", is_default: false, needs: &["poll"], refuses: &["outcome", "retryFailedOnly"] },
+        KeyRule::Where { key: "kind", word: "waiting", is_default: false, needs: &[], refuses: RESTS },
+        KeyRule::Where { key: "kind", word: "sleeping", is_default: false, needs: &[], refuses: ASLEEP },
+        KeyRule::Where { key: "kind", word: "terminal", is_default: false, needs: &[], refuses: &["actions", "entryPoint", "on", "poll", "retryFailedOnly"] },
+    ],
+);
+
+/// Keys that no state of rest has.
+const RESTS: &[&str] = &["actions", "entryPoint", "outcome", "poll"];
+
+/// Keys that no sleeping state has.
+const ASLEEP: &[&str] = &["actions", "entryPoint", "outcome", "poll", "retryFailedOnly"];
+
+const ON: Form = Form::Open {
+    keys: &TRANSITIONS,
+    names: "^(?!poll$|timeout:)(call:)?[A-Za-z][A-Za-z0-9_.-]{0,63}$",
+    of: &Form::Text,
+};
+
+static TRANSITIONS: Keys = Keys::new(&[
+    key("success", Form::Text, "All actions went through, or a script called `success()`."),
+    key("fail", Form::Text, "An action failed and is not retried, or a script called `fail(…)`."),
+    key("sleep", Form::Text, "The action `sleep` was reached; leads to a sleeping state."),
+    key("wait", Form::Text, "The action `wait` was reached; leads to a waiting state."),
+    key("callback", Form::Text, "Of a waiting state: the answers to all requests are in."),
+    key("timeout", Form::Text, "Of a waiting, sleeping or polling state: the time is over."),
+    key("timeout:process", Form::Text, "The order outlived its process time-out here."),
+]);
+
+static POLL: Keys = Keys::new(&[
+    key("delay", Form::LapseOrZero, "The time before the first attempt; left out, none."),
+    required("interval", Form::Lapse, "The time between attempts."),
+    required("timeout", Form::Lapse, "The time for all attempts, from the entry of the state."),
+]);
+
+fn kinds() -> Vec<&'static str> {
+    StateKind::ALL.iter().map(|kind| kind.as_str()).collect()
+}
+
+fn outcomes() -> Vec<&'static str> {
+    TerminalOutcome::ALL.iter().map(|outcome| outcome.as_str()).collect()
+}
 
 /// The events that a transition may name; besides them `call:NAME`, and the events that scripts of the state raise.
 const EVENTS: &[Event] = &[
@@ -78,7 +137,7 @@ fn read(reader: &mut Reader<'_>, mark: Mark, spot: &Spot<'_>) -> DraftState {
     let transitions = read_transitions(reader, &fields, &mut state, actions);
     // A key that was not read may have been meant for `actions` or `on`.
     let keys = spot.node.as_map().unwrap_or_default();
-    let all_known = keys.iter().all(|(key, value)| KEYS.0.contains(&key.name.as_str()) && !value.is_null());
+    let all_known = keys.iter().all(|(key, value)| KEYS.has(&key.name) && !value.is_null());
     state.understood = actions && transitions && all_known;
     state
 }
@@ -108,8 +167,7 @@ fn kind(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<StateKind> {
 }
 
 fn poll(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Poll> {
-    let keys = Keys(&["delay", "interval", "timeout"]);
-    let fields = reader.fields(spot, &keys)?;
+    let fields = reader.fields(spot, &POLL)?;
     let delay = match fields.get("delay") {
         None => Some(Lapse::Known(Duration::ZERO)),
         Some(spot) => reader.lapse_or_zero(spot, LONGEST_DURATION),

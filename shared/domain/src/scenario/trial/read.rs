@@ -2,6 +2,7 @@
 
 mod answer;
 mod expect;
+mod keys;
 mod reader;
 
 use jiff::Timestamp;
@@ -10,6 +11,8 @@ use serde_json::{Value, json};
 use super::{Call, Expect, Ordered, Secrets, Trial, TrialFile};
 use crate::document::{self, DocumentNode, Fault};
 use crate::retry::ErrorPolicy;
+pub use keys::editor_schema;
+use keys::{CALL, FILE, ORDER, TRIAL};
 use reader::{Field, Reader};
 
 /// Tests of one file; more of them make a file that nobody reads.
@@ -17,16 +20,12 @@ const MAX_TRIALS: usize = 1000;
 /// When tests begin that say nothing else.
 const START: &str = "2026-03-01T10:00:00Z";
 
-const OF_FILE: &[&str] = &["scenario", "tests"];
-const OF_TRIAL: &[&str] =
-    &["test", "order", "params", "config", "secrets", "now", "answers", "calls", "errors", "expect"];
-
 /// See [`super::read()`].
 pub(super) fn file(text: &str) -> Result<TrialFile, Vec<Fault>> {
     let tree = document::parse(text, &document::DocumentLimits::default())?;
     let mut reader = Reader::default();
     let root = Field::root(&tree);
-    let fields = reader.fields(&root, OF_FILE);
+    let fields = reader.fields(&root, &FILE);
     let scenario = fields.get("scenario").and_then(|field| reader.text(field)).map(str::to_owned);
     let mut trials = Vec::new();
     match reader.required(&root, &fields, "tests", "tests: [{test: NAME, expect: {status: success}}]") {
@@ -40,7 +39,7 @@ pub(super) fn file(text: &str) -> Result<TrialFile, Vec<Fault>> {
 }
 
 fn trial(reader: &mut Reader, spot: &Field<'_>) -> Trial {
-    let fields = reader.fields(spot, OF_TRIAL);
+    let fields = reader.fields(spot, &TRIAL);
     let name = reader.required(spot, &fields, "test", "test: what it shows");
     let name = name.and_then(|field| reader.text(field)).unwrap_or_default().to_owned();
     let params = fields.get("params").map_or_else(|| json!({}), |field| map(reader, field));
@@ -77,7 +76,7 @@ fn order(reader: &mut Reader, field: Option<&Field<'_>>, params: Value) -> Order
     let Some(field) = field else {
         return order;
     };
-    let fields = reader.fields(field, &["id", "transactionId", "queue"]);
+    let fields = reader.fields(field, &ORDER);
     let mut text = |key| fields.get(key).and_then(|field| reader.text(field)).map(str::to_owned);
     if let Some(id) = text("id") {
         order.id = id;
@@ -88,7 +87,7 @@ fn order(reader: &mut Reader, field: Option<&Field<'_>>, params: Value) -> Order
 }
 
 fn call(reader: &mut Reader, item: &Field<'_>) -> Option<Call> {
-    let fields = reader.fields(item, &["after", "name", "body"]);
+    let fields = reader.fields(item, &CALL);
     let after = reader.required(item, &fields, "after", "after: 1h");
     let after = after.and_then(|field| reader.duration(field));
     let name = reader.required(item, &fields, "name", "name: change-address");

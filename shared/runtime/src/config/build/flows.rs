@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pagurus_domain::dispatch::{DistributionMode, FlowPolicy, FlowRules, SystemRules};
+use pagurus_domain::document::form::Keys;
 use pagurus_domain::document::{DocumentKey, DocumentNode, Fault, pointer_to};
 use pagurus_domain::system::{SystemMask, SystemNames};
 
 use super::super::{DistributionSettings, SystemSettings};
-use super::Builder;
+use super::{Builder, keys};
 
 const LIMITS: &str = "distribution.flows.limits.policies";
 const ERRORS: &str = "distribution.flows.limits.error_handling.policies";
@@ -38,7 +39,7 @@ impl Builder {
     pub(super) fn systems(&mut self) -> SystemSettings {
         let tree = self.tree(NAMED);
         let mut masks = Vec::new();
-        for (item, texts) in self.mappings(NAMED, tree.as_ref(), &["name", "host", "path", "exchange"]) {
+        for (item, texts) in self.mappings(NAMED, tree.as_ref(), &keys::SYSTEM) {
             let mut mask = SystemMask::default();
             for (key, text) in texts {
                 match key {
@@ -89,7 +90,7 @@ impl Builder {
 
     fn limit_policies(&mut self) -> Vec<FlowPolicy> {
         let mut policies: Vec<FlowPolicy> = Vec::new();
-        for (key, policy) in self.named_policies(LIMITS, &["scenarios", "params"]) {
+        for (key, policy) in self.named_policies(LIMITS, &keys::LIMIT) {
             let pointer = pointer_to("", &key.name);
             let mut read = FlowPolicy {
                 scenarios: self.scenarios(LIMITS, &policy, &pointer),
@@ -134,7 +135,7 @@ impl Builder {
                     }
                     _ => Fault::new(value, place, "must be a whole number from 1"),
                 },
-                _ => Fault::unknown_key(key, &pointer, ["mode", "max_limit"]),
+                _ => Fault::unknown_key(key, &pointer, keys::PARAMS.names()),
             };
             self.values.push(LIMITS, fault);
         }
@@ -142,7 +143,7 @@ impl Builder {
 
     fn limiting_classes(&mut self) -> BTreeSet<(String, String)> {
         let mut pairs = BTreeSet::new();
-        for (key, policy) in self.named_policies(ERRORS, &["error_classes", "scenarios"]) {
+        for (key, policy) in self.named_policies(ERRORS, &keys::LIMITING) {
             let pointer = pointer_to("", &key.name);
             let classes = self.texts_of(ERRORS, &policy, &pointer, "error_classes");
             for scenario in self.scenarios(ERRORS, &policy, &pointer) {
@@ -162,7 +163,7 @@ impl Builder {
     fn named_policies(
         &mut self,
         path: &'static str,
-        known: &[&'static str],
+        known: &'static Keys,
     ) -> Vec<(DocumentKey, DocumentNode)> {
         let Some(tree) = self.tree(path).filter(|tree| !tree.is_null()) else { return Vec::new() };
         let Some(entries) = tree.as_map() else {
@@ -180,8 +181,8 @@ impl Builder {
                 self.values.push(path, Fault::new(policy, &pointer, message));
                 continue;
             };
-            for (member, _) in members.iter().filter(|(member, _)| !known.contains(&member.name.as_str())) {
-                self.values.push(path, Fault::unknown_key(member, &pointer, known.iter().copied()));
+            for (member, _) in members.iter().filter(|(member, _)| !known.has(&member.name)) {
+                self.values.push(path, Fault::unknown_key(member, &pointer, known.names()));
             }
             read.push((key.clone(), policy.clone()));
         }

@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
+use pagurus_domain::document::form::Keys;
 use pagurus_domain::document::{DocumentNode, Fault};
 use pagurus_domain::order::notification::{AllowList, Pattern, WebhookPattern};
 use pagurus_domain::retry::{DurationControl, ErrorPolicy};
 
 use super::super::kind;
-use super::Builder;
+use super::{Builder, keys};
 
 impl Builder {
     pub(super) fn target_steps(&mut self) -> Vec<String> {
         let path = "execution.state_classification.target";
         let tree = self.tree(path);
         let mut steps = Vec::new();
-        for (item, entries) in self.mappings(path, tree.as_ref(), &["step"]) {
+        for (item, entries) in self.mappings(path, tree.as_ref(), &keys::STEP) {
             match entries.into_iter().next() {
                 Some((_, step)) => steps.push(step),
                 None => self.values.push(path, Fault::new(&item, "", "the entry has no `step`")),
@@ -57,10 +58,7 @@ impl Builder {
             return list;
         }
         // Only notifications go over HTTP.
-        let known: &[&str] = match path {
-            "notify.allow" => &["exchange", "key", "queue", "url", "secret"],
-            _ => &["exchange", "key", "queue"],
-        };
+        let known = if path == "notify.allow" { &keys::NOTIFY } else { &keys::REPLY };
         for (item, entries) in self.mappings(path, tree.as_ref(), known) {
             if entries.iter().any(|(name, _)| matches!(*name, "url" | "secret")) {
                 list.patterns.extend(self.webhook(path, &item, &entries));
@@ -128,7 +126,7 @@ impl Builder {
         &mut self,
         path: &str,
         tree: Option<&DocumentNode>,
-        known: &[&'static str],
+        known: &'static Keys,
     ) -> Vec<(DocumentNode, Vec<(&'static str, String)>)> {
         let Some(tree) = tree else { return Vec::new() };
         let Some(items) = tree.as_list() else {
@@ -145,13 +143,13 @@ impl Builder {
             };
             let mut texts = Vec::new();
             for (key, value) in entries {
-                let Some(name) = known.iter().find(|name| **name == key.name) else {
-                    let fault = Fault::unknown_key(key, &pointer, known.iter().copied());
+                let Some(name) = known.find(&key.name) else {
+                    let fault = Fault::unknown_key(key, &pointer, known.names());
                     self.values.push(path, fault);
                     continue;
                 };
                 match kind::text(value) {
-                    Ok(text) => texts.push((*name, text)),
+                    Ok(text) => texts.push((name, text)),
                     Err(message) => {
                         let place = format!("{pointer}/{name}");
                         self.values.push(path, Fault::new(value, place, message));

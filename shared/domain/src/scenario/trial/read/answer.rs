@@ -5,21 +5,17 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::{Callback, ChildEnd, Mask, Reply, Rule, To};
+use super::keys::{ACTOR, AMQP, ANSWER, CALLBACK, CHILD, ERROR, HTTP};
 use super::reader::{Field, Fields, Reader};
 use super::value;
 use crate::order::{OrderError, Status};
 use crate::scenario::Method;
 
-const KEYS: &[&str] = &[
-    "http", "amqp", "actor", "order", "status", "headers", "body", "fails", "decision", "result", "error",
-    "message", "step", "after", "times", "callback",
-];
-
 /// What servers call JSON.
 const JSON: &str = "application/json";
 
 /// The names of ERR-3, each with the names around it.
-const FAILURES: &[(&str, &[&str])] = &[
+pub(super) const FAILURES: &[(&str, &[&str])] = &[
     ("HttpError", &["HttpError"]),
     ("ConnectError", &["HttpError", "ConnectError"]),
     ("ConnectionRefused", &["HttpError", "ConnectError", "ConnectionRefused"]),
@@ -36,7 +32,7 @@ const FAILURES: &[(&str, &[&str])] = &[
 
 /// One line; none where it does not say to whom it answers.
 pub(super) fn read(reader: &mut Reader, item: &Field<'_>) -> Option<Rule> {
-    let fields = reader.fields(item, KEYS);
+    let fields = reader.fields(item, &ANSWER);
     const ASKED: [&str; 4] = ["http", "amqp", "actor", "order"];
     let mut asked = ASKED.iter().filter_map(|key| fields.get(key));
     let (Some(field), None) = (asked.next(), asked.next()) else {
@@ -74,7 +70,7 @@ fn http(reader: &mut Reader, field: &Field<'_>) -> Option<To> {
         };
         return Some(To::Http { method, url: Mask::new(url), body: None });
     }
-    let fields = reader.fields(field, &["method", "url", "body"]);
+    let fields = reader.fields(field, &HTTP);
     let methods: Vec<(&str, Method)> = Method::ALL.iter().map(|one| (one.as_str(), *one)).collect();
     let method = fields.get("method").and_then(|field| reader.word(field, &methods));
     let url = reader.required(field, &fields, "url", "url: \"http://billing/payments/*\"")?;
@@ -84,7 +80,7 @@ fn http(reader: &mut Reader, field: &Field<'_>) -> Option<To> {
 }
 
 fn amqp(reader: &mut Reader, field: &Field<'_>) -> Option<To> {
-    let fields = reader.fields(field, &["exchange", "key", "body"]);
+    let fields = reader.fields(field, &AMQP);
     let mut mask = |key| fields.get(key).and_then(|field| reader.text(field)).map(Mask::new);
     let (exchange, key) = (mask("exchange"), mask("key"));
     let body = fields.get("body").map(|field| value(field.node));
@@ -144,7 +140,7 @@ fn actor(reader: &mut Reader, field: &Field<'_>) -> Option<To> {
     if field.node.as_map().is_none() {
         return reader.text(field).map(|name| To::Actor { name: Mask::new(name), body: None });
     }
-    let fields = reader.fields(field, &["name", "body"]);
+    let fields = reader.fields(field, &ACTOR);
     let name = reader.required(field, &fields, "name", "name: scoring")?;
     let name = Mask::new(reader.text(name)?);
     Some(To::Actor { name, body: fields.get("body").map(|field| value(field.node)) })
@@ -155,7 +151,7 @@ fn order(reader: &mut Reader, field: &Field<'_>) -> Option<To> {
     if field.node.as_map().is_none() {
         return reader.text(field).map(|name| To::Order { scenario: Mask::new(name), params: None });
     }
-    let fields = reader.fields(field, &["scenario", "params"]);
+    let fields = reader.fields(field, &CHILD);
     let scenario = reader.required(field, &fields, "scenario", "scenario: send-sms")?;
     let scenario = Mask::new(reader.text(scenario)?);
     Some(To::Order { scenario, params: fields.get("params").map(|field| value(field.node)) })
@@ -194,7 +190,7 @@ fn end_of_order(reader: &mut Reader, fields: &Fields<'_>) -> Option<Reply> {
 
 /// `error: {class, message}`.
 fn error_of_child(reader: &mut Reader, field: &Field<'_>) -> OrderError {
-    let fields = reader.fields(field, &["class", "message"]);
+    let fields = reader.fields(field, &ERROR);
     let mut text = |key| fields.get(key).and_then(|field| reader.text(field)).map(str::to_owned);
     OrderError {
         class: text("class"),
@@ -209,7 +205,7 @@ fn callback(reader: &mut Reader, field: &Field<'_>) -> Option<Callback> {
     if field.node.as_str() == Some("none") {
         return None;
     }
-    let fields = reader.fields(field, &["after", "body", "headers", "stepStatus"]);
+    let fields = reader.fields(field, &CALLBACK);
     let after = fields.get("after").and_then(|field| reader.duration(field)).unwrap_or(Duration::ZERO);
     let body = fields.get("body").map_or(Value::Null, |field| value(field.node));
     let headers = fields.get("headers").map_or_else(|| json!({}), |field| value(field.node));

@@ -1,29 +1,15 @@
 //! Reads what a test expects.
 
 use super::super::{Answered, Expect, Mask, Wanted};
+use super::keys::{ANSWERED, EXPECT, REQUEST};
 use super::reader::{Field, Reader};
 use super::value;
 use crate::document::Position;
 use crate::order::{ScenarioStatus, Status};
 
-const KEYS: &[&str] = &[
-    "status",
-    "scenarioStatus",
-    "step",
-    "result",
-    "message",
-    "error",
-    "vars",
-    "log",
-    "path",
-    "requests",
-    "duration",
-    "answers",
-];
-
 /// What is expected of the order.
 pub(super) fn read(reader: &mut Reader, spot: &Field<'_>) -> Expect {
-    let fields = reader.fields(spot, KEYS);
+    let fields = reader.fields(spot, &EXPECT);
     if spot.node.as_map().is_some_and(<[_]>::is_empty) {
         let fault = spot.fault("a test that expects nothing cannot fail");
         reader.push(fault.hint("write `status: success`, at least"));
@@ -79,7 +65,7 @@ fn wanted(reader: &mut Reader, item: &Field<'_>) -> Option<Wanted> {
     if let Some(line) = item.node.as_str() {
         return Some(Wanted { at, line: Mask::new(line), headers: Vec::new(), body: None });
     }
-    let fields = reader.fields(item, &["request", "headers", "body"]);
+    let fields = reader.fields(item, &REQUEST);
     let line = reader.required(item, &fields, "request", "request: POST http://billing/payments")?;
     let line = Mask::new(reader.text(line)?);
     let headers = fields.get("headers").map_or_else(Vec::new, |field| reader.texts(field));
@@ -89,7 +75,7 @@ fn wanted(reader: &mut Reader, item: &Field<'_>) -> Option<Wanted> {
 
 /// What the caller of a call gets: `answer: …`, or `error: CLASS`.
 fn answered(reader: &mut Reader, item: &Field<'_>) -> Answered {
-    let fields = reader.fields(item, &["answer", "error"]);
+    let fields = reader.fields(item, &ANSWERED);
     let error = fields.get("error").and_then(|field| reader.text(field)).map(str::to_owned);
     let answer = fields.get("answer").map(|field| value(field.node));
     if answer.is_some() == error.is_some() && item.node.as_map().is_some() {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::document::form::Keys;
 use crate::document::{DocumentNode, Fault, Value, parse_duration, pointer_to};
 
 /// Faults of one file that are told.
@@ -35,11 +36,14 @@ impl<'n> Field<'n> {
 }
 
 /// The entries of a mapping whose keys are known.
-pub(super) struct Fields<'n>(Vec<Field<'n>>);
+pub(super) struct Fields<'n> {
+    keys: &'static Keys,
+    entries: Vec<Field<'n>>,
+}
 
 impl<'n> Fields<'n> {
     pub(super) fn get(&self, key: &str) -> Option<&Field<'n>> {
-        self.0.iter().find(|field| field.key == key)
+        self.entries.iter().find(|field| field.key == key)
     }
 }
 
@@ -63,20 +67,20 @@ impl Reader {
     }
 
     /// The entries of a mapping; keys that nobody knows are faults.
-    pub(super) fn fields<'n>(&mut self, field: &Field<'n>, known: &[&str]) -> Fields<'n> {
+    pub(super) fn fields<'n>(&mut self, field: &Field<'n>, keys: &'static Keys) -> Fields<'n> {
         let Some(entries) = field.node.as_map() else {
             self.push(field.must_be("a mapping with keys"));
-            return Fields(Vec::new());
+            return Fields { keys, entries: Vec::new() };
         };
         let mut fields = Vec::new();
         for (key, node) in entries {
-            if known.contains(&key.name.as_str()) {
+            if keys.has(&key.name) {
                 fields.push(field.member(&key.name, node));
             } else {
-                self.push(Fault::unknown_key(key, &field.pointer, known.iter().copied()));
+                self.push(Fault::unknown_key(key, &field.pointer, keys.names()));
             }
         }
-        Fields(fields)
+        Fields { keys, entries: fields }
     }
 
     /// The entries of a mapping with free keys.
@@ -110,6 +114,7 @@ impl Reader {
         key: &str,
         example: &str,
     ) -> Option<&'f Field<'n>> {
+        debug_assert!(fields.keys.requires(key), "the table of keys does not say that `{key}` is required");
         let found = fields.get(key);
         if found.is_none() && parent.node.as_map().is_some() {
             self.push(parent.fault(format!("`{key}` is missing")).hint(format!("write `{example}`")));

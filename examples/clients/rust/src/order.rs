@@ -1,0 +1,158 @@
+//! Orders as they are sent, and what is told of them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// An order to be registered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Order {
+    /// An id of the client's choice, unique in the whole engine.
+    pub id: String,
+    /// The scenario that is run.
+    pub scenario: String,
+    /// One of its versions; none is the newest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scenario_version: Option<u32>,
+    /// What the scenario works on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub params: Option<Value>,
+    /// `parallel` or `sequential`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// The queue of a sequential order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// `high`, `normal` or `low`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<String>,
+    /// Attributes by which capacity is shared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Value>,
+    /// The business transaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transaction_id: Option<String>,
+    /// Who is told of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notify: Option<Notify>,
+    /// Conditions of its start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lifecycle: Option<Lifecycle>,
+}
+
+impl Order {
+    /// An order that says no more than it must.
+    #[must_use]
+    pub fn new(id: impl Into<String>, scenario: impl Into<String>) -> Self {
+        Self { id: id.into(), scenario: scenario.into(), ..Self::default() }
+    }
+
+    /// The same order with these parameters.
+    #[must_use]
+    pub fn params(self, params: Value) -> Self {
+        Self { params: Some(params), ..self }
+    }
+
+    /// The same order as the next of a queue, whose orders run one at a time.
+    #[must_use]
+    pub fn in_queue(self, queue: impl Into<String>) -> Self {
+        Self { mode: Some("sequential".to_owned()), queue: Some(queue.into()), ..self }
+    }
+}
+
+/// Wish to be told of an order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Notify {
+    /// Where to: `amqp://?key=K`, `amqp://?queue=Q`, or a webhook `https://…`.
+    pub url: String,
+    /// A mark of the client's own, which comes back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    /// The IANA name of the zone in which times are written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
+    /// Of what: `final`, `transitions`, `parked`; none is `final`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on: Option<Vec<String>>,
+    /// `pagurus`, `cloudevents` or `cloudevents-binary`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+}
+
+/// Conditions of the start of an order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Lifecycle {
+    /// Not before then, in RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_at: Option<String>,
+    /// Seconds from the sending after which it is not begun any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub period_to_start: Option<u32>,
+    /// Orders that must have ended before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Vec<After>>,
+}
+
+/// An order that must have ended before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct After {
+    /// Its id.
+    pub order: String,
+    /// The states that would do.
+    pub states: Vec<String>,
+    /// What becomes of the order that waits, where it ends otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<String>,
+}
+
+/// What became of a registration.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Registered {
+    /// The id.
+    pub id: Option<String>,
+    /// `accepted`, or `duplicate`.
+    pub status: String,
+    /// The present status of an order that was there before.
+    pub order_status: Option<String>,
+    /// What was not done quite as asked.
+    pub note: Option<String>,
+}
+
+/// Where an order is.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Status {
+    /// The id.
+    pub id: String,
+    /// The status.
+    pub status: String,
+    /// True if this life is over.
+    #[serde(rename = "final")]
+    pub is_final: bool,
+    /// Which life.
+    pub life: i32,
+    /// What was not done quite as asked.
+    pub note: Option<String>,
+}
+
+/// What a live order said to a call.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answered {
+    /// The key of the call.
+    pub key: String,
+    /// The name of the call.
+    pub name: String,
+    /// Where the call is.
+    pub status: String,
+    /// When it came.
+    pub received_at: String,
+    /// When it was answered; none as long as it is not.
+    pub answered_at: Option<String>,
+    /// The answer.
+    pub answer: Option<Value>,
+    /// Why there is none.
+    pub error: Option<Value>,
+}

@@ -1,0 +1,100 @@
+//! What the engine says instead of the answer that was asked for.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// Anything that is not the answer that was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The engine says no.
+    #[error("{problem}")]
+    Problem {
+        /// What it says.
+        problem: Box<Problem>,
+        /// After which time the same request may succeed.
+        retry_after: Option<Duration>,
+    },
+    /// The engine did not answer: nobody knows whether the request was done. Repeating it is harmless.
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+impl Error {
+    /// True if the same request may succeed later.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Problem { problem, .. } => matches!(problem.kind(), "busy" | "unavailable"),
+            Self::Unreachable(_) => true,
+        }
+    }
+
+    /// What the engine says, where it says no.
+    #[must_use]
+    pub fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Problem { problem, .. } => Some(problem),
+            Self::Unreachable(_) => None,
+        }
+    }
+
+    pub(crate) const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Problem { retry_after, .. } => *retry_after,
+            Self::Unreachable(_) => None,
+        }
+    }
+}
+
+/// A problem, as RFC 9457 describes it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Problem {
+    /// The URI of the type, `urn:pagurus:problem:KIND`.
+    #[serde(rename = "type")]
+    pub uri: String,
+    /// The same for every problem of the type.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// What happened this time.
+    pub detail: String,
+    /// The first field at fault.
+    pub pointer: Option<String>,
+    /// All that is wrong.
+    #[serde(default)]
+    pub errors: Vec<Detail>,
+    /// The status of the order, where that is the reason.
+    pub order_status: Option<String>,
+}
+
+impl Problem {
+    /// The kind: `invalid`, `conflict`, `refused`, `not-found`, `busy`, …
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        self.uri.rsplit(':').next().unwrap_or_default()
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.detail)?;
+        for (index, error) in self.errors.iter().enumerate() {
+            let before = if index == 0 { ": " } else { "; " };
+            write!(formatter, "{before}{} {}", error.pointer, error.message)?;
+        }
+        Ok(())
+    }
+}
+
+/// One thing that is wrong with a request.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Detail {
+    /// The place, as a JSON pointer.
+    pub pointer: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead.
+    pub hint: Option<String>,
+}

@@ -1,0 +1,169 @@
+//! The keys of rules and policies, as the readers beside this file take them.
+
+use super::MAX_NAME_CHARACTERS;
+use crate::document::form::{Form, Key, KeyRule, Keys, filled_list, key, required};
+
+/// The form of `execution.error_handling`.
+pub const RULES_OF_DEPLOYMENT: Form = Form::Fields(&DEPLOYMENT);
+
+/// The form of `errors` in a scenario.
+pub const RULES_OF_SCENARIO: Form = Form::Fields(&OF_SCENARIO);
+
+/// Steeper growth reaches any longest interval within a few attempts.
+pub(super) const MAX_MULTIPLIER: f64 = 1000.0;
+
+/// A name of 1 to [`MAX_NAME_CHARACTERS`] characters.
+const NAME: &str = "^.{1,64}$";
+const _: () = assert!(MAX_NAME_CHARACTERS == 64);
+
+const SYNC_KEY: Key = key("sync", Form::Fields(&SYNC), "Failures of calls that are answered at once.");
+#[rustfmt::skip]
+const ASYNC_KEY: Key = key("async", Form::Fields(&ASYNC), "Answers that come later, and those that do not come.");
+
+#[rustfmt::skip]
+pub(super) static DEPLOYMENT: Keys = Keys::new(&[
+    SYNC_KEY,
+    ASYNC_KEY,
+    key("retry_duration_control", Form::Fields(&DURATION_CONTROL), "Which time counts against the longest durations."),
+]);
+
+static OF_SCENARIO: Keys = Keys::new(&[SYNC_KEY, ASYNC_KEY]);
+
+pub(super) static DURATION_CONTROL: Keys = Keys::new(&[key(
+    "mode",
+    Form::Word(&["total", "run_and_suspending_durations"]),
+    "`total`: all of it; else the time of runs and rests.",
+)]);
+
+const MODE: Key = key("mode", Form::Word(&["retry", "none"]), "`none` repeats nothing.");
+
+pub(super) static SYNC: Keys = Keys::new(&[
+    MODE,
+    key("classification", Form::Fields(&CLASSIFICATION), "Rules that give failures their class."),
+    key("retry", Form::Fields(&RETRY), "Policies by which failures of a class are repeated."),
+]);
+
+#[rustfmt::skip]
+pub(super) static ASYNC: Keys = Keys::new(&[
+    MODE,
+    key("classification", Form::Fields(&ASYNC_CLASSIFICATION), "Rules that give answers and time-outs their class."),
+    key("retry", Form::Fields(&RETRY), "Policies by which failures of a class are repeated."),
+]);
+
+const fn named(of: &'static Form) -> Form {
+    Form::Map { names: NAME, of, least: 0 }
+}
+
+pub(super) static CLASSIFICATION: Keys = Keys::new(&[key(
+    "rules",
+    named(&Form::Fields(&RULE)),
+    "The rules by their names; the most specific request counts.",
+)]);
+
+pub(super) static ASYNC_CLASSIFICATION: Keys = Keys::new(&[key(
+    "rules",
+    named(&Form::Fields(&ASYNC_RULE)),
+    "The rules by their names; the most specific request counts.",
+)]);
+
+/// Classes stand first: they tell whether the masks of the requests may have `**`.
+#[rustfmt::skip]
+pub(super) static RULE: Keys = Keys::new(&[
+    required("classes", named(&Form::Fields(&CLASS)), "The classes that it gives, each with what falls into it."),
+    required("requests", filled_list(&Form::Fields(&REQUEST)), "The requests that it takes."),
+]);
+
+pub(super) static REQUEST: Keys = Keys::new(&[
+    required("path", Form::Matching("^/"), "A mask: `*` for a segment, `**` for any."),
+    key("host", Form::NotEmpty, "A mask of the host."),
+    key("method", Form::NotEmpty, "The method."),
+]);
+
+pub(super) static CLASS: Keys = Keys::with_rules(
+    &[
+        key("responses", filled_list(&Form::Fields(&RESPONSE)), "Answers."),
+        key("exceptions", filled_list(&Form::Fields(&EXCEPTION)), "Failures without an answer."),
+    ],
+    &[KeyRule::AtLeastOne],
+);
+
+/// Lists of substrings: one list must hold, and of it every substring.
+const ALTERNATIVES: Form = filled_list(&filled_list(&Form::NotEmpty));
+
+pub(super) static RESPONSE: Keys = Keys::new(&[
+    required("status_codes", filled_list(&STATUS), "Statuses: 2xx, 4xx, 5xx."),
+    key("body_keywords", ALTERNATIVES, "Lists of texts: of one list, the body holds each."),
+]);
+
+const STATUS: Form =
+    Form::Either(&[Form::Whole { least: 200, most: 299 }, Form::Whole { least: 400, most: 599 }]);
+
+#[rustfmt::skip]
+pub(super) static EXCEPTION: Keys = Keys::with_rules(
+    &[
+        key("name_keyword", Form::Matching("^(?!ANY_HTTP_EXCEPTION$)."), "A part of the name; `Exception` for every failure."),
+        key("message_keywords", ALTERNATIVES, "Lists of texts: of one list, the message holds each."),
+    ],
+    &[KeyRule::AtLeastOne],
+);
+
+#[rustfmt::skip]
+pub(super) static ASYNC_RULE: Keys = Keys::new(&[
+    required("requests", Form::Fields(&ASYNC_REQUESTS), "The requests that it takes."),
+    required("classes", named(&Form::Fields(&ASYNC_CLASS)), "The classes that it gives, each with what falls into it."),
+]);
+
+pub(super) static ASYNC_REQUESTS: Keys = Keys::with_rules(
+    &[
+        key("http", filled_list(&Form::Fields(&REQUEST)), "Requests over HTTP."),
+        key("amqp", filled_list(&Form::Fields(&MESSAGE)), "Messages."),
+    ],
+    &[KeyRule::AtLeastOne],
+);
+
+pub(super) static MESSAGE: Keys =
+    Keys::new(&[required("path", Form::Matching("^/"), "A mask: `/VHOST?exchange=NAME&key=KEY`.")]);
+
+pub(super) static ASYNC_CLASS: Keys = Keys::with_rules(
+    &[
+        key("timeout", Form::Flag, "True: an answer that did not come in time."),
+        key("responses", filled_list(&Form::Fields(&CALLBACK)), "Answers."),
+    ],
+    &[KeyRule::AtLeastOne],
+);
+
+#[rustfmt::skip]
+pub(super) static CALLBACK: Keys = Keys::with_rules(
+    &[
+        key("step_status_keywords", filled_list(&Form::NotEmpty), "Texts of which the step status holds one."),
+        key("body_keywords", ALTERNATIVES, "Lists of texts: of one list, the body holds each."),
+    ],
+    &[KeyRule::AtLeastOne],
+);
+
+#[rustfmt::skip]
+pub(super) static RETRY: Keys = Keys::new(&[
+    key("max_cycle_duration", Form::Duration, "Longest time of one series of repeats."),
+    key("max_total_duration", Form::Duration, "Longest time of all repeats of an order together."),
+    key("policies", named(&Form::Fields(&POLICY)), "The policies by their names; the most specific one counts."),
+]);
+
+#[rustfmt::skip]
+pub(super) static POLICY: Keys = Keys::new(&[
+    required("error_classes", filled_list(&Form::NotEmpty), "Classes that it repeats, with `*` for any letters."),
+    key("scenarios", filled_list(&Form::Fields(&SCENARIO)), "Scenarios it is for; left out, all."),
+    key("parameters", Form::Fields(&PARAMETERS), "How often, and after which time."),
+]);
+
+pub(super) static SCENARIO: Keys =
+    Keys::new(&[required("name", Form::NotEmpty, "The name, with `*` for any letters.")]);
+
+#[rustfmt::skip]
+pub(super) static PARAMETERS: Keys = Keys::new(&[
+    key("initial_interval", Form::Duration, "Wait before the first repeat; left out, `5s`."),
+    key("multiplier", Form::Number { least: 1.0, most: MAX_MULTIPLIER }, "Growth of the wait; left out, 2."),
+    key("max_interval", Form::Duration, "Longest wait; left out, `10m`."),
+    key("jitter", Form::Number { least: 0.0, most: 1.0 }, "Part by which each wait is moved at random; left out, 0.2."),
+    key("max_attempts", Form::Whole { least: 1, most: u32::MAX as u64 }, "Repeats at most."),
+    key("max_duration", Form::Duration, "Longest time of one series of repeats under this policy."),
+]);

@@ -1,0 +1,76 @@
+//! The keys inside of the values that are trees, and the form of each of these.
+
+use pagurus_domain::document::form::{Form, Key, KeyRule, Keys, filled_list, key, list, required};
+use pagurus_domain::retry;
+
+/// The forms of the trees by the paths of their keys.
+pub(in super::super) static TREES: &[(&str, Form)] = &[
+    ("distribution.flows.limits.policies", policies(&Form::Fields(&LIMIT))),
+    ("distribution.flows.limits.error_handling.policies", policies(&Form::Fields(&LIMITING))),
+    ("systems.named", list(&Form::Fields(&SYSTEM))),
+    ("execution.state_classification.target", list(&Form::Fields(&STEP))),
+    ("execution.error_handling", retry::RULES_OF_DEPLOYMENT),
+    ("notify.allow", list(&Form::Fields(&NOTIFY))),
+    ("reply.allow", list(&Form::Fields(&REPLY))),
+    ("config", Form::Map { names: "", of: &Form::Anything, least: 0 }),
+];
+
+const fn policies(of: &'static Form) -> Form {
+    Form::Map { names: "^.{1,64}$", of, least: 0 }
+}
+
+pub(super) static STEP: Keys =
+    Keys::new(&[required("step", Form::NotEmpty, "The name of a terminal state; case does not count.")]);
+
+const EXCHANGE: Key = key("exchange", Form::NotEmpty, "The exchange, with `*` for any letters.");
+const ROUTING_KEY: Key = key("key", Form::NotEmpty, "The routing key, with `*` for any letters.");
+const QUEUE: Key = key("queue", Form::NotEmpty, "The queue, with `*` for any letters.");
+
+pub(super) static REPLY: Keys = Keys::with_rules(
+    &[EXCHANGE, ROUTING_KEY, QUEUE],
+    &[KeyRule::OneOf(&[&["exchange"], &["exchange", "key"], &["queue"]])],
+);
+
+#[rustfmt::skip]
+pub(super) static NOTIFY: Keys = Keys::with_rules(
+    &[
+        EXCHANGE,
+        ROUTING_KEY,
+        QUEUE,
+        key("url", Form::NotEmpty, "Of webhooks: `https://HOST[:PORT][/PATH]`, with `*` in host and path."),
+        key("secret", Form::Written("^[A-Za-z0-9_-]{1,64}$"), "The name of the secret by which webhooks are signed."),
+    ],
+    &[KeyRule::OneOf(&[&["exchange"], &["exchange", "key"], &["queue"], &["url", "secret"]])],
+);
+
+pub(super) static SYSTEM: Keys = Keys::with_rules(
+    &[
+        required("name", NAME, "The name of the called system."),
+        key("host", Form::NotEmpty, "A mask of the host."),
+        key("path", Form::NotEmpty, "A mask of the path."),
+        key("exchange", Form::NotEmpty, "A mask of the exchange."),
+    ],
+    &[KeyRule::OneOf(&[&["host"], &["path"], &["host", "path"], &["exchange"]])],
+);
+
+const NAME: Form = Form::Written("^.{1,64}$");
+
+pub(super) static LIMIT: Keys = Keys::new(&[
+    required("scenarios", SCENARIOS, "The scenarios."),
+    key("params", Form::Fields(&PARAMS), "What holds for their flows."),
+]);
+
+pub(super) static PARAMS: Keys = Keys::new(&[
+    key("mode", Form::Word(&["stopped_flows", "limited_flows"]), "How their capacity is controlled."),
+    key("max_limit", Form::Whole { least: 1, most: u32::MAX as u64 }, "Stages in progress at most."),
+]);
+
+pub(super) static LIMITING: Keys = Keys::new(&[
+    required("error_classes", filled_list(&Form::Matching(".")), "The classes of errors."),
+    required("scenarios", SCENARIOS, "The scenarios."),
+]);
+
+const SCENARIOS: Form =
+    Form::List { of: &Form::Open { keys: &SCENARIO, names: "", of: &Form::Anything }, least: 1, most: None };
+
+static SCENARIO: Keys = Keys::new(&[required("name", Form::Matching("."), "The name of a scenario.")]);

@@ -25,6 +25,8 @@ mod random;
 mod run;
 #[path = "dev/servers.rs"]
 mod servers;
+#[path = "dev/soak.rs"]
+mod soak;
 #[path = "dev/stages.rs"]
 mod stages;
 #[path = "dev/story.rs"]
@@ -63,6 +65,8 @@ enum Command {
     Fuzz(random::Fuzz),
     /// Break servers, networks and processes at random under load, and check what is promised
     Storm(random::Storm),
+    /// A mixed load and random faults for minutes or hours, with one table of what was seen at its end
+    Soak(soak::Options),
     /// Format, lints, documentation, house rules, dependencies
     Check,
     /// Make a Debian package, a tarball, the files of the image, and the list of what is built in
@@ -87,6 +91,7 @@ async fn main() -> ExitCode {
         Command::Test(options) => test::command(options).await,
         Command::Fuzz(options) => random::fuzz(options).await,
         Command::Storm(options) => random::storm(options).await,
+        Command::Soak(options) => soak::command(options).await,
         Command::Check => check::command(),
         Command::Package(options) => package::command(options).await,
         Command::Bench(options) => bench::command(options).await,

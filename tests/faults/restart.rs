@@ -54,6 +54,7 @@ async fn rec_14_rabbitmq_killed_and_started_under_load_loses_and_doubles_nothing
     let expected = load.bodies.len() + during.bodies.len();
     let kept = kept_notifications(&amqp, expected).await;
     assert_eq!(kept, expected, "orders that were notified");
+    engine.holds().await;
     drop(inbox);
     drop(engine);
     broker.stop().await.unwrap();
@@ -118,8 +119,7 @@ async fn rec_1_postgres_stopped_at_once_and_started_under_load_loses_and_doubles
         engine.wait_readiness(node, false, Duration::from_secs(5)).await;
     }
     server.start().await.unwrap();
-    load.check(&engine, &inbox, PATIENCE).await;
-    during.check(&engine, &inbox, PATIENCE).await;
+    Load::check_all(&[load, during], &engine, &inbox, PATIENCE).await;
     drop(engine);
     server.stop(Stop::Immediate).await.unwrap();
     // A folder that stays costs only space.

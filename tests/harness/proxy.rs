@@ -49,6 +49,7 @@ struct Shared {
     mode: watch::Sender<Mode>,
     upstream: Mutex<SocketAddr>,
     commits_unanswered: AtomicU64,
+    answers_dropped: AtomicU64,
 }
 
 impl Proxy {
@@ -63,6 +64,7 @@ impl Proxy {
             mode: watch::Sender::new(Mode::Pass),
             upstream: Mutex::new(resolve(upstream).await?),
             commits_unanswered: AtomicU64::new(0),
+            answers_dropped: AtomicU64::new(0),
         });
         let carried = Arc::clone(&shared);
         let task = tokio::spawn(async move {
@@ -108,6 +110,12 @@ impl Proxy {
     pub fn commits_unanswered(&self) -> u64 {
         self.shared.commits_unanswered.load(Ordering::Relaxed)
     }
+
+    /// How many pieces of answers were dropped.
+    #[must_use]
+    pub fn answers_dropped(&self) -> u64 {
+        self.shared.answers_dropped.load(Ordering::Relaxed)
+    }
 }
 
 async fn resolve(upstream: &str) -> Result<SocketAddr> {
@@ -145,7 +153,7 @@ async fn carry(client: TcpStream, shared: Arc<Shared>) {
     let (client_in, client_out) = client.into_split();
     let (server_in, server_out) = server.into_split();
     let there = ask(client_in, server_out, mode.clone(), &shared.commits_unanswered);
-    let back = answer(server_in, client_out, mode.clone());
+    let back = answer(server_in, client_out, mode.clone(), &shared.answers_dropped);
     tokio::select! {
         () = async { tokio::join!(there, back); } => {}
         () = ended(mode) => {}
@@ -186,7 +194,12 @@ async fn ask(
 }
 
 /// Carries what the server answers.
-async fn answer(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut mode: watch::Receiver<Mode>) {
+async fn answer(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut mode: watch::Receiver<Mode>,
+    dropped: &AtomicU64,
+) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(length) = from.read(&mut buffer).await {
         let Some(delay) = open(&mut mode).await else {
@@ -194,6 +207,7 @@ async fn answer(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut mode: watch
         };
         tokio::time::sleep(delay).await;
         if *mode.borrow() == Mode::Mute && length > 0 {
+            dropped.fetch_add(1, Ordering::Relaxed);
             continue;
         }
         if length == 0 || to.write_all(&buffer[..length]).await.is_err() {
@@ -267,6 +281,7 @@ mod tests {
         stream.write_all(b"Q\0\0\0\x0bCOMMIT\0").await.unwrap();
         assert!(timeout(Duration::from_millis(200), stream.read_exact(&mut byte)).await.is_err());
         assert_eq!(proxy.commits_unanswered(), 1);
+        assert!(proxy.answers_dropped() > 0);
         proxy.set(Mode::Pass);
         assert!(!matches!(stream.read(&mut byte).await, Ok(length) if length > 0));
         let mut next = TcpStream::connect(("127.0.0.1", proxy.port())).await.unwrap();

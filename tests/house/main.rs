@@ -10,6 +10,7 @@ mod compose;
 mod dependencies;
 mod deploy;
 mod documents;
+mod faults;
 mod generated;
 mod imports;
 mod names;

@@ -10,6 +10,7 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_runtime::Effects;
+use pagurus_runtime::metrics::Guard;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::amend::{self, Postponement, Reopening};
 use pagurus_store::audit::{self, AuditEntry};
@@ -277,9 +278,13 @@ impl Commands {
             let message = format!("the order is `{}` and not `{wanted}` any more", order.status);
             return Ok(Err(Problem::new(Type::Refused, message).with_status(order.status)));
         }
-        let allowed = match order.may(action.cause_for(order, stored)) {
+        let cause = action.cause_for(order, stored);
+        let allowed = match order.may(cause) {
             Ok(allowed) => allowed,
-            Err(refusal) => return Ok(Err(refused(refusal))),
+            Err(refusal) => {
+                self.host.metrics.guard_refused(Guard::Law(cause), 1);
+                return Ok(Err(refused(refusal)));
+            }
         };
         let status = allowed.change().to;
         let LifeAction::Restart(restart) = action else {

@@ -16,6 +16,7 @@ use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::Effects;
 use pagurus_runtime::costly;
+use pagurus_runtime::metrics::Guard;
 use pagurus_store::amend::{self, Reopening, Repairing, Starts, Updated, Updating};
 use pagurus_store::audit::AuditEntry;
 use pagurus_store::control::{self, Allowed, Locked, Place};
@@ -226,7 +227,11 @@ impl Commands {
         let planned = checked.and_then(|allowed| starts(allowed, asked, waits, groups).map_err(refused));
         let (allowed, starts) = match planned {
             Ok(planned) => planned,
-            Err(problem) => return Ok(Err(problem)),
+            Err(problem) => {
+                let by_law = usize::from(problem.type_ == Type::Refused);
+                self.host.metrics.guard_refused(Guard::Law(Cause::Updated), by_law);
+                return Ok(Err(problem));
+            }
         };
         let former_params = if asked.params.is_some() {
             control::params(&tx, &[order.head.no.0]).await?.remove(&order.head.no)

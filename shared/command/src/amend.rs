@@ -228,7 +228,7 @@ impl Commands {
         let (allowed, starts) = match planned {
             Ok(planned) => planned,
             Err(problem) => {
-                let by_law = usize::from(problem.type_ == Type::Refused);
+                let by_law = usize::from(problem.kind() == Some(Type::Refused));
                 self.host.metrics.guard_refused(Guard::Law(Cause::Updated), by_law);
                 return Ok(Err(problem));
             }

@@ -11,7 +11,7 @@ use pagurus_harness::world::{Call, World};
 use serde_json::json;
 
 /// How long a call takes.
-const CALL: Duration = Duration::from_millis(40);
+const CALL: Duration = Duration::from_millis(150);
 /// How often a flaky call is refused before it is taken.
 const REFUSALS: usize = 2;
 
@@ -70,7 +70,7 @@ impl System {
         if key.is_none() {
             *lock(&self.keyless) += 1;
         }
-        let delay = if kind == "early" { 4 * CALL } else { CALL };
+        let delay = if kind == "early" { 2 * CALL } else { CALL };
         let noted = Noted {
             path: call.path.as_bytes().get(1).copied().unwrap_or_default(),
             key: key.unwrap_or_default(),

@@ -100,11 +100,16 @@ impl Table {
             ("handed out again", "pagurus_reissued_total", "finding"),
             ("node lost", "pagurus_nodes_lost_total", "role"),
             ("notification", "pagurus_notifications_total", "outcome"),
-            ("error of PostgreSQL survived", "pagurus_store_errors_total", "operation"),
-            ("error of RabbitMQ survived", "pagurus_broker_errors_total", "operation"),
         ] {
             let labels = counts.by_label(name, label);
             seen.extend(labels.into_iter().map(|(label, count)| (format!("{what}: {label}"), count)));
+        }
+        for (what, name) in [
+            ("errors of PostgreSQL survived", "pagurus_store_errors_total"),
+            ("errors of RabbitMQ survived", "pagurus_broker_errors_total"),
+        ] {
+            let kinds = counts.by_label(name, "operation").len();
+            seen.push((format!("{what}, in {kinds} kinds of work"), counts.sum(name)));
         }
         seen.push(("wake-up told again".to_owned(), counts.sum("pagurus_activation_repeats_total")));
         for (name, count) in &seen {

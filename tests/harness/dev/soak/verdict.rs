@@ -270,3 +270,42 @@ async fn events(session: &Client) -> Result<BTreeMap<String, u64>> {
     }
     Ok(events)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::kinds::Kind;
+    use super::*;
+
+    fn counts(violations: &[Violation]) -> Vec<u64> {
+        violations.iter().map(|violation| violation.count).collect()
+    }
+
+    #[test]
+    fn what_is_lost_invented_ended_wrongly_or_told_twice_is_counted() {
+        let at = Instant::now();
+        let sent = |kind| Sent { kind, at, confirmed: true };
+        let row = |status: &str| Row { status: status.to_owned(), life: 1, attempt: 1, registered: 1 };
+        let told = |ids: &[&str]| Told { at, copies: ids.iter().map(|id| ((*id).to_owned(), 1)).collect() };
+        let all: HashMap<String, Sent> =
+            [("a".to_owned(), sent(Kind::One)), ("b".to_owned(), sent(Kind::Failing))].into();
+        let good: HashMap<String, Row> =
+            [("a".to_owned(), row("success")), ("b".to_owned(), row("fail"))].into();
+        let once: HashMap<String, Told> =
+            [("a".to_owned(), told(&["x"])), ("b".to_owned(), told(&["y"]))].into();
+        assert_eq!(counts(&ends(&all, &once, &good)), [0, 0, 0, 0]);
+        let bad: HashMap<String, Row> =
+            [("b".to_owned(), row("success")), ("c".to_owned(), row("success"))].into();
+        assert_eq!(counts(&ends(&all, &once, &bad)), [1, 1, 1, 0], "lost a, invented c, b ended otherwise");
+        let twice: HashMap<String, Told> =
+            [("a".to_owned(), told(&["x", "z"])), ("b".to_owned(), told(&[]))].into();
+        assert_eq!(counts(&ends(&all, &twice, &good)), [0, 0, 0, 2]);
+    }
+
+    #[test]
+    fn a_repeat_is_a_second_call_of_one_action() {
+        let at = Instant::now();
+        let call = |path, key| Noted { path, key, from: at, until: at };
+        assert_eq!(repeats(&[call(b'a', 1), call(b'c', 2), call(b'd', 1)]), 0);
+        assert_eq!(repeats(&[call(b'a', 1), call(b'a', 1), call(b'a', 1)]), 2);
+    }
+}

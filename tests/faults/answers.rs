@@ -13,19 +13,21 @@ use crate::load::Load;
 const WINDOW: Duration = Duration::from_millis(120);
 const BETWEEN: Duration = Duration::from_millis(250);
 /// Windows for each role.
-const WINDOWS: usize = 5;
+const WINDOWS: usize = 4;
 
 /// Takes node after node from its server, again and again, under a load that goes on all the time.
-async fn one_after_the_other(engine: &Installation, proxies: &[Proxy], mode: Mode) -> Vec<Load> {
+async fn one_after_the_other(engine: &Installation, proxies: &[Proxy], mode: Mode, tag: &str) -> Vec<Load> {
     let mut loads = Vec::new();
     for (index, proxy) in proxies.iter().enumerate() {
         for window in 0..WINDOWS {
-            let load = Load::with_naps(&format!("n{index}w{window}"), 2);
+            let load = Load::with_naps(&format!("{tag}{index}w{window}"), 2);
             let broken = async {
                 for _ in 0..2 {
                     proxy.set(mode);
                     tokio::time::sleep(WINDOW).await;
-                    proxy.set(Mode::Cut);
+                    if mode != Mode::CutAtCommit {
+                        proxy.set(Mode::Cut);
+                    }
                     proxy.set(Mode::Pass);
                     tokio::time::sleep(BETWEEN).await;
                 }
@@ -42,7 +44,9 @@ async fn qlt_5_of_every_commit_whose_answer_is_lost_the_work_is_done_once() {
     let (engine, databases, _brokers) = Installation::behind_proxies("commit_unanswered", &[]).await;
     let amqp = engine.env.amqp().await.unwrap();
     let inbox = engine.listen(&amqp).await;
-    let mut loads = one_after_the_other(&engine, &databases, Mode::Mute).await;
+    // Answers to single statements, and to the ends of transactions.
+    let mut loads = one_after_the_other(&engine, &databases, Mode::Mute, "m").await;
+    loads.extend(one_after_the_other(&engine, &databases, Mode::CutAtCommit, "c").await);
     // Luck may have it that nothing was committed in the windows of one of them.
     let deadline = Instant::now() + PATIENCE;
     for (index, node) in engine.nodes.iter().enumerate() {
@@ -71,7 +75,7 @@ async fn qlt_5_of_every_commit_that_never_arrives_the_work_is_done_once() {
     let (engine, databases, _brokers) = Installation::behind_proxies("commit_lost", &[]).await;
     let amqp = engine.env.amqp().await.unwrap();
     let inbox = engine.listen(&amqp).await;
-    let loads = one_after_the_other(&engine, &databases, Mode::BlackHole).await;
+    let loads = one_after_the_other(&engine, &databases, Mode::BlackHole, "h").await;
     Load::check_all(&loads, &engine, &inbox, PATIENCE).await;
 }
 
@@ -82,7 +86,7 @@ async fn qlt_5_confirms_and_acknowledgements_that_are_lost_lose_and_double_nothi
     let inbox = engine.listen(&amqp).await;
     let by_messages = Load::new("messages");
     by_messages.publish(&amqp).await;
-    let mut loads = one_after_the_other(&engine, &brokers, Mode::Mute).await;
+    let mut loads = one_after_the_other(&engine, &brokers, Mode::Mute, "m").await;
     let answers: Vec<u64> = brokers.iter().map(Proxy::answers_dropped).collect();
     eprintln!("answers lost by node: {answers:?}");
     assert!(answers.iter().sum::<u64>() > 0, "no answer was lost: the test shows nothing");

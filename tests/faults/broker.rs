@@ -67,7 +67,7 @@ async fn amqp_2_under_a_disk_alarm_http_takes_orders_and_nodes_stop_in_their_tim
     let mut engine = Installation::start("disk_alarm", &settings).await;
     let before = Load::some("before", 5);
     before.post(&engine).await;
-    broker.rabbit.control(&["set_disk_free_limit", "100TB"]).await.unwrap();
+    broker.rabbit.control(&["set_disk_free_limit", "100000000000000"]).await.unwrap();
     let during = Load::with_naps("during", 10);
     let begun = Instant::now();
     during.post(&engine).await;
@@ -82,7 +82,7 @@ async fn amqp_2_under_a_disk_alarm_http_takes_orders_and_nodes_stop_in_their_tim
         during.bodies.len(),
         begun.elapsed()
     );
-    broker.rabbit.control(&["set_disk_free_limit", "50MB"]).await.unwrap();
+    broker.rabbit.control(&["set_disk_free_limit", "50000000"]).await.unwrap();
     for index in 0..engine.nodes.len() {
         engine.nodes[index] = engine.env.restart(&engine.nodes[index]).await.unwrap();
     }

@@ -2,7 +2,7 @@
 //! Never loses a byte silently: what it holds back it sends later, or the connection ends.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ use crate::ports::{Owner, Ports};
 
 /// The end of a transaction as a client of PostgreSQL sends it, a simple query.
 const COMMIT: &[u8] = b"COMMIT\0";
+/// So long a server has for a `COMMIT` before its connection ends.
+const COMMITTED_WITHIN: Duration = Duration::from_millis(40);
 
 /// What the proxy does with all of its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +33,9 @@ pub enum Mode {
     /// What clients say passes, what the server answers is dropped. The connections that it befell end with
     /// the next mode: the server has done what it was told, and the client never learns of it.
     Mute,
+    /// A connection passes until its client ends a transaction of PostgreSQL: the `COMMIT` passes, its answer is
+    /// dropped, and the connection ends.
+    CutAtCommit,
     /// Open connections are closed, new ones are closed at once.
     Cut,
 }
@@ -152,11 +157,18 @@ async fn carry(client: TcpStream, shared: Arc<Shared>) {
     let _ = server.set_nodelay(true);
     let (client_in, client_out) = client.into_split();
     let (server_in, server_out) = server.into_split();
-    let there = ask(client_in, server_out, mode.clone(), &shared.commits_unanswered);
-    let back = answer(server_in, client_out, mode.clone(), &shared.answers_dropped);
+    let silenced = AtomicBool::new(false);
+    let there = ask(client_in, server_out, mode.clone(), &silenced, &shared.commits_unanswered);
+    let back = answer(server_in, client_out, mode.clone(), &silenced, &shared.answers_dropped);
     tokio::select! {
         () = async { tokio::join!(there, back); } => {}
         () = ended(mode) => {}
+        () = async {
+            while !silenced.load(Ordering::SeqCst) {
+                tokio::time::sleep(COMMITTED_WITHIN / 4).await;
+            }
+            tokio::time::sleep(COMMITTED_WITHIN).await;
+        } => {}
     }
 }
 
@@ -174,6 +186,7 @@ async fn ask(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     mut mode: watch::Receiver<Mode>,
+    silenced: &AtomicBool,
     commits_unanswered: &AtomicU64,
 ) {
     let mut buffer = vec![0; 64 * 1024];
@@ -182,11 +195,16 @@ async fn ask(
             return;
         };
         tokio::time::sleep(delay).await;
+        let now = *mode.borrow();
+        if matches!(now, Mode::Mute | Mode::CutAtCommit)
+            && buffer[..length].windows(COMMIT.len()).any(|part| part == COMMIT)
+        {
+            // Before it passes: the answer must not be quicker.
+            silenced.store(now == Mode::CutAtCommit, Ordering::SeqCst);
+            commits_unanswered.fetch_add(1, Ordering::Relaxed);
+        }
         if length == 0 || to.write_all(&buffer[..length]).await.is_err() {
             break;
-        }
-        if *mode.borrow() == Mode::Mute && buffer[..length].windows(COMMIT.len()).any(|part| part == COMMIT) {
-            commits_unanswered.fetch_add(1, Ordering::Relaxed);
         }
     }
     // The end of one direction is passed on; the other may still have something to say.
@@ -198,6 +216,7 @@ async fn answer(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     mut mode: watch::Receiver<Mode>,
+    silenced: &AtomicBool,
     dropped: &AtomicU64,
 ) {
     let mut buffer = vec![0; 64 * 1024];
@@ -206,7 +225,8 @@ async fn answer(
             return;
         };
         tokio::time::sleep(delay).await;
-        if *mode.borrow() == Mode::Mute && length > 0 {
+        let is_mute = silenced.load(Ordering::SeqCst) || *mode.borrow() == Mode::Mute;
+        if is_mute && length > 0 {
             dropped.fetch_add(1, Ordering::Relaxed);
             continue;
         }
@@ -221,7 +241,7 @@ async fn answer(
 async fn open(mode: &mut watch::Receiver<Mode>) -> Option<Duration> {
     let now = *mode.wait_for(|mode| *mode != Mode::BlackHole).await.ok()?;
     match now {
-        Mode::Pass | Mode::BlackHole | Mode::Mute => Some(Duration::ZERO),
+        Mode::Pass | Mode::BlackHole | Mode::Mute | Mode::CutAtCommit => Some(Duration::ZERO),
         Mode::Delay(delay) => Some(delay),
         Mode::Cut => None,
     }
@@ -288,6 +308,20 @@ mod tests {
         next.write_all(b"b").await.unwrap();
         next.read_exact(&mut byte).await.unwrap();
         assert_eq!(byte, *b"b");
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_cut_at_its_commit_passes_all_before_and_no_answer_behind() {
+        let (address, _ports) = echo().await;
+        let proxy = Proxy::start(&address).await.unwrap();
+        proxy.set(Mode::CutAtCommit);
+        let mut stream = TcpStream::connect(("127.0.0.1", proxy.port())).await.unwrap();
+        let mut byte = [0];
+        stream.write_all(b"a").await.unwrap();
+        stream.read_exact(&mut byte).await.unwrap();
+        stream.write_all(b"Q\0\0\0\x0bCOMMIT\0").await.unwrap();
+        assert!(!matches!(stream.read(&mut byte).await, Ok(length) if length > 0));
+        assert_eq!((proxy.commits_unanswered(), proxy.answers_dropped()), (1, 1));
     }
 
     #[tokio::test]

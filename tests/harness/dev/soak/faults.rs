@@ -70,6 +70,7 @@ fn all() -> Vec<Fault> {
     let mut all: Vec<Fault> = Role::ALL.into_iter().map(Kill).collect();
     // What is muted loses the answers of its commits; a hole followed by a cut, the commits themselves.
     all.extend(Role::ALL.into_iter().map(|role| Database(role, Mode::Mute)));
+    all.extend([Intake, Worker, Activator, Notifier].map(|role| Database(role, Mode::CutAtCommit)));
     all.extend([Freeze(Worker, 20), Freeze(Dispatcher, 6), Freeze(Activator, 3), Freeze(Notifier, 3)]);
     all.extend([Lose(Worker), Lose(Dispatcher), Freeze(Intake, 3), Fault::Stop(Worker), KillAll]);
     all.extend([Database(Worker, Mode::BlackHole), Database(Intake, Mode::Cut), Databases(Mode::Cut)]);
@@ -85,6 +86,7 @@ impl Fault {
     pub fn name(self) -> String {
         let mode = |mode| match mode {
             Mode::Mute => "answers dropped, then cut",
+            Mode::CutAtCommit => "cut between a commit and its answer",
             Mode::BlackHole => "black hole",
             Mode::Delay(_) => "slow",
             Mode::Cut => "cut",

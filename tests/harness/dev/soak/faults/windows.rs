@@ -22,6 +22,9 @@ const SNAPSHOT: Duration = Duration::from_secs(120);
 /// What was muted is cut after so long, again and again within a window: few answers are lost at a time.
 const MUTE: Duration = Duration::from_millis(250);
 
+/// So long every commit loses its answer, and then none does.
+const COMMITS: Duration = Duration::from_millis(400);
+
 /// Breaks something and mends it.
 pub async fn blow(fault: Fault, ground: &mut Ground, dice: &mut StdRng, notices: &mut Notices) -> Result<()> {
     let time = Duration::from_millis(dice.random_range(1000..5000));
@@ -141,6 +144,14 @@ async fn part(proxies: &[&Proxy], mode: Mode, time: Duration) {
             set(Mode::Cut);
             set(Mode::Pass);
             tokio::time::sleep(MUTE).await;
+        }
+    } else if mode == Mode::CutAtCommit {
+        for _ in 0..time.as_millis() / (2 * COMMITS.as_millis()) {
+            set(mode);
+            tokio::time::sleep(COMMITS).await;
+            // A node that never brings a commit to its end gets on with nothing.
+            set(Mode::Pass);
+            tokio::time::sleep(COMMITS).await;
         }
     } else {
         set(mode);

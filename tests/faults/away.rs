@@ -65,8 +65,8 @@ async fn stopped_without(broker: bool, test: &str) {
     proxies.iter().for_each(|proxy| proxy.set(Mode::BlackHole));
     tokio::time::sleep(Duration::from_millis(300)).await;
     let begun = Instant::now();
-    // The grace, and what the last writes may take.
-    let stops = engine.nodes.iter().map(|node| node.stop(Duration::from_secs(15)));
+    // The grace, five seconds for the last writes, five for the registry, and some for a busy machine.
+    let stops = engine.nodes.iter().map(|node| node.stop(Duration::from_secs(20)));
     for stopped in join_all(stops).await {
         stopped.unwrap();
     }

@@ -9,7 +9,7 @@ use pagurus_harness::rabbit::{PORTS, Rabbit};
 
 use crate::installation::{Installation, PATIENCE};
 use crate::load::Load;
-use crate::restart::tempfolder;
+use crate::restart::{keep_notifications, kept_notifications, tempfolder};
 
 struct Broker {
     rabbit: Rabbit,
@@ -38,6 +38,7 @@ async fn qlt_5_connections_that_the_broker_closes_again_and_again_lose_and_doubl
     let broker = Broker::start("closing").await;
     let url = broker.rabbit.url();
     let engine = Installation::behind("broker_closes", |_| ("PAGURUS__BROKER__URL", url.clone())).await;
+    keep_notifications(&Amqp::connect(&url, engine.env.prefix()).await.unwrap(), engine.env.prefix()).await;
     let mut loads = Vec::new();
     for round in 0..4 {
         // Our own connection is closed with the others.
@@ -47,9 +48,13 @@ async fn qlt_5_connections_that_the_broker_closes_again_and_again_lose_and_doubl
         loads.push(load);
         broker.rabbit.control(&["close_all_connections", "a test"]).await.unwrap();
     }
-    for id in loads.iter().flat_map(Load::ids) {
-        engine.api.wait_status(&id, "success", 2 * PATIENCE).await.unwrap();
+    let ids: Vec<String> = loads.iter().flat_map(Load::ids).collect();
+    for id in &ids {
+        engine.api.wait_status(id, "success", 2 * PATIENCE).await.unwrap();
     }
+    let amqp = Amqp::connect(&url, engine.env.prefix()).await.unwrap();
+    assert_eq!(kept_notifications(&amqp, ids.len()).await, ids.len(), "orders that were notified");
+    drop(amqp);
     engine.holds().await;
     // Not one more than at the beginning: whoever came back has left what it had.
     let count = broker.rabbit.control(&["-q", "list_connections", "pid"]).await.unwrap();
@@ -65,6 +70,7 @@ async fn amqp_2_under_a_disk_alarm_http_takes_orders_and_nodes_stop_in_their_tim
     let url = broker.rabbit.url();
     let settings = [("PAGURUS__BROKER__URL", url.as_str()), ("PAGURUS__SHUTDOWN__GRACE", "5s")];
     let mut engine = Installation::start("disk_alarm", &settings).await;
+    keep_notifications(&Amqp::connect(&url, engine.env.prefix()).await.unwrap(), engine.env.prefix()).await;
     let before = Load::some("before", 5);
     before.post(&engine).await;
     broker.rabbit.control(&["set_disk_free_limit", "100000000000000"]).await.unwrap();
@@ -86,9 +92,12 @@ async fn amqp_2_under_a_disk_alarm_http_takes_orders_and_nodes_stop_in_their_tim
     for index in 0..engine.nodes.len() {
         engine.nodes[index] = engine.env.restart(&engine.nodes[index]).await.unwrap();
     }
-    for id in [&before, &during].into_iter().flat_map(Load::ids) {
-        engine.api.wait_status(&id, "success", 2 * PATIENCE).await.unwrap();
+    let ids: Vec<String> = [&before, &during].into_iter().flat_map(Load::ids).collect();
+    for id in &ids {
+        engine.api.wait_status(id, "success", 2 * PATIENCE).await.unwrap();
     }
+    let amqp = Amqp::connect(&url, engine.env.prefix()).await.unwrap();
+    assert_eq!(kept_notifications(&amqp, ids.len()).await, ids.len(), "orders that were notified");
     engine.holds().await;
     drop(engine);
     broker.end().await;

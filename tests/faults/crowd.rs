@@ -99,7 +99,7 @@ async fn ord_21_of_many_actions_at_once_on_one_order_each_is_done_or_refused_wit
     let engine = Installation::start("all_at_once", &[]).await;
     let amqp = engine.env.amqp().await.unwrap();
     let inbox = engine.listen(&amqp).await;
-    let mut ids = Vec::new();
+    let (mut ids, mut refused) = (Vec::new(), 0_u32);
     for round in 0..6 {
         let id = format!("o-{round}");
         let order = crate::load::body(&id, if round % 2 == 0 { "call" } else { "nap" }, json!({}));
@@ -117,6 +117,7 @@ async fn ord_21_of_many_actions_at_once_on_one_order_each_is_done_or_refused_wit
             *statuses.entry(answer.status).or_default() += 1;
             assert!(matches!(answer.status, 200 | 400 | 409 | 422), "{word}: {answer:?}");
             if answer.status == 409 {
+                refused += 1;
                 assert!(
                     answer.body["status"].is_string() || answer.body["orderStatus"].is_string(),
                     "{answer:?}"
@@ -126,6 +127,9 @@ async fn ord_21_of_many_actions_at_once_on_one_order_each_is_done_or_refused_wit
         eprintln!("{id}: answers by status {statuses:?}");
         ids.push(id);
     }
+    // QLT-6: each refusal was counted.
+    let counted = engine.metric(&engine.nodes[0], "pagurus_guards_refused_total").await;
+    assert!(refused > 0 && counted >= f64::from(refused), "{counted} of {refused} refusals were counted");
     // Whatever came of it: each order ends, its history has no gap, and each end was told.
     let deadline = Instant::now() + PATIENCE;
     for id in &ids {

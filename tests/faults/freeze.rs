@@ -43,6 +43,9 @@ async fn rec_7_a_worker_frozen_for_too_long_changes_nothing_more_and_begins_a_ne
     assert!(again["incarnation"].as_i64() > first["incarnation"].as_i64(), "{again}");
     assert!(frozen.identity.alive(), "a new life, not a new process");
     second.stop(PATIENCE).await.unwrap();
+    // QLT-6: what the old life tried is counted.
+    let refused = engine.metric(&frozen, "pagurus_guards_refused_total").await;
+    assert!(refused >= 1.0, "nothing was refused: {refused}");
     // The new life works, and by then whatever was left of the old one has been said.
     let load = Load::new("after");
     load.publish(&amqp).await;

@@ -177,6 +177,15 @@ impl Installation {
         Self { env, nodes, api, database }
     }
 
+    /// The sum of all series of a metric of a node.
+    pub async fn metric(&self, node: &Node, name: &str) -> f64 {
+        let asked = self.env.http().get(format!("{}/metrics", node.url())).send().await.unwrap();
+        let page = asked.text().await.unwrap();
+        let series = page.lines().filter_map(|line| line.rsplit_once(' '));
+        let of_name = series.filter(|(series, _)| series.split('{').next() == Some(name));
+        of_name.filter_map(|(_, value)| value.parse::<f64>().ok()).sum()
+    }
+
     pub fn node(&self, role: Role) -> &Node {
         self.nodes.iter().find(|node| node.spec.role == role).unwrap()
     }

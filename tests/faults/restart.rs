@@ -65,7 +65,7 @@ async fn rec_14_rabbitmq_killed_and_started_under_load_loses_and_doubles_nothing
 const KEPT: &str = "kept";
 
 /// A durable queue of the client, which outlives the broker's death.
-async fn keep_notifications(amqp: &Amqp, prefix: &str) {
+pub async fn keep_notifications(amqp: &Amqp, prefix: &str) {
     let durable = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
     amqp.channel().queue_declare(KEPT.into(), durable, FieldTable::default()).await.unwrap();
     let exchange = format!("{prefix}.notifications");
@@ -80,7 +80,7 @@ async fn keep_notifications(amqp: &Amqp, prefix: &str) {
 }
 
 /// How many orders were notified, each under one id only, however many copies came.
-async fn kept_notifications(amqp: &Amqp, expected: usize) -> usize {
+pub async fn kept_notifications(amqp: &Amqp, expected: usize) -> usize {
     let mut ids = std::collections::BTreeMap::<String, std::collections::BTreeSet<String>>::new();
     let deadline = std::time::Instant::now() + PATIENCE;
     while ids.len() < expected && std::time::Instant::now() < deadline {

@@ -76,7 +76,13 @@ async fn dsp_12_a_lock_on_the_lease_is_a_loss_of_the_lease_and_no_more() {
 
 #[tokio::test]
 async fn qlt_5_a_slow_database_makes_the_engine_slow_and_nothing_else() {
-    let (engine, databases, _brokers) = Installation::behind_proxies("slow_database", &[]).await;
+    // Times as they are shipped: those of the other tests are shorter than what a round trip takes here.
+    let settings = [
+        ("PAGURUS__DISPATCHER__LEASE__TTL", "3s"),
+        ("PAGURUS__NODE__HEARTBEAT", "3s"),
+        ("PAGURUS__NODE__LOST_AFTER", "12s"),
+    ];
+    let (engine, databases, _brokers) = Installation::behind_proxies("slow_database", &settings).await;
     let amqp = engine.env.amqp().await.unwrap();
     let inbox = engine.listen(&amqp).await;
     databases.iter().for_each(|proxy| proxy.set(Mode::Delay(Duration::from_millis(100))));

@@ -10,7 +10,6 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_runtime::Effects;
-use pagurus_runtime::metrics::Guard;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::amend::{self, Postponement, Reopening};
 use pagurus_store::audit::{self, AuditEntry};
@@ -282,8 +281,9 @@ impl Commands {
         let allowed = match order.may(cause) {
             Ok(allowed) => allowed,
             Err(refusal) => {
-                self.host.metrics.guard_refused(Guard::Law(cause), 1);
-                return Ok(Err(refused(refusal)));
+                let problem = refused(refusal);
+                self.note_refused(cause, &problem);
+                return Ok(Err(problem));
             }
         };
         let status = allowed.change().to;

@@ -16,7 +16,6 @@ use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::Effects;
 use pagurus_runtime::costly;
-use pagurus_runtime::metrics::Guard;
 use pagurus_store::amend::{self, Reopening, Repairing, Starts, Updated, Updating};
 use pagurus_store::audit::AuditEntry;
 use pagurus_store::control::{self, Allowed, Locked, Place};
@@ -123,7 +122,10 @@ impl Commands {
         });
         let (allowed, scenario, other) = match checked {
             Ok(checked) => checked,
-            Err(problem) => return Ok(Err(problem)),
+            Err(problem) => {
+                self.note_refused(Cause::Repaired, &problem);
+                return Ok(Err(problem));
+            }
         };
         let ready = self.go_on(&tx, allowed, asked, (&scenario, other), by).await?;
         let told = moved_by_hand(allowed, &asked.state);
@@ -228,8 +230,7 @@ impl Commands {
         let (allowed, starts) = match planned {
             Ok(planned) => planned,
             Err(problem) => {
-                let by_law = usize::from(problem.kind() == Some(Type::Refused));
-                self.host.metrics.guard_refused(Guard::Law(Cause::Updated), by_law);
+                self.note_refused(Cause::Updated, &problem);
                 return Ok(Err(problem));
             }
         };

@@ -138,8 +138,9 @@ pub(crate) async fn live(
     tokio::pin!(service);
     let overtime = async {
         host.draining.cancelled().await;
-        host.stopping().await;
-        host.live.sleep(|settings| settings.shutdown.grace + LAST_WRITES).await;
+        // Side by side: without the database to tell takes seconds, and they are no part of the grace.
+        let told = host.stopping();
+        tokio::join!(told, host.live.sleep(|settings| settings.shutdown.grace + LAST_WRITES));
     };
     let failed = async {
         while host.readiness.failure().is_none() {

@@ -85,16 +85,18 @@ async fn qlt_5_a_slow_database_makes_the_engine_slow_and_nothing_else() {
     let (engine, databases, _brokers) = Installation::behind_proxies("slow_database", &settings).await;
     let amqp = engine.env.amqp().await.unwrap();
     let inbox = engine.listen(&amqp).await;
-    databases.iter().for_each(|proxy| proxy.set(Mode::Delay(Duration::from_millis(100))));
+    databases.iter().for_each(|proxy| proxy.set(Mode::Delay(Duration::from_millis(50))));
     let load = Load::with_naps("slow", 30);
     let begun = Instant::now();
     load.publish(&amqp).await;
-    load.check(&engine, &inbox, 3 * PATIENCE).await;
-    eprintln!("{} orders in {:?} with 200 ms a round trip", load.bodies.len(), begun.elapsed());
+    let count = load.bodies.len();
+    inbox.wait(3 * PATIENCE, |messages| notified(messages).len() >= count).await.unwrap();
+    eprintln!("{} orders in {:?} with 100 ms a round trip", load.bodies.len(), begun.elapsed());
     // Nobody was taken for lost, and no stage began again.
     let lost = "SELECT (SELECT count(*) FROM nodes WHERE status = 'lost')
                      + (SELECT count(*) FROM history WHERE kind = 'reissued')";
     databases.iter().for_each(|proxy| proxy.set(Mode::Pass));
+    load.check(&engine, &inbox, PATIENCE).await;
     let session = engine.session().await;
     assert_eq!(session.query_one(lost, &[]).await.unwrap().get::<_, i64>(0), 0);
     engine.holds().await;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pagurus_broker::topology;
 use pagurus_runtime::{config, metrics};
 
-use crate::tree::{fresh, read, root};
+use crate::tree::{fresh, none, read, root};
 
 #[test]
 fn amqp_5_house_definitions_of_the_broker_are_fresh() {
@@ -26,6 +26,15 @@ fn house_the_list_of_metrics_is_fresh() {
     let (before, rest) = page.split_once(BEGIN).expect("the place of the table is marked");
     let (_, after) = rest.split_once("\n\n").expect("text after the table");
     fresh(PAGE, &format!("{before}{BEGIN}{}\n{after}", metrics::reference_table()));
+}
+
+#[test]
+fn qlt_6_house_every_kind_of_refused_guard_is_explained() {
+    let page = read("docs/guides/metrics.md");
+    let kinds = metrics::Guard::APART.iter().map(|guard| guard.as_str());
+    let missing: Vec<String> =
+        kinds.map(|kind| format!("kind=\"{kind}\"")).filter(|kind| !page.contains(kind.as_str())).collect();
+    none("kinds of refused guards that docs/guides/metrics.md does not explain", &missing);
 }
 
 #[test]

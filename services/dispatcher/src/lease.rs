@@ -10,7 +10,7 @@ use pagurus_domain::id::Epoch;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Guard};
 use pagurus_runtime::node::chain;
-use pagurus_store::{Error, cluster};
+use pagurus_store::{Error, cluster, presence};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -54,6 +54,12 @@ enum Asked {
     Held(Duration),
 }
 
+/// What is written into the registry: another may lead within the whole time-to-live, and what it does to begin takes
+/// a part of that.
+fn written(ttl: Duration) -> Duration {
+    ttl * 9 / 10
+}
+
 /// A lease asked for at this moment is safe for so long: a fifth is left for what is under way.
 fn trust(asked: Instant, ttl: Duration) -> Instant {
     asked + ttl * 4 / 5
@@ -65,10 +71,10 @@ async fn try_acquire(host: &Host, ttl: Duration) -> Result<Asked, Error> {
     let asked = tokio::spawn(async move {
         let mut client = store.lease().await?;
         let tx = client.transaction().await?;
-        let taken = cluster::acquire(&tx, NAME, node, ttl).await?;
+        let taken = cluster::acquire(&tx, NAME, node, written(ttl)).await?;
         let asked = match taken {
             Some(epoch) => Asked::Taken(epoch),
-            None => Asked::Held(cluster::lease_left(&tx, NAME).await?),
+            None => Asked::Held(presence::lease_left(&tx, NAME).await?),
         };
         tx.commit().await?;
         Ok(asked)
@@ -94,7 +100,7 @@ async fn renew(
         let (store, node) = (host.store.clone(), host.node);
         let renewed = tokio::spawn(async move {
             let client = store.lease().await?;
-            cluster::renew(&client, NAME, node, epoch, ttl).await
+            cluster::renew(&client, NAME, node, epoch, written(ttl)).await
         });
         match renewed.await {
             Ok(Ok(true)) => {

@@ -82,9 +82,6 @@ statements! {
         ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
          WHERE l.until < clock_timestamp() OR l.holder = excluded.holder
         RETURNING holder";
-    LEASE_LEFT = "
-        SELECT greatest(extract(epoch FROM until - clock_timestamp()), 0)::float8 AS seconds
-          FROM leases WHERE name = $1";
     NEXT_EPOCH = "
         INSERT INTO epochs AS e (name, epoch) VALUES ($1, 1)
         ON CONFLICT (name) DO UPDATE SET epoch = e.epoch + 1
@@ -364,16 +361,6 @@ pub async fn acquire(tx: &Tx<'_>, name: &str, node: Incarnation, ttl: Duration) 
     }
     let epoch = tx.prepare_cached(NEXT_EPOCH).await?;
     Ok(Some(Epoch(tx.query_one(&epoch, &[&name]).await?.get("epoch"))))
-}
-
-/// How long a lease lasts yet, if nobody prolongs it; nothing where it is over or was never taken.
-///
-/// # Errors
-/// The database fails.
-pub async fn lease_left(client: &impl Connection, name: &str) -> Result<Duration> {
-    let row = client.query_opt(&client.prepare_cached(LEASE_LEFT).await?, &[&name]).await?;
-    let seconds: f64 = row.map_or(0.0, |row| row.get("seconds"));
-    Ok(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
 /// Prolongs a lease that is still held; false where it is not.

@@ -43,11 +43,15 @@ async fn rec_7_a_worker_frozen_for_too_long_changes_nothing_more_and_begins_a_ne
     assert!(again["incarnation"].as_i64() > first["incarnation"].as_i64(), "{again}");
     assert!(frozen.identity.alive(), "a new life, not a new process");
     second.stop(PATIENCE).await.unwrap();
+    // QLT-6: what the old life tried is counted.
+    let refused = engine.metric(&frozen, "pagurus_guards_refused_total").await;
+    assert!(refused >= 1.0, "nothing was refused: {refused}");
     // The new life works, and by then whatever was left of the old one has been said.
     let load = Load::new("after");
     load.publish(&amqp).await;
     load.check(&engine, &inbox, PATIENCE).await;
     assert_eq!(seen(&engine, &["s", "p"]).await, before);
+    engine.holds().await;
 }
 
 #[tokio::test]
@@ -82,6 +86,7 @@ async fn rec_7_an_intake_frozen_for_too_long_begins_a_new_life_and_nothing_of_th
     load.publish(&amqp).await;
     load.check(&engine, &inbox, PATIENCE).await;
     assert_eq!(consumers().await, 2);
+    engine.holds().await;
 }
 
 #[tokio::test]
@@ -158,4 +163,29 @@ async fn dsp_12_a_frozen_dispatcher_is_followed_by_the_standby_and_hands_out_not
         let calls = engine.env.world().calls(path);
         assert_eq!(calls.len(), orders, "{path}");
     }
+    engine.holds().await;
+}
+
+#[tokio::test]
+async fn rec_7_pauses_shorter_than_the_time_outs_cost_no_life_and_no_hand_out() {
+    let settings = [("PAGURUS__NODE__LOST_AFTER", "4s"), ("PAGURUS__DISPATCHER__LEASE__TTL", "4s")];
+    let engine = Installation::start("short_pauses", &settings).await;
+    let amqp = engine.env.amqp().await.unwrap();
+    let inbox = engine.listen(&amqp).await;
+    let mut loads = Vec::new();
+    for round in 0..3 {
+        let load = Load::with_naps(&format!("r{round}"), 10);
+        load.publish(&amqp).await;
+        loads.push(load);
+        for node in &engine.nodes {
+            node.pause().unwrap();
+            tokio::time::sleep(Duration::from_millis(800)).await;
+            node.resume().unwrap();
+        }
+    }
+    Load::check_all(&loads, &engine, &inbox, PATIENCE).await;
+    let nodes = items(engine.api.get("/v1/nodes").await.unwrap().success().unwrap());
+    assert!(nodes.iter().all(|node| node["status"] != "lost"), "{nodes:#?}");
+    let again = "SELECT count(*) FROM history WHERE kind = 'reissued'";
+    assert_eq!(engine.session().await.query_one(again, &[]).await.unwrap().get::<_, i64>(0), 0);
 }

@@ -7,6 +7,7 @@ use pagurus_harness::client::amqp::{Amqp, Inbox};
 use pagurus_harness::client::{Api, items};
 use pagurus_harness::env::Env;
 use pagurus_harness::nodes::{Node, Role};
+use pagurus_harness::proxy::{Proxy, host_of};
 use pagurus_harness::world::World;
 use pagurus_harness::world::program::{CallBack, Program, Step};
 use serde_json::{Value, json};
@@ -24,12 +25,16 @@ const QUICK: &[(&str, &str)] = &[
     ("PAGURUS__DISPATCHER__LEASE__TTL", "1s"),
     ("PAGURUS__DISPATCHER__REREAD", "500ms"),
     ("PAGURUS__NOTIFY__RETRY__INITIAL", "200ms"),
+    ("PAGURUS__SCENARIO__MIN_SLEEP", "100ms"),
+    // So that the invariants are soon held against all orders.
+    ("PAGURUS__RECOVERY__CHECK__RATE", "20000"),
+    ("PAGURUS__RECOVERY__CHECK__CONFIRM_AFTER", "200ms"),
     // So few at a time that a fault always finds work under way.
     ("PAGURUS__WORKER__CONCURRENCY", "20"),
 ];
 
-/// One call, and one question whose answer comes later; asked again when none comes.
-const SCENARIOS: [(&str, &str); 2] = [
+/// One call; one question whose answer comes later, asked again when none comes; a sleep and a call.
+const SCENARIOS: [(&str, &str); 3] = [
     (
         "call",
         r#"
@@ -72,6 +77,26 @@ states:
   failed: {kind: terminal, outcome: fail}
 "#,
     ),
+    (
+        "nap",
+        r#"
+scenario: nap
+initialState: nap
+targetStates: [done]
+states:
+  nap:
+    entryPoint: true
+    actions: [{sleep: {for: 300ms}}]
+    on: {sleep: napping}
+  napping: {kind: sleeping, on: {timeout: call}}
+  call:
+    actions:
+      - http: {method: POST, url: "${config.demo}/do", body: {order: "${order.id}", queue: ""}, timeout: 10s}
+    on: {success: done, fail: failed}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+"#,
+    ),
 ];
 
 /// A running engine.
@@ -79,6 +104,8 @@ pub struct Installation {
     pub env: Env,
     pub nodes: Vec<Node>,
     pub api: Api,
+    /// The URL by which the nodes reach their database, or one that leads there.
+    pub database: String,
 }
 
 impl Installation {
@@ -101,7 +128,35 @@ impl Installation {
         for role in Role::ALL {
             nodes.push(env.start_with(role, &format!("{role}-1"), settings).await.unwrap());
         }
-        Self::of(env, nodes).await
+        let mut engine = Self::of(env, nodes).await;
+        let own = settings.iter().find(|(name, _)| *name == "PAGURUS__DATABASE__URL");
+        if let Some((_, url)) = own {
+            engine.database = (*url).to_owned();
+        }
+        engine
+    }
+
+    /// One node of every role, each behind proxies of its own: the engine, those to PostgreSQL, and those to RabbitMQ,
+    /// in the order of the nodes.
+    pub async fn behind_proxies(test: &str, settings: &[(&str, &str)]) -> (Self, Vec<Proxy>, Vec<Proxy>) {
+        let env = Env::new(test).await.unwrap();
+        Self::prepare(&env);
+        settings.iter().for_each(|(name, value)| env.set(name, *value));
+        let (mut nodes, mut databases, mut brokers) = (Vec::new(), Vec::new(), Vec::new());
+        for role in Role::ALL {
+            let database = Proxy::start(&host_of(&env.database_url())).await.unwrap();
+            let broker = Proxy::start(&host_of(env.amqp_url())).await.unwrap();
+            let settings = [
+                ("PAGURUS__DATABASE__URL", database.url(&env.database_url())),
+                ("PAGURUS__BROKER__URL", format!("{}?heartbeat=2", broker.url(env.amqp_url()))),
+            ];
+            let settings: Vec<(&str, &str)> =
+                settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            nodes.push(env.start_with(role, &format!("{role}-1"), &settings).await.unwrap());
+            databases.push(database);
+            brokers.push(broker);
+        }
+        (Self::of(env, nodes).await, databases, brokers)
     }
 
     /// The settings and the world of every test here.
@@ -118,7 +173,17 @@ impl Installation {
         for (name, yaml) in SCENARIOS {
             api.put_scenario(name, yaml).await.unwrap();
         }
-        Self { env, nodes, api }
+        let database = env.database_url();
+        Self { env, nodes, api, database }
+    }
+
+    /// The sum of all series of a metric of a node.
+    pub async fn metric(&self, node: &Node, name: &str) -> f64 {
+        let asked = self.env.http().get(format!("{}/metrics", node.url())).send().await.unwrap();
+        let page = asked.text().await.unwrap();
+        let series = page.lines().filter_map(|line| line.rsplit_once(' '));
+        let of_name = series.filter(|(series, _)| series.split('{').next() == Some(name));
+        of_name.filter_map(|(_, value)| value.parse::<f64>().ok()).sum()
     }
 
     pub fn node(&self, role: Role) -> &Node {

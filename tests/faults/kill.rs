@@ -19,6 +19,7 @@ async fn killed_under_load(role: Role) {
     let before = notified(&inbox.messages()).len();
     engine.env.restart(engine.node(role)).await.unwrap();
     load.check(&engine, &inbox, PATIENCE).await;
+    engine.holds().await;
     assert!(before < load.bodies.len(), "everything had ended before the kill: the test shows nothing");
 }
 

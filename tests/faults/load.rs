@@ -2,7 +2,7 @@
 //! Never forgives a lost order, a second notification or an overlap in a queue.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use lapin::BasicProperties;
@@ -24,8 +24,13 @@ pub struct Load {
 impl Load {
     /// 150 orders; ids begin with `tag`.
     pub fn new(tag: &str) -> Self {
+        Self::some(tag, EACH)
+    }
+
+    /// So many of each kind.
+    pub fn some(tag: &str, each: usize) -> Self {
         let mut bodies = Vec::new();
-        for number in 0..EACH {
+        for number in 0..each {
             let queue = format!("{tag}-q{}", number % QUEUES);
             bodies.push(body(&format!("{tag}-call-{number}"), "call", json!({})));
             bodies.push(body(&format!("{tag}-ask-{number}"), "ask", json!({})));
@@ -36,6 +41,13 @@ impl Load {
             ));
         }
         Self { bodies }
+    }
+
+    /// The same, with as many that sleep for a moment.
+    pub fn with_naps(tag: &str, each: usize) -> Self {
+        let mut load = Self::some(tag, each);
+        load.bodies.extend((0..each).map(|number| body(&format!("{tag}-nap-{number}"), "nap", json!({}))));
+        load
     }
 
     pub fn ids(&self) -> Vec<String> {
@@ -52,6 +64,24 @@ impl Load {
         for chunk in self.bodies.chunks(50) {
             let answer = engine.api.post("/v1/orders/batch", &json!(chunk)).await.unwrap();
             answer.success().unwrap();
+        }
+    }
+
+    /// Sends one after the other over HTTP, each until it is taken, however often that is.
+    pub async fn insist(&self, engine: &Installation, within: Duration) {
+        for body in &self.bodies {
+            let deadline = Instant::now() + within;
+            loop {
+                let asked =
+                    tokio::time::timeout(Duration::from_secs(5), engine.api.post("/v1/orders", body)).await;
+                match asked {
+                    Ok(Ok(answer)) if matches!(answer.status, 200 | 201) => break,
+                    Ok(Ok(answer)) => assert_eq!(answer.status, 503, "{body}: {answer:?}"),
+                    Ok(Err(_)) | Err(_) => {}
+                }
+                assert!(Instant::now() < deadline, "{body} is not taken");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
         }
     }
 
@@ -77,6 +107,14 @@ impl Load {
             created.insert(id.clone(), order["createdAt"].as_str().unwrap().parse::<Timestamp>().unwrap());
         }
         check_queues(engine.env.world(), &created);
+    }
+
+    /// The same of this and other loads, and the invariants of everything when all of them have ended.
+    pub async fn check_all(loads: &[Self], engine: &Installation, inbox: &Inbox, within: Duration) {
+        for load in loads {
+            load.check(engine, inbox, within).await;
+        }
+        engine.holds().await;
     }
 
     async fn missing(&self, engine: &Installation, messages: &[Message]) -> String {

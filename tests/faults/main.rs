@@ -3,14 +3,23 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at the first surprise")]
 
+mod answers;
+mod away;
+mod broker;
+mod crowd;
 mod freeze;
 mod growth;
+mod hints;
 mod installation;
+mod invariants;
 mod kill;
 mod load;
 mod network;
+mod notice;
 mod random;
 mod restart;
 mod restore;
+mod servers;
+mod sessions;
 mod snapshot;
 mod storm;

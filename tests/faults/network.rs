@@ -60,8 +60,7 @@ async fn parted(server: Server, mode: Mode, test: &str) {
     for node in &engine.nodes {
         engine.wait_readiness(node, true, PATIENCE).await;
     }
-    load.check(&engine, &inbox, PATIENCE).await;
-    during.check(&engine, &inbox, PATIENCE).await;
+    Load::check_all(&[load, during], &engine, &inbox, PATIENCE).await;
 }
 
 #[tokio::test]

@@ -54,6 +54,7 @@ async fn rec_14_rabbitmq_killed_and_started_under_load_loses_and_doubles_nothing
     let expected = load.bodies.len() + during.bodies.len();
     let kept = kept_notifications(&amqp, expected).await;
     assert_eq!(kept, expected, "orders that were notified");
+    engine.holds().await;
     drop(inbox);
     drop(engine);
     broker.stop().await.unwrap();
@@ -64,7 +65,7 @@ async fn rec_14_rabbitmq_killed_and_started_under_load_loses_and_doubles_nothing
 const KEPT: &str = "kept";
 
 /// A durable queue of the client, which outlives the broker's death.
-async fn keep_notifications(amqp: &Amqp, prefix: &str) {
+pub async fn keep_notifications(amqp: &Amqp, prefix: &str) {
     let durable = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
     amqp.channel().queue_declare(KEPT.into(), durable, FieldTable::default()).await.unwrap();
     let exchange = format!("{prefix}.notifications");
@@ -79,7 +80,7 @@ async fn keep_notifications(amqp: &Amqp, prefix: &str) {
 }
 
 /// How many orders were notified, each under one id only, however many copies came.
-async fn kept_notifications(amqp: &Amqp, expected: usize) -> usize {
+pub async fn kept_notifications(amqp: &Amqp, expected: usize) -> usize {
     let mut ids = std::collections::BTreeMap::<String, std::collections::BTreeSet<String>>::new();
     let deadline = std::time::Instant::now() + PATIENCE;
     while ids.len() < expected && std::time::Instant::now() < deadline {
@@ -118,8 +119,7 @@ async fn rec_1_postgres_stopped_at_once_and_started_under_load_loses_and_doubles
         engine.wait_readiness(node, false, Duration::from_secs(5)).await;
     }
     server.start().await.unwrap();
-    load.check(&engine, &inbox, PATIENCE).await;
-    during.check(&engine, &inbox, PATIENCE).await;
+    Load::check_all(&[load, during], &engine, &inbox, PATIENCE).await;
     drop(engine);
     server.stop(Stop::Immediate).await.unwrap();
     // A folder that stays costs only space.

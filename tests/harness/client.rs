@@ -159,6 +159,6 @@ async fn answer(request: reqwest::RequestBuilder) -> Result<Answer> {
 }
 
 /// A lock that a panicking test has left behind still guards plain data.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -27,6 +27,8 @@ mod run;
 mod servers;
 #[path = "dev/simulate.rs"]
 mod simulate;
+#[path = "dev/soak.rs"]
+mod soak;
 #[path = "dev/stages.rs"]
 mod stages;
 #[path = "dev/story.rs"]
@@ -67,6 +69,8 @@ enum Command {
     Storm(random::Storm),
     /// Run whole orders through the rules in virtual time, with crashes and lost messages, many seeds
     Simulate(simulate::Options),
+    /// A mixed load and random faults for minutes or hours, with one table of what was seen at its end
+    Soak(soak::Options),
     /// Format, lints, documentation, house rules, dependencies
     Check,
     /// Make a Debian package, a tarball, the files of the image, and the list of what is built in
@@ -92,6 +96,7 @@ async fn main() -> ExitCode {
         Command::Fuzz(options) => random::fuzz(options).await,
         Command::Storm(options) => random::storm(options).await,
         Command::Simulate(options) => simulate::command(options).await,
+        Command::Soak(options) => soak::command(options).await,
         Command::Check => check::command(),
         Command::Package(options) => package::command(options).await,
         Command::Bench(options) => bench::command(options).await,

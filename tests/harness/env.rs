@@ -25,25 +25,32 @@ pub const STOP_TIMEOUT: Duration = Duration::from_secs(40);
 #[derive(Debug)]
 pub struct Env {
     name: String,
-    run: Run,
+    servers: Servers,
+    kept: bool,
     http: reqwest::Client,
     world: World,
     settings: Mutex<BTreeMap<String, String>>,
     nodes: Mutex<Vec<(Node, Ports)>>,
 }
 
-/// What `./dev test` tells its tests by environment variables.
+/// The servers and programs that an engine stands on.
 #[derive(Clone, Debug)]
-struct Run {
-    database_url: String,
-    amqp_url: String,
-    programs: PathBuf,
-    logs: PathBuf,
-    management_url: Option<String>,
+pub struct Servers {
+    /// Any database of the server.
+    pub database_url: String,
+    /// The broker.
+    pub amqp_url: String,
+    /// The folder of the built programs.
+    pub programs: PathBuf,
+    /// The folder of all logs.
+    pub logs: PathBuf,
+    /// The management API of the broker, if it is on.
+    pub management_url: Option<String>,
 }
 
-impl Run {
-    fn read() -> Result<Self> {
+impl Servers {
+    /// What `./dev test` tells its tests by environment variables.
+    fn of_run() -> Result<Self> {
         let need =
             |name: &str| std::env::var(name).with_context(|| format!("{name} is not set: run `./dev test`"));
         Ok(Self {
@@ -62,29 +69,36 @@ impl Env {
     /// # Errors
     /// The servers of the run are missing.
     pub async fn new(test: &str) -> Result<Self> {
-        let run = Run::read()?;
+        let servers = Servers::of_run()?;
         let tag = Uuid::new_v4().simple().to_string();
         let short: String =
             test.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '_').take(30).collect();
         let name = format!("t{}_{}", &tag[..8], short.to_ascii_lowercase());
-        postgres::create_database(&run.database_url, &name).await?;
-        let world = World::start().await?;
+        Self::on(servers, name, World::start().await?, false).await
+    }
+
+    /// The same on servers of one's own, with a world that is there; with `kept` database and broker names stay.
+    ///
+    /// # Errors
+    /// The servers do not answer.
+    pub async fn on(servers: Servers, name: String, world: World, kept: bool) -> Result<Self> {
+        postgres::create_database(&servers.database_url, &name).await?;
         let mut settings = BTreeMap::new();
         settings.insert("PAGURUS__CONFIG__DEMO".to_owned(), world.url().to_owned());
         let (settings, nodes) = (Mutex::new(settings), Mutex::default());
-        Ok(Self { name, run, http: http()?, world, settings, nodes })
+        Ok(Self { name, servers, kept, http: http()?, world, settings, nodes })
     }
 
     /// The database of this test.
     #[must_use]
     pub fn database_url(&self) -> String {
-        with_database(&self.run.database_url, &self.name)
+        with_database(&self.servers.database_url, &self.name)
     }
 
     /// The broker of the run.
     #[must_use]
     pub fn amqp_url(&self) -> &str {
-        &self.run.amqp_url
+        &self.servers.amqp_url
     }
 
     /// The prefix of all names on the broker.
@@ -108,7 +122,7 @@ impl Env {
     /// The folder of the logs of this test.
     #[must_use]
     pub fn logs(&self) -> PathBuf {
-        self.run.logs.join(&self.name)
+        self.servers.logs.join(&self.name)
     }
 
     /// Sets a setting (`PAGURUS__…`) of nodes that are started from now on.
@@ -180,6 +194,12 @@ impl Env {
         Ok(again)
     }
 
+    /// All nodes that were started here, each as it was started last.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<Node> {
+        lock(&self.nodes).iter().map(|(node, _)| node.clone()).collect()
+    }
+
     /// The API of a node of role intake.
     #[must_use]
     pub fn api(&self, intake: &Node) -> Api {
@@ -191,14 +211,14 @@ impl Env {
     /// # Errors
     /// The broker cannot be reached.
     pub async fn amqp(&self) -> Result<Amqp> {
-        Amqp::connect(&self.run.amqp_url, &self.name).await
+        Amqp::connect(&self.servers.amqp_url, &self.name).await
     }
 
     fn launch(&self, role: Role, name: &str, settings: &[(&str, &str)]) -> Result<Node> {
         let ports = Ports::reserve(1, &Owner::this_process()?)?;
         let mut environment = lock(&self.settings).clone();
         environment.insert("PAGURUS__DATABASE__URL".to_owned(), self.database_url());
-        environment.insert("PAGURUS__BROKER__URL".to_owned(), self.run.amqp_url.clone());
+        environment.insert("PAGURUS__BROKER__URL".to_owned(), self.servers.amqp_url.clone());
         environment.insert("PAGURUS__BROKER__PREFIX".to_owned(), self.name.clone());
         // Answers of called systems go to the first intake of the test.
         let intake = lock(&self.nodes)
@@ -215,7 +235,7 @@ impl Env {
             role,
             name: name.to_owned(),
             port: ports.first(),
-            programs: self.run.programs.clone(),
+            programs: self.servers.programs.clone(),
             log: self.logs().join(format!("{name}.log")),
             config: Some(self.configuration()).filter(|file| file.exists()),
             environment,
@@ -232,13 +252,16 @@ impl Drop for Env {
             // It may have ended in the test already.
             let _ = node.kill_now();
         }
-        let (run, name) = (self.run.clone(), self.name.clone());
+        if self.kept {
+            return;
+        }
+        let (servers, name) = (self.servers.clone(), self.name.clone());
         // A thread with a runtime of its own, because a test's runtime cannot be blocked from inside.
         let cleaning = std::thread::spawn(move || -> Result<()> {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(async {
-                postgres::drop_database(&run.database_url, &name).await?;
-                delete_broker_names(&run, &name).await
+                postgres::drop_database(&servers.database_url, &name).await?;
+                delete_broker_names(&servers, &name).await
             })
         });
         // What cannot be cleaned goes with the servers at the end of the run; it must not fail a test that passed.
@@ -249,8 +272,8 @@ impl Drop for Env {
 }
 
 /// Deletes the queues and exchanges of a prefix, so that those of hundreds of tests do not slow the broker down.
-async fn delete_broker_names(run: &Run, prefix: &str) -> Result<()> {
-    let Some(api) = &run.management_url else {
+async fn delete_broker_names(servers: &Servers, prefix: &str) -> Result<()> {
+    let Some(api) = &servers.management_url else {
         return Ok(());
     };
     let http = http()?;

@@ -166,6 +166,15 @@ pub fn user_id() -> Option<u32> {
     fs::metadata("/proc/self").ok().map(|metadata| metadata.uid())
 }
 
+/// The resident bytes of a process; none if it has ended.
+#[must_use]
+pub fn resident(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
 /// The last lines of a text file; empty if it cannot be read.
 #[must_use]
 pub fn tail(path: &Path, lines: usize) -> String {
@@ -198,6 +207,7 @@ mod tests {
         let impostor = Identity { started: myself.started + 1, ..myself };
         assert!(!impostor.alive());
         assert!(command_line(myself.pid).is_some());
+        assert!(resident(myself.pid) > Some(1024 * 1024));
     }
 
     #[tokio::test]

@@ -1,8 +1,9 @@
-//! A TCP proxy in front of a server, to cut, freeze and slow connections.
+//! A TCP proxy in front of a server, to cut, freeze, mute and slow connections.
 //! Never loses a byte silently: what it holds back it sends later, or the connection ends.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -12,7 +13,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::client::lock;
 use crate::ports::{Owner, Ports};
+
+/// The end of a transaction as a client of PostgreSQL sends it, a simple query.
+const COMMIT: &[u8] = b"COMMIT\0";
+/// So long a server has for a `COMMIT` before its connection ends.
+const COMMITTED_WITHIN: Duration = Duration::from_millis(40);
 
 /// What the proxy does with all of its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +30,12 @@ pub enum Mode {
     Delay(Duration),
     /// Connections are taken and stay open, and nothing passes: as when a network is parted.
     BlackHole,
+    /// What clients say passes, what the server answers is dropped. The connections that it befell end with
+    /// the next mode: the server has done what it was told, and the client never learns of it.
+    Mute,
+    /// A connection passes until its client ends a transaction of PostgreSQL: the `COMMIT` passes, its answer is
+    /// dropped, and the connection ends.
+    CutAtCommit,
     /// Open connections are closed, new ones are closed at once.
     Cut,
 }
@@ -31,9 +44,17 @@ pub enum Mode {
 #[derive(Debug)]
 pub struct Proxy {
     port: u16,
-    mode: Arc<watch::Sender<Mode>>,
+    shared: Arc<Shared>,
     task: JoinHandle<()>,
     _ports: Ports,
+}
+
+#[derive(Debug)]
+struct Shared {
+    mode: watch::Sender<Mode>,
+    upstreams: Mutex<Arc<[SocketAddr]>>,
+    commits_unanswered: AtomicU64,
+    answers_dropped: AtomicU64,
 }
 
 impl Proxy {
@@ -50,21 +71,25 @@ impl Proxy {
     /// # Errors
     /// No port is free.
     pub async fn start_before(upstreams: &[&str]) -> Result<Self> {
-        let ports = Ports::reserve(1, &Owner::this_process()?)?;
-        let mut addresses: Vec<SocketAddr> = Vec::new();
+        let mut addresses = Vec::new();
         for upstream in upstreams {
-            addresses.push(tokio::net::lookup_host(upstream).await?.next().context("no such host")?);
+            addresses.push(resolve(upstream).await?);
         }
-        let addresses: Arc<[SocketAddr]> = addresses.into();
+        let ports = Ports::reserve(1, &Owner::this_process()?)?;
         let listener = TcpListener::bind(("127.0.0.1", ports.first())).await?;
-        let mode = Arc::new(watch::Sender::new(Mode::Pass));
-        let modes = Arc::clone(&mode);
+        let shared = Arc::new(Shared {
+            mode: watch::Sender::new(Mode::Pass),
+            upstreams: Mutex::new(addresses.into()),
+            commits_unanswered: AtomicU64::new(0),
+            answers_dropped: AtomicU64::new(0),
+        });
+        let carried = Arc::clone(&shared);
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(carry(client, Arc::clone(&addresses), modes.subscribe()));
+                tokio::spawn(carry(client, Arc::clone(&carried)));
             }
         });
-        Ok(Self { port: ports.first(), mode, task, _ports: ports })
+        Ok(Self { port: ports.first(), shared, task, _ports: ports })
     }
 
     /// The port on 127.0.0.1 to connect to.
@@ -84,8 +109,34 @@ impl Proxy {
 
     /// Changes the mode for open and new connections.
     pub fn set(&self, mode: Mode) {
-        self.mode.send_replace(mode);
+        self.shared.mode.send_replace(mode);
     }
+
+    /// New connections go to this server (`host:port`) from now on.
+    ///
+    /// # Errors
+    /// There is no such host.
+    pub async fn redirect(&self, upstream: &str) -> Result<()> {
+        let address = resolve(upstream).await?;
+        *lock(&self.shared.upstreams) = Arc::new([address]);
+        Ok(())
+    }
+
+    /// How often a `COMMIT` has reached PostgreSQL and its answer was dropped.
+    #[must_use]
+    pub fn commits_unanswered(&self) -> u64 {
+        self.shared.commits_unanswered.load(Ordering::Relaxed)
+    }
+
+    /// How many pieces of answers were dropped.
+    #[must_use]
+    pub fn answers_dropped(&self) -> u64 {
+        self.shared.answers_dropped.load(Ordering::Relaxed)
+    }
+}
+
+async fn resolve(upstream: &str) -> Result<SocketAddr> {
+    tokio::net::lookup_host(upstream).await?.next().context("no such host")
 }
 
 /// `host:port` of a URL, to put a proxy before it.
@@ -100,14 +151,16 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.task.abort();
         // The tasks of the connections see it and end.
-        self.mode.send_replace(Mode::Cut);
+        self.shared.mode.send_replace(Mode::Cut);
     }
 }
 
-async fn carry(client: TcpStream, upstreams: Arc<[SocketAddr]>, mut mode: watch::Receiver<Mode>) {
+async fn carry(client: TcpStream, shared: Arc<Shared>) {
+    let mut mode = shared.mode.subscribe();
     if open(&mut mode).await.is_none() {
         return;
     }
+    let upstreams = Arc::clone(&lock(&shared.upstreams));
     let Ok(server) = TcpStream::connect(&*upstreams).await else {
         return;
     };
@@ -116,25 +169,52 @@ async fn carry(client: TcpStream, upstreams: Arc<[SocketAddr]>, mut mode: watch:
     let _ = server.set_nodelay(true);
     let (client_in, client_out) = client.into_split();
     let (server_in, server_out) = server.into_split();
-    let there = pump(client_in, server_out, mode.clone());
-    let back = pump(server_in, client_out, mode.clone());
-    let closed = async {
-        // The sender gone counts as cut: the proxy has been dropped.
-        let _ = mode.wait_for(|mode| *mode == Mode::Cut).await;
-    };
+    let silenced = AtomicBool::new(false);
+    let there = ask(client_in, server_out, mode.clone(), &silenced, &shared.commits_unanswered);
+    let back = answer(server_in, client_out, mode.clone(), &silenced, &shared.answers_dropped);
     tokio::select! {
         () = async { tokio::join!(there, back); } => {}
-        () = closed => {}
+        () = ended(mode) => {}
+        () = async {
+            while !silenced.load(Ordering::SeqCst) {
+                tokio::time::sleep(COMMITTED_WITHIN / 4).await;
+            }
+            tokio::time::sleep(COMMITTED_WITHIN).await;
+        } => {}
     }
 }
 
-async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut mode: watch::Receiver<Mode>) {
+/// Waits until the connection is to be closed: cut, or mute no longer.
+async fn ended(mut mode: watch::Receiver<Mode>) {
+    // The sender gone counts as cut: the proxy has been dropped.
+    let was = mode.wait_for(|mode| matches!(mode, Mode::Cut | Mode::Mute)).await.map(|mode| *mode);
+    if was.is_ok_and(|mode| mode == Mode::Mute) {
+        let _ = mode.wait_for(|mode| *mode != Mode::Mute).await;
+    }
+}
+
+/// Carries what the client says.
+async fn ask(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut mode: watch::Receiver<Mode>,
+    silenced: &AtomicBool,
+    commits_unanswered: &AtomicU64,
+) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(length) = from.read(&mut buffer).await {
         let Some(delay) = open(&mut mode).await else {
             return;
         };
         tokio::time::sleep(delay).await;
+        let now = *mode.borrow();
+        if matches!(now, Mode::Mute | Mode::CutAtCommit)
+            && buffer[..length].windows(COMMIT.len()).any(|part| part == COMMIT)
+        {
+            // Before it passes: the answer must not be quicker.
+            silenced.store(now == Mode::CutAtCommit, Ordering::SeqCst);
+            commits_unanswered.fetch_add(1, Ordering::Relaxed);
+        }
         if length == 0 || to.write_all(&buffer[..length]).await.is_err() {
             break;
         }
@@ -143,11 +223,37 @@ async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut mode: watch::
     let _ = to.shutdown().await;
 }
 
+/// Carries what the server answers.
+async fn answer(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut mode: watch::Receiver<Mode>,
+    silenced: &AtomicBool,
+    dropped: &AtomicU64,
+) {
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(length) = from.read(&mut buffer).await {
+        let Some(delay) = open(&mut mode).await else {
+            return;
+        };
+        tokio::time::sleep(delay).await;
+        let is_mute = silenced.load(Ordering::SeqCst) || *mode.borrow() == Mode::Mute;
+        if is_mute && length > 0 {
+            dropped.fetch_add(1, Ordering::Relaxed);
+            continue;
+        }
+        if length == 0 || to.write_all(&buffer[..length]).await.is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown().await;
+}
+
 /// Waits until bytes may pass, and says after which delay; `None` when the connection is to be closed.
 async fn open(mode: &mut watch::Receiver<Mode>) -> Option<Duration> {
     let now = *mode.wait_for(|mode| *mode != Mode::BlackHole).await.ok()?;
     match now {
-        Mode::Pass | Mode::BlackHole => Some(Duration::ZERO),
+        Mode::Pass | Mode::BlackHole | Mode::Mute | Mode::CutAtCommit => Some(Duration::ZERO),
         Mode::Delay(delay) => Some(delay),
         Mode::Cut => None,
     }
@@ -193,6 +299,41 @@ mod tests {
 
         proxy.set(Mode::Cut);
         assert!(!matches!(stream.read(&mut byte).await, Ok(length) if length > 0));
+    }
+
+    #[tokio::test]
+    async fn mute_lets_the_server_hear_and_the_client_learn_nothing_and_ends_the_connection() {
+        let (address, _ports) = echo().await;
+        let proxy = Proxy::start(&address).await.unwrap();
+        let mut stream = TcpStream::connect(("127.0.0.1", proxy.port())).await.unwrap();
+        let mut byte = [0];
+        stream.write_all(b"a").await.unwrap();
+        stream.read_exact(&mut byte).await.unwrap();
+        proxy.set(Mode::Mute);
+        stream.write_all(b"Q\0\0\0\x0bCOMMIT\0").await.unwrap();
+        assert!(timeout(Duration::from_millis(200), stream.read_exact(&mut byte)).await.is_err());
+        assert_eq!(proxy.commits_unanswered(), 1);
+        assert!(proxy.answers_dropped() > 0);
+        proxy.set(Mode::Pass);
+        assert!(!matches!(stream.read(&mut byte).await, Ok(length) if length > 0));
+        let mut next = TcpStream::connect(("127.0.0.1", proxy.port())).await.unwrap();
+        next.write_all(b"b").await.unwrap();
+        next.read_exact(&mut byte).await.unwrap();
+        assert_eq!(byte, *b"b");
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_cut_at_its_commit_passes_all_before_and_no_answer_behind() {
+        let (address, _ports) = echo().await;
+        let proxy = Proxy::start(&address).await.unwrap();
+        proxy.set(Mode::CutAtCommit);
+        let mut stream = TcpStream::connect(("127.0.0.1", proxy.port())).await.unwrap();
+        let mut byte = [0];
+        stream.write_all(b"a").await.unwrap();
+        stream.read_exact(&mut byte).await.unwrap();
+        stream.write_all(b"Q\0\0\0\x0bCOMMIT\0").await.unwrap();
+        assert!(!matches!(stream.read(&mut byte).await, Ok(length) if length > 0));
+        assert_eq!((proxy.commits_unanswered(), proxy.answers_dropped()), (1, 1));
     }
 
     #[tokio::test]

@@ -8,7 +8,7 @@ use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::scenario::{source, trial};
 use pagurus_runtime::{config, metrics};
 
-use crate::tree::{fresh, read, root};
+use crate::tree::{fresh, none, read, root};
 
 #[test]
 fn amqp_5_house_definitions_of_the_broker_are_fresh() {
@@ -63,6 +63,15 @@ fn statuses_and_actions() -> String {
         table.push_str(&format!("| `{status}` | {} |\n", cells.join(" | ")));
     }
     table
+}
+
+#[test]
+fn qlt_6_house_every_kind_of_refused_guard_is_explained() {
+    let page = read("docs/guides/metrics.md");
+    let kinds = metrics::Guard::APART.iter().map(|guard| guard.as_str());
+    let missing: Vec<String> =
+        kinds.map(|kind| format!("kind=\"{kind}\"")).filter(|kind| !page.contains(kind.as_str())).collect();
+    none("kinds of refused guards that docs/guides/metrics.md does not explain", &missing);
 }
 
 #[test]

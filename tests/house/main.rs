@@ -11,6 +11,7 @@ mod dependencies;
 mod deploy;
 mod documents;
 mod editors;
+mod faults;
 mod generated;
 mod imports;
 mod names;

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use pagurus_domain::dispatch::{DispatchEvent, Dispatcher, DistributionMode, FlowRecord, SystemRecord};
 use pagurus_domain::id::Epoch;
 use pagurus_runtime::Host;
-use pagurus_runtime::metrics::Count;
+use pagurus_runtime::metrics::{Count, Guard};
 use pagurus_runtime::node::chain;
 use pagurus_store::stops::{self, OperatorRules};
 use pagurus_store::{Error, flows, requests};
@@ -184,14 +184,19 @@ impl Task {
         let flows: Vec<FlowRecord> = later_flows.values().cloned().collect();
         let systems: Vec<SystemRecord> = later_systems.values().cloned().collect();
         let client = self.host.store.recovery().await?;
-        flows::write_flows(&client, self.epoch, &flows).await?;
-        flows::write_systems(&client, self.epoch, &systems).await?;
+        let written = flows::write_flows(&client, self.epoch, &flows).await?
+            + flows::write_systems(&client, self.epoch, &systems).await?;
+        self.host
+            .metrics
+            .guard_refused(Guard::Epoch, (flows.len() + systems.len()).saturating_sub(written as usize));
         self.unwritten = Default::default();
         Ok(())
     }
 
     async fn confirm(&self, revision: i64, serial: u64) -> Result<(), Error> {
-        stops::confirm(&self.host.store.recovery().await?, self.epoch, revision, serial).await?;
+        let client = self.host.store.recovery().await?;
+        let is_ours = stops::confirm(&client, self.epoch, revision, serial).await?;
+        self.host.metrics.guard_refused(Guard::Epoch, usize::from(!is_ours));
         Ok(())
     }
 

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use pagurus_domain::id::Epoch;
 use pagurus_runtime::Host;
-use pagurus_runtime::metrics::Count;
+use pagurus_runtime::metrics::{Count, Guard};
 use pagurus_runtime::node::chain;
-use pagurus_store::{Error, cluster};
+use pagurus_store::{Error, cluster, presence};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -26,15 +26,16 @@ pub(crate) struct Lease {
     _renewing: DropGuard,
 }
 
-/// Tries to take the lease; none while another holds it, or the database is away.
-pub(crate) async fn acquire(host: &Host, ttl: Duration) -> Option<Lease> {
+/// Tries to take the lease. While another holds it: how long it lasts yet; while the database is away: its length.
+pub(crate) async fn acquire(host: &Host, ttl: Duration) -> Result<Lease, Duration> {
     let asked = Instant::now();
     let epoch = match try_acquire(host, ttl).await {
-        Ok(epoch) => epoch?,
+        Ok(Asked::Taken(epoch)) => epoch,
+        Ok(Asked::Held(left)) => return Err(left),
         Err(error) => {
             host.metrics.count(Count::StoreErrors, "lease", 1);
             tracing::warn!(error = chain(&error), "the lease cannot be asked for");
-            return None;
+            return Err(ttl);
         }
     };
     let lost = CancellationToken::new();
@@ -42,7 +43,21 @@ pub(crate) async fn acquire(host: &Host, ttl: Duration) -> Option<Lease> {
     let (trusted_until, _) = watch::channel(trust(asked, ttl));
     tokio::spawn(watch_over(trusted_until.subscribe(), lost.clone(), stop.clone()));
     tokio::spawn(renew(host.clone(), epoch, ttl, trusted_until, lost.clone(), stop.clone()));
-    Some(Lease { epoch, lost, _renewing: stop.drop_guard() })
+    Ok(Lease { epoch, lost, _renewing: stop.drop_guard() })
+}
+
+/// What came of asking for the lease.
+enum Asked {
+    /// It is ours, under this epoch.
+    Taken(Epoch),
+    /// It is another's for so long yet.
+    Held(Duration),
+}
+
+/// What is written into the registry: another may lead within the whole time-to-live, and what it does to begin takes
+/// a part of that.
+fn written(ttl: Duration) -> Duration {
+    ttl * 9 / 10
 }
 
 /// A lease asked for at this moment is safe for so long: a fifth is left for what is under way.
@@ -50,17 +65,21 @@ fn trust(asked: Instant, ttl: Duration) -> Instant {
     asked + ttl * 4 / 5
 }
 
-async fn try_acquire(host: &Host, ttl: Duration) -> Result<Option<Epoch>, Error> {
+async fn try_acquire(host: &Host, ttl: Duration) -> Result<Asked, Error> {
     let (store, node) = (host.store.clone(), host.node);
     // Owned by a task: no transaction is dropped half-way when the process is told to stop.
     let asked = tokio::spawn(async move {
         let mut client = store.lease().await?;
         let tx = client.transaction().await?;
-        let epoch = cluster::acquire(&tx, NAME, node, ttl).await?;
+        let taken = cluster::acquire(&tx, NAME, node, written(ttl)).await?;
+        let asked = match taken {
+            Some(epoch) => Asked::Taken(epoch),
+            None => Asked::Held(presence::lease_left(&tx, NAME).await?),
+        };
         tx.commit().await?;
-        Ok(epoch)
+        Ok(asked)
     });
-    asked.await.unwrap_or(Ok(None))
+    asked.await.unwrap_or(Ok(Asked::Held(ttl)))
 }
 
 async fn renew(
@@ -81,13 +100,16 @@ async fn renew(
         let (store, node) = (host.store.clone(), host.node);
         let renewed = tokio::spawn(async move {
             let client = store.lease().await?;
-            cluster::renew(&client, NAME, node, epoch, ttl).await
+            cluster::renew(&client, NAME, node, epoch, written(ttl)).await
         });
         match renewed.await {
             Ok(Ok(true)) => {
                 trusted_until.send_replace(trust(asked, ttl));
             }
-            Ok(Ok(false)) => return lost.cancel(),
+            Ok(Ok(false)) => {
+                host.metrics.guard_refused(Guard::Lease, 1);
+                return lost.cancel();
+            }
             Ok(Err(error)) => {
                 host.metrics.count(Count::StoreErrors, "lease", 1);
                 tracing::warn!(error = chain(&error), "the lease could not be renewed");

@@ -24,6 +24,9 @@ use std::time::Duration;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Level;
 
+/// Between two questions for the lease at least.
+const LEAST_PAUSE: Duration = Duration::from_millis(10);
+
 /// Runs until the process is to stop: stands by, leads when the lease is free, stands by again
 /// when it is lost.
 ///
@@ -38,7 +41,9 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
             host.readiness.not_ready("draining");
             return Ok(());
         };
-        if let Some(lease) = lease::acquire(&host, ttl).await {
+        let asked = lease::acquire(&host, ttl).await;
+        let left = asked.as_ref().err().copied().unwrap_or(ttl);
+        if let Ok(lease) = asked {
             host.metrics.level(Level::Leader, "", 1.0);
             host.metrics.level(Level::Epoch, "", lease.epoch.0 as f64);
             tracing::info!(epoch = %lease.epoch, "leading");
@@ -62,8 +67,8 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         } else {
             drop(leading);
         }
-        // A third of the lease: a free one is found soon, and nobody is kept busy by asking.
-        if host.sleep_unless_draining((ttl / 6).max(Duration::from_millis(50))).await {
+        // One that is given back is found soon, one that runs out at once, and nobody is kept busy by asking.
+        if host.sleep_unless_draining(left.clamp(LEAST_PAUSE, (ttl / 6).max(LEAST_PAUSE))).await {
             host.readiness.not_ready("draining");
             return Ok(());
         }

@@ -9,7 +9,7 @@ use pagurus_domain::low_water::LowWater;
 use pagurus_domain::order::notification::{NotifyFormat, Target, delay};
 use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::Host;
-use pagurus_runtime::metrics::{Count, Level, Span};
+use pagurus_runtime::metrics::{Count, Guard, Level, Span};
 use pagurus_runtime::offline::Intermittent;
 use pagurus_runtime::traces::{SpanKind, messaging};
 use pagurus_store::first::{self, TimedList};
@@ -182,7 +182,8 @@ async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> 
     host.metrics.count(Count::Notifications, "confirmed", sent.len() as u64);
     let client = host.store.work().await?;
     if !sent.is_empty() {
-        sending::sent(&client, &sent).await?;
+        let removed = sending::sent(&client, &sent).await?;
+        host.metrics.guard_refused(Guard::Outbox, sent.len().saturating_sub(removed as usize));
     }
     if !failed.is_empty() {
         keep(host, &client, failed).await?;

@@ -12,7 +12,7 @@ use pagurus_domain::scenario::{Folded, Scenario};
 use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::Effects;
 use pagurus_runtime::batch::Failed;
-use pagurus_runtime::metrics::{Count, Span};
+use pagurus_runtime::metrics::{Count, Guard, Span};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::traces::TraceSpan;
 use pagurus_store::Error;
@@ -85,7 +85,7 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
         }
     };
     let Ok(outcome) = outcome else {
-        worker.host.metrics.count(Count::GuardsRefused, "register", 1);
+        worker.host.metrics.guard_refused(Guard::Register, 1);
         traced::stale(&mut span);
         return;
     };

@@ -12,7 +12,14 @@ pub(crate) type Key = (OrderNo, Attempt);
 
 /// What is held, and how each stage is broken off. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Held(Arc<Mutex<HashMap<Key, CancellationToken>>>);
+pub(crate) struct Held(Arc<Mutex<HashMap<Key, Mark>>>);
+
+#[derive(Clone, Debug, Default)]
+struct Mark {
+    broken_off: CancellationToken,
+    /// True once the answer to the claim has come.
+    is_claimed: bool,
+}
 
 impl Held {
     /// Takes hold of a stage, unless it is held already.
@@ -20,15 +27,15 @@ impl Held {
         match self.lock().entry(key) {
             Entry::Occupied(_) => None,
             Entry::Vacant(free) => {
-                let broken_off = free.insert(CancellationToken::new()).clone();
+                let broken_off = free.insert(Mark::default()).broken_off.clone();
                 Some(Hold { key, broken_off, of: self.clone() })
             }
         }
     }
 
-    /// Everything that is held.
-    pub fn keys(&self) -> HashSet<Key> {
-        self.lock().keys().copied().collect()
+    /// Everything that is held and is known to be claimed: a claim under way says nothing, however long it takes.
+    pub fn claimed(&self) -> HashSet<Key> {
+        self.lock().iter().filter(|(_, mark)| mark.is_claimed).map(|(key, _)| *key).collect()
     }
 
     /// True if the stage is held.
@@ -40,10 +47,10 @@ impl Held {
     pub fn break_off(&self, stages: &[Key]) {
         let held = self.lock();
         let ours = stages.iter().filter_map(|key| held.get(key));
-        ours.for_each(CancellationToken::cancel);
+        ours.for_each(|mark| mark.broken_off.cancel());
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, CancellationToken>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Mark>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -55,6 +62,15 @@ pub(crate) struct Hold {
     /// Tells that the stage is over: its order was ended, or given to another.
     pub broken_off: CancellationToken,
     of: Held,
+}
+
+impl Hold {
+    /// Notes that the claim was committed.
+    pub fn note_claimed(&self) {
+        if let Some(mark) = self.of.lock().get_mut(&self.key) {
+            mark.is_claimed = true;
+        }
+    }
 }
 
 impl Drop for Hold {
@@ -76,6 +92,15 @@ mod tests {
         assert!(held.hold((OrderNo(1), Attempt(2))).is_some());
         drop(hold);
         assert!(!held.contains((OrderNo(1), Attempt(1))));
+    }
+
+    #[test]
+    fn rec_2_a_stage_counts_as_claimed_only_when_its_claim_was_answered() {
+        let held = Held::default();
+        let hold = held.hold((OrderNo(1), Attempt(1))).unwrap();
+        assert!(held.claimed().is_empty(), "a slow claim would be broken off");
+        hold.note_claimed();
+        assert!(held.claimed().contains(&hold.key));
     }
 
     #[test]

@@ -38,11 +38,10 @@ pub(crate) async fn watch(worker: Worker) -> anyhow::Result<()> {
 }
 
 /// Breaks off the stages that are held here and were with nobody at this look and the one before it. A
-/// stage is held for a moment before its claim is committed and after its end is written: one look says
-/// nothing.
+/// stage is held for a moment after its end is written: one look says nothing.
 async fn break_off_unknown(worker: &Worker, before: &mut HashSet<Key>) -> Result<(), Error> {
     // Read before the rows: what is claimed in between is not among them.
-    let held = worker.held.keys();
+    let held = worker.held.claimed();
     if held.is_empty() {
         before.clear();
         return Ok(());

@@ -197,6 +197,7 @@ async fn start(worker: &Worker, claimed: Vec<Work>, mut holds: HashMap<OrderNo, 
         // lanes may have counted the same room; then the later one waits a moment for an end.
         let Ok(permit) = worker.permits.clone().acquire_owned().await else { return };
         let Some(hold) = holds.remove(&work.claimed.head.no) else { continue };
+        hold.note_claimed();
         let running = worker.clone();
         let told = (work.claimed.head.id.clone(), work.claimed.head.transaction_id.clone());
         let ended = worker.host.ended.clone();

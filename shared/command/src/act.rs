@@ -277,9 +277,14 @@ impl Commands {
             let message = format!("the order is `{}` and not `{wanted}` any more", order.status);
             return Ok(Err(Problem::new(Type::Refused, message).with_status(order.status)));
         }
-        let allowed = match order.may(action.cause_for(order, stored)) {
+        let cause = action.cause_for(order, stored);
+        let allowed = match order.may(cause) {
             Ok(allowed) => allowed,
-            Err(refusal) => return Ok(Err(refused(refusal))),
+            Err(refusal) => {
+                let problem = refused(refusal);
+                self.note_refused(cause, &problem);
+                return Ok(Err(problem));
+            }
         };
         let status = allowed.change().to;
         let LifeAction::Restart(restart) = action else {

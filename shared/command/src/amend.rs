@@ -122,7 +122,10 @@ impl Commands {
         });
         let (allowed, scenario, other) = match checked {
             Ok(checked) => checked,
-            Err(problem) => return Ok(Err(problem)),
+            Err(problem) => {
+                self.note_refused(Cause::Repaired, &problem);
+                return Ok(Err(problem));
+            }
         };
         let ready = self.go_on(&tx, allowed, asked, (&scenario, other), by).await?;
         let told = moved_by_hand(allowed, &asked.state);
@@ -226,7 +229,10 @@ impl Commands {
         let planned = checked.and_then(|allowed| starts(allowed, asked, waits, groups).map_err(refused));
         let (allowed, starts) = match planned {
             Ok(planned) => planned,
-            Err(problem) => return Ok(Err(problem)),
+            Err(problem) => {
+                self.note_refused(Cause::Updated, &problem);
+                return Ok(Err(problem));
+            }
         };
         let former_params = if asked.params.is_some() {
             control::params(&tx, &[order.head.no.0]).await?.remove(&order.head.no)

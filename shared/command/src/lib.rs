@@ -30,12 +30,12 @@ use std::sync::Arc;
 
 use pagurus_domain::id::{OrderNo, ScenarioNo};
 use pagurus_domain::order::principal::{Door, Principal};
-use pagurus_domain::order::transition::Refused;
+use pagurus_domain::order::transition::{Cause, Refused};
 use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::attributes::attribute_values;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::Host;
-use pagurus_runtime::metrics::Count;
+use pagurus_runtime::metrics::{Count, Guard};
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_store::amend::ChangedParams;
@@ -71,6 +71,12 @@ impl Commands {
     /// Counts actions that were carried out.
     fn note(&self, action: &str, door: Door, count: usize) {
         self.host.metrics.count_by(Count::Actions, &[action, door.as_str()], count as u64);
+    }
+
+    /// Counts a change of an order that the law refused; other problems are no guards.
+    fn note_refused(&self, cause: Cause, problem: &Problem) {
+        let refused = problem.kind() == Some(Type::Refused);
+        self.host.metrics.guard_refused(Guard::Law(cause), usize::from(refused));
     }
 
     /// The version of the scenario that an order runs.

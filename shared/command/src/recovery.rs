@@ -5,7 +5,7 @@ use pagurus_domain::id::{OrderNo, Pass};
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{OrderError, POISON};
 use pagurus_domain::recovery::{Finding, Remedy, remedy};
-use pagurus_runtime::metrics::Count;
+use pagurus_runtime::metrics::{Count, Guard};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Effects, Host, actors};
 use pagurus_store::control::{self, Locked, LockedOrders, Place};
@@ -174,11 +174,11 @@ pub async fn end_locked(
     for order in orders {
         let Some(end) = wanted.iter().find(|end| end.no == order.head.no) else { continue };
         if end.pass.is_some_and(|pass| order.place != (Place::Running { pass })) {
-            host.metrics.count(Count::GuardsRefused, end.cause.as_str(), 1);
+            host.metrics.guard_refused(Guard::Law(end.cause), 1);
             continue;
         }
         let Ok(allowed) = order.may(end.cause) else {
-            host.metrics.count(Count::GuardsRefused, end.cause.as_str(), 1);
+            host.metrics.guard_refused(Guard::Law(end.cause), 1);
             if let Some(kind) = deadline_of(end.cause) {
                 // It has begun, or ended: the deadline has nothing more to say.
                 recovery::drop_deadline(tx, order.head.no, kind).await?;

@@ -1,6 +1,7 @@
 //! Everything that is counted, in one table: names, help and the labels of each. No label has more values
 //! than its cap lets in: what clients name never makes the page grow without bound.
 
+mod guards;
 mod messaging;
 mod process;
 mod reference;
@@ -22,6 +23,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 use crate::cap::Cap;
+pub use guards::Guard;
 pub use reference::reference_table;
 use rows::{COUNTERS, GAUGES, HISTOGRAMS, Row};
 

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use crate::chain::chain;
 use crate::config::Settings;
+use crate::metrics::Guard;
 use crate::{Host, HttpDoor, Readiness, address, offline, stats};
 
 /// Between two tries to reach the database at start.
@@ -137,8 +138,9 @@ pub(crate) async fn live(
     tokio::pin!(service);
     let overtime = async {
         host.draining.cancelled().await;
-        host.stopping().await;
-        host.live.sleep(|settings| settings.shutdown.grace + LAST_WRITES).await;
+        // Side by side: without the database to tell takes seconds, and they are no part of the grace.
+        let told = host.stopping();
+        tokio::join!(told, host.live.sleep(|settings| settings.shutdown.grace + LAST_WRITES));
     };
     let failed = async {
         while host.readiness.failure().is_none() {
@@ -197,7 +199,10 @@ async fn sign(host: &Host) {
             NodeStatus::Starting | NodeStatus::Stopping | NodeStatus::Stopped => {}
         },
         Ok(Ok(true)) => {}
-        Ok(Ok(false)) => host.ended.cancel(),
+        Ok(Ok(false)) => {
+            host.metrics.guard_refused(Guard::Life, 1);
+            host.ended.cancel();
+        }
         Ok(Err(error)) => {
             tracing::warn!(error = chain(&error), status = status.as_str(), "no sign of life could be given")
         }

@@ -6,12 +6,15 @@ use jiff::Timestamp;
 use pagurus_domain::id::{Incarnation, Role};
 
 use crate::sql::statements;
-use crate::{Client, Result};
+use crate::{Client, Connection, Result};
 
 /// Workers looked at: the living ones, then the latest of the others.
 const MAX_WORKERS: i64 = 500;
 
 statements! {
+    LEASE_LEFT = "
+        SELECT greatest(extract(epoch FROM until - clock_timestamp()), 0)::float8 AS seconds
+          FROM leases WHERE name = $1";
     LEADER = "SELECT until, until > clock_timestamp() AS is_held FROM leases WHERE name = $1";
     // Where nobody judges who is lost, a node that died is still in the registry; its silence tells.
     WORKERS_SEEN = "
@@ -115,4 +118,14 @@ pub async fn load(client: &Client) -> Result<Vec<NodeLoad>> {
                 .map(|column| u32::try_from(row.get::<_, i64>(column)).unwrap_or(u32::MAX)),
         })
         .collect())
+}
+
+/// How long a lease lasts yet, if nobody prolongs it; nothing where it is over or was never taken.
+///
+/// # Errors
+/// The database fails.
+pub async fn lease_left(client: &impl Connection, name: &str) -> Result<Duration> {
+    let row = client.query_opt(&client.prepare_cached(LEASE_LEFT).await?, &[&name]).await?;
+    let seconds: f64 = row.map_or(0.0, |row| row.get("seconds"));
+    Ok(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }

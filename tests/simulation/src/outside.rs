@@ -148,7 +148,13 @@ fn order(chance: &mut Chance, plan: &Plan, index: usize, scenarios: usize) -> Re
     let scenario = usize::try_from(own.below(scenarios as u64)).unwrap_or(0);
     let priority = ["high", "normal", "normal", "low"][usize::try_from(own.below(4)).unwrap_or(0)];
     let deadly = own.happens(12_000);
-    let n = if deadly { DEADLY } else if twin && chance.happens(500_000) { 77 } else { own.below(10) };
+    let n = if deadly {
+        DEADLY
+    } else if twin && chance.happens(500_000) {
+        77
+    } else {
+        own.below(10)
+    };
     let mut body = json!({
         "id": format!("o{number}"), "scenario": format!("s{scenario}"), "params": {"n": n},
         "priority": priority,
@@ -225,7 +231,8 @@ impl World {
     pub fn asked(&self, core: &mut Core, request: Uuid, key: Uuid) {
         let (high, low) = key.as_u64_pair();
         let mut dice = Chance::of(self.seed ^ mix(low) ^ high, 6);
-        let status = ["fine", "fine", "fine", "fine", "refused", "odd"][usize::try_from(dice.below(6)).unwrap_or(0)];
+        let status =
+            ["fine", "fine", "fine", "fine", "refused", "odd"][usize::try_from(dice.below(6)).unwrap_or(0)];
         let after = match dice.below(10) {
             0 => return,
             1..=3 => dice.between(0, 2),

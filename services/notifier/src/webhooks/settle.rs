@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pagurus_domain::order::notification::delay;
 use pagurus_runtime::batch::{Failed, Shape};
-use pagurus_runtime::metrics::Count;
+use pagurus_runtime::metrics::{Count, Guard};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Batcher, Host};
 use pagurus_store::Error;
@@ -48,7 +48,8 @@ async fn write(host: &Host, batch: &[Settled]) -> Result<Vec<()>, Error> {
         batch.iter().partition(|settled| settled.1 == Outcome::Delivered);
     let delivered: Vec<&Notification> = delivered.iter().map(|settled| &*settled.0).collect();
     if !delivered.is_empty() {
-        sending::sent(&client, &delivered).await?;
+        let removed = sending::sent(&client, &delivered).await?;
+        host.metrics.guard_refused(Guard::Outbox, delivered.len().saturating_sub(removed as usize));
     }
     let kept: Vec<FailedNotification<'_>> = kept.iter().map(|settled| failed(host, settled)).collect();
     if !kept.is_empty() {

@@ -165,18 +165,17 @@ pub async fn take(client: &Client, from: Timestamp, limit: i64) -> Result<Vec<No
     Ok(in_order(&client.query(&statement, &[&limit, &from]).await?))
 }
 
-/// Removes notifications that were delivered.
+/// Removes notifications that were delivered; how many were still there.
 ///
 /// # Errors
 /// The database fails.
-pub async fn sent(client: &Client, sent: &[&Notification]) -> Result<()> {
+pub async fn sent(client: &Client, sent: &[&Notification]) -> Result<u64> {
     let columns = columns!(one in sent => {
         no: i64 = one.no.0,
         life: i32 = one.life.0,
         kind: &str = one.kind.as_str(),
     });
-    columns.execute(client, SENT, &[]).await?;
-    Ok(())
+    columns.execute(client, SENT, &[]).await
 }
 
 /// Why a notification was not sent, and what follows.

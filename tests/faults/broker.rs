@@ -1,0 +1,104 @@
+//! What a living broker does to the engine: it raises an alarm, and closes connections (rows 32, 35).
+//! Each test has a broker of its own, because an alarm is for all.
+
+use std::time::{Duration, Instant};
+
+use pagurus_harness::client::amqp::Amqp;
+use pagurus_harness::ports::{Owner, Ports};
+use pagurus_harness::rabbit::{PORTS, Rabbit};
+
+use crate::installation::{Installation, PATIENCE};
+use crate::load::Load;
+use crate::restart::{keep_notifications, kept_notifications, tempfolder};
+
+struct Broker {
+    rabbit: Rabbit,
+    folder: std::path::PathBuf,
+    _ports: Ports,
+}
+
+impl Broker {
+    async fn start(name: &str) -> Self {
+        let folder = tempfolder(name);
+        let ports = Ports::reserve(PORTS, &Owner::this_process().unwrap()).unwrap();
+        let rabbit = Rabbit::prepare(&folder, ports.first(), false).unwrap();
+        rabbit.start().await.unwrap();
+        Self { rabbit, folder, _ports: ports }
+    }
+
+    async fn end(self) {
+        self.rabbit.stop().await.unwrap();
+        // A folder that stays costs only space.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[tokio::test]
+async fn qlt_5_connections_that_the_broker_closes_again_and_again_lose_and_double_nothing() {
+    let broker = Broker::start("closing").await;
+    let url = broker.rabbit.url();
+    let engine = Installation::behind("broker_closes", |_| ("PAGURUS__BROKER__URL", url.clone())).await;
+    keep_notifications(&Amqp::connect(&url, engine.env.prefix()).await.unwrap(), engine.env.prefix()).await;
+    let mut loads = Vec::new();
+    for round in 0..4 {
+        // Our own connection is closed with the others.
+        let amqp = Amqp::connect(&url, engine.env.prefix()).await.unwrap();
+        let load = Load::with_naps(&format!("r{round}"), 10);
+        load.publish(&amqp).await;
+        loads.push(load);
+        broker.rabbit.control(&["close_all_connections", "a test"]).await.unwrap();
+    }
+    let ids: Vec<String> = loads.iter().flat_map(Load::ids).collect();
+    for id in &ids {
+        engine.api.wait_status(id, "success", 2 * PATIENCE).await.unwrap();
+    }
+    let amqp = Amqp::connect(&url, engine.env.prefix()).await.unwrap();
+    assert_eq!(kept_notifications(&amqp, ids.len()).await, ids.len(), "orders that were notified");
+    drop(amqp);
+    engine.holds().await;
+    // Not one more than at the beginning: whoever came back has left what it had.
+    let count = broker.rabbit.control(&["-q", "list_connections", "pid"]).await.unwrap();
+    let connections = count.lines().filter(|line| line.starts_with('<')).count();
+    assert!(connections <= 4 * engine.nodes.len(), "{connections} connections:\n{count}");
+    drop(engine);
+    broker.end().await;
+}
+
+#[tokio::test]
+async fn amqp_2_under_a_disk_alarm_http_takes_orders_and_nodes_stop_in_their_time() {
+    let broker = Broker::start("disk").await;
+    let url = broker.rabbit.url();
+    let settings = [("PAGURUS__BROKER__URL", url.as_str()), ("PAGURUS__SHUTDOWN__GRACE", "5s")];
+    let mut engine = Installation::start("disk_alarm", &settings).await;
+    keep_notifications(&Amqp::connect(&url, engine.env.prefix()).await.unwrap(), engine.env.prefix()).await;
+    let before = Load::some("before", 5);
+    before.post(&engine).await;
+    broker.rabbit.control(&["set_disk_free_limit", "100000000000000"]).await.unwrap();
+    let during = Load::with_naps("during", 10);
+    let begun = Instant::now();
+    during.post(&engine).await;
+    let taken = begun.elapsed();
+    assert!(taken < Duration::from_secs(5), "HTTP waits for the broker: {taken:?}");
+    let begun = Instant::now();
+    for index in 0..engine.nodes.len() {
+        engine.nodes[index].stop(Duration::from_secs(20)).await.unwrap();
+    }
+    eprintln!(
+        "{} orders in {taken:?} under the alarm; five nodes stopped in {:?}",
+        during.bodies.len(),
+        begun.elapsed()
+    );
+    broker.rabbit.control(&["set_disk_free_limit", "50000000"]).await.unwrap();
+    for index in 0..engine.nodes.len() {
+        engine.nodes[index] = engine.env.restart(&engine.nodes[index]).await.unwrap();
+    }
+    let ids: Vec<String> = [&before, &during].into_iter().flat_map(Load::ids).collect();
+    for id in &ids {
+        engine.api.wait_status(id, "success", 2 * PATIENCE).await.unwrap();
+    }
+    let amqp = Amqp::connect(&url, engine.env.prefix()).await.unwrap();
+    assert_eq!(kept_notifications(&amqp, ids.len()).await, ids.len(), "orders that were notified");
+    engine.holds().await;
+    drop(engine);
+    broker.end().await;
+}

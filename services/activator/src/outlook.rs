@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::notification::{Content, Jeopardy};
-use pagurus_domain::promise::{Expected, PromiseVerdict, RemainingTimes};
+use pagurus_domain::promise::{ExpectedEnd, PromiseVerdict, RemainingTimes};
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::control::{self, Locked};
 use pagurus_store::history::{self, NewEvent};
 use pagurus_store::outbox::{self, NewNotification};
-use pagurus_store::promises::{self, EndedLife, NewJeopardy, PromiseStand, RecentLives};
+use pagurus_store::promises::{self, FinishedLife, NewJeopardy, PromiseStand, RecentLives};
 use pagurus_store::{Client, Error};
-use pagurus_view::{expected, plain_reason};
+use pagurus_view::{Foresight, plain_reason};
 use serde_json::json;
 
 use crate::recover::note;
@@ -93,10 +93,10 @@ impl Looker {
         let times = self.times_of(&client, &stands).await?;
         let nothing = RemainingTimes::default();
         let (mut fine, mut late) = (Vec::new(), Vec::new());
-        for mut stand in stands {
+        let mut foresight = Foresight::default();
+        for stand in stands {
             let times = times.get(&stand.scenario).unwrap_or(&nothing);
-            expected(&client, &mut stand, times).await?;
-            match stand.order.judge(times, stand.now) {
+            match foresight.judge(&client, &stand, times).await? {
                 PromiseVerdict::Fine(next) => fine.push((stand.no, next)),
                 PromiseVerdict::Jeopardy(expected) => late.push((stand, expected)),
             }
@@ -105,8 +105,7 @@ impl Looker {
         drop(client);
         for late in late.chunks(MARKED) {
             match self.mark(late).await {
-                // They are on their way from one place to another: in a moment they stand again.
-                Err(error) if error.is_contention() => self.soon(late).await?,
+                Err(error) if error.is_contention() => self.mark_one_by_one(late).await?,
                 outcome => outcome?,
             }
         }
@@ -139,14 +138,23 @@ impl Looker {
         Ok(known)
     }
 
-    async fn soon(&self, late: &[(PromiseStand, Expected)]) -> Result<(), Error> {
-        let at = |now: Timestamp| now.checked_add(SignedDuration::from_secs(1)).unwrap_or(now);
-        let next: Vec<_> = late.iter().map(|(stand, _)| (stand.no, at(stand.now))).collect();
-        promises::look_again(&self.host.store.operations().await?, &next).await
+    /// Marks orders of which some are locked, or on their way from one place to another: those are looked at again soon, and
+    /// keep no other back.
+    async fn mark_one_by_one(&self, late: &[(PromiseStand, ExpectedEnd)]) -> Result<(), Error> {
+        let mut moved = Vec::new();
+        for one in late.chunks(1) {
+            match self.mark(one).await {
+                Err(error) if error.is_contention() => {
+                    moved.extend(one.iter().map(|(stand, _)| (stand.no, soon(stand.now))));
+                }
+                outcome => outcome?,
+            }
+        }
+        promises::look_again(&self.host.store.operations().await?, &moved).await
     }
 
     /// Marks orders that will probably be late, and tells of them: once in each life.
-    async fn mark(&self, late: &[(PromiseStand, Expected)]) -> Result<(), Error> {
+    async fn mark(&self, late: &[(PromiseStand, ExpectedEnd)]) -> Result<(), Error> {
         let client = self.host.store.operations().await?;
         let mut new = Vec::with_capacity(late.len());
         for (stand, expected) in late {
@@ -202,7 +210,7 @@ impl Looker {
         let nos: Vec<i64> = ended.iter().map(|(no, _)| *no).collect();
         let promised: HashMap<i64, Timestamp> = ended.iter().copied().collect();
         let lives = promises::ended(&self.host.store.operations().await?, &nos).await?;
-        let served: Vec<&EndedLife> =
+        let served: Vec<&FinishedLife> =
             lives.iter().filter(|life| life.status == Status::Success).take(LEARNT).collect();
         self.learn(&served, &nos).await?;
         for life in &lives {
@@ -217,11 +225,11 @@ impl Looker {
     }
 
     /// Learns from lives that were served, in one transaction with the forgetting of these promises: from each once.
-    async fn learn(&self, lives: &[&EndedLife], done: &[i64]) -> Result<(), Error> {
+    async fn learn(&self, lives: &[&FinishedLife], done: &[i64]) -> Result<(), Error> {
         let mut client = self.host.store.operations().await?;
         let mut entries = promises::entries_of(&client, lives, MOST_EVENTS).await?;
         // By name: two that learn never wait for each other in a circle.
-        let mut by_scenario: BTreeMap<&str, Vec<&EndedLife>> = BTreeMap::new();
+        let mut by_scenario: BTreeMap<&str, Vec<&FinishedLife>> = BTreeMap::new();
         for life in lives {
             by_scenario.entry(&life.scenario).or_default().push(life);
         }
@@ -241,15 +249,22 @@ impl Looker {
     }
 }
 
+/// The time at which orders are looked at again that could not be marked.
+fn soon(now: Timestamp) -> Timestamp {
+    now.checked_add(SignedDuration::from_secs(2)).unwrap_or(now)
+}
+
 /// Why an order will probably be late, in words.
-fn cause(reason: &str, scenario: &str, expected: &Expected) -> String {
+fn cause(reason: &str, scenario: &str, expected: &ExpectedEnd) -> String {
     let basis = if expected.is_known {
         format!(
             "by what orders of scenario `{scenario}` took of late, nine of ten like it end by {}",
             expected.p90
         )
     } else {
-        format!("too few orders of scenario `{scenario}` have ended to tell more than when it can end at the earliest")
+        format!(
+            "too few orders of scenario `{scenario}` have ended to tell more than when it can end at the earliest"
+        )
     };
     format!("{reason}; {basis}")
 }

@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::dispatch::StartEstimate;
 
-pub use remaining::{Entered, RemainingTimes, entries};
+pub use remaining::{EnteredState, RemainingTimes, entries};
 
 /// Time between two looks at an order whose promise is near, at least.
 const SHORTEST_LOOK: Duration = Duration::from_secs(1);
@@ -37,7 +37,7 @@ pub struct PromisedOrder {
     /// When its client must be served.
     pub promise_at: Timestamp,
     /// How far it has come.
-    pub reached: Reached,
+    pub reached: ReachedState,
     /// It does not go on before: its start time, or the end of its sleep.
     pub not_before: Option<Timestamp>,
     /// The time until its next stage starts, where it waits for a worker and that is known.
@@ -46,18 +46,18 @@ pub struct PromisedOrder {
 
 /// How far an order has come in its life.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Reached {
+pub enum ReachedState {
     /// No stage of it has begun.
     Nothing,
     /// It is in its first state: since the begin of its first stage.
     Start(Timestamp),
     /// It is in a state that it came to.
-    State(Entered),
+    State(EnteredState),
 }
 
 /// When an order will have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expected {
+pub struct ExpectedEnd {
     /// In half of the cases not later.
     pub p50: Timestamp,
     /// In nine of ten cases not later.
@@ -70,7 +70,7 @@ pub struct Expected {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromiseVerdict {
     /// It will probably be late.
-    Jeopardy(Expected),
+    Jeopardy(ExpectedEnd),
     /// It will probably be served in time; it is looked again then.
     Fine(Timestamp),
 }
@@ -78,24 +78,24 @@ pub enum PromiseVerdict {
 impl PromisedOrder {
     /// When it will have ended.
     #[must_use]
-    pub fn expected(&self, times: &RemainingTimes, now: Timestamp) -> Expected {
+    pub fn expected(&self, times: &RemainingTimes, now: Timestamp) -> ExpectedEnd {
         let base = self.not_before.map_or(now, |at| at.max(now));
         let start = self.start.unwrap_or(NO_TIME);
         let passed = |since: Timestamp| Duration::try_from(now.duration_since(since)).unwrap_or_default();
         let rest = match &self.reached {
-            Reached::Nothing => {
+            ReachedState::Nothing => {
                 let whole = times.of_life();
                 let rest = whole.unwrap_or(NO_TIME);
-                return Expected::after(base, together(start, rest), whole.is_some());
+                return ExpectedEnd::after(base, together(start, rest), whole.is_some());
             }
-            Reached::Start(at) => times.since_start(passed(*at)),
-            Reached::State(entered) => times.of_state(&entered.state, passed(entered.at)),
+            ReachedState::Start(at) => times.since_start(passed(*at)),
+            ReachedState::State(entered) => times.of_state(&entered.state, passed(entered.at)),
         };
         let known = rest.unwrap_or(NO_TIME);
         // What lives took before has their waits in it: the present wait is a bound from below, and adds nothing.
-        let expected = Expected::after(now, known, rest.is_some());
-        let at_least = Expected::after(base, start, rest.is_some());
-        Expected { p50: expected.p50.max(at_least.p50), p90: expected.p90.max(at_least.p90), ..expected }
+        let expected = ExpectedEnd::after(now, known, rest.is_some());
+        let at_least = ExpectedEnd::after(base, start, rest.is_some());
+        ExpectedEnd { p50: expected.p50.max(at_least.p50), p90: expected.p90.max(at_least.p90), ..expected }
     }
 
     /// Whether it will be late, or when to look again.
@@ -111,7 +111,7 @@ impl PromisedOrder {
     }
 }
 
-impl Expected {
+impl ExpectedEnd {
     fn after(base: Timestamp, rest: StartEstimate, is_known: bool) -> Self {
         Self { p50: later(base, rest.p50), p90: later(base, rest.p90), is_known }
     }
@@ -146,18 +146,23 @@ mod tests {
     fn learnt() -> RemainingTimes {
         let mut times = RemainingTimes::default();
         for second in 1..=100 {
-            let entered = |state: &str| Entered { state: state.into(), at: at(0) };
+            let entered = |state: &str| EnteredState { state: state.into(), at: at(0) };
             times.learn(&[entered("asked")], Some(at(0)), at(second));
         }
         times
     }
 
     fn order(promise: i64) -> PromisedOrder {
-        PromisedOrder { promise_at: at(promise), reached: Reached::Nothing, not_before: None, start: None }
+        PromisedOrder {
+            promise_at: at(promise),
+            reached: ReachedState::Nothing,
+            not_before: None,
+            start: None,
+        }
     }
 
-    fn came_to(state: &str) -> Reached {
-        Reached::State(Entered { state: state.into(), at: at(0) })
+    fn came_to(state: &str) -> ReachedState {
+        ReachedState::State(EnteredState { state: state.into(), at: at(0) })
     }
 
     fn seconds(estimate: (u64, u64)) -> StartEstimate {
@@ -186,7 +191,7 @@ mod tests {
     fn ord_31_within_a_state_what_has_passed_counts_and_sleep_is_a_bound_from_below() {
         let times = learnt();
         let asked = PromisedOrder { reached: came_to("asked"), ..order(500) };
-        let started = PromisedOrder { reached: Reached::Start(at(0)), ..order(500) };
+        let started = PromisedOrder { reached: ReachedState::Start(at(0)), ..order(500) };
         assert_eq!(started.expected(&times, at(60)), asked.expected(&times, at(60)));
         assert!(is_near(asked.expected(&times, at(0)).p90, 90.0));
         assert!(is_near(asked.expected(&times, at(60)).p90, 96.0), "{:?}", asked.expected(&times, at(60)));
@@ -232,7 +237,7 @@ mod tests {
             promise in 1_i64..100_000, entered in any::<bool>(), has_learnt in any::<bool>(),
         ) {
             let times = if has_learnt { learnt() } else { RemainingTimes::default() };
-            let reached = if entered { came_to("asked") } else { Reached::Nothing };
+            let reached = if entered { came_to("asked") } else { ReachedState::Nothing };
             let order = PromisedOrder { reached, ..order(promise) };
             let (mut now, mut looks) = (at(0), 0);
             let found = loop {

@@ -65,7 +65,8 @@ impl Spread {
     /// The time in seconds that this part of those that took longer than a time does not exceed; none where none did.
     pub(crate) fn quantile_beyond(&self, part: f64, floor: Duration) -> Option<f64> {
         let beyond = |&(step, count): &(u16, f32)| (step, count * (1.0 - part_within(step, floor)) as f32);
-        let rest: Vec<(u16, f32)> = self.counts.iter().map(beyond).filter(|(_, count)| *count > 0.0).collect();
+        let rest: Vec<(u16, f32)> =
+            self.counts.iter().map(beyond).filter(|(_, count)| *count > 0.0).collect();
         let total = Self { counts: rest }.total();
         // Everything up to the floor is passed over, and the part of what is left.
         let passed = self.total() - total;
@@ -136,7 +137,10 @@ mod tests {
         for millis in (0..100_000).step_by(333) {
             let floor = Duration::from_millis(millis);
             let Some(found) = spread.quantile_beyond(0.5, floor) else { continue };
-            assert!(found >= floor.as_secs_f64() * 0.999 && found >= before, "{floor:?}: {found} after {before}");
+            assert!(
+                found >= floor.as_secs_f64() * 0.999 && found >= before,
+                "{floor:?}: {found} after {before}"
+            );
             before = found;
         }
     }

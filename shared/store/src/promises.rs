@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
-use pagurus_domain::promise::{Entered, PromisedOrder, Reached};
+use pagurus_domain::promise::{EnteredState, PromisedOrder, ReachedState};
 use serde_json::Value;
 
 use crate::columns::columns;
@@ -19,14 +19,14 @@ use crate::sql::{shown_status, statements};
 use crate::{Client, Connection, Result, Tx};
 
 pub(crate) use lives::STATEMENTS as LIFE_STATEMENTS;
-pub use lives::{EndedLife, RecentLives, ended, entries_of, learn, recent_lives, remaining_times};
+pub use lives::{FinishedLife, RecentLives, ended, entries_of, learn, recent_lives, remaining_times};
 
 statements! {
     // The same row is taken again where whoever took it did not get on with it.
     TAKE = "
         UPDATE promises p SET look_at = clock_timestamp() + make_interval(secs => $1)
          WHERE p.order_no = ANY(ARRAY(
-               SELECT order_no FROM promises WHERE look_at < clock_timestamp() AND (marked_at IS NULL OR ended)
+               SELECT order_no FROM promises WHERE look_at < statement_timestamp() AND (marked_at IS NULL OR ended)
                 ORDER BY look_at LIMIT $2 FOR UPDATE SKIP LOCKED))
         RETURNING p.order_no, p.ended, p.promise_at";
     // A state that was entered stands in the last event that tells of it.
@@ -163,13 +163,13 @@ fn read_stand(row: &tokio_postgres::Row) -> Result<PromiseStand> {
 }
 
 /// How far an order has come, by its present state and the last event that tells of it.
-fn reached(step: Option<String>, started_at: Option<Timestamp>, moved: Option<String>) -> Reached {
-    let Some(started_at) = started_at else { return Reached::Nothing };
-    let Some(state) = step else { return Reached::Start(started_at) };
+fn reached(step: Option<String>, started_at: Option<Timestamp>, moved: Option<String>) -> ReachedState {
+    let Some(started_at) = started_at else { return ReachedState::Nothing };
+    let Some(state) = step else { return ReachedState::Start(started_at) };
     let moved = moved.and_then(|detail| serde_json::from_str::<Value>(&detail).ok());
     let moves = moved.as_ref().map(pagurus_domain::promise::entries).unwrap_or_default();
-    let last = moves.into_iter().rev().find(|entered: &Entered| entered.state == state);
-    last.map_or(Reached::Start(started_at), Reached::State)
+    let last = moves.into_iter().rev().find(|entered: &EnteredState| entered.state == state);
+    last.map_or(ReachedState::Start(started_at), ReachedState::State)
 }
 
 /// Says when these are looked at again; passes over those that have ended meanwhile.

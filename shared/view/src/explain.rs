@@ -21,11 +21,11 @@ use pagurus_store::{Client, Error, outbox, queues, requests};
 use pagurus_wire::order::Explanation;
 use pagurus_wire::problem::Problem;
 
-use crate::{Views, foresight};
 use crate::order::snapshot;
 use crate::retry::{self, Cycles};
+use crate::{Views, foresight};
 
-pub(crate) use eta::{WaitingStage, start_of};
+pub(crate) use eta::{FlowOutlook, WaitingStage};
 
 /// What the names of requests to actors begin with.
 const ACTOR: &str = "actor.";
@@ -47,11 +47,7 @@ impl Views {
             explanation.extend(undelivered(&outbox::shown::of_order(&client, row.no).await?));
             let promise = foresight::of_order(&client, &row).await?;
             explanation.extend(promise.as_ref().and_then(foresight::told));
-            let start = match eta::waiting(&row) {
-                None => None,
-                Some(stage) => eta::shown(start_of(&client, stage).await?.start, jiff::Timestamp::now()),
-            };
-            Ok((explanation, start, promise))
+            Ok((explanation, eta::of(&client, &row, jiff::Timestamp::now()).await?, promise))
         };
         let (explanation, eta, promise) = read.await.map_err(self.failed("read"))?;
         Ok(Explanation { id: row.id, status: row.status.to_string(), explanation, eta, promise })

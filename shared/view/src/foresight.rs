@@ -1,8 +1,10 @@
 //! Foresight: whether an order will be served by when it was promised (ORD-31), and why not.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use pagurus_domain::id::ScenarioNo;
-use pagurus_domain::promise::{Expected, RemainingTimes};
+use pagurus_domain::promise::{ExpectedEnd, PromiseVerdict, PromisedOrder, RemainingTimes};
 use pagurus_runtime::config::Settings;
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_store::orders::{self, OrderRow as Row};
@@ -10,26 +12,68 @@ use pagurus_store::promises::{self, JeopardyMark, PromiseStand};
 use pagurus_store::{Client, Error};
 use pagurus_wire::foresight::{JeopardyView, PromiseView};
 
-use crate::explain::{self, WaitingStage, start_of};
+use crate::explain::{self, FlowOutlook, WaitingStage};
 use crate::retry;
 
-/// When an order with a promise will have ended, as it stands; `times` are those of its scenario.
-///
-/// # Errors
-/// The database fails.
-pub async fn expected(
-    client: &Client,
-    stand: &mut PromiseStand,
-    times: &RemainingTimes,
-) -> Result<Expected, Error> {
-    if stand.waits {
-        let queue = stand.queue.as_ref().map(|(queue, position)| (queue.as_str(), *position));
-        let stage = WaitingStage { no: stand.no, flow: &stand.flow, queue };
-        let outlook = start_of(client, stage).await?;
-        stand.order.start = outlook.start;
-        stand.order.not_before = stand.order.not_before.max(outlook.stopped_until);
+/// Judges orders with promises: what is known of a flow is read once.
+#[derive(Debug, Default)]
+pub struct Foresight {
+    flows: HashMap<String, FlowOutlook>,
+}
+
+impl Foresight {
+    /// Whether an order will be late, or when to look again; `times` are those of its scenario. The stages before it are
+    /// counted only where it matters.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn judge(
+        &mut self,
+        client: &Client,
+        stand: &PromiseStand,
+        times: &RemainingTimes,
+    ) -> Result<PromiseVerdict, Error> {
+        let bound = self.with_start(client, stand, true).await?.judge(times, stand.now);
+        match bound {
+            PromiseVerdict::Jeopardy(_) if stand.waits => {
+                Ok(self.with_start(client, stand, false).await?.judge(times, stand.now))
+            }
+            verdict => Ok(verdict),
+        }
     }
-    Ok(stand.order.expected(times, stand.now))
+
+    /// When an order will have ended.
+    async fn expected(
+        &mut self,
+        client: &Client,
+        stand: &PromiseStand,
+        times: &RemainingTimes,
+    ) -> Result<ExpectedEnd, Error> {
+        Ok(self.with_start(client, stand, false).await?.expected(times, stand.now))
+    }
+
+    /// The order with its wait for a worker.
+    async fn with_start(
+        &mut self,
+        client: &Client,
+        stand: &PromiseStand,
+        is_bound: bool,
+    ) -> Result<PromisedOrder, Error> {
+        let mut order = stand.order.clone();
+        if stand.waits {
+            if !self.flows.contains_key(&stand.flow) {
+                self.flows.insert(stand.flow.clone(), FlowOutlook::read(client, &stand.flow).await?);
+            }
+            let queue = stand.queue.as_ref().map(|(queue, position)| (queue.as_str(), *position));
+            let stage = WaitingStage { no: stand.no, flow: &stand.flow, queue };
+            if let Some(flow) = self.flows.get(&stand.flow) {
+                let outlook = flow.start_of(client, stage, is_bound).await?;
+                order.start = outlook.start;
+                order.not_before = order.not_before.max(outlook.stopped_until);
+            }
+        }
+        Ok(order)
+    }
 }
 
 /// Why an order does not run, in one plain sentence; none where there is no such order.
@@ -55,10 +99,10 @@ pub(crate) async fn of_order(client: &Client, row: &Row) -> Result<Option<Promis
     let mark = promises::of_order(client, row.no).await?;
     let expected_at = match promises::stands(client, &[row.no.0]).await?.pop() {
         None => None,
-        Some(mut stand) => {
+        Some(stand) => {
             let known = promises::remaining_times(client, &[&stand.scenario]).await?;
             let times = known.get(&stand.scenario).cloned().unwrap_or_default();
-            let expected = expected(client, &mut stand, &times).await?;
+            let expected = Foresight::default().expected(client, &stand, &times).await?;
             expected.is_known.then_some(expected.p90)
         }
     };

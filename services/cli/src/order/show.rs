@@ -95,9 +95,9 @@ fn filled(value: &Value) -> Option<String> {
 
 /// When the client must be served, and when that is expected.
 pub(super) fn promise(promise: &PromiseView) -> String {
-    let expected = promise.expected_at.map_or_else(String::new, |at| {
-        format!(", expected by {} in nine of ten cases", time(at))
-    });
+    let expected = promise
+        .expected_at
+        .map_or_else(String::new, |at| format!(", expected by {} in nine of ten cases", time(at)));
     format!("{}{expected}", time(promise.promise_at))
 }
 

@@ -15,14 +15,14 @@ use crate::system::step_of;
 
 /// Lives after which one counts half.
 const HALF_LIFE: f64 = 500.0;
-/// Lives that tell something, at least.
-const LEAST_LIVES: f64 = 5.0;
+/// Lives that tell something, at least: five, less what has faded of them meanwhile.
+const LEAST_LIVES: f64 = 4.5;
 /// States of one scenario that are kept, at most: as many as one may have.
 const MOST_STATES: usize = 1000;
 
 /// A state that a life came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entered {
+pub struct EnteredState {
     /// Its name.
     pub state: String,
     /// When.
@@ -40,14 +40,14 @@ pub struct RemainingTimes {
 
 impl RemainingTimes {
     /// Learns of a life that was served: the states that it came to, when its first stage began, and its end.
-    pub fn learn(&mut self, entered: &[Entered], started_at: Option<Timestamp>, ended_at: Timestamp) {
+    pub fn learn(&mut self, entered: &[EnteredState], started_at: Option<Timestamp>, ended_at: Timestamp) {
         let Some(started_at) = started_at else { return };
         let factor = (-1.0 / HALF_LIFE).exp2() as f32;
         let rest = |from: Timestamp| Duration::try_from(ended_at.duration_since(from)).unwrap_or_default();
         self.lives.fade(factor);
         self.lives.add(step_of(rest(started_at)), 1.0);
         let mut seen: Vec<&str> = Vec::new();
-        for Entered { state, at } in entered {
+        for EnteredState { state, at } in entered {
             if !self.states.contains_key(state) && self.states.len() >= MOST_STATES {
                 continue;
             }
@@ -127,11 +127,11 @@ fn rest_of(spread: &Spread, passed: Duration) -> Option<StartEstimate> {
 
 /// The states that a stage came to, as its event in the history tells.
 #[must_use]
-pub fn entries(stage: &Value) -> Vec<Entered> {
+pub fn entries(stage: &Value) -> Vec<EnteredState> {
     let moves = stage.get("transitions").and_then(Value::as_array);
     let read = |moved: &Value| {
         let at = moved.get("at")?.as_str()?.parse().ok()?;
-        Some(Entered { state: moved.get("to")?.as_str()?.to_owned(), at })
+        Some(EnteredState { state: moved.get("to")?.as_str()?.to_owned(), at })
     };
     moves.into_iter().flatten().filter_map(read).collect()
 }
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn ord_31_each_entry_of_a_state_counts_from_its_time() {
-        let entered = |state: &str, second| Entered { state: state.into(), at: at(second) };
+        let entered = |state: &str, second| EnteredState { state: state.into(), at: at(second) };
         let mut times = RemainingTimes::default();
         for _ in 0..10 {
             times.learn(&[entered("a", 0), entered("b", 40), entered("a", 90)], Some(at(0)), at(100));
@@ -186,7 +186,7 @@ mod tests {
     fn ord_31_the_moves_of_a_stage_are_read_from_its_event() {
         let stage = json!({"attempt": 1, "transitions": [
             {"at": "1970-01-01T00:00:05Z", "from": "a", "event": "success", "to": "b"}, {"to": "c"}, 7]});
-        assert_eq!(entries(&stage), [Entered { state: "b".into(), at: at(5) }]);
+        assert_eq!(entries(&stage), [EnteredState { state: "b".into(), at: at(5) }]);
         assert_eq!(entries(&json!({})), []);
     }
 }

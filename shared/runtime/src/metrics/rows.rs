@@ -51,7 +51,11 @@ pub(super) const COUNTERS: &[Row] = &[
     ),
     ("idle", "Orders that stood still for a whole idle period", &["cause"]),
     ("removed", "Orders that were removed because their time was over", &["status"]),
-    ("jeopardies", "Orders that were found in jeopardy: they will probably miss what was promised", &["scenario"]),
+    (
+        "jeopardies",
+        "Orders that were found in jeopardy: they will probably miss what was promised",
+        &["scenario"],
+    ),
     ("promises", "Lives with a promise that ended: kept, late or unserved", &["scenario", "outcome"]),
 ];
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::order::Status;
-use pagurus_domain::promise::{Entered, RemainingTimes};
+use pagurus_domain::promise::{EnteredState, RemainingTimes};
 use serde_json::Value;
 
 use crate::row::word;
@@ -19,7 +19,7 @@ statements! {
          WHERE o.no = ANY($1::bigint[]) AND o.finished_at IS NOT NULL";
     // The newest orders, a bounded number of them, whatever their scenario.
     RECENT = "
-        SELECT o.no FROM (SELECT no, scenario, status FROM orders ORDER BY no DESC LIMIT $2) AS o
+        SELECT o.no FROM (SELECT no, scenario, status FROM orders WHERE no < $4 ORDER BY no DESC LIMIT $2) AS o
          WHERE o.status = 'success' AND o.scenario = ANY(ARRAY(SELECT no FROM scenarios WHERE name = $1)) LIMIT $3";
     STAGES = "
         SELECT order_no, life, detail FROM history
@@ -33,7 +33,7 @@ statements! {
 
 /// A life that has ended.
 #[derive(Clone, Debug)]
-pub struct EndedLife {
+pub struct FinishedLife {
     /// The order.
     pub no: OrderNo,
     /// Name of the scenario.
@@ -52,11 +52,11 @@ pub struct EndedLife {
 ///
 /// # Errors
 /// The database fails.
-pub async fn ended(client: &impl Connection, nos: &[i64]) -> Result<Vec<EndedLife>> {
+pub async fn ended(client: &impl Connection, nos: &[i64]) -> Result<Vec<FinishedLife>> {
     let rows = client.query(&client.prepare_cached(ENDED).await?, &[&nos]).await?;
     rows.iter()
         .map(|row| {
-            Ok(EndedLife {
+            Ok(FinishedLife {
                 no: OrderNo(row.get("no")),
                 scenario: row.get("scenario"),
                 status: word(row, "status", "orders.status")?,
@@ -83,7 +83,7 @@ pub struct RecentLives {
 /// The database fails.
 pub async fn recent_lives(client: &impl Connection, scenario: &str, among: RecentLives) -> Result<Vec<i64>> {
     let statement = client.prepare_cached(RECENT).await?;
-    let rows = client.query(&statement, &[&scenario, &among.looked, &among.wanted]).await?;
+    let rows = client.query(&statement, &[&scenario, &among.looked, &among.wanted, &i64::MAX]).await?;
     Ok(rows.iter().map(|row| row.get("no")).collect())
 }
 
@@ -93,13 +93,13 @@ pub async fn recent_lives(client: &impl Connection, scenario: &str, among: Recen
 /// The database fails.
 pub async fn entries_of(
     client: &impl Connection,
-    lives: &[&EndedLife],
+    lives: &[&FinishedLife],
     events: i64,
-) -> Result<HashMap<OrderNo, Vec<Entered>>> {
+) -> Result<HashMap<OrderNo, Vec<EnteredState>>> {
     let nos: Vec<i64> = lives.iter().map(|life| life.no.0).collect();
     let present: HashMap<i64, i32> = lives.iter().map(|life| (life.no.0, life.life.0)).collect();
     let rows = client.query(&client.prepare_cached(STAGES).await?, &[&nos, &events]).await?;
-    let mut entries: HashMap<OrderNo, Vec<Entered>> = HashMap::new();
+    let mut entries: HashMap<OrderNo, Vec<EnteredState>> = HashMap::new();
     for row in &rows {
         let no: i64 = row.get("order_no");
         if present.get(&no) == Some(&row.get::<_, i32>("life"))

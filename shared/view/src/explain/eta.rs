@@ -1,7 +1,7 @@
 //! When an order that waits will start (ORD-30): from its place and from what the dispatcher knows of its flow.
 
 use jiff::{SignedDuration, Timestamp};
-use pagurus_domain::dispatch::{StartEstimate, queue_estimate, start_estimate};
+use pagurus_domain::dispatch::{FlowRecord, StartEstimate, queue_estimate, start_estimate};
 use pagurus_domain::id::OrderNo;
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::{Client, Error, flows, queues, stops};
@@ -12,7 +12,7 @@ const MOST: i64 = 100_000;
 
 /// A stage that waits for a worker.
 #[derive(Clone, Copy, Debug)]
-pub struct WaitingStage<'a> {
+pub(crate) struct WaitingStage<'a> {
     /// Its order.
     pub no: OrderNo,
     /// Flow of the order.
@@ -23,47 +23,83 @@ pub struct WaitingStage<'a> {
 
 /// What is known of the start of a stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StartOutlook {
+pub(crate) struct StartOutlook {
     /// Its flow is stopped by hand until then.
     pub stopped_until: Option<Timestamp>,
     /// The time until it starts; none where that is not known, or its flow is stopped.
     pub start: Option<StartEstimate>,
 }
 
-/// What is known of the start of a stage that waits.
-///
-/// # Errors
-/// The database fails.
-pub async fn start_of(client: &Client, stage: WaitingStage<'_>) -> Result<StartOutlook, Error> {
-    let stops = stops::of_flow(client, stage.flow).await?;
-    if !stops.is_empty() {
-        let ends: Option<Vec<Timestamp>> = stops.iter().map(|stop| stop.rule.until).collect();
-        return Ok(StartOutlook { stopped_until: ends.and_then(|ends| ends.into_iter().max()), start: None });
+/// What is known of a flow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FlowOutlook {
+    /// Set while it is stopped by hand: until when, where that is known.
+    stopped: Option<Option<Timestamp>>,
+    record: Option<FlowRecord>,
+}
+
+impl FlowOutlook {
+    /// What is known of this flow now.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn read(client: &Client, flow: &str) -> Result<Self, Error> {
+        let stops = stops::of_flow(client, flow).await?;
+        if !stops.is_empty() {
+            let ends: Option<Vec<Timestamp>> = stops.iter().map(|stop| stop.rule.until).collect();
+            return Ok(Self { stopped: Some(ends.and_then(|ends| ends.into_iter().max())), record: None });
+        }
+        Ok(Self { stopped: None, record: flows::one(client, flow).await?.map(|known| known.record) })
     }
-    let Some(flow) = flows::one(client, stage.flow).await? else { return Ok(StartOutlook::default()) };
-    let before = match stage.queue {
-        Some((queue, position)) => queues::before(client, queue, position).await?,
-        None => 0,
-    };
-    let start = if before > 0 {
-        queue_estimate(&flow.record, u32::try_from(before).unwrap_or(u32::MAX))
-    } else {
-        let position = flows::ready_before(client, stage.flow, stage.no, MOST).await?;
-        start_estimate(&flow.record, position)
-    };
-    Ok(StartOutlook { stopped_until: None, start })
+
+    /// What is known of the start of a stage of this flow. Where only a bound from above is wanted, the stages before it are
+    /// not counted.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn start_of(
+        &self,
+        client: &Client,
+        stage: WaitingStage<'_>,
+        is_bound: bool,
+    ) -> Result<StartOutlook, Error> {
+        if let Some(until) = self.stopped {
+            return Ok(StartOutlook { stopped_until: until, start: None });
+        }
+        let Some(record) = &self.record else { return Ok(StartOutlook::default()) };
+        let before = match stage.queue {
+            Some((queue, position)) => queues::before(client, queue, position).await?,
+            None => 0,
+        };
+        let start = if before > 0 {
+            queue_estimate(record, u32::try_from(before).unwrap_or(u32::MAX))
+        } else if is_bound {
+            start_estimate(record, record.ready.sum())
+        } else {
+            let position = flows::ready_before(client, stage.flow, stage.no, MOST).await?;
+            start_estimate(record, position)
+        };
+        Ok(StartOutlook { stopped_until: None, start })
+    }
 }
 
 /// The stage of an order, where it waits for a worker.
-pub(crate) fn waiting(row: &Row) -> Option<WaitingStage<'_>> {
+pub(super) fn waiting(row: &Row) -> Option<WaitingStage<'_>> {
     let waits = row.ready_since.is_some() && row.running.is_none();
-    let stage = || WaitingStage { no: row.no, flow: &row.flow, queue: row.queue.as_deref().zip(row.position) };
+    let stage =
+        || WaitingStage { no: row.no, flow: &row.flow, queue: row.queue.as_deref().zip(row.position) };
     waits.then(stage)
 }
 
-/// The same for people; none where nothing is known.
-pub(super) fn shown(start: Option<StartEstimate>, now: Timestamp) -> Option<EtaView> {
-    let StartEstimate { p50, p90 } = start?;
-    let at = |after| now.checked_add(SignedDuration::try_from(after).ok()?).ok();
-    Some(EtaView { p50: at(p50)?, p90: at(p90)? })
+/// When an order starts that waits for a worker; none for any other, and where nothing is known.
+///
+/// # Errors
+/// The database fails.
+pub(super) async fn of(client: &Client, row: &Row, now: Timestamp) -> Result<Option<EtaView>, Error> {
+    let Some(stage) = waiting(row) else { return Ok(None) };
+    let outlook = FlowOutlook::read(client, stage.flow).await?.start_of(client, stage, false).await?;
+    Ok(outlook.start.and_then(|StartEstimate { p50, p90 }| {
+        let at = |after| now.checked_add(SignedDuration::try_from(after).ok()?).ok();
+        Some(EtaView { p50: at(p50)?, p90: at(p90)? })
+    }))
 }

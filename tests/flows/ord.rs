@@ -3,6 +3,7 @@
 mod amend;
 mod dependencies;
 mod explain;
+mod jeopardy;
 mod lives;
 mod log;
 mod notification;

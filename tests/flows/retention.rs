@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::installation::{Installation, PATIENCE, asking, call, until};
 
 /// Tables with a row of an order, each with its column.
-const TABLES: [&str; 14] = [
+const TABLES: [&str; 15] = [
     "payloads",
     "contexts",
     "ready",
@@ -19,6 +19,7 @@ const TABLES: [&str; 14] = [
     "outbox",
     "failures",
     "suspensions",
+    "promises",
     "dependencies",
 ];
 

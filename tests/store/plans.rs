@@ -16,7 +16,7 @@ use tokio_postgres::{Column, SimpleQueryMessage};
 use crate::ground::{FIRST_EPOCH, Ground, finished, success};
 
 /// Tables that grow with the load.
-const TABLES: [&str; 21] = [
+const TABLES: [&str; 22] = [
     "calls",
     "children",
     "dependencies",
@@ -36,6 +36,7 @@ const TABLES: [&str; 21] = [
     "failures",
     "stats",
     "suspensions",
+    "promises",
     "operation_orders",
     "search_values",
 ];
@@ -60,6 +61,7 @@ const WHOLE: &[(&str, &str)] = &[
     ("shift::COUNT_DUE", "for people, before planned works, on the connections of reports"),
     ("measures::COUNT_READY", "a thousand rows at most, four times a minute, for metrics"),
     ("measures::COUNT_RUNNING", "the same"),
+    ("promises::IN_JEOPARDY", "those that are marked, up to a bound, four times a minute, for metrics"),
     ("queues::LIST_QUEUES", "for people, on the connections of reports"),
     ("outbox::shown::BACKLOG", "a number for people; the table holds what is not confirmed yet"),
 ];
@@ -184,6 +186,8 @@ async fn act_4_looking_for_what_is_due_does_not_read_what_is_not() {
         "INSERT INTO outbox (order_no, life, kind, message_id, target, body, next_at)
          SELECT n, 1, 'final', gen_random_uuid(), 't', '{}', now() + interval '1 hour' FROM generate_series(1, 20000) n",
         "INSERT INTO suspensions (order_no, attempt, at) SELECT n, 1, now() + interval '1 hour' FROM generate_series(1, 20000) n",
+        "INSERT INTO promises (order_no, promise_at, look_at)
+         SELECT n, now() + interval '2 hours', now() + interval '1 hour' FROM generate_series(1, 20000) n",
         "INSERT INTO outbox (order_no, life, kind, message_id, target, receiver, body, next_at)
          SELECT n, 1, 'parked', gen_random_uuid(), 't', 'https://r' || n % 5 || ':443', '{}', now() + interval '1 hour'
            FROM generate_series(1, 20000) n",
@@ -204,6 +208,7 @@ async fn act_4_looking_for_what_is_due_does_not_read_what_is_not() {
         ("recovery::PASSED", "1000, '2026-01-01'"),
         ("suspensions::PASSED", "1000"),
         ("outbox::sending::TAKE", "1000, '2026-01-01'"),
+        ("promises::TAKE", "30, 500"),
         ("outbox::webhooks::TAKE", "'{}', '{}', 8, 100, 60"),
         ("outbox::webhooks::GIVE_UP", "'https://r1:443', 60, 'why'"),
     ] {

@@ -10,6 +10,7 @@ mod idle;
 mod keep_up;
 mod measures;
 mod operations;
+mod outlook;
 mod process;
 mod recover;
 mod retention;
@@ -39,6 +40,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.spawn("consistency check", check::check(host.clone()));
     host.spawn("retention", retention::retain(host.clone()));
     host.spawn("upkeep", keep_up::keep_up(host.clone()));
+    host.spawn("promises", outlook::look(host.clone()));
     host.spawn("measures", measures::look(host.clone()));
     host.at_work(false).await;
     host.draining.cancelled().await;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pagurus_runtime::Host;
 use pagurus_runtime::lasting::Lasting;
 use pagurus_runtime::metrics::Level;
-use pagurus_store::{Error, measures};
+use pagurus_store::{Error, measures, promises};
 
 use crate::recover::note;
 
@@ -14,6 +14,9 @@ use crate::recover::note;
 const EVERY: Duration = Duration::from_secs(15);
 /// Time without a leader before it is told: a take-over is no trouble.
 const BEAR: Duration = Duration::from_secs(15);
+
+/// Orders in jeopardy are counted up to this number.
+const MOST_IN_JEOPARDY: i64 = 100_000;
 
 /// Looks, until the process is to stop.
 pub(crate) async fn look(host: Host) -> anyhow::Result<()> {
@@ -41,6 +44,8 @@ async fn show(host: &Host) -> Result<(), Error> {
     }
     let age = measures::oldest_snapshot_seconds(&client).await?;
     host.metrics.level(Level::OldestSnapshot, "", age);
+    let late = promises::in_jeopardy(&client, MOST_IN_JEOPARDY).await?;
+    host.metrics.level(Level::InJeopardy, "", late);
     Ok(())
 }
 

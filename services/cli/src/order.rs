@@ -15,9 +15,8 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use pagurus_domain::order::Status;
-use pagurus_wire::order::{
-    EtaView, EventView, Explanation, LogLineView, OrderLine, OrderView, Page, StatusView,
-};
+use pagurus_wire::foresight::EtaView;
+use pagurus_wire::order::{EventView, Explanation, LogLineView, OrderLine, OrderView, Page, StatusView};
 use serde_json::{Map, Value, json};
 
 use crate::client::{Client, order_path};
@@ -297,12 +296,16 @@ async fn explain(id: &str, client: &Client, screen: &Screen) -> Result<(), Failu
     let told: Explanation = reply.read()?;
     let sentence = harmless(&told.explanation);
     screen.line(&format!("{} ({}): {sentence}", harmless(&told.id), screen.status(&told.status)))?;
-    match told.eta {
-        Some(EtaView { p50, p90 }) => {
-            screen.line(&format!("likely to start at {}, by {} in nine of ten cases", time(p50), time(p90)))
-        }
-        None => Ok(()),
+    if let Some(EtaView { p50, p90 }) = told.eta {
+        screen.line(&format!("likely to start at {}, by {} in nine of ten cases", time(p50), time(p90)))?;
     }
+    if let Some(promise) = &told.promise {
+        screen.line(&format!("promised for {}", show::promise(promise)))?;
+        if let Some(mark) = &promise.jeopardy {
+            screen.line(&format!("in jeopardy since {}: {}", time(mark.since), harmless(&mark.cause)))?;
+        }
+    }
+    Ok(())
 }
 
 async fn events(id: &str, after: i32, client: &Client, screen: &Screen) -> Result<(), Failure> {

@@ -3,8 +3,9 @@
 //! Never releases anything without a reason: it is written into the history of the order.
 
 use clap::Subcommand;
-use jiff::Timestamp;
 use pagurus_domain::scenario::value::percent_encode;
+use pagurus_wire::cluster::{QueueDetail, QueueLine, QueueMemberLine};
+use pagurus_wire::order::Page;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -17,6 +18,14 @@ use crate::screen::{Screen, harmless, time};
 pub(crate) enum Command {
     /// List the queues that have orders
     List,
+    /// Show one queue: who holds it and since when, and who waits, in their order
+    Show {
+        /// Name of the queue
+        name: String,
+        /// Orders to show at most
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
+    },
     /// Take a queue from the order that holds it; that order goes on beside the next one
     Release {
         /// Name of the queue
@@ -25,20 +34,6 @@ pub(crate) enum Command {
         #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new())]
         reason: String,
     },
-}
-
-#[derive(Debug, Deserialize)]
-struct Queues {
-    items: Vec<Queue>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Queue {
-    queue: String,
-    holder: Option<String>,
-    orders: i64,
-    holder_registered_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -55,13 +50,14 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
             if screen.json {
                 return screen.line(&reply.text);
             }
-            let queues: Queues = reply.read()?;
+            let queues: Page<QueueLine> = reply.read()?;
             if queues.items.is_empty() {
                 screen.note("no queue has orders");
                 return Ok(());
             }
             screen.line(&listed(&queues.items, screen))
         }
+        Command::Show { name, limit } => show(&name, limit, client, screen).await,
         Command::Release { name, reason } => {
             let path = format!("/v1/queues/{}/release", percent_encode(&name));
             let reply = client.post(&path, &json!({"reason": reason})).await?;
@@ -78,19 +74,62 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
     }
 }
 
-fn listed(queues: &[Queue], screen: &Screen) -> String {
+async fn show(name: &str, limit: u32, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let path = format!("/v1/queues/{}", percent_encode(name));
+    let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
+    let (mut waiting, mut cursor) = (Vec::new(), None);
+    let whole = loop {
+        let page = (wanted - waiting.len()).min(500);
+        let mut query = vec![("limit", page.to_string())];
+        query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
+        let mut detail: QueueDetail = client.get(&path, &query).await?.read()?;
+        waiting.append(&mut detail.items);
+        cursor = detail.next.take();
+        if cursor.is_none() || waiting.len() >= wanted {
+            break QueueDetail { items: waiting, next: cursor, ..detail };
+        }
+    };
+    if screen.json {
+        return screen.value(&whole);
+    }
+    if whole.holder.is_none() {
+        screen.note("the queue has no orders");
+        return Ok(());
+    }
+    screen.line(&members(&whole, screen))?;
+    if whole.next.is_some() {
+        screen.note("there are more: --limit shows them");
+    }
+    Ok(())
+}
+
+fn members(queue: &QueueDetail, screen: &Screen) -> String {
+    let row = |member: &QueueMemberLine| {
+        let stand = match (member.before, member.held_since) {
+            (0, Some(since)) => format!("holds it since {}", time(since)),
+            (0, None) => "is the next".to_owned(),
+            (before, _) => format!("waits behind {before}"),
+        };
+        let since = member.since.map(time).unwrap_or_default();
+        [member.order.clone(), member.scenario.clone(), member.status.clone(), since, stand]
+    };
+    let rows: Vec<[String; 5]> = queue.holder.iter().chain(&queue.items).map(row).collect();
+    screen.table(&["ORDER", "SCENARIO", "STATUS", "IN IT SINCE", "STANDS"], &rows)
+}
+
+fn listed(queues: &[QueueLine], screen: &Screen) -> String {
     let rows: Vec<[String; 4]> = queues
         .iter()
         .map(|queue| {
             [
                 queue.queue.clone(),
                 queue.orders.to_string(),
-                queue.holder.clone().unwrap_or_default(),
-                queue.holder_registered_at.map(time).unwrap_or_default(),
+                queue.holder.clone(),
+                queue.held_since.map(time).unwrap_or_default(),
             ]
         })
         .collect();
-    screen.table(&["QUEUE", "ORDERS", "HELD BY", "REGISTERED"], &rows)
+    screen.table(&["QUEUE", "ORDERS", "HELD BY", "SINCE"], &rows)
 }
 
 #[cfg(test)]
@@ -101,13 +140,38 @@ mod tests {
     #[test]
     fn ord_13_a_queue_shows_its_holder() {
         let text = r#"{"items": [
-            {"queue": "q", "holder": "o-1", "orders": 3, "holderRegisteredAt": "2026-01-01T00:00:00Z"},
-            {"queue": "empty", "holder": null, "orders": 0, "holderRegisteredAt": null}
+            {"queue": "q", "holder": "o-1", "orders": 3, "heldSince": "2026-01-01T00:00:00Z"},
+            {"queue": "new", "holder": "o-2", "orders": 1}
         ]}"#;
-        let queues: Queues = serde_json::from_str(text).unwrap();
+        let queues: Page<QueueLine> = serde_json::from_str(text).unwrap();
         assert_eq!(
             listed(&queues.items, &Screen::plain()),
-            "QUEUE  ORDERS  HELD BY  REGISTERED\nq      3       o-1      2026-01-01 00:00:00Z\nempty  0"
+            "QUEUE  ORDERS  HELD BY  SINCE\nq      3       o-1      2026-01-01 00:00:00Z\nnew    1       o-2"
+        );
+    }
+
+    #[test]
+    fn ord_10_who_waits_in_a_queue_stands_in_order_behind_the_holder() {
+        let member = |order: &str, before: i64, held: Option<&str>| QueueMemberLine {
+            order: order.into(),
+            scenario: "s".into(),
+            status: "new".into(),
+            before,
+            since: "2026-01-01T00:00:00Z".parse().ok(),
+            held_since: held.and_then(|at| at.parse().ok()),
+        };
+        let queue = QueueDetail {
+            queue: "q".into(),
+            orders: 2,
+            holder: Some(member("a", 0, Some("2026-01-01T00:00:07Z"))),
+            items: vec![member("b", 1, None)],
+            next: None,
+        };
+        assert_eq!(
+            members(&queue, &Screen::plain()),
+            "ORDER  SCENARIO  STATUS  IN IT SINCE           STANDS\n\
+             a      s         new     2026-01-01 00:00:00Z  holds it since 2026-01-01 00:00:07Z\n\
+             b      s         new     2026-01-01 00:00:00Z  waits behind 1"
         );
     }
 }

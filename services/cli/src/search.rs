@@ -60,6 +60,9 @@ pub(crate) struct SearchArguments {
     /// Orders of this urgency
     #[arg(long)]
     priority: Option<Priority>,
+    /// Orders that will probably be late for what their clients were promised
+    #[arg(long)]
+    jeopardy: bool,
     /// Orders whose message, or error, contains this text
     #[arg(long)]
     text: Option<String>,
@@ -125,6 +128,9 @@ impl SearchArguments {
             ("finishedUntil", self.finished_until.clone()),
         ];
         body.extend(texts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into()))));
+        if self.jeopardy {
+            body.insert("jeopardy".to_owned(), true.into());
+        }
         if let Some(version) = self.scenario_version {
             body.insert("scenarioVersion".to_owned(), version.into());
         }

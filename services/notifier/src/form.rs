@@ -25,6 +25,7 @@ pub(crate) fn type_of(notification: &Notification) -> &'static str {
     match tells(&notification.kind) {
         "transition" => "order.transition",
         "parked" => "order.parked",
+        "jeopardy" => "order.jeopardy",
         _ => "order.final",
     }
 }

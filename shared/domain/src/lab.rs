@@ -3,6 +3,7 @@
 //! of what happens, and the same file always gives the same report.
 
 mod chance;
+mod foresight;
 mod measure;
 mod news;
 mod page;
@@ -18,6 +19,7 @@ mod trace;
 
 use std::sync::Arc;
 
+pub use foresight::Foretold;
 pub use measure::LabFigure;
 pub use page::page;
 pub use plan::{Bears, LabBound, LabChange, LabFlow, LabPlan, LabSystem, Measure, Outage};
@@ -39,6 +41,8 @@ pub struct LabRun {
     pub figures: Vec<LabFigure>,
     /// What was seen.
     pub trace: Trace,
+    /// What was told of orders that had to wait, by flow.
+    pub foretold: Vec<Foretold>,
 }
 
 /// Runs a situation with the rule of the policy.
@@ -76,7 +80,9 @@ fn run_with(plan: &LabPlan, rule: &str, make: impl Fn(DispatchSettings) -> Dispa
         let dwells = Dwells { together: &together, alone: alone.as_deref() };
         measure::measure(plan, bound, &world.trace, dwells)
     });
-    LabRun { rule: rule.to_owned(), figures: figures.collect(), trace: world.trace.clone() }
+    let figures = figures.collect();
+    let foretold = world.instances.iter().map(|instance| instance.foretold).collect();
+    LabRun { rule: rule.to_owned(), figures, trace: world.trace.clone(), foretold }
 }
 
 /// When and how long the stages of a flow were, had it been alone.

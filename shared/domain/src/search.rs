@@ -65,6 +65,9 @@ pub struct Search {
     /// Urgency.
     #[serde(skip_serializing_if = "Option::is_none", with = "word")]
     pub priority: Option<Priority>,
+    /// True for orders that will probably be late, false for all others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jeopardy: Option<bool>,
     /// Text that the message of the order or of its error contains, in upper or lower case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -106,6 +109,8 @@ pub enum AccessPath<'a> {
     Node(&'a str),
     /// The members of a sequential queue.
     Queue(&'a str),
+    /// The orders that will probably be late.
+    Jeopardy,
     /// The places of orders that have not ended.
     Unfinished {
         /// True if those that run are wanted.
@@ -147,6 +152,8 @@ impl Search {
             AccessPath::Node(node)
         } else if let Some(queue) = self.queue.as_ref().filter(|_| unfinished) {
             AccessPath::Queue(queue)
+        } else if self.jeopardy == Some(true) {
+            AccessPath::Jeopardy
         } else if unfinished {
             let is_at_rest =
                 |status: &Status| !matches!(status, Status::New | Status::Reopen | Status::Running);
@@ -270,6 +277,11 @@ mod tests {
             AccessPath::Unfinished { running: false, suspended: true }
         );
         assert_eq!(of(&[Status::Running]).path(), AccessPath::Unfinished { running: true, suspended: false });
+        let late = Search { jeopardy: Some(true), ..of(&[Status::Wait]) };
+        assert_eq!(late.path(), AccessPath::Jeopardy);
+        assert_eq!(Search { ids: vec!["a".into()], ..late }.path(), AccessPath::Ids(&["a".into()]));
+        let in_time = Search { jeopardy: Some(false), ..Search::default() };
+        assert_eq!(in_time.path(), AccessPath::ByNumber { since: None, until: None });
         let queue = Search { queue: Some("q".into()), ..of(&[Status::Fail]) };
         assert_eq!(queue.path(), AccessPath::Failed, "what has ended stands in no queue");
         assert_eq!(Search { queue: Some("q".into()), ..of(&[Status::New]) }.path(), AccessPath::Queue("q"));

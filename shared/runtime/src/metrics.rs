@@ -92,6 +92,10 @@ pub enum Count {
     Idle,
     /// Orders that were removed, by the status that they had.
     Removed,
+    /// Orders that were found in jeopardy, by scenario.
+    Jeopardies,
+    /// Lives with a promise that ended, by scenario and outcome.
+    Promises,
 }
 
 /// A gauge: index into the table of gauges.
@@ -159,6 +163,8 @@ pub enum Level {
     Inconsistent,
     /// Seconds since the last round of the consistency check ended.
     CheckAge,
+    /// Orders in jeopardy.
+    InJeopardy,
 }
 
 /// A histogram: index into the table of histograms.

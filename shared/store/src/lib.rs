@@ -37,6 +37,7 @@ pub mod patience;
 mod place;
 mod pool;
 pub mod presence;
+pub mod promises;
 pub mod queues;
 mod ready;
 pub mod recovery;

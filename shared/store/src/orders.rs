@@ -31,16 +31,16 @@ statements! {
     // The law says both statuses; which of them holds is a matter of the database's clock.
     INSERT_ORDERS = "
         INSERT INTO orders (id, digest, scenario, mode, queue, priority, flow, transaction_id, notify,
-                            trace, start_at, start_deadline, start_period, answers, created_at, status, awaited)
+                            trace, start_at, start_deadline, start_period, answers, promise_at, created_at, status, awaited)
         SELECT id, digest, scenario, mode, queue, priority, flow, transaction_id, notify,
-               trace, start_at, start_deadline, start_period, answers,
+               trace, start_at, start_deadline, start_period, answers, promise_at,
                coalesce(to_timestamp(position / 1000.0), date_trunc('milliseconds', clock_timestamp())),
                CASE WHEN start_at > now() THEN later ELSE at_once END,
                EXISTS (SELECT FROM dependencies d WHERE d.before_id = ANY(ARRAY[t.id]))
           FROM unnest($1::text[], $2::bytea[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[],
-                      $8::text[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::uuid[], $15::bigint[], $16::text[], $17::text[])
+                      $8::text[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::uuid[], $15::timestamptz[], $16::bigint[], $17::text[], $18::text[])
                AS t (id, digest, scenario, mode, queue, priority, flow, transaction_id, notify,
-                     trace, start_at, start_deadline, start_period, answers, position, at_once, later)
+                     trace, start_at, start_deadline, start_period, answers, promise_at, position, at_once, later)
         ON CONFLICT (id) DO NOTHING
         RETURNING no, id, status, created_at, awaited";
     INSERT_PAYLOADS = "
@@ -202,6 +202,7 @@ async fn insert_orders(
         start_deadline: Option<Timestamp> = order.start_deadline,
         start_period: Option<i64> = seconds(order.request.period_to_start),
         answers: Option<Uuid> = order.answers.map(|request| request.0),
+        promise_at: Option<Timestamp> = order.request.promise_at,
         position: Option<i64> = *position,
         at_once: &str = begin.at_once.as_str(),
         later: &str = begin.later.as_str(),

@@ -14,7 +14,7 @@ use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::order::OrderHead;
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::{
-    Content, Moved, NotifyFormat, Occasion, ParkedReason, StoredNotify, Target,
+    Content, Jeopardy, Moved, NotifyFormat, Occasion, ParkedReason, StoredNotify, Target,
 };
 use uuid::Uuid;
 
@@ -62,6 +62,8 @@ impl Told {
 
 /// Kind of a notification of an end that needs a person; with a number, of a suspension.
 const PARKED: &str = "parked";
+/// Kind of a notification of an order in jeopardy: once in each life.
+const JEOPARDY: &str = "jeopardy";
 /// Kind of a notification of a transition, with an id behind it.
 const TRANSITION: &str = "transition";
 
@@ -151,6 +153,15 @@ impl NewNotification {
         Some(Self::with(content.order, format!("{PARKED}-check-{number}").into(), body, wish))
     }
 
+    /// The notification of an order that will probably be late, where its client wants it.
+    #[must_use]
+    pub fn of_jeopardy(content: &Content<'_>, jeopardy: &Jeopardy<'_>) -> Option<Self> {
+        let wish = StoredNotify::wanting(content.order.notify.as_deref(), Occasion::Jeopardy)?;
+        let (mark, zone) = (wish.correlation_id.as_deref(), wish.timezone.as_deref());
+        let body = content.render_jeopardy(jeopardy, mark, zone);
+        Some(Self::with(content.order, JEOPARDY.into(), body, wish))
+    }
+
     fn with(order: &OrderHead, kind: Cow<'static, str>, body: String, wish: StoredNotify) -> Self {
         let name = format!("{}\0{}\0{kind}", order.id, order.life);
         // Most go to the broker: their URLs are read by who sends them.
@@ -186,6 +197,7 @@ pub fn tells(kind: &str) -> &'static str {
     match kind.split('-').next() {
         Some(TRANSITION) => "transition",
         Some(PARKED) => "parked",
+        Some(JEOPARDY) => "jeopardy",
         _ => "ended",
     }
 }
@@ -281,6 +293,7 @@ mod tests {
             ("parked-7", "parked"),
             ("parked-check-9", "parked"),
             ("transition-0b6a", "transition"),
+            ("jeopardy", "jeopardy"),
         ] {
             assert_eq!(tells(kind), told, "{kind}");
         }

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, OrderNo};
+use pagurus_domain::order::Status;
 
 use crate::columns::columns;
-use crate::sql::statements;
+use crate::row::word;
+use crate::sql::{shown_status, statements};
 use crate::{Client, Result, Tx};
 
 statements! {
@@ -43,8 +45,18 @@ statements! {
          WHERE u.name = $1 AND u.head < q.position";
     HAS_MEMBERS = "SELECT count(*) >= $2 AS has FROM (SELECT FROM queued WHERE queue = $1 LIMIT $2) AS members";
     HOLDER = "SELECT o.id, o.flow, q.held_since AS since FROM queued q JOIN orders o ON o.no = ANY(ARRAY[q.order_no]) WHERE q.queue = $1 ORDER BY q.position LIMIT 1";
+    MEMBERS = concat!("
+        SELECT q.position, q.held_since, o.id, s.name AS scenario, now() AS now, ", shown_status!(), " AS status
+          FROM queued q
+          JOIN orders o ON o.no = ANY(ARRAY[q.order_no])
+          JOIN scenarios s ON s.no = ANY(ARRAY[o.scenario])
+          LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
+          LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
+         WHERE q.queue = $1 AND q.position > $2 ORDER BY q.position LIMIT $3");
+    COUNTS = "SELECT count(*) FILTER (WHERE position <= $2) AS before, count(*) AS members FROM queued WHERE queue = $1";
     LIST_QUEUES = "
-        SELECT q.queue, count(*) AS members, min(q.position) AS position, (array_agg(o.id ORDER BY q.position))[1] AS holder
+        SELECT q.queue, count(*) AS members, min(q.position) AS position, (array_agg(o.id ORDER BY q.position))[1] AS holder,
+               (array_agg(q.held_since ORDER BY q.position))[1] AS held_since
           FROM queued q JOIN orders o ON o.no = q.order_no GROUP BY q.queue ORDER BY count(*) DESC, q.queue LIMIT $1";
 }
 
@@ -213,6 +225,8 @@ pub struct QueueView {
     pub position: i64,
     /// The order that owns it.
     pub holder: String,
+    /// Since when; none until a stage of it has run.
+    pub held_since: Option<Timestamp>,
 }
 
 /// The longest queues.
@@ -229,6 +243,53 @@ pub async fn list(client: &Client, limit: i64) -> Result<Vec<QueueView>> {
             members: row.get("members"),
             position: row.get("position"),
             holder: row.get("holder"),
+            held_since: row.get("held_since"),
         })
         .collect())
+}
+
+/// A member of a queue, as people see it.
+#[derive(Clone, Debug)]
+pub struct QueueMemberRow {
+    /// Its place: the millisecond in which it joined, or one a little later.
+    pub position: i64,
+    /// Since when it holds the queue; none where no stage of it has run.
+    pub held_since: Option<Timestamp>,
+    /// The client's id.
+    pub id: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Present status.
+    pub status: Status,
+    /// Time of the database.
+    pub now: Timestamp,
+}
+
+/// So many members of a queue behind a position, in their order.
+///
+/// # Errors
+/// The database fails.
+pub async fn members(client: &Client, queue: &str, after: i64, limit: i64) -> Result<Vec<QueueMemberRow>> {
+    let rows = client.query(&client.prepare_cached(MEMBERS).await?, &[&queue, &after, &limit]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(QueueMemberRow {
+                position: row.get("position"),
+                held_since: row.get("held_since"),
+                id: row.get("id"),
+                scenario: row.get("scenario"),
+                status: word(row, "status", "orders.status")?,
+                now: row.get("now"),
+            })
+        })
+        .collect()
+}
+
+/// How many members of a queue stand up to a position, and how many there are.
+///
+/// # Errors
+/// The database fails.
+pub async fn counts(client: &Client, queue: &str, position: i64) -> Result<(i64, i64)> {
+    let row = client.query_one(&client.prepare_cached(COUNTS).await?, &[&queue, &position]).await?;
+    Ok((row.get("before"), row.get("members")))
 }

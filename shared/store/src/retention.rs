@@ -31,6 +31,7 @@ statements! {
     DROP_SEARCH_VALUES = "DELETE FROM search_values WHERE order_no = ANY($1::bigint[])";
     DROP_FAILURES = "DELETE FROM failures WHERE order_no = ANY($1::bigint[])";
     DROP_SUSPENSIONS = "DELETE FROM suspensions WHERE order_no = ANY($1::bigint[])";
+    DROP_PROMISES = "DELETE FROM promises WHERE order_no = ANY($1::bigint[])";
     DROP_MARKS = "DELETE FROM inconsistencies WHERE order_no = ANY($1::bigint[])";
     DROP_OUTBOX = "DELETE FROM outbox WHERE order_no = ANY($1::bigint[])";
     DROP_CONTEXTS = "DELETE FROM contexts WHERE order_no = ANY($1::bigint[])";
@@ -143,6 +144,7 @@ pub async fn remove(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<String>> {
         DROP_SEARCH_VALUES,
         DROP_FAILURES,
         DROP_SUSPENSIONS,
+        DROP_PROMISES,
         DROP_MARKS,
         DROP_OUTBOX,
         DROP_CONTEXTS,

@@ -214,6 +214,7 @@ impl SearchWalk {
             Box::new(search.id_prefix.clone()),
             Box::new(search.attributes.keys().cloned().collect::<Vec<String>>()),
             Box::new(search.attributes.values().cloned().collect::<Vec<String>>()),
+            Box::new(search.jeopardy),
         ];
         match search.path() {
             AccessPath::Ids(ids) => parameters.push(Box::new(ids.to_vec())),
@@ -227,7 +228,7 @@ impl SearchWalk {
                 parameters.extend([Box::new(running) as Parameter, Box::new(suspended)]);
             }
             AccessPath::ByNumber { .. } => parameters.push(Box::new(self.from)),
-            AccessPath::Node(_) | AccessPath::Failed => {}
+            AccessPath::Node(_) | AccessPath::Failed | AccessPath::Jeopardy => {}
         }
         parameters
     }

@@ -40,6 +40,8 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::outbox::webhooks::STATEMENTS,
         crate::place::STATEMENTS,
         crate::presence::STATEMENTS,
+        crate::promises::STATEMENTS,
+        crate::promises::LIFE_STATEMENTS,
         crate::queues::STATEMENTS,
         crate::recovery::STATEMENTS,
         crate::refused::STATEMENTS,

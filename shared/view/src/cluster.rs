@@ -1,10 +1,9 @@
-//! Nodes, leases and queues.
+//! Nodes and leases.
 
-use jiff::Timestamp;
 use pagurus_domain::id::Role;
 use pagurus_store::cluster::{self, RegisteredNode};
-use pagurus_store::{presence, queues};
-use pagurus_wire::cluster::{LeaseLine, QueueLine};
+use pagurus_store::presence;
+use pagurus_wire::cluster::LeaseLine;
 use pagurus_wire::nodes::{NodeView, OfflineView};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;
@@ -41,9 +40,6 @@ fn view(node: RegisteredNode, stages: u32) -> NodeView {
     }
 }
 
-/// Queues listed at most.
-const MAX_QUEUES: i64 = 500;
-
 impl Views {
     /// The living nodes, those that ended within the last hour, and those that are out of service, with the stages that each
     /// has in progress beside the number that it takes at most.
@@ -70,19 +66,6 @@ impl Views {
             holder: lease.holder,
             until: lease.until,
             epoch: lease.epoch.0,
-        });
-        Ok(Page { items: items.collect(), next: None })
-    }
-
-    /// Queues that have members, the longest first.
-    pub async fn queues(&self) -> Result<Page<QueueLine>, Problem> {
-        let listed = async { queues::list(&self.host.store.reports().await?, MAX_QUEUES).await };
-        let listed = listed.await.map_err(self.failed("queues"))?.into_iter();
-        let items = listed.map(|queue| QueueLine {
-            queue: queue.name,
-            holder: queue.holder,
-            orders: queue.members,
-            holder_registered_at: Timestamp::from_millisecond(queue.position).ok(),
         });
         Ok(Page { items: items.collect(), next: None })
     }

@@ -21,9 +21,11 @@ use pagurus_store::{Client, Error, outbox, queues, requests};
 use pagurus_wire::order::Explanation;
 use pagurus_wire::problem::Problem;
 
-use crate::Views;
 use crate::order::snapshot;
 use crate::retry::{self, Cycles};
+use crate::{Views, foresight};
+
+pub(crate) use eta::{FlowOutlook, WaitingStage};
 
 /// What the names of requests to actors begin with.
 const ACTOR: &str = "actor.";
@@ -39,14 +41,16 @@ impl Views {
             let known = self.catalogue.get(&client, ScenarioNo(row.scenario_no)).await?;
             let scenario = known.and_then(Known::readable);
             let cycles = retry::cycles(settings, scenario.as_deref(), &row, jiff::Timestamp::now());
-            let mut explanation = explain(&client, &row, &cycles, settings).await?;
+            let mut explanation = sentence(&client, &row, &cycles, settings).await?;
             explanation.extend(self.unserved(&client, &row).await?);
             explanation.extend(marks::of_order(&client, row.no).await?.map(|mark| marked(&mark)));
             explanation.extend(undelivered(&outbox::shown::of_order(&client, row.no).await?));
-            Ok((explanation, eta::of(&client, &row, jiff::Timestamp::now()).await?))
+            let promise = foresight::of_order(&client, &row).await?;
+            explanation.extend(promise.as_ref().and_then(foresight::told));
+            Ok((explanation, eta::of(&client, &row, jiff::Timestamp::now()).await?, promise))
         };
-        let (explanation, eta) = read.await.map_err(self.failed("read"))?;
-        Ok(Explanation { id: row.id, status: row.status.to_string(), explanation, eta })
+        let (explanation, eta, promise) = read.await.map_err(self.failed("read"))?;
+        Ok(Explanation { id: row.id, status: row.status.to_string(), explanation, eta, promise })
     }
 }
 
@@ -94,7 +98,16 @@ fn undelivered(unsent: &[Unsent]) -> Option<String> {
     ))
 }
 
-async fn explain(client: &Client, row: &Row, cycles: &Cycles, settings: &Settings) -> Result<String, Error> {
+/// Where an order stands and what it waits for, in one sentence.
+///
+/// # Errors
+/// The database fails.
+pub(crate) async fn sentence(
+    client: &Client,
+    row: &Row,
+    cycles: &Cycles,
+    settings: &Settings,
+) -> Result<String, Error> {
     Ok(match row.status {
         Status::Running if row.running.is_some() => running(row),
         Status::Running => {

@@ -12,6 +12,7 @@ mod errors;
 mod explain;
 mod export;
 mod flows;
+mod foresight;
 mod hidden;
 mod history;
 mod log;
@@ -20,6 +21,7 @@ mod operations;
 mod order;
 mod orders;
 mod query;
+mod queues;
 mod retry;
 mod scenarios;
 mod searches;
@@ -44,9 +46,11 @@ pub use calls::call_view;
 pub use errors::{ErrorGroupsQuery, ErrorOrdersQuery};
 pub use export::ExportQuery;
 pub use flows::{FlowsQuery, StopsQuery, SystemsQuery};
+pub use foresight::{Foresight, plain_reason};
 pub use notifications::NotificationsQuery;
 pub use operations::{OperationOrdersQuery, OperationsQuery};
 pub use orders::{CountsFields, OrdersFields, OrdersQuery};
+pub use queues::QueueQuery;
 pub use searches::SearchesQuery;
 
 /// Views, with all that they need of their process. Cheap to clone.

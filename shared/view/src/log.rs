@@ -194,6 +194,12 @@ fn told(kind: &str, source: &str, detail: &Value) -> String {
             scalar(detail.get("to"))
         )),
         "checked" => because(format!("{} by {source}", checked(detail))),
+        "jeopardy" => format!(
+            "in jeopardy: promised for {}, expected by {}: {}",
+            of("promiseAt"),
+            of("expectedAt"),
+            of("cause")
+        ),
         "idle" => format!("stood still, found by {source}: {}", of("cause")),
         _ if detail.get("message").is_some() => because_of_error(kind, source, detail),
         _ => because(format!("{} by {source}", kind.replace('_', " "))),

@@ -9,7 +9,7 @@ use pagurus_runtime::scenarios::Known;
 use pagurus_store::consistency::marks::{self, Mark};
 use pagurus_store::dependencies::graph;
 use pagurus_store::orders::{self, OrderRow as Row};
-use pagurus_store::{Client, Error, answers, children, outbox, requests};
+use pagurus_store::{Client, Error, answers, children, outbox, promises, requests};
 use pagurus_wire::consistency::InconsistencyView;
 use pagurus_wire::order::{ChildView, ErrorView, OrderView, StatusView, UnsentView};
 use pagurus_wire::parts::{CallbackView, ProgressView, RequestView};
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::hidden::{HiddenParts, conceal, mask};
 use crate::history::{parsed, stored, transitions};
-use crate::{Views, dependencies, retry, stand};
+use crate::{Views, dependencies, foresight, retry, stand};
 
 impl Views {
     /// One order with everything.
@@ -33,9 +33,10 @@ impl Views {
                 graph::around(&client, &row.id, 1).await?,
                 children::family(&client, row.no).await?,
                 marks::of_order(&client, row.no).await?,
+                promises::of_order(&client, row.no).await?,
             ))
         };
-        let (hidden, known, events, unsent, after, (parent, children), mark) =
+        let (hidden, known, events, unsent, after, (parent, children), mark, late) =
             read.await.map_err(self.failed("read"))?;
         drop(client);
         let mut vars = Value::Object(snapshot(&row).unwrap_or_default().vars);
@@ -87,6 +88,7 @@ impl Views {
             finished_at: row.finished_at,
             updated_at: row.updated_at,
             start_at: row.start_at,
+            promise: row.promise_at.map(|at| foresight::promise_view(at, None, late)),
             start_deadline: row.start_deadline,
             due_at: row.due_at,
             ready_since: row.ready_since,

@@ -58,6 +58,8 @@ pub struct OrdersFields {
     pub flow: Option<String>,
     /// Sequential queue.
     pub queue: Option<String>,
+    /// True for orders that will probably be late for what their clients were promised, false for all others.
+    pub jeopardy: Option<String>,
     /// Name of the node that runs a stage of the order.
     pub node: Option<String>,
     /// Urgency.
@@ -263,5 +265,6 @@ fn line(row: ListedOrder) -> OrderLine {
         created_at: row.created_at,
         updated_at: row.updated_at,
         inconsistent: row.inconsistent,
+        jeopardy: row.jeopardy,
     }
 }

@@ -85,7 +85,7 @@ pub struct NotifyBody {
     /// IANA name of the zone in which times are written; left out: UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
-    /// Occasions: `final`, `transitions`, `parked`; left out: `final`.
+    /// Occasions: `final`, `transitions`, `parked`, `jeopardy`; left out: `final`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<Vec<String>>,
     /// `pagurus`, `cloudevents` or `cloudevents-binary`.
@@ -104,6 +104,9 @@ pub struct LifecycleBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub period_to_start: Option<u32>,
+    /// Time by which the client must be served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promise_at: Option<Timestamp>,
     /// Orders that must have ended before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Vec<AfterBody>>,

@@ -27,8 +27,45 @@ pub struct QueueLine {
     pub holder: String,
     /// Orders in it, with the holder.
     pub orders: i64,
+    /// Time since which it does; none until a stage of it has run.
+    #[serde(default)]
+    pub held_since: Option<Timestamp>,
     /// Registration of the holder, or its last return to the queue.
     pub holder_registered_at: Option<Timestamp>,
+}
+
+/// One queue: who holds it, and who waits, in their order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QueueDetail {
+    /// Name of the queue.
+    pub queue: String,
+    /// Orders in it, with the holder.
+    pub orders: i64,
+    /// Order that owns it; none where the queue has no orders.
+    pub holder: Option<QueueMemberLine>,
+    /// Orders that wait, the next one first.
+    pub items: Vec<QueueMemberLine>,
+    /// Give it as `cursor` to get the next page; none on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// An order in a queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueMemberLine {
+    /// Id of the order.
+    pub order: String,
+    /// Name of its scenario.
+    pub scenario: String,
+    /// Present status.
+    pub status: String,
+    /// Orders that go before it, with the holder.
+    pub before: i64,
+    /// Time since which it is in the queue: its registration, or its last return.
+    pub since: Option<Timestamp>,
+    /// Time since which it owns the queue; none where no stage of it has run.
+    pub held_since: Option<Timestamp>,
 }
 
 /// Answer to the release of a queue.

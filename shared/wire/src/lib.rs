@@ -10,6 +10,7 @@ pub mod consistency;
 pub mod errors;
 pub mod export;
 pub mod flows;
+pub mod foresight;
 pub mod json;
 pub mod message;
 pub mod nodes;

@@ -49,6 +49,23 @@ pub struct EndNotice {
     /// Need of a person; none where the notification is of an end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parked: Option<NoticeParked>,
+    /// Jeopardy of the order; none where the notification is of an end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jeopardy: Option<NoticeJeopardy>,
+}
+
+/// Jeopardy of an order in a notification.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NoticeJeopardy {
+    /// Time since which it is so.
+    pub since: String,
+    /// Time by which the client must be served.
+    pub promise_at: String,
+    /// Time at which nine of ten orders like it would have ended.
+    pub expected_at: String,
+    /// Words for people.
+    pub cause: String,
 }
 
 /// Cause of a failure in a notification.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::Problem;
 use crate::consistency::InconsistencyView;
+use crate::foresight::{EtaView, PromiseView};
 
 /// The answer to a registration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -215,6 +216,9 @@ pub struct OrderView {
     /// Set where its rows contradict each other, and a person has to look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inconsistent: Option<InconsistencyView>,
+    /// Promise to its client, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promise: Option<PromiseView>,
     /// Which life.
     pub life: i32,
     /// Stages of this life that ran.
@@ -335,6 +339,9 @@ pub struct OrderLine {
     /// True where its rows contradict each other, and a person has to look.
     #[serde(default, skip_serializing_if = "is_false")]
     pub inconsistent: bool,
+    /// True where it will probably be late for what its client was promised.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub jeopardy: bool,
 }
 
 /// True for what is not so, and need not be told.
@@ -385,13 +392,7 @@ pub struct Explanation {
     /// When it will start, as far as its flow tells; none where that is not known, or its flow is stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eta: Option<EtaView>,
-}
-
-/// When an order that waits will start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct EtaView {
-    /// In half of the cases not later.
-    pub p50: Timestamp,
-    /// In nine of ten cases not later.
-    pub p90: Timestamp,
+    /// Whether it will be served by when it was promised, where a time was promised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promise: Option<PromiseView>,
 }

@@ -72,6 +72,8 @@ pub struct SearchBody {
     pub flow: Option<String>,
     /// Sequential queue.
     pub queue: Option<String>,
+    /// True for orders that will probably be late for what their clients were promised, false for all others.
+    pub jeopardy: Option<bool>,
     /// Name of the node that runs a stage of the order.
     pub node: Option<String>,
     /// Urgency.

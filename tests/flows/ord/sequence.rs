@@ -183,6 +183,7 @@ async fn ord_13_failure_release_and_an_operator_free_the_queue() {
     let queue =
         queues["items"].as_array().unwrap().iter().find(|queue| queue["queue"] == "S").unwrap().clone();
     assert_eq!((&queue["holder"], &queue["orders"]), (&json!("stuck"), &json!(2)));
+    assert_eq!(queue["heldSince"], engine.get("/v1/queues/S").await.unwrap().body["holder"]["heldSince"]);
     let nobody = engine.post("/v1/queues/S/release", &json!({})).await.unwrap();
     assert_eq!((nobody.status, &nobody.body["pointer"]), (422, &json!("/reason")));
     let missing = engine.post("/v1/queues/none/release", &json!({"reason": "x"})).await.unwrap();
@@ -223,4 +224,55 @@ async fn ord_10_13_the_queue_outlives_the_death_of_worker_and_dispatcher() {
     callers.dedup();
     let expected: Vec<String> = (0..12).map(|index| format!("{index:02}")).collect();
     assert_eq!(callers, expected);
+}
+
+#[tokio::test]
+async fn ord_10_a_queue_tells_who_holds_it_since_when_and_who_waits_in_order() {
+    let engine = Installation::start("ord_10_who_waits").await;
+    engine.scenario("stuck", &asking("/silent", "10m")).await;
+    for index in 0..6 {
+        engine.accepted(queued(&format!("{index}"), "stuck", "the/queue")).await;
+    }
+    let holder = engine.reach("0", "wait").await;
+    let page = async |query: &str| {
+        engine.get(&format!("/v1/queues/the%2Fqueue{query}")).await.unwrap().success().unwrap()
+    };
+    let first = page("?limit=3").await;
+    assert_eq!((&first["orders"], &first["holder"]["order"]), (&json!(6), &json!("0")));
+    let (joined, held, started) =
+        (at(&first["holder"], "since"), at(&first["holder"], "heldSince"), at(&holder, "startedAt"));
+    let apart = |one: jiff::Timestamp, other: jiff::Timestamp| one.duration_since(other).as_secs_f64().abs();
+    assert!(apart(joined, at(&holder, "createdAt")) < 0.1 && apart(held, started) < 1.0, "{first}");
+    let names = |page: &Value| -> Vec<(String, i64)> {
+        let items = page["items"].as_array().unwrap();
+        items
+            .iter()
+            .map(|one| (one["order"].as_str().unwrap().into(), one["before"].as_i64().unwrap()))
+            .collect()
+    };
+    let rest = page(&format!("?limit=3&cursor={}", first["next"].as_str().unwrap())).await;
+    let all: Vec<(String, i64)> = names(&first).into_iter().chain(names(&rest)).collect();
+    assert_eq!(all, (1..6).map(|place| (place.to_string(), place)).collect::<Vec<_>>());
+    assert_eq!(rest["next"], Value::Null);
+    for waiting in first["items"].as_array().unwrap() {
+        let order = engine.order(waiting["order"].as_str().unwrap()).await.unwrap();
+        assert!(apart(at(waiting, "since"), at(&order, "createdAt")) < 0.1, "{waiting}");
+        assert_eq!(waiting["heldSince"], Value::Null, "it never held the queue");
+    }
+    assert_eq!(engine.get("/v1/queues/q?cursor=x").await.unwrap().status, 422);
+    let empty = engine.get("/v1/queues/nobody").await.unwrap().success().unwrap();
+    assert_eq!((&empty["holder"], &empty["items"]), (&Value::Null, &json!([])));
+    engine
+        .post("/v1/queues/the%2Fqueue/release", &json!({"reason": "test"}))
+        .await
+        .unwrap()
+        .success()
+        .unwrap();
+    until("the next one holds it", PATIENCE, async || {
+        let queue = page("").await;
+        queue["holder"]["order"] == "1" && queue["holder"]["heldSince"].is_string()
+    })
+    .await;
+    let next = page("").await;
+    assert!(at(&next["holder"], "heldSince") > held, "since it holds it, not since it waits: {next}");
 }

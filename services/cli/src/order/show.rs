@@ -1,5 +1,6 @@
 //! Orders as people read them. Only renders: asks nothing and prints nothing.
 
+use pagurus_wire::foresight::PromiseView;
 use pagurus_wire::order::{
     ConditionView, DependencyGraph, EventView, OrderLine, OrderView, RegisteredView, TransitionView,
 };
@@ -48,6 +49,7 @@ pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
             }),
         ),
         ("retry", retry(view)),
+        ("in jeopardy", view.promise.as_ref().and_then(jeopardy)),
         ("inconsistent", view.inconsistent.as_ref().map(|mark| mark.findings.join(", "))),
         ("message", view.message.clone()),
         ("result", view.result.as_ref().map(Value::to_string)),
@@ -63,6 +65,7 @@ pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
         ("entry point", view.entry_point.clone()),
         ("created", Some(time(view.created_at))),
         ("not before", view.start_at.map(time)),
+        ("promised for", view.promise.as_ref().map(promise)),
         ("latest start", view.start_deadline.map(time)),
         ("started", view.started_at.map(time)),
         ("ready since", view.ready_since.map(time)),
@@ -88,6 +91,20 @@ pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
 
 fn filled(value: &Value) -> Option<String> {
     value.as_object().is_some_and(|map| !map.is_empty()).then(|| value.to_string())
+}
+
+/// When the client must be served, and when that is expected.
+pub(super) fn promise(promise: &PromiseView) -> String {
+    let expected = promise
+        .expected_at
+        .map_or_else(String::new, |at| format!(", expected by {} in nine of ten cases", time(at)));
+    format!("{}{expected}", time(promise.promise_at))
+}
+
+/// Since when the order will probably be late, and why.
+fn jeopardy(promise: &PromiseView) -> Option<String> {
+    let mark = promise.jeopardy.as_ref()?;
+    Some(format!("since {}, expected by {}: {}", time(mark.since), time(mark.expected_at), mark.cause))
 }
 
 /// Where the order stands between two attempts.

@@ -76,7 +76,7 @@ struct OrderArguments {
     /// Correlation id of the notification
     #[arg(long, value_name = "ID", requires = "notify_url")]
     notify_correlation_id: Option<String>,
-    /// Moments to tell of: `final`, `transitions`, `parked`, apart by commas; left out: the end
+    /// Moments to tell of: `final`, `transitions`, `parked`, `jeopardy`, apart by commas; left out: the end
     #[arg(long, value_name = "WORDS", requires = "notify_url", value_delimiter = ',')]
     notify_on: Vec<String>,
     /// Form of the notification: `pagurus`, `cloudevents` or `cloudevents-binary`
@@ -88,6 +88,9 @@ struct OrderArguments {
     /// Longest time from now to the start, in whole seconds, like `90s` or `1h`
     #[arg(long, value_name = "DURATION", value_parser = input::parse_duration)]
     period_to_start: Option<Duration>,
+    /// Time by which the client must be served, like 2026-12-01T12:00:00+03:00
+    #[arg(long, value_name = "TIME")]
+    promise_at: Option<String>,
     /// An order that must have ended before, and the states that would do: ORDER=STATE or ORDER=STATE,STATE, and :wait, :fail or :cancel behind them
     #[arg(long, value_name = "ORDER=STATES", value_parser = input::parse_condition)]
     after: Vec<Value>,
@@ -186,6 +189,9 @@ fn body_of(order: &OrderArguments, new_id: &str) -> Result<Value, Failure> {
     let mut lifecycle = Map::new();
     if let Some(at) = &order.start_at {
         lifecycle.insert("startAt".to_owned(), json!(at));
+    }
+    if let Some(at) = &order.promise_at {
+        lifecycle.insert("promiseAt".to_owned(), json!(at));
     }
     if let Some(period) = order.period_to_start {
         let whole = u32::try_from(period.as_secs()).is_ok() && period.subsec_nanos() == 0;

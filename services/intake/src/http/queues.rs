@@ -3,15 +3,16 @@
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
+use pagurus_view::QueueQuery;
 use pagurus_wire::bodies::ReasonBody;
-use pagurus_wire::cluster::ReleasedView;
+use pagurus_wire::cluster::{QueueDetail, ReleasedView};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
 use super::body::read_json;
 use super::caller::Caller;
 use super::document::{Table, told};
-use super::query::Path;
+use super::query::{Path, Query};
 use super::{Outcome, views};
 use crate::Intake;
 
@@ -19,11 +20,25 @@ pub(super) fn routes(table: Table) -> Table {
     table
         .of("Queues", "Resources that one sequential order at a time owns.")
         .get("/v1/queues", views::queues, "Queues that have members, the longest first.")
+        .get(
+            "/v1/queues/{name}",
+            queue,
+            "One queue: who holds it and since when, and who waits, in their order.",
+        )
         .post(
             "/v1/queues/{name}/release",
             release,
             told("Takes a queue from the order that owns it.").takes::<ReasonBody>(),
         )
+}
+
+/// `GET /v1/queues/{name}`
+async fn queue(
+    State(intake): State<Intake>,
+    Path(name): Path<String>,
+    Query(query): Query<QueueQuery>,
+) -> Outcome<Json<QueueDetail>> {
+    Ok(Json(intake.views.queue(&name, &query).await?))
 }
 
 /// `POST /v1/queues/{name}/release`, with a reason

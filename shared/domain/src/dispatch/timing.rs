@@ -9,7 +9,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::record::Quantiles;
-use crate::system::{duration_of, step_of};
+pub(super) use crate::spread::Spread;
+use crate::system::step_of;
 
 /// Half-life of times that are called of late.
 const SHORT_HALF_LIFE: Duration = Duration::from_secs(60);
@@ -17,81 +18,12 @@ const SHORT_HALF_LIFE: Duration = Duration::from_secs(60);
 const LONG_HALF_LIFE: Duration = Duration::from_secs(4 * 3600);
 /// Rates follow with this delay.
 const RATE_DELAY: f64 = 10.0;
-/// Less of a time than this is no trace of it.
-const TRACE: f32 = 0.01;
-
-/// Counts by step of the scale, by ascending step.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Spread {
-    counts: Vec<(u16, f32)>,
-}
 
 impl Spread {
-    /// Counts more of a step.
-    pub(super) fn add(&mut self, step: u16, count: f32) {
-        match self.counts.binary_search_by_key(&step, |(step, _)| *step) {
-            Ok(index) => self.counts[index].1 += count,
-            Err(index) => self.counts.insert(index, (step, count)),
-        }
-    }
-
-    /// Counts all of another.
-    pub(super) fn merge(&mut self, other: &Self) {
-        other.counts.iter().for_each(|&(step, count)| self.add(step, count));
-    }
-
-    /// All count so much less.
-    fn fade(&mut self, factor: f32) {
-        self.counts.iter_mut().for_each(|(_, count)| *count *= factor);
-        self.counts.retain(|(_, count)| *count >= TRACE);
-    }
-
-    /// Counts nothing any more.
-    pub(super) fn clear(&mut self) {
-        self.counts.clear();
-    }
-
-    /// Number that are counted.
-    pub(super) fn total(&self) -> f64 {
-        self.counts.iter().map(|(_, count)| f64::from(*count)).sum()
-    }
-
-    /// The time in seconds that this part of all does not exceed, read between the ends of its step.
-    pub(super) fn quantile(&self, part: f64) -> Option<f64> {
-        let wanted = self.total() * part;
-        let mut below = 0.0;
-        for &(step, count) in &self.counts {
-            let count = f64::from(count);
-            if below + count >= wanted && count > 0.0 {
-                let within = ((wanted - below) / count).clamp(0.0, 1.0);
-                // A step is the eighth part of a doubling.
-                return Some(duration_of(step).as_secs_f64() * ((within - 0.5) / 8.0).exp2());
-            }
-            below += count;
-        }
-        None
-    }
-
     /// The median and the 99th percentile.
     pub(super) fn quantiles(&self) -> Quantiles {
         let ms = |part| self.quantile(part).map(|seconds| (seconds * 1e6).round() / 1e3);
         Quantiles { p50_ms: ms(0.5), p99_ms: ms(0.99) }
-    }
-
-    fn remember(&self) -> Value {
-        self.counts.iter().map(|(step, count)| json!([step, (count * 100.0).round() / 100.0])).collect()
-    }
-
-    fn recall(value: &Value) -> Self {
-        let mut spread = Self::default();
-        for pair in value.as_array().into_iter().flatten() {
-            let step = pair.get(0).and_then(Value::as_u64).and_then(|step| u16::try_from(step).ok());
-            let count = pair.get(1).and_then(Value::as_f64).filter(|count| count.is_finite() && *count > 0.0);
-            if let (Some(step), Some(count)) = (step, count) {
-                spread.add(step, count as f32);
-            }
-        }
-        spread
     }
 }
 

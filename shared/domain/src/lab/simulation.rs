@@ -9,13 +9,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::chance::Chance;
+use super::foresight::Foretold;
 use super::news::News;
 use super::plan::LabPlan;
 use super::server::Server;
 use super::trace::Trace;
 use crate::dispatch::{
     DispatchEvent, Dispatcher, FlowRecord, HandOut, InProgress, Lane, QueueHead, QueueMember, Running,
-    SystemRecord,
+    StartEstimate, SystemRecord,
 };
 use crate::id::{Attempt, Incarnation, OrderNo};
 
@@ -80,6 +81,8 @@ pub(super) struct Order {
     pub(super) ready_at: u64,
     pub(super) began_at: u64,
     pub(super) called_at: u64,
+    /// What was told of its start.
+    pub(super) foretold: Option<StartEstimate>,
 }
 
 /// One flow of the plan, or one of many alike.
@@ -99,6 +102,8 @@ pub(super) struct Instance {
     pub(super) ready: u32,
     /// From ready to the end of the stage, in seconds, with when it ended.
     pub(super) dwells: Vec<(u64, f32)>,
+    /// What was told of starts, held against them.
+    pub(super) foretold: Foretold,
 }
 
 /// The whole of it.
@@ -122,7 +127,7 @@ pub(super) struct Simulation<'a, F> {
     pub(super) news: News,
     flush_is_due: bool,
     /// What the dispatcher would have stored.
-    flows: BTreeMap<String, FlowRecord>,
+    pub(super) flows: BTreeMap<String, FlowRecord>,
     systems: BTreeMap<String, SystemRecord>,
     pub(super) trace: Trace,
 }
@@ -179,6 +184,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
             self.happen(happening);
         }
         self.now = end;
+        self.still_waiting();
     }
 
     fn happen(&mut self, happening: Happening) {

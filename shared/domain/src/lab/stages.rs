@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::foresight::Foretold;
 use super::plan::LabFlow;
 use super::server::Offer;
 use super::simulation::{CallEnd, Happening, Instance, Order, OrderStand, SECOND, Simulation};
@@ -32,6 +33,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
                 came: 0,
                 ready: 0,
                 dwells: Vec::new(),
+                foretold: Foretold::default(),
             });
             for _ in 0..flow.backlog {
                 self.order(instance);
@@ -72,6 +74,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
             ready_at: self.now,
             began_at: 0,
             called_at: 0,
+            foretold: None,
         });
         self.instances[instance].came += 1;
         self.becomes_ready(order);
@@ -91,6 +94,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
         known.state = OrderStand::Ready;
         known.ready_at = self.now;
         self.instances[known.flow].ready += 1;
+        self.orders[order].foretold = self.foretell(order);
         let row = self.row(order);
         self.news.ready(row);
         self.tell_soon();
@@ -133,7 +137,9 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
         let known = &mut self.orders[order];
         known.state = OrderStand::Running(hand_out.node);
         known.began_at = self.now;
-        self.instances[known.flow].ready -= 1;
+        let instance = known.flow;
+        self.starts(order);
+        self.instances[instance].ready -= 1;
         if calls {
             self.plan_at(self.now + own, Happening::Calls(order));
         } else {

@@ -12,7 +12,7 @@ mod wish;
 
 pub use allow::{AllowList, Pattern, matches};
 pub use cloudevent::CloudEvent;
-pub use content::{Content, Moved, ParkedReason};
+pub use content::{Content, Jeopardy, Moved, ParkedReason};
 pub use lane::{Lanes, ReceiverBounds, delay};
 pub use signature::SigningSecrets;
 pub use target::Target;

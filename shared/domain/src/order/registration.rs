@@ -80,6 +80,8 @@ pub struct Request {
     pub start_at: Option<Timestamp>,
     /// Longest time between sending and start.
     pub period_to_start: Option<Duration>,
+    /// When the client must be served.
+    pub promise_at: Option<Timestamp>,
     /// Orders that must have ended before.
     pub after: Vec<Precondition>,
     /// SHA-256 of the canonical content: key order, escapes and number form do not matter.
@@ -141,7 +143,7 @@ impl Request {
         let (params, flow) = (map.remove("params"), map.remove("flow"));
         let mut reader = Reader { map: &map, faults: Vec::new() };
         reader.faults = unknown_members(&map, KEYS, "", "is not a field of an order");
-        let Lifecycle { start_at, period_to_start, after } = reader.lifecycle();
+        let Lifecycle { start_at, period_to_start, promise_at, after } = reader.lifecycle();
         let (mode, queue) = reader.mode_and_queue();
         let request = Self {
             id: reader.id(),
@@ -156,6 +158,7 @@ impl Request {
             notify: reader.notify(),
             start_at,
             period_to_start,
+            promise_at,
             after,
             digest,
         };

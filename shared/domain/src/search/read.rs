@@ -25,6 +25,7 @@ pub const FIELDS: &[&str] = &[
     "queue",
     "node",
     "priority",
+    "jeopardy",
     "text",
     "createdSince",
     "createdUntil",
@@ -131,8 +132,10 @@ impl Reader<'_> {
         if scenario_version.is_some() && scenario.is_none() {
             self.fault("scenarioVersion", "needs the name of the scenario in `scenario`");
         }
+        let jeopardy = self.truth("jeopardy");
         Search {
             ids,
+            jeopardy,
             statuses,
             priority,
             scenario,
@@ -189,6 +192,18 @@ impl Reader<'_> {
         word: &str,
     ) -> Option<T> {
         word.parse().map_err(|unknown: crate::id::UnknownWord| self.fault(field, unknown.to_string())).ok()
+    }
+
+    fn truth(&mut self, field: &str) -> Option<bool> {
+        let read = match self.given(field)? {
+            Value::Bool(is) => Some(*is),
+            Value::String(text) => text.parse().ok(),
+            _ => None,
+        };
+        if read.is_none() {
+            self.fault(field, "must be true or false");
+        }
+        read
     }
 
     fn version(&mut self) -> Option<i32> {

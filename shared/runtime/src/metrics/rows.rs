@@ -51,6 +51,12 @@ pub(super) const COUNTERS: &[Row] = &[
     ),
     ("idle", "Orders that stood still for a whole idle period", &["cause"]),
     ("removed", "Orders that were removed because their time was over", &["status"]),
+    (
+        "jeopardies",
+        "Orders that were found in jeopardy: they will probably miss what was promised",
+        &["scenario"],
+    ),
+    ("promises", "Lives with a promise that ended: kept, late or unserved", &["scenario", "outcome"]),
 ];
 
 pub(super) const GAUGES: &[Row] = &[
@@ -101,6 +107,7 @@ pub(super) const GAUGES: &[Row] = &[
     ("configuration_needs_restart", "Keys with another value that takes effect with a restart", &[]),
     ("inconsistent", "Orders that are marked as inconsistent, which need a person", &[]),
     ("check_age_seconds", "Time since the consistency check has come round", &[]),
+    ("in_jeopardy", "Orders that will probably miss what was promised", &[]),
 ];
 
 pub(super) const HISTOGRAMS: &[Row] = &[

@@ -17,7 +17,7 @@ statements! {
                o.started_at, o.finished_at, o.updated_at, o.result, o.message, o.error_class, o.error_message,
                p.params, d.due_at, n.name AS node, w.attempt AS running_attempt, w.started_at AS running_since,
                r.since AS ready_since, o.scenario,
-               q.position, c.snapshot, o.start_period, o.error_system, o.trace
+               q.position, c.snapshot, o.start_period, o.error_system, o.trace, o.promise_at
           FROM orders o
           JOIN scenarios s ON s.no = o.scenario
           LEFT JOIN payloads p ON p.order_no = ANY(ARRAY[o.no])
@@ -65,6 +65,8 @@ pub struct OrderRow {
     pub notify: Option<String>,
     /// Not before.
     pub start_at: Option<Timestamp>,
+    /// When its client must be served.
+    pub promise_at: Option<Timestamp>,
     /// Latest start.
     pub start_deadline: Option<Timestamp>,
     /// Registered at.
@@ -143,6 +145,7 @@ pub async fn view(client: &Client, id: &str) -> Result<Option<OrderRow>> {
         transaction_id: row.get("transaction_id"),
         notify: wishes(&row).0,
         start_at: row.get("start_at"),
+        promise_at: row.get("promise_at"),
         start_deadline: row.get("start_deadline"),
         created_at: row.get("created_at"),
         status: word(&row, "status", "orders.status")?,

@@ -12,7 +12,9 @@ statements! {
         SELECT o.no, o.id, s.name AS scenario, s.version,
                ", shown_status!(), " AS status,
                o.scenario_status, o.step, o.created_at, o.updated_at, o.error_class,
-               EXISTS (SELECT FROM inconsistencies i WHERE i.order_no = ANY(ARRAY[o.no])) AS inconsistent
+               EXISTS (SELECT FROM inconsistencies i WHERE i.order_no = ANY(ARRAY[o.no])) AS inconsistent,
+               EXISTS (SELECT FROM promises j
+                        WHERE j.order_no = ANY(ARRAY[o.no]) AND j.marked_at IS NOT NULL AND NOT j.ended) AS jeopardy
           FROM orders o
           JOIN scenarios s ON s.no = o.scenario
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
@@ -46,6 +48,8 @@ pub struct ListedOrder {
     pub error_class: Option<String>,
     /// True where it bears the mark of the consistency check.
     pub inconsistent: bool,
+    /// True where it will probably be late.
+    pub jeopardy: bool,
 }
 
 /// The lines of these orders, the newest first.
@@ -69,6 +73,7 @@ pub async fn lines(client: &impl Connection, nos: &[i64]) -> Result<Vec<ListedOr
                 updated_at: row.get("updated_at"),
                 error_class: row.get("error_class"),
                 inconsistent: row.get("inconsistent"),
+                jeopardy: row.get("jeopardy"),
             })
         })
         .collect()

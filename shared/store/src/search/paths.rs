@@ -6,20 +6,20 @@ use pagurus_domain::search::AccessPath;
 use crate::sql::{shown_status, statements};
 
 /// Orders by descending number: `$1` the number below which they are, `$2` how many are looked at. The parameters from
-/// `$3` on are the conditions, those from `$21` on belong to the access path.
+/// `$3` on are the conditions, those from `$22` on belong to the access path.
 macro_rules! looked {
     (all) => {
-        "SELECT no FROM orders WHERE no < $1 AND no >= $21 ORDER BY no DESC LIMIT $2"
+        "SELECT no FROM orders WHERE no < $1 AND no >= $22 ORDER BY no DESC LIMIT $2"
     };
     (ids) => {
-        "SELECT no FROM (SELECT no FROM orders WHERE id = ANY($21::text[]) OFFSET 0) AS named
+        "SELECT no FROM (SELECT no FROM orders WHERE id = ANY($22::text[]) OFFSET 0) AS named
           WHERE no < $1 ORDER BY no DESC LIMIT $2"
     };
     // The index holds a hash, because a transaction may be longer than an entry of an index; the comparison of the
     // text decides.
     (transaction) => {
         "SELECT no FROM orders
-          WHERE hashtextextended(transaction_id, 0) = hashtextextended($21, 0) AND transaction_id = $21 AND no < $1
+          WHERE hashtextextended(transaction_id, 0) = hashtextextended($22, 0) AND transaction_id = $22 AND no < $1
           ORDER BY no DESC LIMIT $2"
     };
     (failed) => {
@@ -29,22 +29,26 @@ macro_rules! looked {
         "SELECT order_no AS no
            FROM ((SELECT order_no FROM ready WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2)
                  UNION ALL
-                 (SELECT order_no FROM running WHERE $21 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)
+                 (SELECT order_no FROM running WHERE $22 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)
                  UNION ALL
-                 (SELECT order_no FROM due WHERE $22 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)) AS places
+                 (SELECT order_no FROM due WHERE $23 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)) AS places
           ORDER BY order_no DESC LIMIT $2"
     };
     (queue) => {
-        "SELECT order_no AS no FROM (SELECT order_no FROM queued WHERE queue = $21 OFFSET 0) AS members
+        "SELECT order_no AS no FROM (SELECT order_no FROM queued WHERE queue = $22 OFFSET 0) AS members
           WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2"
     };
     // In the order of bytes, as the index is; no id is longer than what is behind the prefix.
     (prefix) => {
         "SELECT no FROM orders
-          WHERE id ~>=~ $21 AND id ~<=~ ($21 || repeat(chr(1114111), 64)) AND no < $1 ORDER BY id USING ~<~ LIMIT $2"
+          WHERE id ~>=~ $22 AND id ~<=~ ($22 || repeat(chr(1114111), 64)) AND no < $1 ORDER BY id USING ~<~ LIMIT $2"
     };
     (attribute) => {
-        "SELECT order_no AS no FROM search_values WHERE name = $21 AND value = $22 AND order_no < $1 ORDER BY order_no DESC LIMIT $2"
+        "SELECT order_no AS no FROM search_values WHERE name = $22 AND value = $23 AND order_no < $1 ORDER BY order_no DESC LIMIT $2"
+    };
+    (jeopardy) => {
+        "SELECT order_no AS no FROM promises
+          WHERE marked_at IS NOT NULL AND NOT ended AND order_no < $1 ORDER BY order_no DESC LIMIT $2"
     };
     (node) => {
         "SELECT order_no AS no FROM running WHERE node = ANY($17::bigint[]) AND order_no < $1 ORDER BY order_no DESC LIMIT $2"
@@ -79,7 +83,9 @@ macro_rules! wanted {
                AND (cardinality($19::text[]) = 0 OR NOT EXISTS (
                     SELECT FROM unnest($19::text[], $20::text[]) AS a (name, value)
                      WHERE NOT EXISTS (SELECT FROM search_values v
-                                        WHERE v.order_no = o.no AND v.name = a.name AND v.value = a.value)))"
+                                        WHERE v.order_no = o.no AND v.name = a.name AND v.value = a.value)))
+               AND ($21::boolean IS NULL OR $21 = EXISTS (
+                    SELECT FROM promises j WHERE j.order_no = ANY(ARRAY[o.no]) AND j.marked_at IS NOT NULL AND NOT j.ended))"
         )
     };
 }
@@ -140,23 +146,25 @@ statements! {
     STEP_QUEUE = step!(queue);
     STEP_ATTRIBUTE = step!(attribute);
     STEP_NODE = step!(node);
+    STEP_JEOPARDY = step!(jeopardy);
     STEP_PREFIX = concat!("
         WITH looked AS MATERIALIZED (
             SELECT no, id FROM orders
-             WHERE id ~>=~ $21 AND id ~<=~ ($21 || repeat(chr(1114111), 64)) AND id ~>~ $1 ORDER BY id USING ~<~ LIMIT $2)
+             WHERE id ~>=~ $22 AND id ~<=~ ($22 || repeat(chr(1114111), 64)) AND id ~>~ $1 ORDER BY id USING ~<~ LIMIT $2)
         SELECT (SELECT id FROM looked ORDER BY id USING ~>~ LIMIT 1) AS last, (SELECT count(*) FROM looked) AS looked,
                coalesce(array_agg(o.no ORDER BY l.id USING ~<~), '{}') AS found,
                coalesce(array_agg(l.id ORDER BY l.id USING ~<~), '{}') AS ids
           FROM looked l", wanted!());
-    COUNT_ALL = counts!(all, "$22", "$23");
-    COUNT_IDS = counts!(ids, "$22", "$23");
-    COUNT_TRANSACTION = counts!(transaction, "$22", "$23");
-    COUNT_FAILED = counts!(failed, "$21", "$22");
-    COUNT_UNFINISHED = counts!(unfinished, "$23", "$24");
-    COUNT_QUEUE = counts!(queue, "$22", "$23");
-    COUNT_PREFIX = counts!(prefix, "$22", "$23");
-    COUNT_ATTRIBUTE = counts!(attribute, "$23", "$24");
-    COUNT_NODE = counts!(node, "$21", "$22");
+    COUNT_ALL = counts!(all, "$23", "$24");
+    COUNT_IDS = counts!(ids, "$23", "$24");
+    COUNT_TRANSACTION = counts!(transaction, "$23", "$24");
+    COUNT_FAILED = counts!(failed, "$22", "$23");
+    COUNT_UNFINISHED = counts!(unfinished, "$24", "$25");
+    COUNT_QUEUE = counts!(queue, "$23", "$24");
+    COUNT_PREFIX = counts!(prefix, "$23", "$24");
+    COUNT_ATTRIBUTE = counts!(attribute, "$24", "$25");
+    COUNT_NODE = counts!(node, "$22", "$23");
+    COUNT_JEOPARDY = counts!(jeopardy, "$22", "$23");
 }
 
 /// The statements of a path: for a step, and for groups.
@@ -167,6 +175,7 @@ pub(super) const fn statements_of(path: AccessPath<'_>) -> (&'static str, &'stat
         AccessPath::Transaction(_) => (STEP_TRANSACTION, COUNT_TRANSACTION),
         AccessPath::Attribute(..) => (STEP_ATTRIBUTE, COUNT_ATTRIBUTE),
         AccessPath::Node(_) => (STEP_NODE, COUNT_NODE),
+        AccessPath::Jeopardy => (STEP_JEOPARDY, COUNT_JEOPARDY),
         AccessPath::Queue(_) => (STEP_QUEUE, COUNT_QUEUE),
         AccessPath::Unfinished { .. } => (STEP_UNFINISHED, COUNT_UNFINISHED),
         AccessPath::Failed => (STEP_FAILED, COUNT_FAILED),

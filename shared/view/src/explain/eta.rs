@@ -1,35 +1,104 @@
 //! When an order that waits will start (ORD-30): from its place and from what the dispatcher knows of its flow.
 
 use jiff::{SignedDuration, Timestamp};
-use pagurus_domain::dispatch::{StartEstimate, queue_estimate, start_estimate};
+use pagurus_domain::dispatch::{FlowRecord, StartEstimate, queue_estimate, start_estimate};
+use pagurus_domain::id::OrderNo;
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::{Client, Error, flows, queues, stops};
-use pagurus_wire::order::EtaView;
+use pagurus_wire::foresight::EtaView;
 
 /// Stages that are counted before one, at most: what waits behind more starts later than anybody reckons with.
 const MOST: i64 = 100_000;
 
-/// When an order starts that may run, or waits in a queue; none for any other, and where nothing is known.
+/// A stage that waits for a worker.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WaitingStage<'a> {
+    /// Its order.
+    pub no: OrderNo,
+    /// Flow of the order.
+    pub flow: &'a str,
+    /// The queue, with its place there.
+    pub queue: Option<(&'a str, i64)>,
+}
+
+/// What is known of the start of a stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StartOutlook {
+    /// Its flow is stopped by hand until then.
+    pub stopped_until: Option<Timestamp>,
+    /// The time until it starts; none where that is not known, or its flow is stopped.
+    pub start: Option<StartEstimate>,
+}
+
+/// What is known of a flow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FlowOutlook {
+    /// Set while it is stopped by hand: until when, where that is known.
+    stopped: Option<Option<Timestamp>>,
+    record: Option<FlowRecord>,
+}
+
+impl FlowOutlook {
+    /// What is known of this flow now.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn read(client: &Client, flow: &str) -> Result<Self, Error> {
+        let stops = stops::of_flow(client, flow).await?;
+        if !stops.is_empty() {
+            let ends: Option<Vec<Timestamp>> = stops.iter().map(|stop| stop.rule.until).collect();
+            return Ok(Self { stopped: Some(ends.and_then(|ends| ends.into_iter().max())), record: None });
+        }
+        Ok(Self { stopped: None, record: flows::one(client, flow).await?.map(|known| known.record) })
+    }
+
+    /// What is known of the start of a stage of this flow. Where only a bound from above is wanted, the stages before it are
+    /// not counted.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn start_of(
+        &self,
+        client: &Client,
+        stage: WaitingStage<'_>,
+        is_bound: bool,
+    ) -> Result<StartOutlook, Error> {
+        if let Some(until) = self.stopped {
+            return Ok(StartOutlook { stopped_until: until, start: None });
+        }
+        let Some(record) = &self.record else { return Ok(StartOutlook::default()) };
+        let before = match stage.queue {
+            Some((queue, position)) => queues::before(client, queue, position).await?,
+            None => 0,
+        };
+        let start = if before > 0 {
+            queue_estimate(record, u32::try_from(before).unwrap_or(u32::MAX))
+        } else if is_bound {
+            start_estimate(record, record.ready.sum())
+        } else {
+            let position = flows::ready_before(client, stage.flow, stage.no, MOST).await?;
+            start_estimate(record, position)
+        };
+        Ok(StartOutlook { stopped_until: None, start })
+    }
+}
+
+/// The stage of an order, where it waits for a worker.
+pub(super) fn waiting(row: &Row) -> Option<WaitingStage<'_>> {
+    let waits = row.ready_since.is_some() && row.running.is_none();
+    let stage =
+        || WaitingStage { no: row.no, flow: &row.flow, queue: row.queue.as_deref().zip(row.position) };
+    waits.then(stage)
+}
+
+/// When an order starts that waits for a worker; none for any other, and where nothing is known.
 ///
 /// # Errors
 /// The database fails.
 pub(super) async fn of(client: &Client, row: &Row, now: Timestamp) -> Result<Option<EtaView>, Error> {
-    let waits = row.ready_since.is_some() && row.running.is_none();
-    if !waits || !stops::of_flow(client, &row.flow).await?.is_empty() {
-        return Ok(None);
-    }
-    let Some(flow) = flows::one(client, &row.flow).await? else { return Ok(None) };
-    let before = match (&row.queue, row.position) {
-        (Some(queue), Some(position)) => queues::before(client, queue, position).await?,
-        _ => 0,
-    };
-    let estimate = if before > 0 {
-        queue_estimate(&flow.record, u32::try_from(before).unwrap_or(u32::MAX))
-    } else {
-        let position = flows::ready_before(client, &row.flow, row.no, MOST).await?;
-        start_estimate(&flow.record, position)
-    };
-    Ok(estimate.and_then(|StartEstimate { p50, p90 }| {
+    let Some(stage) = waiting(row) else { return Ok(None) };
+    let outlook = FlowOutlook::read(client, stage.flow).await?.start_of(client, stage, false).await?;
+    Ok(outlook.start.and_then(|StartEstimate { p50, p90 }| {
         let at = |after| now.checked_add(SignedDuration::try_from(after).ok()?).ok();
         Some(EtaView { p50: at(p50)?, p90: at(p90)? })
     }))

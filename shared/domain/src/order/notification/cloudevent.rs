@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 pub struct CloudEvent<'a> {
     /// The id of the message.
     pub id: &'a str,
-    /// What it tells: `ended`, `transition` or `parked`.
+    /// What it tells: `ended`, `transition`, `parked` or `jeopardy`.
     pub tells: &'a str,
     /// The beginning of the source, which names the installation.
     pub source: &'a str,
@@ -36,7 +36,8 @@ impl CloudEvent<'_> {
         let content: Value = serde_json::from_str(self.body).unwrap_or_default();
         let text = |pointer: &str| content.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let scenario = text("/scenario").unwrap_or_default();
-        let time = text("/transition/at").or_else(|| text("/parked/since")).or_else(|| text("/finishedAt"));
+        let time = text("/transition/at").or_else(|| text("/parked/since"));
+        let time = time.or_else(|| text("/jeopardy/since")).or_else(|| text("/finishedAt"));
         let attributes = [
             ("specversion", Some("1.0".to_owned())),
             ("id", Some(self.id.to_owned())),

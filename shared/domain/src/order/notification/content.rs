@@ -31,7 +31,7 @@ pub struct Content<'a> {
     pub error: Option<&'a OrderError>,
     /// First stage of this life begun at.
     pub started_at: Option<Timestamp>,
-    /// Ended at; where it is suspended, since when.
+    /// Ended at; where it is suspended or in jeopardy, since when.
     pub finished_at: Timestamp,
     /// Stages of this life that ran, this last one counted in.
     pub stages: i32,
@@ -91,6 +91,26 @@ impl Content<'_> {
         written(&body)
     }
 
+    /// The same of an order in jeopardy, with what is expected of it and why.
+    #[must_use]
+    pub fn render_jeopardy(
+        &self,
+        jeopardy: &Jeopardy<'_>,
+        correlation_id: Option<&str>,
+        timezone: Option<&str>,
+    ) -> String {
+        let zone = Zone::of(timezone);
+        let mut body = self.body(correlation_id, &zone);
+        (body.finished_at, body.duration_ms) = (None, None);
+        body.jeopardy = Some(BodyJeopardy {
+            since: zone.write(self.finished_at),
+            promise_at: zone.write(jeopardy.promise_at),
+            expected_at: zone.write(jeopardy.expected_at),
+            cause: jeopardy.cause,
+        });
+        written(&body)
+    }
+
     fn body<'b>(&'b self, correlation_id: Option<&'b str>, zone: &Zone) -> Body<'b> {
         let order = self.order;
         let duration_ms =
@@ -117,8 +137,20 @@ impl Content<'_> {
             stages: self.stages,
             retries: self.retries,
             parked: None,
+            jeopardy: None,
         }
     }
+}
+
+/// The jeopardy of an order, as a notification tells it (ORD-31).
+#[derive(Clone, Copy, Debug)]
+pub struct Jeopardy<'a> {
+    /// When the client must be served.
+    pub promise_at: Timestamp,
+    /// When nine of ten orders like it would have ended.
+    pub expected_at: Timestamp,
+    /// Why, in words.
+    pub cause: &'a str,
 }
 
 /// A transition, as a notification tells it.
@@ -202,6 +234,18 @@ struct Body<'a> {
     retries: i32,
     #[serde(skip_serializing_if = "Option::is_none")]
     parked: Option<BodyParked>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jeopardy: Option<BodyJeopardy<'a>>,
+}
+
+/// Why an order will probably be late, and since when that is known.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BodyJeopardy<'a> {
+    since: String,
+    promise_at: String,
+    expected_at: String,
+    cause: &'a str,
 }
 
 /// Why and since when an order needs a person.

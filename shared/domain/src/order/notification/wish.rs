@@ -17,9 +17,16 @@ pub enum Occasion {
     Transitions,
     /// The order needs a person: see [`super::ParkedReason`].
     Parked,
+    /// The order will probably be late (ORD-31).
+    Jeopardy,
 }
 
-spelled!(Occasion { Final => "final", Transitions => "transitions", Parked => "parked" });
+spelled!(Occasion {
+    Final => "final",
+    Transitions => "transitions",
+    Parked => "parked",
+    Jeopardy => "jeopardy",
+});
 
 /// The form of a notification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -10,7 +10,7 @@ use crate::document::Fault;
 use crate::order::dependency::Precondition;
 use crate::time;
 
-const KEYS: &[&str] = &["startAt", "periodToStart", "after"];
+const KEYS: &[&str] = &["startAt", "periodToStart", "promiseAt", "after"];
 
 /// The `lifecycle` part of a registration.
 #[derive(Default)]
@@ -19,17 +19,23 @@ pub(super) struct Lifecycle {
     pub start_at: Option<Timestamp>,
     /// Longest time between sending and start.
     pub period_to_start: Option<Duration>,
+    /// When the client must be served.
+    pub promise_at: Option<Timestamp>,
     /// Orders that must have ended before.
     pub after: Vec<Precondition>,
 }
 
 /// Reads `lifecycle.startAt`; null is none.
 pub(in crate::order) fn start_at(value: &Value) -> Result<Option<Timestamp>, Fault> {
+    moment(value, "/lifecycle/startAt")
+}
+
+fn moment(value: &Value, pointer: &str) -> Result<Option<Timestamp>, Fault> {
     if value.is_null() {
         return Ok(None);
     }
     let read = value.as_str().and_then(time::read);
-    read.map(Some).ok_or_else(|| fault("/lifecycle/startAt", format!("must be {}", time::RANGE)))
+    read.map(Some).ok_or_else(|| fault(pointer, format!("must be {}", time::RANGE)))
 }
 
 impl Reader<'_> {
@@ -45,14 +51,16 @@ impl Reader<'_> {
         for key in lifecycle.keys().filter(|key| !KEYS.contains(&key.as_str())) {
             self.fault(&format!("/lifecycle/{}", escape(key)), "is not a field of lifecycle");
         }
-        let start_at = match lifecycle.get("startAt").map(start_at) {
-            Some(Err(found)) => {
-                self.faults.push(found);
-                None
-            }
-            Some(Ok(start_at)) => start_at,
-            None => None,
+        let mut time_at = |key: &str| {
+            let read = lifecycle.get(key).map(|value| moment(value, &format!("/lifecycle/{key}")))?;
+            read.map_err(|found| self.faults.push(found)).ok().flatten()
         };
+        let (start_at, promise_at) = (time_at("startAt"), time_at("promiseAt"));
+        if let (Some(start), Some(promise)) = (start_at, promise_at)
+            && promise <= start
+        {
+            self.fault("/lifecycle/promiseAt", "must lie behind `startAt`: nobody is served before");
+        }
         let after = lifecycle.get("after").filter(|value| !value.is_null()).map_or_else(Vec::new, |value| {
             let id = self.map.get("id").and_then(Value::as_str);
             after::read(value, id).unwrap_or_else(|mut found| {
@@ -69,6 +77,6 @@ impl Reader<'_> {
                 }
                 seconds.map(Duration::from_secs)
             });
-        Lifecycle { start_at, period_to_start, after }
+        Lifecycle { start_at, period_to_start, promise_at, after }
     }
 }

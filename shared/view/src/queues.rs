@@ -1,0 +1,80 @@
+//! Queues of sequential orders: who holds each, since when, and who waits in one.
+
+use jiff::Timestamp;
+use pagurus_store::queues::{self, QueueMemberRow};
+use pagurus_wire::cluster::{QueueDetail, QueueLine, QueueMemberLine};
+use pagurus_wire::order::Page;
+use pagurus_wire::problem::Problem;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::Views;
+use crate::query::{cursor, limit};
+
+/// Queues listed at most.
+const MAX_QUEUES: i64 = 500;
+/// Members on a page, where nothing else is asked for, and at most.
+const USUAL_LIMIT: usize = 50;
+const MAX_LIMIT: usize = 500;
+
+/// Query of the members of a queue.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct QueueQuery {
+    limit: Option<String>,
+    cursor: Option<String>,
+}
+
+impl Views {
+    /// Queues that have members, the longest first.
+    pub async fn queues(&self) -> Result<Page<QueueLine>, Problem> {
+        let listed = async { queues::list(&self.host.store.reports().await?, MAX_QUEUES).await };
+        let listed = listed.await.map_err(self.failed("queues"))?.into_iter();
+        let items = listed.map(|queue| QueueLine {
+            queue: queue.name,
+            holder: queue.holder,
+            orders: queue.members,
+            held_since: queue.held_since,
+            holder_registered_at: Timestamp::from_millisecond(queue.position).ok(),
+        });
+        Ok(Page { items: items.collect(), next: None })
+    }
+
+    /// One queue: who holds it, and who waits, in their order.
+    pub async fn queue(&self, name: &str, query: &QueueQuery) -> Result<QueueDetail, Problem> {
+        let limit = limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?;
+        let after: i64 = cursor(query.cursor.as_deref(), -1)?;
+        let read = async {
+            let client = self.host.store.reports().await?;
+            let head = queues::members(&client, name, -1, 1).await?.pop();
+            // The holder stands on no page: waiting begins behind it.
+            let after = head.as_ref().map_or(after, |head| head.position.max(after));
+            let wanted = i64::try_from(limit).unwrap_or(i64::MAX);
+            let waiting = queues::members(&client, name, after, wanted).await?;
+            let (before, orders) = queues::counts(&client, name, after).await?;
+            Ok((head, waiting, before, orders))
+        };
+        let (head, waiting, before, orders) = read.await.map_err(self.failed("queue"))?;
+        let next = waiting.last().filter(|_| waiting.len() == limit).map(|last| last.position.to_string());
+        let lines = waiting.into_iter().zip(before..).map(|(member, place)| line(member, place));
+        Ok(QueueDetail {
+            queue: name.to_owned(),
+            orders,
+            holder: head.map(|head| line(head, 0)),
+            items: lines.collect(),
+            next,
+        })
+    }
+}
+
+/// A member with the number of those before it. Its position is the millisecond in which it joined, or, in a burst, one a
+/// little ahead of that.
+fn line(member: QueueMemberRow, before: i64) -> QueueMemberLine {
+    QueueMemberLine {
+        order: member.id,
+        scenario: member.scenario,
+        status: member.status.to_string(),
+        before,
+        since: Timestamp::from_millisecond(member.position).ok().map(|at| at.min(member.now)),
+        held_since: member.held_since,
+    }
+}

@@ -131,7 +131,7 @@ async fn groups(asked: &Groups, client: &Client, screen: &Screen) -> Result<(), 
     query.extend(asked.cursor.clone().map(|cursor| ("cursor", cursor)));
     let reply = client.get("/v1/errors", &query).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let groups: ErrorGroups = reply.read()?;
     if groups.items.is_empty() {

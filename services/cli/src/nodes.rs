@@ -44,14 +44,14 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         Command::List => {
             let reply = client.get("/v1/nodes", &[]).await?;
             if screen.json {
-                return screen.line(&reply.text);
+                return screen.document(&reply.text);
             }
             screen.line(&nodes(&reply.read::<Page<NodeView>>()?.items, screen))
         }
         Command::Leases => {
             let reply = client.get("/v1/leases", &[]).await?;
             if screen.json {
-                return screen.line(&reply.text);
+                return screen.document(&reply.text);
             }
             screen.line(&leases(&reply.read::<Items<Lease>>()?.items, screen))
         }

@@ -92,7 +92,7 @@ async fn list(limit: u16, cursor: Option<&str>, client: &Client, screen: &Screen
     query.extend(cursor.map(|cursor| ("cursor", cursor.to_owned())));
     let reply = client.get("/v1/refused", &query).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let page: Page<RefusedLine> = reply.read()?;
     if page.items.is_empty() {
@@ -126,7 +126,7 @@ fn listed(items: &[RefusedLine], screen: &Screen) -> String {
 async fn show(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
     let reply = client.get(&path(id, ""), &[]).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let view: RefusedView = reply.read()?;
     let line = &view.line;
@@ -165,7 +165,7 @@ async fn replay(arguments: &ReplayArguments, client: &Client, screen: &Screen) -
 async fn decide(path: &str, asked: &Value, client: &Client, screen: &Screen) -> Result<(), Failure> {
     let reply = client.post(path, asked).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let told: RefusedDecision = reply.read()?;
     screen.line(&format!("{}: {}", harmless(&told.id), harmless(&told.status)))

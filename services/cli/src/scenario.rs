@@ -199,7 +199,7 @@ pub(crate) async fn run(
 
 fn list(reply: Reply, screen: &Screen) -> Result<(), Failure> {
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let versions: Versions = reply.read()?;
     if versions.items.is_empty() {

@@ -102,6 +102,8 @@ pub struct Settings {
     pub operations_retention: Duration,
     /// `audit.retention`: how long it is kept who did what from outside.
     pub audit_retention: Duration,
+    /// `refused.retention`: how long refused messages are kept that nobody has decided about.
+    pub refused_retention: Duration,
     /// `stats.retention`: how long the series of counts are kept.
     pub stats_retention: Duration,
     /// `distribution`

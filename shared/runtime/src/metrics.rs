@@ -90,6 +90,8 @@ pub enum Count {
     Idle,
     /// Orders that were removed, by the status that they had.
     Removed,
+    /// Refused messages that were removed because their time was over.
+    RefusedForgotten,
 }
 
 /// A gauge: index into the table of gauges.

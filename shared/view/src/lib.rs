@@ -24,6 +24,7 @@ mod retry;
 mod scenarios;
 mod searches;
 mod stand;
+mod stats;
 mod steps;
 mod tasks;
 
@@ -47,7 +48,9 @@ pub use flows::{FlowsQuery, StopsQuery, SystemsQuery};
 pub use notifications::NotificationsQuery;
 pub use operations::{OperationOrdersQuery, OperationsQuery};
 pub use orders::{CountsFields, OrdersFields, OrdersQuery};
+pub use query::ListQuery;
 pub use searches::SearchesQuery;
+pub use stats::StatsQuery;
 
 /// Views, with all that they need of their process. Cheap to clone.
 #[derive(Clone)]
@@ -58,6 +61,8 @@ pub struct Views {
     secrets: Arc<DeploymentSecrets>,
     /// Lists that look through many rows at a time, so that reads by key find a connection.
     searches: Arc<Semaphore>,
+    /// Figures of the present, shared by all who ask.
+    now: Arc<stats::SharedNow>,
 }
 
 impl Views {
@@ -65,7 +70,7 @@ impl Views {
     #[must_use]
     pub fn of(host: Host, catalogue: Catalogue, secrets: Arc<DeploymentSecrets>) -> Self {
         let searches = (host.settings().database.api_connections / 2).max(1);
-        Self { host, catalogue, secrets, searches: Arc::new(Semaphore::new(searches)) }
+        Self { host, catalogue, secrets, searches: Arc::new(Semaphore::new(searches)), now: Arc::default() }
     }
 
     /// What finds orders by conditions.

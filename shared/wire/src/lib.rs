@@ -21,5 +21,6 @@ pub mod problem;
 pub mod refused;
 pub mod scenarios;
 pub mod search;
+pub mod stats;
 
 pub use problem::Problem;

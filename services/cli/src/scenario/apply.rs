@@ -61,7 +61,7 @@ async fn apply_one(path: &Path, client: &Client, screen: &Screen) -> Result<(), 
         answered => answered?,
     };
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let applied: Version = reply.read()?;
     if !applied.warnings.is_empty() {

@@ -56,6 +56,7 @@ impl Builder {
             },
             operations_retention: self.duration("operations.retention"),
             audit_retention: self.duration("audit.retention"),
+            refused_retention: self.duration("refused.retention"),
             stats_retention: self.duration("stats.retention"),
             distribution: self.distribution(),
             systems: self.systems(),

@@ -26,6 +26,11 @@ pub(crate) struct Arguments {
     groups: Groups,
 }
 
+/// True where failed orders are only shown.
+pub(crate) const fn only_shows(arguments: &Arguments) -> bool {
+    matches!(arguments.command, None | Some(Command::Orders(_)))
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// List the orders of a group

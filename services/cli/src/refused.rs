@@ -19,7 +19,6 @@ use crate::screen::{Screen, harmless};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List refused messages, the newest first
-    #[command(after_help = "Example:\n  pagurus refused list --limit 10")]
     List {
         /// Messages to show, 500 at most
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
@@ -34,9 +33,6 @@ pub(crate) enum Command {
         id: String,
     },
     /// Send a refused message again to where it had been published, and let go of it
-    #[command(after_help = "Examples:\n  pagurus refused replay ID --reason 'the scenario is there now'\n  \
-        pagurus refused replay ID --edit --reason 'the tariff was misspelt'\n  \
-        pagurus refused replay ID --body @mended.json --reason 'mended by a script'")]
     Replay(ReplayArguments),
     /// Let go of refused messages that nobody needs
     Drop {

@@ -7,6 +7,7 @@ mod amqp;
 mod answer;
 mod backlog;
 mod calls;
+mod doctor;
 mod headers;
 mod http;
 mod refused;

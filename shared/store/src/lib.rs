@@ -19,6 +19,7 @@ mod columns;
 pub mod consistency;
 pub mod control;
 pub mod dependencies;
+pub mod doctor;
 pub mod due;
 pub mod ends;
 mod error;

@@ -19,6 +19,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::dependencies::STATEMENTS,
         crate::dependencies::admission::STATEMENTS,
         crate::dependencies::graph::STATEMENTS,
+        crate::doctor::STATEMENTS,
         crate::due::STATEMENTS,
         crate::due::by_flow::STATEMENTS,
         crate::ends::STATEMENTS,

@@ -8,6 +8,7 @@ mod callbacks;
 mod calls;
 mod cluster;
 mod dependencies;
+mod doctor;
 mod errors;
 mod explain;
 mod export;

@@ -95,7 +95,7 @@ impl Views {
     }
 
     /// The present, looked at by one for all.
-    async fn now(&self, client: &Client) -> Result<(Timestamp, StatsNow), Error> {
+    pub(crate) async fn now(&self, client: &Client) -> Result<(Timestamp, StatsNow), Error> {
         let mut shared = self.now.lock().await;
         if let Some((looked, at, now)) = &*shared
             && looked.elapsed() < NOW_CACHE

@@ -43,6 +43,7 @@ mod run;
 mod scn;
 mod search;
 mod senders;
+mod sight;
 mod stats;
 mod steps;
 mod telemetry;

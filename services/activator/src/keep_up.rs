@@ -104,7 +104,10 @@ async fn old_refused(host: &Host) -> Result<u64, Error> {
     let removed = refused::forget(&client, kept, i64::from(REFUSED)).await?;
     if removed > 0 {
         host.metrics.count(Count::RefusedForgotten, "", removed);
-        tracing::warn!(messages = removed, "refused messages were removed that nobody had decided about in time");
+        tracing::warn!(
+            messages = removed,
+            "refused messages were removed that nobody had decided about in time"
+        );
     }
     Ok(removed)
 }

@@ -29,7 +29,8 @@ pub(crate) async fn run(arguments: &Arguments, client: &Client, screen: &Screen)
 }
 
 fn told(verdict: &DoctorView, screen: &Screen) -> String {
-    let mut lines: Vec<String> = verdict.findings.iter().map(|finding| told_finding(finding, screen)).collect();
+    let mut lines: Vec<String> =
+        verdict.findings.iter().map(|finding| told_finding(finding, screen)).collect();
     let count = |severity: &str| verdict.findings.iter().filter(|one| one.severity == severity).count();
     let (errors, warnings) = (count("error"), count("warning"));
     let checks = verdict.checks.len();

@@ -206,9 +206,9 @@ fn main() -> ExitCode {
     let screen = Screen::new(global.output());
     let outcome = match global.watch {
         None => block_on(run(command, &global, &screen)),
-        Some(_) if !watch::only_shows(&command) => {
-            Err(Failure::Usage("--watch is for commands that only show something, like `order list`".to_owned()))
-        }
+        Some(_) if !watch::only_shows(&command) => Err(Failure::Usage(
+            "--watch is for commands that only show something, like `order list`".to_owned(),
+        )),
         Some(pause) => {
             let turn = |screen| {
                 let (command, global) = (read().command, &global);
@@ -237,21 +237,15 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), F
         Command::Scenario(scenario::Command::Test { files, story }) => {
             scenario::test(&files, story, config, screen)
         }
-        Command::Scenario(command) => {
-            scenario::run(command, &client()?, config, screen).await
-        }
+        Command::Scenario(command) => scenario::run(command, &client()?, config, screen).await,
         Command::Queues(command) => queues::run(command, &client()?, screen).await,
         Command::Flows(command) => flows::run(command, &client()?, screen).await,
         Command::Systems(command) => systems::run(command, &client()?, screen).await,
         Command::Leases(command) => leases::run(command, &client()?, screen).await,
         Command::Nodes(command) => nodes::run(command, &client()?, screen).await,
         Command::Errors(arguments) => errors::run(arguments, &client()?, screen).await,
-        Command::Callbacks(arguments) => {
-            callbacks::run(&arguments, &client()?, screen).await
-        }
-        Command::Notifications(arguments) => {
-            notifications::run(&arguments, &client()?, screen).await
-        }
+        Command::Callbacks(arguments) => callbacks::run(&arguments, &client()?, screen).await,
+        Command::Notifications(arguments) => notifications::run(&arguments, &client()?, screen).await,
         Command::Operation(command) => operation::run(command, &client()?, screen).await,
         Command::Searches(command) => search::run(command, &client()?, screen).await,
         Command::Refused(command) => refused::run(&command, &client()?, screen).await,
@@ -259,9 +253,7 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), F
         Command::Classify(arguments) if arguments.is_offline(config) => {
             classify::offline(&arguments, config, screen)
         }
-        Command::Classify(arguments) => {
-            classify::online(&arguments, &client()?, screen).await
-        }
+        Command::Classify(arguments) => classify::online(&arguments, &client()?, screen).await,
         Command::Config(config::Command::Show { defaults: false }) if global.names_server => {
             config::show_running(&client()?, screen).await
         }

@@ -301,6 +301,21 @@ pub(crate) fn harmless(text: &str) -> String {
     text.chars().map(replaced).collect()
 }
 
+/// Heights of a bar.
+const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// A bar for each of these counts, the greatest as high as a line.
+pub(crate) fn bars(counts: &[i64]) -> String {
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    let top = HEIGHTS.len() - 1;
+    let bar = |count: &i64| match usize::try_from(count * i64::try_from(top).unwrap_or(0) / most) {
+        _ if *count == 0 => '·',
+        Ok(height) => HEIGHTS[height.min(top)],
+        Err(_) => '·',
+    };
+    counts.iter().map(bar).collect()
+}
+
 /// A time for people, to the second.
 pub(crate) fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 use crate::screen::Screen;
-use crate::{Command, errors, flows, leases, nodes, operation, order, queues, refused, scenario, search, systems};
+use crate::{
+    Command, errors, flows, leases, nodes, operation, order, queues, refused, scenario, search, systems,
+};
 
 /// True for commands that only show something, so that they can be run again and again.
 pub(crate) fn only_shows(command: &Command) -> bool {
@@ -37,7 +39,9 @@ pub(crate) fn only_shows(command: &Command) -> bool {
         Command::Nodes(command) => matches!(command, nodes::Command::List | nodes::Command::Leases),
         Command::Operation(command) => matches!(
             command,
-            operation::Command::List { .. } | operation::Command::Show { .. } | operation::Command::Orders { .. }
+            operation::Command::List { .. }
+                | operation::Command::Show { .. }
+                | operation::Command::Orders { .. }
         ),
         Command::Searches(command) => matches!(command, search::Command::List),
         Command::Refused(command) => {
@@ -51,7 +55,11 @@ pub(crate) fn only_shows(command: &Command) -> bool {
 
 /// Runs a command turn by turn, with a pause between. A server that is away is told of, and asked again: it may be restarted
 /// while somebody watches. Ends only where the command itself is wrong.
-pub(crate) async fn run<F>(pause: Duration, screen: &Screen, turn: impl Fn(Screen) -> F) -> Result<(), Failure>
+pub(crate) async fn run<F>(
+    pause: Duration,
+    screen: &Screen,
+    turn: impl Fn(Screen) -> F,
+) -> Result<(), Failure>
 where
     F: Future<Output = Result<(), Failure>>,
 {
@@ -84,7 +92,8 @@ mod tests {
     #[test]
     fn ui_only_commands_that_change_nothing_can_be_watched() {
         let watched = |line: &str| {
-            let CommandLine { command, global } = CommandLine::try_parse_from(line.split_whitespace()).unwrap();
+            let CommandLine { command, global } =
+                CommandLine::try_parse_from(line.split_whitespace()).unwrap();
             assert!(global.watch.is_some(), "{line}");
             only_shows(&command)
         };

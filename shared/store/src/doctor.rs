@@ -63,7 +63,8 @@ pub async fn facts(client: &Client, now: impl Fn() -> Timestamp) -> Result<Datab
         known_schema,
         snapshots: snapshots.iter().map(holder).collect(),
         blocked: blocked.iter().map(waiting).collect(),
-        prepared: Some((prepared.get("prepared"), time_of(prepared.get("seconds")))).filter(|(count, _)| *count > 0),
+        prepared: Some((prepared.get("prepared"), time_of(prepared.get("seconds"))))
+            .filter(|(count, _)| *count > 0),
         idle_slots: slots.iter().map(|row| row.get("slot")).collect(),
         transactions_until_frozen: server.get("unfrozen"),
         clock_ahead: ahead(begun, ended, theirs),

@@ -103,7 +103,8 @@ pub async fn waiting(client: &Client) -> Result<Vec<(&'static str, Measured)>> {
 /// statistics of the server say, and words that they do not know are left out.
 async fn by_status(client: &Client, table: &str, first: &str) -> Result<Vec<(String, Measured)>> {
     let rows = client.query(&client.prepare_cached(first).await?, &[&COUNTED]).await?;
-    let counted: Vec<(String, f64)> = rows.iter().map(|row| (row.get("status"), row.get("counted"))).collect();
+    let counted: Vec<(String, f64)> =
+        rows.iter().map(|row| (row.get("status"), row.get("counted"))).collect();
     if counted.iter().map(|(_, count)| count).sum::<f64>() < COUNTED as f64 {
         return Ok(counted.into_iter().map(|(word, count)| (word, Measured::of(count, 0.0))).collect());
     }

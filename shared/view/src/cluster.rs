@@ -94,7 +94,8 @@ impl Views {
     /// Queues that have members, the longest first.
     pub async fn queues(&self, query: &ListQuery) -> Result<Page<QueueLine>, Problem> {
         let limit = query.limit()?;
-        let behind = query.cursor().map(|cursor| cursor.split_once('.').ok_or_else(strange_cursor)).transpose()?;
+        let behind =
+            query.cursor().map(|cursor| cursor.split_once('.').ok_or_else(strange_cursor)).transpose()?;
         let behind = behind.map(|(members, name)| Ok((members.parse().map_err(|_| strange_cursor())?, name)));
         let behind: Option<(i64, &str)> = behind.transpose()?;
         let listed = async { queues::list(&self.host.store.reports().await?, behind, limit as i64).await };

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::diagnosis::{
-    self, BacklogFacts, BrokerFacts, ClusterFacts, ConfigurationFacts, Fact, FindingSeverity, InstallationFacts,
-    InstallationFinding, NodeFacts, };
+    self, BacklogFacts, BrokerFacts, ClusterFacts, ConfigurationFacts, Fact, FindingSeverity,
+    InstallationFacts, InstallationFinding, NodeFacts,
+};
 use pagurus_store::cluster::{self, RegisteredNode};
 use pagurus_store::presence::{self, NodeLoad};
 use pagurus_store::{Error, doctor, measures, stops};
@@ -32,8 +33,7 @@ impl Views {
             patiently(self.backlog_facts()),
         );
         let state = self.host.live.state();
-        let configuration =
-            ConfigurationFacts {
+        let configuration = ConfigurationFacts {
             refused: state.refused,
             needs_restart: state.needs_restart.iter().map(ToString::to_string).collect(),
         };

@@ -81,9 +81,8 @@ impl Views {
     pub async fn stops(&self, query: &StopsQuery) -> Result<Page<StopView>, Problem> {
         let limit = limit(query.limit.as_deref(), PAGE.0, PAGE.1)?;
         let below = cursor(query.cursor.as_deref(), i64::MAX)?;
-        let read = async {
-            stops::list(&self.host.store.reports().await?, query.ended, below, limit as i64).await
-        };
+        let read =
+            async { stops::list(&self.host.store.reports().await?, query.ended, below, limit as i64).await };
         let stops = read.await.map_err(self.failed("stops"))?;
         Ok(page(stops, limit, |stop| stop.rule.no.to_string(), stop_view))
     }

@@ -15,8 +15,8 @@ use pagurus_store::stats::{self, Totals};
 use pagurus_store::{Client, Error, outbox};
 use pagurus_wire::problem::Problem;
 use pagurus_wire::stats::{
-    EndedLives, ErrorStats, NamedCount, ScenarioStats, StatsCount, StatsNow, StatsRates, StatsStep, StatsView,
-    SystemStats,
+    EndedLives, ErrorStats, NamedCount, ScenarioStats, StatsCount, StatsNow, StatsRates, StatsStep,
+    StatsView, SystemStats,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -129,7 +129,8 @@ fn window(query: &StatsQuery, now: Timestamp) -> Result<(Timestamp, i64), Proble
         }
     };
     if minutes * MINUTE / step > MOST_STEPS {
-        let told = format!("there would be more than {MOST_STEPS} steps; ask for longer ones, or for less time");
+        let told =
+            format!("there would be more than {MOST_STEPS} steps; ask for longer ones, or for less time");
         return Err(invalid("/step", told));
     }
     Ok((whole_minute(asked), step))

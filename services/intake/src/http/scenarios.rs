@@ -138,7 +138,9 @@ async fn apply(
 /// The problem of a version that is another than expected.
 fn unexpected(name: &str, newest: Option<&str>) -> Problem {
     let told = match newest {
-        Some(tag) => format!("the newest version of `{name}` is \"{tag}\"; read it and put the change on top of it"),
+        Some(tag) => {
+            format!("the newest version of `{name}` is \"{tag}\"; read it and put the change on top of it")
+        }
         None => format!("there is no version of `{name}`; leave `If-Match` out to store the first one"),
     };
     Problem::new(Type::PreconditionFailed, told)

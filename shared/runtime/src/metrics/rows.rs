@@ -51,7 +51,11 @@ pub(super) const COUNTERS: &[Row] = &[
     ),
     ("idle", "Orders that stood still for a whole idle period", &["cause"]),
     ("removed", "Orders that were removed because their time was over", &["status"]),
-    ("refused_forgotten", "Refused messages that were removed because nobody had decided about them in time", &[]),
+    (
+        "refused_forgotten",
+        "Refused messages that were removed because nobody had decided about them in time",
+        &[],
+    ),
 ];
 
 pub(super) const GAUGES: &[Row] = &[

@@ -1,7 +1,7 @@
 //! The checks against facts of installations that are well, and of those that are not.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use super::super::{BlockedSession, QueueFacts, SnapshotHolder};
+use super::super::{BlockedSession, DatabaseFacts, QueueFacts, SnapshotHolder};
 use super::*;
 
 fn well() -> InstallationFacts {
@@ -17,7 +17,7 @@ fn well() -> InstallationFacts {
     };
     let settings =
         [("fsync", "on"), ("full_page_writes", "on"), ("autovacuum", "on"), ("max_connections", "100")];
-    let queue = |name: &str, is_of_refused| QueueFacts {
+    let queue = |name: &str, is_of_refused: bool| QueueFacts {
         name: name.into(),
         messages: 0,
         consumers: Some(u32::from(!is_of_refused)),

@@ -46,5 +46,6 @@ mod senders;
 mod sight;
 mod stats;
 mod steps;
+mod stream;
 mod telemetry;
 mod tools;

@@ -356,3 +356,37 @@ async fn ui_a_list_is_shown_again_and_again_while_it_is_watched() {
     let (_, code) = told(&engine, &["order", "cancel", "first", "--watch", "1"]).await;
     assert_eq!(code, 2, "what changes something is not repeated");
 }
+
+#[tokio::test]
+async fn ord_28_a_running_stage_shows_what_it_waits_for() {
+    let engine = Installation::start("sight_asking").await;
+    let slow = pagurus_harness::world::program::Program::at("/slow").delayed(Duration::from_secs(12));
+    engine.world().program(slow);
+    let action =
+        "- http: {name: reserve, method: POST, url: \"${config.demo}/slow\", body: {}, timeout: 30s}";
+    engine.actions("slow", action).await;
+    engine.accepted(json!({"id": "a", "scenario": "slow"})).await;
+    let mut order = Value::Null;
+    until("the order shows it", PATIENCE, async || {
+        order = engine.order("a").await.unwrap();
+        !order["asking"].is_null()
+    })
+    .await;
+    let asking = &order["asking"];
+    assert_eq!(
+        (&asking["state"], &asking["kind"], &asking["name"]),
+        (&json!("work"), &json!("http"), &json!("reserve")),
+        "{order}"
+    );
+    let target = asking["target"].as_str().unwrap();
+    assert!(target.starts_with("POST ") && target.ends_with("/slow"), "{asking}");
+    let told = engine.part("a", "explain").await["explanation"].as_str().unwrap().to_owned();
+    assert!(told.contains("in state `work` it waits for the answer of POST "), "{told}");
+    let order = engine.reach("a", "success").await;
+    assert!(order["asking"].is_null(), "{order}");
+    until("nothing of it is left", PATIENCE, async || {
+        let rows = engine.database().await.query_one("SELECT count(*) FROM asking", &[]).await.unwrap();
+        rows.get::<_, i64>(0) == 0
+    })
+    .await;
+}

@@ -7,7 +7,7 @@ use pagurus_domain::id::Role;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_store::cluster::{self, NodeStatus, RegisteredNode};
-use pagurus_store::{Error, audit, operations, refused, stats, upkeep};
+use pagurus_store::{Error, asking, audit, operations, refused, stats, upkeep};
 
 use crate::recover::note;
 
@@ -37,6 +37,7 @@ pub(crate) async fn keep_up(host: Host) -> anyhow::Result<()> {
         let Some(_turn) = host.turn().await else { return Ok(()) };
         note(&host, "upkeep", work_lists(&host).await);
         note(&host, "nodes", show_nodes(&host).await);
+        note(&host, "asking", left_asking(&host).await);
         if Instant::now() >= orphans_at {
             orphans_at = next(&host, "orphans", orphans(&host).await, ORPHANS);
         }
@@ -81,6 +82,11 @@ async fn show_nodes(host: &Host) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Removes what stages waited for that have ended.
+async fn left_asking(host: &Host) -> Result<(), Error> {
+    asking::forget_ended(&host.store.operations().await?).await.map(drop)
 }
 
 async fn orphans(host: &Host) -> Result<u64, Error> {

@@ -24,6 +24,7 @@ mod refused;
 mod scenarios;
 mod search;
 mod sight;
+mod stream;
 mod views;
 
 use std::sync::Arc;
@@ -44,7 +45,7 @@ use crate::Intake;
 
 /// All routes of the API, with their description.
 fn table() -> Table {
-    let rooms: [fn(Table) -> Table; 16] = [
+    let rooms: [fn(Table) -> Table; 17] = [
         orders::routes,
         parts::routes,
         amendments::routes,
@@ -61,6 +62,7 @@ fn table() -> Table {
         cluster::routes,
         views::routes,
         sight::routes,
+        stream::routes,
     ];
     description::routes(rooms.into_iter().fold(Table::new(), |table, room| room(table)))
 }

@@ -244,7 +244,8 @@ impl Commands {
         tx.commit().await?;
         let queue = order.queue.clone().filter(|_| due.is_some() && gone.is_some());
         let left = gone.map(|attempt| Left { no: order.head.no.0, attempt: Some(attempt.0), queue });
-        let mut effects = Effects { left: left.into_iter().collect(), ..Effects::of_ready(&ready) };
+        let changed = vec![order.head.no];
+        let mut effects = Effects { left: left.into_iter().collect(), changed, ..Effects::of_ready(&ready) };
         if let Some((stream, at)) = due {
             effects.timer(stream, at);
         }

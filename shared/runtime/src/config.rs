@@ -210,6 +210,8 @@ pub struct IntakeSettings {
     pub max_batch_orders: usize,
     /// Bytes of all large bodies in progress.
     pub max_bodies_bytes: usize,
+    /// Clients of the stream of orders' news.
+    pub max_streams: usize,
     /// True if the API may be open to other hosts; see [`Settings::check_public_access`].
     pub public_confirmed: bool,
     /// Base of callback URLs, without a slash at its end.

@@ -92,6 +92,8 @@ pub enum Count {
     Removed,
     /// Refused messages that were removed because their time was over.
     RefusedForgotten,
+    /// Events of the stream, for each client, by what became of them.
+    StreamEvents,
 }
 
 /// A gauge: index into the table of gauges.
@@ -159,6 +161,8 @@ pub enum Level {
     Inconsistent,
     /// Seconds since the last round of the consistency check ended.
     CheckAge,
+    /// Clients that follow the stream of orders' news.
+    StreamClients,
 }
 
 /// A histogram: index into the table of histograms.

@@ -10,9 +10,11 @@
 
 pub mod amend;
 pub mod answers;
+pub mod asking;
 pub mod audit;
 pub mod callbacks;
 pub mod calls;
+pub mod changes;
 pub mod children;
 pub mod cluster;
 mod columns;

@@ -7,9 +7,11 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
     [
         crate::amend::STATEMENTS,
         crate::answers::STATEMENTS,
+        crate::asking::STATEMENTS,
         crate::audit::STATEMENTS,
         crate::callbacks::STATEMENTS,
         crate::calls::STATEMENTS,
+        crate::changes::STATEMENTS,
         crate::children::STATEMENTS,
         crate::cluster::STATEMENTS,
         crate::consistency::STATEMENTS,

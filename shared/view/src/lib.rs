@@ -27,6 +27,7 @@ mod searches;
 mod stand;
 mod stats;
 mod steps;
+mod stream;
 mod tasks;
 
 use std::sync::Arc;

@@ -23,5 +23,6 @@ pub mod refused;
 pub mod scenarios;
 pub mod search;
 pub mod stats;
+pub mod stream;
 
 pub use problem::Problem;

@@ -152,6 +152,7 @@ impl Builder {
             max_batch_body_bytes: self.size("intake.max_batch_body_bytes"),
             max_batch_orders: self.size("intake.max_batch_orders"),
             max_bodies_bytes: self.size("intake.max_bodies_bytes"),
+            max_streams: self.size("intake.max_streams"),
             public_confirmed: self.flag("intake.public_confirmed"),
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
         }

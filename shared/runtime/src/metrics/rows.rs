@@ -56,6 +56,11 @@ pub(super) const COUNTERS: &[Row] = &[
         "Refused messages that were removed because nobody had decided about them in time",
         &[],
     ),
+    (
+        "stream_events",
+        "Events of the stream for each client: sent, left_out of a full buffer, lagged where nobody knows how many",
+        &["outcome"],
+    ),
 ];
 
 pub(super) const GAUGES: &[Row] = &[
@@ -106,6 +111,7 @@ pub(super) const GAUGES: &[Row] = &[
     ("configuration_needs_restart", "Keys with another value that takes effect with a restart", &[]),
     ("inconsistent", "Orders that are marked as inconsistent, which need a person", &[]),
     ("check_age_seconds", "Time since the consistency check has come round", &[]),
+    ("stream_clients", "Clients that follow the stream of orders' news at this intake", &[]),
 ];
 
 pub(super) const HISTOGRAMS: &[Row] = &[

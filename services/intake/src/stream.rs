@@ -120,7 +120,7 @@ impl Streams {
                     if batch.is_empty() {
                         return Ok(());
                     }
-                    batch.iter().for_each(|delivery| follower.hear(&delivery.key, &delivery.body));
+                    batch.iter().for_each(|delivery| follower.hear(&delivery.routing_key, &delivery.body));
                     continue;
                 }
                 _ = look.tick() => {}

@@ -46,9 +46,9 @@ async fn http_figures_tell_what_is_and_what_was() {
     until("all is counted", PATIENCE, async || {
         stats = get(&engine, "/v1/stats?since=10m&step=1m").await;
         let steps = &stats["steps"];
-        let ends = (sum(steps, "success"), sum(steps, "fail"));
+        let ends = (sum(steps, "success"), sum(steps, "fail"), sum(steps, "stages"), sum(steps, "calls"));
         let statuses = &stats["now"]["statuses"];
-        (sum(steps, "registered"), ends) == (6, (3, 1)) && named(statuses, "name", "wait")["count"] == 1
+        (sum(steps, "registered"), ends) == (6, (3, 1, 5, 4)) && named(statuses, "name", "wait")["count"] == 1
     })
     .await;
     let now = &stats["now"];

@@ -87,7 +87,7 @@ async fn http_the_stream_tells_every_event_of_the_orders_that_are_asked_for() {
     engine.actions("one", LOG).await;
     engine.scenario("asks", &asking("/silent", "1h")).await;
     let mut all = Client::follow(&engine, "", None).await;
-    let mut some = Client::follow(&engine, "scenario=asks&status=wait,fail", None).await;
+    let mut some = Client::follow(&engine, "scenario=asks&status=wait,canceled", None).await;
     let mut of_transaction = Client::follow(&engine, "transactionId=t-1", None).await;
     // Whoever follows is heard of before the first order.
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -111,7 +111,7 @@ async fn http_the_stream_tells_every_event_of_the_orders_that_are_asked_for() {
     assert!(kinds(&heard, "a").is_empty(), "{heard:?}");
     engine.act("b", "kill", &json!({"reason": "a test"})).await.success().unwrap();
     let heard = some.up_to("b", "killed").await;
-    assert_eq!(heard.last().unwrap().data["status"], "fail", "{heard:?}");
+    assert_eq!(heard.last().unwrap().data["status"], "canceled", "{heard:?}");
     let heard = of_transaction.up_to("a", "stage_ended").await;
     assert_eq!(kinds(&heard, "a").len(), heard.len(), "{heard:?}");
 

@@ -121,7 +121,8 @@ async fn http_every_view_answers_as_the_document_says() {
             let name = if path.contains("scenarios") { "calls" } else { "known" };
             let asked = path.replace("{id}", id).replace("{name}", name).replace("{key}", "known");
             let asked = asked.replace("{flow}", "calls").replace("{message}", &message).replace("{no}", "1");
-            let asked = if path.ends_with("/wait") { format!("{asked}?timeout=0") } else { asked };
+            let is_endless = path.ends_with("/wait") || path.ends_with("/stream");
+            let asked = if is_endless { format!("{asked}?timeout=0") } else { asked };
             let (status, media, body) = answer(&engine, "GET", &asked, None).await;
             wrong.extend(contract.faults("get", &asked, status, &media, &body));
             if status == 200 {

@@ -125,7 +125,7 @@ async fn fill(store: &Store) {
     let mut client = store.work().await.unwrap();
     migrate::run(&mut client).await.unwrap();
     let tx = client.transaction().await.unwrap();
-    scenarios::apply(&tx, "s", SCENARIO).await.unwrap();
+    scenarios::apply(&tx, "s", SCENARIO, &scenarios::Expected::Anything).await.unwrap();
     tx.commit().await.unwrap();
     let scenario = scenarios::last(&client).await.unwrap().0;
     let (fail, canceled) = (Status::Fail.as_str(), Status::Canceled.as_str());

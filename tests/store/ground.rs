@@ -48,7 +48,7 @@ impl Ground {
         let mut client = store.api().await.unwrap();
         migrate::run(&mut client).await.unwrap();
         let tx = client.transaction().await.unwrap();
-        scenarios::apply(&tx, "s", "scenario: s").await.unwrap();
+        scenarios::apply(&tx, "s", "scenario: s", &scenarios::Expected::Anything).await.unwrap();
         tx.commit().await.unwrap();
         let scenario = scenarios::last(&client).await.unwrap();
         let tx = client.transaction().await.unwrap();

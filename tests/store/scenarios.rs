@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pagurus_store::scenarios::{self, Applied};
+use pagurus_store::scenarios::{self, Applied, Expected};
 
 use crate::ground::Ground;
 
@@ -14,10 +14,10 @@ async fn scn_13_versions_are_seen_in_the_order_of_their_numbers() {
     let (mut slow, mut quick, reader) = (ground.work().await, ground.work().await, ground.work().await);
     let before = scenarios::last(&reader).await.unwrap();
     let first = slow.transaction().await.unwrap();
-    scenarios::apply(&first, "a", "scenario: a").await.unwrap();
+    scenarios::apply(&first, "a", "scenario: a", &Expected::Anything).await.unwrap();
     let second = tokio::spawn(async move {
         let tx = quick.transaction().await.unwrap();
-        let applied = scenarios::apply(&tx, "b", "scenario: b").await.unwrap();
+        let applied = scenarios::apply(&tx, "b", "scenario: b", &Expected::Anything).await.unwrap();
         tx.commit().await.unwrap();
         applied
     });
@@ -28,4 +28,26 @@ async fn scn_13_versions_are_seen_in_the_order_of_their_numbers() {
     let names: Vec<String> =
         scenarios::since(&reader, before).await.unwrap().into_iter().map(|version| version.name).collect();
     assert_eq!(names, ["a", "b"]);
+}
+
+/// Two who changed the same version: the second is told, and overwrites nothing.
+#[tokio::test]
+async fn http_a_scenario_is_stored_only_on_top_of_the_version_that_is_expected() {
+    let ground = Ground::new("scenario_expected").await;
+    let mut client = ground.work().await;
+    let mut apply = async |text: &str, expected: Expected| {
+        let tx = client.transaction().await.unwrap();
+        let applied = scenarios::apply(&tx, "x", text, &expected).await.unwrap();
+        tx.commit().await.unwrap();
+        applied
+    };
+    let (first, second) = (scenarios::tag_of(1, "one"), scenarios::tag_of(2, "two"));
+    let tagged = |tag: &str| Expected::Tagged(vec!["other".to_owned(), tag.to_owned()]);
+    assert_eq!(apply("one", Expected::Something).await, Applied::Unexpected(None));
+    assert_eq!(apply("one", Expected::Nothing).await, Applied::New(1));
+    assert_eq!(apply("two", Expected::Nothing).await, Applied::Unexpected(Some(first.clone())));
+    assert_eq!(apply("two", tagged(&first)).await, Applied::New(2));
+    assert_eq!(apply("two", tagged(&first)).await, Applied::Unchanged(2), "the answer may have been lost");
+    assert_eq!(apply("three", tagged(&first)).await, Applied::Unexpected(Some(second)));
+    assert_ne!(first, scenarios::tag_of(3, "one"), "the same text again is another version");
 }

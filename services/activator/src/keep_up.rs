@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use pagurus_domain::id::Role;
 use pagurus_runtime::Host;
-use pagurus_runtime::metrics::Level;
+use pagurus_runtime::metrics::{Count, Level};
 use pagurus_store::cluster::{self, NodeStatus, RegisteredNode};
-use pagurus_store::{Error, audit, operations, stats, upkeep};
+use pagurus_store::{Error, asking, audit, operations, refused, stats, upkeep};
 
 use crate::recover::note;
 
@@ -25,14 +25,19 @@ const AUDIT: u32 = 1000;
 /// Counts of minutes that one statement removes: narrow rows, and as many come in an hour.
 const STATS: u32 = 5000;
 
+/// Refused messages that one statement removes: each may be long.
+const REFUSED: u32 = 500;
+
 /// Keeps up, until the process is to stop.
 pub(crate) async fn keep_up(host: Host) -> anyhow::Result<()> {
     let begun = Instant::now();
     let (mut orphans_at, mut stats_at, mut audit_at, mut operations_at) = (begun, begun, begun, begun);
+    let mut refused_at = begun;
     while !host.sleep_unless_draining(WORK_LISTS_EVERY).await {
         let Some(_turn) = host.turn().await else { return Ok(()) };
         note(&host, "upkeep", work_lists(&host).await);
         note(&host, "nodes", show_nodes(&host).await);
+        note(&host, "asking", left_asking(&host).await);
         if Instant::now() >= orphans_at {
             orphans_at = next(&host, "orphans", orphans(&host).await, ORPHANS);
         }
@@ -41,6 +46,9 @@ pub(crate) async fn keep_up(host: Host) -> anyhow::Result<()> {
         }
         if Instant::now() >= audit_at {
             audit_at = next(&host, "audit", old_audit(&host).await, AUDIT);
+        }
+        if Instant::now() >= refused_at {
+            refused_at = next(&host, "refused", old_refused(&host).await, REFUSED);
         }
         if Instant::now() >= operations_at {
             operations_at = next(&host, "operations", old_operations(&host).await, OPERATION_ORDERS);
@@ -76,6 +84,11 @@ async fn show_nodes(host: &Host) -> Result<(), Error> {
     Ok(())
 }
 
+/// Removes what stages waited for that have ended.
+async fn left_asking(host: &Host) -> Result<(), Error> {
+    asking::forget_ended(&host.store.operations().await?).await.map(drop)
+}
+
 async fn orphans(host: &Host) -> Result<u64, Error> {
     let client = host.store.api().await?;
     upkeep::forget_orphans(&client, host.settings().callbacks.orphan_retention, i64::from(ORPHANS)).await
@@ -89,6 +102,20 @@ async fn old_stats(host: &Host) -> Result<u64, Error> {
 async fn old_audit(host: &Host) -> Result<u64, Error> {
     let client = host.store.operations().await?;
     audit::forget(&client, host.settings().audit_retention, i64::from(AUDIT)).await
+}
+
+/// Lets go of refused messages whose time is over, and says how many it were: a sender may still wait for them.
+async fn old_refused(host: &Host) -> Result<u64, Error> {
+    let (client, kept) = (host.store.operations().await?, host.settings().refused_retention);
+    let removed = refused::forget(&client, kept, i64::from(REFUSED)).await?;
+    if removed > 0 {
+        host.metrics.count(Count::RefusedForgotten, "", removed);
+        tracing::warn!(
+            messages = removed,
+            "refused messages were removed that nobody had decided about in time"
+        );
+    }
+    Ok(removed)
 }
 
 async fn old_operations(host: &Host) -> Result<u64, Error> {

@@ -39,8 +39,8 @@ pub(crate) async fn look(host: Host) -> anyhow::Result<()> {
 
 async fn show(host: &Host) -> Result<(), Error> {
     let client = host.store.operations().await?;
-    for (reason, count) in measures::waiting(&client).await? {
-        host.metrics.level(Level::WaitingOrders, reason, count);
+    for (reason, measured) in measures::waiting(&client).await? {
+        host.metrics.level(Level::WaitingOrders, reason, measured.count);
     }
     let age = measures::oldest_snapshot_seconds(&client).await?;
     host.metrics.level(Level::OldestSnapshot, "", age);

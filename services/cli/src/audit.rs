@@ -52,7 +52,7 @@ pub(crate) async fn run(arguments: &Arguments, client: &Client, screen: &Screen)
     query.extend(asked.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
     let reply = client.get("/v1/audit", &query).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let page: Page<AuditView> = reply.read()?;
     if page.items.is_empty() {

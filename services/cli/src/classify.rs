@@ -17,17 +17,8 @@ use crate::failure::Failure;
 use crate::input;
 use crate::screen::{Screen, harmless};
 
-const EXAMPLES: &str = "\
-Examples:
-  pagurus classify --config pagurus.yaml --path /shop/items --status 503 --scenario order-1
-  pagurus classify --path /shop/items --exception ConnectionRefused --message 'Connection refused'
-  pagurus classify --path /pay --step-status refused --body '{\"code\": 7}'
-  pagurus classify --scenario-file change-tariff.yaml --path /shop/items --status 503 --why
-  pagurus classify --amqp '%2F?exchange=pay&key=new' --timeout";
-
 /// A failure in the words of the command line.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Path of the request's URL, or the URL as a whole
     #[arg(long, required_unless_present = "amqp", conflicts_with = "amqp")]

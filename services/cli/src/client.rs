@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use pagurus_domain::scenario::value::percent_encode;
-use pagurus_wire::order::StatusView;
+use pagurus_wire::order::{Page, StatusView};
 use pagurus_wire::problem::Problem;
-use reqwest::header::CONTENT_TYPE;
+use reqwest::header::{CONTENT_TYPE, ETAG, IF_MATCH};
 use reqwest::{Method, RequestBuilder};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -29,6 +29,8 @@ const LONG_POLL: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two tries of a server that is away.
 const RETRY: Duration = Duration::from_secs(1);
+/// Items of one page, where all are wanted.
+const PAGE: &str = "1000";
 /// Characters that are shown of an answer that is not ours.
 const SHOWN_CHARACTERS: usize = 300;
 
@@ -46,6 +48,8 @@ pub(crate) struct Reply {
     pub status: u16,
     /// The body as it came.
     pub text: String,
+    /// Tag of the version that the body is of, where the answer has one.
+    pub tag: Option<String>,
     server: String,
 }
 
@@ -86,6 +90,31 @@ impl Client {
     /// `GET`
     pub async fn get(&self, path: &str, query: &[(&str, String)]) -> Result<Reply, Failure> {
         self.send(self.request(Method::GET, path).query(query), READ_TIMEOUT).await
+    }
+
+    /// Items of all pages of a list.
+    pub async fn all<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>, Failure> {
+        let (mut items, mut cursor) = (Vec::new(), None);
+        loop {
+            let mut query = vec![("limit", PAGE.to_owned())];
+            query.extend(cursor.map(|cursor: String| ("cursor", cursor)));
+            let page: Page<T> = self.get(path, &query).await?.read()?;
+            items.extend(page.items);
+            match page.next {
+                None => return Ok(items),
+                next => cursor = next,
+            }
+        }
+    }
+
+    /// `PUT` of the text of a scenario, on top of the version with this tag where one is named.
+    pub async fn put_scenario(&self, path: &str, text: String, tag: Option<&str>) -> Result<Reply, Failure> {
+        let mut request = self.request(Method::PUT, path).header(CONTENT_TYPE, "application/yaml").body(text);
+        if let Some(tag) = tag {
+            request =
+                request.header(IF_MATCH, if tag == "*" { tag.to_owned() } else { format!("\"{tag}\"") });
+        }
+        self.send(request, ANSWER_TIMEOUT).await
     }
 
     /// `GET` of a probe, whose body tells as much when it says no.
@@ -194,8 +223,10 @@ impl Client {
         let away = |error: reqwest::Error| self.failure(&error);
         let response = request.timeout(timeout).send().await.map_err(away)?;
         let status = response.status().as_u16();
+        let tag = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok());
+        let tag = tag.map(|tag| tag.trim_matches('"').to_owned());
         let text = response.text().await.map_err(away)?;
-        Ok(Reply { status, text, server: self.base.clone() })
+        Ok(Reply { status, text, tag, server: self.base.clone() })
     }
 
     fn failure(&self, error: &reqwest::Error) -> Failure {

@@ -9,12 +9,10 @@ use pagurus_wire::errors::{ErrorGroup, ErrorGroups, ErrorHour};
 
 use crate::client::Client;
 use crate::failure::Failure;
-use crate::screen::{Screen, time};
+use crate::screen::{Screen, bars, time};
 
 /// Cells of the picture of counts over time.
 const CELLS: usize = 24;
-/// Heights of a cell.
-const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// What to do with failed and retrying orders; without a command they are shown in groups.
 #[derive(Debug, Args)]
@@ -24,6 +22,11 @@ pub(crate) struct Arguments {
     command: Option<Command>,
     #[command(flatten)]
     groups: Groups,
+}
+
+/// True where failed orders are only shown.
+pub(crate) const fn only_shows(arguments: &Arguments) -> bool {
+    matches!(arguments.command, None | Some(Command::Orders(_)))
 }
 
 #[derive(Debug, Subcommand)]
@@ -131,7 +134,7 @@ async fn groups(asked: &Groups, client: &Client, screen: &Screen) -> Result<(), 
     query.extend(asked.cursor.clone().map(|cursor| ("cursor", cursor)));
     let reply = client.get("/v1/errors", &query).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let groups: ErrorGroups = reply.read()?;
     if groups.items.is_empty() {
@@ -187,14 +190,7 @@ fn over_time(hours: &[ErrorHour], since: Timestamp, now: Timestamp) -> String {
         let cell = (cell_of(hour.from) * cells / all).min(cells - 1);
         counts[cell] += hour.failed + hour.retrying;
     }
-    let most = counts.iter().copied().max().unwrap_or(0).max(1);
-    let top = HEIGHTS.len() - 1;
-    let picture = |count: i64| match usize::try_from(count * i64::try_from(top).unwrap_or(0) / most) {
-        _ if count == 0 => '·',
-        Ok(height) => HEIGHTS[height.min(top)],
-        Err(_) => '·',
-    };
-    counts.into_iter().map(picture).collect()
+    bars(&counts)
 }
 
 #[cfg(test)]

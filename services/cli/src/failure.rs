@@ -137,7 +137,7 @@ pub(crate) const fn code_of(status: u16) -> u8 {
     match status {
         200..300 => 0,
         404 => NOT_FOUND,
-        409 => REFUSED,
+        409 | 412 => REFUSED,
         // 502 and 504 come from what stands in front of the server.
         429 | 502..=504 => AWAY,
         _ => FAILED,

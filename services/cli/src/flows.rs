@@ -133,7 +133,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         Command::Show { flow } => {
             let reply = client.get(&format!("/v1/flows/{}", percent_encode(&flow)), &[]).await?;
             if screen.json {
-                return screen.line(&reply.text);
+                return screen.document(&reply.text);
             }
             screen.line(&tables::shown(&reply.read()?, screen))
         }
@@ -166,7 +166,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         Command::Stops { ended } => {
             let reply = client.get("/v1/stops", &[("ended", ended.to_string())]).await?;
             if screen.json {
-                return screen.line(&reply.text);
+                return screen.document(&reply.text);
             }
             let stops: Page<StopView> = reply.read()?;
             if stops.items.is_empty() {

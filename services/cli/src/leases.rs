@@ -39,7 +39,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
             let path = format!("/v1/leases/{}/resign", percent_encode(&lease));
             let reply = client.post(&path, &json!({"reason": reason})).await?;
             if screen.json {
-                return screen.line(&reply.text);
+                return screen.document(&reply.text);
             }
             let done: Resigned = reply.read()?;
             screen.line(&format!("{} no longer holds `{}`", harmless(&done.resigned), harmless(&lease)))

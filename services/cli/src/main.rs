@@ -9,7 +9,9 @@ mod classify;
 mod client;
 mod config;
 mod dev;
+mod doctor;
 mod errors;
+mod examples;
 mod failure;
 mod flows;
 mod health;
@@ -30,12 +32,15 @@ mod schema;
 mod screen;
 mod search;
 mod systems;
+mod top;
 mod topology;
+mod watch;
 
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -43,7 +48,7 @@ use clap_complete::Shell;
 
 use client::Client;
 use failure::Failure;
-use screen::Screen;
+use screen::{Output, Screen};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -81,12 +86,38 @@ struct Global {
     /// True where the command line names it, and not only the environment
     #[arg(skip)]
     names_server: bool,
-    /// Print JSON instead of tables
-    #[arg(long, global = true, help_heading = "Everywhere")]
+    /// How to show what is asked for
+    #[arg(long, short, global = true, value_enum, value_name = "FORM", help_heading = "Everywhere")]
+    output: Option<Output>,
+    /// The same as --output json
+    #[arg(long, global = true, conflicts_with = "output", help_heading = "Everywhere")]
     json: bool,
+    /// Show it anew after each pause of so many seconds, until interrupted; for commands that change nothing
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds, help_heading = "Everywhere")]
+    watch: Option<Duration>,
     /// The configuration file, for commands that work without the API; PAGURUS__… variables go before it
     #[arg(long, global = true, value_name = "FILE", help_heading = "Everywhere")]
     config: Option<PathBuf>,
+}
+
+impl Global {
+    /// How to show what is asked for.
+    fn output(&self) -> Output {
+        if self.json { Output::Json } else { self.output.unwrap_or_default() }
+    }
+}
+
+/// Shortest pause between two looks.
+const LEAST_PAUSE: f64 = 0.2;
+/// Longest pause between two looks.
+const LONGEST_PAUSE: f64 = 86_400.0;
+
+/// A pause, as `--watch` takes it.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let told = || format!("write a number of seconds from {LEAST_PAUSE} on");
+    let seconds: f64 = text.parse().map_err(|_| told())?;
+    let is_pause = (LEAST_PAUSE..=LONGEST_PAUSE).contains(&seconds);
+    if is_pause { Ok(Duration::from_secs_f64(seconds)) } else { Err(told()) }
 }
 
 #[derive(Debug, Subcommand)]
@@ -129,6 +160,10 @@ enum Command {
     Refused(refused::Command),
     /// List who did what from outside, when and why
     Audit(audit::Arguments),
+    /// Show rates, backlogs, flows, systems and nodes, anew every two seconds
+    Top(top::Arguments),
+    /// Tell everything that is wrong with servers, nodes and backlog, and what to do; exit code 0 or 1
+    Doctor(doctor::Arguments),
     /// Tell which rule, class and policy a failure would get, by --config or by the server
     Classify(classify::Arguments),
     /// Check and show the configuration, without a server; with --server, which version a process runs
@@ -177,12 +212,25 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let matches = CommandLine::command().get_matches();
-    let parsed = CommandLine::from_arg_matches(&matches);
-    let CommandLine { mut global, command } = parsed.unwrap_or_else(|error| error.exit());
+    let matches = examples::with_examples(CommandLine::command()).get_matches();
+    let read = || CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let CommandLine { mut global, command } = read();
     global.names_server = matches.value_source("server") == Some(ValueSource::CommandLine);
-    let screen = Screen::new(global.json);
-    match run(command, &global, &screen) {
+    let screen = Screen::new(global.output());
+    let outcome = match global.watch {
+        None => block_on(run(command, &global, &screen)),
+        Some(_) if !watch::only_shows(&command) => Err(Failure::Usage(
+            "--watch is for commands that only show something, like `order list`".to_owned(),
+        )),
+        Some(pause) => {
+            let turn = |screen| {
+                let (command, global) = (read().command, &global);
+                async move { run(command, global, &screen).await }
+            };
+            block_on(watch::run(pause, &screen, turn))
+        }
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.show(&screen);
@@ -191,54 +239,48 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure> {
+async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure> {
     let client = || Client::new(&global.server);
     let config = global.config.as_deref();
     match command {
-        Command::Order(command) => block_on(async { order::run(command, &client()?, screen).await }),
+        Command::Order(command) => order::run(command, &client()?, screen).await,
         Command::Scenario(scenario::Command::Check { files, strict }) => {
             scenario::check(&files, strict, config, screen)
         }
         Command::Scenario(scenario::Command::Test { files, story }) => {
             scenario::test(&files, story, config, screen)
         }
-        Command::Scenario(command) => {
-            block_on(async { scenario::run(command, &client()?, config, screen).await })
-        }
-        Command::Queues(command) => block_on(async { queues::run(command, &client()?, screen).await }),
-        Command::Flows(command) => block_on(async { flows::run(command, &client()?, screen).await }),
-        Command::Systems(command) => block_on(async { systems::run(command, &client()?, screen).await }),
-        Command::Leases(command) => block_on(async { leases::run(command, &client()?, screen).await }),
-        Command::Nodes(command) => block_on(async { nodes::run(command, &client()?, screen).await }),
-        Command::Errors(arguments) => block_on(async { errors::run(arguments, &client()?, screen).await }),
-        Command::Callbacks(arguments) => {
-            block_on(async { callbacks::run(&arguments, &client()?, screen).await })
-        }
-        Command::Notifications(arguments) => {
-            block_on(async { notifications::run(&arguments, &client()?, screen).await })
-        }
-        Command::Operation(command) => block_on(async { operation::run(command, &client()?, screen).await }),
-        Command::Searches(command) => block_on(async { search::run(command, &client()?, screen).await }),
-        Command::Refused(command) => block_on(async { refused::run(&command, &client()?, screen).await }),
-        Command::Audit(arguments) => block_on(async { audit::run(&arguments, &client()?, screen).await }),
+        Command::Scenario(command) => scenario::run(command, &client()?, config, screen).await,
+        Command::Queues(command) => queues::run(command, &client()?, screen).await,
+        Command::Flows(command) => flows::run(command, &client()?, screen).await,
+        Command::Systems(command) => systems::run(command, &client()?, screen).await,
+        Command::Leases(command) => leases::run(command, &client()?, screen).await,
+        Command::Nodes(command) => nodes::run(command, &client()?, screen).await,
+        Command::Errors(arguments) => errors::run(arguments, &client()?, screen).await,
+        Command::Callbacks(arguments) => callbacks::run(&arguments, &client()?, screen).await,
+        Command::Notifications(arguments) => notifications::run(&arguments, &client()?, screen).await,
+        Command::Operation(command) => operation::run(command, &client()?, screen).await,
+        Command::Searches(command) => search::run(command, &client()?, screen).await,
+        Command::Refused(command) => refused::run(&command, &client()?, screen).await,
+        Command::Audit(arguments) => audit::run(&arguments, &client()?, screen).await,
         Command::Classify(arguments) if arguments.is_offline(config) => {
             classify::offline(&arguments, config, screen)
         }
-        Command::Classify(arguments) => {
-            block_on(async { classify::online(&arguments, &client()?, screen).await })
-        }
+        Command::Classify(arguments) => classify::online(&arguments, &client()?, screen).await,
         Command::Config(config::Command::Show { defaults: false }) if global.names_server => {
-            block_on(async { config::show_running(&client()?, screen).await })
+            config::show_running(&client()?, screen).await
         }
         Command::Config(command) => config::run(command, config, screen),
+        Command::Top(arguments) => top::run(&arguments, &client()?, screen).await,
+        Command::Doctor(arguments) => doctor::run(&arguments, &client()?, screen).await,
         Command::Lab(arguments) => lab::run(&arguments, screen),
-        Command::Migrate => block_on(migrate::run(config, screen)),
-        Command::Recover(arguments) => block_on(recover::run(&arguments, config, screen)),
+        Command::Migrate => migrate::run(config, screen).await,
+        Command::Recover(arguments) => recover::run(&arguments, config, screen).await,
         Command::Topology { prefix } => topology::run(&prefix, screen),
         Command::Schema { file } => schema::run(file, screen),
-        Command::Health { url } => block_on(health::run(url.as_deref(), &global.server, screen)),
-        Command::Dev { listen } => block_on(dev::run(config, listen, screen)),
         Command::Manual { into } => manual::write(&into),
+        Command::Health { url } => health::run(url.as_deref(), &global.server, screen).await,
+        Command::Dev { listen } => dev::run(config, listen, screen).await,
         Command::Completions { shell } => completions(shell, screen),
     }
 }

@@ -3,10 +3,9 @@
 mod service;
 
 use clap::Subcommand;
-use jiff::Timestamp;
+use pagurus_wire::cluster::LeaseLine;
 use pagurus_wire::nodes::NodeView;
 use pagurus_wire::order::Page;
-use serde::Deserialize;
 
 use crate::client::Client;
 use crate::failure::Failure;
@@ -25,35 +24,22 @@ pub(crate) enum Command {
     Online(service::Order),
 }
 
-#[derive(Debug, Deserialize)]
-struct Items<T> {
-    items: Vec<T>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Lease {
-    name: String,
-    holder: Option<String>,
-    until: Option<Timestamp>,
-    epoch: i64,
-}
-
 /// Runs a command.
 pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
     match command {
         Command::List => {
-            let reply = client.get("/v1/nodes", &[]).await?;
+            let items: Vec<NodeView> = client.all("/v1/nodes").await?;
             if screen.json {
-                return screen.line(&reply.text);
+                return screen.value(&Page { items, next: None });
             }
-            screen.line(&nodes(&reply.read::<Page<NodeView>>()?.items, screen))
+            screen.line(&nodes(&items, screen))
         }
         Command::Leases => {
-            let reply = client.get("/v1/leases", &[]).await?;
+            let items: Vec<LeaseLine> = client.all("/v1/leases").await?;
             if screen.json {
-                return screen.line(&reply.text);
+                return screen.value(&Page { items, next: None });
             }
-            screen.line(&leases(&reply.read::<Items<Lease>>()?.items, screen))
+            screen.line(&leases(&items, screen))
         }
         Command::Offline(asked) => service::offline(asked, client, screen).await,
         Command::Online(order) => service::online(order, client, screen).await,
@@ -123,7 +109,7 @@ fn marks(nodes: &[NodeView]) -> Vec<[String; 4]> {
     marks
 }
 
-fn leases(leases: &[Lease], screen: &Screen) -> String {
+fn leases(leases: &[LeaseLine], screen: &Screen) -> String {
     let rows: Vec<[String; 4]> = leases
         .iter()
         .map(|lease| {
@@ -131,7 +117,7 @@ fn leases(leases: &[Lease], screen: &Screen) -> String {
                 lease.name.clone(),
                 lease.holder.clone().unwrap_or_default(),
                 lease.epoch.to_string(),
-                lease.until.map(time).unwrap_or_default(),
+                time(lease.until),
             ]
         })
         .collect();
@@ -173,11 +159,11 @@ mod tests {
             "{shown}"
         );
         assert!(lines[10].starts_with("worker/worker-2  2026-01-01 00:00:01Z  ann  new disk"), "{shown}");
-        let text = r#"{"items": [{"name": "dispatcher", "holder": null, "until": null, "epoch": 2}]}"#;
-        let items: Items<Lease> = serde_json::from_str(text).unwrap();
+        let text = r#"{"items": [{"name": "dispatcher", "holder": null, "until": "2026-01-01T00:00:00Z", "epoch": 2}]}"#;
+        let items: Page<LeaseLine> = serde_json::from_str(text).unwrap();
         assert_eq!(
             leases(&items.items, &Screen::plain()),
-            "LEASE       HELD BY  EPOCH  UNTIL\ndispatcher           2"
+            "LEASE       HELD BY  EPOCH  UNTIL\ndispatcher           2      2026-01-01 00:00:00Z"
         );
     }
 }

@@ -24,7 +24,7 @@ pub(crate) async fn run(arguments: &Arguments, client: &Client, screen: &Screen)
     query.extend(arguments.cursor.clone().map(|cursor| ("cursor", cursor)));
     let reply = client.get("/v1/notifications", &query).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let page: Page<NotificationLine> = reply.read()?;
     if page.items.is_empty() {

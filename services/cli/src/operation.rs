@@ -162,7 +162,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
             query.extend(state.map(|state| ("state", state)));
             let reply = client.get("/v1/operations", &query).await?;
             if screen.json {
-                return screen.line(&reply.text);
+                return screen.document(&reply.text);
             }
             let page: Page<OperationView> = reply.read()?;
             if page.items.is_empty() {
@@ -174,7 +174,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         Command::Show { no } => {
             let reply = client.get(&path_of(no, ""), &[]).await?;
             if screen.json {
-                screen.line(&reply.text)
+                screen.document(&reply.text)
             } else {
                 screen.line(&tables::shown(&reply.read()?, screen))
             }
@@ -186,7 +186,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
             query.extend(given.into_iter().filter_map(|(name, value)| Some((name, value?))));
             let reply = client.get(&path_of(no, "orders"), &query).await?;
             if screen.json {
-                return screen.line(&reply.text);
+                return screen.document(&reply.text);
             }
             let page: Page<OperationOrderView> = reply.read()?;
             screen.line(&tables::orders(&page.items, screen))?;
@@ -262,7 +262,7 @@ async fn steered(word: &str, steer: &Steer, client: &Client, screen: &Screen) ->
     let reply =
         post(client, &path_of(steer.no, word), &OperationSteering { reason: steer.reason.clone() }).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let operation: OperationView = reply.read()?;
     screen.line(&format!("operation {} is {}", operation.no, operation.state))

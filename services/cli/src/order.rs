@@ -209,7 +209,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
 async fn get(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
     let reply = client.get(&order_path(id, ""), &[]).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     screen.line(&show::order(&reply.read()?, screen))
 }
@@ -260,7 +260,7 @@ async fn act(
     }
     let reply = client.post(&order_path(&arguments.id, action), &Value::Object(body)).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let view: StatusView = reply.read()?;
     let note = view.note.map_or_else(String::new, |note| format!(": {}", harmless(&note)));
@@ -291,7 +291,7 @@ async fn log(id: &str, from: usize, size: usize, client: &Client, screen: &Scree
 async fn explain(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
     let reply = client.get(&order_path(id, "explain"), &[]).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let told: Explanation = reply.read()?;
     let sentence = harmless(&told.explanation);
@@ -311,7 +311,7 @@ async fn explain(id: &str, client: &Client, screen: &Screen) -> Result<(), Failu
 async fn events(id: &str, after: i32, client: &Client, screen: &Screen) -> Result<(), Failure> {
     let reply = client.get(&order_path(id, "events"), &[("after", after.to_string())]).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     for event in &reply.read::<Vec<EventView>>()? {
         screen.line(&show::event(event))?;

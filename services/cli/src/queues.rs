@@ -48,7 +48,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         Command::List => {
             let reply = client.get("/v1/queues", &[]).await?;
             if screen.json {
-                return screen.line(&reply.text);
+                return screen.document(&reply.text);
             }
             let queues: Page<QueueLine> = reply.read()?;
             if queues.items.is_empty() {
@@ -62,7 +62,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
             let path = format!("/v1/queues/{}/release", percent_encode(&name));
             let reply = client.post(&path, &json!({"reason": reason})).await?;
             if screen.json {
-                return screen.line(&reply.text);
+                return screen.document(&reply.text);
             }
             let done: Released = reply.read()?;
             screen.line(&format!(

@@ -19,7 +19,6 @@ use crate::screen::{Screen, harmless};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List refused messages, the newest first
-    #[command(after_help = "Example:\n  pagurus refused list --limit 10")]
     List {
         /// Messages to show, 500 at most
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
@@ -34,9 +33,6 @@ pub(crate) enum Command {
         id: String,
     },
     /// Send a refused message again to where it had been published, and let go of it
-    #[command(after_help = "Examples:\n  pagurus refused replay ID --reason 'the scenario is there now'\n  \
-        pagurus refused replay ID --edit --reason 'the tariff was misspelt'\n  \
-        pagurus refused replay ID --body @mended.json --reason 'mended by a script'")]
     Replay(ReplayArguments),
     /// Let go of refused messages that nobody needs
     Drop {
@@ -92,7 +88,7 @@ async fn list(limit: u16, cursor: Option<&str>, client: &Client, screen: &Screen
     query.extend(cursor.map(|cursor| ("cursor", cursor.to_owned())));
     let reply = client.get("/v1/refused", &query).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let page: Page<RefusedLine> = reply.read()?;
     if page.items.is_empty() {
@@ -126,7 +122,7 @@ fn listed(items: &[RefusedLine], screen: &Screen) -> String {
 async fn show(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
     let reply = client.get(&path(id, ""), &[]).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let view: RefusedView = reply.read()?;
     let line = &view.line;
@@ -165,7 +161,7 @@ async fn replay(arguments: &ReplayArguments, client: &Client, screen: &Screen) -
 async fn decide(path: &str, asked: &Value, client: &Client, screen: &Screen) -> Result<(), Failure> {
     let reply = client.post(path, asked).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let told: RefusedDecision = reply.read()?;
     screen.line(&format!("{}: {}", harmless(&told.id), harmless(&told.status)))

@@ -20,9 +20,9 @@ use pagurus_domain::scenario::value::percent_encode;
 use pagurus_runtime::{Arguments, load_settings};
 use pagurus_wire::problem::Detail;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::client::{Client, Reply};
+use crate::client::Client;
 use crate::failure::Failure;
 use crate::input;
 use crate::screen::{Screen, time};
@@ -45,6 +45,9 @@ pub(crate) enum Command {
         /// YAML or JSON, or folders with them; `-` is standard input
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
+        /// Only on top of the version with this tag, as `show` tells it; `*` is any version that is there
+        #[arg(long, value_name = "TAG")]
+        if_match: Option<String>,
     },
     /// List the newest version of each scenario
     List,
@@ -187,21 +190,22 @@ pub(crate) async fn run(
         }
         Command::Diff { from, to } => compare::run(&from, &to, client, screen).await,
         Command::Migrate(arguments) => migrate::run(&arguments, client, screen).await,
-        Command::Apply { files } => apply::run(&files, client, screen).await,
-        Command::List => list(client.get("/v1/scenarios", &[]).await?, screen),
+        Command::Apply { files, if_match } => apply::run(&files, if_match.as_deref(), client, screen).await,
+        Command::List => list(client.all("/v1/scenarios").await?, screen),
         Command::Show { name } => show(&name, client, screen).await,
         Command::Versions { name } => {
             let path = format!("/v1/scenarios/{}/versions", percent_encode(&name));
-            list(client.get(&path, &[]).await?, screen)
+            list(client.all(&path).await?, screen)
         }
     }
 }
 
-fn list(reply: Reply, screen: &Screen) -> Result<(), Failure> {
+fn list(items: Vec<Value>, screen: &Screen) -> Result<(), Failure> {
+    let items = json!({"items": items, "next": null});
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.value(&items);
     }
-    let versions: Versions = reply.read()?;
+    let versions: Versions = serde_json::from_value(items).map_err(anyhow::Error::from)?;
     if versions.items.is_empty() {
         screen.note("no scenarios; `pagurus scenario apply FILE` brings one");
         return Ok(());
@@ -226,8 +230,15 @@ fn listed(versions: &[Version], screen: &Screen) -> String {
 async fn show(named: &Named, client: &Client, screen: &Screen) -> Result<(), Failure> {
     let reply = client.get(&named.path(), &named.query()).await?;
     if screen.json {
-        let shown = json!({"scenario": named.name, "version": named.version, "text": reply.text});
+        let shown = json!({
+            "scenario": named.name, "version": named.version, "tag": reply.tag, "text": reply.text,
+        });
         return screen.value(&shown);
+    }
+    if let Some(tag) = &reply.tag {
+        screen.note(&format!(
+            "tag {tag}: `scenario apply --if-match {tag}` stores a text only on top of this one"
+        ));
     }
     screen.foreign(&reply.text)
 }

@@ -4,9 +4,11 @@
 //! nothing is coloured unless a terminal shows it and nobody said no.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
 
 use clap::builder::styling::{AnsiColor, Style};
 use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
+use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -61,22 +63,44 @@ impl Paint {
     }
 }
 
+/// How what a command shows is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Output {
+    /// Tables and sentences, for people.
+    #[default]
+    Table,
+    /// One JSON value a line, for programs.
+    Json,
+    /// A YAML document for each value, for both.
+    Yaml,
+}
+
 /// Standard output and standard error, and how they are written to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
-    /// True if programs read the output.
+    /// True if whole values are wanted, as programs read them: as JSON, or as the same in YAML.
     pub json: bool,
+    output: Output,
+    /// True where lines are held until the turn is over, so that a screen that is written anew does not flicker.
+    gathers: bool,
     output_colours: bool,
     error_colours: bool,
 }
 
+/// Lines of a turn that is not over yet.
+static TURN: Mutex<String> = Mutex::new(String::new());
+/// Puts the cursor of a terminal at its begin, and clears what is below.
+const CLEAR: &str = "\u{1b}[H\u{1b}[J";
+
 impl Screen {
     /// The screen of this process.
-    pub fn new(json: bool) -> Self {
+    pub fn new(output: Output) -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let wanted = !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         Self {
-            json,
+            json: output != Output::Table,
+            output,
+            gathers: false,
             output_colours: wanted && io::stdout().is_terminal(),
             error_colours: wanted && io::stderr().is_terminal(),
         }
@@ -85,16 +109,68 @@ impl Screen {
     /// A screen without colours, as tests and files have it.
     #[cfg(test)]
     pub const fn plain() -> Self {
-        Self { json: false, output_colours: false, error_colours: false }
+        Self {
+            json: false,
+            output: Output::Table,
+            gathers: false,
+            output_colours: false,
+            error_colours: false,
+        }
+    }
+
+    /// The same, with lines that are held until [`Screen::turn_over`].
+    pub const fn gathering(self) -> Self {
+        Self { gathers: true, ..self }
+    }
+
+    /// True where people see the output on a terminal.
+    pub fn is_terminal(&self) -> bool {
+        !self.json && io::stdout().is_terminal()
+    }
+
+    /// Writes what was held: on a terminal in place of what it showed, as far as that has room.
+    pub fn turn_over(&self) -> Result<(), Failure> {
+        let text = std::mem::take(&mut *TURN.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut output = io::stdout().lock();
+        if self.is_terminal() {
+            let room = usize::from(Term::stdout().size().0).saturating_sub(1).max(1);
+            let lines: Vec<&str> = text.lines().take(room).collect();
+            write!(output, "{CLEAR}{}", lines.join("\n"))?;
+        } else {
+            write!(output, "{text}")?;
+        }
+        Ok(output.flush()?)
     }
 
     /// Writes a line, or several, that are safe to show.
     pub fn line(&self, text: &str) -> Result<(), Failure> {
+        if self.gathers {
+            let mut turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+            turn.push_str(text);
+            turn.push('\n');
+            return Ok(());
+        }
         Ok(writeln!(io::stdout().lock(), "{text}")?)
+    }
+
+    /// Writes an answer of the server, which is JSON, as it came or as YAML.
+    pub fn document(&self, text: &str) -> Result<(), Failure> {
+        if self.output != Output::Yaml {
+            return self.line(text);
+        }
+        match serde_json::from_str::<serde_json::Value>(text) {
+            Ok(value) => self.value(&value),
+            // Whatever it is, it is shown.
+            Err(_) => self.line(text),
+        }
     }
 
     /// Writes a text of somebody else as it is; only a terminal gets it without control characters.
     pub fn foreign(&self, text: &str) -> Result<(), Failure> {
+        if self.gathers {
+            let shown: Vec<String> = text.lines().map(harmless).collect();
+            return self.line(&shown.join("\n"));
+        }
         let mut output = io::stdout().lock();
         let end = if text.ends_with('\n') { "" } else { "\n" };
         if io::stdout().is_terminal() {
@@ -104,8 +180,14 @@ impl Screen {
         Ok(write!(output, "{text}{end}")?)
     }
 
-    /// Writes a value as one line of JSON.
+    /// Writes a value as one line of JSON, or as a document of YAML.
     pub fn value(&self, value: &impl Serialize) -> Result<(), Failure> {
+        if self.output == Output::Yaml {
+            // By way of JSON: names and numbers are those of the API.
+            let value = serde_json::to_value(value).map_err(anyhow::Error::from)?;
+            let text = serde_saphyr::to_string(&value).map_err(anyhow::Error::from)?;
+            return self.line(&format!("---\n{}", text.trim_end()));
+        }
         let text = serde_json::to_string(value).map_err(anyhow::Error::from)?;
         self.line(&text)
     }
@@ -219,6 +301,21 @@ pub(crate) fn harmless(text: &str) -> String {
     text.chars().map(replaced).collect()
 }
 
+/// Heights of a bar.
+const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// A bar for each of these counts, the greatest as high as a line.
+pub(crate) fn bars(counts: &[i64]) -> String {
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    let top = HEIGHTS.len() - 1;
+    let bar = |count: &i64| match usize::try_from(count * i64::try_from(top).unwrap_or(0) / most) {
+        _ if *count == 0 => '·',
+        Ok(height) => HEIGHTS[height.min(top)],
+        Err(_) => '·',
+    };
+    counts.iter().map(bar).collect()
+}
+
 /// A time for people, to the second.
 pub(crate) fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
@@ -242,6 +339,14 @@ mod tests {
         let rows = [["a".to_owned(), "success".to_owned()], ["long one".to_owned(), "fail".to_owned()]];
         let table = Screen::plain().table(&["ID", "STATUS"], &rows);
         assert_eq!(table, "ID        STATUS\na         success\nlong one  fail");
+    }
+
+    #[test]
+    fn ui_a_value_is_the_same_in_yaml_as_in_json() {
+        let value = serde_json::json!({"id": "a: b", "yes": "no", "n": 1.5, "none": null, "list": [{"x": []}], "digits": "007"});
+        let text = serde_saphyr::to_string(&value).unwrap();
+        assert_eq!(serde_saphyr::from_str::<serde_json::Value>(&text).unwrap(), value, "{text}");
+        assert!(text.contains("list:\n"), "a block for each list: {text}");
     }
 
     #[test]

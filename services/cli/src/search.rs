@@ -196,7 +196,7 @@ pub(crate) async fn count(
         query.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
     let reply = client.get("/v1/counts", &query).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let counts: OrderCounts = reply.read()?;
     screen.line(&counted(&counts, screen))?;
@@ -250,7 +250,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         Command::List => {
             let reply = client.get("/v1/searches", &[("limit", "1000".to_owned())]).await?;
             if screen.json {
-                return screen.line(&reply.text);
+                return screen.document(&reply.text);
             }
             let page: Page<SavedSearch> = reply.read()?;
             if page.items.is_empty() {
@@ -266,7 +266,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         }
         Command::Save { name, search } => {
             let reply = client.put_json(&path_of(&name), &Value::Object(search.body()?)).await?;
-            if screen.json { screen.line(&reply.text) } else { screen.line("saved") }
+            if screen.json { screen.document(&reply.text) } else { screen.line("saved") }
         }
         Command::Remove { name } => {
             client.delete(&path_of(&name)).await?;

@@ -57,7 +57,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         Command::List => {
             let reply = client.get("/v1/systems", &[("limit", "1000".to_owned())]).await?;
             if screen.json {
-                return screen.line(&reply.text);
+                return screen.document(&reply.text);
             }
             let systems: Page<SystemView> = reply.read()?;
             if systems.items.is_empty() {
@@ -69,7 +69,7 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         Command::Show { system } => {
             let reply = client.get(&path(&system, None), &[]).await?;
             if screen.json {
-                return screen.line(&reply.text);
+                return screen.document(&reply.text);
             }
             screen.line(&shown(&reply.read()?, screen))
         }

@@ -17,11 +17,14 @@ mod guard;
 mod operations;
 mod orders;
 mod parts;
+mod preconditions;
 mod query;
 mod queues;
 mod refused;
 mod scenarios;
 mod search;
+mod sight;
+mod stream;
 mod views;
 
 use std::sync::Arc;
@@ -42,7 +45,7 @@ use crate::Intake;
 
 /// All routes of the API, with their description.
 fn table() -> Table {
-    let rooms: [fn(Table) -> Table; 15] = [
+    let rooms: [fn(Table) -> Table; 17] = [
         orders::routes,
         parts::routes,
         amendments::routes,
@@ -58,6 +61,8 @@ fn table() -> Table {
         audit::routes,
         cluster::routes,
         views::routes,
+        sight::routes,
+        stream::routes,
     ];
     description::routes(rooms.into_iter().fold(Table::new(), |table, room| room(table)))
 }

@@ -7,10 +7,12 @@ mod amqp;
 mod answer;
 mod backlog;
 mod calls;
+mod doctor;
 mod headers;
 mod http;
 mod refused;
 mod register;
+mod stream;
 mod traced;
 mod waiters;
 
@@ -27,6 +29,7 @@ use answer::{NewAnswer, Recorder};
 use backlog::Backlog;
 use refused::RefusedMessages;
 use register::{Outcome, Submission};
+use stream::Streams;
 use waiters::Waiters;
 
 /// What both doors share. Cheap to clone.
@@ -37,6 +40,7 @@ struct Intake {
     commands: Commands,
     views: Views,
     waiters: Waiters,
+    streams: Streams,
     backlog: Backlog,
     refused: RefusedMessages,
     recorder: Recorder,
@@ -84,6 +88,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     let recorder = Recorder { host: host.clone(), catalogue: catalogue.clone(), secrets };
     let answering = recorder.clone();
     let waiters = Waiters::default();
+    let streams = Streams::default();
     let intake = Intake {
         costly: Batcher::start(
             ALONE,
@@ -116,11 +121,13 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         commands,
         views,
         waiters: waiters.clone(),
+        streams: streams.clone(),
         backlog: Backlog::default(),
         refused: RefusedMessages::of(host.clone()),
     };
     host.spawn("backlog", intake.backlog.clone().watch(host.clone()));
     host.spawn("waiters", waiters.watch(host.clone()));
+    host.spawn("stream", streams.run(host.clone(), intake.views.clone()));
     amqp::start(&intake)?;
     host.http.mount(http::router(intake));
     host.at_work(false).await;

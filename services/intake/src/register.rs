@@ -276,7 +276,12 @@ impl Registrar {
             Registered::Accepted { ready, .. } => ready.as_ref(),
             _ => None,
         });
-        Effects::of_ready(stages).send(&self.host).await;
+        let resting = registered.iter().filter_map(|registered| match registered {
+            Registered::Accepted { no, ready: None, .. } => Some(*no),
+            _ => None,
+        });
+        let effects = Effects { changed: resting.collect(), ..Effects::of_ready(stages) };
+        effects.send(&self.host).await;
         if registered.iter().any(|one| matches!(one, Registered::Accepted { conditional: true, .. })) {
             tell_conditions(&self.host).await;
         }

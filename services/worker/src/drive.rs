@@ -190,7 +190,10 @@ async fn drive(
                 progress::enter(worker, claimed, &mut pace, *reached, &named, clock).await?;
                 Answer::Saved
             }
-            need => ask(worker, claimed, need, &share, span.context()).await?,
+            need => {
+                worker.held.note((claimed.head.no, claimed.attempt), stage.asking());
+                ask(worker, claimed, need, &share, span.context()).await?
+            }
         };
         need = stage.answer(answer, clock.now(), rand_fraction());
     }

@@ -3,23 +3,30 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use pagurus_domain::id::{Attempt, OrderNo};
+use pagurus_domain::scenario::stage::Asking;
 use tokio_util::sync::CancellationToken;
 
 /// An order and the number of its hand-out.
 pub(crate) type Key = (OrderNo, Attempt);
 
-/// What is held, and how each stage is broken off. Cheap to clone.
+/// What is held: how each stage is broken off, and what it asks of the world. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Held(Arc<Mutex<HashMap<Key, Mark>>>);
+pub(crate) struct Held(Arc<Mutex<HashMap<Key, HeldStage>>>);
 
-#[derive(Clone, Debug, Default)]
-struct Mark {
+#[derive(Debug, Default)]
+struct HeldStage {
     broken_off: CancellationToken,
     /// True once the answer to the claim has come.
     is_claimed: bool,
+    /// What was asked last, and when; none while nothing is.
+    asking: Option<(Instant, Asking)>,
 }
+
+/// What a stage asks of the world, and for how long it has waited for it.
+pub(crate) type Slow = (Key, Asking);
 
 impl Held {
     /// Takes hold of a stage, unless it is held already.
@@ -27,7 +34,7 @@ impl Held {
         match self.lock().entry(key) {
             Entry::Occupied(_) => None,
             Entry::Vacant(free) => {
-                let broken_off = free.insert(Mark::default()).broken_off.clone();
+                let broken_off = free.insert(HeldStage::default()).broken_off.clone();
                 Some(Hold { key, broken_off, of: self.clone() })
             }
         }
@@ -35,7 +42,7 @@ impl Held {
 
     /// Everything that is held and is known to be claimed: a claim under way says nothing, however long it takes.
     pub fn claimed(&self) -> HashSet<Key> {
-        self.lock().iter().filter(|(_, mark)| mark.is_claimed).map(|(key, _)| *key).collect()
+        self.lock().iter().filter(|(_, stage)| stage.is_claimed).map(|(key, _)| *key).collect()
     }
 
     /// True if the stage is held.
@@ -47,10 +54,31 @@ impl Held {
     pub fn break_off(&self, stages: &[Key]) {
         let held = self.lock();
         let ours = stages.iter().filter_map(|key| held.get(key));
-        ours.for_each(|mark| mark.broken_off.cancel());
+        ours.for_each(|stage| stage.broken_off.cancel());
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Mark>> {
+    /// Takes down what a stage asks of the world.
+    pub fn note(&self, key: Key, asking: Option<Asking>) {
+        if let Some(stage) = self.lock().get_mut(&key) {
+            stage.asking = asking.map(|asking| (Instant::now(), asking));
+        }
+    }
+
+    /// What stages have waited for so long, the longest first, so many at most.
+    pub fn slow(&self, for_so_long: Duration, most: usize) -> Vec<Slow> {
+        let mut slow: Vec<(Instant, Slow)> = self
+            .lock()
+            .iter()
+            .filter_map(|(key, stage)| Some((*key, stage.asking.as_ref()?)))
+            .filter(|(_, (at, _))| at.elapsed() >= for_so_long)
+            .map(|(key, (at, asking))| (*at, (key, asking.clone())))
+            .collect();
+        slow.sort_by_key(|(at, _)| *at);
+        slow.truncate(most);
+        slow.into_iter().map(|(_, slow)| slow).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, HeldStage>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -67,8 +95,8 @@ pub(crate) struct Hold {
 impl Hold {
     /// Notes that the claim was committed.
     pub fn note_claimed(&self) {
-        if let Some(mark) = self.of.lock().get_mut(&self.key) {
-            mark.is_claimed = true;
+        if let Some(stage) = self.of.lock().get_mut(&self.key) {
+            stage.is_claimed = true;
         }
     }
 }
@@ -101,6 +129,37 @@ mod tests {
         assert!(held.claimed().is_empty(), "a slow claim would be broken off");
         hold.note_claimed();
         assert!(held.claimed().contains(&hold.key));
+    }
+
+    #[test]
+    fn ord_28_what_is_waited_for_is_told_the_longest_first_and_while_it_is_waited_for() {
+        let held = Held::default();
+        let asking = |target: &str| Asking {
+            state: "s".into(),
+            action: 0,
+            kind: "http",
+            name: None,
+            target: target.into(),
+            attempt: 1,
+            at: jiff::Timestamp::UNIX_EPOCH,
+        };
+        let keys = [1, 2, 3].map(|no| (OrderNo(no), Attempt(1)));
+        let holds = keys.map(|key| held.hold(key).unwrap());
+        held.note(keys[1], Some(asking("first")));
+        std::thread::sleep(Duration::from_millis(2));
+        held.note(keys[0], Some(asking("second")));
+        held.note((OrderNo(9), Attempt(1)), Some(asking("nobody's")));
+        let targets = |most| -> Vec<String> {
+            held.slow(Duration::ZERO, most).into_iter().map(|(_, asking)| asking.target).collect()
+        };
+        assert_eq!(
+            (targets(9), targets(1)),
+            (vec!["first".into(), "second".into()], vec!["first".to_owned()])
+        );
+        assert!(held.slow(Duration::from_secs(60), 9).is_empty());
+        held.note(keys[1], None);
+        drop(holds);
+        assert!(targets(9).is_empty());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! The hand-out is a hint; the row that the claim deletes is the right to run. A result is written
 //! only under the pass of its claim, so that a worker that was given up for lost changes nothing.
 
+mod asking;
 mod brought;
 mod child;
 mod claim;
@@ -136,6 +137,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         }
     });
     host.spawn("reconcile", reconcile::watch(worker.clone()));
+    host.spawn("asking", asking::show(worker.clone()));
     // Hand-outs that are sent before the queue is there would be lost, and found again late.
     while !consumer.is_consuming() {
         if host.sleep_unless_draining(Duration::from_millis(20)).await {

@@ -270,7 +270,17 @@ impl Broker {
     /// There is no connection within `patience`, or the broker fails.
     pub async fn consumers_of_actor(&self, actor: &str, patience: Duration) -> Result<Option<u32>, Error> {
         let generation = self.inner.publish.usable_within(patience).await?;
-        topology::consumers(&generation.connection, &self.names().actor_queue(actor)).await
+        let found = topology::depth(&generation.connection, &self.names().actor_queue(actor)).await?;
+        Ok(found.map(|(_, consumers)| consumers))
+    }
+
+    /// Messages that wait in a queue of the engine, and its consumers; none where there is no queue of that name.
+    ///
+    /// # Errors
+    /// There is no connection within `patience`, or the broker fails.
+    pub async fn depth_of(&self, queue: &str, patience: Duration) -> Result<Option<(u32, u32)>, Error> {
+        let generation = self.inner.publish.usable_within(patience).await?;
+        topology::depth(&generation.connection, queue).await
     }
 
     /// Publishes without confirms: for news and hand-outs, which are hints about what Postgres

@@ -253,12 +253,12 @@ async fn queue_exists(connection: &Connection, queue: &Queue) -> Result<bool, Er
     exists(answer.map(drop))
 }
 
-/// Consumers of a queue; none where there is no such queue. Asks, and declares nothing.
-pub(crate) async fn consumers(connection: &Connection, queue: &str) -> Result<Option<u32>, Error> {
+/// Messages that are ready in a queue, and its consumers; none where there is no such queue. Asks, and declares nothing.
+pub(crate) async fn depth(connection: &Connection, queue: &str) -> Result<Option<(u32, u32)>, Error> {
     let channel = connection.create_channel().await?;
     let passive = QueueDeclareOptions::default().passive();
     match channel.queue_declare(short("queue", queue)?, passive, FieldTable::default()).await {
-        Ok(queue) => Ok(Some(queue.consumer_count())),
+        Ok(queue) => Ok(Some((queue.message_count(), queue.consumer_count()))),
         Err(error) if error.is_amqp_soft_error() => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -338,14 +338,8 @@ struct Plan<'a> {
 
 /// The answer of the first time, read from the event of the action.
 fn repeated(before: &HistoryEvent, key: &RequestKey) -> Outcome {
+    key.check(before)?;
     let detail: Value = serde_json::from_str(&before.detail).unwrap_or_default();
-    if detail["request"] != key.digest.as_str() {
-        let message = format!(
-            "the key `{}` was used at {} for a request with another content; a new request needs a new key",
-            key.name, before.at
-        );
-        return Err(Problem::new(Type::Invalid, message));
-    }
     // Each of these causes leads to one status, whatever was before.
     let mut lines = transition::TABLE.iter();
     let status = lines.find(|(known, _, _)| known.as_str() == before.kind).map(|(_, _, to)| *to);

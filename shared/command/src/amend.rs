@@ -38,44 +38,32 @@ enum Amendment<'a> {
 }
 
 impl Commands {
-    /// Lets a stuck order go on from another state.
+    /// Lets a stuck order go on from another state. Under a key, a repeat that was carried out before does nothing.
     ///
     /// # Errors
     /// The problem to answer with: not found, refused by the law, or invalid.
-    pub async fn repair(&self, id: &str, repair: &Repair, by: &Principal) -> Result<(), Problem> {
-        self.amend(id, Amendment::Repair(repair), By::new(by)).await
-    }
-
-    /// The same under a key: a repeat that was carried out before does nothing.
-    pub(crate) async fn repair_once(
+    pub async fn repair(
         &self,
         id: &str,
         repair: &Repair,
         by: &Principal,
-        key: &RequestKey,
+        key: Option<&RequestKey>,
     ) -> Result<(), Problem> {
-        let by = By { principal: by, key: key.clone(), may_be_done: true };
-        self.amend(id, Amendment::Repair(repair), by).await
+        self.amend(id, Amendment::Repair(repair), By::new(by, key)).await
     }
 
-    /// Changes an order that does not run.
+    /// Changes an order that does not run. Under a key, a repeat that was carried out before does nothing.
     ///
     /// # Errors
     /// The problem to answer with: not found, refused by the law, or invalid.
-    pub async fn update(&self, id: &str, update: &Update, by: &Principal) -> Result<(), Problem> {
-        self.amend(id, Amendment::Update(update), By::new(by)).await
-    }
-
-    /// The same under a key: a repeat that was carried out before does nothing.
-    pub(crate) async fn update_once(
+    pub async fn update(
         &self,
         id: &str,
         update: &Update,
         by: &Principal,
-        key: &RequestKey,
+        key: Option<&RequestKey>,
     ) -> Result<(), Problem> {
-        let by = By { principal: by, key: key.clone(), may_be_done: true };
-        self.amend(id, Amendment::Update(update), by).await
+        self.amend(id, Amendment::Update(update), By::new(by, key)).await
     }
 
     async fn amend(&self, id: &str, amendment: Amendment<'_>, mut by: By<'_>) -> Result<(), Problem> {
@@ -110,8 +98,8 @@ impl Commands {
         self.catalogue.refresh(&client).await?;
         let tx = client.transaction().await?;
         let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(Problem::no_order(id))) };
-        if by.has_done(&tx, &order, Cause::Repaired).await? {
-            return Ok(Ok(Effects::default()));
+        if let Some(done) = by.done_before(&tx, &order, &[Cause::Repaired]).await? {
+            return Ok(done.map(|()| Effects::default()));
         }
         let bounds = &self.host.settings().scenario;
         let chosen = self.chosen(&tx, &order, asked.scenario_version).await?;
@@ -158,7 +146,7 @@ impl Commands {
         let vars = asked.vars.clone().unwrap_or_else(|| former.vars.clone());
         let detail = json!({
             "reason": asked.reason, "from": order.status.as_str(), "formerState": order.step, "state": asked.state,
-            "formerVars": asked.vars.as_ref().map(|_| &former.vars), "key": by.key.name,
+            "formerVars": asked.vars.as_ref().map(|_| &former.vars), "key": by.key.name, "request": by.key.digest,
             "scenarioVersion": asked.scenario_version, "formerScenarioVersion": order.scenario_version,
         });
         let detail = caused(detail, by.principal).to_string();
@@ -203,8 +191,9 @@ impl Commands {
         self.catalogue.refresh(&client).await?;
         let tx = client.transaction().await?;
         let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(Problem::no_order(id))) };
-        if by.has_done(&tx, &order, Cause::Updated).await? {
-            return Ok(Ok(Effects::default()));
+        // With a start in the future, the event is that the order was deferred.
+        if let Some(done) = by.done_before(&tx, &order, &[Cause::Updated, Cause::Deferred]).await? {
+            return Ok(done.map(|()| Effects::default()));
         }
         let scenario = self.scenario_of(&tx, &order).await?;
         let settings = self.host.settings();
@@ -261,7 +250,8 @@ impl Commands {
         tx.commit().await?;
         let queue = order.queue.clone().filter(|_| due.is_some() && gone.is_some());
         let left = gone.map(|attempt| Left { no: order.head.no.0, attempt: Some(attempt.0), queue });
-        let mut effects = Effects { left: left.into_iter().collect(), ..Effects::of_ready(&ready) };
+        let changed = vec![order.head.no];
+        let mut effects = Effects { left: left.into_iter().collect(), changed, ..Effects::of_ready(&ready) };
         if let Some((stream, at)) = due {
             effects.timer(stream, at);
         }
@@ -277,13 +267,24 @@ struct By<'a> {
 }
 
 impl<'a> By<'a> {
-    fn new(principal: &'a Principal) -> Self {
-        Self { principal, key: RequestKey::of_our_own(), may_be_done: false }
+    fn new(principal: &'a Principal, key: Option<&RequestKey>) -> Self {
+        let own = || RequestKey::of_our_own();
+        Self { principal, key: key.cloned().unwrap_or_else(own), may_be_done: key.is_some() }
     }
 
-    async fn has_done(&self, tx: &Tx<'_>, order: &Locked, cause: Cause) -> Result<bool, Error> {
-        let (nos, kinds) = ([order.head.no.0], [cause.as_str()]);
-        Ok(self.may_be_done && !history::of_key(tx, &nos, &kinds, &self.key.name).await?.is_empty())
+    /// The answer to a request that was carried out before; none where it was not.
+    async fn done_before(
+        &self,
+        tx: &Tx<'_>,
+        order: &Locked,
+        causes: &[Cause],
+    ) -> Result<Option<Result<(), Problem>>, Error> {
+        if !self.may_be_done {
+            return Ok(None);
+        }
+        let kinds: Vec<&str> = causes.iter().map(|cause| cause.as_str()).collect();
+        let done = history::of_key(tx, &[order.head.no.0], &kinds, &self.key.name).await?;
+        Ok(done.get(&order.head.no).map(|before| self.key.check(before)))
     }
 }
 
@@ -353,7 +354,7 @@ fn changes(order: &Locked, asked: &Update, former_params: Option<&str>, key: &Re
         let is = notify.as_ref().map(|notify| notify.to_value());
         changed.insert("notify".into(), json!({"was": parsed(order.head.notify.as_deref()), "is": is}));
     }
-    json!({"reason": asked.reason, "status": order.status.as_str(), "changed": changed, "key": key.name})
+    json!({"reason": asked.reason, "status": order.status.as_str(), "changed": changed, "key": key.name, "request": key.digest})
 }
 
 /// The notification of a repair, which is a move like others (ORD-23). A failed order goes on in another life.

@@ -98,7 +98,8 @@ impl Commands {
     /// The problem to answer with.
     pub async fn resume_flows(&self, asked: &ResumeRequest, by: &Principal) -> Result<StopOutcome, Problem> {
         checked("reason", &asked.reason, MAX_TEXT)?;
-        let held = async { stops::list(&self.host.store.operations().await?, false, MAX_STOPS).await };
+        let held =
+            async { stops::list(&self.host.store.operations().await?, false, i64::MAX, MAX_STOPS).await };
         let held = held.await.map_err(self.failed("stops"))?;
         let lifted: Vec<&StoredStop> = match (&asked.keyword, asked.stop) {
             (Some(keyword), None) => held.iter().filter(|stop| stop.rule.keyword == *keyword).collect(),

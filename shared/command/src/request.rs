@@ -4,6 +4,7 @@ use pagurus_domain::document::{Fault, nearest, pointer_to};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::amendment::version_at;
 use pagurus_domain::order::registration::{digest, unstorable};
+use pagurus_store::history::HistoryEvent;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -145,6 +146,23 @@ impl RequestKey {
     /// it, so that a client is not refused because of its own action.
     pub fn of_our_own() -> Self {
         Self { name: format!("intake:{}", Uuid::new_v4()), digest: String::new() }
+    }
+
+    /// Holds the key against the event of the request that was carried out under it.
+    ///
+    /// # Errors
+    /// The problem to answer with: that request had another content.
+    pub(crate) fn check(&self, before: &HistoryEvent) -> Result<(), Problem> {
+        let detail: Value = serde_json::from_str(&before.detail).unwrap_or_default();
+        // Events of former versions do not say what was asked.
+        if detail["request"].as_str().is_none_or(|digest| digest == self.digest) {
+            return Ok(());
+        }
+        let message = format!(
+            "the key `{}` was used at {} for a request with another content; a new request needs a new key",
+            self.name, before.at
+        );
+        Err(Problem::new(Type::Invalid, message))
     }
 
     /// The key of a request with this body; none where the client gave none.

@@ -110,6 +110,8 @@ pub struct Settings {
     pub operations_retention: Duration,
     /// `audit.retention`: how long it is kept who did what from outside.
     pub audit_retention: Duration,
+    /// `refused.retention`: how long refused messages are kept that nobody has decided about.
+    pub refused_retention: Duration,
     /// `stats.retention`: how long the series of counts are kept.
     pub stats_retention: Duration,
     /// `distribution`
@@ -216,6 +218,8 @@ pub struct IntakeSettings {
     pub max_batch_orders: usize,
     /// Bytes of all large bodies in progress.
     pub max_bodies_bytes: usize,
+    /// Clients of the stream of orders' news.
+    pub max_streams: usize,
     /// True if the API may be open to other hosts; see [`Settings::check_public_access`].
     pub public_confirmed: bool,
     /// Base of callback URLs, without a slash at its end.

@@ -14,8 +14,8 @@ use pagurus_store::ends::{self, Ending};
 use pagurus_store::outbox::NewNotification;
 use pagurus_store::stages::ReadyStage;
 use pagurus_wire::message::{
-    BreakOff, BrokenOff, CallNews, Due, DueNews, EndedLife, EndedStage, Left, News, OutboxNews, OutboxRow,
-    QueuePlace, ReadyNews, RefusedHandOut, news as key, work,
+    BreakOff, BrokenOff, CallNews, Due, DueNews, EndedLife, EndedStage, Left, News, OrdersNews, OutboxNews,
+    OutboxRow, QueuePlace, ReadyNews, RefusedHandOut, news as key, work,
 };
 
 use crate::Host;
@@ -50,6 +50,8 @@ pub struct Effects {
     pub lives: Vec<(String, Status, Option<OrderError>)>,
     /// Timers that were set: the earliest of each stream.
     pub due: BTreeMap<Stream, Timestamp>,
+    /// Orders that changed, and of which nothing else here tells.
+    pub changed: Vec<OrderNo>,
 }
 
 impl Effects {
@@ -128,12 +130,18 @@ impl Effects {
                 due.map(|(stream, at)| Due { stream: stream.to_string(), at: at.as_millisecond() }).collect();
             send(host, key::DUE, &DueNews { due }).await;
         }
+        if !self.changed.is_empty() {
+            let news = OrdersNews { changed: self.changed.iter().map(|no| no.0).collect() };
+            send_for(host, key::ORDERS, &news, FOLLOWERS_NEWS).await;
+        }
         for news in outbox_news(self.notify, self.notifications, self.webhooks) {
             send_for(host, key::OUTBOX, &news, OUTBOX_NEWS).await;
         }
     }
 }
 
+/// News for those who follow orders is of no use later.
+const FOLLOWERS_NEWS: Duration = Duration::from_secs(30);
 /// News of rows is dropped before the slow pass takes them: else both would send them.
 const OUTBOX_NEWS: Duration = Duration::from_secs(4);
 /// Bytes of the bodies in one message of news.

@@ -96,6 +96,10 @@ pub enum Count {
     Jeopardies,
     /// Lives with a promise that ended, by scenario and outcome.
     Promises,
+    /// Refused messages that were removed because their time was over.
+    RefusedForgotten,
+    /// Events of the stream, for each client, by what became of them.
+    StreamEvents,
 }
 
 /// A gauge: index into the table of gauges.
@@ -165,6 +169,8 @@ pub enum Level {
     CheckAge,
     /// Orders in jeopardy.
     InJeopardy,
+    /// Clients that follow the stream of orders' news.
+    StreamClients,
 }
 
 /// A histogram: index into the table of histograms.

@@ -10,15 +10,18 @@
 
 pub mod amend;
 pub mod answers;
+pub mod asking;
 pub mod audit;
 pub mod callbacks;
 pub mod calls;
+pub mod changes;
 pub mod children;
 pub mod cluster;
 mod columns;
 pub mod consistency;
 pub mod control;
 pub mod dependencies;
+pub mod doctor;
 pub mod due;
 pub mod ends;
 mod error;

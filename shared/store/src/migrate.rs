@@ -42,9 +42,18 @@ pub async fn is_current(client: &Client) -> Result<bool> {
     if known.is_none() {
         return Ok(false);
     }
+    let (newest, known) = versions(client).await?;
+    Ok(newest >= known)
+}
+
+/// The newest migration that was run, and the newest that this program knows.
+///
+/// # Errors
+/// The database fails, or was never migrated.
+pub async fn versions(client: &Client) -> Result<(i64, i64)> {
     let row = client
         .query_one("SELECT coalesce(max(version), 0)::integer AS newest FROM refinery_schema_history", &[])
         .await?;
-    let newest = embedded::migrations::runner().get_migrations().iter().map(|m| m.version()).max();
-    Ok(newest.is_none_or(|newest| i64::from(row.get::<_, i32>("newest")) >= i64::from(newest)))
+    let known = embedded::migrations::runner().get_migrations().iter().map(|m| i64::from(m.version())).max();
+    Ok((i64::from(row.get::<_, i32>("newest")), known.unwrap_or_default()))
 }

@@ -57,7 +57,9 @@ statements! {
     LIST_QUEUES = "
         SELECT q.queue, count(*) AS members, min(q.position) AS position, (array_agg(o.id ORDER BY q.position))[1] AS holder,
                (array_agg(q.held_since ORDER BY q.position))[1] AS held_since
-          FROM queued q JOIN orders o ON o.no = q.order_no GROUP BY q.queue ORDER BY count(*) DESC, q.queue LIMIT $1";
+          FROM queued q JOIN orders o ON o.no = q.order_no GROUP BY q.queue
+        HAVING $2::bigint IS NULL OR count(*) < $2 OR (count(*) = $2 AND q.queue > $3)
+         ORDER BY count(*) DESC, q.queue LIMIT $1";
 }
 
 /// Takes a position for each of these queue names, in the order given. Locks the queues until the
@@ -229,13 +231,14 @@ pub struct QueueView {
     pub held_since: Option<Timestamp>,
 }
 
-/// The longest queues.
+/// The longest queues; the next ones behind a queue with so many members and this name.
 ///
 /// # Errors
 /// The database fails.
-pub async fn list(client: &Client, limit: i64) -> Result<Vec<QueueView>> {
+pub async fn list(client: &Client, behind: Option<(i64, &str)>, limit: i64) -> Result<Vec<QueueView>> {
     let statement = client.prepare_cached(LIST_QUEUES).await?;
-    let rows = client.query(&statement, &[&limit]).await?;
+    let (members, name) = behind.map_or((None, ""), |(members, name)| (Some(members), name));
+    let rows = client.query(&statement, &[&limit, &members, &name]).await?;
     Ok(rows
         .iter()
         .map(|row| QueueView {

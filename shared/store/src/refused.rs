@@ -1,5 +1,7 @@
 //! Refused messages, from the moment at which somebody first asks for them until a person has decided about each.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -22,6 +24,12 @@ statements! {
     LOCK = "
         SELECT no, id, reason, refused_at, exchange, key, properties, body, octet_length(body) AS bytes, taken_at
           FROM refused WHERE id = $1 FOR UPDATE";
+    // Of the oldest only: whatever there is, no more rows are read than may be deleted.
+    FORGET = "
+        DELETE FROM refused
+         WHERE no = ANY(ARRAY(
+               SELECT no FROM (SELECT no, taken_at FROM refused WHERE no > 0 ORDER BY no LIMIT $2) AS oldest
+                WHERE taken_at < now() - make_interval(secs => $1)))";
     DROP = "DELETE FROM refused WHERE id = $1";
 }
 
@@ -128,6 +136,15 @@ pub async fn lock(tx: &Tx<'_>, id: Uuid) -> Result<Option<StoredRefused>> {
 pub async fn drop_locked(tx: &Tx<'_>, id: Uuid) -> Result<()> {
     tx.execute(&tx.prepare_cached(DROP).await?, &[&id]).await?;
     Ok(())
+}
+
+/// Lets go of messages that were taken out of their broker queue longer ago than this, so many at most; how many it were.
+///
+/// # Errors
+/// The database fails.
+pub async fn forget(client: &Client, older_than: Duration, limit: i64) -> Result<u64> {
+    let statement = client.prepare_cached(FORGET).await?;
+    Ok(client.execute(&statement, &[&older_than.as_secs_f64(), &limit]).await?)
 }
 
 fn line(row: &tokio_postgres::Row) -> RefusedRow {

@@ -27,8 +27,8 @@ statements! {
     NAMED = "SELECT no, name, version, source FROM scenarios WHERE name = $1 AND version = $2";
     LIST = "
         SELECT name, version, created_at FROM (
-            SELECT DISTINCT ON (name) name, version, created_at FROM scenarios ORDER BY name, version DESC) AS newest
-         ORDER BY name";
+            SELECT DISTINCT ON (name) name, version, created_at FROM scenarios WHERE name > $1 ORDER BY name, version DESC) AS newest
+         ORDER BY name LIMIT $2";
     // Page by page through the three places and the failed orders: no index knows the version of an order.
     LIVE = "
         SELECT p.no, o.scenario = $3 AS is_wanted, o.id, o.status, o.entry_point, p.busy, CASE WHEN o.scenario = $3 THEN c.snapshot END AS snapshot
@@ -63,7 +63,10 @@ statements! {
     RENUMBER = "
         UPDATE ready SET attempt = attempt + 1 WHERE order_no = ANY($1::bigint[])
         RETURNING order_no, attempt, flow, priority, queue, position";
-    VERSIONS = "SELECT version, created_at, source FROM scenarios WHERE name = $1 ORDER BY version DESC";
+    VERSIONS = "SELECT version, created_at FROM scenarios WHERE name = $1 AND version < $2 ORDER BY version DESC LIMIT $3";
+    TEXT = "
+        SELECT version, source FROM scenarios WHERE name = $1 AND ($2::integer IS NULL OR version = $2)
+         ORDER BY version DESC LIMIT 1";
 }
 
 /// One stored version.
@@ -80,25 +83,73 @@ pub struct Version {
 }
 
 /// What became of an applied scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applied {
     /// A new version.
     New(i32),
     /// The newest version has this very text.
     Unchanged(i32),
+    /// The newest version is another than was expected: its tag; none where there is none.
+    Unexpected(Option<String>),
 }
 
-/// Stores a text as the newest version of a name.
+/// The newest version that whoever applies a scenario expects to find.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Expected {
+    /// Any, or none.
+    #[default]
+    Anything,
+    /// Any, but one.
+    Something,
+    /// None.
+    Nothing,
+    /// One of these tags.
+    Tagged(Vec<String>),
+}
+
+impl Expected {
+    fn allows(&self, newest: Option<&str>) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::Something => newest.is_some(),
+            Self::Nothing => newest.is_none(),
+            Self::Tagged(tags) => newest.is_some_and(|newest| tags.iter().any(|tag| tag == newest)),
+        }
+    }
+}
+
+/// Bytes of the digest of a text that stand in its tag.
+const TAG_BYTES: usize = 8;
+
+/// The tag of a version: its number and its content, so that neither another text nor the same text under another number
+/// has the same one.
+#[must_use]
+pub fn tag_of(version: i32, source: &str) -> String {
+    tag(version, &Sha256::digest(source.as_bytes()))
+}
+
+fn tag(version: i32, digest: &[u8]) -> String {
+    let digest: String = digest.iter().take(TAG_BYTES).map(|byte| format!("{byte:02x}")).collect();
+    format!("{version}-{digest}")
+}
+
+/// Stores a text as the newest version of a name, where the one before is expected. The newest version with this very text
+/// is left as it is, whatever was expected: the request may be a repeat.
 ///
 /// # Errors
 /// The database fails.
-pub async fn apply(tx: &Tx<'_>, name: &str, source: &str) -> Result<Applied> {
+pub async fn apply(tx: &Tx<'_>, name: &str, source: &str, expected: &Expected) -> Result<Applied> {
     let digest: Vec<u8> = Sha256::digest(source.as_bytes()).to_vec();
     tx.query(LOCK, &[]).await?;
     let newest = tx.query_opt(NEWEST, &[&name]).await?;
     let version: i32 = newest.as_ref().map_or(0, |row| row.get("version"));
-    if newest.is_some_and(|row| row.get::<_, Vec<u8>>("digest") == digest) {
+    let newest: Option<Vec<u8>> = newest.map(|row| row.get("digest"));
+    if newest.as_ref() == Some(&digest) {
         return Ok(Applied::Unchanged(version));
+    }
+    let found = newest.map(|digest| tag(version, &digest));
+    if !expected.allows(found.as_deref()) {
+        return Ok(Applied::Unexpected(found));
     }
     tx.query_one(INSERT, &[&name, &(version + 1), &source, &digest]).await?;
     Ok(Applied::New(version + 1))
@@ -155,24 +206,33 @@ async fn read(
         .collect())
 }
 
-/// Names with their newest version and when it came.
+/// Names behind this one, with their newest version and when it came, so many at most.
 ///
 /// # Errors
 /// The database fails.
-pub async fn list(client: &Client) -> Result<Vec<(String, i32, Timestamp)>> {
+pub async fn list(client: &Client, behind: &str, limit: i64) -> Result<Vec<(String, i32, Timestamp)>> {
     let statement = client.prepare_cached(LIST).await?;
-    let rows = client.query(&statement, &[]).await?;
+    let rows = client.query(&statement, &[&behind, &limit]).await?;
     Ok(rows.iter().map(|row| (row.get("name"), row.get("version"), row.get("created_at"))).collect())
 }
 
-/// The versions of a name, newest first, with their texts.
+/// The versions of a name below this one, newest first, so many at most, each with when it came.
 ///
 /// # Errors
 /// The database fails.
-pub async fn versions(client: &Client, name: &str) -> Result<Vec<(i32, Timestamp, String)>> {
+pub async fn versions(client: &Client, name: &str, below: i32, limit: i64) -> Result<Vec<(i32, Timestamp)>> {
     let statement = client.prepare_cached(VERSIONS).await?;
-    let rows = client.query(&statement, &[&name]).await?;
-    Ok(rows.iter().map(|row| (row.get("version"), row.get("created_at"), row.get("source"))).collect())
+    let rows = client.query(&statement, &[&name, &below, &limit]).await?;
+    Ok(rows.iter().map(|row| (row.get("version"), row.get("created_at"))).collect())
+}
+
+/// The text of a version with its number; of the newest one where none is named.
+///
+/// # Errors
+/// The database fails.
+pub async fn text(client: &Client, name: &str, version: Option<i32>) -> Result<Option<(i32, String)>> {
+    let row = client.query_opt(&client.prepare_cached(TEXT).await?, &[&name, &version]).await?;
+    Ok(row.map(|row| (row.get("version"), row.get("source"))))
 }
 
 /// A live order of a version.

@@ -1,5 +1,6 @@
 //! Counts of each minute, for charts. Each node adds what it counted; nothing here is read to decide anything.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -31,6 +32,16 @@ statements! {
     SERIES = "
         SELECT minute, key, count AS times, sum AS total, buckets FROM stats
          WHERE what = $1 AND minute >= $2 AND minute < $3 ORDER BY minute, key LIMIT $4";
+    // The newest minutes of each series, so many rows at most: grouped by step, and by key.
+    TOTALS = "
+        SELECT wanted.what, looked.at, looked.key, sum(looked.count)::bigint AS times, sum(looked.sum)::float8 AS total,
+               min(looked.minute) AS oldest, count(*) AS looked_at
+          FROM unnest($1::text[]) AS wanted (what)
+         CROSS JOIN LATERAL (
+               SELECT date_bin(make_interval(secs => $3), s.minute, $2) AS at, s.minute, s.key, s.count, s.sum FROM stats s
+                WHERE s.what = wanted.what AND s.minute >= $2 ORDER BY s.minute DESC LIMIT $4) AS looked
+         GROUP BY GROUPING SETS ((wanted.what, looked.at), (wanted.what, looked.key))
+         ORDER BY 1, 2, 4 DESC, 3";
     FORGET = "
         DELETE FROM stats
          WHERE ctid = ANY(ARRAY(
@@ -126,6 +137,55 @@ pub async fn series(
             buckets: row.get("buckets"),
         })
         .collect())
+}
+
+/// Sums of a series since a time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Sums of each step, the oldest first; steps in which nothing was counted are left out.
+    pub steps: Vec<(Timestamp, i64, f64)>,
+    /// Sums of each key, the largest first.
+    pub keys: Vec<(String, i64, f64)>,
+    /// The minute at which the look ended, where there were more rows than it reads.
+    pub cut_at: Option<Timestamp>,
+}
+
+/// Sums of these series since a time, in steps of some minutes that begin with it, so many rows of a series at most, the
+/// newest. A series of which nothing was counted is left out.
+///
+/// # Errors
+/// The database fails.
+pub async fn totals(
+    client: &impl Connection,
+    what: &[&str],
+    since: Timestamp,
+    step: Duration,
+    limit: i64,
+) -> Result<BTreeMap<String, Totals>> {
+    let statement = client.prepare_cached(TOTALS).await?;
+    let rows = client.query(&statement, &[&what, &since, &step.as_secs_f64(), &limit]).await?;
+    let mut totals: BTreeMap<String, Totals> = BTreeMap::new();
+    let mut looked: BTreeMap<String, i64> = BTreeMap::new();
+    let mut oldest: BTreeMap<String, Timestamp> = BTreeMap::new();
+    for row in &rows {
+        let what: String = row.get("what");
+        let (times, total) = (row.get("times"), row.get("total"));
+        let of_series = totals.entry(what.clone()).or_default();
+        if let Some(at) = row.get::<_, Option<Timestamp>>("at") {
+            of_series.steps.push((at, times, total));
+            *looked.entry(what.clone()).or_default() += row.get::<_, i64>("looked_at");
+            let minute: Timestamp = row.get("oldest");
+            let first = oldest.entry(what).or_insert(minute);
+            *first = minute.min(*first);
+        } else {
+            of_series.keys.push((row.get::<_, Option<String>>("key").unwrap_or_default(), times, total));
+        }
+    }
+    for (what, of_series) in &mut totals {
+        let is_cut = looked.get(what).is_some_and(|rows| *rows >= limit);
+        of_series.cut_at = oldest.get(what).filter(|_| is_cut).copied();
+    }
+    Ok(totals)
 }
 
 /// Deletes minutes that are older than this, so many rows at most, and turns of nodes that have added nothing

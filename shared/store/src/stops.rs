@@ -34,7 +34,7 @@ statements! {
         SELECT no, keyword, from_at, until_at, reason, made_by, made_at, lifted_at, lifted_by, lift_reason,
                lifted_at IS NULL AND (until_at IS NULL OR until_at > clock_timestamp()) AS holds
           FROM flow_stops
-         WHERE $1 OR (lifted_at IS NULL AND (until_at IS NULL OR until_at > clock_timestamp()))
+         WHERE no < $3 AND ($1 OR (lifted_at IS NULL AND (until_at IS NULL OR until_at > clock_timestamp())))
          ORDER BY no DESC LIMIT $2";
     STOPS_OF_FLOW = "
         SELECT no, keyword, from_at, until_at, reason, made_by, made_at, lifted_at, lifted_by, lift_reason, true AS holds
@@ -203,13 +203,13 @@ fn read_stop(row: &tokio_postgres::Row) -> StoredStop {
     }
 }
 
-/// Stops, the newest first; those that are over, too, if `ended` is true.
+/// Stops with smaller numbers than this, the newest first; those that are over, too, if `ended` is true.
 ///
 /// # Errors
 /// The database fails.
-pub async fn list(client: &Client, ended: bool, limit: i64) -> Result<Vec<StoredStop>> {
+pub async fn list(client: &Client, ended: bool, below: i64, limit: i64) -> Result<Vec<StoredStop>> {
     let statement = client.prepare_cached(LIST).await?;
-    Ok(client.query(&statement, &[&ended, &limit]).await?.iter().map(read_stop).collect())
+    Ok(client.query(&statement, &[&ended, &limit, &below]).await?.iter().map(read_stop).collect())
 }
 
 /// The stops that hold a flow now.

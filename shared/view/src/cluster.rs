@@ -9,6 +9,7 @@ use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;
 
 use crate::Views;
+use crate::query::{ListQuery, page, strange_cursor};
 
 fn view(node: RegisteredNode, stages: u32) -> NodeView {
     let in_hand = u32::try_from(node.in_hand).unwrap_or(0);
@@ -40,33 +41,64 @@ fn view(node: RegisteredNode, stages: u32) -> NodeView {
     }
 }
 
+/// The word by which a page of nodes begins behind this one: nodes are in the order of role, name and life.
+fn cursor_of(node: &RegisteredNode) -> String {
+    format!("{}.{}.{}", node.role.as_str(), node.incarnation.0, node.name)
+}
+
+/// Place of a node in their order, as a cursor tells it.
+fn place_of(cursor: &str) -> Option<(&str, &str, i64)> {
+    let mut words = cursor.splitn(3, '.');
+    let (role, incarnation, name) = (words.next()?, words.next()?, words.next()?);
+    Some((role, name, incarnation.parse().ok()?))
+}
+
 impl Views {
     /// The living nodes, those that ended within the last hour, and those that are out of service, with the stages that each
     /// has in progress beside the number that it takes at most.
-    pub async fn nodes(&self) -> Result<Page<NodeView>, Problem> {
+    pub async fn nodes(&self, query: &ListQuery) -> Result<Page<NodeView>, Problem> {
+        let limit = query.limit()?;
+        let behind = query.cursor().map(|cursor| place_of(cursor).ok_or_else(strange_cursor)).transpose()?;
         let nodes = async {
             let client = self.host.store.reports().await?;
             Ok((cluster::nodes(&client).await?, presence::load(&client).await?))
         };
         let (nodes, load) = nodes.await.map_err(self.failed("nodes"))?;
-        let items = nodes.into_iter().map(|node| {
+        let is_behind = |node: &RegisteredNode| {
+            behind.is_none_or(|place| (node.role.as_str(), node.name.as_str(), node.incarnation.0) > place)
+        };
+        let nodes: Vec<RegisteredNode> = nodes.into_iter().filter(is_behind).take(limit).collect();
+        Ok(page(nodes, limit, cursor_of, |node| {
             let stages =
                 load.iter().find(|load| load.node == node.incarnation).map_or(0, |load| load.total());
             view(node, stages)
-        });
-        Ok(Page { items: items.collect(), next: None })
+        }))
     }
 
     /// Leases, with their holders.
-    pub async fn leases(&self) -> Result<Page<LeaseLine>, Problem> {
+    pub async fn leases(&self, query: &ListQuery) -> Result<Page<LeaseLine>, Problem> {
+        let (limit, behind) = (query.limit()?, query.cursor());
         let leases = async { cluster::leases(&self.host.store.api().await?).await };
         let leases = leases.await.map_err(self.failed("leases"))?.into_iter();
-        let items = leases.map(|lease| LeaseLine {
+        let leases = leases.filter(|lease| behind.is_none_or(|behind| lease.name.as_str() > behind));
+        let line = |lease: cluster::LeaseView| LeaseLine {
             name: lease.name,
             holder: lease.holder,
             until: lease.until,
             epoch: lease.epoch.0,
-        });
-        Ok(Page { items: items.collect(), next: None })
+        };
+        Ok(page(leases.take(limit).collect(), limit, |lease| lease.name.clone(), line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn http_a_cursor_of_nodes_tells_a_place_whatever_the_name_holds() {
+        assert_eq!(place_of("worker.7.a.b c"), Some(("worker", "a.b c", 7)));
+        assert_eq!(place_of("worker.x.a"), None);
+        assert_eq!(place_of("worker"), None);
     }
 }

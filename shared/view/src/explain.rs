@@ -19,9 +19,10 @@ use pagurus_store::outbox::shown::Unsent;
 use pagurus_store::queues::QueueHolder;
 use pagurus_store::{Client, Error, outbox, queues, requests};
 use pagurus_wire::order::Explanation;
+use pagurus_wire::parts::AskingView;
 use pagurus_wire::problem::Problem;
 
-use crate::order::snapshot;
+use crate::order::{asking_of, snapshot};
 use crate::retry::{self, Cycles};
 use crate::{Views, foresight};
 
@@ -109,7 +110,10 @@ pub(crate) async fn sentence(
     settings: &Settings,
 ) -> Result<String, Error> {
     Ok(match row.status {
-        Status::Running if row.running.is_some() => running(row),
+        Status::Running if row.running.is_some() => {
+            let asking = asking_of(client, row).await?;
+            format!("{}{}", running(row), asking.as_ref().map(waits_for_answer).unwrap_or_default())
+        }
         Status::Running => {
             let again = running(row);
             let hindrance = match flow::hindrance(client, &row.flow, "its flow").await? {
@@ -138,6 +142,15 @@ pub(crate) async fn sentence(
             }
         },
     })
+}
+
+/// A part of a sentence more where the running stage waits for an answer.
+fn waits_for_answer(asking: &AskingView) -> String {
+    let again = if asking.attempt > 1 { format!(", attempt {}", asking.attempt) } else { String::new() };
+    format!(
+        "; in state `{}` it waits for the answer of {} since {}{again}",
+        asking.state, asking.target, asking.since
+    )
 }
 
 fn running(row: &Row) -> String {

@@ -11,11 +11,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::Views;
-use crate::query::{invalid, limit};
+use crate::query::{cursor, invalid, limit, page};
 
 /// Rows of a page, as usual and at most.
 const PAGE: (usize, usize) = (100, 1000);
-/// Stops and orders about systems listed at most.
+/// Orders about systems that are read at most.
 const MAX_RULES: i64 = 1000;
 
 /// Query of the list of flows.
@@ -42,6 +42,8 @@ pub struct StopsQuery {
     /// True to see those that are over, too.
     #[serde(default)]
     ended: bool,
+    limit: Option<String>,
+    cursor: Option<String>,
 }
 
 impl Views {
@@ -77,9 +79,12 @@ impl Views {
 
     /// Stops by hand, the newest first.
     pub async fn stops(&self, query: &StopsQuery) -> Result<Page<StopView>, Problem> {
-        let read = async { stops::list(&self.host.store.reports().await?, query.ended, MAX_RULES).await };
-        let items = read.await.map_err(self.failed("stops"))?.into_iter().map(stop_view).collect();
-        Ok(Page { items, next: None })
+        let limit = limit(query.limit.as_deref(), PAGE.0, PAGE.1)?;
+        let below = cursor(query.cursor.as_deref(), i64::MAX)?;
+        let read =
+            async { stops::list(&self.host.store.reports().await?, query.ended, below, limit as i64).await };
+        let stops = read.await.map_err(self.failed("stops"))?;
+        Ok(page(stops, limit, |stop| stop.rule.no.to_string(), stop_view))
     }
 
     /// Called systems by name, each with what an operator decided about it.

@@ -8,6 +8,7 @@ mod callbacks;
 mod calls;
 mod cluster;
 mod dependencies;
+mod doctor;
 mod errors;
 mod explain;
 mod export;
@@ -26,7 +27,9 @@ mod retry;
 mod scenarios;
 mod searches;
 mod stand;
+mod stats;
 mod steps;
+mod stream;
 mod tasks;
 
 use std::sync::Arc;
@@ -50,8 +53,10 @@ pub use foresight::{Foresight, plain_reason};
 pub use notifications::NotificationsQuery;
 pub use operations::{OperationOrdersQuery, OperationsQuery};
 pub use orders::{CountsFields, OrdersFields, OrdersQuery};
+pub use query::ListQuery;
 pub use queues::QueueQuery;
 pub use searches::SearchesQuery;
+pub use stats::StatsQuery;
 
 /// Views, with all that they need of their process. Cheap to clone.
 #[derive(Clone)]
@@ -62,6 +67,8 @@ pub struct Views {
     secrets: Arc<DeploymentSecrets>,
     /// Lists that look through many rows at a time, so that reads by key find a connection.
     searches: Arc<Semaphore>,
+    /// Figures of the present, shared by all who ask.
+    now: Arc<stats::SharedNow>,
 }
 
 impl Views {
@@ -69,7 +76,7 @@ impl Views {
     #[must_use]
     pub fn of(host: Host, catalogue: Catalogue, secrets: Arc<DeploymentSecrets>) -> Self {
         let searches = (host.settings().database.api_connections / 2).max(1);
-        Self { host, catalogue, secrets, searches: Arc::new(Semaphore::new(searches)) }
+        Self { host, catalogue, secrets, searches: Arc::new(Semaphore::new(searches)), now: Arc::default() }
     }
 
     /// What finds orders by conditions.

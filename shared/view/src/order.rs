@@ -9,10 +9,10 @@ use pagurus_runtime::scenarios::Known;
 use pagurus_store::consistency::marks::{self, Mark};
 use pagurus_store::dependencies::graph;
 use pagurus_store::orders::{self, OrderRow as Row};
-use pagurus_store::{Client, Error, answers, children, outbox, promises, requests};
+use pagurus_store::{Client, Error, answers, asking, children, outbox, promises, requests};
 use pagurus_wire::consistency::InconsistencyView;
 use pagurus_wire::order::{ChildView, ErrorView, OrderView, StatusView, UnsentView};
-use pagurus_wire::parts::{CallbackView, ProgressView, RequestView};
+use pagurus_wire::parts::{AskingView, CallbackView, ProgressView, RequestView};
 use pagurus_wire::problem::Problem;
 use serde_json::Value;
 
@@ -34,9 +34,10 @@ impl Views {
                 children::family(&client, row.no).await?,
                 marks::of_order(&client, row.no).await?,
                 promises::of_order(&client, row.no).await?,
+                asking_of(&client, &row).await?,
             ))
         };
-        let (hidden, known, events, unsent, after, (parent, children), mark, late) =
+        let (hidden, known, events, unsent, after, (parent, children), mark, late, asking) =
             read.await.map_err(self.failed("read"))?;
         drop(client);
         let mut vars = Value::Object(snapshot(&row).unwrap_or_default().vars);
@@ -93,6 +94,7 @@ impl Views {
             due_at: row.due_at,
             ready_since: row.ready_since,
             entry_point: row.entry_point,
+            asking,
         })
     }
 
@@ -154,6 +156,21 @@ impl Views {
     pub(crate) async fn hidden_in(&self, client: &Client, row: &Row) -> Result<Option<HiddenParts>, Error> {
         self.hidden_by(client, Some(ScenarioNo(row.scenario_no))).await
     }
+}
+
+/// What the running stage of an order waits for, where that takes its time.
+pub(crate) async fn asking_of(client: &Client, row: &Row) -> Result<Option<AskingView>, Error> {
+    let Some((attempt, _)) = row.running else { return Ok(None) };
+    let found = asking::of_order(client, row.no, attempt).await?;
+    Ok(found.map(|found| AskingView {
+        state: found.state,
+        action: u32::try_from(found.action).unwrap_or_default(),
+        kind: found.kind,
+        name: found.name,
+        target: found.target,
+        attempt: u32::try_from(found.tries).unwrap_or_default(),
+        since: found.since,
+    }))
 }
 
 /// The parameters, without what the scenario masks (SCN-15).

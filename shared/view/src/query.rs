@@ -3,7 +3,45 @@
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::document::parse_duration;
 use pagurus_domain::time;
+use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Items of a page of a short list, where nothing else is asked for, and at most.
+const SHORT_LIST: (usize, usize) = (500, 1000);
+
+/// Query of a list that has no conditions.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub struct ListQuery {
+    /// Items of the page; left out: 500, at most 1000.
+    limit: Option<String>,
+    /// Word `next` of the page before.
+    cursor: Option<String>,
+}
+
+impl ListQuery {
+    /// Items of the page.
+    pub(crate) fn limit(&self) -> Result<usize, Problem> {
+        limit(self.limit.as_deref(), SHORT_LIST.0, SHORT_LIST.1)
+    }
+
+    /// Where the page begins, as a former one said; none at the begin of the list.
+    pub(crate) fn cursor(&self) -> Option<&str> {
+        self.cursor.as_deref()
+    }
+}
+
+/// The page of so many rows at most. Where it is full there may be a next one, which begins behind its last row.
+pub(crate) fn page<R, T>(
+    rows: Vec<R>,
+    limit: usize,
+    cursor: impl Fn(&R) -> String,
+    view: impl FnMut(R) -> T,
+) -> Page<T> {
+    let next = rows.last().filter(|_| rows.len() >= limit).map(cursor);
+    Page { items: rows.into_iter().map(view).collect(), next }
+}
 
 /// A field that was read and makes no sense.
 pub(crate) fn invalid(pointer: &str, told: impl Into<String>) -> Problem {

@@ -9,10 +9,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Views;
-use crate::query::{cursor, limit};
+use crate::query::{ListQuery, cursor, limit, page, strange_cursor};
 
-/// Queues listed at most.
-const MAX_QUEUES: i64 = 500;
 /// Members on a page, where nothing else is asked for, and at most.
 const USUAL_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 500;
@@ -26,17 +24,22 @@ pub struct QueueQuery {
 
 impl Views {
     /// Queues that have members, the longest first.
-    pub async fn queues(&self) -> Result<Page<QueueLine>, Problem> {
-        let listed = async { queues::list(&self.host.store.reports().await?, MAX_QUEUES).await };
-        let listed = listed.await.map_err(self.failed("queues"))?.into_iter();
-        let items = listed.map(|queue| QueueLine {
+    pub async fn queues(&self, query: &ListQuery) -> Result<Page<QueueLine>, Problem> {
+        let limit = query.limit()?;
+        let behind =
+            query.cursor().map(|cursor| cursor.split_once('.').ok_or_else(strange_cursor)).transpose()?;
+        let behind = behind.map(|(members, name)| Ok((members.parse().map_err(|_| strange_cursor())?, name)));
+        let behind: Option<(i64, &str)> = behind.transpose()?;
+        let listed = async { queues::list(&self.host.store.reports().await?, behind, limit as i64).await };
+        let listed = listed.await.map_err(self.failed("queues"))?;
+        let line = |queue: queues::QueueView| QueueLine {
             queue: queue.name,
             holder: queue.holder,
             orders: queue.members,
             held_since: queue.held_since,
             holder_registered_at: Timestamp::from_millisecond(queue.position).ok(),
-        });
-        Ok(Page { items: items.collect(), next: None })
+        };
+        Ok(page(listed, limit, |queue| format!("{}.{}", queue.members, queue.name), line))
     }
 
     /// One queue: who holds it, and who waits, in their order.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use pagurus_domain::document::Fault;
 use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::script::Scripting;
@@ -14,29 +13,36 @@ use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::scenarios::{ScenarioLine, VersionLine};
 
 use crate::Views;
+use crate::query::{ListQuery, cursor, page};
 
 impl Views {
     /// Scenarios by name, each with its newest version.
-    pub async fn scenarios(&self) -> Result<Page<ScenarioLine>, Problem> {
-        let rows = async { scenarios::list(&self.host.store.api().await?).await };
-        let rows = rows.await.map_err(self.failed("scenarios"))?.into_iter();
-        let items =
-            rows.map(|(scenario, version, created_at)| ScenarioLine { scenario, version, created_at });
-        Ok(Page { items: items.collect(), next: None })
+    pub async fn scenarios(&self, query: &ListQuery) -> Result<Page<ScenarioLine>, Problem> {
+        let (limit, behind) = (query.limit()?, query.cursor().unwrap_or_default());
+        let rows = async { scenarios::list(&self.host.store.api().await?, behind, limit as i64).await };
+        let rows = rows.await.map_err(self.failed("scenarios"))?;
+        let line = |(scenario, version, created_at)| ScenarioLine { scenario, version, created_at };
+        Ok(page(rows, limit, |(name, ..)| name.clone(), line))
     }
 
     /// Versions of a scenario.
-    pub async fn versions(&self, name: &str) -> Result<Page<VersionLine>, Problem> {
-        let versions = self.versions_of(name).await?.into_iter();
-        let items = versions.map(|(version, created_at, _)| VersionLine { version, created_at });
-        Ok(Page { items: items.collect(), next: None })
+    pub async fn versions(&self, name: &str, query: &ListQuery) -> Result<Page<VersionLine>, Problem> {
+        let (limit, below) = (query.limit()?, cursor(query.cursor(), i32::MAX)?);
+        let rows =
+            async { scenarios::versions(&self.host.store.api().await?, name, below, limit as i64).await };
+        let rows = rows.await.map_err(self.failed("scenarios"))?;
+        if rows.is_empty() && query.cursor().is_none() {
+            return Err(Problem::no_scenario(name, None));
+        }
+        let line = |(version, created_at)| VersionLine { version, created_at };
+        Ok(page(rows, limit, |(version, _)| version.to_string(), line))
     }
 
-    /// The text of a version as it was applied; of the newest one where none is named.
-    pub async fn scenario_text(&self, name: &str, version: Option<i32>) -> Result<String, Problem> {
-        let mut versions = self.versions_of(name).await?.into_iter();
-        let found = versions.find(|(number, ..)| version.is_none_or(|version| version == *number));
-        found.map(|(_, _, text)| text).ok_or_else(|| Problem::no_scenario(name, version))
+    /// The text of a version as it was applied, with its number; of the newest one where none is named.
+    pub async fn scenario_text(&self, name: &str, version: Option<i32>) -> Result<(i32, String), Problem> {
+        let found = async { scenarios::text(&self.host.store.api().await?, name, version).await };
+        let found = found.await.map_err(self.failed("scenarios"))?;
+        found.ok_or_else(|| Problem::no_scenario(name, version))
     }
 
     /// Reads a text as a scenario, by the bounds of the moment.
@@ -84,18 +90,12 @@ impl Views {
                 .hint("give it to all nodes of intake and worker before the first order")
         }));
         for child in reading.children().into_iter().filter(|child| *child != reading.scenario.name) {
-            let found = async { scenarios::versions(&self.host.store.api().await?, child).await };
-            if found.await.map_err(self.failed("scenarios"))?.is_empty() {
+            let found = async { scenarios::text(&self.host.store.api().await?, child, None).await };
+            if found.await.map_err(self.failed("scenarios"))?.is_none() {
                 let told = format!("there is no scenario `{child}` for its child orders");
                 unknown.push(Fault::placed(None, "", told).hint("apply it before the first order"));
             }
         }
         Ok(unknown)
-    }
-
-    async fn versions_of(&self, name: &str) -> Result<Vec<(i32, Timestamp, String)>, Problem> {
-        let versions = async { scenarios::versions(&self.host.store.api().await?, name).await };
-        let versions = versions.await.map_err(self.failed("scenarios"))?;
-        if versions.is_empty() { Err(Problem::no_scenario(name, None)) } else { Ok(versions) }
     }
 }

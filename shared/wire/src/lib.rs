@@ -7,6 +7,7 @@ pub mod bodies;
 pub mod callbacks;
 pub mod cluster;
 pub mod consistency;
+pub mod doctor;
 pub mod errors;
 pub mod export;
 pub mod flows;
@@ -22,5 +23,7 @@ pub mod problem;
 pub mod refused;
 pub mod scenarios;
 pub mod search;
+pub mod stats;
+pub mod stream;
 
 pub use problem::Problem;

@@ -39,6 +39,8 @@ pub mod news {
     pub const DUE: &str = "due";
     /// To one of the notifiers: [`super::OutboxNews`].
     pub const OUTBOX: &str = "outbox";
+    /// To whoever follows orders: [`super::OrdersNews`].
+    pub const ORDERS: &str = "orders";
 }
 
 /// Routing keys of the exchange for hand-outs, beside the incarnation of a worker.
@@ -254,6 +256,14 @@ pub struct News {
     /// What operators decided about flows and systems has changed: read it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rules_changed: bool,
+}
+
+/// News to whoever follows orders: something is new about these, and no other news names them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrdersNews {
+    /// Our numbers of the orders.
+    #[serde(default)]
+    pub changed: Vec<i64>,
 }
 
 // Items of messages between services are objects with names, and unknown names are passed over: a node of

@@ -249,6 +249,8 @@ pub struct OrderView {
     pub progress: f64,
     /// Where a restart resumes.
     pub entry_point: Option<String>,
+    /// What its running stage waits for, where that takes some seconds.
+    pub asking: Option<crate::parts::AskingView>,
     /// The orders that it waits for, or waited for.
     #[serde(default)]
     pub after: Vec<ConditionView>,

@@ -32,6 +32,25 @@ pub struct RequestView {
     pub closed_at: Option<Timestamp>,
 }
 
+/// What a running stage asks of the world at this moment, where it has waited for the answer for some seconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AskingView {
+    /// State.
+    pub state: String,
+    /// Index of the action in the state, from 0.
+    pub action: u32,
+    /// `http`, `amqp`, `actor` or `order`.
+    pub kind: String,
+    /// Name that the scenario gives it.
+    pub name: Option<String>,
+    /// Place that was asked: method, host and path; exchange and key; the actor; scenario and id of a child order.
+    pub target: String,
+    /// Number of the attempt, from 1.
+    pub attempt: u32,
+    /// Time at which it was asked.
+    pub since: Timestamp,
+}
+
 /// A callback that an order got.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

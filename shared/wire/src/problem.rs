@@ -17,6 +17,8 @@ pub enum Type {
     Conflict,
     /// The present status does not allow the action.
     Refused,
+    /// What is there is another version than the request expects.
+    PreconditionFailed,
     /// Nothing is there.
     NotFound,
     /// The body is larger than allowed.
@@ -45,6 +47,7 @@ impl Type {
         Self::UnknownScenario,
         Self::Conflict,
         Self::Refused,
+        Self::PreconditionFailed,
         Self::NotFound,
         Self::TooLarge,
         Self::Forbidden,
@@ -65,6 +68,7 @@ impl Type {
             Self::UnknownScenario => "unknown-scenario",
             Self::Conflict => "conflict",
             Self::Refused => "refused",
+            Self::PreconditionFailed => "precondition-failed",
             Self::NotFound => "not-found",
             Self::TooLarge => "too-large",
             Self::Forbidden => "forbidden",
@@ -85,6 +89,7 @@ impl Type {
             Self::Invalid | Self::UnknownScenario => 422,
             Self::Conflict | Self::Refused => 409,
             Self::NotFound | Self::UnknownKey => 404,
+            Self::PreconditionFailed => 412,
             Self::TooLarge => 413,
             Self::Forbidden => 403,
             Self::UnsupportedMediaType => 415,
@@ -102,6 +107,7 @@ impl Type {
             Self::UnknownScenario => "There is no such scenario",
             Self::Conflict => "Another order bears this id",
             Self::Refused => "The present status does not allow this",
+            Self::PreconditionFailed => "Another version is there than was expected",
             Self::NotFound => "There is nothing here",
             Self::TooLarge => "The body is too large",
             Self::Forbidden => "A page of another site may not do this",

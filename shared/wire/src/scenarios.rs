@@ -49,6 +49,9 @@ pub struct AppliedView {
     pub scenario: String,
     /// Version that has this text: a new one, or the newest if that had it already.
     pub version: i32,
+    /// Tag of that version: `If-Match` with it stores a text only on top of this one.
+    #[serde(default)]
+    pub tag: String,
     /// Places that mean something else than their author may think.
     pub warnings: Vec<Detail>,
 }

@@ -102,6 +102,10 @@ fn path(strange: &mut Strange<'_>, route: &str, told: &Value) -> String {
         let value = if name == "timeout" { "1".to_owned() } else { encoded(&value) };
         path.push_str(&format!("{separator}{name}={value}"));
     }
+    // A stream goes on until somebody ends it.
+    if route == "/v1/stream" {
+        path.push_str(if path.contains('?') { "&timeout=1" } else { "?timeout=1" });
+    }
     path.truncate(60_000);
     path
 }

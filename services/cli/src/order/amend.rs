@@ -105,7 +105,7 @@ pub(super) async fn clone(
     }
     let reply = client.post(&order_path(&arguments.id, "clone"), &Value::Object(body)).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let made: RegisteredView = reply.read()?;
     let id = made.id.as_deref().unwrap_or_default();
@@ -126,7 +126,7 @@ pub(super) async fn repair(
     }
     let reply = client.post(&order_path(&arguments.id, "repair"), &body).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let view: StatusView = reply.read()?;
     screen.line(&format!("{} is in status {}", harmless(&view.id), screen.status(&view.status)))
@@ -140,7 +140,7 @@ pub(super) async fn update(
     let body = update_body(arguments)?;
     let reply = client.patch(&order_path(&arguments.id, ""), &body).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let view: OrderView = reply.read()?;
     screen.line(&format!("{} is in status {}", harmless(&view.id), screen.status(&view.status)))
@@ -183,7 +183,7 @@ pub(super) async fn dependencies(
     let query = [("depth", arguments.depth.to_string())];
     let reply = client.get(&order_path(&arguments.id, "dependencies"), &query).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let graph: DependencyGraph = reply.read()?;
     if graph.edges.is_empty() {

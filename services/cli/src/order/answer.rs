@@ -43,7 +43,7 @@ pub(super) async fn run(
     let part = format!("requests/{}/answer", percent_encode(&arguments.request));
     let reply = client.post(&order_path(&arguments.id, &part), &asked).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let view: StatusView = reply.read()?;
     screen.line(&format!("{} is in status {}", harmless(&view.id), screen.status(&view.status)))

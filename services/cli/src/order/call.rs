@@ -42,7 +42,7 @@ pub(super) async fn run(arguments: &CallArguments, client: &Client, screen: &Scr
     let reply = client.post(&path, &Value::Object(asked)).await?;
     let call: CallView = reply.read()?;
     if screen.json {
-        screen.line(&reply.text)?;
+        screen.document(&reply.text)?;
         return end_of(&call);
     }
     match (&call.answer, &call.error) {

@@ -9,7 +9,7 @@ use crate::screen::{Screen, exact_time, time};
 pub(super) async fn steps(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
     let reply = client.get(&order_path(id, "steps"), &[]).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     screen.line(&steps_table(&reply.read::<Vec<StepView>>()?, screen))
 }
@@ -39,7 +39,7 @@ fn steps_table(steps: &[StepView], screen: &Screen) -> String {
 pub(super) async fn tasks(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
     let reply = client.get(&order_path(id, "tasks"), &[]).await?;
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     screen.line(&tasks_table(&reply.read::<Vec<TaskView>>()?, screen))
 }

@@ -63,6 +63,12 @@ pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
         ("life", Some(format!("{}, stages {}, retries {}", view.life, view.stages, view.retries))),
         ("node", view.node.clone()),
         ("entry point", view.entry_point.clone()),
+        (
+            "waits for",
+            view.asking.as_ref().map(|asking| {
+                format!("{} in state {}, since {}", asking.target, asking.state, time(asking.since))
+            }),
+        ),
         ("created", Some(time(view.created_at))),
         ("not before", view.start_at.map(time)),
         ("promised for", view.promise.as_ref().map(promise)),

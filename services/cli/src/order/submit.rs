@@ -111,7 +111,7 @@ pub(super) async fn run(arguments: Arguments, client: &Client, screen: &Screen) 
         }
     };
     if screen.json {
-        screen.line(&reply.text)?;
+        screen.document(&reply.text)?;
     }
     let registered: Vec<RegisteredView> = if many { reply.read()? } else { vec![reply.read()?] };
     if !screen.json {

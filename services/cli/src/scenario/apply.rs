@@ -8,7 +8,6 @@ use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::source::{explain_faults, explain_warnings, read};
 use pagurus_domain::scenario::value::percent_encode;
 use pagurus_wire::problem::{Problem, Type};
-use reqwest::Method;
 
 use super::{Version, files};
 use crate::client::Client;
@@ -17,14 +16,22 @@ use crate::input;
 use crate::screen::{Screen, harmless};
 
 /// Applies each file; one that is refused does not keep the others back, but decides the exit code.
-pub(super) async fn run(files: &[PathBuf], client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(super) async fn run(
+    files: &[PathBuf],
+    tag: Option<&str>,
+    client: &Client,
+    screen: &Screen,
+) -> Result<(), Failure> {
     let mut outcome = Ok(());
     let files = files::files_in(files, files::is_scenario)?;
     if files.is_empty() {
         return Err(Failure::Input(files::NONE.to_owned()));
     }
+    if tag.is_some_and(|tag| tag != "*") && files.len() > 1 {
+        return Err(Failure::Usage("--if-match names a version of one scenario: give one file".to_owned()));
+    }
     for path in &files {
-        let applied = apply_one(path, client, screen).await;
+        let applied = apply_one(path, tag, client, screen).await;
         if let Err(failure) = applied {
             if failure.is_away() {
                 return Err(failure);
@@ -43,14 +50,14 @@ pub(super) async fn run(files: &[PathBuf], client: &Client, screen: &Screen) -> 
     outcome
 }
 
-async fn apply_one(path: &Path, client: &Client, screen: &Screen) -> Result<(), Failure> {
+async fn apply_one(path: &Path, tag: Option<&str>, client: &Client, screen: &Screen) -> Result<(), Failure> {
     let (file, text) = (input::name_of(path), input::text_of(path)?);
     let name = match scenario_name(&text) {
         Ok(name) => name,
         Err(faults) => return Err(refused(&file, &text, &faults, screen)),
     };
     let url = format!("/v1/scenarios/{}", percent_encode(&name));
-    let answered = client.send_text(Method::PUT, &url, "application/yaml", text.clone()).await;
+    let answered = client.put_scenario(&url, text.clone(), tag).await;
     let reply = match answered {
         // The server knows the places; the source is here.
         Err(Failure::Problem(problem))
@@ -61,7 +68,7 @@ async fn apply_one(path: &Path, client: &Client, screen: &Screen) -> Result<(), 
         answered => answered?,
     };
     if screen.json {
-        return screen.line(&reply.text);
+        return screen.document(&reply.text);
     }
     let applied: Version = reply.read()?;
     if !applied.warnings.is_empty() {

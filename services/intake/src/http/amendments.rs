@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode};
 use pagurus_command::answer::AnswerByHand;
+use pagurus_command::request::RequestKey;
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::amendment::{Repair, Update};
 use pagurus_wire::bodies::{AnswerBody, RepairBody, UpdateBody};
@@ -26,12 +27,12 @@ pub(super) fn routes(table: Table) -> Table {
         .patch(
             "/v1/orders/{id}",
             update,
-            told("Changes an order that has not gone on yet.").takes::<UpdateBody>(),
+            told("Changes an order that has not gone on yet.").key().takes::<UpdateBody>(),
         )
         .post(
             "/v1/orders/{id}/repair",
             repair,
-            told("Lets a stuck order go on from a state.").takes::<RepairBody>(),
+            told("Lets a stuck order go on from a state.").key().takes::<RepairBody>(),
         )
         .post(
             "/v1/orders/{id}/requests/{request}/answer",
@@ -61,10 +62,13 @@ async fn update(
     State(intake): State<Intake>,
     Path(id): Path<String>,
     Caller(by): Caller,
+    headers: HeaderMap,
     body: Body,
 ) -> Outcome<Json<OrderView>> {
-    let asked = Update::read(&*read_json_if_any(&intake, body).await?).map_err(invalid)?;
-    intake.commands.update(&id, &asked, &by).await?;
+    let body = read_json_if_any(&intake, body).await?;
+    let key = RequestKey::read(key_of(&headers)?, &body)?;
+    let asked = Update::read(&body).map_err(invalid)?;
+    intake.commands.update(&id, &asked, &by, key.as_ref()).await?;
     Ok(Json(intake.views.order(&id).await?))
 }
 
@@ -72,9 +76,10 @@ async fn update(
 pub(super) async fn update_named_batch(
     state: State<Intake>,
     caller: Caller,
+    headers: HeaderMap,
     body: Body,
 ) -> Outcome<Json<OrderView>> {
-    update(state, Path("batch".to_owned()), caller, body).await
+    update(state, Path("batch".to_owned()), caller, headers, body).await
 }
 
 /// `POST /v1/orders/{id}/repair`
@@ -82,10 +87,13 @@ async fn repair(
     State(intake): State<Intake>,
     Path(id): Path<String>,
     Caller(by): Caller,
+    headers: HeaderMap,
     body: Body,
 ) -> Outcome<Json<StatusView>> {
-    let asked = Repair::read(&*read_json_if_any(&intake, body).await?).map_err(invalid)?;
-    intake.commands.repair(&id, &asked, &by).await?;
+    let body = read_json_if_any(&intake, body).await?;
+    let key = RequestKey::read(key_of(&headers)?, &body)?;
+    let asked = Repair::read(&body).map_err(invalid)?;
+    intake.commands.repair(&id, &asked, &by, key.as_ref()).await?;
     Ok(Json(intake.views.status(&id).await?))
 }
 

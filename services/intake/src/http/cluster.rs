@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use pagurus_view::ListQuery;
 use pagurus_wire::nodes::{NodeOrderOutcome, NodeOrderRequest, NodeView};
 use pagurus_wire::order::Page;
 
@@ -9,7 +10,7 @@ use super::Outcome;
 use super::body::Sent;
 use super::caller::Caller;
 use super::document::Table;
-use super::query::{Nothing, Path, Query};
+use super::query::{Path, Query};
 use crate::Intake;
 
 pub(super) fn routes(table: Table) -> Table {
@@ -29,8 +30,11 @@ pub(super) fn routes(table: Table) -> Table {
 }
 
 /// `GET /v1/nodes`
-async fn nodes(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Page<NodeView>>> {
-    Ok(Json(intake.views.nodes().await?))
+async fn nodes(
+    State(intake): State<Intake>,
+    Query(query): Query<ListQuery>,
+) -> Outcome<Json<Page<NodeView>>> {
+    Ok(Json(intake.views.nodes(&query).await?))
 }
 
 /// `POST /v1/nodes/{role}/{name}/offline`, with a reason

@@ -5,7 +5,7 @@ pub(super) mod trial;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Response, StatusCode, header};
+use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use pagurus_command::migrate::{Migrated, Migration};
 use pagurus_domain::audit::AuditKind;
@@ -14,7 +14,8 @@ use pagurus_domain::scenario::graph as drawing;
 use pagurus_domain::scenario::source::Reading;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::audit::AuditEntry;
-use pagurus_store::scenarios::{self, Applied};
+use pagurus_store::scenarios::{self, Applied, Expected};
+use pagurus_view::ListQuery;
 use pagurus_wire::bodies::{MigrationBody, TrialBody};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
@@ -27,7 +28,8 @@ use super::Outcome;
 use super::body::{self, read_json};
 use super::caller::Caller;
 use super::document::{Table, told};
-use super::query::{Nothing, Path, Query};
+use super::preconditions::expected;
+use super::query::{Path, Query};
 use crate::Intake;
 
 /// Longest name in a path.
@@ -54,6 +56,9 @@ pub(super) fn routes(table: Table) -> Table {
             "/v1/scenarios/{name}",
             apply,
             told("Stores a scenario as a new version.")
+                .more("Whoever changes a version that he has read sends its `ETag` as `If-Match`: where another one is the newest by now, the answer is 412, and nothing is stored.")
+                .header("If-Match", "Tag of the version that must be the newest, or `*` for any.")
+                .header("If-None-Match", "`*`: there must be no version.")
                 .takes_text(YAML)
                 .takes::<Map<String, Value>>()
                 .gives::<AppliedView>(201, "A new version.")
@@ -62,7 +67,9 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/scenarios/{name}",
             scenario,
-            told("The text as it was applied.").gives_text(YAML, "The text."),
+            told("The text as it was applied.")
+                .more("The header `ETag` has the tag of the version.")
+                .gives_text(YAML, "The text."),
         )
         .get("/v1/scenarios/{name}/versions", versions, "Versions, the newest first.")
         .get(
@@ -105,33 +112,50 @@ async fn apply(
     State(intake): State<Intake>,
     Path(name): Path<String>,
     Caller(by): Caller,
+    headers: HeaderMap,
     body: Body,
 ) -> Outcome<Response<Body>> {
+    let expected = expected(&headers)?;
     let (text, Reading { scenario, warnings, .. }) = read(&intake, body).await?;
     if scenario.name != name {
         let told = format!("the text is of scenario `{}`, the path names `{}`", scenario.name, cut(&name));
         return Err(Problem::new(Type::Invalid, told).at("/scenario").into());
     }
-    let applied = store(&intake, &name, &text, &by)
+    let applied = store(&intake, &name, &text, &expected, &by)
         .await
         .map_err(|error| store_problem(&intake.host, "apply", &error))?;
     let (status, version) = match applied {
         Applied::New(version) => (StatusCode::CREATED, version),
         Applied::Unchanged(version) => (StatusCode::OK, version),
+        Applied::Unexpected(newest) => return Err(unexpected(&name, newest.as_deref()).into()),
     };
     let warnings = Problem::of_faults(Type::Invalid, &warnings).errors;
-    Ok((status, Json(AppliedView { scenario: name, version, warnings })).into_response())
+    let tag = scenarios::tag_of(version, &text);
+    let headers = [(header::ETAG, format!("\"{tag}\""))];
+    Ok((status, headers, Json(AppliedView { scenario: name, version, tag, warnings })).into_response())
+}
+
+/// The problem of a version that is another than expected.
+fn unexpected(name: &str, newest: Option<&str>) -> Problem {
+    let told = match newest {
+        Some(tag) => {
+            format!("the newest version of `{name}` is \"{tag}\"; read it and put the change on top of it")
+        }
+        None => format!("there is no version of `{name}`; leave `If-Match` out to store the first one"),
+    };
+    Problem::new(Type::PreconditionFailed, told)
 }
 
 async fn store(
     intake: &Intake,
     name: &str,
     text: &str,
+    expected: &Expected,
     by: &Principal,
 ) -> Result<Applied, pagurus_store::Error> {
     let mut client = intake.host.store.api().await?;
     let tx = client.transaction().await?;
-    let applied = scenarios::apply(&tx, name, text).await?;
+    let applied = scenarios::apply(&tx, name, text, expected).await?;
     if let Applied::New(version) = applied {
         AuditEntry::new("apply", (AuditKind::Scenario, name), by, None)
             .with(&json!({"version": version}))
@@ -169,16 +193,20 @@ async fn migrate(
 }
 
 /// `GET /v1/scenarios`
-async fn list(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<Page<ScenarioLine>>> {
-    Ok(Json(intake.views.scenarios().await?))
+async fn list(
+    State(intake): State<Intake>,
+    Query(query): Query<ListQuery>,
+) -> Outcome<Json<Page<ScenarioLine>>> {
+    Ok(Json(intake.views.scenarios(&query).await?))
 }
 
 /// `GET /v1/scenarios/{name}/versions`
 async fn versions(
     State(intake): State<Intake>,
     Path(name): Path<String>,
+    Query(query): Query<ListQuery>,
 ) -> Outcome<Json<Page<VersionLine>>> {
-    Ok(Json(intake.views.versions(&name).await?))
+    Ok(Json(intake.views.versions(&name, &query).await?))
 }
 
 /// Query of what shows one version.
@@ -197,8 +225,10 @@ async fn scenario(
     Path(name): Path<String>,
     Query(query): Query<VersionQuery>,
 ) -> Outcome<Response<Body>> {
-    let text = intake.views.scenario_text(&name, query.version).await?;
-    Ok(([(header::CONTENT_TYPE, "application/yaml")], text).into_response())
+    let (version, text) = intake.views.scenario_text(&name, query.version).await?;
+    let tag = format!("\"{}\"", scenarios::tag_of(version, &text));
+    let headers = [(header::CONTENT_TYPE, "application/yaml"), (header::ETAG, tag.as_str())];
+    Ok((headers, text).into_response())
 }
 
 /// `GET /v1/scenarios/{name}/graph`: the workflow as a picture.
@@ -215,7 +245,7 @@ async fn graph(
             return Err(Problem::new(Type::Invalid, told).at("/format").into());
         }
     };
-    let scenario = views.read_scenario(&views.scenario_text(&name, query.version).await?)?;
+    let scenario = views.read_scenario(&views.scenario_text(&name, query.version).await?.1)?;
     // The picture has a sheet of its own and nothing else that a page could run.
     let policy = "default-src 'none'; style-src 'unsafe-inline'";
     let headers = [(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, policy)];

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use pagurus_view::{CallbacksQuery, ExportQuery, NotificationsQuery};
+use pagurus_view::{CallbacksQuery, ExportQuery, ListQuery, NotificationsQuery};
 use pagurus_wire::callbacks::CallbackLine;
 use pagurus_wire::cluster::{LeaseLine, QueueLine};
 use pagurus_wire::export::ExportedOrder;
@@ -10,7 +10,7 @@ use pagurus_wire::order::{NotificationLine, Page};
 
 use super::Outcome;
 use super::document::Table;
-use super::query::{Nothing, Query};
+use super::query::Query;
 use crate::Intake;
 
 pub(super) fn routes(table: Table) -> Table {
@@ -48,15 +48,15 @@ pub(super) async fn notifications(
 /// `GET /v1/leases`
 pub(super) async fn leases(
     State(intake): State<Intake>,
-    _: Query<Nothing>,
+    Query(query): Query<ListQuery>,
 ) -> Outcome<Json<Page<LeaseLine>>> {
-    Ok(Json(intake.views.leases().await?))
+    Ok(Json(intake.views.leases(&query).await?))
 }
 
 /// `GET /v1/queues`
 pub(super) async fn queues(
     State(intake): State<Intake>,
-    _: Query<Nothing>,
+    Query(query): Query<ListQuery>,
 ) -> Outcome<Json<Page<QueueLine>>> {
-    Ok(Json(intake.views.queues().await?))
+    Ok(Json(intake.views.queues(&query).await?))
 }

@@ -202,11 +202,11 @@ impl Commands {
     ) -> Result<Option<i32>, Problem> {
         match action {
             BulkAction::Repair(repair) => {
-                self.repair_once(id, repair, by, key).await?;
+                self.repair(id, repair, by, Some(key)).await?;
                 // What had ended goes on in a new life.
                 Ok(Some(order.life + i32::from(order.is_final)))
             }
-            BulkAction::Update(update) => self.update_once(id, update, by, key).await.map(|()| None),
+            BulkAction::Update(update) => self.update(id, update, by, Some(key)).await.map(|()| None),
             BulkAction::Resend => match self.resend(id, by, Some(&operation.reason)).await? {
                 0 => Err(Problem::new(Type::Refused, "no notification of it is unconfirmed")),
                 _ => Ok(None),

@@ -38,7 +38,7 @@ pub use snapshot::{
     EntryPoint, FailedElement, Frame, Handling, Mover, OpenRequest, Polling, Remembered, Rest, RetryTime,
     Savepoint, Snapshot, SnapshotError, SyncRetry, TaskTimes, Visit,
 };
-pub use step::{StepMade, StepOutcome};
+pub use step::{Asking, StepMade, StepOutcome};
 pub use task::{
     ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT, TASK_PREFIX,
 };
@@ -229,6 +229,12 @@ impl Stage {
         let need = need.unwrap_or_else(|| self.run.next(&turn));
         self.run.note_need(&need, &turn);
         need
+    }
+
+    /// What was asked of the world and is not answered yet.
+    #[must_use]
+    pub fn asking(&self) -> Option<Asking> {
+        self.run.asking()
     }
 
     /// What was told since the begin, or since the position was saved last.

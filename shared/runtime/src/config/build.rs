@@ -57,6 +57,7 @@ impl Builder {
             },
             operations_retention: self.duration("operations.retention"),
             audit_retention: self.duration("audit.retention"),
+            refused_retention: self.duration("refused.retention"),
             stats_retention: self.duration("stats.retention"),
             distribution: self.distribution(),
             systems: self.systems(),
@@ -152,6 +153,7 @@ impl Builder {
             max_batch_body_bytes: self.size("intake.max_batch_body_bytes"),
             max_batch_orders: self.size("intake.max_batch_orders"),
             max_bodies_bytes: self.size("intake.max_bodies_bytes"),
+            max_streams: self.size("intake.max_streams"),
             public_confirmed: self.flag("intake.public_confirmed"),
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
         }

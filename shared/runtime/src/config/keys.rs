@@ -110,6 +110,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("intake.max_batch_body_bytes", Bytes, "16MiB", Live, "Longest body of a batch of orders."),
     key("intake.max_batch_orders", POSITIVE, "10000", Live, "Orders in one batch at most."),
     key("intake.max_bodies_bytes", Bytes, "64MiB", Restart, "Bodies longer than 64 KiB that are in progress at a time, in all; what is read from them may take twice as much memory. A request that finds no room within five seconds is answered with 429."),
+    key("intake.max_streams", Count { least: 0, most: 100_000 }, "200", Live, "Clients that follow the stream of orders' news at one intake at a time; the next one is answered with 429."),
     key("intake.public_confirmed", Flag, "false", Restart, "Confirms that the API may be reached without login from beyond this host."),
     key("intake.public_url", OptionalText, "~", Live, "Base of the callback URLs that called systems get; left out: `http://` and the address of an intake that lives when a worker starts."),
 
@@ -118,6 +119,7 @@ pub(super) static SETTINGS: &[Setting] = &[
 
     key("operations.retention", Duration, "30d", Live, "How long bulk operations are kept after their end, with what came of each order."),
     key("audit.retention", Duration, "365d", Live, "How long it is kept who did what from outside."),
+    key("refused.retention", Duration, "90d", Live, "How long a refused message is kept in the database that nobody has decided about."),
     key("stats.retention", Duration, "7d", Live, "How long the counts of each minute are kept, of which charts are drawn."),
 
     key("distribution.mode", Choice(&["simple", "rated_flows", "stopped_flows", "limited_flows"]), "simple", Live, "How capacity is shared among flows: by turns; by the time of workers; by turns, and a flow whose system is away is stopped, probed and resumed; besides, with a limit that follows what its system bears."),

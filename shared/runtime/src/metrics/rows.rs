@@ -57,6 +57,15 @@ pub(super) const COUNTERS: &[Row] = &[
         &["scenario"],
     ),
     ("promises", "Lives with a promise that ended: kept, late or unserved", &["scenario", "outcome"]),
+        "refused_forgotten",
+        "Refused messages that were removed because nobody had decided about them in time",
+        &[],
+    ),
+    (
+        "stream_events",
+        "Events of the stream for each client: sent, left_out of a full buffer, lagged where nobody knows how many",
+        &["outcome"],
+    ),
 ];
 
 pub(super) const GAUGES: &[Row] = &[
@@ -108,6 +117,7 @@ pub(super) const GAUGES: &[Row] = &[
     ("inconsistent", "Orders that are marked as inconsistent, which need a person", &[]),
     ("check_age_seconds", "Time since the consistency check has come round", &[]),
     ("in_jeopardy", "Orders that will probably miss what was promised", &[]),
+    ("stream_clients", "Clients that follow the stream of orders' news at this intake", &[]),
 ];
 
 pub(super) const HISTOGRAMS: &[Row] = &[

@@ -67,6 +67,25 @@ pub enum StepOutcome {
     Failed,
 }
 
+/// What a running stage has asked of the world and has no answer to yet, for people who look at the order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asking {
+    /// The state.
+    pub state: String,
+    /// Index of the action in it.
+    pub action: usize,
+    /// `http`, `amqp`, `actor` or `order`.
+    pub kind: &'static str,
+    /// Name that the scenario gives it.
+    pub name: Option<String>,
+    /// Place that was asked, as records of what was asked tell it; of several at a time the first, and how many more.
+    pub target: String,
+    /// Number of the attempt, from 1.
+    pub attempt: u32,
+    /// Moment at which it was asked.
+    pub at: Timestamp,
+}
+
 /// What was asked and is not answered yet.
 #[derive(Debug, Default)]
 pub(super) struct AskedWorld {
@@ -114,6 +133,26 @@ impl Run {
             targets,
             at: turn.now,
         });
+    }
+
+    /// What was asked and is not answered yet; none where nothing is asked of anybody.
+    pub(super) fn asking(&self) -> Option<Asking> {
+        let asked = self.asked.as_ref()?;
+        let ((first, _), more) = asked.targets.split_first()?;
+        let mut target = self.end.secrets.text(first);
+        target.truncate(target.floor_char_boundary(MAX_TARGET_BYTES));
+        if !more.is_empty() {
+            target.push_str(&format!(" and {} more", more.len()));
+        }
+        Some(Asking {
+            state: asked.state.clone(),
+            action: asked.action,
+            kind: asked.kind,
+            name: asked.name.clone(),
+            target,
+            attempt: asked.attempt,
+            at: asked.at,
+        })
     }
 
     /// The records of what was asked, by its answer; the verdicts on it are added when they are known.

@@ -1,0 +1,44 @@
+//! The engine as a whole over HTTP: its figures, and a verdict over it.
+
+use axum::Json;
+use axum::extract::State;
+use pagurus_view::StatsQuery;
+use pagurus_wire::doctor::DoctorView;
+use pagurus_wire::stats::StatsView;
+
+use super::Outcome;
+use super::document::{Table, told};
+use super::query::{Nothing, Query};
+use crate::Intake;
+use crate::doctor::broker_facts;
+
+pub(super) fn routes(table: Table) -> Table {
+    table
+        .of("Sight", "The engine as a whole: what it does, and what is wrong with it.")
+        .get(
+            "/v1/stats",
+            stats,
+            told("The engine in figures: as it is now, and over some time up to now.").more(
+                "Costs the same however many orders there are: rows are counted up to a thousand, and beyond that a number is an \
+                 estimate of the database, and says so. What happened is read from the counts of each minute, which every process \
+                 adds to every ten seconds.",
+            ),
+        )
+        .get(
+            "/v1/doctor",
+            doctor,
+            told("One verdict over servers, nodes and backlog, with what to do about each finding.").more(
+                "Answered with 200 whatever is found. A server that does not answer is a finding, told after five seconds at most.",
+            ),
+        )
+}
+
+/// `GET /v1/doctor`
+async fn doctor(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<DoctorView>> {
+    Ok(Json(intake.views.doctor(broker_facts(&intake.host)).await))
+}
+
+/// `GET /v1/stats`
+async fn stats(State(intake): State<Intake>, Query(query): Query<StatsQuery>) -> Outcome<Json<StatsView>> {
+    Ok(Json(intake.views.stats(&query).await?))
+}

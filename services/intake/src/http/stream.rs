@@ -1,0 +1,263 @@
+//! Events of orders as they happen, over HTTP: server-sent events.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, Response};
+use axum::response::IntoResponse;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::stream;
+use jiff::Timestamp;
+use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::Status;
+use pagurus_store::changes::FollowedOrder;
+use pagurus_wire::problem::{Problem, Type};
+use pagurus_wire::stream::{StreamEnd, StreamLagged, StreamedEvent};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::Outcome;
+use super::document::{Table, told};
+use super::query::{Query, duration};
+use crate::Intake;
+use crate::stream::{Joined, StreamFilter, Told};
+
+/// Between two signs of life, where nothing happens. Below the minute after which things in between like to cut connections.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Values of one condition.
+const MOST_VALUES: usize = 100;
+/// A stream without a bound, as far as timers reach.
+const ENDLESS: Duration = Duration::from_secs(365 * 24 * 3600);
+
+pub(super) fn routes(table: Table) -> Table {
+    table.get(
+        "/v1/stream",
+        follow,
+        told("Events of orders as they happen, as server-sent events.")
+            .more(
+                "`event: order` has a `StreamedEvent` as its data, `event: lagged` tells that events are missing (a `StreamLagged`: \
+                 ask for the orders anew), and `event: end` is the last one (a `StreamEnd`). A comment comes every fifteen \
+                 seconds where nothing happens. Events are told at least once: `id` knows repeats. Lists of values stand apart \
+                 by commas; without a condition, events of all orders are told.",
+            )
+            .header(
+                "Last-Event-ID",
+                "The last event that the client got, as browsers send it by themselves. A stream of one order goes on behind it, \
+                 exactly; another one does where this node still knows the event, and begins with `lagged` where it does not.",
+            )
+            .gives_text("text/event-stream", "Events, until the time is over or the node stops."),
+    )
+}
+
+/// Query of the stream.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct StreamQuery {
+    /// Ids of orders.
+    order: Option<String>,
+    /// Names of scenarios.
+    scenario: Option<String>,
+    /// Statuses that orders have when the event is told.
+    status: Option<String>,
+    /// Business transactions.
+    transaction_id: Option<String>,
+    /// Length of the stream: a number of seconds, or a duration like `1m30s`; left out: without an end.
+    timeout: Option<String>,
+}
+
+impl StreamQuery {
+    fn filter(&self) -> Outcome<StreamFilter> {
+        let filter = StreamFilter {
+            orders: values("order", self.order.as_deref())?,
+            scenarios: values("scenario", self.scenario.as_deref())?,
+            statuses: values("status", self.status.as_deref())?,
+            transactions: values("transactionId", self.transaction_id.as_deref())?,
+        };
+        let strange = filter.statuses.iter().find(|word| word.parse::<Status>().is_err());
+        if let Some(word) = strange {
+            let known: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
+            let shown: String = word.chars().take(64).collect();
+            return Err(invalid(
+                "/status",
+                format!("there is no status `{shown}`; there are: {}", known.join(", ")),
+            ));
+        }
+        Ok(filter)
+    }
+}
+
+/// The values of a condition.
+fn values(name: &str, list: Option<&str>) -> Outcome<Vec<String>> {
+    let values: Vec<String> = list.into_iter().flat_map(|list| list.split(',')).map(str::to_owned).collect();
+    if values.iter().any(|value| value.is_empty() || value.contains('\0')) {
+        return Err(invalid(
+            &format!("/{name}"),
+            format!("{name} is a list of values that stand apart by commas"),
+        ));
+    }
+    if values.len() > MOST_VALUES {
+        return Err(invalid(&format!("/{name}"), format!("{name} has {MOST_VALUES} values at most")));
+    }
+    Ok(values)
+}
+
+fn invalid(pointer: &str, told: String) -> super::Answer {
+    Problem::new(Type::Invalid, told).at(pointer).into()
+}
+
+/// Order and number of the event that a client got last.
+fn last_event(headers: &HeaderMap) -> Outcome<Option<(i64, i32)>> {
+    let Some(value) = headers.get("last-event-id").filter(|value| !value.is_empty()) else { return Ok(None) };
+    let read = || {
+        let (no, number) = value.to_str().ok()?.split_once('.')?;
+        Some((no.parse().ok()?, number.parse().ok().filter(|number| *number >= 1)?))
+    };
+    let told = "the header `Last-Event-ID` is the `id` of an event of this stream";
+    read().map(Some).ok_or_else(|| Problem::new(Type::Invalid, told).into())
+}
+
+/// `GET /v1/stream`
+async fn follow(
+    State(intake): State<Intake>,
+    Query(query): Query<StreamQuery>,
+    headers: HeaderMap,
+) -> Outcome<Response<Body>> {
+    let filter = query.filter()?;
+    let last = last_event(&headers)?;
+    let time = query.timeout.as_deref().map(|text| duration("timeout", text)).transpose()?;
+    let numbers = match filter.orders.as_slice() {
+        [] => Vec::new(),
+        ids => intake.views.numbers_of(ids).await?,
+    };
+    let nos: Vec<i64> = numbers.iter().map(|(no, _)| no.0).collect();
+    let most = intake.host.settings().intake.max_streams;
+    let word = last.map(|(no, number)| format!("{no}.{number}"));
+    let of_one = filter.orders.len() == 1;
+    let joined = intake.streams.join(filter.clone(), nos.clone(), word.as_deref(), most);
+    let Some(Joined { receiver, missed }) = joined else {
+        let told =
+            format!("{most} clients follow this node already (`intake.max_streams`); follow another one");
+        return Err(Problem::new(Type::Busy, told).into());
+    };
+    let mut first: VecDeque<Told> = VecDeque::new();
+    let mut behind = None;
+    if let Some((no, number)) = last {
+        if of_one && nos.contains(&no) {
+            let since = FollowedOrder { no: OrderNo(no), told: number };
+            let events = intake.views.changes(&[since], Timestamp::UNIX_EPOCH).await?;
+            behind = Some(events.last().map_or(number, |event| event.number));
+            first.extend(
+                events.into_iter().filter(|event| filter.takes(event)).map(Arc::new).map(Told::Event),
+            );
+        } else if let Some(missed) = missed {
+            first.extend(missed.into_iter().map(Told::Event));
+        } else {
+            let reason = "this node does not know any more what came behind that event".to_owned();
+            first.push_back(Told::Lagged(StreamLagged { reason, missed: None }));
+        }
+    }
+    let following = Following {
+        first,
+        receiver,
+        behind,
+        until: Instant::now() + time.unwrap_or(ENDLESS).min(ENDLESS),
+        draining: intake.host.draining.clone(),
+        is_over: false,
+    };
+    let events = stream::unfold(following, |mut following| async move {
+        let event = following.next().await?;
+        Some((Ok::<Event, Infallible>(event), following))
+    });
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT).text("heartbeat")).into_response())
+}
+
+/// A client that follows, from the side of its connection.
+struct Following {
+    first: VecDeque<Told>,
+    receiver: mpsc::Receiver<Told>,
+    /// Number of the last event of the one order that was looked up for it: the listener may tell it again.
+    behind: Option<i32>,
+    until: Instant,
+    draining: CancellationToken,
+    is_over: bool,
+}
+
+impl Following {
+    async fn next(&mut self) -> Option<Event> {
+        if self.is_over {
+            return None;
+        }
+        if let Some(told) = self.first.pop_front() {
+            return Some(sent(&told));
+        }
+        let reason = loop {
+            tokio::select! {
+                // What has come goes before an end that came at the same time.
+                biased;
+                told = self.receiver.recv() => match told {
+                    Some(Told::Event(event)) if self.behind.is_some_and(|number| event.number <= number) => {}
+                    Some(told) => return Some(sent(&told)),
+                    None => break "the node stops",
+                },
+                () = self.draining.cancelled() => break "the node stops",
+                () = sleep_until(self.until) => break "the time is over",
+            }
+        };
+        self.is_over = true;
+        Some(of("end", &StreamEnd { reason: reason.to_owned() }))
+    }
+}
+
+fn sent(told: &Told) -> Event {
+    match told {
+        Told::Event(event) => of::<StreamedEvent>("order", event).id(event.id()),
+        Told::Lagged(lagged) => of("lagged", lagged),
+    }
+}
+
+/// Plain data as an event; it always serializes, in one line.
+fn of<T: Serialize>(name: &str, data: &T) -> Event {
+    Event::default().event(name).data(serde_json::to_string(data).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use super::*;
+
+    #[test]
+    fn http_the_last_event_is_an_order_and_a_number() {
+        let read = |text: &'static str| {
+            let headers = HeaderMap::from_iter([("last-event-id".parse().unwrap(), text.parse().unwrap())]);
+            last_event(&headers).map_err(|answer| answer.0.status)
+        };
+        assert_eq!(read("7.4"), Ok(Some((7, 4))));
+        assert_eq!(read(""), Ok(None));
+        for strange in ["7", "7.x", "x.4", "7.0", "7.4.1"] {
+            assert_eq!(read(strange), Err(422), "{strange}");
+        }
+    }
+
+    #[test]
+    fn http_conditions_of_a_stream_are_lists() {
+        let asked = |status: &str| StreamQuery {
+            order: Some("a,b".into()),
+            scenario: None,
+            status: Some(status.into()),
+            transaction_id: None,
+            timeout: None,
+        };
+        let filter = asked("fail,success").filter().unwrap();
+        assert_eq!((filter.orders.len(), filter.statuses.len(), filter.scenarios.len()), (2, 2, 0));
+        assert_eq!(asked("failed").filter().unwrap_err().0.pointer.as_deref(), Some("/status"));
+        assert_eq!(asked("fail,").filter().unwrap_err().0.pointer.as_deref(), Some("/status"));
+    }
+}

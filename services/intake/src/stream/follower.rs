@@ -1,0 +1,146 @@
+//! What the listener of the stream has heard, and how far each order was told.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::id::OrderNo;
+use pagurus_store::changes::FollowedOrder;
+use pagurus_view::Views;
+use pagurus_wire::message::{News, OrdersNews, news};
+use pagurus_wire::stream::StreamedEvent;
+
+/// Orders of one look.
+const ORDERS: usize = 1000;
+/// Orders that wait for a look at most; with more, nobody would ever catch up.
+const MOST_WAITING: usize = 20_000;
+/// Orders of which is known what was told; of more, all is forgotten, and what is not older than [`BACK`] may be told twice.
+const MOST_KNOWN: usize = 50_000;
+/// How far back is looked of an order that is heard of for the first time: far more than clocks differ.
+const BACK: SignedDuration = SignedDuration::from_secs(60);
+/// Between two looks at orders that clients name, whatever is heard: news may be lost.
+const NAMED_EVERY: Duration = Duration::from_secs(5);
+
+/// Orders of which something is new, and what was told of each.
+pub(super) struct Follower {
+    changed: BTreeSet<i64>,
+    told: HashMap<i64, i32>,
+    since: Timestamp,
+    named_at: Instant,
+    /// More is new than can be looked at.
+    is_flooded: bool,
+    /// News came, up to the last look.
+    was_up: bool,
+}
+
+impl Follower {
+    pub fn new() -> Self {
+        Self {
+            changed: BTreeSet::new(),
+            told: HashMap::new(),
+            since: back_from_now(),
+            named_at: Instant::now(),
+            is_flooded: false,
+            was_up: true,
+        }
+    }
+
+    /// Takes down the orders that a message of news is about. What cannot be read is of another version, and passed over.
+    pub fn hear(&mut self, key: &str, body: &[u8]) {
+        if key == news::ORDERS {
+            let told: Option<OrdersNews> = serde_json::from_slice(body).ok();
+            self.changed.extend(told.into_iter().flat_map(|told| told.changed));
+        } else if let Ok(News { ready, ended, left, .. }) = serde_json::from_slice(body) {
+            self.changed.extend(ready.iter().map(|one| one.no));
+            self.changed.extend(ended.iter().map(|one| one.no));
+            self.changed.extend(left.iter().map(|one| one.no));
+        }
+        if self.changed.len() > MOST_WAITING {
+            self.changed.clear();
+            self.is_flooded = true;
+        }
+    }
+
+    /// Why events are missing, where some are and nobody knows which.
+    pub fn gap(&mut self, is_up: bool) -> Option<&'static str> {
+        let came_back = is_up && !std::mem::replace(&mut self.was_up, is_up);
+        if std::mem::take(&mut self.is_flooded) {
+            return Some("more happened at once than could be looked up");
+        }
+        came_back.then_some("the message broker was away, and news of that time is lost")
+    }
+
+    /// Looks at these orders from time to time, whatever is heard.
+    pub fn look_again_at(&mut self, named: &[i64]) {
+        if self.named_at.elapsed() >= NAMED_EVERY {
+            self.named_at = Instant::now();
+            self.changed.extend(named);
+        }
+    }
+
+    /// What has happened to the next orders; nothing while the database is away, and then they are looked at again.
+    pub async fn look(&mut self, views: &Views) -> Vec<StreamedEvent> {
+        let nos: Vec<i64> = self.changed.iter().copied().take(ORDERS).collect();
+        if nos.is_empty() {
+            return Vec::new();
+        }
+        let told = |no: i64| self.told.get(&no).copied().unwrap_or_default();
+        let followed: Vec<FollowedOrder> =
+            nos.iter().map(|no| FollowedOrder { no: OrderNo(*no), told: told(*no) }).collect();
+        let events = match views.changes(&followed, self.since).await {
+            Ok(events) => events,
+            Err(problem) => {
+                tracing::debug!(why = problem.detail, "news of orders could not be looked up");
+                return Vec::new();
+            }
+        };
+        for no in &nos {
+            self.changed.remove(no);
+        }
+        for event in &events {
+            let last = self.told.entry(event.no).or_default();
+            *last = event.number.max(*last);
+        }
+        if self.told.len() > MOST_KNOWN {
+            self.told.clear();
+            self.since = back_from_now();
+        }
+        events
+    }
+}
+
+fn back_from_now() -> Timestamp {
+    let now = Timestamp::now();
+    now.saturating_sub(BACK).unwrap_or(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn http_news_names_the_orders_to_look_at_and_a_flood_is_told() {
+        let mut follower = Follower::new();
+        follower.hear(
+            news::DISPATCH,
+            br#"{"ready": [{"no": 3, "attempt": 1, "flow": "f", "priority": "normal"}], "left": [{"no": 5}], "new": 1}"#,
+        );
+        follower.hear(news::ORDERS, br#"{"changed": [7, 3]}"#);
+        follower.hear(news::ORDERS, b"no JSON");
+        assert_eq!(follower.changed.iter().copied().collect::<Vec<_>>(), [3, 5, 7]);
+        assert_eq!(follower.gap(true), None);
+        let many: Vec<String> = (0..=MOST_WAITING).map(|no| no.to_string()).collect();
+        follower.hear(news::ORDERS, format!(r#"{{"changed": [{}]}}"#, many.join(",")).as_bytes());
+        assert!(follower.gap(true).is_some() && follower.changed.is_empty());
+        assert_eq!(follower.gap(true), None, "it is told once");
+    }
+
+    #[test]
+    fn http_who_did_not_hear_for_a_while_says_so_when_news_comes_again() {
+        let mut follower = Follower::new();
+        assert_eq!(follower.gap(false), None);
+        assert_eq!(follower.gap(false), None);
+        assert!(follower.gap(true).is_some());
+        assert_eq!(follower.gap(true), None);
+    }
+}

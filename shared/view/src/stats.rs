@@ -1,0 +1,408 @@
+//! The engine in figures: what the tables hold now, by bounded looks, and what was counted of late.
+//!
+//! The look at the present is shared by all who ask within two seconds: however many charts there are, the database is asked
+//! as often as by one.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::document::parse_duration;
+use pagurus_domain::order::Status;
+use pagurus_runtime::stats::Series;
+use pagurus_store::measures::{self, Measured};
+use pagurus_store::stats::{self, Totals};
+use pagurus_store::{Client, Error, outbox};
+use pagurus_wire::problem::Problem;
+use pagurus_wire::stats::{
+    EndedLives, ErrorStats, NamedCount, ScenarioStats, StatsCount, StatsNow, StatsRates, StatsStep,
+    StatsView, SystemStats,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::Views;
+use crate::query::{invalid, moment};
+
+/// Time that is looked back over, where nothing else is asked for, and at most.
+const USUAL_TIME: SignedDuration = SignedDuration::from_hours(1);
+const LONGEST_TIME: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// Steps of an answer, where nothing else is asked for, and at most.
+const USUAL_STEPS: i64 = 60;
+const MOST_STEPS: i64 = 1500;
+/// Rows of one series that are read at most.
+const ROWS: i64 = 50_000;
+/// Names of an answer.
+const NAMES: usize = 100;
+/// Time for which a look at the present serves others.
+const NOW_CACHE: Duration = Duration::from_secs(2);
+const MINUTE: i64 = 60;
+
+/// Query of the figures.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub struct StatsQuery {
+    /// Begin of the time that is looked back over: a time, or a duration back from now; left out: one hour, at most seven days.
+    since: Option<String>,
+    /// Length of a step, whole minutes; left out: so that there are sixty steps at most.
+    step: Option<String>,
+}
+
+/// The last look at the present, and when it was.
+pub(crate) type SharedNow = tokio::sync::Mutex<Option<(Instant, Timestamp, StatsNow)>>;
+
+const COUNTED: [Series; 9] = [
+    Series::Registered,
+    Series::Succeeded,
+    Series::Failed,
+    Series::Interrupted,
+    Series::Canceled,
+    Series::Stages,
+    Series::ErrorClasses,
+    Series::ErrorSystems,
+    Series::Calls,
+];
+
+impl Views {
+    /// The engine in figures.
+    pub async fn stats(&self, query: &StatsQuery) -> Result<StatsView, Problem> {
+        let now = Timestamp::now();
+        let (since, step) = window(query, now)?;
+        let words = COUNTED.map(Series::as_str);
+        let read = async {
+            // Whoever looks at the present has a session already: nobody waits for one with the look in hand.
+            let client = self.host.store.reports().await?;
+            let (at, present) = self.now(&client).await?;
+            let length = Duration::from_secs(step.unsigned_abs());
+            let totals = stats::totals(&client, &words, since, length, ROWS).await?;
+            let minute = whole_minute(now).saturating_sub(SignedDuration::from_mins(1)).unwrap_or(now);
+            let minute_length = Duration::from_secs(MINUTE.unsigned_abs());
+            let last = stats::totals(&client, &words, minute, minute_length, ROWS).await?;
+            Ok((at, present, totals, last, minute))
+        };
+        let (at, now, totals, last, minute) = read.await.map_err(self.failed("stats"))?;
+        let since = totals.values().filter_map(|series| series.cut_at).fold(since, Timestamp::max);
+        Ok(StatsView {
+            at,
+            since,
+            step_seconds: step.unsigned_abs(),
+            now,
+            rates: rates(&last, minute),
+            steps: steps(&totals),
+            scenarios: scenarios(&totals),
+            errors: errors(&totals),
+            systems: systems(&totals),
+        })
+    }
+
+    /// The present, looked at by one for all.
+    pub(crate) async fn now(&self, client: &Client) -> Result<(Timestamp, StatsNow), Error> {
+        let mut shared = self.now.lock().await;
+        if let Some((looked, at, now)) = &*shared
+            && looked.elapsed() < NOW_CACHE
+        {
+            return Ok((*at, now.clone()));
+        }
+        let now = look(client).await?;
+        let at = Timestamp::now();
+        *shared = Some((Instant::now(), at, now.clone()));
+        Ok((at, now))
+    }
+}
+
+/// Begin and length of a step that a query asks for, in whole minutes.
+fn window(query: &StatsQuery, now: Timestamp) -> Result<(Timestamp, i64), Problem> {
+    let asked = query.since.as_deref().map(|text| {
+        moment(text, now).ok_or_else(|| invalid("/since", "since is neither a time nor a duration like 2h"))
+    });
+    let asked = asked.transpose()?.unwrap_or_else(|| now.saturating_sub(USUAL_TIME).unwrap_or(now));
+    let length = now.duration_since(asked);
+    if length.is_negative() || length > LONGEST_TIME {
+        return Err(invalid("/since", "since lies within the last seven days"));
+    }
+    let minutes = (length.as_secs() / MINUTE + 1).max(1);
+    let step = match query.step.as_deref() {
+        None => (minutes + USUAL_STEPS - 1) / USUAL_STEPS * MINUTE,
+        Some(text) => {
+            let seconds = parse_duration(text).ok().and_then(|step| i64::try_from(step.as_secs()).ok());
+            let seconds = seconds.filter(|seconds| *seconds >= MINUTE && seconds % MINUTE == 0);
+            seconds.ok_or_else(|| invalid("/step", "step is a number of whole minutes, like 5m"))?
+        }
+    };
+    if minutes * MINUTE / step > MOST_STEPS {
+        let told =
+            format!("there would be more than {MOST_STEPS} steps; ask for longer ones, or for less time");
+        return Err(invalid("/step", told));
+    }
+    Ok((whole_minute(asked), step))
+}
+
+/// The minute of a time.
+fn whole_minute(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second().div_euclid(MINUTE) * MINUTE).unwrap_or(at)
+}
+
+async fn look(client: &Client) -> Result<StatsNow, Error> {
+    let waiting = measures::waiting(client).await?;
+    let rows = measures::statuses(client).await?;
+    let (unsent, parked, age) = outbox::shown::backlog(client).await?;
+    let exact = |count: i64| StatsCount { count: u64::try_from(count).unwrap_or(0), estimated: false };
+    Ok(StatsNow {
+        statuses: statuses(&rows, &waiting),
+        waiting: waiting.into_iter().map(|(name, measured)| named(name, measured)).collect(),
+        open_requests: count(measures::open_requests(client).await?),
+        unsent_notifications: exact(unsent),
+        parked_notifications: exact(parked),
+        refused_messages: count(measures::refused(client).await?),
+        inconsistent: count(measures::inconsistent(client).await?),
+        oldest_ready_seconds: measures::oldest_ready_seconds(client).await?,
+        oldest_notification_seconds: age,
+    })
+}
+
+fn count(measured: Measured) -> StatsCount {
+    StatsCount { count: measured.count as u64, estimated: measured.is_estimated }
+}
+
+fn named(name: &str, measured: Measured) -> NamedCount {
+    NamedCount { name: name.to_owned(), count: count(measured) }
+}
+
+/// Orders by status, in the order in which the law names them. Rows of what runs bear the status of before, so the number
+/// of what runs is taken from its place, and what is suspended from the streams: statistics of the server know rare
+/// statuses badly.
+fn statuses(rows: &[(String, Measured)], waiting: &[(&'static str, Measured)]) -> Vec<NamedCount> {
+    let mut counts: BTreeMap<Status, Measured> = BTreeMap::new();
+    for (word, measured) in rows {
+        if let Ok(status) = word.parse::<Status>() {
+            counts.insert(status, *measured);
+        }
+    }
+    let are_estimates = rows.iter().any(|(_, measured)| measured.is_estimated);
+    let mut places: BTreeMap<Status, Measured> = BTreeMap::new();
+    for (reason, measured) in waiting {
+        let Some(status) = status_of(reason) else { continue };
+        let sum = places.entry(status).or_default();
+        sum.count += measured.count;
+        sum.is_estimated |= measured.is_estimated;
+    }
+    if let Some(running) = places.remove(&Status::Running) {
+        counts.insert(Status::Running, running);
+    }
+    if are_estimates {
+        counts.extend(places);
+    }
+    let counted = counts.into_iter().filter(|(_, measured)| measured.count > 0.0);
+    counted.map(|(status, measured)| named(status.as_str(), measured)).collect()
+}
+
+/// The status in which orders are that wait for a reason; none of what may run, which is in the one that it rests in.
+fn status_of(reason: &str) -> Option<Status> {
+    Some(match reason {
+        "sleep_youngest" | "sleep_middle" | "sleep_oldest" => Status::Sleep,
+        "postponed" | "dependent" => Status::Postponed,
+        "worker" => return None,
+        other => other.parse().ok()?,
+    })
+}
+
+type Counted = BTreeMap<String, Totals>;
+
+/// The steps of a series.
+fn steps_of(totals: &Counted, series: Series) -> &[(Timestamp, i64, f64)] {
+    totals.get(series.as_str()).map_or(&[], |totals| &totals.steps)
+}
+
+/// The keys of a series.
+fn keys_of(totals: &Counted, series: Series) -> &[(String, i64, f64)] {
+    totals.get(series.as_str()).map_or(&[], |totals| &totals.keys)
+}
+
+/// The series of ends, each with its place in a sum.
+const ENDS: [(Series, fn(&mut EndedLives) -> &mut i64); 4] = [
+    (Series::Succeeded, |ended| &mut ended.success),
+    (Series::Failed, |ended| &mut ended.fail),
+    (Series::Interrupted, |ended| &mut ended.interrupted),
+    (Series::Canceled, |ended| &mut ended.canceled),
+];
+
+fn rates(totals: &Counted, minute: Timestamp) -> StatsRates {
+    let rate = |series: Series| {
+        let step = steps_of(totals, series).iter().find(|(at, ..)| *at == minute);
+        step.map_or(0.0, |(_, count, _)| *count as f64 / MINUTE as f64)
+    };
+    StatsRates {
+        registered: rate(Series::Registered),
+        ended: ENDS.iter().map(|(series, _)| rate(*series)).sum(),
+        failed: rate(Series::Failed),
+        stages: rate(Series::Stages),
+        calls: rate(Series::Calls),
+    }
+}
+
+fn steps(totals: &Counted) -> Vec<StatsStep> {
+    let mut steps: BTreeMap<Timestamp, StatsStep> = BTreeMap::new();
+    let mut add = |series: Series, put: &dyn Fn(&mut StatsStep, i64, f64)| {
+        for (at, count, sum) in steps_of(totals, series) {
+            let step = steps.entry(*at).or_insert_with(|| StatsStep {
+                at: *at,
+                registered: 0,
+                ended: EndedLives::default(),
+                stages: 0,
+                stage_seconds: None,
+                calls: 0,
+            });
+            put(step, *count, *sum);
+        }
+    };
+    add(Series::Registered, &|step, count, _| step.registered = count);
+    for (series, place) in ENDS {
+        add(series, &|step, count, _| *place(&mut step.ended) = count);
+    }
+    add(Series::Stages, &|step, count, sum| {
+        step.stages = count;
+        step.stage_seconds = (count > 0).then(|| sum / count as f64);
+    });
+    add(Series::Calls, &|step, count, _| step.calls = count);
+    steps.into_values().collect()
+}
+
+fn scenarios(totals: &Counted) -> Vec<ScenarioStats> {
+    let mut found: BTreeMap<&str, ScenarioStats> = BTreeMap::new();
+    let mut add = |series: Series, put: &dyn Fn(&mut ScenarioStats, i64)| {
+        for (scenario, count, _) in keys_of(totals, series) {
+            let one = found.entry(scenario).or_insert_with(|| ScenarioStats {
+                scenario: scenario.clone(),
+                registered: 0,
+                ended: EndedLives::default(),
+            });
+            put(one, *count);
+        }
+    };
+    add(Series::Registered, &|one, count| one.registered = count);
+    for (series, place) in ENDS {
+        add(series, &|one, count| *place(&mut one.ended) = count);
+    }
+    let mut found: Vec<ScenarioStats> = found.into_values().collect();
+    // Stable: among equals the alphabet.
+    found.sort_by_key(|one| std::cmp::Reverse(one.registered + one.ended.total()));
+    found.truncate(NAMES);
+    found
+}
+
+fn errors(totals: &Counted) -> Vec<ErrorStats> {
+    let keys = keys_of(totals, Series::ErrorClasses).iter().take(NAMES);
+    keys.map(|(class, count, _)| ErrorStats { class: class.clone(), count: *count }).collect()
+}
+
+fn systems(totals: &Counted) -> Vec<SystemStats> {
+    let errors: BTreeMap<&str, i64> = keys_of(totals, Series::ErrorSystems)
+        .iter()
+        .map(|(system, count, _)| (system.as_str(), *count))
+        .collect();
+    let keys = keys_of(totals, Series::Calls).iter().take(NAMES);
+    keys.map(|(system, calls, sum)| SystemStats {
+        system: system.clone(),
+        calls: *calls,
+        mean_seconds: if *calls > 0 { sum / *calls as f64 } else { 0.0 },
+        errors: errors.get(system.as_str()).copied().unwrap_or_default(),
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn query(since: Option<&str>, step: Option<&str>) -> StatsQuery {
+        StatsQuery { since: since.map(str::to_owned), step: step.map(str::to_owned) }
+    }
+
+    #[test]
+    fn http_the_time_of_figures_begins_with_a_minute_and_has_few_steps() {
+        let now = at("2026-01-01T12:00:30Z");
+        assert_eq!(window(&query(None, None), now).unwrap(), (at("2026-01-01T11:00:00Z"), 120));
+        assert_eq!(window(&query(Some("10m"), None), now).unwrap(), (at("2026-01-01T11:50:00Z"), 60));
+        assert_eq!(window(&query(Some("1d"), Some("1h")), now).unwrap(), (at("2025-12-31T12:00:00Z"), 3600));
+        for (asked, pointer) in [
+            (query(Some("8d"), None), "/since"),
+            (query(Some("2026-01-01T13:00:00Z"), None), "/since"),
+            (query(Some("soon"), None), "/since"),
+            (query(None, Some("90s")), "/step"),
+            (query(Some("7d"), Some("1m")), "/step"),
+        ] {
+            assert_eq!(window(&asked, now).unwrap_err().pointer.as_deref(), Some(pointer), "{asked:?}");
+        }
+    }
+
+    #[test]
+    fn http_a_status_is_counted_where_orders_of_it_stand() {
+        let measured = |count, is_estimated| Measured { count, is_estimated };
+        let rows = |are| vec![("success".into(), measured(9.0, are)), ("wait".into(), measured(7.0, are))];
+        let waiting = [
+            ("wait", measured(5.0, false)),
+            ("sleep_youngest", measured(1.0, false)),
+            ("sleep_oldest", measured(2.0, true)),
+            ("dependent", measured(0.0, false)),
+            ("worker", measured(4.0, false)),
+            ("running", measured(2.0, false)),
+        ];
+        let told = |are| {
+            let counts = statuses(&rows(are), &waiting).into_iter();
+            counts.map(|one| (one.name, one.count.count, one.count.estimated)).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            told(false),
+            [("running".to_owned(), 2, false), ("wait".into(), 7, false), ("success".into(), 9, false)],
+            "few rows are counted as they are"
+        );
+        assert_eq!(
+            told(true),
+            [
+                ("running".to_owned(), 2, false),
+                ("sleep".into(), 3, true),
+                ("wait".into(), 5, false),
+                ("success".into(), 9, true)
+            ]
+        );
+    }
+
+    #[test]
+    fn http_what_was_counted_is_told_by_step_scenario_and_system() {
+        let minute = at("2026-01-01T12:00:00Z");
+        let of = |key: &str, count: i64, sum: f64| Totals {
+            steps: vec![(minute, count, sum)],
+            keys: vec![(key.to_owned(), count, sum)],
+            cut_at: None,
+        };
+        let totals: Counted = [
+            ("registered", of("s", 120, 0.0)),
+            ("ended.success", of("s", 50, 0.0)),
+            ("ended.fail", of("t", 10, 0.0)),
+            ("stages", of("success", 200, 50.0)),
+            ("calls", of("h:1", 300, 30.0)),
+            ("errors.system", of("h:1", 4, 0.0)),
+            ("errors.class", of("http.5xx", 4, 0.0)),
+        ]
+        .into_iter()
+        .map(|(what, totals)| (what.to_owned(), totals))
+        .collect();
+        let steps = steps(&totals);
+        assert_eq!((steps.len(), steps[0].registered, steps[0].ended.total()), (1, 120, 60));
+        assert_eq!((steps[0].stages, steps[0].stage_seconds), (200, Some(0.25)));
+        let rates = rates(&totals, minute);
+        assert!((rates.registered - 2.0).abs() < 1e-9 && (rates.ended - 1.0).abs() < 1e-9, "{rates:?}");
+        let scenarios = scenarios(&totals);
+        let told: Vec<(&str, i64)> =
+            scenarios.iter().map(|one| (one.scenario.as_str(), one.ended.total())).collect();
+        assert_eq!(told, [("s", 50), ("t", 10)]);
+        let systems = systems(&totals);
+        assert_eq!((systems[0].calls, systems[0].errors), (300, 4));
+        assert!((systems[0].mean_seconds - 0.1).abs() < 1e-9, "{systems:?}");
+    }
+}

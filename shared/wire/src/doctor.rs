@@ -1,0 +1,35 @@
+//! Bodies of `/v1/doctor`.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Verdict over an installation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DoctorView {
+    /// When it was looked at.
+    pub at: Timestamp,
+    /// `ok` where nothing is wrong, `warning`, or `error`: the worst of the findings.
+    #[schemars(extend("enum" = ["ok", "warning", "error"]))]
+    pub verdict: String,
+    /// Everything that is wrong, errors first.
+    pub findings: Vec<DoctorFinding>,
+    /// Names of all that was looked at.
+    pub checks: Vec<String>,
+}
+
+/// Something that is wrong with an installation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DoctorFinding {
+    /// Name of the check that found it.
+    pub check: String,
+    /// `warning`: it works, and will not for long, or not as fast as it could; `error`: something does not work, or what was
+    /// promised does not hold.
+    #[schemars(extend("enum" = ["warning", "error"]))]
+    pub severity: String,
+    /// What was found.
+    pub message: String,
+    /// What to do.
+    pub remedy: String,
+}

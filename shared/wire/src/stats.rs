@@ -1,0 +1,170 @@
+//! Bodies of `/v1/stats`.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The engine in figures: as it is now, and over some time up to now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatsView {
+    /// When `now` was looked at; one look serves all who ask within two seconds.
+    pub at: Timestamp,
+    /// Begin of the time that everything but `now` is about: the minute of the time that was asked for, or a later one
+    /// where more was counted since than one answer looks at.
+    pub since: Timestamp,
+    /// Length of each of the `steps`, in seconds.
+    pub step_seconds: u64,
+    /// The engine now.
+    pub now: StatsNow,
+    /// Rates over the last whole minute.
+    pub rates: StatsRates,
+    /// What happened in each step, the oldest first; steps in which nothing happened are left out.
+    pub steps: Vec<StatsStep>,
+    /// What happened by scenario, the busiest first, a hundred at most.
+    pub scenarios: Vec<ScenarioStats>,
+    /// Stages and lives that ended with an error by its class, the most frequent first, a hundred at most.
+    pub errors: Vec<ErrorStats>,
+    /// HTTP calls by called system, the most called first, a hundred at most.
+    pub systems: Vec<SystemStats>,
+}
+
+/// The engine now. Rows are counted up to a thousand; beyond that a number is an estimate of the database, minutes old.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatsNow {
+    /// Orders by status. What is with a worker counts as `running`; what may run, as the status that it rests in.
+    pub statuses: Vec<NamedCount>,
+    /// Orders that are not final by what they wait for: `sleep_youngest`, `sleep_middle`, `sleep_oldest`, `wait`, `polling`,
+    /// `retry`, `postponed`, `dependent`, `worker` (may run), `running`.
+    pub waiting: Vec<NamedCount>,
+    /// Questions to other systems that are not answered yet.
+    pub open_requests: StatsCount,
+    /// Notifications that are on their way.
+    pub unsent_notifications: StatsCount,
+    /// Notifications that were parked, because only a person can help.
+    pub parked_notifications: StatsCount,
+    /// Refused messages that were looked at and wait for a decision.
+    pub refused_messages: StatsCount,
+    /// Orders that are marked as inconsistent.
+    pub inconsistent: StatsCount,
+    /// Seconds for which the oldest stage could have run that stands in no queue, among the thousand orders with the
+    /// smallest numbers that may run; none while nothing may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest_ready_seconds: Option<f64>,
+    /// Age of the oldest notification that is on its way, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest_notification_seconds: Option<f64>,
+}
+
+/// A number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatsCount {
+    /// The number.
+    pub count: u64,
+    /// True where it is an estimate.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
+}
+
+/// A number of things that have a name in common.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NamedCount {
+    /// What they have in common.
+    pub name: String,
+    /// The number.
+    #[serde(flatten)]
+    pub count: StatsCount,
+}
+
+/// Rates a second over the last whole minute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatsRates {
+    /// Orders that were registered.
+    pub registered: f64,
+    /// Lives that ended, by whatever status.
+    pub ended: f64,
+    /// Lives that ended `fail`.
+    pub failed: f64,
+    /// Stages that ended.
+    pub stages: f64,
+    /// HTTP calls of systems.
+    pub calls: f64,
+}
+
+/// What happened in a step. Lives are counted: an order that fails, is restarted and succeeds is counted at both ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatsStep {
+    /// Begin of the step.
+    pub at: Timestamp,
+    /// Orders that were registered.
+    pub registered: i64,
+    /// Lives that ended.
+    #[serde(flatten)]
+    pub ended: EndedLives,
+    /// Stages that ended.
+    pub stages: i64,
+    /// Mean time of these stages, in seconds; none where none ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage_seconds: Option<f64>,
+    /// HTTP calls of systems.
+    pub calls: i64,
+}
+
+/// Lives that ended, by status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EndedLives {
+    /// In `success`.
+    pub success: i64,
+    /// In `fail`.
+    pub fail: i64,
+    /// In `interrupted`.
+    pub interrupted: i64,
+    /// In `canceled`.
+    pub canceled: i64,
+}
+
+impl EndedLives {
+    /// All of them.
+    #[must_use]
+    pub const fn total(&self) -> i64 {
+        self.success + self.fail + self.interrupted + self.canceled
+    }
+}
+
+/// What happened to orders of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ScenarioStats {
+    /// Its name; `other` for all beyond the first two hundred of each process.
+    pub scenario: String,
+    /// Orders that were registered.
+    pub registered: i64,
+    /// Lives that ended.
+    #[serde(flatten)]
+    pub ended: EndedLives,
+}
+
+/// Stages and lives that ended with an error of a class.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorStats {
+    /// The class; empty where no rule took the error.
+    pub class: String,
+    /// Number of them.
+    pub count: i64,
+}
+
+/// HTTP calls of a system.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SystemStats {
+    /// Host, with the port where the URL has one.
+    pub system: String,
+    /// Number of calls.
+    pub calls: i64,
+    /// Mean time of a call, in seconds.
+    pub mean_seconds: f64,
+    /// Stages and lives that ended with an error about it.
+    pub errors: i64,
+}

@@ -1,0 +1,64 @@
+//! Events of `/v1/stream`.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Something that happened to an order. The field `id` of the event bears the number of the order and that of the event: the same
+/// event always has the same one, also where it is told twice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StreamedEvent {
+    /// Our number of the order.
+    pub no: i64,
+    /// The client's id.
+    pub order: String,
+    /// Name of its scenario.
+    pub scenario: String,
+    /// Business transaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transaction_id: Option<String>,
+    /// Number of the event, as `GET /v1/orders/{id}/events` has it: counts from 1 without gaps.
+    pub number: i32,
+    /// Life of the order.
+    pub life: i32,
+    /// What happened: `registered`, `stage_started`, `stage_ended`, `restarted`, `killed`, …
+    pub kind: String,
+    /// When.
+    pub at: Timestamp,
+    /// Who or what caused it.
+    pub source: String,
+    /// Status of the order at the moment at which this was told.
+    pub status: String,
+    /// True where that is a final one.
+    #[serde(rename = "final")]
+    pub is_final: bool,
+    /// State of the order at that moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+}
+
+impl StreamedEvent {
+    /// Id of the event in the stream.
+    #[must_use]
+    pub fn id(&self) -> String {
+        format!("{}.{}", self.no, self.number)
+    }
+}
+
+/// Told in place of events that this client does not get: whoever needs them asks for the orders anew.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamLagged {
+    /// Why.
+    pub reason: String,
+    /// Number of events that were left out, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<u64>,
+}
+
+/// The last event of a stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamEnd {
+    /// Why it ends.
+    pub reason: String,
+}

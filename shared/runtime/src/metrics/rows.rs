@@ -57,6 +57,7 @@ pub(super) const COUNTERS: &[Row] = &[
         &["scenario"],
     ),
     ("promises", "Lives with a promise that ended: kept, late or unserved", &["scenario", "outcome"]),
+    (
         "refused_forgotten",
         "Refused messages that were removed because nobody had decided about them in time",
         &[],

@@ -21,5 +21,4 @@ mod restart;
 mod restore;
 mod servers;
 mod sessions;
-mod snapshot;
 mod storm;

@@ -24,5 +24,6 @@ mod queues;
 mod requests;
 mod scenarios;
 mod search;
+mod snapshot;
 mod stages;
 mod stats;

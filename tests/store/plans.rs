@@ -197,6 +197,7 @@ async fn act_4_looking_for_what_is_due_does_not_read_what_is_not() {
     }
     for (name, arguments) in [
         ("first::DUE", "NULL, 0::smallint"),
+        ("first::WOKEN", "NULL"),
         ("first::REPEATS", "NULL"),
         ("first::OVERDUE", "NULL"),
         ("first::DEADLINES", "NULL"),

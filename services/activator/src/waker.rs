@@ -103,7 +103,7 @@ impl Waker {
         }
         let begun = Instant::now();
         let client = host.store.recovery().await?;
-        let first = first::look(&client, TimedList::Repeats, &mut self.low_water_of_woken).await?;
+        let first = first::look(&client, TimedList::Woken, &mut self.low_water_of_woken).await?;
         let woken = match first.at {
             Some(from) => by_flow::woken(&client, from, COUNTED).await?,
             None => Vec::new(),

@@ -1,0 +1,106 @@
+//! Under a snapshot that somebody holds, deleted rows stay in the indexes: looks begin behind them (QLT-2).
+
+use jiff::Timestamp;
+use pagurus_domain::low_water::LowWater;
+use pagurus_store::first::{self, TimedList};
+use pagurus_store::{Client, queues, statements};
+use serde_json::{Value, json};
+
+use crate::ground::Ground;
+
+/// Rows that went through each list since the snapshot.
+const GONE: i64 = 20_000;
+/// Blocks that one look may touch: far less than what is gone fills.
+const FEW: i64 = 100;
+
+/// Puts rows with past times into each list, and takes them out again, while a snapshot is held. Gives the holder.
+async fn churn(ground: &Ground) -> Client {
+    let holder = ground.work().await;
+    holder.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM due").await.unwrap();
+    let series = format!("generate_series(1, {GONE}) n");
+    let at = "now() - interval '1 hour' + n * interval '1 millisecond'";
+    for statement in [
+        format!("INSERT INTO due SELECT n, 0, {at} FROM {series}"),
+        format!("INSERT INTO deadlines SELECT n, 'process', {at} FROM {series}"),
+        format!("INSERT INTO running SELECT n, gen_random_uuid(), 1, 'start', 0, NULL, 1, now(), now(), {at} FROM {series}"),
+        format!(
+            "INSERT INTO ready SELECT n + {GONE}, gen_random_uuid(), 1, 'timer', 's', 'normal', NULL, NULL, 0, false, now(), 0, {at}
+               FROM {series}"
+        ),
+        format!(
+            "INSERT INTO outbox (order_no, life, kind, message_id, target, body, next_at)
+             SELECT n, 1, 'final', gen_random_uuid(), 't', '{{}}', {at} FROM {series}"
+        ),
+        "INSERT INTO queues (name, last_position, taken) VALUES ('q', 1000000, 1)".to_owned(),
+        format!("INSERT INTO queued (order_no, queue, position) SELECT n, 'q', n FROM {series}"),
+    ] {
+        ground.sql(&statement).await;
+    }
+    for table in ["due", "deadlines", "running", "ready", "outbox", "queued"] {
+        ground.sql(&format!("DELETE FROM {table}")).await;
+    }
+    for table in ["due", "deadlines", "running", "ready", "outbox", "queued"] {
+        ground.work().await.batch_execute(&format!("VACUUM ANALYZE {table}")).await.unwrap();
+    }
+    holder
+}
+
+/// Blocks that a statement touches.
+async fn blocks(client: &Client, name: &str, arguments: &str) -> i64 {
+    let statement = statements::all().find(|statement| statement.name.ends_with(name)).expect(name);
+    client.batch_execute(&format!("PREPARE looked_at AS {}", statement.sql)).await.unwrap();
+    let told = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE looked_at({arguments})");
+    let rows = client.query(&told, &[]).await.unwrap();
+    client.batch_execute("DEALLOCATE looked_at").await.unwrap();
+    let plan: Value = rows[0].get(0);
+    let plan = &plan[0]["Plan"];
+    plan["Shared Hit Blocks"].as_i64().unwrap() + plan["Shared Read Blocks"].as_i64().unwrap()
+}
+
+#[tokio::test]
+async fn qlt_2_under_a_held_snapshot_a_look_does_not_walk_over_what_is_gone() {
+    let ground = Ground::new("held_snapshot").await;
+    let holder = churn(&ground).await;
+    let client = ground.work().await;
+    for (name, more) in [
+        ("first::DUE", ", 0::smallint"),
+        ("first::WOKEN", ""),
+        ("first::REPEATS", ""),
+        ("first::OVERDUE", ""),
+        ("first::DEADLINES", ""),
+        ("first::OUTBOX", ""),
+    ] {
+        let whole = blocks(&client, name, &format!("NULL{more}")).await;
+        assert!(whole > FEW, "the trial shows nothing: {name} touched {whole} blocks");
+        let marked = blocks(&client, name, &format!("now() - interval '2 seconds'{more}")).await;
+        assert!(marked < FEW, "{name} touched {marked} blocks from its mark on, {whole} in all");
+    }
+    let heads = "ARRAY['q']";
+    let whole = blocks(&client, "queues::HEADS", heads).await;
+    ground.sql("INSERT INTO queued (order_no, queue, position) VALUES (1, 'q', 1000000)").await;
+    queues::raise_head(&client, "q").await.unwrap();
+    let marked = blocks(&client, "queues::HEADS", heads).await;
+    assert!(whole > FEW && marked < FEW, "the head of a queue: {whole} blocks, {marked} behind its mark");
+    assert_eq!(queues::heads(&client, &["q".to_owned()]).await.unwrap()[0].position, 1_000_000);
+    drop(holder);
+}
+
+#[tokio::test]
+async fn qlt_2_what_is_put_below_the_mark_is_found_when_it_is_told_or_by_the_next_whole_look() {
+    let ground = Ground::new("below_the_mark").await;
+    let client = ground.work().await;
+    let list = TimedList::Due(pagurus_domain::activation::Stream::Retry);
+    let mut low_water = LowWater::default();
+    let first = first::look(&client, list, &mut low_water).await.unwrap();
+    assert!(first.at.is_none() && first.come().is_none());
+    let no = ground.order("o", &json!({})).await;
+    ground.sql(&format!("DELETE FROM ready WHERE order_no = {no}")).await;
+    ground.sql(&format!("INSERT INTO due VALUES ({no}, 5, now() - interval '1 hour')")).await;
+    let first = first::look(&client, list, &mut low_water).await.unwrap();
+    assert!(first.at.is_none(), "it lies below the mark");
+    let mut told = low_water;
+    told.lower(Timestamp::now() - jiff::SignedDuration::from_hours(2));
+    assert!(first::look(&client, list, &mut told).await.unwrap().come().is_some(), "somebody told");
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    assert!(first::look(&client, list, &mut low_water).await.unwrap().come().is_some(), "a look over all");
+}

@@ -26,7 +26,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 /// A running installation.
 pub struct Ground {
     folder: PathBuf,
-    env: Option<Arc<Env>>,
+    env: Arc<Env>,
     /// The nodes.
     pub nodes: Vec<Node>,
     /// The proxies of the nodes to PostgreSQL, in the same order.
@@ -67,59 +67,23 @@ impl Ground {
         tokio::try_join!(async { rabbit.start().await.map(drop) }, async {
             postgres.start().await.map(drop)
         })?;
-        let mut ground = Self {
-            folder,
-            env: None,
-            nodes: Vec::new(),
-            databases: Vec::new(),
-            brokers: Vec::new(),
-            postgres,
-            rabbit,
-            _lock: lock,
-            _ports: ports,
-        };
-        if let Err(error) = ground.populate(programs).await {
-            ground.stop().await?;
-            return Err(error);
-        }
-        Ok(ground)
-    }
-
-    async fn populate(&mut self, programs: PathBuf) -> Result<()> {
-        drop_database(&self.postgres.url("postgres"), NAME).await?;
-        let world = World::start_on(self._ports[2].first(), false).await?;
-        let servers = Servers {
-            database_url: self.postgres.url("postgres"),
-            amqp_url: self.rabbit.url(),
-            programs,
-            logs: self.folder.join("log"),
-            management_url: None,
-        };
-        // What a soak found wrong is looked at afterwards.
-        let env = Env::on(servers, NAME.to_owned(), world, true).await?;
-        let _ = fs::remove_dir_all(env.logs());
-        env.configure(include_str!("pagurus.yaml"))?;
-        for role in Role::ALL {
-            for number in 1..=2 {
-                let database = Proxy::start(&host_of(&env.database_url())).await?;
-                let broker = Proxy::start(&host_of(env.amqp_url())).await?;
-                let settings = [
-                    ("PAGURUS__DATABASE__URL", database.url(&env.database_url())),
-                    ("PAGURUS__BROKER__URL", format!("{}?heartbeat=4", broker.url(env.amqp_url()))),
-                ];
-                let settings: Vec<(&str, &str)> =
-                    settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-                let node = env.start_with(role, &format!("{role}-{number}"), &settings).await?;
-                self.nodes.push(node);
-                self.databases.push(database);
-                self.brokers.push(broker);
+        match populate(&folder, programs, &postgres, &rabbit, ports[2].first()).await {
+            Ok((env, nodes)) => {
+                let (mut started, mut databases, mut brokers) = (Vec::new(), Vec::new(), Vec::new());
+                for (node, database, broker) in nodes {
+                    started.push(node);
+                    databases.push(database);
+                    brokers.push(broker);
+                }
+                let (env, nodes) = (Arc::new(env), started);
+                let (_lock, _ports) = (lock, ports);
+                Ok(Self { folder, env, nodes, databases, brokers, postgres, rabbit, _lock, _ports })
+            }
+            Err(error) => {
+                tokio::join!(rabbit.stop(), postgres.stop(Stop::Fast)).0?;
+                Err(error)
             }
         }
-        for kind in Kind::ALL {
-            env.api(&self.nodes[0]).put_scenario(&kind.scenario(), &kind.text()).await?;
-        }
-        self.env = Some(Arc::new(env));
-        Ok(())
     }
 
     /// Everything that a soak has left.
@@ -129,12 +93,12 @@ impl Ground {
 
     /// Nodes, settings, and the world.
     pub fn env(&self) -> &Env {
-        self.env.as_ref().expect("it is there until the end")
+        &self.env
     }
 
     /// The same, for a task beside.
     pub fn shared_env(&self) -> Arc<Env> {
-        Arc::clone(self.env.as_ref().expect("it is there until the end"))
+        Arc::clone(&self.env)
     }
 
     /// The APIs of the intakes.
@@ -170,10 +134,57 @@ impl Ground {
         let stopping = self.nodes.iter().map(|node| node.stop(STOP_TIMEOUT));
         // Whoever does not end in time is killed below.
         let _ = futures_util::future::join_all(stopping).await;
-        self.env = None;
+        self.nodes.iter().try_for_each(Node::kill_now)?;
         let ended = tokio::join!(self.rabbit.stop(), self.postgres.stop(Stop::Fast));
         ended.0.and(ended.1)
     }
+}
+
+/// A node, and its proxies to PostgreSQL and to RabbitMQ.
+type Proxied = (Node, Proxy, Proxy);
+
+/// Two nodes of every role on these servers, with scenarios and an empty database.
+async fn populate(
+    folder: &Path,
+    programs: PathBuf,
+    postgres: &Postgres,
+    rabbit: &Rabbit,
+    port: u16,
+) -> Result<(Env, Vec<Proxied>)> {
+    drop_database(&postgres.url("postgres"), NAME).await?;
+    let world = World::start_on(port, false).await?;
+    let servers = Servers {
+        database_url: postgres.url("postgres"),
+        amqp_url: rabbit.url(),
+        programs,
+        logs: folder.join("log"),
+        management_url: None,
+    };
+    // What a soak found wrong is looked at afterwards.
+    let env = Env::on(servers, NAME.to_owned(), world, true).await?;
+    let _ = fs::remove_dir_all(env.logs());
+    env.configure(include_str!("pagurus.yaml"))?;
+    let mut nodes = Vec::new();
+    for role in Role::ALL {
+        for number in 1..=2 {
+            nodes.push(proxied(&env, role, &format!("{role}-{number}")).await?);
+        }
+    }
+    for kind in Kind::ALL {
+        env.api(&nodes[0].0).put_scenario(&kind.scenario(), &kind.text()).await?;
+    }
+    Ok((env, nodes))
+}
+
+/// Starts a node behind proxies of its own.
+async fn proxied(env: &Env, role: Role, name: &str) -> Result<Proxied> {
+    let database = Proxy::start(&host_of(&env.database_url())).await?;
+    let broker = Proxy::start(&host_of(env.amqp_url())).await?;
+    let database_url = database.url(&env.database_url());
+    let broker_url = format!("{}?heartbeat=4", broker.url(env.amqp_url()));
+    let settings =
+        [("PAGURUS__DATABASE__URL", database_url.as_str()), ("PAGURUS__BROKER__URL", broker_url.as_str())];
+    Ok((env.start_with(role, name, &settings).await?, database, broker))
 }
 
 /// A session of a database.

@@ -3,7 +3,7 @@
 ALTER TABLE orders ADD COLUMN promise_at timestamptz;
 
 -- A narrow row for each life that has a promise and has not been taken into account. `look_at` is when it is looked at
--- next: whether the order is in jeopardy, or, where the life has ended, what can be learnt of it. The wide row in
+-- next: whether the order is in jeopardy (never again once it is), or, where the life has ended, what can be learnt of it. The wide row in
 -- `orders` is never read to find out that there is nothing to do.
 CREATE TABLE promises (
     order_no    bigint      PRIMARY KEY,
@@ -17,7 +17,7 @@ CREATE TABLE promises (
     CHECK ((marked_at IS NULL) = (expected_at IS NULL) AND (marked_at IS NULL) = (cause IS NULL))
 ) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000);
 
-CREATE INDEX promises_look ON promises (look_at) WHERE marked_at IS NULL OR ended;
+CREATE INDEX promises_look ON promises (look_at);
 CREATE INDEX promises_jeopardy ON promises (order_no) WHERE marked_at IS NOT NULL AND NOT ended;
 
 -- The database keeps them, so that no way into a life or out of it is forgotten; an order without a promise pays the

@@ -26,7 +26,7 @@ statements! {
     TAKE = "
         UPDATE promises p SET look_at = clock_timestamp() + make_interval(secs => $1)
          WHERE p.order_no = ANY(ARRAY(
-               SELECT order_no FROM promises WHERE look_at < statement_timestamp() AND (marked_at IS NULL OR ended)
+               SELECT order_no FROM promises WHERE look_at < statement_timestamp()
                 ORDER BY look_at LIMIT $2 FOR UPDATE SKIP LOCKED))
         RETURNING p.order_no, p.ended, p.promise_at";
     // A state that was entered stands in the last event that tells of it.
@@ -51,7 +51,7 @@ statements! {
          WHERE p.order_no = ANY(ARRAY[t.order_no])";
     // Once for each life: the orders are locked, and nobody else marks them.
     MARK = "
-        UPDATE promises p SET marked_at = now(), expected_at = t.expected_at, cause = t.cause
+        UPDATE promises p SET marked_at = now(), expected_at = t.expected_at, cause = t.cause, look_at = 'infinity'
           FROM unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[], $4::text[])
                AS t (no, promise_at, expected_at, cause)
          WHERE p.order_no = ANY(ARRAY[t.no]) AND p.promise_at = t.promise_at AND p.marked_at IS NULL AND NOT p.ended

@@ -3,6 +3,7 @@
 mod capacity;
 mod eta;
 mod flow;
+mod promise;
 
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use crate::order::{asking_of, snapshot};
 use crate::retry::{self, Cycles};
 use crate::{Views, foresight};
 
-pub(crate) use eta::{FlowOutlook, WaitingStage};
+pub use promise::{Foresight, plain_reason};
 
 /// What the names of requests to actors begin with.
 const ACTOR: &str = "actor.";
@@ -46,7 +47,7 @@ impl Views {
             explanation.extend(self.unserved(&client, &row).await?);
             explanation.extend(marks::of_order(&client, row.no).await?.map(|mark| marked(&mark)));
             explanation.extend(undelivered(&outbox::shown::of_order(&client, row.no).await?));
-            let promise = foresight::of_order(&client, &row).await?;
+            let promise = promise::of_order(&client, &row).await?;
             explanation.extend(promise.as_ref().and_then(foresight::told));
             Ok((explanation, eta::of(&client, &row, jiff::Timestamp::now()).await?, promise))
         };
@@ -103,12 +104,7 @@ fn undelivered(unsent: &[Unsent]) -> Option<String> {
 ///
 /// # Errors
 /// The database fails.
-pub(crate) async fn sentence(
-    client: &Client,
-    row: &Row,
-    cycles: &Cycles,
-    settings: &Settings,
-) -> Result<String, Error> {
+async fn sentence(client: &Client, row: &Row, cycles: &Cycles, settings: &Settings) -> Result<String, Error> {
     Ok(match row.status {
         Status::Running if row.running.is_some() => {
             let asking = asking_of(client, row).await?;

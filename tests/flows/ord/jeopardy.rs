@@ -102,7 +102,7 @@ async fn ord_31_jeopardy_is_told_once_in_every_form_and_once_more_in_another_lif
     let plain = json!({"url": "amqp://?key=late", "on": ["jeopardy"], "timezone": "Asia/Kolkata"});
     let event = json!({"url": "amqp://?key=late", "on": ["jeopardy"], "format": "cloudevents"});
     let hook = json!({"url": format!("{}/hook", engine.world().url()), "on": ["jeopardy"]});
-    let silent = json!({"url": "amqp://?key=late", "on": ["final"]});
+    let silent = json!({"url": "amqp://?key=ends", "on": ["final"]});
     for (id, notify) in [("plain", plain), ("event", event), ("hook", hook), ("silent", silent)] {
         engine.accepted(promised(id, "asks", 2, notify)).await;
     }

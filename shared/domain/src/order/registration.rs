@@ -167,8 +167,7 @@ impl Request {
 
     /// Holds the request against its scenario and the rules of the deployment.
     ///
-    /// `sent_at` is the client's word for when it sent the request; the receipt time where it
-    /// gave none or one in the future.
+    /// `sent_at` is when the client says it sent the request; the receipt time where that is unknown or in the future.
     ///
     /// # Errors
     /// Everything that is wrong, each with a JSON pointer.

@@ -12,7 +12,7 @@ const MOST: i64 = 100_000;
 
 /// A stage that waits for a worker.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct WaitingStage<'a> {
+pub(super) struct WaitingStage<'a> {
     /// Its order.
     pub no: OrderNo,
     /// Flow of the order.
@@ -23,7 +23,7 @@ pub(crate) struct WaitingStage<'a> {
 
 /// What is known of the start of a stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct StartOutlook {
+pub(super) struct StartOutlook {
     /// Its flow is stopped by hand until then.
     pub stopped_until: Option<Timestamp>,
     /// The time until it starts; none where that is not known, or its flow is stopped.
@@ -32,7 +32,7 @@ pub(crate) struct StartOutlook {
 
 /// What is known of a flow.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct FlowOutlook {
+pub(super) struct FlowOutlook {
     /// Set while it is stopped by hand: until when, where that is known.
     stopped: Option<Option<Timestamp>>,
     record: Option<FlowRecord>,

@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V18__nodes_offline.sql, V19__consistency.sql, V1__orders.sql, V20__audit.sql, V21__searches.sql, V22__operations.sql, V23__refused.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 39429e61d25ccc4e)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V18__nodes_offline.sql, V19__consistency.sql, V1__orders.sql, V20__audit.sql, V21__searches.sql, V22__operations.sql, V23__refused.sql, V26__asking.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 85260546ed019a8e)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -30,6 +30,19 @@ BEGIN
     RETURN NEW;
 
 END $$;
+
+CREATE UNLOGGED TABLE asking (
+    order_no bigint NOT NULL,
+    attempt integer NOT NULL,
+    node bigint NOT NULL,
+    state text NOT NULL,
+    action integer NOT NULL,
+    kind text NOT NULL,
+    name text,
+    target text NOT NULL,
+    tries integer NOT NULL,
+    since timestamp with time zone NOT NULL
+);
 
 CREATE TABLE audit (
     no bigint NOT NULL,
@@ -628,6 +641,9 @@ CREATE TABLE walks (
 )
 WITH (fillfactor='50');
 
+ALTER TABLE ONLY asking
+    ADD CONSTRAINT asking_pkey PRIMARY KEY (order_no);
+
 ALTER TABLE ONLY audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (no);
 
@@ -774,6 +790,8 @@ ALTER TABLE ONLY system_states
 
 ALTER TABLE ONLY walks
     ADD CONSTRAINT walks_pkey PRIMARY KEY (name);
+
+CREATE INDEX asking_node ON asking USING btree (node);
 
 CREATE INDEX audit_at ON audit USING btree (at);
 

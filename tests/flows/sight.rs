@@ -115,6 +115,10 @@ async fn http_every_list_has_pages_that_fit_together() {
         running["items"].as_array().unwrap().len() == 3
     })
     .await;
+    until("the dispatcher tells of the flow", PATIENCE, async || {
+        engine.get("/v1/flows/asks").await.unwrap().status == 200
+    })
+    .await;
     let names = |items: &[Value], key: &str| -> Vec<String> {
         items.iter().map(|item| item[key].to_string()).collect()
     };

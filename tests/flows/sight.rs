@@ -101,7 +101,7 @@ async fn http_every_list_has_pages_that_fit_together() {
     engine.add(Role::Worker, "w.2").await;
     engine.scenario("asks", &asking("/silent", "1h")).await;
     for version in 0..3 {
-        engine.actions("versions", &format!("- log: \"{version}\"")).await;
+        engine.actions("versions", &format!("- log: \"${{order.id}} {version}\"")).await;
     }
     for (id, queue) in [("a", "long"), ("b", "long"), ("c", "short"), ("d", "other")] {
         engine.accepted(json!({"id": id, "scenario": "asks", "mode": "sequential", "queue": queue})).await;
@@ -113,6 +113,10 @@ async fn http_every_list_has_pages_that_fit_together() {
     until("the first of each queue waits", PATIENCE, async || {
         let running = get(&engine, "/v1/orders?status=wait").await;
         running["items"].as_array().unwrap().len() == 3
+    })
+    .await;
+    until("the dispatcher tells of the flow", PATIENCE, async || {
+        engine.get("/v1/flows/asks").await.unwrap().status == 200
     })
     .await;
     let names = |items: &[Value], key: &str| -> Vec<String> {
@@ -209,7 +213,7 @@ async fn http_a_scenario_is_changed_on_top_of_what_was_read() {
     let text = |log: &str| {
         format!(
             "scenario: s\nkind: workflow\n{}",
-            crate::installation::with_actions(&format!("- log: {log}"))
+            crate::installation::with_actions(&format!("- log: \"${{order.id}} {log}\""))
         )
     };
     let put = async |text: String, header: Option<(&str, &str)>| {

@@ -11,7 +11,7 @@ const EXAMPLES: &[&str] = &[
     "pagurus order submit --file orders.ndjson",
     "pagurus order get o-1",
     "pagurus order get o-1 --output yaml",
-    "pagurus order list --status fail --class http.5xx --since 2h",
+    "pagurus order list --status fail --class http.5xx --created-since 2h",
     "pagurus order list --scenario change-tariff --all --json",
     "pagurus order list --status running --watch 2",
     "pagurus order count --by status,scenario --created-since 1d",

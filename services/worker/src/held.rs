@@ -146,7 +146,6 @@ mod tests {
         let keys = [1, 2, 3].map(|no| (OrderNo(no), Attempt(1)));
         let holds = keys.map(|key| held.hold(key).unwrap());
         held.note(keys[1], Some(asking("first")));
-        std::thread::sleep(Duration::from_millis(2));
         held.note(keys[0], Some(asking("second")));
         held.note((OrderNo(9), Attempt(1)), Some(asking("nobody's")));
         let targets = |most| -> Vec<String> {

@@ -63,7 +63,8 @@ impl Follower {
 
     /// Why events are missing, where some are and nobody knows which.
     pub fn gap(&mut self, is_up: bool) -> Option<&'static str> {
-        let came_back = is_up && !std::mem::replace(&mut self.was_up, is_up);
+        let was_up = std::mem::replace(&mut self.was_up, is_up);
+        let came_back = is_up && !was_up;
         if std::mem::take(&mut self.is_flooded) {
             return Some("more happened at once than could be looked up");
         }

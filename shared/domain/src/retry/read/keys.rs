@@ -122,7 +122,7 @@ pub(super) static ASYNC_REQUESTS: Keys = Keys::with_rules(
 );
 
 pub(super) static MESSAGE: Keys =
-    Keys::new(&[required("path", Form::Matching("^/"), "A mask: `/VHOST?exchange=NAME&key=KEY`.")]);
+    Keys::new(&[required("path", Form::NotEmpty, "A mask: `VHOST?exchange=NAME&key=KEY`, the host encoded: `%2F`.")]);
 
 pub(super) static ASYNC_CLASS: Keys = Keys::with_rules(
     &[

@@ -42,26 +42,14 @@ impl Proxy {
     /// # Errors
     /// No port is free.
     pub async fn start(upstream: &str) -> Result<Self> {
-        Self::start_before(&[upstream]).await
-    }
-
-    /// A proxy in front of several servers: a new connection goes to the first that takes it, as behind a load balancer.
-    ///
-    /// # Errors
-    /// No port is free.
-    pub async fn start_before(upstreams: &[&str]) -> Result<Self> {
         let ports = Ports::reserve(1, &Owner::this_process()?)?;
-        let mut addresses: Vec<SocketAddr> = Vec::new();
-        for upstream in upstreams {
-            addresses.push(tokio::net::lookup_host(upstream).await?.next().context("no such host")?);
-        }
-        let addresses: Arc<[SocketAddr]> = addresses.into();
+        let address: SocketAddr = tokio::net::lookup_host(upstream).await?.next().context("no such host")?;
         let listener = TcpListener::bind(("127.0.0.1", ports.first())).await?;
         let mode = Arc::new(watch::Sender::new(Mode::Pass));
         let modes = Arc::clone(&mode);
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(carry(client, Arc::clone(&addresses), modes.subscribe()));
+                tokio::spawn(carry(client, address, modes.subscribe()));
             }
         });
         Ok(Self { port: ports.first(), mode, task, _ports: ports })
@@ -104,11 +92,11 @@ impl Drop for Proxy {
     }
 }
 
-async fn carry(client: TcpStream, upstreams: Arc<[SocketAddr]>, mut mode: watch::Receiver<Mode>) {
+async fn carry(client: TcpStream, upstream: SocketAddr, mut mode: watch::Receiver<Mode>) {
     if open(&mut mode).await.is_none() {
         return;
     }
-    let Ok(server) = TcpStream::connect(&*upstreams).await else {
+    let Ok(server) = TcpStream::connect(upstream).await else {
         return;
     };
     // Delays are for us to make.

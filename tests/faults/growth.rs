@@ -1,15 +1,11 @@
-//! What an installation grows to (RUN-3), as far as one machine shows it: a standby of Postgres that takes over, three nodes
-//! of RabbitMQ of which any may die, and more than one node of every role.
+//! What an installation grows to (RUN-3), as far as one machine shows it: a standby of Postgres that takes over, and more
+//! than one node of every role. Never looks at a cluster of RabbitMQ.
 
 use std::time::{Duration, Instant};
 
-use pagurus_harness::client::amqp::Amqp;
 use pagurus_harness::nodes::Role;
 use pagurus_harness::ports::{Owner, Ports};
 use pagurus_harness::postgres::{Postgres, Stop, USER};
-use pagurus_harness::process::Signal;
-use pagurus_harness::proxy::Proxy;
-use pagurus_harness::rabbit::{PORTS, Rabbit};
 use serde_json::json;
 
 use crate::installation::{Installation, PATIENCE};
@@ -60,55 +56,6 @@ async fn run_3_a_standby_of_postgres_is_promoted_and_no_accepted_order_is_lost()
     println!("promoted after {promoted:?}, every node ready after {ready:?}");
     drop(engine);
     standby.stop(Stop::Fast).await.unwrap();
-    let _ = std::fs::remove_dir_all(&folder);
-}
-
-#[tokio::test]
-async fn run_3_of_three_nodes_of_rabbitmq_any_may_die_and_no_confirmed_order_is_lost() {
-    let folder = tempfolder("cluster");
-    let ports = Ports::reserve(3 * PORTS, &Owner::this_process().unwrap()).unwrap();
-    let one = Rabbit::prepare(&folder.join("one"), ports.first(), false).unwrap();
-    one.start().await.unwrap();
-    let mut cluster = vec![one.clone()];
-    for (name, offset) in [("two", PORTS), ("three", 2 * PORTS)] {
-        let node = one.neighbour(&folder.join(name), ports.first() + offset, name).unwrap();
-        node.start().await.unwrap();
-        node.join(&one).await.unwrap();
-        cluster.push(node);
-    }
-    let addresses: Vec<String> = cluster.iter().map(|node| format!("127.0.0.1:{}", node.port())).collect();
-    let addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
-    let balancer = Proxy::start_before(&addresses).await.unwrap();
-    let url = balancer.url(&one.url());
-    let engine = Installation::behind("cluster", |_| ("PAGURUS__BROKER__URL", url.clone())).await;
-    let queues =
-        one.control(&["-q", "list_queues", "--no-table-headers", "name", "type", "members"]).await.unwrap();
-    let doors = queues.lines().find(|line| line.starts_with(&format!("{}.orders.in\t", engine.env.prefix())));
-    let doors = doors.unwrap_or_else(|| panic!("{queues}"));
-    assert!(
-        doors.contains("quorum") && ["pagurus@", "two@", "three@"].iter().all(|name| doors.contains(name)),
-        "{doors}"
-    );
-
-    // First the node that everybody is connected to, then, when it is back, another one.
-    for (round, index) in [0, 1].into_iter().enumerate() {
-        let amqp = Amqp::connect(&url, engine.env.prefix()).await.unwrap();
-        let load = Load::new(&format!("r{round}"));
-        load.publish(&amqp).await;
-        engine.env.world().wait_calls("/do", 100 * round + 10, PATIENCE).await.unwrap();
-        cluster[index].identity().unwrap().signal(Signal::Kill).unwrap();
-        let begun = Instant::now();
-        for node in &engine.nodes {
-            engine.wait_readiness(node, true, LONG).await;
-        }
-        println!("node {index} killed; every service is ready after {:?}", begun.elapsed());
-        all_succeed(&engine, &load).await;
-        cluster[index].start().await.unwrap();
-    }
-    drop(engine);
-    for node in cluster.iter().rev() {
-        node.stop().await.unwrap();
-    }
     let _ = std::fs::remove_dir_all(&folder);
 }
 

@@ -15,17 +15,16 @@ use crate::installation::Installation;
 /// Far more than any of them takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Asks somebody who never answers by himself, and tells the place of the answer to whoever calls.
+/// Asks somebody who never answers by himself, and answers a call.
 const ASK: &str = r#"initialState: ask
 targetStates: [done]
 calls:
   where: {answer: {place: here}}
-  address: {answer: {url: "${vars.url}"}}
 states:
   ask:
     entryPoint: true
     actions:
-      - http: {method: POST, url: "${config.demo}/silent", headers: {X-Callback-Url: "${request.url}"}, body: {order: "${order.id}"}, timeout: 5s, save: {url: "${request.url}"}, request: answer}
+      - http: {method: POST, url: "${config.demo}/silent", headers: {X-Callback-Url: "${request.url}"}, body: {order: "${order.id}"}, timeout: 5s, request: answer}
       - wait: {timeout: 10m}
     on: {wait: asked, fail: failed}
   asked: {kind: waiting, on: {callback: done, timeout: failed}}
@@ -108,11 +107,11 @@ async fn ord_3_the_client_in_rust_follows_its_orders() {
     let refused = client.act("rs-3", "restart", "too early", Map::new()).await.unwrap_err();
     assert_eq!(refused.problem().unwrap().order_status.as_deref(), Some("wait"), "{refused}");
     assert!(!client.explain("rs-3").await.unwrap().is_empty());
-    let asked = client.call("rs-3", "address", Value::Null, Duration::from_secs(30)).await.unwrap();
-    let url = asked.answer.unwrap()["url"].as_str().unwrap().to_owned();
+    let url = engine.calls("/silent", 1).await[0].headers["x-callback-url"].clone();
     assert_eq!(client.answer(&url, &json!({"yes": true}), Some("done")).await.unwrap(), "accepted");
     assert_eq!(client.wait("rs-3", None).await.unwrap().status, "success");
     assert_eq!(client.answer(&url, &json!({"yes": true}), None).await.unwrap(), "duplicate");
+    assert_eq!(client.answer("nobody's", &json!({}), None).await.unwrap(), "orphan");
     client.register(&Order::new("rs-4", "ask")).await.unwrap();
     client.wait("rs-4", Some(Duration::from_secs(1))).await.unwrap();
     assert!(client.act("rs-4", "kill", "nobody waits for it", Map::new()).await.unwrap().is_final);

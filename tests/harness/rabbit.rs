@@ -17,8 +17,6 @@ use crate::process::{self, Identity, Signal};
 pub const PORTS: u16 = 8;
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
-/// What nodes of one cluster know each other by.
-const COOKIE: &str = ".erlang.cookie";
 
 /// A private broker, running or not.
 #[derive(Clone, Debug)]
@@ -27,10 +25,6 @@ pub struct Rabbit {
     folder: PathBuf,
     first_port: u16,
     management: bool,
-    /// The part of the node's name before the host.
-    name: String,
-    /// The port of the port mapper: that of the first node of a cluster.
-    mapper_port: u16,
 }
 
 /// The folder of the broker's own scripts.
@@ -48,36 +42,9 @@ impl Rabbit {
     /// # Errors
     /// RabbitMQ is not installed, or the folder cannot be written.
     pub fn prepare(folder: &Path, first_port: u16, management: bool) -> Result<Self> {
-        Self::named(folder, first_port, management, "pagurus", first_port + 2)
-    }
-
-    /// A node that can join the cluster of this one, which runs: see [`Rabbit::join`].
-    ///
-    /// # Errors
-    /// The folder cannot be written, or this node has never run.
-    pub fn neighbour(&self, folder: &Path, first_port: u16, name: &str) -> Result<Self> {
-        let neighbour = Self::named(folder, first_port, false, name, self.mapper_port)?;
-        let cookie = neighbour.folder.join(COOKIE);
-        fs::copy(self.folder.join(COOKIE), &cookie)?;
-        Ok(neighbour)
-    }
-
-    /// Joins the cluster of another node. Both run.
-    ///
-    /// # Errors
-    /// They cannot reach each other.
-    pub async fn join(&self, other: &Self) -> Result<()> {
-        self.control(&["stop_app"]).await?;
-        self.control(&["join_cluster", &format!("{}@localhost", other.name)]).await?;
-        self.control(&["start_app"]).await?;
-        Ok(())
-    }
-
-    fn named(folder: &Path, first_port: u16, management: bool, name: &str, mapper_port: u16) -> Result<Self> {
         let binaries = binaries().context("RabbitMQ is not installed")?;
         fs::create_dir_all(folder)?;
-        let (folder, name) = (folder.canonicalize()?, name.to_owned());
-        let broker = Self { binaries, folder, first_port, management, name, mapper_port };
+        let broker = Self { binaries, folder: folder.canonicalize()?, first_port, management };
         fs::write(broker.folder.join("environment.conf"), "")?;
         let plugins = if management { "[rabbitmq_management].\n" } else { "[].\n" };
         fs::write(broker.folder.join("plugins"), plugins)?;
@@ -200,11 +167,11 @@ impl Rabbit {
             // The cookie lives in the home folder.
             ("HOME", self.folder.to_string_lossy().into_owned()),
             // Names are told apart by each broker's own port mapper; a fixed one lets the data move to other ports.
-            ("RABBITMQ_NODENAME", format!("{}@localhost", self.name)),
+            ("RABBITMQ_NODENAME", "pagurus@localhost".to_owned()),
             ("RABBITMQ_NODE_PORT", port(0)),
             ("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1".to_owned()),
             ("RABBITMQ_DIST_PORT", port(1)),
-            ("ERL_EPMD_PORT", self.mapper_port.to_string()),
+            ("ERL_EPMD_PORT", port(2)),
             ("ERL_EPMD_ADDRESS", "127.0.0.1".to_owned()),
             ("RABBITMQ_CTL_DIST_PORT_MIN", port(4)),
             ("RABBITMQ_CTL_DIST_PORT_MAX", port(7)),
@@ -267,8 +234,7 @@ impl Rabbit {
 
     /// Starts Erlang's port mapper ourselves, so that it is a process of ours and not one left behind by the broker.
     fn start_port_mapper(&self) -> Result<()> {
-        // That of another node belongs to it.
-        if self.mapper_port != self.first_port + 2 || self.port_mapper().is_some() {
+        if self.port_mapper().is_some() {
             return Ok(());
         }
         let mut command = process::detached("epmd");

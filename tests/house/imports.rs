@@ -66,7 +66,7 @@ const RESERVED: [(&str, &[&str]); 14] = [
     ("refinery", &["store"]),
     ("lapin", &["broker", "actor", "sender", "tests"]),
     ("axum", &["runtime", "intake", "tests"]),
-    ("reqwest", &["cli", "runtime", "tests"]),
+    ("reqwest", &["cli", "client", "runtime", "tests"]),
     ("opentelemetry", &["runtime"]),
     ("opentelemetry_sdk", &["runtime"]),
     ("opentelemetry-otlp", &["runtime"]),
@@ -82,14 +82,14 @@ fn allowed(room: &str) -> Vec<&'static str> {
     match room {
         "domain" => vec![],
         // Examples to copy: they know the engine only by its messages.
-        "actor" | "sender" => vec![],
+        "actor" | "client" | "sender" => vec![],
         "wire" | "store" | "simulation" => vec!["domain"],
         "broker" => vec!["wire"],
         "runtime" => vec!["domain", "wire", "store", "broker"],
         "http" => vec!["domain", "runtime"],
         "command" | "view" => vec!["domain", "wire", "store", "runtime"],
         "cli" | "tests" => {
-            BELOW_SERVICES.into_iter().chain(SERVICES).chain(["actor", "simulation"]).collect()
+            BELOW_SERVICES.into_iter().chain(SERVICES).chain(["actor", "client", "simulation"]).collect()
         }
         service if SERVICES.contains(&service) => BELOW_SERVICES.to_vec(),
         other => panic!("a package that the rules do not know: {other}"),

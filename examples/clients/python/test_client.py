@@ -106,14 +106,12 @@ class Orders(unittest.TestCase):
         self.assertEqual(refused.exception.order_status, "wait")
         self.assertIn("wait", self.client.status("py-3")["status"])
         self.assertTrue(self.client.explain("py-3"))
-        address = self.client.call("py-3", "address")["answer"]["url"]
-        self.assertEqual(self.client.answer(address, {"yes": True}, step_status="done"), "accepted")
-        self.assertEqual(self.client.wait("py-3", timeout=30)["status"], "success")
-        self.assertEqual(self.client.answer(address, {"yes": True}), "duplicate")
-        self.client.restart("py-3", "once more", **{"from": "initial"})
-        self.client.register({"id": "py-4", "scenario": "ask"})
-        self.client.wait("py-4", timeout=1)
-        self.assertEqual(self.client.kill("py-4", "nobody waits for it")["final"], True)
+        self.assertEqual(self.client.answer("nobody's", {"yes": True}, step_status="done"), "orphan")
+        self.assertTrue(self.client.kill("py-3", "nobody waits for it")["final"])
+        self.client.register({"id": "py-4", "scenario": "greet", "params": {"name": "b"}})
+        self.client.wait("py-4", timeout=30)
+        self.assertEqual(self.client.restart("py-4", "once more", **{"from": "initial"})["life"], 2)
+        self.assertEqual(self.client.wait("py-4", timeout=30)["status"], "success")
 
 
 if __name__ == "__main__":

@@ -96,12 +96,10 @@ test("a request is answered, a call asks, and actions act", { skip: !server }, a
   assert.deepEqual([refused.kind, refused.orderStatus], ["refused", "wait"]);
   assert.equal((await client.status("ts-3")).status, "wait");
   assert.ok(await client.explain("ts-3"));
-  const { url } = (await client.call("ts-3", "address")).answer;
-  assert.equal(await client.answer(url, { yes: true }, "done"), "accepted");
-  assert.equal((await client.wait("ts-3", 30)).status, "success");
-  assert.equal(await client.answer(url, { yes: true }), "duplicate");
-  await client.restart("ts-3", "once more", "initial");
-  await client.register({ id: "ts-4", scenario: "ask" });
-  await client.wait("ts-4", 1);
-  assert.equal((await client.kill("ts-4", "nobody waits for it")).final, true);
+  assert.equal(await client.answer("nobody's", { yes: true }, "done"), "orphan");
+  assert.equal((await client.kill("ts-3", "nobody waits for it")).final, true);
+  await client.register({ id: "ts-4", scenario: "greet", params: { name: "b" } });
+  await client.wait("ts-4", 30);
+  assert.equal((await client.restart("ts-4", "once more", "initial")).life, 2);
+  assert.equal((await client.wait("ts-4", 30)).status, "success");
 });

@@ -183,8 +183,9 @@ pub fn command(role: Role) -> clap::Command {
         Role::Worker => ("pagurus-worker", "Runs the stages of scenarios"),
         Role::Notifier => ("pagurus-notifier", "Tells the ends of orders"),
     };
-    let command = clap::Command::new(name).version(env!("CARGO_PKG_VERSION")).about(about);
-    Arguments::augment_args(command)
+    let command = clap::Command::new(name).version(env!("CARGO_PKG_VERSION"));
+    // Last: the arguments bring a description of their own.
+    Arguments::augment_args(command).about(about)
 }
 
 /// The threads of a process. What one task decides, or what only waits for the servers, is faster on one thread: a message

@@ -121,8 +121,11 @@ pub(super) static ASYNC_REQUESTS: Keys = Keys::with_rules(
     &[KeyRule::AtLeastOne],
 );
 
-pub(super) static MESSAGE: Keys =
-    Keys::new(&[required("path", Form::Matching("^/"), "A mask: `/VHOST?exchange=NAME&key=KEY`.")]);
+pub(super) static MESSAGE: Keys = Keys::new(&[required(
+    "path",
+    Form::NotEmpty,
+    "A mask: `VHOST?exchange=NAME&key=KEY`, the host encoded: `%2F`.",
+)]);
 
 pub(super) static ASYNC_CLASS: Keys = Keys::with_rules(
     &[

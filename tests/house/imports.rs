@@ -88,7 +88,9 @@ fn allowed(room: &str) -> Vec<&'static str> {
         "runtime" => vec!["domain", "wire", "store", "broker"],
         "http" => vec!["domain", "runtime"],
         "command" | "view" => vec!["domain", "wire", "store", "runtime"],
-        "cli" | "tests" => BELOW_SERVICES.into_iter().chain(SERVICES).chain(["actor", "simulation"]).collect(),
+        "cli" | "tests" => {
+            BELOW_SERVICES.into_iter().chain(SERVICES).chain(["actor", "simulation"]).collect()
+        }
         service if SERVICES.contains(&service) => BELOW_SERVICES.to_vec(),
         other => panic!("a package that the rules do not know: {other}"),
     }

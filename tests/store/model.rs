@@ -16,8 +16,8 @@ use pagurus_simulation::store as model;
 use pagurus_simulation::witness::MAX_RESTARTS;
 use pagurus_store::answers::NewCallback;
 use pagurus_store::ends::{self, Ending};
-use pagurus_store::stages::{Claimed, Finished, ReadyStage};
 use pagurus_store::stages::advance::{Advance, Entered, advance};
+use pagurus_store::stages::{Claimed, Finished, ReadyStage};
 use pagurus_store::{amend, cluster, control, recovery, stages};
 use serde_json::json;
 use uuid::Uuid;
@@ -57,11 +57,19 @@ fn told<'a>(ready: impl IntoIterator<Item = (OrderNo, Attempt, Option<&'a str>, 
 }
 
 fn of_real(ready: &[ReadyStage]) -> Vec<String> {
-    told(ready.iter().map(|one| (one.no, one.attempt, one.place.as_ref().map(|(queue, _)| queue.as_str()), one.woken)))
+    told(
+        ready
+            .iter()
+            .map(|one| (one.no, one.attempt, one.place.as_ref().map(|(queue, _)| queue.as_str()), one.woken)),
+    )
 }
 
 fn of_model(ready: &[model::ReadyStage]) -> Vec<String> {
-    told(ready.iter().map(|one| (one.no, one.attempt, one.place.as_ref().map(|(queue, _)| queue.as_str()), one.woken)))
+    told(
+        ready
+            .iter()
+            .map(|one| (one.no, one.attempt, one.place.as_ref().map(|(queue, _)| queue.as_str()), one.woken)),
+    )
 }
 
 impl Both {
@@ -163,12 +171,22 @@ impl Both {
         let why = |why: String| why;
         let of_real: Vec<String> = real
             .iter()
-            .map(|one| format!("{:?} {} {:?} {} {} {:?}", one.wake, one.restarts, one.queue, one.status, one.head.life, one.snapshot))
+            .map(|one| {
+                format!(
+                    "{:?} {} {:?} {} {} {:?}",
+                    one.wake, one.restarts, one.queue, one.status, one.head.life, one.snapshot
+                )
+            })
             .chain(unclaimed.iter().map(|(_, reason)| why(format!("{reason:?}"))))
             .collect();
         let of_model: Vec<String> = model
             .iter()
-            .map(|one| format!("{:?} {} {:?} {} {} {:?}", one.wake, one.restarts, one.queue, one.order.status, one.order.life, one.snapshot))
+            .map(|one| {
+                format!(
+                    "{:?} {} {:?} {} {} {:?}",
+                    one.wake, one.restarts, one.queue, one.order.status, one.order.life, one.snapshot
+                )
+            })
             .chain(left.iter().map(|(_, reason)| why(format!("{reason:?}"))))
             .collect();
         self.same(&format!("claim {no}.{attempt}"), of_real, of_model);
@@ -192,7 +210,9 @@ impl Both {
             4 => Then::Sleep { until },
             _ => {
                 let of_order = |requests: &[(RequestId, RequestId)], no: OrderNo, tables: &model::Tables| {
-                    let open = requests.iter().filter(|(_, model)| tables.requests.get(&model.0).is_some_and(|row| row.no == no));
+                    let open = requests
+                        .iter()
+                        .filter(|(_, model)| tables.requests.get(&model.0).is_some_and(|row| row.no == no));
                     open.copied().rev().take(2).collect::<Vec<_>>()
                 };
                 let asked = of_order(&self.requests, self.claims[index].model.no, &self.tables);
@@ -237,7 +257,11 @@ impl Both {
         self.requests.extend(real.zip(model));
         // The same action of the same visit has the same request, in both.
         if let Some(last) = self.requests.get(before).copied() {
-            let earlier: Vec<_> = self.requests[..before].iter().filter(|one| one.0 == last.0 || one.1 == last.1).copied().collect();
+            let earlier: Vec<_> = self.requests[..before]
+                .iter()
+                .filter(|one| one.0 == last.0 || one.1 == last.1)
+                .copied()
+                .collect();
             assert!(earlier.iter().all(|one| *one == last), "{earlier:?} {last:?}");
         }
     }
@@ -261,7 +285,8 @@ impl Both {
             real.sort_unstable();
             self.tables.now = Timestamp::now();
             let due: Vec<OrderNo> = self.tables.due_now(stream, 100).into_iter().map(|(no, _)| no).collect();
-            let mut model: Vec<OrderNo> = self.tables.wake(stream, &due, None).iter().map(|one| one.no).collect();
+            let mut model: Vec<OrderNo> =
+                self.tables.wake(stream, &due, None).iter().map(|one| one.no).collect();
             model.sort_unstable();
             self.same(&format!("wake {stream}"), real, model);
         }
@@ -288,7 +313,13 @@ impl Both {
 
     async fn end(&mut self) {
         let no = self.any_no();
-        let causes = [Cause::Killed, Cause::Canceled, Cause::Interrupted, Cause::ProcessTimedOut, Cause::StartDeadlinePassed];
+        let causes = [
+            Cause::Killed,
+            Cause::Canceled,
+            Cause::Interrupted,
+            Cause::ProcessTimedOut,
+            Cause::StartDeadlinePassed,
+        ];
         let cause = causes[usize::try_from(self.chance.below(5)).unwrap()];
         let mut client = self.ground.work().await;
         let tx = client.transaction().await.unwrap();
@@ -431,7 +462,12 @@ impl Both {
         let ready = tables.ready.get(&no);
         if let Some(row) = ready {
             let reissued = if row.reissued { "t" } else { "f" };
-            words.extend([row.attempt.to_string(), row.wake.as_str().into(), row.restarts.to_string(), reissued.into()]);
+            words.extend([
+                row.attempt.to_string(),
+                row.wake.as_str().into(),
+                row.restarts.to_string(),
+                reissued.into(),
+            ]);
         }
         words.push(queue(ready.and_then(|row| row.place.as_ref()).map(|(queue, _)| queue.as_str())));
         words.push("running".to_owned());
@@ -444,7 +480,8 @@ impl Both {
         words.extend(tables.due.get(&no).map(|row| row.stream.number().to_string()));
         let place = tables.queued.get(&no);
         words.extend(["queued".to_owned(), queue(place.map(|(queue, _)| queue.as_str()))]);
-        let before = tables.queued.values().filter(|one| place.is_some_and(|own| one.0 == own.0 && one.1 < own.1));
+        let before =
+            tables.queued.values().filter(|one| place.is_some_and(|own| one.0 == own.0 && one.1 < own.1));
         words.extend([before.count().to_string(), "asked".to_owned()]);
         let mut asked: Vec<String> = tables
             .requests

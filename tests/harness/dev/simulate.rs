@@ -29,15 +29,18 @@ pub async fn command(options: Options) -> Result<()> {
     let programs = build(&root, Profile::Release, Targets::Programs).await?;
     let seed = options.seed.unwrap_or_else(|| u64::from(rand::random::<u32>()));
     eprintln!("==> {} seeds from {seed} on, {} orders each", options.seeds, options.orders);
-    let numbers =
-        [("--seeds", options.seeds), ("--orders", options.orders), ("--seed", seed)].map(|(key, value)| (key, value.to_string()));
+    let numbers = [("--seeds", options.seeds), ("--orders", options.orders), ("--seed", seed)]
+        .map(|(key, value)| (key, value.to_string()));
     let mut command = Command::new(programs.join("pagurus-simulation"));
     numbers.iter().for_each(|(key, value)| {
         command.args([*key, value.as_str()]);
     });
     let status = command.status().context("cannot run the simulation")?;
     if !status.success() {
-        bail!("a seed fails: `./dev simulate --seed SEED --seeds 1 --orders {}` shows it again", options.orders);
+        bail!(
+            "a seed fails: `./dev simulate --seed SEED --seeds 1 --orders {}` shows it again",
+            options.orders
+        );
     }
     Ok(())
 }

@@ -124,7 +124,8 @@ pub fn hand_out_again(
     let (ready, over, poison, found) = core.call(name, |tables| {
         let found = find(tables);
         let (ready, over, poison) = tables.hand_out_again(&found, finding, MAX_RESTARTS);
-        let passes: Vec<_> = poison.iter().filter_map(|no| Some((*no, tables.running.get(no)?.pass))).collect();
+        let passes: Vec<_> =
+            poison.iter().filter_map(|no| Some((*no, tables.running.get(no)?.pass))).collect();
         (ready, over, passes, found.len())
     })?;
     for (no, attempt) in &over {

@@ -324,7 +324,8 @@ impl Core {
     /// Durable messages that nobody has acknowledged.
     #[must_use]
     pub fn undone(&self) -> usize {
-        let of = |queue: &DurableQueue| queue.waiting.len() + queue.unacked.values().map(Vec::len).sum::<usize>();
+        let of =
+            |queue: &DurableQueue| queue.waiting.len() + queue.unacked.values().map(Vec::len).sum::<usize>();
         of(&self.orders) + of(&self.callbacks)
     }
 

@@ -103,7 +103,11 @@ impl Dispatching {
         core.note(format_args!("leads with epoch {epoch}"));
         core.tables.witness.saw("a dispatcher took the lease");
         core.listeners.insert(core.turn.0);
-        let settings = DispatchSettings { grace: REREAD_GRACE, queue_period: REREAD_GRACE, ..DispatchSettings::default() };
+        let settings = DispatchSettings {
+            grace: REREAD_GRACE,
+            queue_period: REREAD_GRACE,
+            ..DispatchSettings::default()
+        };
         let policy = Dispatcher::new(settings);
         self.leads =
             Some(Leading { epoch, trusted_until: trust, policy, workers: BTreeMap::new(), wakes_at: None });
@@ -180,7 +184,8 @@ impl Dispatching {
             by_node.entry(hand_out.node).or_default().push(hand_out);
         }
         for (node, hand_outs) in by_node {
-            let told: Vec<String> = hand_outs.iter().map(|one| format!("{}.{}", one.no, one.attempt)).collect();
+            let told: Vec<String> =
+                hand_outs.iter().map(|one| format!("{}.{}", one.no, one.attempt)).collect();
             core.note(format_args!("hands out to node {node}: {}", told.join(" ")));
             if let Some(process) = core.process_of(node) {
                 core.send(process, &Message::HandOuts(Arc::new(hand_outs), leading.epoch));

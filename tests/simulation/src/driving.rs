@@ -311,8 +311,9 @@ impl Driven {
         match need {
             Need::Register { ref name, visit, action, .. } => {
                 let life = self.claimed.order.life;
-                let done =
-                    core.call("request", |tables| tables.register_request((no, pass), life, (visit, action), name));
+                let done = core.call("request", |tables| {
+                    tables.register_request((no, pass), life, (visit, action), name)
+                });
                 if let Ok(Some(id)) = done {
                     self.request = Some(id);
                 }
@@ -362,7 +363,14 @@ impl Driven {
         core: &mut Core,
         world: &mut World,
         calls: &[HttpCall],
-        answer: impl FnOnce(Vec<Result<pagurus_domain::scenario::stage::Response, pagurus_domain::scenario::stage::HttpFailure>>) -> Answer,
+        answer: impl FnOnce(
+            Vec<
+                Result<
+                    pagurus_domain::scenario::stage::Response,
+                    pagurus_domain::scenario::stage::HttpFailure,
+                >,
+            >,
+        ) -> Answer,
     ) -> Met {
         if core.faulty && core.chance.happens(10_000) {
             let wait = core.chance.between(500, 4_000);
@@ -378,7 +386,11 @@ impl Driven {
                 Ok(false) => return Met::Stale,
                 Err(Trouble::Died) => return Met::Dead,
                 Err(_) => {
-                    let need = if let [call] = calls { Need::Http(call.clone()) } else { Need::Parallel(calls.to_vec()) };
+                    let need = if let [call] = calls {
+                        Need::Http(call.clone())
+                    } else {
+                        Need::Parallel(calls.to_vec())
+                    };
                     return Met::Trouble(Box::new(need));
                 }
             }

@@ -43,7 +43,10 @@ impl Told {
         }
         let news = self.news;
         let is_news = news.workers_changed
-            || !(news.left.is_empty() && news.ready.is_empty() && news.ended.is_empty() && news.refused.is_empty());
+            || !(news.left.is_empty()
+                && news.ready.is_empty()
+                && news.ended.is_empty()
+                && news.refused.is_empty());
         if is_news {
             let message = Message::News(Arc::new(news));
             for dispatcher in core.listeners.clone() {

@@ -143,7 +143,9 @@ enum Acted {
 fn act(core: &mut Core, action: Action, no: OrderNo) {
     let done = core.call("act", |tables| {
         let end = |cause| Ending { cause, error: None, pass: None };
-        let ended = |ended: Option<Result<LockedOrder, _>>| ended.map(|ended| ended.map(|was| Acted::Ended(Box::new(was))));
+        let ended = |ended: Option<Result<LockedOrder, _>>| {
+            ended.map(|ended| ended.map(|was| Acted::Ended(Box::new(was))))
+        };
         match action {
             Action::Cancel => ended(tables.end_life(no, &end(Cause::Canceled))),
             Action::Interrupt => ended(tables.end_life(no, &end(Cause::Interrupted))),

@@ -44,8 +44,11 @@ fn of_one(tables: &Tables, no: OrderNo, reads_snapshots: bool) -> Vec<Violation>
     let ready_place = ready.and_then(|row| row.place.clone());
     let waits = tables.due.contains_key(&no) && order.status == Status::Wait;
     let awaited = if reads_snapshots && waits { tables.awaited_by_position(no) } else { (0, 0) };
-    let has_deadlines =
-        tables.deadlines.range((no, crate::store::DeadlineKind::Start)..).next().is_some_and(|((of, _), _)| *of == no);
+    let has_deadlines = tables
+        .deadlines
+        .range((no, crate::store::DeadlineKind::Start)..)
+        .next()
+        .is_some_and(|((of, _), _)| *of == no);
     of_order(&OrderStanding {
         no,
         status: order.status,
@@ -96,7 +99,8 @@ pub fn at_the_end(core: &mut Core, clients: &Clients) {
     found.extend(traffic::of_keys(&core.calls));
     found.extend(traffic::of_repeats(&core.calls));
     let interrupted: &std::collections::BTreeSet<(OrderNo, Life)> = &tables.witness.interrupted;
-    found.extend(interrupted.iter().filter_map(|(no, life)| traffic::of_interrupted(*no, *life, &core.calls)));
+    found
+        .extend(interrupted.iter().filter_map(|(no, life)| traffic::of_interrupted(*no, *life, &core.calls)));
     found.extend(traffic::of_notifications(&ends(core), &core.notified));
     found.extend(of_callbacks(tables, &clients.answers));
     let rest = Violation::unless(is_at_rest(core), Invariant::CleanRest, || {
@@ -122,6 +126,7 @@ fn ends(core: &Core) -> Vec<(String, Life, String)> {
 
 fn of_callbacks(tables: &Tables, sent: &BTreeMap<uuid::Uuid, usize>) -> Vec<Violation> {
     let kept = tables.callbacks.iter().filter_map(|row| Some((row.request?.0, row.verdict)));
-    let answered = tables.requests.iter().filter(|(_, row)| row.status == RequestStatus::Answered).map(|(id, _)| *id);
+    let answered =
+        tables.requests.iter().filter(|(_, row)| row.status == RequestStatus::Answered).map(|(id, _)| *id);
     traffic::of_callbacks(sent, kept, answered)
 }

@@ -63,7 +63,8 @@ fn simulate(arguments: &Arguments) -> Result<bool, String> {
                     match run(seed, arguments.orders, None, &deployment, false) {
                         Ok(outcome) => {
                             if let Ok(mut all) = all.lock() {
-                                let keeps = if outcome.is_good() { Vec::new() } else { outcome.lines.clone() };
+                                let keeps =
+                                    if outcome.is_good() { Vec::new() } else { outcome.lines.clone() };
                                 all.push(Outcome { lines: keeps, ..outcome });
                             }
                         }

@@ -59,7 +59,8 @@ fn deliver(core: &mut Core, rows: &[OutboxRow]) {
     }
     let (mut confirmed, mut failed) = (Vec::new(), Vec::new());
     for row in rows {
-        let arrives = core.broker_away <= core.now && !(core.faulty && core.chance.happens(core.plan.lost / 2));
+        let arrives =
+            core.broker_away <= core.now && !(core.faulty && core.chance.happens(core.plan.lost / 2));
         if arrives {
             receive(core, row);
         }

@@ -33,7 +33,10 @@ impl Outcome {
     pub fn of(seed: u64, core: &mut Core) -> Self {
         let stages = core.tables.orders.values().map(|order| u64::from(order.attempt.0.unsigned_abs())).sum();
         for (no, order) in core.tables.orders.clone() {
-            core.note(format_args!("order {no} `{}` {} {} {}", order.status, order.life, order.attempt, order.events));
+            core.note(format_args!(
+                "order {no} `{}` {} {} {}",
+                order.status, order.life, order.attempt, order.events
+            ));
         }
         Self {
             seed,

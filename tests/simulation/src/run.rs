@@ -73,8 +73,7 @@ pub fn run(
     let clients = Clients::of(seed, &plan, library.count())?;
     let mut core = Core::new(seed, plan, planted);
     core.verbose = verbose;
-    let mut run =
-        Run { core, processes: Vec::new(), clients, world: World::of(seed), library: &library };
+    let mut run = Run { core, processes: Vec::new(), clients, world: World::of(seed), library: &library };
     run.prepare(seed);
     run.play();
     Ok(run.end(seed))
@@ -84,7 +83,13 @@ impl Run<'_> {
     /// Processes, and all that is to happen by itself.
     fn prepare(&mut self, seed: u64) {
         let workers = self.core.plan.workers;
-        let roles = [(Role::Intake, 2), (Role::Dispatcher, 2), (Role::Activator, 2), (Role::Notifier, 2), (Role::Worker, workers)];
+        let roles = [
+            (Role::Intake, 2),
+            (Role::Dispatcher, 2),
+            (Role::Activator, 2),
+            (Role::Notifier, 2),
+            (Role::Worker, workers),
+        ];
         for (role, count) in roles {
             for number in 0..count {
                 let name = format!("{}-{number}", role.as_str());
@@ -107,8 +112,14 @@ impl Run<'_> {
             self.core.schedule(50 + chance.between(0, arrival), Event::Submit(index, 0));
         }
         for _ in 0..self.core.plan.actions {
-            let action = [Action::Cancel, Action::Interrupt, Action::Kill, Action::Restart, Action::RestartFromStart, Action::Restart]
-                [usize::try_from(chance.below(6)).unwrap_or(0)];
+            let action = [
+                Action::Cancel,
+                Action::Interrupt,
+                Action::Kill,
+                Action::Restart,
+                Action::RestartFromStart,
+                Action::Restart,
+            ][usize::try_from(chance.below(6)).unwrap_or(0)];
             let index = usize::try_from(chance.below(self.clients.count() as u64)).unwrap_or(0);
             self.core.schedule(chance.between(200, faults_ms), Event::Act(action, index));
         }
@@ -116,7 +127,9 @@ impl Run<'_> {
             let process = usize::try_from(chance.below(self.processes.len() as u64)).unwrap_or(0);
             let fault = match chance.below(14) {
                 // Whoever leads, longer than its lease lasts.
-                12 | 13 => Fault::Freeze(2 + usize::from(chance.happens(500_000)), chance.between(3_500, 9_000)),
+                12 | 13 => {
+                    Fault::Freeze(2 + usize::from(chance.happens(500_000)), chance.between(3_500, 9_000))
+                }
                 0..=3 => Fault::Kill(process, chance.between(100, 14_000)),
                 4 | 5 => Fault::Stop(process, chance.between(4_000, 9_000)),
                 6..=8 => Fault::Freeze(process, chance.between(500, 22_000)),
@@ -148,7 +161,9 @@ impl Run<'_> {
 
     /// All has been sent, and all has ended.
     fn is_quiet(&self) -> bool {
-        self.core.healed_at > 0 && self.core.now > self.core.healed_at + 45_000 && judge::is_at_rest(&self.core)
+        self.core.healed_at > 0
+            && self.core.now > self.core.healed_at + 45_000
+            && judge::is_at_rest(&self.core)
     }
 
     fn happen(&mut self, event: Event) {
@@ -216,7 +231,8 @@ impl Run<'_> {
             return;
         }
         let places = if role == Role::Worker { self.core.plan.concurrency } else { 0 };
-        let Ok(node) = self.core.call("register node", |tables| tables.register_node(&name, role, places)) else {
+        let Ok(node) = self.core.call("register node", |tables| tables.register_node(&name, role, places))
+        else {
             return;
         };
         self.core.note(format_args!("{name} was declared lost, and is node {node} now"));

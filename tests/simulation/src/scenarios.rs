@@ -161,7 +161,11 @@ fn text(index: usize, chance: &mut Chance) -> String {
             0..=2 => {
                 let count = chance.between(1, 3);
                 let acts: Vec<String> = (0..count).map(|slot| action(at, slot, chance)).collect();
-                writeln!(out, "  s{at}: {{{entry}actions: [{}], on: {{success: {next}, fail: {fail}}}}}", acts.join(", "))
+                writeln!(
+                    out,
+                    "  s{at}: {{{entry}actions: [{}], on: {{success: {next}, fail: {fail}}}}}",
+                    acts.join(", ")
+                )
             }
             3 | 4 => ask(&mut out, chance, at, entry, [&next, &fail, &late]),
             5 => writeln!(

@@ -230,7 +230,8 @@ impl Working {
     /// What still runs is given to others, and the process ends.
     fn leave(&mut self, core: &mut Core) {
         let node = self.node;
-        let _ = hand_out_again(core, "hand over", |tables| tables.of_node(node, usize::MAX), Finding::Released);
+        let _ =
+            hand_out_again(core, "hand over", |tables| tables.of_node(node, usize::MAX), Finding::Released);
         let _ = core.call("stopped", |tables| tables.set_node_status(node, NodeStatus::Stopped));
         self.stages.clear();
         core.died = true;

@@ -23,7 +23,8 @@ pub struct Fence {
 impl Fence {
     /// A stage may run, under this number and pass.
     pub fn issued(&mut self, no: OrderNo, attempt: Attempt, pass: Pass) -> Option<Violation> {
-        let before = self.present.insert(no, (attempt, Some(pass))).map_or(Attempt(0), |(attempt, _)| attempt);
+        let before =
+            self.present.insert(no, (attempt, Some(pass))).map_or(Attempt(0), |(attempt, _)| attempt);
         let grows = attempt > before;
         let is_new = self.passes.insert(pass.0);
         let invariant = if grows { Invariant::StalePass } else { Invariant::OneAttempt };

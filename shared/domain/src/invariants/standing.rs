@@ -69,7 +69,10 @@ fn of_numbers(order: &OrderStanding<'_>) -> Option<Violation> {
     let ready = order.ready.is_none_or(|(attempt, _)| attempt > order.attempt);
     let running = order.running.is_none_or(|(attempt, _)| attempt >= order.attempt);
     Violation::unless(ready && running, Invariant::OneAttempt, || {
-        format!("order {} was handed out as {} and is {:?}, {:?}", order.no, order.attempt, order.ready, order.running)
+        format!(
+            "order {} was handed out as {} and is {:?}, {:?}",
+            order.no, order.attempt, order.ready, order.running
+        )
     })
 }
 
@@ -136,7 +139,10 @@ pub fn of_queues<'a>(
     let mut found = Vec::new();
     for (no, queue) in running {
         if let Some(other) = owners.insert(queue, no) {
-            found.push(Violation::of(Invariant::OneOwner, format!("orders {other} and {no} both own `{queue}`")));
+            found.push(Violation::of(
+                Invariant::OneOwner,
+                format!("orders {other} and {no} both own `{queue}`"),
+            ));
         }
         let head = heads.get(queue).map(|(_, head)| *head);
         found.extend(Violation::unless(head == Some(no), Invariant::QueueOrder, || {
@@ -181,13 +187,8 @@ mod tests {
         has_snapshot: false,
         awaited: (0, 0),
     };
-    const ENDED: OrderStanding<'static> = OrderStanding {
-        status: Status::Success,
-        ready: None,
-        queued: None,
-        has_deadlines: false,
-        ..LIVING
-    };
+    const ENDED: OrderStanding<'static> =
+        OrderStanding { status: Status::Success, ready: None, queued: None, has_deadlines: false, ..LIVING };
     const RESTING: OrderStanding<'static> = OrderStanding {
         status: Status::Wait,
         ready: None,
@@ -241,7 +242,10 @@ mod tests {
             found.into_iter().map(|one| one.invariant).collect::<Vec<_>>()
         };
         assert_eq!(kinds(&[(OrderNo(2), "q")]), [Invariant::QueueOrder]);
-        assert_eq!(kinds(&[(OrderNo(1), "q"), (OrderNo(2), "q")]), [Invariant::OneOwner, Invariant::QueueOrder]);
+        assert_eq!(
+            kinds(&[(OrderNo(1), "q"), (OrderNo(2), "q")]),
+            [Invariant::OneOwner, Invariant::QueueOrder]
+        );
         assert!(of_room("w", 3, 3).is_none());
         assert_eq!(of_room("w", 4, 3).unwrap().invariant, Invariant::WithinLimits);
         let (short, long) = (Duration::from_secs(1), Duration::from_secs(2));

@@ -36,7 +36,10 @@ pub fn of_keys(calls: &[ObservedCall]) -> Vec<Violation> {
         let key = *by_action.entry(action).or_insert(call.key);
         let owner = *by_key.entry(call.key).or_insert(action);
         found.extend(Violation::unless(key == call.key && owner == action, Invariant::OneKey, || {
-            format!("order {}, life {}: `{}` bears {}, which is of {owner:?}", call.no, call.life, call.action, call.key)
+            format!(
+                "order {}, life {}: `{}` bears {}, which is of {owner:?}",
+                call.no, call.life, call.action, call.key
+            )
         }));
     }
     found
@@ -84,7 +87,10 @@ pub struct ObservedNotification {
 
 /// Judges notifications against the ends that were to be told: order, life and kind of each.
 #[must_use]
-pub fn of_notifications(ends: &[(String, Life, String)], received: &[ObservedNotification]) -> Vec<Violation> {
+pub fn of_notifications(
+    ends: &[(String, Life, String)],
+    received: &[ObservedNotification],
+) -> Vec<Violation> {
     let mut told: BTreeMap<(&str, Life, &str), &ObservedNotification> = BTreeMap::new();
     let mut ids: BTreeMap<Uuid, (&str, Life, &str)> = BTreeMap::new();
     let mut found = Vec::new();
@@ -103,7 +109,9 @@ pub fn of_notifications(ends: &[(String, Life, String)], received: &[ObservedNot
             format!("nobody was told of `{kind}` of `{id}`, life {life}")
         }));
     }
-    let phantoms = told.keys().map(|end| Violation::of(Invariant::NoPhantom, format!("{end:?} was told, and is no end")));
+    let phantoms = told
+        .keys()
+        .map(|end| Violation::of(Invariant::NoPhantom, format!("{end:?} was told, and is no end")));
     found.extend(phantoms);
     found
 }
@@ -198,6 +206,10 @@ mod tests {
         assert_eq!(of_callbacks(&sent, [accepted, (request, "duplicate")], [request]), []);
         assert_eq!(of_callbacks(&sent, [accepted], [request]).len(), 1, "one is lost");
         assert_eq!(of_callbacks(&sent, [accepted, accepted], [request]).len(), 2, "two are accepted");
-        assert_eq!(of_callbacks(&sent, [(request, "late"), (request, "late")], [request]).len(), 1, "none is");
+        assert_eq!(
+            of_callbacks(&sent, [(request, "late"), (request, "late")], [request]).len(),
+            1,
+            "none is"
+        );
     }
 }

@@ -6,8 +6,8 @@ use pagurus_domain::id::{Life, OrderNo, Pass, RequestId};
 use pagurus_domain::scenario::stage::Snapshot;
 use uuid::Uuid;
 
-use super::rows::{CallbackRow, ReadyStage, RequestRow, RequestStatus};
 use super::Tables;
+use super::rows::{CallbackRow, ReadyStage, RequestRow, RequestStatus};
 use crate::planted::Planted;
 
 /// An answer from outside.
@@ -33,8 +33,10 @@ impl Tables {
     ) -> Option<RequestId> {
         self.running.get(&no).filter(|running| running.pass == pass)?;
         self.witness.wrote(no, pass);
-        let known =
-            self.requests_of(no).find(|(_, request)| (request.life, request.place) == (life, place)).map(|(id, _)| id);
+        let known = self
+            .requests_of(no)
+            .find(|(_, request)| (request.life, request.place) == (life, place))
+            .map(|(id, _)| id);
         if let Some(id) = known {
             let request = self.requests.get_mut(&id)?;
             if request.status != RequestStatus::Answered {
@@ -43,7 +45,14 @@ impl Tables {
             return Some(RequestId(id));
         }
         let id = self.chance.id();
-        let row = RequestRow { no, life, place, name: name.to_owned(), status: RequestStatus::Open, awaited: false };
+        let row = RequestRow {
+            no,
+            life,
+            place,
+            name: name.to_owned(),
+            status: RequestStatus::Open,
+            awaited: false,
+        };
         self.requests.insert(id, row);
         self.requests_of.entry(no).or_default().push(id);
         Some(RequestId(id))
@@ -54,7 +63,8 @@ impl Tables {
         let (mut verdicts, mut orders) = (Vec::new(), Vec::new());
         for callback in callbacks {
             let verdict = self.judge(callback.request, &mut orders);
-            let request = self.requests.contains_key(&callback.request).then_some(RequestId(callback.request));
+            let request =
+                self.requests.contains_key(&callback.request).then_some(RequestId(callback.request));
             self.callbacks.push(CallbackRow { request, verdict, step_status: callback.step_status.clone() });
             verdicts.push(verdict);
         }
@@ -66,7 +76,8 @@ impl Tables {
 
     fn judge(&mut self, id: Uuid, orders: &mut Vec<OrderNo>) -> Verdict {
         let Some(request) = self.requests.get(&id) else { return "orphan" };
-        let (any_life, twice) = (self.has(Planted::FormerLifeAnswered), self.has(Planted::SecondAnswerAccepted));
+        let (any_life, twice) =
+            (self.has(Planted::FormerLifeAnswered), self.has(Planted::SecondAnswerAccepted));
         let lives = self
             .orders
             .get(&request.no)
@@ -87,7 +98,9 @@ impl Tables {
     /// Requests that an order waits for, by its position, and those among them that are answered.
     #[must_use]
     pub fn awaited_by_position(&self, no: OrderNo) -> (usize, usize) {
-        let Some(Ok(snapshot)) = self.snapshots.get(&no).map(|text| Snapshot::from_text(text)) else { return (0, 0) };
+        let Some(Ok(snapshot)) = self.snapshots.get(&no).map(|text| Snapshot::from_text(text)) else {
+            return (0, 0);
+        };
         if snapshot.handling.is_some() || snapshot.main.held.is_some() {
             return (0, 0);
         }
@@ -104,14 +117,16 @@ impl Tables {
         let Some(order) = self.orders.get(&no) else { return Vec::new() };
         let mut last: BTreeMap<&str, ((u32, u32), Uuid)> = BTreeMap::new();
         let of_life = self.requests_of(no).filter(|(_, request)| {
-            request.life == order.life && i32::try_from(request.place.0).is_ok_and(|visit| visit <= order.visited)
+            request.life == order.life
+                && i32::try_from(request.place.0).is_ok_and(|visit| visit <= order.visited)
         });
         for (id, request) in of_life {
             let newest = last.entry(&request.name).or_insert((request.place, id));
             *newest = (*newest).max((request.place, id));
         }
         let answer = |id: Uuid| {
-            let of_request = |row: &&CallbackRow| row.request == Some(RequestId(id)) && row.verdict == "accepted";
+            let of_request =
+                |row: &&CallbackRow| row.request == Some(RequestId(id)) && row.verdict == "accepted";
             self.callbacks.iter().rev().find(of_request).map(|row| row.step_status.clone())
         };
         last.into_iter().filter_map(|(name, (_, id))| Some((name.to_owned(), answer(id)?))).collect()

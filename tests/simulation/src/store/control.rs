@@ -7,9 +7,9 @@ use pagurus_domain::order::transition::{Cause, Refused};
 use pagurus_domain::order::{OrderError, ScenarioStatus, Status};
 use pagurus_domain::scenario::stage::Snapshot;
 
+use super::Tables;
 use super::rows::{OrderRow, ReadyStage, RequestStatus};
 use super::stages::plain;
-use super::Tables;
 use crate::planted::Planted;
 
 /// An order with its place, as a transaction has locked it.
@@ -115,7 +115,12 @@ impl Tables {
     ///
     /// # Errors
     /// The law refuses, and nothing is changed.
-    pub fn reopen(&mut self, no: OrderNo, cause: Cause, from_start: bool) -> Option<Result<ReadyStage, Refused>> {
+    pub fn reopen(
+        &mut self,
+        no: OrderNo,
+        cause: Cause,
+        from_start: bool,
+    ) -> Option<Result<ReadyStage, Refused>> {
         let locked = self.lock(no)?;
         let change = match Change::of(locked.status, cause) {
             Ok(change) => change,

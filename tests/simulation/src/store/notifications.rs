@@ -75,7 +75,8 @@ impl Tables {
         let due = self.outbox.iter().filter(|(_, row)| row.next_at <= now).map(|(key, _)| key.clone());
         let mut taken = Vec::new();
         for key in due.take(limit).collect::<Vec<_>>() {
-            let is_behind = key.2 == "final-2" && self.outbox.contains_key(&(key.0, key.1, "final".to_owned()));
+            let is_behind =
+                key.2 == "final-2" && self.outbox.contains_key(&(key.0, key.1, "final".to_owned()));
             let wait = if is_behind { 1 } else { 30 };
             if let Some(row) = self.outbox.get_mut(&key) {
                 row.next_at = later(now, Duration::from_secs(wait));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use pagurus_domain::dispatch::{InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Running};
 use pagurus_domain::id::{Attempt, OrderNo};
 
-use super::rows::ReadyStage;
 use super::Tables;
+use super::rows::ReadyStage;
 
 impl ReadyStage {
     /// The stage as the dispatcher takes it in.

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
 use pagurus_domain::recovery::{Finding, Remedy, remedy};
 
+use super::Tables;
 use super::rows::{DeadlineKind, ReadyRow, ReadyStage};
 use super::stages::plain;
-use super::Tables;
 use crate::planted::Planted;
 
 impl Tables {

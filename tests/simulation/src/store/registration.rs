@@ -1,15 +1,15 @@
 //! Registration: one order for each id, with its place, payload and deadlines.
 
 use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, Life, OrderNo};
 use pagurus_domain::order::change::Begin;
 use pagurus_domain::order::registration::NewOrder;
 use pagurus_domain::order::{ScenarioStatus, Status};
-use pagurus_domain::activation::Stream;
 use pagurus_domain::scenario::stage::Wake;
 
-use super::rows::{DeadlineKind, DueRow, OrderRow, ReadyRow, ReadyStage};
 use super::Tables;
+use super::rows::{DeadlineKind, DueRow, OrderRow, ReadyRow, ReadyStage};
 use crate::planted::Planted;
 
 /// What became of one registration.
@@ -55,7 +55,8 @@ impl Tables {
         let begin = Begin::of(false, request.start_at.is_some(), request.queue.is_some());
         let queue = request.queue.as_deref().filter(|_| begin.joins_queue);
         let position = queue.map(|queue| self.take_position(queue));
-        let status = if request.start_at.is_some_and(|at| at > self.now) { begin.later } else { begin.at_once };
+        let status =
+            if request.start_at.is_some_and(|at| at > self.now) { begin.later } else { begin.at_once };
         self.by_id.insert(request.id.clone(), no);
         self.orders.insert(no, row(order, status, self.now));
         if let Some((queue, position)) = request.queue.as_deref().zip(position) {

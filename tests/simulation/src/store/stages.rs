@@ -12,8 +12,8 @@ use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{ScenarioStatus, Status};
 use pagurus_domain::scenario::stage::{Then, Transition, Wake};
 
-use super::rows::{DeadlineKind, DueRow, OrderRow, ReadyStage, RunningRow};
 use super::Tables;
+use super::rows::{DeadlineKind, DueRow, OrderRow, ReadyStage, RunningRow};
 use crate::planted::Planted;
 
 /// A hand-out, as a worker received it.
@@ -123,7 +123,8 @@ impl Tables {
     ) -> (Vec<Claimed>, Vec<(OfferedStage, Unclaimed)>) {
         let (mut claimed, mut unclaimed) = (Vec::new(), Vec::new());
         // One statement sees one state of the queues: who leaves by it is still their head.
-        let heads: BTreeSet<OrderNo> = offered.iter().filter(|one| self.is_head(one.no)).map(|one| one.no).collect();
+        let heads: BTreeSet<OrderNo> =
+            offered.iter().filter(|one| self.is_head(one.no)).map(|one| one.no).collect();
         for one in offered {
             if one.epoch != self.epoch && !self.has(Planted::ClaimIgnoresEpoch) {
                 unclaimed.push((*one, Unclaimed::StaleEpoch));
@@ -158,7 +159,8 @@ impl Tables {
             deadline_at: self.now.checked_add(work).unwrap_or(Timestamp::MAX),
         };
         self.running.insert(one.no, running);
-        let starts = Change::of(order.status, Cause::Claimed).is_ok_and(|claim| claim.deadlines == Deadlines::StartIsMet);
+        let starts = Change::of(order.status, Cause::Claimed)
+            .is_ok_and(|claim| claim.deadlines == Deadlines::StartIsMet);
         if starts && order.start_deadline.is_some() && order.started_at.is_none() {
             self.deadlines.remove(&(one.no, DeadlineKind::Start));
         }
@@ -294,7 +296,8 @@ impl Tables {
     /// Wakes an order that waits and whose awaited answers are all in.
     pub(super) fn wake_answered(&mut self, no: OrderNo) -> Option<ReadyStage> {
         let waits = self.due.get(&no).is_some_and(|due| due.stream == Stream::Wait);
-        let is_open = |request: &super::RequestRow| request.awaited && request.status == super::RequestStatus::Open;
+        let is_open =
+            |request: &super::RequestRow| request.awaited && request.status == super::RequestStatus::Open;
         if !waits || self.requests_of(no).any(|(_, request)| is_open(request)) {
             return None;
         }
@@ -304,7 +307,9 @@ impl Tables {
 
     /// Gives the queue of a running stage up; whether the stage is still the caller's.
     pub fn give_queue_up(&mut self, no: OrderNo, pass: Pass) -> bool {
-        let Some(running) = self.running.get_mut(&no).filter(|running| running.pass == pass) else { return false };
+        let Some(running) = self.running.get_mut(&no).filter(|running| running.pass == pass) else {
+            return false;
+        };
         running.queue = None;
         self.leave_queue(no);
         true

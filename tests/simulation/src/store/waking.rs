@@ -8,8 +8,8 @@ use pagurus_domain::activation::{Stream, repeat_at};
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::change::Waking;
 
-use super::rows::{ReadyStage, RequestStatus};
 use super::Tables;
+use super::rows::{ReadyStage, RequestStatus};
 use crate::planted::Planted;
 
 impl Tables {
@@ -30,7 +30,12 @@ impl Tables {
     }
 
     /// Wakes those of these orders that are due in a stream.
-    pub fn wake(&mut self, stream: Stream, orders: &[OrderNo], repeat_at: Option<Timestamp>) -> Vec<ReadyStage> {
+    pub fn wake(
+        &mut self,
+        stream: Stream,
+        orders: &[OrderNo],
+        repeat_at: Option<Timestamp>,
+    ) -> Vec<ReadyStage> {
         orders.iter().filter_map(|no| self.wake_one(stream, *no, repeat_at)).collect()
     }
 

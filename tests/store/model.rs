@@ -2,23 +2,18 @@
 //! answers, and the same rows after each. What the simulation finds is worth as much as this.
 //! Never compares what only a database has: ids, positions, times.
 
-use std::collections::BTreeMap;
+mod recovery;
+mod rows;
 
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::activation::{AgeGroups, Stream};
 use pagurus_domain::id::{Attempt, Epoch, OrderNo, RequestId};
 use pagurus_domain::order::ScenarioStatus;
-use pagurus_domain::order::transition::Cause;
-use pagurus_domain::recovery::{Finding, Remedy, remedy};
 use pagurus_domain::scenario::stage::Then;
 use pagurus_simulation::chance::Chance;
 use pagurus_simulation::store as model;
-use pagurus_simulation::witness::MAX_RESTARTS;
 use pagurus_store::answers::NewCallback;
-use pagurus_store::ends::{self, Ending};
-use pagurus_store::stages::advance::{Advance, Entered, advance};
 use pagurus_store::stages::{Claimed, Finished, ReadyStage};
-use pagurus_store::{amend, cluster, control, recovery, stages};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -290,213 +285,6 @@ impl Both {
             model.sort_unstable();
             self.same(&format!("wake {stream}"), real, model);
         }
-    }
-
-    async fn reissue(&mut self) {
-        let no = self.any_no();
-        let finding = if self.chance.happens(500_000) { Finding::NodeLost } else { Finding::Released };
-        let mut client = self.ground.work().await;
-        let tx = client.transaction().await.unwrap();
-        let stuck = recovery::of_orders(&tx, &[no.0]).await.unwrap();
-        let again: Vec<_> = stuck
-            .iter()
-            .filter_map(|one| match remedy(finding, u16::try_from(one.restarts).unwrap(), MAX_RESTARTS) {
-                Remedy::HandOutAgain { restarts } => Some((one, i16::try_from(restarts).unwrap())),
-                Remedy::Poison => None,
-            })
-            .collect();
-        let real = of_real(&recovery::reissue(&tx, &again, "test", finding.as_str()).await.unwrap());
-        tx.commit().await.unwrap();
-        let (ready, ..) = self.tables.hand_out_again(&[no], finding, MAX_RESTARTS);
-        self.same(&format!("reissue {no}"), real, of_model(&ready));
-    }
-
-    async fn end(&mut self) {
-        let no = self.any_no();
-        let causes = [
-            Cause::Killed,
-            Cause::Canceled,
-            Cause::Interrupted,
-            Cause::ProcessTimedOut,
-            Cause::StartDeadlinePassed,
-        ];
-        let cause = causes[usize::try_from(self.chance.below(5)).unwrap()];
-        let mut client = self.ground.work().await;
-        let tx = client.transaction().await.unwrap();
-        let orders = control::lock_all(&tx, &[no.0]).await.unwrap().orders;
-        let real = match orders.first().map(|order| order.may(cause)) {
-            None => None,
-            Some(Err(refused)) => Some(Err(refused)),
-            Some(Ok(allowed)) => {
-                let ending = Ending { error: None, step: None, source: "test", detail: "{}".to_owned() };
-                ends::end_lives(&tx, &[(allowed, ending)]).await.unwrap();
-                Some(Ok(()))
-            }
-        };
-        tx.commit().await.unwrap();
-        let model = self.tables.end_life(no, &model::Ending { cause, error: None, pass: None });
-        self.same(&format!("{cause} {no}"), real, model.map(|ended| ended.map(|_| ())));
-    }
-
-    async fn reopen(&mut self) {
-        let no = self.any_no();
-        let mut client = self.ground.work().await;
-        let tx = client.transaction().await.unwrap();
-        let orders = control::lock_all(&tx, &[no.0]).await.unwrap().orders;
-        let real = match orders.first().map(|order| order.may(Cause::Restarted)) {
-            None => None,
-            Some(Err(refused)) => Some(Err(refused)),
-            Some(Ok(allowed)) => {
-                let new = amend::Reopening {
-                    snapshot: None,
-                    entry_point: None,
-                    scenario: None,
-                    postponed: None,
-                    params: None,
-                    start_deadline: None,
-                    process_timeout: None,
-                    source: "test",
-                    detail: "{}".to_owned(),
-                };
-                Some(Ok(of_real(&[amend::reopen(&tx, allowed, new).await.unwrap()])))
-            }
-        };
-        tx.commit().await.unwrap();
-        self.tables.now = Timestamp::now();
-        let model = self.tables.reopen(no, Cause::Restarted, true);
-        self.same(&format!("restart {no}"), real, model.map(|ready| ready.map(|ready| of_model(&[ready]))));
-    }
-
-    async fn release(&mut self) {
-        let Some(index) = self.any_claim() else { return };
-        let claims = &self.claims[index];
-        let (no, pass, model_pass) = (claims.real.head.no, claims.real.pass, claims.model.pass);
-        let mut client = self.ground.work().await;
-        let tx = client.transaction().await.unwrap();
-        let real = stages::give_queue_up(&tx, no, pass).await.unwrap();
-        tx.commit().await.unwrap();
-        let model = self.tables.give_queue_up(no, model_pass);
-        self.same(&format!("release {no}"), real, model);
-    }
-
-    async fn save(&mut self) {
-        let Some(index) = self.any_claim() else { return };
-        let Claims { real, model } = &self.claims[index];
-        let until = Timestamp::now() + SignedDuration::from_secs(900);
-        let entered = Entered {
-            step: "a".to_owned(),
-            attempt: real.attempt,
-            scenario_status: ScenarioStatus::OnTarget,
-            visited: 2,
-            distance: Some(1),
-            started_at: real.now,
-            snapshot: "{}".to_owned(),
-            history: "{}".to_owned(),
-            answers: Vec::new(),
-            told: Vec::new(),
-        };
-        let stage = Advance { no: real.head.no, pass: real.pass, until, entered: Some(entered) };
-        let saved = model::Finished { until, visited: 2, ..model_finished(model, None) };
-        let no = real.head.no;
-        let mut client = self.ground.work().await;
-        let tx = client.transaction().await.unwrap();
-        let ours = advance(&tx, "w-1", &[&stage]).await.unwrap().contains(&no);
-        tx.commit().await.unwrap();
-        let model = self.tables.advance(&[saved])[0];
-        self.same(&format!("save {no}"), ours, model);
-    }
-
-    async fn take_over(&mut self) {
-        let node = self.ground.node;
-        let ttl = std::time::Duration::ZERO;
-        let mut client = self.ground.work().await;
-        let tx = client.transaction().await.unwrap();
-        let real = cluster::acquire(&tx, "dispatcher", node, ttl).await.unwrap();
-        tx.commit().await.unwrap();
-        self.tables.now = Timestamp::now();
-        let model = self.tables.acquire(node, ttl);
-        self.epoch = real.unwrap_or(self.epoch);
-        self.same("take over", real, model);
-    }
-
-    /// All orders with their places, as both show them.
-    async fn compare_rows(&mut self) {
-        let client = self.ground.work().await;
-        let query = "
-            SELECT o.no, concat_ws(' ', o.status, o.life, o.attempt, o.events, o.stages, o.retries, coalesce(o.step, '-'),
-                   'ready', r.attempt, r.wake, r.restarts, r.reissued, coalesce(r.queue, '-'),
-                   'running', w.attempt, w.wake, w.restarts, coalesce(w.queue, '-'),
-                   'due', d.stream, 'queued', coalesce(q.queue, '-'),
-                   (SELECT count(*) FROM queued p WHERE p.queue = q.queue AND p.position < q.position),
-                   'asked', (SELECT string_agg(concat_ws('/', a.life, a.action, a.status, a.awaited), ',' ORDER BY a.life, a.action)
-                               FROM requests a WHERE a.order_no = o.no),
-                   'kept', c.snapshot) AS row
-              FROM orders o
-              LEFT JOIN ready r ON r.order_no = o.no LEFT JOIN running w ON w.order_no = o.no
-              LEFT JOIN due d ON d.order_no = o.no LEFT JOIN queued q ON q.order_no = o.no
-              LEFT JOIN contexts c ON c.order_no = o.no
-             ORDER BY o.no";
-        let rows = client.query(query, &[]).await.unwrap();
-        let real: BTreeMap<i64, String> = rows.iter().map(|row| (row.get("no"), row.get("row"))).collect();
-        drop(client);
-        let model = self.tables.orders.keys().map(|no| (no.0, self.row(*no))).collect();
-        if real != model {
-            self.same("rows", real, model);
-        }
-    }
-
-    fn row(&self, no: OrderNo) -> String {
-        let tables = &self.tables;
-        let order = &tables.orders[&no];
-        let queue = |queue: Option<&str>| queue.unwrap_or("-").to_owned();
-        let mut words: Vec<String> = vec![
-            order.status.to_string(),
-            order.life.to_string(),
-            order.attempt.to_string(),
-            order.events.to_string(),
-            order.stages.to_string(),
-            order.retries.to_string(),
-            order.step.clone().unwrap_or_else(|| "-".to_owned()),
-            "ready".to_owned(),
-        ];
-        let ready = tables.ready.get(&no);
-        if let Some(row) = ready {
-            let reissued = if row.reissued { "t" } else { "f" };
-            words.extend([
-                row.attempt.to_string(),
-                row.wake.as_str().into(),
-                row.restarts.to_string(),
-                reissued.into(),
-            ]);
-        }
-        words.push(queue(ready.and_then(|row| row.place.as_ref()).map(|(queue, _)| queue.as_str())));
-        words.push("running".to_owned());
-        let running = tables.running.get(&no);
-        if let Some(row) = running {
-            words.extend([row.attempt.to_string(), row.wake.as_str().into(), row.restarts.to_string()]);
-        }
-        words.push(queue(running.and_then(|row| row.queue.as_deref())));
-        words.push("due".to_owned());
-        words.extend(tables.due.get(&no).map(|row| row.stream.number().to_string()));
-        let place = tables.queued.get(&no);
-        words.extend(["queued".to_owned(), queue(place.map(|(queue, _)| queue.as_str()))]);
-        let before =
-            tables.queued.values().filter(|one| place.is_some_and(|own| one.0 == own.0 && one.1 < own.1));
-        words.extend([before.count().to_string(), "asked".to_owned()]);
-        let mut asked: Vec<String> = tables
-            .requests
-            .values()
-            .filter(|row| row.no == no)
-            .map(|row| {
-                let status = format!("{:?}", row.status).to_lowercase();
-                format!("{}/{}/{status}/{}", row.life, row.place.1, if row.awaited { "t" } else { "f" })
-            })
-            .collect();
-        asked.sort_unstable();
-        words.extend((!asked.is_empty()).then(|| asked.join(",")));
-        words.push("kept".to_owned());
-        words.extend(tables.snapshots.get(&no).cloned());
-        words.join(" ")
     }
 }
 

@@ -44,9 +44,10 @@ impl Clients {
     /// An order cannot be read, which is a defect of this file.
     pub fn of(seed: u64, plan: &Plan, scenarios: usize) -> Result<Self, String> {
         let mut chance = Chance::of(seed, 4);
+        let salt = chance.number();
         let mut clients = Self::default();
         for index in 0..plan.orders {
-            let order = order(&mut chance, plan, index, scenarios)?;
+            let order = order((&mut chance, salt), plan, index, scenarios)?;
             let contents = clients.sent.entry(order.request.id.clone()).or_default();
             contents.push(order.request.digest.to_vec());
             clients.orders.push((Arc::new(order), chance.happens(300_000)));
@@ -140,11 +141,16 @@ impl Clients {
     }
 }
 
-fn order(chance: &mut Chance, plan: &Plan, index: usize, scenarios: usize) -> Result<NewOrder, String> {
+fn order(
+    (chance, salt): (&mut Chance, u64),
+    plan: &Plan,
+    index: usize,
+    scenarios: usize,
+) -> Result<NewOrder, String> {
     // A few bear the id of another, with the same content or with other content.
     let twin = index > 0 && chance.happens(30_000);
     let number = if twin { chance.below(index as u64) } else { index as u64 };
-    let mut own = Chance::of(number, 5);
+    let mut own = Chance::of(salt ^ number, 5);
     let scenario = usize::try_from(own.below(scenarios as u64)).unwrap_or(0);
     let priority = ["high", "normal", "normal", "low"][usize::try_from(own.below(4)).unwrap_or(0)];
     let deadly = own.happens(12_000);

@@ -19,8 +19,10 @@ use crate::planted::Planted;
 use crate::scenarios::{Deployment, Library};
 use crate::worker::Working;
 
-/// Time from the end of the faults until everything must have ended.
+/// Time from the end of the faults until everything must have ended, and more of it for each order: those of one queue go
+/// one at a time.
 const BOUND: Millis = 420_000;
+const BOUND_OF_ORDER: Millis = 30_000;
 /// Events after which a run is held to go round for ever.
 const EVENTS: u64 = 6_000_000;
 /// Time between two looks at the rows.
@@ -152,7 +154,8 @@ impl Run<'_> {
             if !self.core.tables.witness.violations.is_empty() || events > EVENTS {
                 return;
             }
-            let over = self.core.healed_at > 0 && self.core.now > self.core.healed_at + BOUND;
+            let bound = BOUND + BOUND_OF_ORDER * Millis::try_from(self.clients.count()).unwrap_or(0);
+            let over = self.core.healed_at > 0 && self.core.now > self.core.healed_at + bound;
             if over || (events % 256 == 0 && self.is_quiet()) {
                 return;
             }

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at the first surprise")]
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pagurus_domain::invariants::Invariant;
 use pagurus_simulation::outcome::Outcome;
@@ -77,14 +79,22 @@ fn qlt_14_a_seed_replays_to_the_byte() {
 #[test]
 fn qlt_14_each_planted_bug_is_caught() {
     let deployment = Deployment::new().unwrap();
-    let mut missed = Vec::new();
-    for planted in Planted::ALL {
-        let found = (1..=WITHIN).map(|seed| one(seed, Some(planted), &deployment)).find(|one| !one.is_good());
-        match found {
-            Some(outcome) => println!("{planted:?}: seed {}, {}", outcome.seed, outcome.violations[0]),
-            None => missed.push(planted),
+    let next = AtomicUsize::new(0);
+    let missed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(planted) = Planted::ALL.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let runs = (1..=WITHIN).map(|seed| one(seed, Some(*planted), &deployment));
+                    match runs.into_iter().find(|one| !one.is_good()) {
+                        Some(one) => println!("{planted:?}: seed {}, {}", one.seed, one.violations[0]),
+                        None => missed.lock().unwrap().push(*planted),
+                    }
+                }
+            });
         }
-    }
+    });
+    let missed = missed.into_inner().unwrap();
     assert!(missed.is_empty(), "not found within {WITHIN} seeds: {missed:?}");
 }
 

@@ -1,0 +1,165 @@
+//! What a stage asks of the world, and how it is answered: requests are stored, calls are made, positions are saved.
+
+use pagurus_domain::invariants::traffic::ObservedCall;
+use pagurus_domain::scenario::stage::{Answer, Happened, HttpCall, HttpFailure, Need, Response};
+use uuid::Uuid;
+
+use super::Driven;
+use crate::core::{Core, Millis, Trouble, millis, stamp};
+use crate::effects::Told;
+use crate::message::Input;
+use crate::outside::{DEADLY, World};
+use crate::plan::{CALL_TIMEOUT, WORK};
+use crate::planted::Planted;
+use crate::store::Finished;
+
+/// What came of a need.
+pub(super) enum Met {
+    Answered(Answer),
+    Asked,
+    Ended(Box<Finished>),
+    Stale,
+    Dead,
+    Trouble(Box<Need>),
+}
+
+impl Driven {
+    pub(super) fn meet(&mut self, core: &mut Core, world: &mut World, need: Need) -> Met {
+        let (no, pass) = (self.claimed.no, self.claimed.pass);
+        let answered = |done: Result<Option<Answer>, Trouble>, need: Need| match done {
+            Ok(Some(answer)) => Met::Answered(answer),
+            Ok(None) => Met::Stale,
+            Err(Trouble::Died) => Met::Dead,
+            Err(_) => Met::Trouble(Box::new(need)),
+        };
+        match need {
+            Need::Register { ref name, visit, action, .. } => {
+                let life = self.claimed.order.life;
+                let done = core.call("request", |tables| {
+                    tables.register_request((no, pass), life, (visit, action), name)
+                });
+                if let Ok(Some(id)) = done {
+                    self.request = Some(id);
+                }
+                answered(done.map(|id| id.map(Answer::Registered)), need)
+            }
+            Need::Release => {
+                let queue = self.claimed.queue.clone();
+                let done = core.call("release", |tables| tables.give_queue_up(no, pass));
+                if done == Ok(true) {
+                    let mut told = Told::default();
+                    told.news.left.push((no, None, queue));
+                    told.send(core);
+                }
+                answered(done.map(|ours| ours.then_some(Answer::Released)), need)
+            }
+            Need::Save(reached) => {
+                self.until = core.now + millis(WORK);
+                let advance = self.of_reached(&reached);
+                let done = core.call("save", |tables| tables.advance(std::slice::from_ref(&advance))[0]);
+                if done == Ok(true) {
+                    self.saved_moves += u32::try_from(reached.transitions.len()).unwrap_or(0);
+                    core.tables.witness.saw("a stage saved how far it has come");
+                }
+                answered(done.map(|ours| ours.then_some(Answer::Saved)), Need::Save(reached))
+            }
+            Need::Done(end) => Met::Ended(Box::new(self.of_end(*end))),
+            Need::Http(call) => self.ask(core, world, &[call], |mut answers| {
+                answers.pop().map_or(Answer::Saved, |one| match one {
+                    Ok(response) => Answer::Response(response),
+                    Err(failure) => Answer::Failed(failure),
+                })
+            }),
+            Need::Parallel(calls) => self.ask(core, world, &calls, Answer::Parallel),
+            Need::Publish(message) => {
+                if let Some(request) = message.request {
+                    world.asked(core, request.0, message.message_id);
+                }
+                self.asks(core, 3, Answer::Published)
+            }
+            Need::Task(_) | Need::Order(_) => Met::Answered(Answer::OrderRefused("none here".to_owned())),
+        }
+    }
+
+    /// Keeps its own time-out in mind, and makes calls.
+    fn ask(
+        &mut self,
+        core: &mut Core,
+        world: &mut World,
+        calls: &[HttpCall],
+        answer: impl FnOnce(Vec<Result<Response, HttpFailure>>) -> Answer,
+    ) -> Met {
+        if core.faulty && core.chance.happens(10_000) {
+            let wait = core.chance.between(500, 4_000);
+            core.tables.witness.saw("a call was held back");
+            let until = stamp(core.now + wait);
+            return Met::Answered(Answer::Held { until });
+        }
+        let wanted = core.now + millis(WORK).max(millis(CALL_TIMEOUT) + 30_000);
+        if self.until + millis(WORK) / 4 < wanted {
+            let advance = Finished { until: stamp(wanted), ..self.finished() };
+            match core.call("prolong", |tables| tables.advance(std::slice::from_ref(&advance))[0]) {
+                Ok(true) => self.until = wanted,
+                Ok(false) => return Met::Stale,
+                Err(Trouble::Died) => return Met::Dead,
+                Err(_) => {
+                    let need = if let [call] = calls {
+                        Need::Http(call.clone())
+                    } else {
+                        Need::Parallel(calls.to_vec())
+                    };
+                    return Met::Trouble(Box::new(need));
+                }
+            }
+        }
+        if self.claimed.order.params["n"] == DEADLY {
+            core.note(format_args!("order {} kills its worker", self.claimed.no));
+            core.died = true;
+            return Met::Dead;
+        }
+        let mut answers = Vec::with_capacity(calls.len());
+        let mut takes = 1;
+        for call in calls {
+            self.observe(core, call);
+            let request = self.request.take();
+            let (answer, after) = world.http(core, (self.claimed.order.retries, self.poll), call, request);
+            takes = takes.max(after);
+            answers.push(answer);
+        }
+        let answer = answer(answers);
+        self.asks(core, takes, answer)
+    }
+
+    fn asks(&mut self, core: &mut Core, takes: Millis, answer: Answer) -> Met {
+        self.question += 1;
+        let key = (self.claimed.no, self.claimed.attempt);
+        core.later(takes, Input::GoOn(key, self.question, Box::new(answer)));
+        Met::Asked
+    }
+
+    /// A called system notes what it was asked.
+    fn observe(&self, core: &mut Core, call: &HttpCall) {
+        let told = self.stage.as_ref().map_or(0, |stage| {
+            let moved = |one: &Happened<'_>| matches!(one, Happened::Moved(_));
+            stage.told().filter(moved).count()
+        });
+        let visit = self.visit + self.saved_moves + u32::try_from(told).unwrap_or(0);
+        // An attempt of a polling is an action of its own, but only in the visit that the stage began in.
+        let poll = if visit == self.visit { self.poll } else { 1 };
+        let key = if core.has(Planted::KeyOfHandOut) {
+            Uuid::new_v5(&call.idempotency_key, &self.claimed.attempt.0.to_be_bytes())
+        } else {
+            call.idempotency_key
+        };
+        let observed = ObservedCall {
+            no: self.claimed.no,
+            life: self.claimed.order.life,
+            action: format!("{visit}/{poll} {}", call.url),
+            attempt: self.claimed.attempt.0,
+            key,
+            at: core.stamp(),
+        };
+        core.note(format_args!("order {}.{} calls {}", observed.no, observed.attempt, observed.action));
+        core.calls.push(observed);
+    }
+}

@@ -235,7 +235,7 @@ fn sum_of(plan: &Value, key: &str) -> i64 {
     }
 }
 
-fn read_plan(told: &[SimpleQueryMessage]) -> Value {
+pub fn read_plan(told: &[SimpleQueryMessage]) -> Value {
     let text = told.iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => row.get(0),
         _ => None,

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use pagurus_domain::low_water::LowWater;
 use pagurus_store::first::{self, TimedList};
 use pagurus_store::{Client, queues, statements};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::ground::Ground;
 
@@ -50,9 +50,8 @@ async fn blocks(client: &Client, name: &str, arguments: &str) -> i64 {
     let statement = statements::all().find(|statement| statement.name.ends_with(name)).expect(name);
     client.batch_execute(&format!("PREPARE looked_at AS {}", statement.sql)).await.unwrap();
     let told = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE looked_at({arguments})");
-    let rows = client.query(&told, &[]).await.unwrap();
+    let plan = crate::plans::read_plan(&client.simple_query(&told).await.unwrap());
     client.batch_execute("DEALLOCATE looked_at").await.unwrap();
-    let plan: Value = rows[0].get(0);
     let plan = &plan[0]["Plan"];
     plan["Shared Hit Blocks"].as_i64().unwrap() + plan["Shared Read Blocks"].as_i64().unwrap()
 }

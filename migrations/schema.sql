@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V18__nodes_offline.sql, V19__consistency.sql, V1__orders.sql, V20__audit.sql, V21__searches.sql, V22__operations.sql, V23__refused.sql, V27__queue_heads.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 16a3dd9e5d5e0a07)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V18__nodes_offline.sql, V19__consistency.sql, V1__orders.sql, V20__audit.sql, V21__searches.sql, V22__operations.sql, V23__refused.sql, V24__promises.sql, V25__asking.sql, V26__queue_heads.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 1cf18748d204437c)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -21,6 +21,26 @@ BEGIN
 
 END $$;
 
+CREATE FUNCTION keep_promises() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.finished_at IS NULL THEN
+        INSERT INTO promises (order_no, promise_at, look_at)
+        VALUES (NEW.no, NEW.promise_at, clock_timestamp() + interval '1 second')
+        ON CONFLICT (order_no) DO UPDATE
+           SET promise_at = excluded.promise_at, look_at = excluded.look_at, marked_at = NULL, expected_at = NULL,
+               cause = NULL, ended = false;
+
+    ELSE
+        UPDATE promises SET ended = true, look_at = clock_timestamp() WHERE order_no = NEW.no;
+
+    END IF;
+
+    RETURN NULL;
+
+END $$;
+
 CREATE FUNCTION note_status_of_node() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -30,6 +50,19 @@ BEGIN
     RETURN NEW;
 
 END $$;
+
+CREATE UNLOGGED TABLE asking (
+    order_no bigint NOT NULL,
+    attempt integer NOT NULL,
+    node bigint NOT NULL,
+    state text NOT NULL,
+    action integer NOT NULL,
+    kind text NOT NULL,
+    name text,
+    target text NOT NULL,
+    tries integer NOT NULL,
+    since timestamp with time zone NOT NULL
+);
 
 CREATE TABLE audit (
     no bigint NOT NULL,
@@ -370,6 +403,7 @@ CREATE TABLE orders (
     stages integer DEFAULT 0 NOT NULL,
     retries integer DEFAULT 0 NOT NULL,
     answers uuid,
+    promise_at timestamp with time zone,
     CONSTRAINT orders_check CHECK (((mode = 'sequential'::text) = (queue IS NOT NULL))),
     CONSTRAINT orders_check1 CHECK (((status = ANY (ARRAY['success'::text, 'fail'::text, 'interrupted'::text, 'canceled'::text])) = (finished_at IS NOT NULL))),
     CONSTRAINT orders_mode_check CHECK ((mode = ANY (ARRAY['parallel'::text, 'sequential'::text]))),
@@ -423,6 +457,18 @@ CREATE TABLE payloads (
     order_no bigint NOT NULL,
     params text NOT NULL
 );
+
+CREATE TABLE promises (
+    order_no bigint NOT NULL,
+    promise_at timestamp with time zone NOT NULL,
+    look_at timestamp with time zone NOT NULL,
+    marked_at timestamp with time zone,
+    expected_at timestamp with time zone,
+    cause text,
+    ended boolean DEFAULT false NOT NULL,
+    CONSTRAINT promises_check CHECK ((((marked_at IS NULL) = (expected_at IS NULL)) AND ((marked_at IS NULL) = (cause IS NULL))))
+)
+WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000');
 
 CREATE TABLE queued (
     order_no bigint NOT NULL,
@@ -478,6 +524,13 @@ ALTER TABLE refused ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE remaining_times (
+    scenario text NOT NULL,
+    record text NOT NULL,
+    learnt_at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
 
 CREATE TABLE requests (
     id uuid NOT NULL,
@@ -629,6 +682,9 @@ CREATE TABLE walks (
 )
 WITH (fillfactor='50');
 
+ALTER TABLE ONLY asking
+    ADD CONSTRAINT asking_pkey PRIMARY KEY (order_no);
+
 ALTER TABLE ONLY audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (no);
 
@@ -713,6 +769,9 @@ ALTER TABLE ONLY outbox
 ALTER TABLE ONLY payloads
     ADD CONSTRAINT payloads_pkey PRIMARY KEY (order_no);
 
+ALTER TABLE ONLY promises
+    ADD CONSTRAINT promises_pkey PRIMARY KEY (order_no);
+
 ALTER TABLE ONLY queued
     ADD CONSTRAINT queued_pkey PRIMARY KEY (order_no);
 
@@ -730,6 +789,9 @@ ALTER TABLE ONLY refused
 
 ALTER TABLE ONLY refused
     ADD CONSTRAINT refused_pkey PRIMARY KEY (no);
+
+ALTER TABLE ONLY remaining_times
+    ADD CONSTRAINT remaining_times_pkey PRIMARY KEY (scenario);
 
 ALTER TABLE ONLY requests
     ADD CONSTRAINT requests_pkey PRIMARY KEY (id);
@@ -775,6 +837,8 @@ ALTER TABLE ONLY system_states
 
 ALTER TABLE ONLY walks
     ADD CONSTRAINT walks_pkey PRIMARY KEY (name);
+
+CREATE INDEX asking_node ON asking USING btree (node);
 
 CREATE INDEX audit_at ON audit USING btree (at);
 
@@ -824,6 +888,10 @@ CREATE INDEX outbox_parked ON outbox USING btree (order_no, life, kind) WHERE (p
 
 CREATE INDEX outbox_receivers ON outbox USING btree (receiver, next_at) WHERE ((parked_because IS NULL) AND (receiver IS NOT NULL));
 
+CREATE INDEX promises_jeopardy ON promises USING btree (order_no) WHERE ((marked_at IS NOT NULL) AND (NOT ended));
+
+CREATE INDEX promises_look ON promises USING btree (look_at);
+
 CREATE INDEX ready_repeat ON ready USING btree (repeat_at) WHERE (repeat_at IS NOT NULL);
 
 CREATE INDEX running_deadline ON running USING btree (deadline_at);
@@ -841,3 +909,7 @@ CREATE INDEX system_states_written ON system_states USING btree (written_at);
 CREATE TRIGGER note_status BEFORE UPDATE OF status ON nodes FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION note_status_of_node();
 
 CREATE TRIGGER orders_failures AFTER UPDATE ON orders FOR EACH ROW WHEN (((old.status <> new.status) AND (('fail'::text = old.status) OR ('fail'::text = new.status)))) EXECUTE FUNCTION keep_failures();
+
+CREATE TRIGGER orders_promised AFTER INSERT ON orders FOR EACH ROW WHEN ((new.promise_at IS NOT NULL)) EXECUTE FUNCTION keep_promises();
+
+CREATE TRIGGER orders_promises AFTER UPDATE ON orders FOR EACH ROW WHEN (((new.promise_at IS NOT NULL) AND ((old.finished_at IS NULL) <> (new.finished_at IS NULL)))) EXECUTE FUNCTION keep_promises();

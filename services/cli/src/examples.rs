@@ -60,6 +60,7 @@ const EXAMPLES: &[&str] = &[
     "pagurus leases list",
     "pagurus leases resign dispatcher --reason 'the machine is to be shut down'",
     "pagurus queues list",
+    "pagurus queues show account-7",
     "pagurus queues release account-7 --reason 'its holder waits for a person'",
     "pagurus nodes list --watch 2",
     "pagurus nodes leases",
@@ -108,6 +109,8 @@ const EXAMPLES: &[&str] = &[
     "pagurus doctor",
     "pagurus doctor --strict --json",
     "pagurus dev --listen 127.0.0.1:8081",
+    "pagurus schema scenario",
+    "pagurus manual man",
     "pagurus completions bash",
 ];
 

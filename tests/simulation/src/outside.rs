@@ -221,7 +221,11 @@ impl World {
         if let Some(request) = request {
             self.asked(core, request.0, key);
         }
-        let after = if dice.happens(core.plan.slow) { dice.between(200, 3_500) } else { dice.between(1, 30) };
+        let after = if dice.happens(core.plan.slow) {
+            dice.between(200, core.plan.slow_ms)
+        } else {
+            dice.between(1, 30)
+        };
         let failed = |name: &'static str| Err(HttpFailure { chain: vec![name], message: name.to_owned() });
         let number = dice.below(100);
         match dice.below(100) {

@@ -7,6 +7,8 @@ pub enum Planted {
     ClaimIgnoresEpoch,
     /// A claim asks for no head of the queue.
     ClaimIgnoresHead,
+    /// The end of a stage asks for no pass.
+    EndIgnoresPass,
     /// A stage that is handed out again keeps its pass.
     ReissueKeepsPass,
     /// A stage that is handed out again keeps its number.
@@ -63,9 +65,10 @@ pub enum Planted {
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::ClaimIgnoresEpoch,
         Self::ClaimIgnoresHead,
+        Self::EndIgnoresPass,
         Self::ReissueKeepsPass,
         Self::ReissueKeepsNumber,
         Self::RestartsUncounted,

@@ -182,7 +182,7 @@ impl Tables {
 
     /// True while this pass of an order holds.
     fn holds(&self, no: OrderNo, pass: Pass) -> bool {
-        self.running.get(&no).is_some_and(|running| running.pass == pass)
+        self.running.get(&no).is_some_and(|running| running.pass == pass || self.has(Planted::EndIgnoresPass))
     }
 
     /// Prolongs stages, and saves entry points that they have entered; whether each still has its pass.

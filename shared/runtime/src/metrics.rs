@@ -318,8 +318,8 @@ mod tests {
 
     #[test]
     fn the_tables_are_as_long_as_their_enums() {
-        assert_eq!(COUNTERS.len(), Count::Removed as usize + 1);
-        assert_eq!(GAUGES.len(), Level::CheckAge as usize + 1);
+        assert_eq!(COUNTERS.len(), Count::StreamEvents as usize + 1);
+        assert_eq!(GAUGES.len(), Level::StreamClients as usize + 1);
         assert_eq!(HISTOGRAMS.len(), Span::ReadyWait as usize + 1);
     }
 

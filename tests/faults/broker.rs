@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use pagurus_harness::client::amqp::Amqp;
+use pagurus_harness::of_test::OfTest;
 use pagurus_harness::ports::{Owner, Ports};
 use pagurus_harness::rabbit::{PORTS, Rabbit};
 
@@ -12,7 +13,7 @@ use crate::load::Load;
 use crate::restart::{keep_notifications, kept_notifications, tempfolder};
 
 struct Broker {
-    rabbit: Rabbit,
+    rabbit: OfTest<Rabbit>,
     folder: std::path::PathBuf,
     _ports: Ports,
 }
@@ -21,7 +22,7 @@ impl Broker {
     async fn start(name: &str) -> Self {
         let folder = tempfolder(name);
         let ports = Ports::reserve(PORTS, &Owner::this_process().unwrap()).unwrap();
-        let rabbit = Rabbit::prepare(&folder, ports.first(), false).unwrap();
+        let rabbit = OfTest(Rabbit::prepare(&folder, ports.first(), false).unwrap());
         rabbit.start().await.unwrap();
         Self { rabbit, folder, _ports: ports }
     }

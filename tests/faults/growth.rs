@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use pagurus_harness::nodes::Role;
+use pagurus_harness::of_test::OfTest;
 use pagurus_harness::ports::{Owner, Ports};
 use pagurus_harness::postgres::{Postgres, Stop, USER};
 use serde_json::json;
@@ -27,10 +28,10 @@ async fn run_3_a_standby_of_postgres_is_promoted_and_no_accepted_order_is_lost()
     let folder = tempfolder("standby");
     let ports = Ports::reserve(2, &Owner::this_process().unwrap()).unwrap();
     let (first, second) = (ports.first(), ports.first() + 1);
-    let primary = Postgres::prepare(&folder.join("one"), &folder.join("one.log"), first).unwrap();
+    let primary = OfTest(Postgres::prepare(&folder.join("one"), &folder.join("one.log"), first).unwrap());
     primary.start().await.unwrap();
     primary.create_database("growth").await.unwrap();
-    let standby = primary.standby(&folder.join("two"), &folder.join("two.log"), second).unwrap();
+    let standby = OfTest(primary.standby(&folder.join("two"), &folder.join("two.log"), second).unwrap());
     standby.start().await.unwrap();
     primary.demand_standby().await.unwrap();
 

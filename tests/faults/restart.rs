@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use lapin::options::{BasicGetOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::FieldTable;
 use pagurus_harness::client::amqp::Amqp;
+use pagurus_harness::of_test::OfTest;
 use pagurus_harness::ports::{Owner, Ports};
 use pagurus_harness::postgres::{Postgres, Stop};
 use pagurus_harness::process::Signal;
@@ -21,7 +22,7 @@ use crate::load::{Load, notified};
 async fn rec_14_rabbitmq_killed_and_started_under_load_loses_and_doubles_nothing() {
     let folder = tempfolder("rabbitmq");
     let ports = Ports::reserve(PORTS, &Owner::this_process().unwrap()).unwrap();
-    let broker = Rabbit::prepare(&folder, ports.first(), false).unwrap();
+    let broker = OfTest(Rabbit::prepare(&folder, ports.first(), false).unwrap());
     broker.start().await.unwrap();
     let url = broker.url();
     let engine = Installation::behind("broker_restart", |_| ("PAGURUS__BROKER__URL", url.clone())).await;
@@ -102,7 +103,7 @@ pub async fn kept_notifications(amqp: &Amqp, expected: usize) -> usize {
 async fn rec_1_postgres_stopped_at_once_and_started_under_load_loses_and_doubles_nothing() {
     let folder = tempfolder("postgres");
     let ports = Ports::reserve(1, &Owner::this_process().unwrap()).unwrap();
-    let server = Postgres::prepare(&folder, &folder.join("log"), ports.first()).unwrap();
+    let server = OfTest(Postgres::prepare(&folder, &folder.join("log"), ports.first()).unwrap());
     server.start().await.unwrap();
     server.create_database("engine").await.unwrap();
     let url = server.url("engine");
@@ -144,7 +145,7 @@ states:
 async fn amqp_2_under_a_memory_alarm_what_runs_ends_and_the_rest_waits_and_is_done_when_it_is_over() {
     let folder = tempfolder("alarm");
     let ports = Ports::reserve(PORTS, &Owner::this_process().unwrap()).unwrap();
-    let broker = Rabbit::prepare(&folder, ports.first(), false).unwrap();
+    let broker = OfTest(Rabbit::prepare(&folder, ports.first(), false).unwrap());
     broker.start().await.unwrap();
     let url = broker.url();
     let engine = Installation::behind("broker_alarm", |_| ("PAGURUS__BROKER__URL", url.clone())).await;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use pagurus_harness::client::amqp::Amqp;
 use pagurus_harness::nodes::Role;
+use pagurus_harness::of_test::OfTest;
 use pagurus_harness::ports::{Owner, Ports};
 use pagurus_harness::postgres;
 use pagurus_harness::rabbit::{PORTS, Rabbit};
@@ -79,7 +80,7 @@ async fn rec_14_after_a_restore_of_postgres_nothing_that_is_known_from_before_is
 async fn rec_14_rabbitmq_that_has_lost_all_of_its_data_is_set_up_anew_and_the_engine_goes_on() {
     let folder = tempfolder("rabbitmq_lost");
     let ports = Ports::reserve(PORTS, &Owner::this_process().unwrap()).unwrap();
-    let broker = Rabbit::prepare(&folder, ports.first(), false).unwrap();
+    let broker = OfTest(Rabbit::prepare(&folder, ports.first(), false).unwrap());
     broker.start().await.unwrap();
     let url = broker.url();
     let engine = Installation::behind("broker_lost", |_| ("PAGURUS__BROKER__URL", url.clone())).await;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use pagurus_harness::nodes::Role;
+use pagurus_harness::of_test::OfTest;
 use pagurus_harness::ports::{Owner, Ports};
 use pagurus_harness::postgres::{self, Postgres, Stop};
 use pagurus_harness::process::is_root;
@@ -21,14 +22,15 @@ use crate::restart::tempfolder;
 const NOTICED_WITHIN: Duration = Duration::from_secs(5);
 
 struct Server {
-    postgres: Postgres,
+    postgres: OfTest<Postgres>,
     _ports: Ports,
 }
 
 impl Server {
     async fn start(folder: &Path) -> Self {
         let ports = Ports::reserve(1, &Owner::this_process().unwrap()).unwrap();
-        let postgres = Postgres::prepare(folder, &folder.with_extension("log"), ports.first()).unwrap();
+        let postgres =
+            OfTest(Postgres::prepare(folder, &folder.with_extension("log"), ports.first()).unwrap());
         postgres.start().await.unwrap();
         Self { postgres, _ports: ports }
     }

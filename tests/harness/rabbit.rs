@@ -254,7 +254,7 @@ impl Rabbit {
         (line.contains("epmd") && folder == self.folder).then_some(identity)
     }
 
-    fn stop_port_mapper(&self) -> Result<()> {
+    pub(crate) fn stop_port_mapper(&self) -> Result<()> {
         match self.port_mapper() {
             Some(identity) => identity.signal(Signal::Terminate),
             None => Ok(()),

@@ -122,7 +122,7 @@ impl Both {
     async fn register(&mut self) {
         let number = self.chance.below(IDS);
         let mut more = json!({"params": {"n": self.chance.below(2)}});
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             more["mode"] = "sequential".into();
             more["queue"] = format!("q{}", number % 4).into();
         }

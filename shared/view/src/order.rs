@@ -40,11 +40,7 @@ impl Views {
         let (hidden, known, events, unsent, after, (parent, children), mark, late, asking) =
             read.await.map_err(self.failed("read"))?;
         drop(client);
-        let mut vars = Value::Object(snapshot(&row).unwrap_or_default().vars);
-        if let Some(hidden) = &hidden {
-            // A called system may have told a secret back.
-            conceal(&hidden.secrets, &mut vars);
-        }
+        let vars = vars(hidden.as_ref(), &row);
         let cycles = retry::cycles(&self.host.settings(), known.as_deref(), &row, Timestamp::now());
         let (step, scenario_status) = stand::stand(&row, known.as_deref());
         Ok(OrderView {
@@ -60,11 +56,7 @@ impl Views {
             children: children.into_iter().map(|(id, status)| ChildView { id, status }).collect(),
             notify: row.notify.as_deref().map(parsed),
             result: row.result.as_deref().map(parsed),
-            error: row.error_message.clone().map(|message| ErrorView {
-                class: row.error_class.clone(),
-                message,
-                system: row.error_system.clone(),
-            }),
+            error: error_view(&row),
             after: dependencies::conditions(&row.id, after),
             no: row.no.0,
             id: row.id,
@@ -171,6 +163,21 @@ pub(crate) async fn asking_of(client: &Client, row: &Row) -> Result<Option<Askin
         attempt: u32::try_from(found.tries).unwrap_or_default(),
         since: found.since,
     }))
+}
+
+/// The error of an order, where it has one.
+fn error_view(row: &Row) -> Option<ErrorView> {
+    let message = row.error_message.clone()?;
+    Some(ErrorView { class: row.error_class.clone(), message, system: row.error_system.clone() })
+}
+
+/// Variables, without secrets that a called system may have told back.
+fn vars(hidden: Option<&HiddenParts>, row: &Row) -> Value {
+    let mut vars = Value::Object(snapshot(row).unwrap_or_default().vars);
+    if let Some(hidden) = hidden {
+        conceal(&hidden.secrets, &mut vars);
+    }
+    vars
 }
 
 /// The parameters, without what the scenario masks (SCN-15).

@@ -217,8 +217,11 @@ fn keys_of(totals: &Counted, series: Series) -> &[(String, i64, f64)] {
     totals.get(series.as_str()).map_or(&[], |totals| &totals.keys)
 }
 
+/// The place of a count in a sum of ends.
+type PlaceOfEnd = fn(&mut EndedLives) -> &mut i64;
+
 /// The series of ends, each with its place in a sum.
-const ENDS: [(Series, fn(&mut EndedLives) -> &mut i64); 4] = [
+const ENDS: [(Series, PlaceOfEnd); 4] = [
     (Series::Succeeded, |ended| &mut ended.success),
     (Series::Failed, |ended| &mut ended.fail),
     (Series::Interrupted, |ended| &mut ended.interrupted),

@@ -162,8 +162,8 @@ impl Core {
         self.schedule(after, Event::To { process, life, input });
     }
 
-    /// What happens next; the clock goes on to it.
-    pub fn next(&mut self) -> Option<Event> {
+    /// The next event; the clock goes on to it.
+    pub fn next_event(&mut self) -> Option<Event> {
         let Reverse((at, _, Slot(event))) = self.agenda.pop()?;
         self.now = self.now.max(at);
         Some(event)

@@ -38,9 +38,8 @@ impl Intake {
                 }
             }
             Input::Answered(request, step_status) => {
-                if answer(core, vec![NewCallback { request, step_status: step_status.to_owned() }]).is_ok() {
-                    clients.kept(request);
-                }
+                let kept = answer(core, vec![NewCallback { request, step_status: step_status.to_owned() }]);
+                kept.map_or_else(drop, |()| clients.kept(request));
             }
             Input::Act(action, no) => act(core, action, no),
             _ => {}

@@ -147,7 +147,7 @@ impl Run<'_> {
 
     fn play(&mut self) {
         let mut events = 0;
-        while let Some(event) = self.core.next() {
+        while let Some(event) = self.core.next_event() {
             events += 1;
             self.core.turn = (usize::MAX, 0);
             self.happen(event);

@@ -44,7 +44,7 @@ impl Tables {
         let (id, life) = (order.id.clone(), order.life);
         let name = format!("{id}\0{life}\0{kind}");
         let body = format!("{} {} {:?} {:?}", order.status, order.scenario_status, order.step, order.result);
-        self.witness.to_be_told(&id, life, kind);
+        self.witness.note_notification(&id, life, kind);
         let row = OutboxRow {
             no,
             id,

@@ -105,7 +105,7 @@ impl Witness {
         self.found(found);
     }
 
-    pub(super) fn to_be_told(&mut self, id: &str, life: Life, kind: &str) {
+    pub(super) fn note_notification(&mut self, id: &str, life: Life, kind: &str) {
         self.to_tell.push((id.to_owned(), life, kind.to_owned()));
     }
 

@@ -19,7 +19,7 @@ pub(crate) fn promise_view(
 pub(crate) fn told(promise: &PromiseView) -> Option<String> {
     let mark = promise.jeopardy.as_ref()?;
     Some(format!(
-        "; it is in jeopardy since {}: promised for {}, and nine of ten orders like it would have ended by {}",
+        "; it is in jeopardy since {}: promised for {}, and expected then by {}",
         mark.since, promise.promise_at, mark.expected_at
     ))
 }

@@ -122,7 +122,7 @@ impl Proxy {
         Ok(())
     }
 
-    /// How often a `COMMIT` has reached PostgreSQL and its answer was dropped.
+    /// Number of times that a `COMMIT` has reached PostgreSQL and its answer was dropped.
     #[must_use]
     pub fn commits_unanswered(&self) -> u64 {
         self.shared.commits_unanswered.load(Ordering::Relaxed)

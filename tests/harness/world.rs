@@ -46,7 +46,7 @@ pub struct Call {
     pub text: String,
     /// When it came, by the wall clock.
     pub at: Timestamp,
-    /// When it came.
+    /// Time at which it came.
     pub started: Instant,
     /// When the answer went out; `None` while it is at work, and for ever if it hangs or was given up by the caller.
     pub ended: Option<Instant>,

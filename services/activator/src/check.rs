@@ -21,9 +21,9 @@ const ALL: &str = "check";
 const FIRST: &str = "check-first";
 /// Numbers of one page: their facts are in memory together, the longest of them some hundred KiB each.
 const PAGE: i64 = 200;
-/// How often somebody asks whether it is time for a page.
+/// Interval at which somebody asks whether it is time for a page.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// How often the gauges are set.
+/// Interval at which the gauges are set.
 const SHOW_EVERY: Duration = Duration::from_secs(10);
 /// Pause between two rounds over a small number of orders.
 const BETWEEN_ROUNDS: Duration = Duration::from_secs(5);

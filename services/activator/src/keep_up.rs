@@ -11,9 +11,9 @@ use pagurus_store::{Error, asking, audit, operations, refused, stats, upkeep};
 
 use crate::recover::note;
 
-/// How often the work lists are looked at.
+/// Interval at which the work lists are looked at.
 const WORK_LISTS_EVERY: Duration = Duration::from_secs(5);
-/// How often what is kept for some time is looked at; what has been removed once in full measure is looked at
+/// Interval at which what is kept for some time is looked at; what has been removed once in full measure is looked at
 /// again with the work lists.
 const KEPT_EVERY: Duration = Duration::from_secs(10);
 /// Callbacks for nobody that one statement removes.

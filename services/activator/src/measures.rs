@@ -10,7 +10,7 @@ use pagurus_store::{Error, measures, promises};
 
 use crate::recover::note;
 
-/// How often it is looked.
+/// Interval at which it is looked.
 const EVERY: Duration = Duration::from_secs(15);
 /// Time without a leader before it is told: a take-over is no trouble.
 const BEAR: Duration = Duration::from_secs(15);

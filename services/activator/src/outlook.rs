@@ -61,7 +61,7 @@ pub(crate) async fn look(host: Host) -> anyhow::Result<()> {
 struct Looker {
     host: Host,
     catalogue: Catalogue,
-    /// When lives of a scenario were looked for among the newest.
+    /// Time at which lives of a scenario were looked for among the newest.
     searched: HashMap<String, Instant>,
 }
 

@@ -22,7 +22,7 @@ const ORDERS: &str = "retention";
 const QUEUES: &str = "retention-queues";
 /// Orders of one step.
 const PAGE: i64 = 500;
-/// How often somebody asks whether it is time for a step.
+/// Interval at which somebody asks whether it is time for a step.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Pause between two rounds over the orders.
 const BETWEEN_ROUNDS: Duration = Duration::from_secs(10);

@@ -29,9 +29,9 @@ use crate::traced::RegistrationTrace;
 pub(crate) struct Submission {
     /// The order that the client asks for; shared, because several places look at it until it is stored.
     pub request: Arc<Request>,
-    /// When the client says it sent the request.
+    /// Time at which the client says it sent the request.
     pub sent_at: Option<Timestamp>,
-    /// When we got it.
+    /// Time at which we got it.
     pub received_at: Timestamp,
     /// Its place in the trace of its client.
     pub trace: RegistrationTrace,

@@ -28,7 +28,7 @@ pub(crate) const LANES: usize = 2;
 const BATCH: i64 = 500;
 /// Messages of news taken at once.
 const MESSAGES: usize = 50;
-/// How often the slow pass looks.
+/// Interval at which the slow pass looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Sends what news tells of, until the process is to stop.

@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use crate::webhooks::call::Outcome;
 use crate::webhooks::settle::Settler;
 
-/// How often the outbox is looked at when nobody tells of anything.
+/// Interval at which the outbox is looked at when nobody tells of anything.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long more places are waited for where one has come free.
 const GATHER: Duration = Duration::from_millis(5);

@@ -19,7 +19,7 @@ use pagurus_runtime::traces::TraceSpan;
 use crate::room::{RESERVE, Share};
 use crate::traced;
 
-/// How often connections that no call uses are looked for.
+/// Interval at which connections that no call uses are looked for.
 const CLOSE_IDLE_EVERY: Duration = Duration::from_secs(10);
 
 /// Everything that stages send to other systems.

@@ -268,7 +268,7 @@ impl Commands {
     }
 }
 
-/// When something ends that begins then and lasts so long.
+/// Time at which something ends that begins then and lasts so long.
 fn end_of(from: Timestamp, duration: Option<&str>) -> Result<Option<Timestamp>, Problem> {
     let Some(text) = duration else { return Ok(None) };
     let bad = |told: String| Problem::new(Type::Invalid, format!("/for: {told}")).at("/for");

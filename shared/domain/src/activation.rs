@@ -129,7 +129,7 @@ impl ActivationMode {
 /// The time of a command that is not repeated: it never comes.
 pub const NEVER_REPEATED: Timestamp = Timestamp::MAX;
 
-/// When a command sent now is repeated if nobody claims the order: the present lag of activation
+/// Time at which a command sent now is repeated if nobody claims the order: the present lag of activation
 /// later, at least `min_shift`, so that a system behind its time is not flooded with repeats.
 #[must_use]
 pub fn repeat_at(now: Timestamp, lag: Duration, min_shift: Duration) -> Timestamp {

@@ -112,7 +112,7 @@ pub struct DispatchSettings {
     pub systems: Arc<SystemRules>,
     /// After this time a hand-out that nothing was heard of is looked up in the tables.
     pub grace: Duration,
-    /// How often the head of a queue is read anew that has ready members and lets none go.
+    /// Interval at which the head of a queue is read anew that has ready members and lets none go.
     pub queue_period: Duration,
 }
 
@@ -143,12 +143,12 @@ pub struct Dispatcher {
     share: Share,
     /// The stops by hand; none before they were told.
     stops: Option<Vec<FlowStop>>,
-    /// When a stop begins or ends next.
+    /// Time at which a stop begins or ends next.
     stops_due: Option<Timestamp>,
     overrides: Vec<SystemOverride>,
-    /// When an order about a system begins or ends next.
+    /// Time at which an order about a system begins or ends next.
     overrides_due: Option<Timestamp>,
-    /// When which control is to be woken; times that no longer apply wake nobody up.
+    /// Controls by the time at which each is to be woken; times that no longer apply wake nobody up.
     timers: BTreeSet<(Timestamp, Subject)>,
     /// Those of which a few may go to try.
     probing: BTreeSet<Subject>,

@@ -34,7 +34,7 @@ struct Beyond {
 /// Where an order with a promise stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PromisedOrder {
-    /// When its client must be served.
+    /// Time at which its client must be served.
     pub promise_at: Timestamp,
     /// How far it has come.
     pub reached: ReachedState,
@@ -55,7 +55,7 @@ pub enum ReachedState {
     State(EnteredState),
 }
 
-/// When an order will have ended.
+/// Time at which an order will have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpectedEnd {
     /// In half of the cases not later.
@@ -76,7 +76,7 @@ pub enum PromiseVerdict {
 }
 
 impl PromisedOrder {
-    /// When it will have ended.
+    /// Time at which it will have ended.
     #[must_use]
     pub fn expected(&self, times: &RemainingTimes, now: Timestamp) -> ExpectedEnd {
         let base = self.not_before.map_or(now, |at| at.max(now));

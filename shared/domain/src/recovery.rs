@@ -30,7 +30,7 @@ spelled!(Finding { Overdue => "overdue", NodeLost => "node_lost", Released => "r
 pub enum Remedy {
     /// Hand it out again, with a new pass.
     HandOutAgain {
-        /// How often this stage has then been handed out again.
+        /// Number of times that this stage has then been handed out again.
         restarts: u16,
     },
     /// It was handed out too often without ever ending: the order fails (REC-3).

@@ -15,7 +15,7 @@ use crate::{Host, HttpDoor, Readiness, address, offline, stats};
 
 /// Between two tries to reach the database at start.
 const RETRY: Duration = Duration::from_millis(500);
-/// How often a failure at start is told while it lasts.
+/// Interval at which a failure at start is told while it lasts.
 const TELL_EVERY: Duration = Duration::from_secs(15);
 /// What a drained service still has for its last writes, after the grace.
 const LAST_WRITES: Duration = Duration::from_secs(5);

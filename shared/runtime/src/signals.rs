@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{ConfigurationState, LiveSettings, Reloaded};
 use crate::telemetry;
 
-/// How often the file is looked at. Its text is compared: where files are swapped by links, as Kubernetes does,
+/// Interval at which the file is looked at. Its text is compared: where files are swapped by links, as Kubernetes does,
 /// neither their times nor the events of the system tell of it.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The same once somebody has asked to read it.

@@ -34,7 +34,7 @@ pub struct CallbackPosition {
     pub no: i64,
     /// What became of it.
     pub verdict: CallbackVerdict,
-    /// When the transaction that stored it began.
+    /// Time at which the transaction that stored it began.
     pub received_at: Timestamp,
 }
 

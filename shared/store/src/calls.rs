@@ -79,9 +79,9 @@ pub struct StoredCall {
     pub answer: Option<Value>,
     /// Why there is no answer.
     pub error: Option<OrderError>,
-    /// When it came.
+    /// Time at which it came.
     pub received_at: Timestamp,
-    /// When it was answered.
+    /// Time at which it was answered.
     pub answered_at: Option<Timestamp>,
 }
 

@@ -52,7 +52,7 @@ statements! {
 pub struct Woken {
     /// What may run.
     pub stage: ReadyStage,
-    /// When it was due.
+    /// Time at which it was due.
     pub due_at: Timestamp,
     /// Task whose work time-out it was.
     pub overdue: Option<OverdueTask>,

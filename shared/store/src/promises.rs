@@ -191,7 +191,7 @@ pub async fn look_again(client: &impl Connection, next: &[(OrderNo, Timestamp)])
 pub struct JeopardyMark {
     /// Since when.
     pub since: Timestamp,
-    /// When nine of ten orders like it would have ended.
+    /// Time at which nine of ten orders like it would have ended.
     pub expected_at: Timestamp,
     /// Why, in words.
     pub cause: String,
@@ -204,7 +204,7 @@ pub struct NewJeopardy {
     pub no: OrderNo,
     /// The promise by which it was judged.
     pub promise_at: Timestamp,
-    /// When nine of ten orders like it would have ended.
+    /// Time at which nine of ten orders like it would have ended.
     pub expected_at: Timestamp,
     /// Why, in words.
     pub cause: String,

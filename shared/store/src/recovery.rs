@@ -95,7 +95,7 @@ pub struct Stuck {
     pub attempt: Attempt,
     /// Why the stage runs.
     pub wake: Wake,
-    /// How often it was handed out again.
+    /// Number of times that it was handed out again.
     pub restarts: i16,
     /// The node that has it.
     pub node: Incarnation,

@@ -83,7 +83,7 @@ pub struct Shift {
 pub struct DueOrder {
     /// The order.
     pub no: OrderNo,
-    /// When it is due.
+    /// Time at which it is due.
     pub due_at: Timestamp,
 }
 

@@ -129,7 +129,7 @@ pub struct Claimed {
     pub attempt: Attempt,
     /// Why the stage runs.
     pub wake: Wake,
-    /// How often this stage was handed out again.
+    /// Number of times that this stage was handed out again.
     pub restarts: i16,
     /// Since when it could have run.
     pub since: Timestamp,

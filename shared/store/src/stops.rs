@@ -62,7 +62,7 @@ pub struct NewStop<'a> {
     pub keyword: &'a str,
     /// Since when; not before now.
     pub from: Timestamp,
-    /// When it ends by itself; none if only by hand.
+    /// Time at which it ends by itself; none if only by hand.
     pub until: Option<Timestamp>,
     /// Why.
     pub reason: &'a str,

@@ -17,7 +17,7 @@ pub struct CallbackTaken {
 pub struct CallbackLine {
     /// Its number; a later one has a larger.
     pub no: i64,
-    /// When it came.
+    /// Time at which it came.
     pub received_at: Timestamp,
     /// `accepted`, `duplicate`, `late` or `orphan`.
     pub verdict: String,

@@ -10,6 +10,6 @@ use serde::{Deserialize, Serialize};
 pub struct InconsistencyView {
     /// Names of what was found.
     pub findings: Vec<String>,
-    /// When it was found.
+    /// Time at which it was found.
     pub found_at: Timestamp,
 }

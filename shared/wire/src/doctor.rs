@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DoctorView {
-    /// When it was looked at.
+    /// Time at which it was looked at.
     pub at: Timestamp,
     /// `ok` where nothing is wrong, `warning`, or `error`: the worst of the findings.
     #[schemars(extend("enum" = ["ok", "warning", "error"]))]

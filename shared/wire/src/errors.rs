@@ -123,7 +123,7 @@ pub struct ErrorGroup {
     pub failed: i64,
     /// Orders that wait for their next attempt now.
     pub retrying: i64,
-    /// When the last of them failed or came into retry.
+    /// Time at which the last of them failed or came into retry.
     pub last_at: Timestamp,
     /// The hours of the window in which any did, the first one first.
     pub hours: Vec<ErrorHour>,
@@ -134,7 +134,7 @@ pub struct ErrorGroup {
 /// What came in one hour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorHour {
-    /// When it begins.
+    /// Time at which it begins.
     pub from: Timestamp,
     /// Orders that ended `fail` in it.
     pub failed: i64,

@@ -24,7 +24,7 @@ pub struct SystemView {
     /// The figures.
     #[serde(flatten)]
     pub record: SystemRecord,
-    /// When the dispatcher wrote them.
+    /// Time at which the dispatcher wrote them.
     pub written_at: Timestamp,
     /// What an operator decided about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,17 +41,17 @@ pub struct StopView {
     pub keyword: String,
     /// Since when.
     pub from: Timestamp,
-    /// When it ends by itself; none if only by hand.
+    /// Time at which it ends by itself; none if only by hand.
     pub until: Option<Timestamp>,
     /// Why.
     pub reason: String,
     /// Who asked.
     pub by: Value,
-    /// When it was asked.
+    /// Time at which it was asked.
     pub made_at: Timestamp,
     /// True while it holds, or will.
     pub holds: bool,
-    /// When it was lifted by hand.
+    /// Time at which it was lifted by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifted_at: Option<Timestamp>,
     /// Who lifted it.
@@ -70,7 +70,7 @@ pub struct SystemOrderView {
     pub order: String,
     /// Since when.
     pub from: Timestamp,
-    /// When it ends by itself; none if only by hand.
+    /// Time at which it ends by itself; none if only by hand.
     pub until: Option<Timestamp>,
     /// Why.
     pub reason: String,

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// When an order that waits will start.
+/// Time at which an order that waits will start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EtaView {
     /// In half of the cases not later.
@@ -17,7 +17,7 @@ pub struct EtaView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PromiseView {
-    /// When the client must be served.
+    /// Time at which the client must be served.
     pub promise_at: Timestamp,
     /// When nine of ten orders like it would have ended; in `explain`, as far as orders of its scenario tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]

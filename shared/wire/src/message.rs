@@ -118,9 +118,9 @@ pub struct CallView {
     /// Why there is no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<CallError>,
-    /// When it came.
+    /// Time at which it came.
     pub received_at: Timestamp,
-    /// When it was answered.
+    /// Time at which it was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_at: Option<Timestamp>,
 }

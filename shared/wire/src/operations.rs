@@ -81,7 +81,7 @@ pub struct OperationView {
     pub reason: String,
     /// Who.
     pub by: Value,
-    /// When it was asked for.
+    /// Time at which it was asked for.
     pub made_at: Timestamp,
     /// Urgency among operations.
     pub urgency: String,
@@ -117,7 +117,7 @@ pub struct OperationView {
     /// Seconds until all is done, at this speed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<f64>,
-    /// When it was over.
+    /// Time at which it was over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
     /// Why orders were passed over or refused; only where one operation is shown.

@@ -62,7 +62,7 @@ pub struct RetryView {
     /// The first failure of the cycle.
     #[serde(default)]
     pub started_at: Option<Timestamp>,
-    /// When the next one is due.
+    /// Time at which the next one is due.
     pub next_at: Option<Timestamp>,
     /// No attempt begins after that.
     #[serde(default)]
@@ -82,13 +82,13 @@ pub struct UnsentView {
     pub kind: String,
     /// Where it goes.
     pub target: String,
-    /// How often it was tried.
+    /// Number of times that it was tried.
     pub attempts: i32,
     /// Why only an operator can help.
     pub parked_because: Option<String>,
     /// The last error.
     pub last_error: Option<String>,
-    /// When it is tried again.
+    /// Time at which it is tried again.
     pub next_at: Timestamp,
 }
 
@@ -98,7 +98,7 @@ pub struct UnsentView {
 pub struct NotificationLine {
     /// The order.
     pub order: String,
-    /// When it was stored.
+    /// Time at which it was stored.
     pub created_at: Timestamp,
     /// The notification.
     #[serde(flatten)]

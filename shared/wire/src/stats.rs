@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatsView {
-    /// When `now` was looked at; one look serves all who ask within two seconds.
+    /// Time at which `now` was looked at; one look serves all who ask within two seconds.
     pub at: Timestamp,
     /// Begin of the time that everything but `now` is about: the minute of the time that was asked for, or a later one
     /// where more was counted since than one answer looks at.

@@ -11,7 +11,7 @@ use super::files::{Example, Test};
 use super::pace::{Ends, Mark, Pace, ahead, duration, each_time};
 use super::table::{Table, contains};
 
-/// When a test begins that says nothing of it.
+/// Time at which a test begins that says nothing of it.
 const START: &str = "2026-03-01T10:00:00Z";
 /// Where nobody listens.
 const NOWHERE: &str = "http://127.0.0.1:1";

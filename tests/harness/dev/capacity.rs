@@ -20,7 +20,7 @@ const QUEUE: u32 = 4;
 
 #[derive(Debug)]
 struct Capacity {
-    /// When each server is free.
+    /// Time at which each server is free.
     free_at: Vec<Instant>,
     /// Time of one call.
     takes: Duration,

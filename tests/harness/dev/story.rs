@@ -20,7 +20,7 @@ pub struct Story {
 /// What there was to tell in all.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Told {
-    /// How often an order went into `retry`.
+    /// Number of times that an order went into `retry`.
     pub retries: usize,
 }
 

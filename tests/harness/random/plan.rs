@@ -88,7 +88,7 @@ pub struct Callback {
     pub twin: bool,
 }
 
-/// When a callback is sent.
+/// Time at which a callback is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum When {
     /// Before its request is answered.
@@ -97,7 +97,7 @@ pub enum When {
     InTime,
     /// At the next call of the order from elsewhere, before that is answered.
     Next,
-    /// When the order has ended.
+    /// Time at which the order has ended.
     End,
 }
 

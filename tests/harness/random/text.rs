@@ -15,7 +15,7 @@ const SHORT: u32 = 3;
 /// How long it waits where all answers come.
 const LONG: u32 = 120;
 
-/// How often a failure is repeated.
+/// Number of times that a failure is repeated.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempts {
     /// Of 503.
@@ -30,7 +30,7 @@ pub const fn attempts(steady: bool) -> Attempts {
     if steady { Attempts { busy: 50, down: 50 } } else { Attempts { busy: 2, down: 1 } }
 }
 
-/// How often a refused answer, or one that did not come, is asked for again.
+/// Number of times that a refused answer, or one that did not come, is asked for again.
 pub const ASKED_AGAIN: u32 = 2;
 
 /// The rules and policies of the deployment, `execution.error_handling`.

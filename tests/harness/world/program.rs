@@ -75,7 +75,7 @@ pub struct CallBack {
     pub delay: Duration,
     /// What it says.
     pub body: Value,
-    /// How often it is sent: two or more for a system that repeats itself.
+    /// Number of times that it is sent: two or more for a system that repeats itself.
     pub times: u32,
     /// The `step-status` header, if any.
     pub step_status: Option<String>,

@@ -58,7 +58,7 @@ pub struct Core {
     pub died: bool,
     /// True while faults happen.
     pub faulty: bool,
-    /// When they ended; 0 while they go on.
+    /// Time at which they ended; 0 while they go on.
     pub healed_at: Millis,
     /// Until when the database is away.
     pub database_away: Millis,

@@ -193,7 +193,7 @@ fn order(
 #[derive(Debug)]
 pub struct World {
     seed: u64,
-    /// How often each key was asked.
+    /// Number of times that each key was asked.
     asked: BTreeMap<Uuid, u32>,
 }
 

@@ -147,9 +147,9 @@ pub struct Answered {
     pub name: String,
     /// Where the call is.
     pub status: String,
-    /// When it came.
+    /// Time at which it came.
     pub received_at: String,
-    /// When it was answered; none as long as it is not.
+    /// Time at which it was answered; none as long as it is not.
     pub answered_at: Option<String>,
     /// The answer.
     pub answer: Option<Value>,

@@ -21,7 +21,7 @@ use crate::Intake;
 use crate::answer::NewAnswer;
 use crate::register::{Registrar, Submission};
 
-/// How often what waits is tried.
+/// Interval at which what waits is tried.
 const PAUSE: Duration = Duration::from_millis(200);
 /// How long one waits here; then all messages go back to their queue, so that the broker does not take the
 /// consumer for stuck.

@@ -268,7 +268,7 @@ impl Control {
         Moved::Yes
     }
 
-    /// When it wants to be woken.
+    /// Time at which it wants to be woken.
     pub(super) fn due(&self) -> Option<Timestamp> {
         match self.phase {
             Phase::Open => self.doubt,

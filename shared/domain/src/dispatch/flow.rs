@@ -51,7 +51,7 @@ pub(super) struct Flow {
     pub(super) bounds: Bounds,
     /// Times and rates of its stages.
     pub(super) known: Known,
-    /// When a stage of it was ready or ended last.
+    /// Time at which a stage of it was ready or ended last.
     pub(super) seen_at: Option<Timestamp>,
     /// Stands in the list of those that have changed since they were told.
     pub(super) is_changed: bool,
@@ -67,7 +67,7 @@ pub(super) struct Link {
     pub(super) system: SystemIndex,
     /// Requests of the flow that are unanswered there.
     pub(super) open: u32,
-    /// When a call was heard of last.
+    /// Time at which a call was heard of last.
     pub(super) seen_at: Timestamp,
 }
 

@@ -106,7 +106,7 @@ impl Nodes {
         }
     }
 
-    /// When the next rest ends.
+    /// Time at which the next rest ends.
     pub(super) fn next_resume(&self) -> Option<Timestamp> {
         self.paused.first().map(|(until, _)| *until)
     }

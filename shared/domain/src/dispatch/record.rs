@@ -98,7 +98,7 @@ pub struct FlowRecord {
     pub systems: Vec<String>,
     /// The last changes of state and limit, the newest last.
     pub decisions: Vec<Decision>,
-    /// When a stage of it was ready or ended last.
+    /// Time at which a stage of it was ready or ended last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<Timestamp>,
     /// Knowledge of its controller, for the next dispatcher.
@@ -137,7 +137,7 @@ pub struct SystemRecord {
     pub flows: Vec<String>,
     /// The last changes of state and limit, the newest last.
     pub decisions: Vec<Decision>,
-    /// When a call of it ended last.
+    /// Time at which a call of it ended last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<Timestamp>,
     /// Knowledge of its controller, for the next dispatcher.

@@ -107,7 +107,7 @@ pub struct FlowStop {
     pub keyword: String,
     /// Since when it holds.
     pub from: Timestamp,
-    /// When it ends by itself; none if only by hand.
+    /// Time at which it ends by itself; none if only by hand.
     pub until: Option<Timestamp>,
 }
 
@@ -128,7 +128,7 @@ pub struct SystemOverride {
     pub order: SystemOrder,
     /// Since when it holds.
     pub from: Timestamp,
-    /// When it ends by itself; none if only by hand.
+    /// Time at which it ends by itself; none if only by hand.
     pub until: Option<Timestamp>,
 }
 

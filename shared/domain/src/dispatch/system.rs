@@ -49,7 +49,7 @@ pub(super) struct System {
     pub(super) ended: Rate,
     /// Calls that failed, by class.
     pub(super) errors: BTreeMap<Arc<str>, f64>,
-    /// When a call ended last.
+    /// Time at which a call ended last.
     pub(super) seen_at: Option<Timestamp>,
     /// Stands in the list of those that have changed since they were told.
     pub(super) is_changed: bool,

@@ -80,7 +80,7 @@ impl Timing {
     }
 }
 
-/// How often a thing happens, in a second.
+/// Number of times that a thing happens, in a second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rate {
     unsettled: u32,

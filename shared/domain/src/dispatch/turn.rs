@@ -10,7 +10,7 @@ use super::rules::DistributionMode;
 use super::{Dispatcher, MODES};
 use crate::id::Incarnation;
 
-/// How often what was measured is taken in.
+/// Interval at which what was measured is taken in.
 const SETTLE_PERIOD: SignedDuration = SignedDuration::from_secs(1);
 
 impl Dispatcher {

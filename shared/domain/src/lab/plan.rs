@@ -38,7 +38,7 @@ pub struct LabPlan {
     pub lost_samples: f64,
     /// Part of all other news that is lost.
     pub lost_news: f64,
-    /// When another dispatcher takes over.
+    /// Time at which another dispatcher takes over.
     pub take_overs: Vec<Duration>,
     /// The called systems.
     pub systems: Vec<LabSystem>,
@@ -106,9 +106,9 @@ pub enum Outage {
 /// A change of what a system bears.
 #[derive(Clone, Debug)]
 pub struct LabChange {
-    /// When it begins.
+    /// Time at which it begins.
     pub at: Duration,
-    /// When it is complete; between the two it goes on evenly.
+    /// Time at which it is complete; between the two it goes on evenly.
     pub until: Duration,
     /// What it bears then.
     pub bears: Bears,
@@ -127,9 +127,9 @@ pub struct LabFlow {
     pub rate: f64,
     /// Orders that are there at the start, of each.
     pub backlog: u32,
-    /// When its orders begin to come.
+    /// Time at which its orders begin to come.
     pub from: Duration,
-    /// When they cease to come.
+    /// Time at which they cease to come.
     pub until: Duration,
     /// Time of a stage besides its call.
     pub own: Duration,

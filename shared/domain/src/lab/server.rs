@@ -8,7 +8,7 @@ use super::plan::{Bears, LabSystem, Outage};
 
 /// How fast a refusal comes.
 const REFUSAL: u64 = 2_000;
-/// When a caller gives up.
+/// Time at which a caller gives up.
 const PATIENCE: u64 = 5_000_000;
 
 /// What comes of a call when it arrives; times in microseconds.
@@ -112,7 +112,7 @@ impl Server {
         next
     }
 
-    /// When the work on a call that begins now ends.
+    /// Time at which the work on a call that begins now ends.
     pub(super) fn worked(&self, stretch: Duration, now: u64, chance: &mut Chance) -> u64 {
         now + self.work(self.bears(now), stretch, chance)
     }

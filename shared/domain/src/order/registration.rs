@@ -80,7 +80,7 @@ pub struct Request {
     pub start_at: Option<Timestamp>,
     /// Longest time between sending and start.
     pub period_to_start: Option<Duration>,
-    /// When the client must be served.
+    /// Time at which the client must be served.
     pub promise_at: Option<Timestamp>,
     /// Orders that must have ended before.
     pub after: Vec<Precondition>,

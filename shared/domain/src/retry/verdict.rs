@@ -25,9 +25,9 @@ pub struct Cycle {
     pub number: u32,
     /// How many retries have been scheduled; the one that waits is counted.
     pub attempts: u32,
-    /// When the first failure of the cycle was seen.
+    /// Time at which the first failure of the cycle was seen.
     pub started_at: Timestamp,
-    /// When the first failure at this place was seen: that of the first of its cycles.
+    /// Time at which the first failure at this place was seen: that of the first of its cycles.
     pub failing_since: Timestamp,
     /// For how long in all the order was due before an attempt of the cycle began.
     pub suspended: Duration,
@@ -121,7 +121,7 @@ pub struct Failure<'a> {
 pub enum Verdict {
     /// The order rests and tries again.
     RetryAt {
-        /// When it is due.
+        /// Time at which it is due.
         at: Timestamp,
         /// The cycle to keep with the order.
         cycle: Cycle,

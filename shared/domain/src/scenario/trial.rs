@@ -88,7 +88,7 @@ struct Ordered {
 struct Rule {
     at: Position,
     to: To,
-    /// How often it may be used; none is any number.
+    /// Number of times that it may be used; none is any number.
     times: Option<u32>,
     reply: Reply,
     /// Virtual time until the answer.

@@ -12,13 +12,13 @@ pub struct Setting {
     pub kind: Kind,
     /// The default as YAML; `~` where it follows from something else, which the meaning tells.
     pub default: &'static str,
-    /// When a change takes effect.
+    /// Time at which a change takes effect.
     pub change: Reload,
     /// What it is for, in a sentence.
     pub meaning: &'static str,
 }
 
-/// When a changed key can take effect.
+/// Time at which a changed key can take effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reload {
     /// While the process runs.

@@ -32,7 +32,7 @@ pub const REGISTRATION: &str = "pagurus.registration";
 pub const CALLBACK: &str = "pagurus.callback";
 /// What a notification tells.
 pub const NOTIFICATION_TYPE: &str = "pagurus.notification.type";
-/// How often the notification was tried, this time included.
+/// Number of times that the notification was tried, this time included.
 pub const NOTIFICATION_ATTEMPT: &str = "pagurus.notification.attempt";
 /// The virtual host, where another one than the engine's own.
 pub const VHOST: &str = "pagurus.messaging.vhost";

@@ -24,7 +24,7 @@ statements! {
 pub struct Mark {
     /// The names of what was found.
     pub findings: Vec<String>,
-    /// When it was found.
+    /// Time at which it was found.
     pub found_at: Timestamp,
 }
 

@@ -65,7 +65,7 @@ pub struct OrderRow {
     pub notify: Option<String>,
     /// Not before.
     pub start_at: Option<Timestamp>,
-    /// When its client must be served.
+    /// Time at which its client must be served.
     pub promise_at: Option<Timestamp>,
     /// Latest start.
     pub start_deadline: Option<Timestamp>,

@@ -185,7 +185,7 @@ pub struct FailedNotification<'a> {
     pub notification: &'a Notification,
     /// What was wrong.
     pub error: String,
-    /// When it is tried again.
+    /// Time at which it is tried again.
     pub delay: Duration,
     /// Set where only an operator can help.
     pub parked: Option<&'static str>,

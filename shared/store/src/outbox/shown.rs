@@ -39,9 +39,9 @@ pub struct Unsent {
     pub parked_because: Option<String>,
     /// The last error.
     pub last_error: Option<String>,
-    /// When it is tried again.
+    /// Time at which it is tried again.
     pub next_at: Timestamp,
-    /// When it was stored.
+    /// Time at which it was stored.
     pub created_at: Timestamp,
 }
 

@@ -42,9 +42,9 @@ pub struct FinishedLife {
     pub status: Status,
     /// Which life.
     pub life: Life,
-    /// When its first stage began.
+    /// Time at which its first stage began.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// Time at which it ended.
     pub ended_at: Timestamp,
 }
 

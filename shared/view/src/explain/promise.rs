@@ -44,7 +44,7 @@ impl Foresight {
         }
     }
 
-    /// When an order will have ended.
+    /// Time at which an order will have ended.
     async fn expected(
         &mut self,
         client: &Client,

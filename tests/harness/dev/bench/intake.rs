@@ -23,7 +23,7 @@ const BATCH: u64 = 500;
 const REQUESTS: u64 = 4;
 /// So many times as fast as the rest, it needs more orders for a window of the same length.
 const MORE: u64 = 4;
-/// How often the database is asked how many there are.
+/// Interval at which the database is asked how many there are.
 const LOOK: Duration = Duration::from_millis(5);
 /// What has been given out as order numbers: cheap, and right where no registration is refused.
 const REGISTERED: &str = "SELECT last_value FROM orders_no_seq";

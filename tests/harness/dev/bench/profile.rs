@@ -22,7 +22,7 @@ const STATEMENTS: &str = "
     SELECT calls, rows, total_exec_time, wal_bytes::float8, regexp_replace(query, '\\s+', ' ', 'g')
       FROM pg_stat_statements ORDER BY total_exec_time DESC LIMIT 25";
 
-/// How often it is looked where the orders are.
+/// Interval at which it is looked where the orders are.
 const LOOK: Duration = Duration::from_millis(200);
 const PLACES: &str = "
     SELECT (SELECT count(*) FROM ready), (SELECT count(*) FROM running), (SELECT count(*) FROM due),

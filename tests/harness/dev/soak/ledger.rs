@@ -14,7 +14,7 @@ use super::kinds::Kind;
 pub struct Sent {
     /// What it is.
     pub kind: Kind,
-    /// When it was sent first.
+    /// Time at which it was sent first.
     pub at: Instant,
     /// True once somebody has taken it: a 2xx, or the confirm of the broker.
     pub confirmed: bool,
@@ -23,7 +23,7 @@ pub struct Sent {
 /// What was told of an order: how often under each message id, redeliveries by the broker not counted.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// When it was told first.
+    /// Time at which it was told first.
     pub at: Instant,
     /// Copies by message id.
     pub copies: BTreeMap<String, u32>,

@@ -12,7 +12,7 @@ use serde_json::json;
 
 /// How long a call takes.
 const CALL: Duration = Duration::from_millis(150);
-/// How often a flaky call is refused before it is taken.
+/// Number of times that a flaky call is refused before it is taken.
 const REFUSALS: usize = 2;
 
 /// A call that came in.
@@ -22,7 +22,7 @@ pub struct Noted {
     pub path: u8,
     /// The idempotency key, which is equal in all repeats of an action.
     pub key: u128,
-    /// When it came.
+    /// Time at which it came.
     pub from: Instant,
     /// When its answer went out, at the earliest.
     pub until: Instant,

@@ -25,7 +25,7 @@ pub struct OutboxRow {
     pub message_id: Uuid,
     /// What is told.
     pub body: String,
-    /// When it is sent next by whoever is not told of it.
+    /// Time at which it is sent next by whoever is not told of it.
     pub next_at: Timestamp,
 }
 

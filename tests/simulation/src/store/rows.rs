@@ -84,7 +84,7 @@ pub struct ReadyRow {
     pub wake: Wake,
     /// Queue and position.
     pub place: Option<(String, i64)>,
-    /// How often it was handed out again.
+    /// Number of times that it was handed out again.
     pub restarts: u16,
     /// True where it was with a worker before.
     pub reissued: bool,
@@ -92,7 +92,7 @@ pub struct ReadyRow {
     pub since: Timestamp,
     /// What woke it.
     pub stream: Option<Stream>,
-    /// When its command is repeated.
+    /// Time at which its command is repeated.
     pub repeat_at: Option<Timestamp>,
 }
 
@@ -105,7 +105,7 @@ pub struct RunningRow {
     pub attempt: Attempt,
     /// Why it runs.
     pub wake: Wake,
-    /// How often it was handed out again.
+    /// Number of times that it was handed out again.
     pub restarts: u16,
     /// The queue that it owns.
     pub queue: Option<String>,

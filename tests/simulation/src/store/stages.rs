@@ -51,7 +51,7 @@ pub struct Claimed {
     pub attempt: Attempt,
     /// Why the stage runs.
     pub wake: Wake,
-    /// How often it was handed out again.
+    /// Number of times that it was handed out again.
     pub restarts: u16,
     /// Since when it could have run.
     pub since: Timestamp,

@@ -21,7 +21,7 @@ const NEWS_DELAY: Duration = Duration::from_millis(500);
 /// How far the trying is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Probing {
-    /// When the first probe went.
+    /// Time at which the first probe went.
     pub(super) first: Option<Timestamp>,
     /// Number that may go yet.
     pub(super) left: u32,
@@ -31,7 +31,7 @@ pub(in super::super) struct Probing {
     pub(super) good: u32,
     /// Number of stages that ended without an error since.
     pub(super) ended: u32,
-    /// When more may go if nothing was heard.
+    /// Time at which more may go if nothing was heard.
     pub(super) again: Timestamp,
 }
 

@@ -38,7 +38,7 @@ impl PathTimes {
 /// Outcomes of the calls between two decisions.
 #[derive(Clone, Debug)]
 pub struct LimitWindow {
-    /// When it ends.
+    /// Time at which it ends.
     pub now: Timestamp,
     /// Stages in progress and open requests, at the most.
     pub in_use: f64,

@@ -145,9 +145,9 @@ impl Content<'_> {
 /// The jeopardy of an order, as a notification tells it (ORD-31).
 #[derive(Clone, Copy, Debug)]
 pub struct Jeopardy<'a> {
-    /// When the client must be served.
+    /// Time at which the client must be served.
     pub promise_at: Timestamp,
-    /// When nine of ten orders like it would have ended.
+    /// Time at which nine of ten orders like it would have ended.
     pub expected_at: Timestamp,
     /// Why, in words.
     pub cause: &'a str,

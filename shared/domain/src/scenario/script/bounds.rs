@@ -79,7 +79,7 @@ const VALUES: usize = 8;
 const ELEMENT: usize = 600;
 
 thread_local! {
-    /// When the run of this thread has to be over. A run never leaves its thread.
+    /// Time at which the run of this thread has to be over. A run never leaves its thread.
     static ENDS_AT: Cell<Duration> = const { Cell::new(Duration::MAX) };
 }
 

@@ -52,7 +52,7 @@ struct Function {
     weight: Weight,
     /// Variables that were named since.
     named: usize,
-    /// When the next weighing is due.
+    /// Time at which the next weighing is due.
     due: Duration,
 }
 

@@ -103,7 +103,7 @@ pub struct Callback {
     pub name: String,
     /// What scenarios see: `body`, `headers`, `stepStatus`, `receivedAt`.
     pub value: Folded,
-    /// When it came.
+    /// Time at which it came.
     pub received_at: Option<Timestamp>,
     /// The body as text, for the rules.
     pub body: String,
@@ -209,7 +209,7 @@ impl<'t> Turn<'t> {
         timeout.map_or(longest, |timeout| longest.min(later(self.now, timeout)))
     }
 
-    /// When a wait that began then is over at the latest.
+    /// Time at which a wait that began then is over at the latest.
     pub fn longest_wait_since(&self, begun: Timestamp) -> Timestamp {
         let longest = match self.facts.mode {
             Mode::Sequential => self.settings.max_wait_sequential,

@@ -167,7 +167,7 @@ pub enum Answer {
     /// To [`Need::Http`], [`Need::Parallel`] and [`Need::Publish`]: nothing was sent, because the called
     /// system must be left alone. The order rests at this very action, and the attempt does not count.
     Held {
-        /// When it is tried again.
+        /// Time at which it is tried again.
         until: Timestamp,
     },
 }

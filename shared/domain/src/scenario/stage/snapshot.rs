@@ -85,7 +85,7 @@ pub struct Visit {
     pub poll: Option<Polling>,
     /// What is awaited in the middle of the state.
     pub awaiting: Option<Awaiting>,
-    /// How often the task of the present action was handed out.
+    /// Number of times that the task of the present action was handed out.
     pub hand_out: u32,
     /// The system that was called last.
     pub called: Option<String>,

@@ -72,7 +72,7 @@ sync:
         parameters: {initial_interval: 8s, multiplier: 1, max_interval: 8s, jitter: 0, max_duration: 20s}
 "#;
 
-/// When every play begins.
+/// Time at which every play begins.
 const START: &str = "2026-01-01T00:00:00Z";
 
 /// What an order brings along, and the deployment it runs in.

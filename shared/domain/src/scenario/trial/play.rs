@@ -89,7 +89,7 @@ struct Play<'t> {
     settings: Arc<StageSettings>,
     world: World<'t>,
     now: Timestamp,
-    /// When the time of the whole order is over.
+    /// Time at which the time of the whole order is over.
     deadline: Option<Timestamp>,
     /// The request that was registered last and is not sent yet.
     registered: Option<RequestId>,

@@ -17,7 +17,7 @@ use reader::{Field, Reader};
 
 /// Tests of one file; more of them make a file that nobody reads.
 const MAX_TRIALS: usize = 1000;
-/// When tests begin that say nothing else.
+/// Time at which tests begin that say nothing else.
 const START: &str = "2026-03-01T10:00:00Z";
 
 /// See [`super::read()`].

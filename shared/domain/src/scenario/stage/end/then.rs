@@ -12,19 +12,19 @@ use crate::order::{OrderError, ScenarioStatus, Status};
 pub enum Then {
     /// The order rests until a time, and leaves its queue.
     Sleep {
-        /// When the sleep is over.
+        /// Time at which the sleep is over.
         until: Timestamp,
     },
     /// The order waits for callbacks.
     Wait {
-        /// When the wait is over.
+        /// Time at which the wait is over.
         until: Timestamp,
         /// The requests whose callbacks are awaited.
         requests: Vec<RequestId>,
     },
     /// The order waits before an action, because the system that it calls must be left alone.
     Hold {
-        /// When it is tried again.
+        /// Time at which it is tried again.
         until: Timestamp,
     },
     /// The polling state makes its next attempt later.
@@ -34,7 +34,7 @@ pub enum Then {
     },
     /// What failed is repeated.
     Retry {
-        /// When the next attempt is due.
+        /// Time at which the next attempt is due.
         at: Timestamp,
         /// Why.
         error: OrderError,
@@ -82,7 +82,7 @@ impl Then {
         }
     }
 
-    /// When the suspension is over; `None` for an end.
+    /// Time at which the suspension is over; `None` for an end.
     #[must_use]
     pub const fn due_at(&self) -> Option<Timestamp> {
         match self {

@@ -27,7 +27,7 @@ pub struct Awaiting {
 pub struct TaskTimes {
     /// For one hand-out without a decision or a heartbeat, in milliseconds.
     pub work_ms: u64,
-    /// When its task time-out passes.
+    /// Time at which its task time-out passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_at: Option<Timestamp>,
 }

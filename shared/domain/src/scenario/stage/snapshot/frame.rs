@@ -53,7 +53,7 @@ pub struct AnsweredCall {
     /// The answer that was the last one before it: the repeat sees what the call saw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Folded>,
-    /// How often its task was handed out, where it was one.
+    /// Number of times that its task was handed out, where it was one.
     #[serde(default, skip_serializing_if = "stored::is_default")]
     pub hand_out: u32,
 }

@@ -329,7 +329,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// How often a class is repeated, in the configuration of [`super::property`].
+/// Number of times that a class is repeated, in the configuration of [`super::property`].
 const fn allowed(class: &str) -> u32 {
     match class.as_bytes() {
         b"busy" => 3,

@@ -62,7 +62,7 @@ struct Runner<'a> {
     holds: bool,
     seen: Seen,
     keys: Keys,
-    /// How often each request was made in stages that were written.
+    /// Number of times that each request was made in stages that were written.
     tries: BTreeMap<(u32, usize), usize>,
     /// Name, state's number of the request, and visit of each registered request.
     requests: BTreeMap<RequestId, (String, usize, u32)>,

@@ -18,7 +18,7 @@ enum Asked {
     TooLate,
 }
 
-/// How often each class was repeated, of those that failed together last.
+/// Number of times that each class was repeated, of those that failed together last.
 #[derive(Default)]
 struct Cycles(BTreeMap<&'static str, u32>);
 

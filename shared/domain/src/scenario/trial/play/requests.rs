@@ -119,7 +119,7 @@ impl Requests {
         Some(Came { at, name, too_late })
     }
 
-    /// When the last of these requests is answered; none where one of them never is.
+    /// Time at which the last of these requests is answered; none where one of them never is.
     pub(super) fn all_answered_at(&self, ids: &[RequestId], now: Timestamp) -> Option<Timestamp> {
         let times: Option<Vec<Timestamp>> = ids.iter().map(|id| self.answered_at(*id, now)).collect();
         Some(times?.into_iter().max().unwrap_or(now))

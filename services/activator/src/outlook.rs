@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::order::Status;
-use pagurus_domain::order::notification::{Content, Jeopardy};
+use pagurus_domain::order::notification::Jeopardy;
 use pagurus_domain::promise::{ExpectedEnd, PromiseVerdict, RemainingTimes};
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::scenarios::Catalogue;
@@ -274,21 +274,6 @@ fn detail(one: &NewJeopardy) -> String {
 }
 
 fn notification(order: &Locked, one: &NewJeopardy) -> Option<NewNotification> {
-    let content = Content {
-        order: &order.head,
-        scenario: &order.scenario,
-        scenario_version: order.scenario_version,
-        status: order.status,
-        scenario_status: order.scenario_status,
-        step: order.step.as_deref(),
-        result: None,
-        message: order.message.as_deref(),
-        error: None,
-        started_at: order.head.started_at,
-        finished_at: order.now,
-        stages: order.head.stages,
-        retries: order.head.retries,
-    };
     let (promise_at, expected_at) = (one.promise_at, one.expected_at);
-    NewNotification::of_jeopardy(&content, &Jeopardy { promise_at, expected_at, cause: &one.cause })
+    NewNotification::of_jeopardy(&order.content(), &Jeopardy { promise_at, expected_at, cause: &one.cause })
 }

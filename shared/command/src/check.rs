@@ -6,7 +6,6 @@ use std::time::Duration;
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::consistency::{ConsistencyRepair, Found, Inconsistency, OrderFacts, judge};
 use pagurus_domain::id::OrderNo;
-use pagurus_domain::order::notification::Content;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::recovery::Finding;
 use pagurus_runtime::metrics::Count;
@@ -15,7 +14,7 @@ use pagurus_runtime::trouble::store_problem;
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::audit::AuditEntry;
 use pagurus_store::consistency::{self, marks, repair};
-use pagurus_store::control::{self, Locked};
+use pagurus_store::control;
 use pagurus_store::outbox::{self, NewNotification};
 use pagurus_store::{Client, Error, Tx, history, recovery};
 use pagurus_wire::message::Left;
@@ -239,25 +238,7 @@ async fn set_mark(tx: &Tx<'_>, no: OrderNo, checked: &Checked) -> Result<bool, E
 /// The notification that an order needs a person, where its client wants it; `number` is that of the last event.
 async fn tell(tx: &Tx<'_>, no: OrderNo, number: i64) -> Result<Option<NewNotification>, Error> {
     let locked = control::lock_as_they_are(tx, &[no.0]).await?;
-    Ok(locked.first().and_then(|order| NewNotification::of_inconsistency(&content(order), number)))
-}
-
-fn content(order: &Locked) -> Content<'_> {
-    Content {
-        order: &order.head,
-        scenario: &order.scenario,
-        scenario_version: order.scenario_version,
-        status: order.status,
-        scenario_status: order.scenario_status,
-        step: order.step.as_deref(),
-        result: None,
-        message: order.message.as_deref(),
-        error: None,
-        started_at: order.head.started_at,
-        finished_at: order.now,
-        stages: order.head.stages,
-        retries: order.head.retries,
-    }
+    Ok(locked.first().and_then(|order| NewNotification::of_inconsistency(&order.content(), number)))
 }
 
 fn note(host: &Host, no: OrderNo, checked: &Checked, changes_mark: bool) {

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, OrderNo, Pass};
 use pagurus_domain::order::change::{Change, shown};
+use pagurus_domain::order::notification::Content;
 use pagurus_domain::order::transition::{Cause, Refused};
 use pagurus_domain::order::{OrderHead, Priority, ScenarioStatus, Status};
 use tokio_postgres::Row;
@@ -97,6 +98,26 @@ pub struct Locked {
 }
 
 impl Locked {
+    /// The order as a notification tells of it that is no end.
+    #[must_use]
+    pub fn content(&self) -> Content<'_> {
+        Content {
+            order: &self.head,
+            scenario: &self.scenario,
+            scenario_version: self.scenario_version,
+            status: self.status,
+            scenario_status: self.scenario_status,
+            step: self.step.as_deref(),
+            result: None,
+            message: self.message.as_deref(),
+            error: None,
+            started_at: self.head.started_at,
+            finished_at: self.now,
+            stages: self.head.stages,
+            retries: self.head.retries,
+        }
+    }
+
     /// The attempt that is with a worker.
     #[must_use]
     pub fn running(&self) -> Option<Attempt> {

@@ -14,7 +14,7 @@ pub struct Order {
     /// One of its versions; none is the newest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scenario_version: Option<u32>,
-    /// What the scenario works on.
+    /// Values that the scenario works on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub params: Option<Value>,
     /// `parallel` or `sequential`.
@@ -72,7 +72,7 @@ pub struct Notify {
     /// The IANA name of the zone in which times are written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
-    /// Of what: `final`, `transitions`, `parked`; none is `final`.
+    /// Occasions: `final`, `transitions`, `parked`; none is `final`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<Vec<String>>,
     /// `pagurus`, `cloudevents` or `cloudevents-binary`.
@@ -98,16 +98,16 @@ pub struct Lifecycle {
 /// An order that must have ended before.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct After {
-    /// Its id.
+    /// The id of that order.
     pub order: String,
     /// The states that would do.
     pub states: Vec<String>,
-    /// What becomes of the order that waits, where it ends otherwise.
+    /// The lot of the order that waits, where that one ends otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<String>,
 }
 
-/// What became of a registration.
+/// The outcome of a registration.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Registered {
@@ -117,7 +117,7 @@ pub struct Registered {
     pub status: String,
     /// The present status of an order that was there before.
     pub order_status: Option<String>,
-    /// What was not done quite as asked.
+    /// A remark on what was not done quite as asked.
     pub note: Option<String>,
 }
 
@@ -133,11 +133,11 @@ pub struct Status {
     pub is_final: bool,
     /// Which life.
     pub life: i32,
-    /// What was not done quite as asked.
+    /// A remark on what was not done quite as asked.
     pub note: Option<String>,
 }
 
-/// What a live order said to a call.
+/// The answer of a live order to a call.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answered {

@@ -10,7 +10,7 @@ pub enum Error {
     /// The engine says no.
     #[error("{problem}")]
     Problem {
-        /// What it says.
+        /// The problem, in its own words.
         problem: Box<Problem>,
         /// After which time the same request may succeed.
         retry_after: Option<Duration>,
@@ -30,7 +30,7 @@ impl Error {
         }
     }
 
-    /// What the engine says, where it says no.
+    /// The answer of the engine, where it says no.
     #[must_use]
     pub fn problem(&self) -> Option<&Problem> {
         match self {

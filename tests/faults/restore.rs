@@ -84,6 +84,8 @@ async fn rec_14_recover_beside_running_services_is_refused_and_by_force_it_voids
     const RECOVERED: &str = "SELECT count(*) FROM audit WHERE action = 'recover'";
     const LIVES: &str = "SELECT max(incarnation)::bigint FROM nodes";
     let engine = Installation::start("recover_force", &[]).await;
+    let amqp = engine.env.amqp().await.unwrap();
+    let inbox = engine.listen(&amqp).await;
     let database = engine.session().await;
     let load = Load::new("a");
     load.post(&engine).await;
@@ -115,6 +117,7 @@ async fn rec_14_recover_beside_running_services_is_refused_and_by_force_it_voids
         assert!(order["error"].is_null(), "{order}");
     }
     assert!(number(&database, LIVES).await > last_life + 1_000_000, "no number of a life is given twice");
+    load.check(&engine, &inbox, 2 * PATIENCE).await;
     engine.holds().await;
 }
 

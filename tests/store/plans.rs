@@ -212,7 +212,10 @@ async fn act_4_looking_for_what_is_due_does_not_read_what_is_not() {
         ("outbox::sending::TAKE", "1000, '2026-01-01'"),
         ("promises::TAKE", "30, 500"),
         ("outbox::webhooks::RECEIVERS", ""),
-        ("outbox::webhooks::TAKE", "'{https://r1:443,https://r2:443}', '{8,8}', '{NULL,2026-01-01}', 100, 60"),
+        (
+            "outbox::webhooks::TAKE",
+            "'{https://r1:443,https://r2:443}', '{8,8}', '{NULL,2026-01-01}', 100, 60",
+        ),
         ("outbox::webhooks::GIVE_UP", "'https://r1:443', 60, 'why', NULL"),
     ] {
         let statement = statements::all().find(|statement| statement.name.ends_with(name)).expect(name);

@@ -14,7 +14,9 @@ use pagurus_store::suspensions::{self, Suspension};
 pub(crate) async fn look(host: &Host, low_water: &mut LowWater) -> Result<(), Error> {
     let limit = i64::try_from(host.settings().recovery.batch).unwrap_or(i64::MAX);
     let mut client = host.store.recovery().await?;
-    let Some(from) = first::look(&client, TimedList::Suspensions, low_water).await?.come() else { return Ok(()) };
+    let Some(from) = first::look(&client, TimedList::Suspensions, low_water).await?.come() else {
+        return Ok(());
+    };
     let tx = client.transaction().await?;
     let passed = suspensions::passed(&tx, from, limit).await?;
     if passed.is_empty() {

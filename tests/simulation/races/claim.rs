@@ -220,7 +220,8 @@ impl Model for Race {
                 if attempt != next.attempt || next.workers[worker].is_some() {
                     return None;
                 }
-                next.status = Change::of(next.status, Cause::Claimed).map_or(next.status, |_| Status::Running);
+                next.status =
+                    Change::of(next.status, Cause::Claimed).map_or(next.status, |_| Status::Running);
                 next.place = Place::Running { restarts };
                 next.workers[worker] = Some(next.pass);
                 next.commits.push(Commit::Claimed);

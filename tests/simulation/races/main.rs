@@ -42,7 +42,8 @@ where
     M::State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static,
     M::Action: Clone + Debug + PartialEq,
 {
-    let within = |depth| twin.clone().checker().target_max_depth(depth).spawn_bfs().join().discovery(property);
+    let within =
+        |depth| twin.clone().checker().target_max_depth(depth).spawn_bfs().join().discovery(property);
     let path = (1..DEEPEST).find_map(within).expect("the twin is sound, as far as this property says");
     let steps: Vec<String> = path.into_actions().iter().map(|step| format!("{step:?}")).collect();
     println!("`{property}` is refused by: {}", steps.join(", "));

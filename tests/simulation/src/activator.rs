@@ -63,7 +63,9 @@ impl Activating {
             }
             Input::Look => {
                 core.later(millis(RECOVERY), Input::Look);
-                if self.recover(core) != Err(Trouble::Died) && look_at_conditions(core, library) != Err(Trouble::Died) {
+                if self.recover(core) != Err(Trouble::Died)
+                    && look_at_conditions(core, library) != Err(Trouble::Died)
+                {
                     let _ = carry_out(core);
                 }
             }
@@ -147,7 +149,9 @@ fn look_at_conditions(core: &mut Core, library: &Library) -> Result<(), Trouble>
 /// Bulk operations: the next piece of each.
 fn carry_out(core: &mut Core) -> Result<(), Trouble> {
     for key in core.call("operations", |tables| tables.open_operations())? {
-        let Some(action) = core.tables.operations.get(&key).map(|operation| operation.action) else { continue };
+        let Some(action) = core.tables.operations.get(&key).map(|operation| operation.action) else {
+            continue;
+        };
         let acted = if core.tables.notes_apart() {
             act_in_two(core, key)?
         } else {

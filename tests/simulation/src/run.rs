@@ -127,8 +127,9 @@ impl Run<'_> {
             self.core.schedule(chance.between(200, faults_ms), Event::Act(action, index));
         }
         for key in 0..self.core.plan.operations {
-            let action = [Action::Restart, Action::RestartFromStart, Action::Cancel, Action::Kill, Action::Interrupt]
-                [usize::try_from(chance.below(5)).unwrap_or(0)];
+            let action =
+                [Action::Restart, Action::RestartFromStart, Action::Cancel, Action::Kill, Action::Interrupt]
+                    [usize::try_from(chance.below(5)).unwrap_or(0)];
             self.core.schedule(chance.between(3_000, faults_ms), Event::Operate(key, action));
         }
         for _ in 0..self.core.plan.stops {

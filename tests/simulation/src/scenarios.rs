@@ -20,13 +20,8 @@ use serde_json::json;
 use crate::chance::Chance;
 
 /// Times of the rules for failures: short, so that a run is.
-const TIMES: SampleTimes = SampleTimes {
-    longest: "1h",
-    busy: ("1s", "8s", 0.5),
-    down: "2s",
-    refused: "3s",
-    late: ("2s", 1),
-};
+const TIMES: SampleTimes =
+    SampleTimes { longest: "1h", busy: ("1s", "8s", 0.5), down: "2s", refused: "3s", late: ("2s", 1) };
 
 /// Scenarios of one run; the last one starts no children.
 const COUNT: usize = 5;
@@ -48,7 +43,8 @@ impl Deployment {
     /// # Errors
     /// The rules of this file cannot be read.
     pub fn new() -> Result<Self, String> {
-        let node = parse(&sample_rules(&TIMES), &DocumentLimits::default()).map_err(|fault| format!("{fault:?}"))?;
+        let node =
+            parse(&sample_rules(&TIMES), &DocumentLimits::default()).map_err(|fault| format!("{fault:?}"))?;
         let errors = ErrorPolicy::read(&node).map_err(|faults| format!("{faults:?}"))?;
         let hour = Duration::from_secs(3600);
         Ok(Self(Arc::new(StageSettings {

@@ -6,9 +6,9 @@ use pagurus_domain::order::transition::Cause;
 use pagurus_domain::recovery::{Finding, Remedy, remedy};
 use pagurus_simulation::store as model;
 use pagurus_simulation::witness::MAX_RESTARTS;
+use pagurus_store::amend::Postponement;
 use pagurus_store::ends::{self, Ending};
 use pagurus_store::stages::advance::{Advance, Entered, advance};
-use pagurus_store::amend::Postponement;
 use pagurus_store::{amend, cluster, control, dependencies, recovery, stages};
 
 use super::{Both, Claims, model_finished, of_model, of_real};

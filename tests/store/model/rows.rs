@@ -18,7 +18,7 @@ impl Both {
                    (SELECT count(*) FROM queued p WHERE p.queue = q.queue AND p.position < q.position),
                    'asked', (SELECT string_agg(concat_ws('/', a.life, a.action, a.status, a.awaited), ',' ORDER BY a.life, a.action)
                                FROM requests a WHERE a.order_no = o.no),
-                   'waits', (SELECT string_agg(concat_ws('/', e.before_id, e.stand), ',' ORDER BY e.before_id COLLATE "C")
+                   'waits', (SELECT string_agg(concat_ws('/', e.before_id, e.stand), ',' ORDER BY e.before_id)
                                FROM dependencies e WHERE e.order_no = o.no),
                    'child', (SELECT h.parent_no FROM children h WHERE h.order_no = o.no),
                    'told', (SELECT string_agg(concat_ws('/', b.life, b.kind), ',' ORDER BY b.life, b.kind)

@@ -130,13 +130,20 @@ impl Actor {
     /// Listens for tasks that the engine gives up, on a channel and a queue of its own.
     async fn listen(&self, connection: &Connection) -> Result<Consumer, Error> {
         let channel = connection.create_channel().await?;
-        let own = QueueDeclareOptions { exclusive: true, auto_delete: true, ..QueueDeclareOptions::default() };
+        let own =
+            QueueDeclareOptions { exclusive: true, auto_delete: true, ..QueueDeclareOptions::default() };
         let queue = channel.queue_declare("".into(), own, FieldTable::default()).await?;
         let (queue, exchange) = (queue.name().clone(), format!("{}.actors", self.prefix));
         let key = format!("cancel:{}", self.name);
         let bind = QueueBindOptions::default();
         channel
-            .queue_bind(queue.clone(), exchange.as_str().into(), key.as_str().into(), bind, FieldTable::default())
+            .queue_bind(
+                queue.clone(),
+                exchange.as_str().into(),
+                key.as_str().into(),
+                bind,
+                FieldTable::default(),
+            )
             .await?;
         let consume = BasicConsumeOptions { no_ack: true, ..BasicConsumeOptions::default() };
         channel.basic_consume(queue, "".into(), consume, FieldTable::default()).await

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pagurus_domain::invariants::traffic::ObservedCall;
 use pagurus_domain::id::{RequestId, ScenarioNo};
+use pagurus_domain::invariants::traffic::ObservedCall;
 use pagurus_domain::order::dependency::StartMode;
 use pagurus_domain::order::registration::{NewOrder, Request};
 use pagurus_domain::scenario::stage::{Answer, ChildOrder, Happened, HttpCall, HttpFailure, Need, Response};
@@ -90,7 +90,8 @@ impl Driven {
     /// Registers a child; the same again is no second one.
     fn start_child(&mut self, core: &mut Core, mut child: ChildOrder) -> Met {
         if core.has(Planted::ChildIdOfHandOut) {
-            let id = format!("{}.{}", child.registration["id"].as_str().unwrap_or_default(), self.claimed.attempt);
+            let id =
+                format!("{}.{}", child.registration["id"].as_str().unwrap_or_default(), self.claimed.attempt);
             child.registration["id"] = id.into();
         }
         let order = match Request::read(child.registration.clone()) {
@@ -101,7 +102,9 @@ impl Driven {
         core.children.entry(id.clone()).or_default().push(digest.clone());
         let parent = self.claimed.no;
         match core.call("register child", |tables| tables.register_child(parent, &order)) {
-            Ok(Registered::Conflict(_)) => Met::Answered(Answer::OrderRefused("another order bears the id".to_owned())),
+            Ok(Registered::Conflict(_)) => {
+                Met::Answered(Answer::OrderRefused("another order bears the id".to_owned()))
+            }
             Ok(became) => {
                 core.note(format_args!("order {parent} starts {id}: {became:?}"));
                 core.confirmed_children.insert(id, digest);

@@ -62,7 +62,11 @@ impl Tables {
 
     fn conditions_of(&self, no: OrderNo) -> Vec<String> {
         let own = (no, String::new())..;
-        self.dependencies.range(own).take_while(|((of, _), _)| *of == no).map(|((_, id), _)| id.clone()).collect()
+        self.dependencies
+            .range(own)
+            .take_while(|((of, _), _)| *of == no)
+            .map(|((_, id), _)| id.clone())
+            .collect()
     }
 
     /// The conditions of an order, judged by what is there now, and stored so; what follows.
@@ -88,9 +92,8 @@ impl Tables {
     /// An order has ended: what waits for it is settled; what may run by that.
     pub(super) fn settle_dependants(&mut self, no: OrderNo) -> Vec<ReadyStage> {
         let Some(id) = self.orders.get(&no).map(|order| order.id.clone()) else { return Vec::new() };
-        let is_live = |row: &DependencyRow| {
-            row.is_reactive && !matches!(row.stand, Stand::Met | Stand::Closed)
-        };
+        let is_live =
+            |row: &DependencyRow| row.is_reactive && !matches!(row.stand, Stand::Met | Stand::Closed);
         let of = self.dependencies.iter().filter(|((_, before), row)| *before == id && is_live(row));
         let dependants: Vec<OrderNo> = of.map(|((no, _), _)| *no).collect();
         dependants.into_iter().filter_map(|no| self.settle(no)).collect()
@@ -213,7 +216,9 @@ impl Tables {
     /// The conditions of an order that nobody has ever met.
     pub(super) fn never_met(&self, no: OrderNo) -> Vec<String> {
         let own = self.conditions_of(no).into_iter();
-        own.filter(|before| !self.witness.has_ended_in(before, &self.dependencies[&(no, before.clone())].states))
-            .collect()
+        own.filter(|before| {
+            !self.witness.has_ended_in(before, &self.dependencies[&(no, before.clone())].states)
+        })
+        .collect()
     }
 }

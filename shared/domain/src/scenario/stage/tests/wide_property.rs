@@ -12,13 +12,8 @@ use super::wide_walk::Walk;
 use super::*;
 use crate::retry::sample::{SampleTimes, sample_rules};
 
-const TIMES: SampleTimes = SampleTimes {
-    longest: "100d",
-    busy: ("10s", "1m", 0.0),
-    down: "8s",
-    refused: "30s",
-    late: ("60s", 2),
-};
+const TIMES: SampleTimes =
+    SampleTimes { longest: "100d", busy: ("10s", "1m", 0.0), down: "8s", refused: "30s", late: ("60s", 2) };
 
 /// A key belongs to one request of one attempt of one visit.
 type Keys = BTreeMap<(u32, usize, u32), Uuid>;

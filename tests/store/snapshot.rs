@@ -111,47 +111,6 @@ async fn qlt_2_under_a_held_snapshot_a_look_does_not_walk_over_what_is_gone() {
     drop(holder);
 }
 
-/// The owner of a queue is held by a unique index, and no mark can stand in its key: each claim of a queue looks at what ran
-/// in that very queue since the snapshot, and at no other queue. The bound that `docs/performance.md` tells is this one.
-#[tokio::test]
-async fn qlt_2_a_claim_looks_at_no_more_than_ran_in_its_own_queue_since_a_held_snapshot() {
-    let ground = Ground::new("queue_snapshot").await;
-    let holder = ground.work().await;
-    holder
-        .batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM running")
-        .await
-        .unwrap();
-    let row = "gen_random_uuid(), 1, 'start', 0, queue, 1, now(), now(), now()";
-    for _ in 0..10 {
-        let filled = format!(
-            "INSERT INTO running SELECT n, {row} FROM (SELECT n, 'q' || n AS queue FROM generate_series(1, {GONE} / 10) n) AS t"
-        );
-        ground.sql(&filled).await;
-        ground.sql("DELETE FROM running").await;
-    }
-    for number in 0..GONE / 10 {
-        ground
-            .sql(&format!("INSERT INTO running SELECT {number}, {row} FROM (VALUES ('hot')) AS t (queue)"))
-            .await;
-        ground.sql("DELETE FROM running").await;
-    }
-    let client = ground.work().await;
-    let mut cost = Vec::new();
-    for queue in ["hot", "q7", "new"] {
-        let insert = format!(
-            "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) INSERT INTO running SELECT 7, {row} FROM (VALUES ('{queue}')) AS t (queue)"
-        );
-        let plan = crate::plans::read_plan(&client.simple_query(&insert).await.unwrap());
-        ground.sql("DELETE FROM running").await;
-        let blocks = plan[0]["Plan"]["Shared Hit Blocks"].as_i64().unwrap();
-        eprintln!("`{queue}`: {blocks} blocks, {} ms", plan[0]["Execution Time"]);
-        cost.push(blocks);
-    }
-    assert!(cost[0] > cost[1] && cost[0] <= 2 * GONE / 10, "what ran in it is passed over: {cost:?}");
-    assert!(cost[1] < FEW && cost[2] < FEW, "what ran elsewhere costs nothing: {cost:?}");
-    drop(holder);
-}
-
 #[tokio::test]
 async fn qlt_2_what_is_put_below_the_mark_is_found_when_it_is_told_or_by_the_next_whole_look() {
     let ground = Ground::new("below_the_mark").await;

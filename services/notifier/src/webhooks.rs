@@ -18,7 +18,7 @@ use pagurus_runtime::config::{CallRules, NotifySettings};
 use pagurus_runtime::metrics::{Level, Span};
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_store::outbox::sending::Notification;
-use pagurus_store::outbox::webhooks::{self, Taken, Wanted};
+use pagurus_store::outbox::webhooks::{self, TakenWebhooks, Wanted};
 use pagurus_store::{Client, Error};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -126,7 +126,7 @@ impl Webhooks {
         let looks_at_all = self.look_for_receivers(&client).await?;
         let rooms = self.rooms(&bounds(notify));
         let lease = notify.webhook.timeout + connect + BESIDE_THE_CALL;
-        let Taken { notifications: taken, first } =
+        let TakenWebhooks { notifications: taken, first } =
             webhooks::take(&client, &Wanted { rooms: &rooms, limit: TAKEN, lease }).await?;
         drop(client);
         let mut low_water = self.low_water();

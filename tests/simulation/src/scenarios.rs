@@ -155,10 +155,12 @@ fn text(index: usize, chance: &mut Chance) -> String {
                  {{script: 'let way = response.body.n % 3; if way == 1 {{ event(\"left\") }} if way == 2 {{ event(\"right\") }}'}}], \
                  on: {{success: {next}, fail: {fail}, left: {late}, right: {next}}}}}"
             ),
+            // No way back: a child may end the same way whenever it is started, and its parent would go round for ever.
             8 => writeln!(
                 out,
-                "  s{at}: {{{entry}actions: [{}], on: {{success: {next}, fail: {fail}}}}}",
-                child(at, index, chance)
+                "  s{at}: {{{entry}actions: [{}], on: {{success: {next}, fail: {}}}}}",
+                child(at, index, chance),
+                if chance.happens(500_000) { &next } else { "failed" }
             ),
             _ => writeln!(
                 out,

@@ -86,7 +86,7 @@ pub struct Wanted<'a> {
 
 /// What was taken.
 #[derive(Clone, Debug, Default)]
-pub struct Taken {
+pub struct TakenWebhooks {
     /// The notifications, those of one order in their order.
     pub notifications: Vec<Notification>,
     /// The least time at which one of a receiver was due, for each receiver of which one was taken.
@@ -106,7 +106,7 @@ pub async fn receivers(client: &Client) -> Result<Vec<String>> {
 ///
 /// # Errors
 /// The database fails.
-pub async fn take(client: &Client, wanted: &Wanted<'_>) -> Result<Taken> {
+pub async fn take(client: &Client, wanted: &Wanted<'_>) -> Result<TakenWebhooks> {
     let columns = columns!((receiver, room, since) in wanted.rooms => {
         receiver: &str = receiver.as_str(),
         room: i32 = i32::try_from(*room).unwrap_or(i32::MAX),
@@ -119,7 +119,7 @@ pub async fn take(client: &Client, wanted: &Wanted<'_>) -> Result<Taken> {
         let at: Timestamp = row.get("was_due");
         first.entry(row.get("receiver")).and_modify(|known| *known = at.min(*known)).or_insert(at);
     }
-    Ok(Taken { notifications: in_order(&rows), first })
+    Ok(TakenWebhooks { notifications: in_order(&rows), first })
 }
 
 /// Keeps notifications that were not delivered; parks those that were tried for as long as `give_up_after`. How many were

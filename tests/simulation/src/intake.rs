@@ -41,11 +41,7 @@ impl Intake {
                 kept.map_or_else(drop, |()| clients.kept(request));
             }
             Input::Act(action, no) => act(core, action, no),
-            Input::Operate(key, action) => {
-                if !operate(core, key, action) {
-                    core.schedule(2_000, Event::Operate(key, action));
-                }
-            }
+            Input::Operate(key, action) => operate(core, key, action),
             Input::StopFlow(flow, length) => {
                 let keyword = format!("s{flow}");
                 if core.call("stop", |tables| tables.stop_flows(&keyword, length)).is_ok() {
@@ -178,15 +174,15 @@ pub fn tell_of_action(core: &mut Core, action: Action, acted: Acted) {
     }
 }
 
-/// An operator begins an operation on all orders that the action fits.
-fn operate(core: &mut Core, key: usize, action: Action) -> bool {
+/// An operator begins an operation on all orders that the action fits, and asks again where there is no answer.
+fn operate(core: &mut Core, key: usize, action: Action) {
     let begun = core.call("operate", |tables| {
         let selection = tables.selection(action);
         tables.operate_on(key, action, &selection);
         selection.len()
     });
-    if let Ok(count) = begun {
-        core.note(format_args!("operation {key}: {action:?} of {count} orders"));
+    match begun {
+        Ok(count) => core.note(format_args!("operation {key}: {action:?} of {count} orders")),
+        Err(_) => core.schedule(2_000, Event::Operate(key, action)),
     }
-    begun.is_ok()
 }

@@ -204,10 +204,11 @@ impl Tables {
 
     /// What was found fits its scenario.
     fn open_found(&mut self, no: OrderNo) {
+        if self.has(Planted::FoundIsNeverHeld) {
+            return;
+        }
         for key in self.found_conditions(no) {
-            if let Some(row) = self.dependencies.get_mut(&key)
-                && !self.planted.is_some_and(|planted| planted == Planted::FoundIsNeverHeld)
-            {
+            if let Some(row) = self.dependencies.get_mut(&key) {
                 row.stand = Stand::Open;
             }
         }

@@ -4,6 +4,7 @@ mod backlog;
 mod limits;
 mod stops;
 mod systems;
+mod windows;
 
 use serde_json::{Value, json};
 

@@ -68,7 +68,7 @@ impl Commands {
             }
             (None, None, Some(no), None) => {
                 let found = self.found_shift(no).await?;
-                self.move_more(no, &found, by).await
+                self.move_more(no, &found, by, Instant::now() + ONE_REQUEST).await
             }
             (None, None, None, Some(no)) => self.undo_shift(no, &asked.reason, by).await,
             _ => Err(Problem::new(Type::Invalid, "name `flow` and `by`, or `goOn`, or `undo`")),
@@ -124,7 +124,7 @@ impl Commands {
             Ok(no)
         };
         let no = begun.await.map_err(self.failed("shift"))?;
-        self.move_more(no, &shift, by).await
+        self.move_more(no, &shift, by, Instant::now() + ONE_REQUEST).await
     }
 
     async fn found_shift(&self, no: i64) -> Result<Shift, Problem> {
@@ -133,7 +133,14 @@ impl Commands {
         found.ok_or_else(|| Problem::new(Type::NotFound, format!("there is no shift {no}, or it was undone")))
     }
 
-    async fn move_more(&self, no: i64, shift: &Shift, by: &Principal) -> Result<ShiftOutcome, Problem> {
+    /// Goes on with a shift until all is moved, or until this time.
+    pub(crate) async fn move_more(
+        &self,
+        no: i64,
+        shift: &Shift,
+        by: &Principal,
+        until: Instant,
+    ) -> Result<ShiftOutcome, Problem> {
         let batch = Batch {
             shift: no,
             distance: SignedDuration::try_from(shift.distance).unwrap_or(SignedDuration::MAX),
@@ -141,7 +148,6 @@ impl Commands {
             reason: &shift.reason,
             by,
         };
-        let begun = Instant::now();
         let mut walk = DueWalk::new(no, &shift.keyword, shift.window);
         let mut outcome = ShiftOutcome { shift: Some(no), ..ShiftOutcome::default() };
         loop {
@@ -151,7 +157,7 @@ impl Commands {
                 break;
             }
             outcome.orders += self.move_batch(&batch, &orders).await.map_err(self.failed("shift"))?;
-            if begun.elapsed() > ONE_REQUEST {
+            if Instant::now() > until {
                 outcome.more = true;
                 break;
             }

@@ -61,6 +61,7 @@ pub mod stops;
 pub mod suspensions;
 pub mod upkeep;
 pub mod walks;
+pub mod windows;
 
 pub use error::{Error, Result, beside};
 pub use patience::Patience;

@@ -66,6 +66,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::suspensions::STATEMENTS,
         crate::upkeep::STATEMENTS,
         crate::walks::STATEMENTS,
+        crate::windows::STATEMENTS,
     ]
     .into_iter()
     .flatten()

@@ -1,13 +1,15 @@
-//! What operators decided about flows and called systems: stops by hand (DSP-10) and orders about systems (DSP-16).
-//! Each change gives the rules the next revision, and the active dispatcher tells which one it goes by.
+//! What operators decided about flows and called systems: stops by hand (DSP-10) and orders about systems (DSP-16);
+//! maintenance windows stand beside (`windows`). Each change gives the rules the next revision, and the active
+//! dispatcher tells which one it goes by.
 
 use jiff::Timestamp;
 use pagurus_domain::dispatch::{FlowStop, SystemOrder, SystemOverride};
 use pagurus_domain::id::Epoch;
+use pagurus_domain::maintenance::MaintenanceWindow;
 
 use crate::row::word;
 use crate::sql::statements;
-use crate::{Client, Result, Tx};
+use crate::{Client, Connection, Result, Tx, windows};
 
 statements! {
     REVISE = "UPDATE flow_rules SET revision = revision + 1 RETURNING revision";
@@ -93,8 +95,17 @@ pub async fn lift(tx: &Tx<'_>, stops: &[i64], by: &str, reason: &str) -> Result<
     Ok((rows.iter().map(|row| row.get("no")).collect(), revise(tx).await?))
 }
 
-async fn revise(tx: &Tx<'_>) -> Result<i64> {
+/// Gives the rules of operators the next revision.
+pub(crate) async fn revise(tx: &Tx<'_>) -> Result<i64> {
     Ok(tx.query_one(&tx.prepare_cached(REVISE).await?, &[]).await?.get("revision"))
+}
+
+/// The revision that the rules have by now.
+///
+/// # Errors
+/// The database fails.
+pub async fn revision(on: &impl Connection) -> Result<i64> {
+    Ok(on.query_one(&on.prepare_cached(REVISION).await?, &[]).await?.get("revision"))
 }
 
 /// The rules of operators, and the revision that they have at least.
@@ -106,6 +117,8 @@ pub struct OperatorRules {
     pub stops: Vec<FlowStop>,
     /// Orders about systems that hold now or later.
     pub overrides: Vec<SystemOverride>,
+    /// Maintenance windows that are open now or later.
+    pub windows: Vec<MaintenanceWindow>,
 }
 
 /// Reads the rules that hold now or later.
@@ -113,7 +126,7 @@ pub struct OperatorRules {
 /// # Errors
 /// The database fails, or holds a word that is not known.
 pub async fn rules(client: &Client) -> Result<OperatorRules> {
-    let revision = client.query_one(&client.prepare_cached(REVISION).await?, &[]).await?.get("revision");
+    let revision = revision(client).await?;
     let stops = client.query(&client.prepare_cached(HELD).await?, &[]).await?;
     let stops = stops.iter().map(|row| FlowStop {
         no: row.get("no"),
@@ -131,7 +144,9 @@ pub async fn rules(client: &Client) -> Result<OperatorRules> {
             until: row.get("until_at"),
         })
     });
-    Ok(OperatorRules { revision, stops, overrides: overrides.collect::<Result<_>>()? })
+    let overrides = overrides.collect::<Result<_>>()?;
+    let windows = windows::held(client).await?.into_iter().map(|window| window.rule).collect();
+    Ok(OperatorRules { revision, stops, overrides, windows })
 }
 
 /// Tells that the dispatcher of this epoch goes by this revision, and that its last hand-out before had this serial;

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::windows::OpenWindowView;
+
 /// A flow, as the active dispatcher saw it last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -15,6 +17,9 @@ pub struct FlowView {
     pub record: FlowRecord,
     /// When the dispatcher wrote them: it writes what has changed, each second.
     pub written_at: Timestamp,
+    /// The maintenance window that stops it now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<OpenWindowView>,
 }
 
 /// A called system, as the active dispatcher saw it last.
@@ -29,6 +34,9 @@ pub struct SystemView {
     /// What an operator decided about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<SystemOrderView>,
+    /// The maintenance window that is open for it now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<OpenWindowView>,
 }
 
 /// A stop by hand.

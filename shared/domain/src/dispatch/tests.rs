@@ -9,6 +9,7 @@ mod parts;
 mod policy;
 mod property;
 mod step;
+mod windows;
 
 use super::*;
 use crate::id::{Attempt, Incarnation};

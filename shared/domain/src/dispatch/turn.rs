@@ -17,11 +17,8 @@ impl Dispatcher {
     /// Does what is due by time alone.
     pub(super) fn pass_time(&mut self, now: Timestamp) {
         self.nodes.resume(now);
-        if self.stops_due.is_some_and(|due| due <= now) {
-            self.apply_stops();
-        }
-        if self.overrides_due.is_some_and(|due| due <= now) {
-            self.apply_overrides();
+        if self.decided.due().is_some_and(|due| due <= now) {
+            self.apply_decided();
         }
         self.wake_controls(now);
         self.settle_known(now);

@@ -2,6 +2,7 @@
 
 mod backlog;
 mod limits;
+mod standstill;
 mod stops;
 mod systems;
 mod windows;

@@ -1,5 +1,6 @@
-//! Shifts of what runs by time, for planned works (DSP-11): orders of some flows that wait or retry are due later, and
-//! with them every deadline of theirs moves, so that nothing runs out meanwhile. Orders are moved by hundreds in a
+//! Shifts of what runs by time, for planned works (DSP-11): orders of some flows that wait, poll or retry are due later, and
+//! with them every deadline of theirs moves, so that nothing runs out meanwhile; while flows are stopped, also the deadlines
+//! of their other orders, wherever those stand. Orders are moved by hundreds in a
 //! transaction; each has the shift in its history, and a shift can be undone.
 
 use std::collections::HashMap;
@@ -59,7 +60,7 @@ impl Commands {
                 if distance.is_zero() {
                     return Err(bad("the duration must be longer than 0".to_owned()));
                 }
-                let window = Window { from: Timestamp::now(), until: far_away() };
+                let window = Window::open(Timestamp::now());
                 if asked.dry_run {
                     return self.count_in(flow, window).await;
                 }
@@ -232,13 +233,16 @@ impl Commands {
         let LockedOrders { orders: locked, .. } = control::lock_all(&tx, &numbers).await?;
         let suspended: HashMap<OrderNo, Status> = locked
             .iter()
-            .filter(|order| matches!(order.status, Status::Wait | Status::Retry))
+            .filter(|order| matches!(order.status, Status::Wait | Status::Polling | Status::Retry))
             .map(|order| (order.head.no, order.status))
             .collect();
         let still: Vec<DueOrder> =
             orders.iter().filter(|order| suspended.contains_key(&order.no)).copied().collect();
         let moved = shift::move_times(&tx, &still, batch.distance.as_secs_f64()).await?;
-        let due: Vec<DueOrder> = moved.iter().map(|(order, _)| *order).collect();
+        let mut due: Vec<DueOrder> = moved.iter().map(|(order, _)| *order).collect();
+        let is_left = |order: &&DueOrder| !due.iter().any(|moved| moved.no == order.no);
+        let left: Vec<DueOrder> = orders.iter().filter(is_left).copied().collect();
+        let held = shift::move_held(&tx, &left, batch.distance.as_secs_f64()).await?;
         let numbers: Vec<i64> = due.iter().map(|order| order.no.0).collect();
         let stored = control::snapshots(&tx, &numbers).await?;
         let mut snapshots = Vec::new();
@@ -247,6 +251,8 @@ impl Commands {
             snapshot.shift(batch.distance);
             snapshots.push((order.no.0, snapshot.to_text()));
         }
+        due.extend(held);
+        let numbers: Vec<i64> = due.iter().map(|order| order.no.0).collect();
         let texts: Vec<(i64, &str)> = snapshots.iter().map(|(no, text)| (*no, text.as_str())).collect();
         amend::save_contexts(&tx, &texts).await?;
         if batch.distance.is_negative() {
@@ -318,9 +324,4 @@ impl Commands {
     pub(crate) fn failed(&self, operation: &'static str) -> impl Fn(Error) -> Problem {
         move |error| store_problem(&self.host, operation, &error)
     }
-}
-
-/// Later than anything is due.
-pub(crate) fn far_away() -> Timestamp {
-    "9999-01-01T00:00:00Z".parse().unwrap_or(Timestamp::MAX)
 }

@@ -37,6 +37,7 @@
 
 mod control;
 mod decided;
+mod due;
 mod estimate;
 mod event;
 mod flow;
@@ -374,6 +375,7 @@ impl Dispatcher {
         }
         self.waiting.remove(slot);
         self.flows.unwait(stage.flow, stage.priority);
+        self.left_line(stage.flow);
         if let Some(queue) = stage.queue() {
             self.settle(queue, End::Back);
         }

@@ -207,7 +207,7 @@ impl Dispatcher {
         if let Some(link) = flow.links.iter_mut().find(|link| link.system == system) {
             link.seen_at = now;
         } else if flow.links.len() < MAX_LINKS {
-            flow.links.push(Link { system, open: 0, seen_at: now });
+            flow.links.push(Link { system, open: 0, paid: 0, seen_at: now });
             let in_progress = flow.stages_in_progress();
             if let Some(system) = self.systems.get_mut(system) {
                 system.in_use = system.in_use.saturating_add(in_progress);
@@ -241,6 +241,10 @@ impl Dispatcher {
         let before = link.open;
         if samples.outcome == CallOutcome::Sent {
             link.open = link.open.saturating_add(samples.count);
+            // Each holds its place until it is answered, which nobody knows before.
+            let median = self.systems.get(system).and_then(|system| system.calls.short().quantile(0.5));
+            let held = median.map_or(0.0, |seconds| seconds * 1e6 * f64::from(samples.count));
+            link.paid = link.paid.saturating_add_signed(flow.bounds.weighed(held as i64));
             flow.open_requests = flow.open_requests.saturating_add(samples.count);
         } else {
             link.open = link.open.saturating_sub(samples.count);

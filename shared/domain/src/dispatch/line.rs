@@ -120,11 +120,6 @@ impl Lines {
         }
     }
 
-    /// Where a flow stands in the time of a priority.
-    pub(super) fn spent(&self, flow: FlowIndex, priority: Priority) -> u64 {
-        self.flows.get(flow as usize).map_or(0, |flow| flow.spent[priority as usize])
-    }
-
     /// A stage of the flow took so many microseconds more or less than it was expected to.
     pub(super) fn charge(&mut self, flow: FlowIndex, priority: Priority, more: i64) {
         let spent = &mut self.flow(flow).spent[priority as usize];
@@ -189,7 +184,6 @@ impl Lines {
     }
 
     /// True if it does.
-    #[cfg(test)]
     pub(super) fn is_shut(&self, flow: FlowIndex, mode: Mode) -> bool {
         self.flows.get(flow as usize).is_some_and(|flow| flow.shut[mode as usize])
     }

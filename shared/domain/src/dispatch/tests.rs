@@ -9,6 +9,7 @@ mod parts;
 mod policy;
 mod property;
 mod step;
+mod weights;
 mod windows;
 
 use super::*;

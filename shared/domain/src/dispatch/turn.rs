@@ -67,10 +67,12 @@ impl Dispatcher {
             self.queues.start(queue);
         }
         let expected = self.flows.get(stage.flow).map_or(0, |flow| flow.known.expected());
+        let cost = self.pay(stage.flow, expected);
         self.count_start(stage.flow, stage.mode());
         self.remove_waiting(slot);
-        self.waiting.lines().pass(stage.line(), expected);
+        self.waiting.lines().pass(stage.line(), cost);
         self.judge(stage.flow);
+        self.freed(stage.flow);
         self.progress.insert(Record {
             stage,
             mode: stage.mode(),

@@ -16,6 +16,9 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(27 * 24);
 const MOST_DAYS: usize = 100;
 /// Days over which the distance of occurrences is measured: a leap year and two others.
 const MEASURED_DAYS: usize = 3 * 366;
+/// Begin of 2026, in seconds of Unix time. From there on the distance of occurrences is measured where a calendar has no
+/// begin: zones go by other rules in times that are long past.
+const MEASURED_FROM: i64 = 1_767_225_600;
 /// Days that one calendar names at most.
 const MOST_NAMED: usize = 31;
 
@@ -174,12 +177,12 @@ impl Calendar {
             let end = begin.checked_add(self.length).unwrap_or(Timestamp::MAX);
             Occurrence { begin, end }
         };
-        let earliest = self.rule.from.map_or(earliest, |from| from.max(earliest));
         match &self.course {
             Course::Once(begin) => {
                 Box::new(Some(*begin).into_iter().filter(move |begin| *begin >= earliest).map(occurrence))
             }
             Course::Repeated { days, at, zone } => {
+                let earliest = self.rule.from.map_or(earliest, |from| from.max(earliest));
                 // Where the clocks go forward a begin may fall on the next day.
                 let first = earliest.to_zoned(zone.clone()).date().saturating_sub(Span::new().days(1));
                 let begins = dates(first).take(MOST_DAYS).filter(|date| days.has(*date)).filter_map(|date| {
@@ -196,7 +199,7 @@ impl Calendar {
     /// Refuses a calendar that never begins, or whose occurrences run into each other.
     fn check(&self) -> Result<(), CalendarFault> {
         let Course::Repeated { days, at, zone } = &self.course else { return Ok(()) };
-        let start = self.rule.from.unwrap_or(Timestamp::UNIX_EPOCH);
+        let start = self.rule.from.unwrap_or(Timestamp::from_second(MEASURED_FROM).unwrap_or_default());
         let Some(first) = self.from_on(start).next() else {
             let field = if self.rule.until.is_some() { "until" } else { "on" };
             return Err(fault(field, "the window never begins"));
@@ -266,7 +269,8 @@ fn once(rule: &CalendarRule) -> Result<Course, CalendarFault> {
         return Err(fault(field, "it needs `every`: a window without that is once, from `from` on, for `for`"));
     }
     let from = rule.from.ok_or_else(|| fault("from", "say when the window begins, or `every` how often"))?;
-    Ok(Course::Once(from))
+    // The database keeps no more of it.
+    Ok(Course::Once(Timestamp::from_microsecond(from.as_microsecond()).unwrap_or(from)))
 }
 
 fn read_length(text: &str) -> Result<SignedDuration, CalendarFault> {

@@ -47,6 +47,9 @@ fn dsp_16_a_window_once_lasts_from_its_begin_to_its_end() {
     assert_eq!(once.due(at("2026-11-01T00:00:00Z")), Some(at("2026-12-01T22:00:00Z")));
     assert_eq!(once.due(at("2026-12-01T22:00:00Z")), Some(end));
     assert_eq!((once.due(end), once.calendar.end()), (None, Some(end)));
+    let finer = window(r#"{"from": "2026-12-01T22:00:00.123456789Z", "for": "3h"}"#);
+    let begin = finer.next_after(at("2026-12-01T00:00:00Z")).map(|one| one.begin);
+    assert_eq!(begin, Some(at("2026-12-01T22:00:00.123456Z")), "what is stored of it must be equal to it");
 }
 
 #[test]
@@ -63,13 +66,13 @@ fn dsp_16_calendars_come_again_by_day_week_and_month() {
             vec!["2026-12-01T16:00:00Z/2026-12-01T18:00:00Z", "2026-12-04T16:00:00Z/2026-12-04T18:00:00Z"],
         ),
         (
-            r#"{"every": "month", "on": ["31", "last sunday"], "at": "00:00", "for": "1d"}"#,
+            r#"{"every": "month", "on": ["31", "last sunday"], "at": "00:00", "for": "23h"}"#,
             "2026-09-01T00:00:00Z",
             vec![
-                "2026-09-27T00:00:00Z/2026-09-28T00:00:00Z",
-                "2026-10-25T00:00:00Z/2026-10-26T00:00:00Z",
-                "2026-10-31T00:00:00Z/2026-11-01T00:00:00Z",
-                "2026-11-29T00:00:00Z/2026-11-30T00:00:00Z",
+                "2026-09-27T00:00:00Z/2026-09-27T23:00:00Z",
+                "2026-10-25T00:00:00Z/2026-10-25T23:00:00Z",
+                "2026-10-31T00:00:00Z/2026-10-31T23:00:00Z",
+                "2026-11-29T00:00:00Z/2026-11-29T23:00:00Z",
             ],
         ),
         (

@@ -55,8 +55,7 @@ async fn window(client: &mut Client, key: &str, from: &str) -> (i64, i64) {
         ..CalendarRule::default()
     };
     let (calendar, target) = (Calendar::read(&rule).unwrap(), WindowTarget::Flows("tariff".to_owned()));
-    let window =
-        NewWindow { key, target: &target, calendar: &calendar, shifts: true, reason: "r", by: "{}" };
+    let window = NewWindow { key, target: &target, calendar: &calendar, shifts: true, reason: "r", by: "{}" };
     let tx = client.transaction().await.unwrap();
     let made = windows::add(&tx, &window).await.unwrap().unwrap();
     tx.commit().await.unwrap();
@@ -97,5 +96,9 @@ async fn dsp_16_the_orders_of_a_window_are_moved_by_one_node_at_a_time_and_by_on
     }
     assert_eq!(windows::take_shift(&client, no, occurrence, hold("b")).await.unwrap(), None);
     assert_eq!(windows::take_shift(&client, no, occurrence, ("a", Duration::ZERO)).await.unwrap(), Some(7));
-    assert_eq!(windows::take_shift(&client, no, occurrence, hold("b")).await.unwrap(), Some(7), "the hold is over");
+    assert_eq!(
+        windows::take_shift(&client, no, occurrence, hold("b")).await.unwrap(),
+        Some(7),
+        "the hold is over"
+    );
 }

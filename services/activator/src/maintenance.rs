@@ -11,7 +11,7 @@ use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_store::windows::{self, StoredWindow};
-use pagurus_store::{Error, stops};
+use pagurus_store::{Error, revision};
 
 use crate::recover::note;
 
@@ -54,7 +54,7 @@ impl Walks {
     /// Some orders of each window; true if there is more to move at once.
     async fn turn(&mut self, host: &Host, commands: &Commands, by: &Principal) -> Result<bool, Error> {
         let client = host.store.operations().await?;
-        let revision = stops::revision(&client).await?;
+        let revision = revision::revision(&client).await?;
         if self.known.as_ref().is_none_or(|(known, _)| *known != revision) {
             self.known = Some((revision, windows::held(&client).await?));
         }
@@ -70,7 +70,8 @@ impl Walks {
         let mut has_more = false;
         for (window, occurrence) in due {
             let key = (window.rule.no, occurrence.begin);
-            let rests = |(at, took): &(Instant, Duration)| at.elapsed() < WALK_EVERY.max(*took * SHARE_OF_TIME);
+            let rests =
+                |(at, took): &(Instant, Duration)| at.elapsed() < WALK_EVERY.max(*took * SHARE_OF_TIME);
             if self.walked.get(&key).is_some_and(rests) {
                 continue;
             }
@@ -82,7 +83,11 @@ impl Walks {
                 }
                 Err(problem) => {
                     host.metrics.count(Count::StoreErrors, "window shift", 1);
-                    tracing::warn!(window = window.rule.no, problem = problem.detail, "orders could not be moved yet");
+                    tracing::warn!(
+                        window = window.rule.no,
+                        problem = problem.detail,
+                        "orders could not be moved yet"
+                    );
                 }
             }
         }

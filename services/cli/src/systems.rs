@@ -112,7 +112,8 @@ fn listed(systems: &[SystemView], screen: &Screen) -> String {
         .iter()
         .map(|SystemView { record, order, maintenance, .. }| {
             let ordered = order.as_ref().map(|order| format!("{}: {}", order.order, order.reason));
-            let in_window = maintenance.as_ref().map(|open| format!("window {}: {}", open.window, open.reason));
+            let in_window =
+                maintenance.as_ref().map(|open| format!("window {}: {}", open.window, open.reason));
             let limit = record.limit.map_or_else(String::new, |limit| format!(" / {limit}"));
             [
                 record.system.clone(),

@@ -145,7 +145,8 @@ fn asked(add: Add) -> WindowRequest {
 async fn act(which: Which, word: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
     let asked = WindowActionRequest { reason: which.reason };
     let body = serde_json::to_value(&asked).map_err(anyhow::Error::from)?;
-    let outcome: WindowOutcome = client.post(&format!("/v1/windows/{}/{word}", which.window), &body).await?.read()?;
+    let outcome: WindowOutcome =
+        client.post(&format!("/v1/windows/{}/{word}", which.window), &body).await?.read()?;
     told(&outcome, "next open", false, screen)
 }
 
@@ -189,7 +190,12 @@ fn span(one: OccurrenceView) -> String {
 
 /// The window that holds a flow or a system now, in words.
 pub(crate) fn held_by(open: &OpenWindowView) -> String {
-    format!("stopped by maintenance window {} until {}: {}", open.window, time(open.until), harmless(&open.reason))
+    format!(
+        "stopped by maintenance window {} until {}: {}",
+        open.window,
+        time(open.until),
+        harmless(&open.reason)
+    )
 }
 
 /// A calendar in words.

@@ -167,7 +167,9 @@ impl Commands {
         let meant = match meant(&rule, action, now) {
             Ok(meant) => meant,
             Err(_) if again => None,
-            Err(told) => return Ok(Err(Problem::new(Type::Refused, format!("maintenance window {no} {told}")))),
+            Err(told) => {
+                return Ok(Err(Problem::new(Type::Refused, format!("maintenance window {no} {told}"))));
+            }
         };
         let shift = match meant {
             Some(occurrence) => windows::shift_of(&tx, no, occurrence).await?,
@@ -183,7 +185,7 @@ impl Commands {
         };
         let Some(revision) = changed else {
             // Nothing was left to do.
-            let known = pagurus_store::stops::revision(&tx).await?;
+            let known = pagurus_store::revision::revision(&tx).await?;
             return Ok(Ok((rule, shift, known)));
         };
         audit(&tx, no, action, reason, by, meant).await?;
@@ -266,7 +268,8 @@ fn target_of(asked: &WindowRequest) -> Result<WindowTarget, Problem> {
             Ok(WindowTarget::Flows(keyword.clone()))
         }
         (None, Some(_)) if asked.shift => {
-            let told = "/shift: it is for flows; orders that wait for a system lose neither an attempt nor time";
+            let told =
+                "/shift: it is for flows; orders that wait for a system lose neither an attempt nor time";
             Err(Problem::new(Type::Invalid, told).at("/shift"))
         }
         (None, Some(system)) => {
@@ -285,7 +288,9 @@ fn meant(
 ) -> Result<Option<Occurrence>, &'static str> {
     match action {
         WindowAction::End => rule.open_at(now).map(Some).ok_or("is not open: there is nothing to end"),
-        WindowAction::Skip => rule.next_after(now).map(Some).ok_or("does not begin any more: there is nothing to skip"),
+        WindowAction::Skip => {
+            rule.next_after(now).map(Some).ok_or("does not begin any more: there is nothing to skip")
+        }
         WindowAction::Remove => Ok(rule.open_at(now)),
     }
 }

@@ -48,6 +48,7 @@ pub mod refused;
 pub mod requests;
 pub mod restore;
 pub mod retention;
+pub mod revision;
 mod row;
 pub mod scenarios;
 pub mod search;

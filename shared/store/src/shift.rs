@@ -54,7 +54,7 @@ statements! {
     // An order of which no deadline is what it was has gone on.
     MOVE_HELD = "
         WITH still AS (SELECT DISTINCT ON (t.no) t.no, t.at FROM unnest($1::bigint[], $2::timestamptz[]) AS t (no, at)
-                         JOIN deadlines l ON l.order_no = ANY(ARRAY[t.no]) AND l.at = t.at ORDER BY t.no, t.at)
+                         JOIN deadlines l ON l.order_no = ANY(ARRAY[t.no]) AND l.at = ANY(ARRAY[t.at]) ORDER BY t.no, t.at)
         UPDATE deadlines l SET at = l.at + make_interval(secs => $3) FROM still s WHERE l.order_no = ANY(ARRAY[s.no])
         RETURNING l.order_no, s.at + make_interval(secs => $3) AS due_at";
     MOVE_STARTS = "
@@ -131,7 +131,9 @@ pub struct DueOrder {
 pub async fn count(client: &Client, keyword: &str, window: Window) -> Result<u64> {
     let streams = STREAMS.map(Stream::number);
     let statement = client.prepare_cached(COUNT_DUE).await?;
-    let row = client.query_one(&statement, &[&&streams[..], &window.from, &window.until, &keyword, &window.is_of_stop()]).await?;
+    let row = client
+        .query_one(&statement, &[&&streams[..], &window.from, &window.until, &keyword, &window.is_of_stop()])
+        .await?;
     Ok(u64::try_from(row.get::<_, i64>("orders")).unwrap_or(0))
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::maintenance::{Calendar, CalendarRule, MaintenanceWindow, Occurrence, WindowTarget};
 
+use crate::revision::revise;
 use crate::sql::statements;
-use crate::stops::revise;
 use crate::{Client, Connection, Error, Result, Tx};
 
 /// Windows that are to come or open, at most: the dispatcher holds them all.
@@ -116,16 +116,7 @@ pub async fn add(tx: &Tx<'_>, window: &NewWindow<'_>) -> Result<Option<(i64, i64
     let row = tx
         .query_one(
             &statement,
-            &[
-                &window.key,
-                &flow,
-                &system,
-                &calendar,
-                &end,
-                &window.shifts,
-                &window.reason,
-                &window.by,
-            ],
+            &[&window.key, &flow, &system, &calendar, &end, &window.shifts, &window.reason, &window.by],
         )
         .await?;
     Ok(Some((row.get("no"), revise(tx).await?)))

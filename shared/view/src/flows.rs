@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::Views;
 use crate::query::{cursor, invalid, limit, page};
-use crate::windows::open_window;
+use crate::windows::{open_window, parsed};
 
 /// Rows of a page, as usual and at most.
 const PAGE: (usize, usize) = (100, 1000);
@@ -151,10 +151,7 @@ struct Decided {
 
 impl Decided {
     async fn read(client: &Client) -> Result<Self, Error> {
-        Ok(Self {
-            orders: stops::overrides(client, MAX_RULES).await?,
-            windows: windows::held(client).await?,
-        })
+        Ok(Self { orders: stops::overrides(client, MAX_RULES).await?, windows: windows::held(client).await? })
     }
 
     fn order_about(&self, system: &str) -> Option<SystemOrderView> {
@@ -221,9 +218,4 @@ fn stop_view(stop: stops::StoredStop) -> StopView {
         lifted_by,
         lift_reason,
     }
-}
-
-/// Who asked, as it was stored.
-pub(crate) fn parsed(by: &str) -> Value {
-    serde_json::from_str(by).unwrap_or_default()
 }

@@ -8,9 +8,9 @@ use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::windows::{OpenWindowView, WindowView};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::Views;
-use crate::flows::parsed;
 use crate::query::{cursor, limit, page};
 
 /// Rows of a page, as usual and at most.
@@ -31,14 +31,20 @@ impl Views {
     pub async fn windows(&self, query: &WindowsQuery) -> Result<Page<WindowView>, Problem> {
         let limit = limit(query.limit.as_deref(), PAGE.0, PAGE.1)?;
         let below = cursor(query.cursor.as_deref(), i64::MAX)?;
-        let read =
-            async { windows::page(&self.host.store.reports().await?, query.ended, below, limit as i64).await };
+        let read = async {
+            windows::page(&self.host.store.reports().await?, query.ended, below, limit as i64).await
+        };
         let windows = read.await.map_err(self.failed("windows"))?;
         let now = Timestamp::now();
-        let mut page = page(windows, limit, |window| window.rule.no.to_string(), |window| {
-            let is_held = window.is_held(now);
-            (window_view(window, now), is_held)
-        });
+        let mut page = page(
+            windows,
+            limit,
+            |window| window.rule.no.to_string(),
+            |window| {
+                let is_held = window.is_held(now);
+                (window_view(window, now), is_held)
+            },
+        );
         page.items.retain(|(_, is_held)| query.ended || *is_held);
         Ok(Page { items: page.items.into_iter().map(|(view, _)| view).collect(), next: page.next })
     }
@@ -92,4 +98,9 @@ fn window_view(window: StoredWindow, now: Timestamp) -> WindowView {
         removed_by,
         remove_reason,
     }
+}
+
+/// Who asked, as it was stored.
+pub(crate) fn parsed(by: &str) -> Value {
+    serde_json::from_str(by).unwrap_or_default()
 }

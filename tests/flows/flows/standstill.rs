@@ -69,7 +69,11 @@ async fn dsp_11_a_stop_of_many_orders_leaves_no_repeat_no_attempt_burnt_and_no_t
     let healed = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     let switch = healed.clone();
     engine.world().program(Program::at("/fragile").decided_by(move |_| {
-        if switch.load(std::sync::atomic::Ordering::Relaxed) { Step::fine() } else { Step::answer(503, json!({})) }
+        if switch.load(std::sync::atomic::Ordering::Relaxed) {
+            Step::fine()
+        } else {
+            Step::answer(503, json!({}))
+        }
     }));
     let switch = healed.clone();
     engine.world().program(Program::at("/state").decided_by(move |_| {
@@ -79,7 +83,9 @@ async fn dsp_11_a_stop_of_many_orders_leaves_no_repeat_no_attempt_burnt_and_no_t
     engine.scenario("works-wait", &asking("/ask", "18s")).await;
     engine.scenario("works-nap", NAPS).await;
     engine.scenario("works-poll", POLLS).await;
-    engine.scenario("works-ready", &format!("timeouts: {{process: 12s}}\n{}", with_actions(&call("/ready")))).await;
+    engine
+        .scenario("works-ready", &format!("timeouts: {{process: 12s}}\n{}", with_actions(&call("/ready"))))
+        .await;
     engine.actions("others", &call("/others")).await;
     let each = each();
     let of = |kind: &str, more: Value| -> Vec<Value> {
@@ -128,7 +134,11 @@ async fn dsp_11_a_stop_of_many_orders_leaves_no_repeat_no_attempt_burnt_and_no_t
         usize::try_from(database.query_one(sql, &[]).await.unwrap().get::<_, i64>(0)).unwrap()
     };
     until("all are moved", LASTS, async || moved().await == 6 * each).await;
-    assert_eq!(count(&database, "status IN ('success', 'fail')").await, 0, "something of the stopped flows ran");
+    assert_eq!(
+        count(&database, "status IN ('success', 'fail')").await,
+        0,
+        "something of the stopped flows ran"
+    );
     healed.store(true, std::sync::atomic::Ordering::Relaxed);
     tokio::time::sleep(end.saturating_duration_since(Instant::now())).await;
     for call in engine.world().calls("/ask") {

@@ -45,11 +45,14 @@ async fn dsp_16_a_window_holds_its_flows_over_death_and_take_over_and_ends_by_it
     engine.actions("tariff-a", &call("/tariff")).await;
     engine.actions("card", &call("/card")).await;
     engine.run(json!({"id": "before", "scenario": "tariff-a"}), "success").await;
+    until("the flow is known", PATIENCE, async || state_of(&engine, "tariff-a").await == "enabled").await;
     let dry = window(&engine, 60_000, "1h", json!({"flow": "tariff", "dryRun": true})).await;
     assert_eq!((&dry["flows"], dry.get("window")), (&json!(["tariff-a"]), None), "{dry}");
     let made = window(&engine, 700, "12s", json!({"flow": "tariff"})).await;
-    until("the window is shown", PATIENCE, async || state_of(&engine, "tariff-a").await == "disabled_manually")
-        .await;
+    until("the window is shown", PATIENCE, async || {
+        state_of(&engine, "tariff-a").await == "disabled_manually"
+    })
+    .await;
     let begun = Instant::now();
     let shown = engine.get("/v1/flows/tariff-a").await.unwrap().success().unwrap();
     assert_eq!(shown["maintenance"]["window"], made["window"], "{shown}");

@@ -16,7 +16,10 @@ use crate::Intake;
 
 pub(super) fn routes(table: Table) -> Table {
     table
-        .of("Maintenance windows", "Times, once or by a calendar, at which flows or a called system are left alone.")
+        .of(
+            "Maintenance windows",
+            "Times, once or by a calendar, at which flows or a called system are left alone.",
+        )
         .get("/v1/windows", list, "Maintenance windows, the newest first.")
         .get("/v1/windows/{no}", show, "One maintenance window.")
         .post("/v1/windows", add, "Sets a maintenance window ahead.")

@@ -54,7 +54,9 @@ impl Decided {
         let (begin, end) = (open.clone().map(|(_, one)| one.begin).max(), open.map(|(_, one)| one.end).max());
         let Some((begin, end)) = begin.zip(end) else { return order.map(|one| (one.order, one.until)) };
         match order {
-            Some(one) if one.order == SystemOrder::ForceOpen && one.from >= begin => Some((one.order, one.until)),
+            Some(one) if one.order == SystemOrder::ForceOpen && one.from >= begin => {
+                Some((one.order, one.until))
+            }
             Some(one) if one.order == SystemOrder::KeepStopped => {
                 Some((one.order, one.until.map(|until| until.max(end))))
             }
@@ -64,7 +66,8 @@ impl Decided {
 
     /// Looks at the time: which windows are open, and when to look again.
     fn look(&mut self, now: Timestamp) {
-        let open = self.windows.iter().filter_map(|window| Some((window.target.clone(), window.open_at(now)?)));
+        let open =
+            self.windows.iter().filter_map(|window| Some((window.target.clone(), window.open_at(now)?)));
         self.open = open.collect();
         let stops = self.stops.iter().flatten().flat_map(|stop| [Some(stop.from), stop.until]);
         let overrides = self.overrides.iter().flat_map(|order| [Some(order.from), order.until]);

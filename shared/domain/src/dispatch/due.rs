@@ -22,8 +22,10 @@ impl Dispatcher {
             if !all && self.is_tried(system, *priority) {
                 continue;
             }
-            while let Some(index) = self.systems.get_mut(system).and_then(|system| system.next_due(*priority)) {
-                let Some(flow) = self.flows.get_mut(index).filter(|flow| flow.blocked_by == Some(system)) else {
+            while let Some(index) = self.systems.get_mut(system).and_then(|system| system.next_due(*priority))
+            {
+                let Some(flow) = self.flows.get_mut(index).filter(|flow| flow.blocked_by == Some(system))
+                else {
                     continue;
                 };
                 flow.blocked_by = None;
@@ -56,7 +58,9 @@ impl Dispatcher {
     /// A flow has one stage more of this priority. Where that is its first, and it waits for a place, it waits among those
     /// of its most urgent work from now on.
     pub(super) fn file_anew(&mut self, index: FlowIndex, priority: Priority) {
-        let Some(flow) = self.flows.get(index).filter(|flow| flow.waiting[priority as usize] == 1) else { return };
+        let Some(flow) = self.flows.get(index).filter(|flow| flow.waiting[priority as usize] == 1) else {
+            return;
+        };
         if flow.blocked_by.is_some() {
             self.block(index, flow.blocked_by);
         }

@@ -131,7 +131,10 @@ impl Calendar {
             None => once(rule)?,
             Some(period) => {
                 let days = read_days(period, &rule.on)?;
-                let at = rule.at.as_deref().ok_or_else(|| fault("at", "say at which time of day, like `22:00`"))?;
+                let at = rule
+                    .at
+                    .as_deref()
+                    .ok_or_else(|| fault("at", "say at which time of day, like `22:00`"))?;
                 let zone = rule.zone.as_deref().unwrap_or("UTC");
                 Course::Repeated { days, at: read_time(at)?, zone: read_zone(zone)? }
             }
@@ -243,7 +246,9 @@ impl DayOfMonth {
         if let Ok(day) = text.parse::<i8>() {
             return (1..=31).contains(&day).then_some(Self::Number(day));
         }
-        let Some((which, weekday)) = text.split_once(' ') else { return (text == "last").then_some(Self::Last) };
+        let Some((which, weekday)) = text.split_once(' ') else {
+            return (text == "last").then_some(Self::Last);
+        };
         let weekday = read_weekday(weekday.trim())?;
         let nth = ["first", "second", "third", "fourth"].iter().position(|word| *word == which);
         match nth {
@@ -266,7 +271,10 @@ fn once(rule: &CalendarRule) -> Result<Course, CalendarFault> {
         ("until", rule.until.is_some()),
     ];
     if let Some((field, _)) = only_repeated.into_iter().find(|(_, is_there)| *is_there) {
-        return Err(fault(field, "it needs `every`: a window without that is once, from `from` on, for `for`"));
+        return Err(fault(
+            field,
+            "it needs `every`: a window without that is once, from `from` on, for `for`",
+        ));
     }
     let from = rule.from.ok_or_else(|| fault("from", "say when the window begins, or `every` how often"))?;
     // The database keeps no more of it.
@@ -281,7 +289,10 @@ fn read_length(text: &str) -> Result<SignedDuration, CalendarFault> {
         return Err(fault("for", "a window lasts one second at least"));
     }
     if length > LONGEST {
-        return Err(fault("for", "a window lasts 27 days at most: stop what is to be away for longer by hand"));
+        return Err(fault(
+            "for",
+            "a window lasts 27 days at most: stop what is to be away for longer by hand",
+        ));
     }
     Ok(length)
 }
@@ -290,7 +301,9 @@ fn read_time(text: &str) -> Result<Time, CalendarFault> {
     let parts: Vec<&str> = text.split(':').collect();
     let number = |part: &str| part.parse::<i8>().ok().filter(|_| part.len() == 2);
     let time = match parts[..] {
-        [hour, minute] => number(hour).zip(number(minute)).and_then(|(hour, minute)| Time::new(hour, minute, 0, 0).ok()),
+        [hour, minute] => {
+            number(hour).zip(number(minute)).and_then(|(hour, minute)| Time::new(hour, minute, 0, 0).ok())
+        }
         _ => None,
     };
     time.ok_or_else(|| fault("at", "a time of day has the form `22:00`, from `00:00` to `23:59`"))
@@ -299,7 +312,9 @@ fn read_time(text: &str) -> Result<Time, CalendarFault> {
 fn read_zone(name: &str) -> Result<TimeZone, CalendarFault> {
     TimeZone::get(name).map_err(|_| CalendarFault {
         field: "zone",
-        told: format!("there is no zone `{name}`: name one as the tz database does, like `Europe/Berlin` or `UTC`"),
+        told: format!(
+            "there is no zone `{name}`: name one as the tz database does, like `Europe/Berlin` or `UTC`"
+        ),
     })
 }
 
@@ -308,13 +323,17 @@ fn read_days(period: Period, on: &[String]) -> Result<Days, CalendarFault> {
     if on.len() > MOST_NAMED {
         return Err(fault("on", "a calendar names 31 days at most"));
     }
-    let unknown = |word: &str, known: &str| CalendarFault { field: "on", told: format!("`{word}` is no such day: {known}") };
+    let unknown = |word: &str, known: &str| CalendarFault {
+        field: "on",
+        told: format!("`{word}` is no such day: {known}"),
+    };
     match period {
         Period::Day if on.is_empty() => Ok(Days::Every),
         Period::Day => Err(fault("on", "a daily window names no days: for some of them take `every: week`")),
         _ if on.is_empty() => Err(fault("on", "name the days on which the window begins")),
         Period::Week => {
-            let read = |word: String| read_weekday(&word).ok_or_else(|| unknown(&word, "take `monday` to `sunday`"));
+            let read =
+                |word: String| read_weekday(&word).ok_or_else(|| unknown(&word, "take `monday` to `sunday`"));
             Ok(Days::OfWeek(words.map(read).collect::<Result<_, _>>()?))
         }
         Period::Month => {

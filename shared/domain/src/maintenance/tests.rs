@@ -138,7 +138,11 @@ fn dsp_16_an_occurrence_that_was_called_off_is_not_and_the_next_one_is() {
     assert_eq!(nightly.open_at(now), None);
     assert_eq!(nightly.due(now), Some(at("2026-12-02T22:00:00Z")));
     nightly.void_until = Some(at("2026-12-02T22:00:00Z"));
-    assert_eq!(nightly.due(now), Some(at("2026-12-03T22:00:00Z")), "one that has not begun can be called off, too");
+    assert_eq!(
+        nightly.due(now),
+        Some(at("2026-12-03T22:00:00Z")),
+        "one that has not begun can be called off, too"
+    );
 }
 
 #[test]
@@ -171,8 +175,14 @@ fn dsp_16_what_cannot_be_is_refused_with_its_field() {
         assert_eq!(refused.field, field, "{text}: {refused}");
     }
     // A day of 23 hours is in every year, and a window that fits into it is taken.
-    assert!(Calendar::read(&rule(r#"{"every": "day", "at": "22:00", "zone": "Europe/Berlin", "for": "23h"}"#)).is_err());
-    assert!(Calendar::read(&rule(r#"{"every": "day", "at": "22:00", "zone": "Europe/Berlin", "for": "22h"}"#)).is_ok());
+    assert!(
+        Calendar::read(&rule(r#"{"every": "day", "at": "22:00", "zone": "Europe/Berlin", "for": "23h"}"#))
+            .is_err()
+    );
+    assert!(
+        Calendar::read(&rule(r#"{"every": "day", "at": "22:00", "zone": "Europe/Berlin", "for": "22h"}"#))
+            .is_ok()
+    );
 }
 
 const ZONES: [&str; 6] =

@@ -77,7 +77,8 @@ fn shared(flows: &[Busy], limit: u32, batch: u64, tenths: u64) -> Vec<u64> {
     let mut row = |flow: usize| {
         let place = (flows[flow].mode == Mode::Sequential)
             .then(|| QueuePosition { queue: Arc::from(format!("{flow}-{next}")), position: 1 });
-        let row = Ready { priority: flows[flow].priority, place, ..of_flow(&flow.to_string(), parallel(next)) };
+        let row =
+            Ready { priority: flows[flow].priority, place, ..of_flow(&flow.to_string(), parallel(next)) };
         next += 1;
         row
     };
@@ -106,8 +107,12 @@ fn shared(flows: &[Busy], limit: u32, batch: u64, tenths: u64) -> Vec<u64> {
                     class: None,
                 };
                 let left = (flows[flow].mode == Mode::Sequential).then(|| Arc::from(format!("{flow}-{no}")));
-                let event =
-                    DispatchEvent::Ended { no, attempt: Attempt(1), left_queue: left, measured: Some(measured) };
+                let event = DispatchEvent::Ended {
+                    no,
+                    attempt: Attempt(1),
+                    left_queue: left,
+                    measured: Some(measured),
+                };
                 dispatcher.handle(event, now);
                 let row = row(flow);
                 of.insert(row.no, flow);
@@ -141,7 +146,10 @@ fn dsp_16_flows_share_the_limit_of_a_system_by_weight() {
         let all: u64 = had.iter().sum();
         for (flow, had) in flows.iter().zip(&had) {
             let part = *had as f64 / all as f64;
-            assert!((part - f64::from(flow.weight) / 5.0).abs() < 0.02, "{flow:?} had {part}, in batches of {batch}");
+            assert!(
+                (part - f64::from(flow.weight) / 5.0).abs() < 0.02,
+                "{flow:?} had {part}, in batches of {batch}"
+            );
         }
     }
 }

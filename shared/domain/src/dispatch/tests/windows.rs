@@ -6,7 +6,8 @@ use super::*;
 use crate::maintenance::{Calendar, CalendarRule, MaintenanceWindow, WindowTarget};
 
 fn window(no: i64, target: WindowTarget, from: i64, length: i64) -> MaintenanceWindow {
-    let rule = CalendarRule { from: Some(second(from)), duration: format!("{length}s"), ..CalendarRule::default() };
+    let rule =
+        CalendarRule { from: Some(second(from)), duration: format!("{length}s"), ..CalendarRule::default() };
     MaintenanceWindow { no, target, calendar: Calendar::read(&rule).unwrap(), void_until: None }
 }
 
@@ -63,12 +64,23 @@ fn dsp_16_a_window_holds_its_flows_from_begin_to_end_and_nobody_else() {
     let other = DispatchEvent::Ready(vec![of_flow("other", parallel(99))]);
     dispatcher.handle(other, second(10));
     assert_eq!(polled(&mut dispatcher, 10), [99]);
-    assert_eq!(dispatcher.changed_flows(second(10)).iter().filter(|flow| flow.state == FlowState::DisabledManually).count(), 1);
+    assert_eq!(
+        dispatcher
+            .changed_flows(second(10))
+            .iter()
+            .filter(|flow| flow.state == FlowState::DisabledManually)
+            .count(),
+        1
+    );
     assert_eq!(dispatcher.next_wake(), Some(second(30)));
     let later = DispatchEvent::Ready(vec![of_flow("reorder", parallel(100))]);
     dispatcher.handle(later, second(20));
     assert_eq!(polled(&mut dispatcher, 29), NOBODY, "it holds for flows that appear later");
-    assert_eq!(polled(&mut dispatcher, 30), [3, 100, 4, 5], "each begins at the initial limit, and two stages of one still run");
+    assert_eq!(
+        polled(&mut dispatcher, 30),
+        [3, 100, 4, 5],
+        "each begins at the initial limit, and two stages of one still run"
+    );
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! A stop of flows with many orders in every place: nothing of them is repeated, counted as an attempt, or out of time
 //! (DSP-10, DSP-11, DSP-16, ACT-3).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pagurus_harness::nodes::Role;
@@ -58,51 +60,67 @@ async fn submit(engine: &Installation, orders: Vec<Value>) {
     }
 }
 
-async fn count(engine: &tokio_postgres::Client, condition: &str) -> usize {
-    let sql = format!("SELECT count(*) FROM orders WHERE flow <> 'others' AND {condition}");
-    usize::try_from(engine.query_one(&sql, &[]).await.unwrap().get::<_, i64>(0)).unwrap()
+/// Orders of a kind, each with this besides.
+fn of(kind: &str, more: impl Fn(usize) -> Value) -> Vec<Value> {
+    let order = |n: usize| {
+        let mut order = json!({"id": format!("{kind}{n}"), "scenario": format!("works-{kind}")});
+        for (name, value) in more(n).as_object().into_iter().flatten() {
+            order[name.as_str()] = value.clone();
+        }
+        order
+    };
+    (0..each()).map(order).collect()
+}
+
+async fn count(database: &tokio_postgres::Client, condition: &str) -> usize {
+    number(database, &format!("SELECT count(*) FROM orders WHERE flow <> 'others' AND {condition}")).await
+}
+
+async fn number(database: &tokio_postgres::Client, sql: &str) -> usize {
+    usize::try_from(database.query_one(sql, &[]).await.unwrap().get::<_, i64>(0)).unwrap()
+}
+
+/// The scenarios of all kinds, and a system that fails until it is healed.
+async fn prepare(engine: &Installation) -> Arc<AtomicBool> {
+    let healed = Arc::new(AtomicBool::new(false));
+    let switch = healed.clone();
+    engine.world().program(Program::at("/fragile").decided_by(move |_| {
+        if switch.load(Ordering::Relaxed) { Step::fine() } else { Step::answer(503, json!({})) }
+    }));
+    let switch = healed.clone();
+    engine.world().program(
+        Program::at("/state")
+            .decided_by(move |_| Step::answer(200, json!({"n": i32::from(switch.load(Ordering::Relaxed))}))),
+    );
+    engine.actions("works-retry", &call("/fragile")).await;
+    engine.scenario("works-wait", &asking("/ask", "18s")).await;
+    engine.scenario("works-nap", NAPS).await;
+    engine.scenario("works-poll", POLLS).await;
+    let ready = format!("timeouts: {{process: 12s}}\n{}", with_actions(&call("/ready")));
+    engine.scenario("works-ready", &ready).await;
+    engine.actions("others", &call("/others")).await;
+    healed
+}
+
+/// Deaths and a take-over while the flows are stopped; the orders of others go on.
+async fn disturb(engine: &mut Installation) {
+    engine.add(Role::Dispatcher, "dispatcher-2").await;
+    engine.run(json!({"id": "other-1", "scenario": "others"}), "success").await;
+    engine.node(Role::Dispatcher).kill().await.unwrap();
+    engine.run(json!({"id": "other-2", "scenario": "others"}), "success").await;
+    engine.node(Role::Activator).kill().await.unwrap();
+    engine.restart(Role::Activator).await;
 }
 
 #[tokio::test]
 async fn dsp_11_a_stop_of_many_orders_leaves_no_repeat_no_attempt_burnt_and_no_time_out() {
     let mut engine = Installation::configured("standstill", SETTINGS).await;
-    let healed = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let switch = healed.clone();
-    engine.world().program(Program::at("/fragile").decided_by(move |_| {
-        if switch.load(std::sync::atomic::Ordering::Relaxed) {
-            Step::fine()
-        } else {
-            Step::answer(503, json!({}))
-        }
-    }));
-    let switch = healed.clone();
-    engine.world().program(Program::at("/state").decided_by(move |_| {
-        Step::answer(200, json!({"n": i32::from(switch.load(std::sync::atomic::Ordering::Relaxed))}))
-    }));
-    engine.actions("works-retry", &call("/fragile")).await;
-    engine.scenario("works-wait", &asking("/ask", "18s")).await;
-    engine.scenario("works-nap", NAPS).await;
-    engine.scenario("works-poll", POLLS).await;
-    engine
-        .scenario("works-ready", &format!("timeouts: {{process: 12s}}\n{}", with_actions(&call("/ready"))))
-        .await;
-    engine.actions("others", &call("/others")).await;
+    let healed = prepare(&engine).await;
     let each = each();
-    let of = |kind: &str, more: Value| -> Vec<Value> {
-        let order = |n: usize| {
-            let mut order = json!({"id": format!("{kind}{n}"), "scenario": format!("works-{kind}")});
-            for (name, value) in more.as_object().into_iter().flatten() {
-                order[name.as_str()] = value.clone();
-            }
-            order
-        };
-        (0..each).map(order).collect()
-    };
     let database = engine.database().await;
-    submit(&engine, of("retry", json!({}))).await;
-    submit(&engine, of("wait", json!({}))).await;
-    submit(&engine, of("nap", json!({}))).await;
-    submit(&engine, of("poll", json!({}))).await;
+    for kind in ["retry", "wait", "nap", "poll"] {
+        submit(&engine, of(kind, |_| json!({}))).await;
+    }
     let suspended = "status IN ('retry', 'wait', 'sleep', 'polling')";
     until("all wait, retry, sleep or poll", Duration::from_secs(10), async || {
         count(&database, suspended).await == 4 * each
@@ -113,33 +131,22 @@ async fn dsp_11_a_stop_of_many_orders_leaves_no_repeat_no_attempt_burnt_and_no_t
     let end = Instant::now() + LASTS;
     assert_eq!(made["confirmed"], true, "{made}");
     // What comes while the flows are stopped, with deadlines within that time; a part of it in queues.
-    submit(&engine, of("ready", json!({}))).await;
-    let queued: Vec<Value> = (0..each)
-        .map(|n| {
-            json!({"id": format!("queued{n}"), "scenario": "works-ready", "mode": "sequential",
-                   "queue": format!("q{}", n % 7)})
-        })
-        .collect();
-    submit(&engine, queued).await;
+    submit(&engine, of("ready", |_| json!({}))).await;
+    let queued =
+        |n: usize| json!({"id": format!("queued{n}"), "mode": "sequential", "queue": format!("q{}", n % 7)});
+    submit(&engine, of("ready", queued)).await;
 
-    // The death of the active dispatcher and a take-over by another; the orders of others go on.
-    engine.add(Role::Dispatcher, "dispatcher-2").await;
-    engine.run(json!({"id": "other-1", "scenario": "others"}), "success").await;
-    engine.node(Role::Dispatcher).kill().await.unwrap();
-    engine.run(json!({"id": "other-2", "scenario": "others"}), "success").await;
-    engine.node(Role::Activator).kill().await.unwrap();
-    engine.restart(Role::Activator).await;
-    let moved = async || {
-        let sql = "SELECT count(*) FROM shifted";
-        usize::try_from(database.query_one(sql, &[]).await.unwrap().get::<_, i64>(0)).unwrap()
-    };
-    until("all are moved", LASTS, async || moved().await == 6 * each).await;
+    disturb(&mut engine).await;
+    until("all are moved", LASTS, async || {
+        number(&database, "SELECT count(*) FROM shifted").await == 6 * each
+    })
+    .await;
     assert_eq!(
         count(&database, "status IN ('success', 'fail')").await,
         0,
         "something of the stopped flows ran"
     );
-    healed.store(true, std::sync::atomic::Ordering::Relaxed);
+    healed.store(true, Ordering::Relaxed);
     tokio::time::sleep(end.saturating_duration_since(Instant::now())).await;
     for call in engine.world().calls("/ask") {
         let url = call.headers["x-callback-url"].clone();
@@ -151,13 +158,11 @@ async fn dsp_11_a_stop_of_many_orders_leaves_no_repeat_no_attempt_burnt_and_no_t
     })
     .await;
     assert_eq!(count(&database, "status = 'success'").await, 6 * each, "something ran out of time");
-    let more_than_one = "SELECT count(*) FROM orders WHERE flow LIKE 'works-retry%' AND retries <> 1";
-    let burnt: i64 = database.query_one(more_than_one, &[]).await.unwrap().get(0);
+    let burnt = count(&database, "flow LIKE 'works-retry%' AND retries <> 1").await;
     assert_eq!(burnt, 0, "an attempt was burnt");
-    for dispatcher in engine.nodes.iter().filter(|node| node.spec.role == Role::Dispatcher) {
-        if dispatcher.identity.alive() {
-            let repeats = engine.metric(dispatcher, "pagurus_activation_repeats_total").await;
-            assert_eq!(repeats, 0.0, "{}", dispatcher.spec.name);
-        }
+    let living = engine.nodes.iter().filter(|node| node.identity.alive());
+    for dispatcher in living.filter(|node| node.spec.role == Role::Dispatcher) {
+        let repeats = engine.metric(dispatcher, "pagurus_activation_repeats_total").await;
+        assert_eq!(repeats, 0.0, "{}", dispatcher.spec.name);
     }
 }

@@ -155,13 +155,13 @@ impl Calendar {
     pub fn at(&self, now: Timestamp) -> Option<Occurrence> {
         let earliest = now.checked_sub(self.length).unwrap_or(Timestamp::MIN);
         // The begin of one that ends now is not meant any more.
-        self.from_on(earliest).take_while(|one| one.begin <= now).find(|one| one.holds(now))
+        self.beginning_at(earliest).take_while(|one| one.begin <= now).find(|one| one.holds(now))
     }
 
     /// The first occurrence that begins after this time.
     #[must_use]
     pub fn after(&self, now: Timestamp) -> Option<Occurrence> {
-        self.from_on(now).find(|one| one.begin > now)
+        self.beginning_at(now).find(|one| one.begin > now)
     }
 
     /// End of the last occurrence; none of a calendar that goes on for ever. No occurrence ends later.
@@ -175,7 +175,7 @@ impl Calendar {
     }
 
     /// The occurrences that begin at this time or later, in their order.
-    fn from_on(&self, earliest: Timestamp) -> Box<dyn Iterator<Item = Occurrence> + '_> {
+    fn beginning_at(&self, earliest: Timestamp) -> Box<dyn Iterator<Item = Occurrence> + '_> {
         let occurrence = |begin: Timestamp| {
             let end = begin.checked_add(self.length).unwrap_or(Timestamp::MAX);
             Occurrence { begin, end }
@@ -203,7 +203,7 @@ impl Calendar {
     fn check(&self) -> Result<(), CalendarFault> {
         let Course::Repeated { days, at, zone } = &self.course else { return Ok(()) };
         let start = self.rule.from.unwrap_or(Timestamp::from_second(MEASURED_FROM).unwrap_or_default());
-        let Some(first) = self.from_on(start).next() else {
+        let Some(first) = self.beginning_at(start).next() else {
             let field = if self.rule.until.is_some() { "until" } else { "on" };
             return Err(fault(field, "the window never begins"));
         };

@@ -46,9 +46,8 @@ fn busy() -> impl Strategy<Value = Busy> {
     })
 }
 
-/// So many tenths of seconds of flows that call one system with this limit; the time of places that each had. `batch`
-/// tenths pass between two words of what has ended.
-fn shared(flows: &[Busy], limit: u32, batch: u64, tenths: u64) -> Vec<u64> {
+/// A dispatcher of flows that call one system with this limit.
+fn leading(flows: &[Busy], limit: u32) -> Dispatcher {
     let policies = flows.iter().enumerate().map(|(index, flow)| FlowPolicy {
         name: index.to_string(),
         scenarios: [index.to_string()].into(),
@@ -73,6 +72,13 @@ fn shared(flows: &[Busy], limit: u32, batch: u64, tenths: u64) -> Vec<u64> {
         retry_after: None,
     };
     dispatcher.handle(DispatchEvent::Called((0..flows.len()).map(link).collect()), second(0));
+    dispatcher
+}
+
+/// The time of places that each of these flows had in so many tenths of seconds. `batch` tenths pass between two words of
+/// what has ended.
+fn shared(flows: &[Busy], limit: u32, batch: u64, tenths: u64) -> Vec<u64> {
+    let mut dispatcher = leading(flows, limit);
     let mut next = 1;
     let mut row = |flow: usize| {
         let place = (flows[flow].mode == Mode::Sequential)

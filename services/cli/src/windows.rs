@@ -6,10 +6,9 @@ use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use pagurus_domain::maintenance::{CalendarRule, Period};
+use pagurus_wire::flows::OpenWindowView;
 use pagurus_wire::order::Page;
-use pagurus_wire::windows::{
-    OccurrenceView, OpenWindowView, WindowActionRequest, WindowOutcome, WindowRequest, WindowView,
-};
+use pagurus_wire::windows::{OccurrenceView, WindowActionRequest, WindowOutcome, WindowRequest, WindowView};
 
 use crate::client::Client;
 use crate::failure::Failure;

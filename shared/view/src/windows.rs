@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 use pagurus_domain::maintenance::WindowTarget;
 use pagurus_store::windows::{self, StoredWindow};
+use pagurus_wire::flows::OpenWindowView;
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
-use pagurus_wire::windows::{OpenWindowView, WindowView};
+use pagurus_wire::windows::WindowView;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;

@@ -6,8 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::windows::OpenWindowView;
-
 /// A flow, as the active dispatcher saw it last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -37,6 +35,19 @@ pub struct SystemView {
     /// The maintenance window that is open for it now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maintenance: Option<OpenWindowView>,
+}
+
+/// The window that holds a flow or a system now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OpenWindowView {
+    /// Its number.
+    pub window: i64,
+    /// Since when.
+    pub from: Timestamp,
+    /// Until when.
+    pub until: Timestamp,
+    /// Why.
+    pub reason: String,
 }
 
 /// A stop by hand.

@@ -132,19 +132,6 @@ pub struct WindowView {
     pub remove_reason: Option<String>,
 }
 
-/// The window that holds a flow or a system now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct OpenWindowView {
-    /// Its number.
-    pub window: i64,
-    /// Since when.
-    pub from: Timestamp,
-    /// Until when.
-    pub until: Timestamp,
-    /// Why.
-    pub reason: String,
-}
-
 /// What a change of the maintenance windows came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -115,8 +115,11 @@ async fn dsp_16_orders_that_meet_a_system_in_its_window_keep_their_place_and_los
     }
     engine.accepted(json!({"id": "b", "scenario": "bills"})).await;
     engine.reach("m0", "wait").await;
-    let told = explained(&engine, "b").await;
-    assert!(told.contains("calls the system `billing`, which is left alone by maintenance window"), "{told}");
+    until("it is explained", PATIENCE, async || {
+        let told = explained(&engine, "b").await;
+        told.contains("calls the system `billing`, which is left alone by maintenance window")
+    })
+    .await;
     engine.node(Role::Dispatcher).kill().await.unwrap();
     engine.restart(Role::Dispatcher).await;
     engine.run(json!({"id": "other", "scenario": "card"}), "success").await;

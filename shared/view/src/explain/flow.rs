@@ -4,7 +4,7 @@
 use pagurus_domain::dispatch::{FlowRecord, FlowState};
 use pagurus_store::stops::{self, StoredStop};
 use pagurus_store::{Client, Error, flows, windows};
-use pagurus_wire::windows::OpenWindowView;
+use pagurus_wire::flows::OpenWindowView;
 
 use crate::windows::open_window;
 

@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V18__nodes_offline.sql, V19__consistency.sql, V1__orders.sql, V20__audit.sql, V21__searches.sql, V22__operations.sql, V23__refused.sql, V24__promises.sql, V25__asking.sql, V26__queue_heads.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 1cf18748d204437c)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V18__nodes_offline.sql, V19__consistency.sql, V1__orders.sql, V20__audit.sql, V21__searches.sql, V22__operations.sql, V23__refused.sql, V24__promises.sql, V25__asking.sql, V26__queue_heads.sql, V27__maintenance_windows.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest e7bf2c432cd9759e)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -263,6 +263,35 @@ CREATE TABLE leases (
     until timestamp with time zone NOT NULL
 )
 WITH (fillfactor='50');
+
+CREATE TABLE maintenance_windows (
+    no bigint NOT NULL,
+    key text NOT NULL,
+    flow text,
+    system text,
+    calendar text NOT NULL,
+    ends_at timestamp with time zone,
+    void_until timestamp with time zone,
+    shifts boolean NOT NULL,
+    reason text NOT NULL,
+    made_by text NOT NULL,
+    made_at timestamp with time zone DEFAULT now() NOT NULL,
+    removed_at timestamp with time zone,
+    removed_by text,
+    remove_reason text,
+    CONSTRAINT maintenance_windows_check CHECK (((flow IS NULL) <> (system IS NULL))),
+    CONSTRAINT maintenance_windows_check1 CHECK (((flow IS NOT NULL) OR (NOT shifts))),
+    CONSTRAINT maintenance_windows_check2 CHECK (((removed_at IS NULL) = (removed_by IS NULL)))
+);
+
+ALTER TABLE maintenance_windows ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME maintenance_windows_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE node_marks (
     role text NOT NULL,
@@ -682,6 +711,14 @@ CREATE TABLE walks (
 )
 WITH (fillfactor='50');
 
+CREATE TABLE window_shifts (
+    window_no bigint NOT NULL,
+    begins_at timestamp with time zone NOT NULL,
+    shift bigint NOT NULL,
+    held_by text NOT NULL,
+    held_until timestamp with time zone NOT NULL
+);
+
 ALTER TABLE ONLY asking
     ADD CONSTRAINT asking_pkey PRIMARY KEY (order_no);
 
@@ -741,6 +778,12 @@ ALTER TABLE ONLY inconsistencies
 
 ALTER TABLE ONLY leases
     ADD CONSTRAINT leases_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY maintenance_windows
+    ADD CONSTRAINT maintenance_windows_key_key UNIQUE (key);
+
+ALTER TABLE ONLY maintenance_windows
+    ADD CONSTRAINT maintenance_windows_pkey PRIMARY KEY (no);
 
 ALTER TABLE ONLY node_marks
     ADD CONSTRAINT node_marks_pkey PRIMARY KEY (role, name);
@@ -838,6 +881,9 @@ ALTER TABLE ONLY system_states
 ALTER TABLE ONLY walks
     ADD CONSTRAINT walks_pkey PRIMARY KEY (name);
 
+ALTER TABLE ONLY window_shifts
+    ADD CONSTRAINT window_shifts_pkey PRIMARY KEY (window_no, begins_at);
+
 CREATE INDEX asking_node ON asking USING btree (node);
 
 CREATE INDEX audit_at ON audit USING btree (at);
@@ -867,6 +913,8 @@ CREATE INDEX failures_at ON failures USING btree (at);
 CREATE INDEX flow_states_written ON flow_states USING btree (written_at);
 
 CREATE INDEX flow_stops_held ON flow_stops USING btree (no) WHERE (lifted_at IS NULL);
+
+CREATE INDEX maintenance_windows_held ON maintenance_windows USING btree (no) WHERE (removed_at IS NULL);
 
 CREATE UNIQUE INDEX nodes_live_name ON nodes USING btree (role, name) WHERE (ended_at IS NULL);
 

@@ -2,8 +2,10 @@
 
 mod backlog;
 mod limits;
+mod standstill;
 mod stops;
 mod systems;
+mod windows;
 
 use serde_json::{Value, json};
 

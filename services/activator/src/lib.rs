@@ -8,6 +8,7 @@ mod due;
 mod failover;
 mod idle;
 mod keep_up;
+mod maintenance;
 mod measures;
 mod operations;
 mod outlook;
@@ -35,6 +36,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.spawn("repeats", due::repeat(host.clone()));
     host.spawn("recovery", recover::recover(host.clone()));
     host.spawn("operations", operations::carry_out(host.clone()));
+    host.spawn("maintenance windows", maintenance::shift(host.clone()));
     host.spawn("failover", failover::take_over(host.clone()));
     host.spawn("idle look", idle::look(host.clone()));
     host.spawn("consistency check", check::check(host.clone()));

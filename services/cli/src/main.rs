@@ -35,6 +35,7 @@ mod systems;
 mod top;
 mod topology;
 mod watch;
+mod windows;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -134,6 +135,9 @@ enum Command {
     /// Show called systems, and keep them stopped or open by hand
     #[command(subcommand)]
     Systems(systems::Command),
+    /// Show maintenance windows of flows and called systems, and set them ahead
+    #[command(subcommand)]
+    Windows(windows::Command),
     /// Show leases, and make the active dispatcher step down
     #[command(subcommand)]
     Leases(leases::Command),
@@ -254,6 +258,7 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), F
         Command::Queues(command) => queues::run(command, &client()?, screen).await,
         Command::Flows(command) => flows::run(command, &client()?, screen).await,
         Command::Systems(command) => systems::run(command, &client()?, screen).await,
+        Command::Windows(command) => windows::run(command, &client()?, screen).await,
         Command::Leases(command) => leases::run(command, &client()?, screen).await,
         Command::Nodes(command) => nodes::run(command, &client()?, screen).await,
         Command::Errors(arguments) => errors::run(arguments, &client()?, screen).await,
@@ -362,6 +367,8 @@ mod tests {
             "pagurus orders shift --flow tariff --by 3h --reason works --dry-run",
             "pagurus order shift --undo 3 --reason earlier",
             "pagurus systems stop billing --reason works --for 1h",
+            "pagurus windows add --flow tariff --from 2026-12-01T22:00:00Z --for 3h --shift --reason works --dry-run",
+            "pagurus windows skip 3 --reason holidays",
             "pagurus leases resign dispatcher --reason stuck",
             "pagurus errors --by state --since 2h --limit 10 --cursor 50",
             "pagurus callbacks --verdict orphan --since 2h --limit 7 --json",

@@ -12,6 +12,7 @@ use crate::client::Client;
 use crate::failure::Failure;
 use crate::flows::tables::decided;
 use crate::screen::{Screen, harmless, time};
+use crate::windows::held_by;
 
 /// Commands about called systems.
 #[derive(Debug, Subcommand)]
@@ -109,7 +110,10 @@ fn told(confirmation: &ConfirmationView, system: &str, screen: &Screen) -> Resul
 fn listed(systems: &[SystemView], screen: &Screen) -> String {
     let rows: Vec<[String; 6]> = systems
         .iter()
-        .map(|SystemView { record, order, .. }| {
+        .map(|SystemView { record, order, maintenance, .. }| {
+            let ordered = order.as_ref().map(|order| format!("{}: {}", order.order, order.reason));
+            let in_window =
+                maintenance.as_ref().map(|open| format!("window {}: {}", open.window, open.reason));
             let limit = record.limit.map_or_else(String::new, |limit| format!(" / {limit}"));
             [
                 record.system.clone(),
@@ -117,7 +121,7 @@ fn listed(systems: &[SystemView], screen: &Screen) -> String {
                 format!("{}{limit}", record.in_progress),
                 format!("{:.1}", record.throughput),
                 record.closed_until.map(time).unwrap_or_default(),
-                order.as_ref().map(|order| format!("{}: {}", order.order, order.reason)).unwrap_or_default(),
+                ordered.into_iter().chain(in_window).collect::<Vec<_>>().join("; "),
             ]
         })
         .collect();
@@ -125,7 +129,7 @@ fn listed(systems: &[SystemView], screen: &Screen) -> String {
 }
 
 fn shown(system: &SystemView, screen: &Screen) -> String {
-    let SystemView { record, written_at, order } = system;
+    let SystemView { record, written_at, order, maintenance } = system;
     let errors: Vec<String> =
         record.errors.iter().map(|(class, count)| format!("{} {count}", harmless(class))).collect();
     let joined = |texts: Vec<String>| Some(texts.join(", ")).filter(|text| !text.is_empty());
@@ -141,6 +145,7 @@ fn shown(system: &SystemView, screen: &Screen) -> String {
         ("calls a second", Some(format!("{:.1}", record.throughput))),
         ("closed until", record.closed_until.map(time)),
         ("ordered", order),
+        ("maintenance", maintenance.as_ref().map(held_by)),
         ("errors", joined(errors)),
         ("flows", joined(record.flows.clone())),
         ("as of", Some(time(*written_at))),

@@ -96,6 +96,8 @@ pub(crate) async fn remember(
 /// Tells the dispatcher what operators decided.
 pub(crate) fn tell(dispatcher: &mut Dispatcher, rules: OperatorRules) {
     let now = Timestamp::now();
+    // First, so that what a stop takes over from a window, or the other way, does not go on for a moment.
+    dispatcher.handle(DispatchEvent::Windows(rules.windows), now);
     dispatcher.handle(DispatchEvent::Stops(rules.stops), now);
     dispatcher.handle(DispatchEvent::SystemOverrides(rules.overrides), now);
 }

@@ -26,6 +26,7 @@ mod search;
 mod sight;
 mod stream;
 mod views;
+mod windows;
 
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ use crate::Intake;
 
 /// All routes of the API, with their description.
 fn table() -> Table {
-    let rooms: [fn(Table) -> Table; 17] = [
+    let rooms: [fn(Table) -> Table; 18] = [
         orders::routes,
         parts::routes,
         amendments::routes,
@@ -54,6 +55,7 @@ fn table() -> Table {
         scenarios::routes,
         errors::routes,
         flows::routes,
+        windows::routes,
         queues::routes,
         search::routes,
         operations::routes,

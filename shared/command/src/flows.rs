@@ -236,7 +236,7 @@ impl Commands {
     }
 
     /// The flows that a keyword hits now.
-    async fn hit_by(&self, keyword: &str) -> Result<StopOutcome, Problem> {
+    pub(crate) async fn hit_by(&self, keyword: &str) -> Result<StopOutcome, Problem> {
         let names =
             async { flows::names(&self.host.store.operations().await?, keyword, MAX_NAMES + 1).await };
         let mut flows = names.await.map_err(self.failed("flows"))?;
@@ -247,7 +247,7 @@ impl Commands {
     }
 
     /// Waits until the active dispatcher goes by this revision of the rules.
-    async fn confirmed(&self, revision: i64) -> Result<ConfirmationView, Problem> {
+    pub(crate) async fn confirmed(&self, revision: i64) -> Result<ConfirmationView, Problem> {
         Effects { rules_changed: true, ..Effects::default() }.send(&self.host).await;
         let begun = Instant::now();
         while begun.elapsed() < CONFIRMED_WITHIN {
@@ -302,5 +302,6 @@ fn nothing_to_lift(held: &[StoredStop]) -> Problem {
     } else {
         format!("there are: {}", keywords.join(", "))
     };
-    Problem::new(Type::NotFound, format!("no such stop; {there}"))
+    let windows = "a maintenance window is ended by `POST /v1/windows/{no}/end`, see `GET /v1/windows`";
+    Problem::new(Type::NotFound, format!("no such stop; {there}; {windows}"))
 }

@@ -25,6 +25,7 @@ mod searches;
 pub mod shift;
 mod terms;
 mod tries;
+mod windows;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -49,6 +50,7 @@ pub use act::{Acted, LifeAction};
 pub use clone::CloneOrigin;
 pub use restart::{CLAMPED, Restart};
 pub use terms::Terms;
+pub use windows::WindowAction;
 
 /// Commands on orders, with all that they need of their process. Cheap to clone.
 #[derive(Clone)]

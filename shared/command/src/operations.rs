@@ -28,7 +28,6 @@ use serde_json::{Value, json};
 use crate::Commands;
 use crate::flows::checked;
 use crate::request::RequestKey;
-use crate::shift::far_away;
 use crate::tries::Tries;
 
 pub use action::BulkAction;
@@ -112,7 +111,7 @@ impl Commands {
         if made.is_new {
             if let BulkAction::Shift(distance) = action {
                 // A record of its own, by which it can be undone.
-                let window = Window { from: Timestamp::now(), until: far_away() };
+                let window = Window::open(Timestamp::now());
                 let keyword = format!("operation:{}", made.no);
                 let shift = Shift {
                     keyword,

@@ -1,5 +1,6 @@
-//! Shifts of what runs by time, for planned works (DSP-11): orders of some flows that wait or retry are due later, and
-//! with them every deadline of theirs moves, so that nothing runs out meanwhile. Orders are moved by hundreds in a
+//! Shifts of what runs by time, for planned works (DSP-11): orders of some flows that wait, poll or retry are due later, and
+//! with them every deadline of theirs moves, so that nothing runs out meanwhile; while flows are stopped, also the deadlines
+//! of their other orders, wherever those stand. Orders are moved by hundreds in a
 //! transaction; each has the shift in its history, and a shift can be undone.
 
 use std::collections::HashMap;
@@ -59,7 +60,7 @@ impl Commands {
                 if distance.is_zero() {
                     return Err(bad("the duration must be longer than 0".to_owned()));
                 }
-                let window = Window { from: Timestamp::now(), until: far_away() };
+                let window = Window::open(Timestamp::now());
                 if asked.dry_run {
                     return self.count_in(flow, window).await;
                 }
@@ -68,7 +69,7 @@ impl Commands {
             }
             (None, None, Some(no), None) => {
                 let found = self.found_shift(no).await?;
-                self.move_more(no, &found, by).await
+                self.move_more(no, &found, by, Instant::now() + ONE_REQUEST).await
             }
             (None, None, None, Some(no)) => self.undo_shift(no, &asked.reason, by).await,
             _ => Err(Problem::new(Type::Invalid, "name `flow` and `by`, or `goOn`, or `undo`")),
@@ -124,7 +125,7 @@ impl Commands {
             Ok(no)
         };
         let no = begun.await.map_err(self.failed("shift"))?;
-        self.move_more(no, &shift, by).await
+        self.move_more(no, &shift, by, Instant::now() + ONE_REQUEST).await
     }
 
     async fn found_shift(&self, no: i64) -> Result<Shift, Problem> {
@@ -133,7 +134,14 @@ impl Commands {
         found.ok_or_else(|| Problem::new(Type::NotFound, format!("there is no shift {no}, or it was undone")))
     }
 
-    async fn move_more(&self, no: i64, shift: &Shift, by: &Principal) -> Result<ShiftOutcome, Problem> {
+    /// Goes on with a shift until all is moved, or until this time.
+    pub(crate) async fn move_more(
+        &self,
+        no: i64,
+        shift: &Shift,
+        by: &Principal,
+        until: Instant,
+    ) -> Result<ShiftOutcome, Problem> {
         let batch = Batch {
             shift: no,
             distance: SignedDuration::try_from(shift.distance).unwrap_or(SignedDuration::MAX),
@@ -141,7 +149,6 @@ impl Commands {
             reason: &shift.reason,
             by,
         };
-        let begun = Instant::now();
         let mut walk = DueWalk::new(no, &shift.keyword, shift.window);
         let mut outcome = ShiftOutcome { shift: Some(no), ..ShiftOutcome::default() };
         loop {
@@ -151,7 +158,7 @@ impl Commands {
                 break;
             }
             outcome.orders += self.move_batch(&batch, &orders).await.map_err(self.failed("shift"))?;
-            if begun.elapsed() > ONE_REQUEST {
+            if Instant::now() > until {
                 outcome.more = true;
                 break;
             }
@@ -226,13 +233,16 @@ impl Commands {
         let LockedOrders { orders: locked, .. } = control::lock_all(&tx, &numbers).await?;
         let suspended: HashMap<OrderNo, Status> = locked
             .iter()
-            .filter(|order| matches!(order.status, Status::Wait | Status::Retry))
+            .filter(|order| matches!(order.status, Status::Wait | Status::Polling | Status::Retry))
             .map(|order| (order.head.no, order.status))
             .collect();
         let still: Vec<DueOrder> =
             orders.iter().filter(|order| suspended.contains_key(&order.no)).copied().collect();
         let moved = shift::move_times(&tx, &still, batch.distance.as_secs_f64()).await?;
-        let due: Vec<DueOrder> = moved.iter().map(|(order, _)| *order).collect();
+        let mut due: Vec<DueOrder> = moved.iter().map(|(order, _)| *order).collect();
+        let is_left = |order: &&DueOrder| !due.iter().any(|moved| moved.no == order.no);
+        let left: Vec<DueOrder> = orders.iter().filter(is_left).copied().collect();
+        let held = shift::move_held(&tx, &left, batch.distance.as_secs_f64()).await?;
         let numbers: Vec<i64> = due.iter().map(|order| order.no.0).collect();
         let stored = control::snapshots(&tx, &numbers).await?;
         let mut snapshots = Vec::new();
@@ -241,6 +251,8 @@ impl Commands {
             snapshot.shift(batch.distance);
             snapshots.push((order.no.0, snapshot.to_text()));
         }
+        due.extend(held);
+        let numbers: Vec<i64> = due.iter().map(|order| order.no.0).collect();
         let texts: Vec<(i64, &str)> = snapshots.iter().map(|(no, text)| (*no, text.as_str())).collect();
         amend::save_contexts(&tx, &texts).await?;
         if batch.distance.is_negative() {
@@ -312,9 +324,4 @@ impl Commands {
     pub(crate) fn failed(&self, operation: &'static str) -> impl Fn(Error) -> Problem {
         move |error| store_problem(&self.host, operation, &error)
     }
-}
-
-/// Later than anything is due.
-pub(crate) fn far_away() -> Timestamp {
-    "9999-01-01T00:00:00Z".parse().unwrap_or(Timestamp::MAX)
 }

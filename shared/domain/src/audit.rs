@@ -11,6 +11,8 @@ pub enum AuditKind {
     Flow,
     /// A called system.
     System,
+    /// A maintenance window, by its number.
+    Window,
     /// A sequential queue.
     Queue,
     /// A scenario.
@@ -33,6 +35,7 @@ spelled!(AuditKind {
     Order => "order",
     Flow => "flow",
     System => "system",
+    Window => "window",
     Queue => "queue",
     Scenario => "scenario",
     Node => "node",

@@ -36,6 +36,8 @@
 //! been read: a capacity unused for a moment is cheaper than one exceeded.
 
 mod control;
+mod decided;
+mod due;
 mod estimate;
 mod event;
 mod flow;
@@ -86,6 +88,7 @@ pub use stats::{FlowStats, NodeStats, Stats};
 use crate::id::{Attempt, OrderNo};
 use crate::order::Mode;
 use control::Rule;
+use decided::Decided;
 use flow::{FlowIndex, Flows};
 use gate::Subject;
 use node::Nodes;
@@ -144,13 +147,7 @@ pub struct Dispatcher {
     progress: Progress,
     woken: WokenBound,
     share: Share,
-    /// The stops by hand; none before they were told.
-    stops: Option<Vec<FlowStop>>,
-    /// Time at which a stop begins or ends next.
-    stops_due: Option<Timestamp>,
-    overrides: Vec<SystemOverride>,
-    /// Time at which an order about a system begins or ends next.
-    overrides_due: Option<Timestamp>,
+    decided: Decided,
     /// Controls by the time at which each is to be woken; times that no longer apply wake nobody up.
     timers: BTreeSet<(Timestamp, Subject)>,
     /// Those of which a few may go to try.
@@ -197,10 +194,7 @@ impl Dispatcher {
             woken: WokenBound::new(),
             share: Share::new(settings.weights),
             settings,
-            stops: None,
-            stops_due: None,
-            overrides: Vec::new(),
-            overrides_due: None,
+            decided: Decided::default(),
             timers: BTreeSet::new(),
             probing: BTreeSet::new(),
             away: BTreeSet::new(),
@@ -239,6 +233,7 @@ impl Dispatcher {
             DispatchEvent::OpenRequests(rows) => self.open_requests(&rows),
             DispatchEvent::Stops(stops) => self.set_stops(stops),
             DispatchEvent::SystemOverrides(overrides) => self.set_overrides(overrides),
+            DispatchEvent::Windows(windows) => self.set_windows(windows),
             DispatchEvent::Remembered { flows, systems } => self.remembered(&flows, &systems),
             DispatchEvent::Refused { hand_out, why } => self.refused(hand_out, why, now),
             DispatchEvent::Returned(hand_outs) => {
@@ -270,7 +265,7 @@ impl Dispatcher {
     pub fn poll(&mut self, now: Timestamp, max: usize) -> Vec<HandOut> {
         self.now = now;
         let mut hand_outs = Vec::new();
-        if !self.progress.was_read() || self.stops.is_none() {
+        if !self.progress.was_read() || !self.decided.are_stops_known() {
             return hand_outs;
         }
         self.pass_time(now);
@@ -320,15 +315,8 @@ impl Dispatcher {
     #[must_use]
     pub fn next_wake(&self) -> Option<Timestamp> {
         let timer = self.timers.first().map(|(due, _)| *due);
-        let dues =
-            [
-            self.nodes.next_resume(),
-            self.queues.next_look(),
-            timer,
-            self.stops_due,
-            self.overrides_due,
-            self.woken.next_look(),
-        ];
+        let (places, queues) = (self.nodes.next_resume(), self.queues.next_look());
+        let dues = [places, queues, timer, self.decided.due(), self.woken.next_look()];
         dues.into_iter().flatten().min()
     }
 
@@ -392,6 +380,7 @@ impl Dispatcher {
         }
         self.waiting.remove(slot);
         self.flows.unwait(stage.flow, stage.priority);
+        self.left_line(stage.flow);
         if let Some(queue) = stage.queue() {
             self.settle(queue, End::Back);
         }

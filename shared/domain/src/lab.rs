@@ -27,7 +27,7 @@ pub use read::read;
 pub use trace::{FlowLook, SystemLook, Trace};
 
 use crate::dispatch::{
-    Capacity, DispatchSettings, Dispatcher, FlowRules, FlowShare, LimitRule, SystemRules, Weights,
+    Capacity, DispatchSettings, Dispatcher, FlowPolicy, FlowRules, FlowShare, LimitRule, SystemRules, Weights,
 };
 use measure::Dwells;
 use simulation::Simulation;
@@ -100,10 +100,19 @@ fn settings(plan: &LabPlan) -> DispatchSettings {
         .flows
         .iter()
         .flat_map(|flow| ["away", "throttling"].map(|class| (class.to_owned(), flow.name.clone())));
+    let weighed = plan.flows.iter().filter(|flow| flow.weight != 1);
+    let policy = |flow: &LabFlow| FlowPolicy {
+        name: flow.name.clone(),
+        scenarios: [flow.name.clone()].into(),
+        mode: None,
+        max_limit: None,
+        weight: Some(flow.weight),
+    };
     let flows = FlowRules {
         mode: plan.mode,
         overload_threshold_percentage: plan.overload,
         initial_limit: plan.initial_limit,
+        policies: weighed.map(policy).collect(),
         limiting_classes: classes.collect(),
         ..FlowRules::default()
     };

@@ -16,6 +16,7 @@ pub mod idle;
 pub mod invariants;
 pub mod lab;
 pub mod low_water;
+pub mod maintenance;
 pub mod operation;
 pub mod order;
 pub mod promise;

@@ -171,6 +171,8 @@ pub enum Level {
     InJeopardy,
     /// Clients that follow the stream of orders' news.
     StreamClients,
+    /// Maintenance windows: open now, and others that are to come.
+    MaintenanceWindows,
 }
 
 /// A histogram: index into the table of histograms.
@@ -319,7 +321,7 @@ mod tests {
     #[test]
     fn the_tables_are_as_long_as_their_enums() {
         assert_eq!(COUNTERS.len(), Count::StreamEvents as usize + 1);
-        assert_eq!(GAUGES.len(), Level::StreamClients as usize + 1);
+        assert_eq!(GAUGES.len(), Level::MaintenanceWindows as usize + 1);
         assert_eq!(HISTOGRAMS.len(), Span::ReadyWait as usize + 1);
     }
 

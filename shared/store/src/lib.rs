@@ -48,6 +48,7 @@ pub mod refused;
 pub mod requests;
 pub mod restore;
 pub mod retention;
+pub mod revision;
 mod row;
 pub mod scenarios;
 pub mod search;
@@ -61,6 +62,7 @@ pub mod stops;
 pub mod suspensions;
 pub mod upkeep;
 pub mod walks;
+pub mod windows;
 
 pub use error::{Error, Result, beside};
 pub use patience::Patience;

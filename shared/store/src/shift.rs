@@ -1,11 +1,14 @@
-//! Shifts of what runs by time (DSP-11): the times at which orders wait or retry, and with them every deadline of the
-//! same orders. Many orders a statement; the orders must be locked.
+//! Shifts of what runs by time (DSP-11): the times at which orders wait, poll or retry, and with them every deadline of
+//! the same orders; and the deadlines of all others that would run out while their flow is stopped. Many orders a
+//! statement; the orders must be locked.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::OrderNo;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use crate::columns::columns;
 use crate::sql::statements;
@@ -17,8 +20,12 @@ statements! {
          WHERE d.order_no = $2 AND d.due_at IS NOT NULL
            AND NOT EXISTS (SELECT FROM shifted s WHERE s.shift = $1 AND s.order_no = d.order_no)";
     COUNT_DUE = "
-        SELECT count(*) AS orders FROM due d JOIN orders o ON o.no = d.order_no
-         WHERE d.stream = ANY($1::smallint[]) AND d.due_at >= $2 AND d.due_at < $3 AND strpos(o.flow, $4) > 0";
+        SELECT count(*) AS orders FROM (
+            SELECT d.order_no FROM due d JOIN orders o ON o.no = d.order_no
+             WHERE d.stream = ANY($1::smallint[]) AND d.due_at >= $2 AND d.due_at < $3 AND strpos(o.flow, $4) > 0
+            UNION
+            SELECT l.order_no FROM deadlines l JOIN orders o ON o.no = l.order_no
+             WHERE $5 AND l.at >= $2 AND l.at < $3 AND strpos(o.flow, $4) > 0) AS concerned";
     BEGIN = "
         INSERT INTO shifts (keyword, seconds, from_at, until_at, reason, made_by)
         VALUES ($1, $2, $3, $4, $5, $6) RETURNING no";
@@ -29,6 +36,11 @@ statements! {
            AND strpos(o.flow, $6) > 0
            AND NOT EXISTS (SELECT FROM shifted s WHERE s.shift = $7 AND s.order_no = d.order_no)
          ORDER BY d.due_at, d.order_no LIMIT $8";
+    NEXT_HELD = "
+        SELECT l.order_no, l.at AS due_at FROM deadlines l JOIN orders o ON o.no = ANY(ARRAY[l.order_no])
+         WHERE l.at >= $1 AND l.at < $2 AND (l.at, l.order_no) > ($3, $4) AND strpos(o.flow, $5) > 0
+           AND NOT EXISTS (SELECT FROM shifted s WHERE s.shift = $6 AND s.order_no = l.order_no)
+         ORDER BY l.at, l.order_no LIMIT $7";
     NEXT_SHIFTED = "
         SELECT s.order_no, s.due_at FROM shifted s WHERE s.shift = $1 AND s.order_no > $2 ORDER BY s.order_no LIMIT $3";
     SHIFT = "SELECT keyword, seconds, from_at, until_at, reason FROM shifts WHERE no = $1 AND undone_at IS NULL";
@@ -39,6 +51,12 @@ statements! {
          WHERE d.order_no = ANY(ARRAY[t.no]) AND d.due_at = t.due_at
         RETURNING d.order_no, d.due_at, d.stream";
     MOVE_DEADLINES = "UPDATE deadlines SET at = at + make_interval(secs => $2) WHERE order_no = ANY($1::bigint[])";
+    // An order of which no deadline is what it was has gone on.
+    MOVE_HELD = "
+        WITH still AS (SELECT DISTINCT ON (t.no) t.no, t.at FROM unnest($1::bigint[], $2::timestamptz[]) AS t (no, at)
+                         JOIN deadlines l ON l.order_no = ANY(ARRAY[t.no]) AND l.at = ANY(ARRAY[t.at]) ORDER BY t.no, t.at)
+        UPDATE deadlines l SET at = l.at + make_interval(secs => $3) FROM still s WHERE l.order_no = ANY(ARRAY[s.no])
+        RETURNING l.order_no, s.at + make_interval(secs => $3) AS due_at";
     MOVE_STARTS = "
         UPDATE orders SET start_deadline = start_deadline + make_interval(secs => $2)
          WHERE no = ANY($1::bigint[]) AND start_deadline IS NOT NULL";
@@ -53,16 +71,35 @@ statements! {
     FORGET = "DELETE FROM shifted WHERE shift = $1 AND order_no = ANY($2::bigint[])";
 }
 
-/// Streams that a shift moves: waits for callbacks, and retries.
-const STREAMS: [Stream; 2] = [Stream::Wait, Stream::Retry];
+/// Streams that a shift moves: waits for callbacks, attempts of polling, and retries.
+const STREAMS: [Stream; 3] = [Stream::Wait, Stream::Polling, Stream::Retry];
 
 /// Times of orders, from the first on and before the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// From here on.
     pub from: Timestamp,
-    /// Before this.
+    /// Before this; later than anything is due where there is no stop, and only what waits is moved.
     pub until: Timestamp,
+}
+
+impl Window {
+    /// All times from this one on.
+    #[must_use]
+    pub fn open(from: Timestamp) -> Self {
+        Self { from, until: far_away() }
+    }
+
+    /// True if it is the time of a stop: then nothing of its flows goes on meanwhile, and every deadline within it is
+    /// moved behind its end.
+    fn is_of_stop(self) -> bool {
+        self.until < far_away()
+    }
+}
+
+/// Later than anything is due.
+fn far_away() -> Timestamp {
+    "9999-01-01T00:00:00Z".parse().unwrap_or(Timestamp::MAX)
 }
 
 /// What is moved, how far, and why.
@@ -87,14 +124,16 @@ pub struct DueOrder {
     pub due_at: Timestamp,
 }
 
-/// How many orders of flows with a keyword wait or retry until a time within the window.
+/// How many orders of flows with a keyword are moved for a window.
 ///
 /// # Errors
 /// The database fails.
 pub async fn count(client: &Client, keyword: &str, window: Window) -> Result<u64> {
     let streams = STREAMS.map(Stream::number);
     let statement = client.prepare_cached(COUNT_DUE).await?;
-    let row = client.query_one(&statement, &[&&streams[..], &window.from, &window.until, &keyword]).await?;
+    let row = client
+        .query_one(&statement, &[&&streams[..], &window.from, &window.until, &keyword, &window.is_of_stop()])
+        .await?;
     Ok(u64::try_from(row.get::<_, i64>("orders")).unwrap_or(0))
 }
 
@@ -136,24 +175,11 @@ impl<'a> DueWalk<'a> {
     /// # Errors
     /// The database fails.
     pub async fn next(&mut self, client: &Client, limit: i64) -> Result<Vec<DueOrder>> {
-        let statement = client.prepare_cached(NEXT_DUE).await?;
-        while let Some(stream) = STREAMS.get(self.stream) {
-            let (at, no) = self.after;
-            let rows = client
-                .query(
-                    &statement,
-                    &[
-                        &stream.number(),
-                        &self.window.from,
-                        &self.window.until,
-                        &at,
-                        &no,
-                        &self.keyword,
-                        &self.shift,
-                        &limit,
-                    ],
-                )
-                .await?;
+        while self.stream < STREAMS.len() + usize::from(self.window.is_of_stop()) {
+            let rows = match STREAMS.get(self.stream) {
+                Some(stream) => self.next_due(client, *stream, limit).await?,
+                None => self.next_held(client, limit).await?,
+            };
             if let Some(last) = rows.last() {
                 self.after = (last.get("due_at"), last.get("order_no"));
                 return Ok(rows.iter().map(read_due).collect());
@@ -162,9 +188,26 @@ impl<'a> DueWalk<'a> {
         }
         Ok(Vec::new())
     }
+
+    async fn next_due(&self, client: &Client, stream: Stream, limit: i64) -> Result<Vec<Row>> {
+        let statement = client.prepare_cached(NEXT_DUE).await?;
+        let (Window { from, until }, (at, no)) = (self.window, self.after);
+        let number = stream.number();
+        let values: [&(dyn ToSql + Sync); 8] =
+            [&number, &from, &until, &at, &no, &self.keyword, &self.shift, &limit];
+        Ok(client.query(&statement, &values).await?)
+    }
+
+    /// Orders that stand still because of the stop, wherever they are, with a deadline of theirs.
+    async fn next_held(&self, client: &Client, limit: i64) -> Result<Vec<Row>> {
+        let statement = client.prepare_cached(NEXT_HELD).await?;
+        let (Window { from, until }, (at, no)) = (self.window, self.after);
+        let values: [&(dyn ToSql + Sync); 7] = [&from, &until, &at, &no, &self.keyword, &self.shift, &limit];
+        Ok(client.query(&statement, &values).await?)
+    }
 }
 
-fn read_due(row: &tokio_postgres::Row) -> DueOrder {
+fn read_due(row: &Row) -> DueOrder {
     DueOrder { no: OrderNo(row.get("order_no")), due_at: row.get("due_at") }
 }
 
@@ -220,6 +263,28 @@ pub async fn move_times(
         tx.execute(&tx.prepare_cached(sql).await?, &[&moved, &seconds]).await?;
     }
     Ok(rows.iter().map(|row| (read_due(row), Stream::of_number(row.get("stream")))).collect())
+}
+
+/// Moves the deadlines of locked orders by so many seconds, which may be negative: of those of which one is still at that
+/// time. Answers with these, each with that deadline as it is now.
+///
+/// # Errors
+/// The database fails.
+pub async fn move_held(tx: &Tx<'_>, orders: &[DueOrder], seconds: f64) -> Result<Vec<DueOrder>> {
+    if orders.is_empty() {
+        return Ok(Vec::new());
+    }
+    let columns = columns!(one in orders => {
+        no: i64 = one.no.0,
+        at: Timestamp = one.due_at,
+    });
+    let rows = columns.query(tx, MOVE_HELD, &[&seconds]).await?;
+    let mut moved: Vec<DueOrder> = rows.iter().map(read_due).collect();
+    moved.sort_unstable_by_key(|one| one.no);
+    moved.dedup_by_key(|one| one.no);
+    let numbers: Vec<i64> = moved.iter().map(|one| one.no.0).collect();
+    tx.execute(&tx.prepare_cached(MOVE_STARTS).await?, &[&numbers, &seconds]).await?;
+    Ok(moved)
 }
 
 /// Notes what a shift has moved, with the new times.

@@ -51,6 +51,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::requests::STATEMENTS,
         crate::restore::STATEMENTS,
         crate::retention::STATEMENTS,
+        crate::revision::STATEMENTS,
         crate::scenarios::STATEMENTS,
         crate::search::STATEMENTS,
         crate::search::ATTRIBUTE_STATEMENTS,
@@ -66,6 +67,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::suspensions::STATEMENTS,
         crate::upkeep::STATEMENTS,
         crate::walks::STATEMENTS,
+        crate::windows::STATEMENTS,
     ]
     .into_iter()
     .flatten()

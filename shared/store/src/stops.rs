@@ -1,17 +1,18 @@
-//! What operators decided about flows and called systems: stops by hand (DSP-10) and orders about systems (DSP-16).
-//! Each change gives the rules the next revision, and the active dispatcher tells which one it goes by.
+//! What operators decided about flows and called systems: stops by hand (DSP-10) and orders about systems (DSP-16);
+//! maintenance windows stand beside (`windows`). Each change gives the rules the next revision, and the active
+//! dispatcher tells which one it goes by.
 
 use jiff::Timestamp;
 use pagurus_domain::dispatch::{FlowStop, SystemOrder, SystemOverride};
 use pagurus_domain::id::Epoch;
+use pagurus_domain::maintenance::MaintenanceWindow;
 
+use crate::revision::{revise, revision};
 use crate::row::word;
 use crate::sql::statements;
-use crate::{Client, Result, Tx};
+use crate::{Client, Result, Tx, windows};
 
 statements! {
-    REVISE = "UPDATE flow_rules SET revision = revision + 1 RETURNING revision";
-    // The row's lock makes revisions follow each other as their transactions do.
     STOP = "
         INSERT INTO flow_stops (key, keyword, from_at, until_at, reason, made_by)
         VALUES ($6, $1, greatest($2, clock_timestamp()), $3, $4, $5)
@@ -19,8 +20,7 @@ statements! {
     LIFT = "
         UPDATE flow_stops SET lifted_at = clock_timestamp(), lifted_by = $2, lift_reason = $3
          WHERE lifted_at IS NULL AND no = ANY($1::bigint[]) RETURNING no";
-    // The revision is read before the rules: what is confirmed was seen.
-    REVISION = "SELECT revision, known, epoch, serial FROM flow_rules";
+    CONFIRMED = "SELECT known, epoch, serial FROM flow_rules";
     HELD = "
         SELECT no, keyword, from_at, until_at FROM flow_stops
          WHERE lifted_at IS NULL AND (until_at IS NULL OR until_at > clock_timestamp()) ORDER BY no";
@@ -93,10 +93,6 @@ pub async fn lift(tx: &Tx<'_>, stops: &[i64], by: &str, reason: &str) -> Result<
     Ok((rows.iter().map(|row| row.get("no")).collect(), revise(tx).await?))
 }
 
-async fn revise(tx: &Tx<'_>) -> Result<i64> {
-    Ok(tx.query_one(&tx.prepare_cached(REVISE).await?, &[]).await?.get("revision"))
-}
-
 /// The rules of operators, and the revision that they have at least.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperatorRules {
@@ -106,6 +102,8 @@ pub struct OperatorRules {
     pub stops: Vec<FlowStop>,
     /// Orders about systems that hold now or later.
     pub overrides: Vec<SystemOverride>,
+    /// Maintenance windows that are open now or later.
+    pub windows: Vec<MaintenanceWindow>,
 }
 
 /// Reads the rules that hold now or later.
@@ -113,7 +111,8 @@ pub struct OperatorRules {
 /// # Errors
 /// The database fails, or holds a word that is not known.
 pub async fn rules(client: &Client) -> Result<OperatorRules> {
-    let revision = client.query_one(&client.prepare_cached(REVISION).await?, &[]).await?.get("revision");
+    // Before the rules: what is confirmed was seen.
+    let revision = revision(client).await?;
     let stops = client.query(&client.prepare_cached(HELD).await?, &[]).await?;
     let stops = stops.iter().map(|row| FlowStop {
         no: row.get("no"),
@@ -131,7 +130,9 @@ pub async fn rules(client: &Client) -> Result<OperatorRules> {
             until: row.get("until_at"),
         })
     });
-    Ok(OperatorRules { revision, stops, overrides: overrides.collect::<Result<_>>()? })
+    let overrides = overrides.collect::<Result<_>>()?;
+    let windows = windows::held(client).await?.into_iter().map(|window| window.rule).collect();
+    Ok(OperatorRules { revision, stops, overrides, windows })
 }
 
 /// Tells that the dispatcher of this epoch goes by this revision, and that its last hand-out before had this serial;
@@ -161,7 +162,7 @@ pub struct Confirmation {
 /// # Errors
 /// The database fails.
 pub async fn confirmed(client: &Client) -> Result<Confirmation> {
-    let row = client.query_one(&client.prepare_cached(REVISION).await?, &[]).await?;
+    let row = client.query_one(&client.prepare_cached(CONFIRMED).await?, &[]).await?;
     Ok(Confirmation { revision: row.get("known"), epoch: Epoch(row.get("epoch")), serial: row.get("serial") })
 }
 

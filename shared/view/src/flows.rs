@@ -2,8 +2,9 @@
 
 use pagurus_domain::dispatch::FlowState;
 use pagurus_store::stops::{self, StoredOverride};
-use pagurus_store::{Error, flows};
-use pagurus_wire::flows::{FlowView, StopView, SystemOrderView, SystemView};
+use pagurus_store::windows::{self, StoredWindow};
+use pagurus_store::{Client, Error, flows};
+use pagurus_wire::flows::{FlowView, OpenWindowView, StopView, SystemOrderView, SystemView};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
 use schemars::JsonSchema;
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 use crate::Views;
 use crate::query::{cursor, invalid, limit, page};
+use crate::windows::{open_window, parsed};
 
 /// Rows of a page, as usual and at most.
 const PAGE: (usize, usize) = (100, 1000);
@@ -60,10 +62,12 @@ impl Views {
         let after = query.cursor.as_deref().unwrap_or_default();
         let contains = query.contains.as_deref().unwrap_or_default();
         let read = async {
-            flows::page(&self.host.store.reports().await?, after, contains, state, limit as i64).await
+            let client = self.host.store.reports().await?;
+            let held = windows::held(&client).await?;
+            Ok::<_, Error>((flows::page(&client, after, contains, state, limit as i64).await?, held))
         };
-        let items: Vec<FlowView> =
-            read.await.map_err(self.failed("flows"))?.into_iter().map(flow_view).collect();
+        let (flows, held) = read.await.map_err(self.failed("flows"))?;
+        let items: Vec<FlowView> = flows.into_iter().map(|flow| flow_view(flow, &held)).collect();
         let next =
             (items.len() == limit).then(|| items.last().map(|flow| flow.record.flow.clone())).flatten();
         Ok(Page { items, next })
@@ -71,9 +75,13 @@ impl Views {
 
     /// A flow by its name.
     pub async fn flow(&self, flow: &str) -> Result<FlowView, Problem> {
-        let read = async { flows::one(&self.host.store.reports().await?, flow).await };
-        let read = read.await.map_err(self.failed("flows"))?;
-        read.map(flow_view)
+        let read = async {
+            let client = self.host.store.reports().await?;
+            Ok::<_, Error>((flows::one(&client, flow).await?, windows::held(&client).await?))
+        };
+        let (found, held) = read.await.map_err(self.failed("flows"))?;
+        found
+            .map(|flow| flow_view(flow, &held))
             .ok_or_else(|| Problem::new(Type::NotFound, format!("the dispatcher knows of no flow `{flow}`")))
     }
 
@@ -93,17 +101,17 @@ impl Views {
         let after = query.cursor.as_deref().unwrap_or_default();
         let read = async {
             let client = self.host.store.reports().await?;
-            let orders = stops::overrides(&client, MAX_RULES).await?;
-            Ok::<_, Error>((flows::systems(&client, after, limit as i64).await?, orders))
+            let decided = Decided::read(&client).await?;
+            Ok::<_, Error>((flows::systems(&client, after, limit as i64).await?, decided))
         };
-        let (systems, orders) = read.await.map_err(self.failed("systems"))?;
+        let (systems, decided) = read.await.map_err(self.failed("systems"))?;
         let full = systems.len() == limit;
         let next = if full { systems.last().map(|system| system.record.system.clone()) } else { None };
         let mut items: Vec<SystemView> =
-            systems.into_iter().map(|system| system_view(system, &orders)).collect();
+            systems.into_iter().map(|system| system_view(system, &decided)).collect();
         // An order about a system that nothing has called yet is shown, too.
         if after.is_empty() && !full {
-            items.extend(unseen(&orders, &items));
+            items.extend(unseen(&decided, &items));
         }
         Ok(Page { items, next })
     }
@@ -112,40 +120,62 @@ impl Views {
     pub async fn system(&self, system: &str) -> Result<SystemView, Problem> {
         let read = async {
             let client = self.host.store.reports().await?;
-            Ok::<_, Error>((
-                flows::system(&client, system).await?,
-                stops::overrides(&client, MAX_RULES).await?,
-            ))
+            Ok::<_, Error>((flows::system(&client, system).await?, Decided::read(&client).await?))
         };
-        let (found, orders) = read.await.map_err(self.failed("systems"))?;
-        let found = found.map(|found| system_view(found, &orders));
+        let (found, decided) = read.await.map_err(self.failed("systems"))?;
+        let found = found.map(|found| system_view(found, &decided));
         found
-            .or_else(|| unseen(&orders, &[]).into_iter().find(|one| one.record.system == system))
+            .or_else(|| unseen(&decided, &[]).into_iter().find(|one| one.record.system == system))
             .ok_or_else(|| Problem::new(Type::NotFound, format!("nothing has called a system `{system}`")))
     }
 }
 
-fn flow_view(written: flows::Written<pagurus_domain::dispatch::FlowRecord>) -> FlowView {
+fn flow_view(
+    written: flows::Written<pagurus_domain::dispatch::FlowRecord>,
+    held: &[StoredWindow],
+) -> FlowView {
     let flows::Written { mut record, at } = written;
     // That is between dispatchers.
     record.memory = Value::Null;
-    FlowView { record, written_at: at }
+    let of_flow = |window: &StoredWindow| window.rule.target.has_flow(&record.flow);
+    let maintenance = open_window(held.iter().filter(|window| of_flow(window)));
+    FlowView { record, written_at: at, maintenance }
+}
+
+/// What operators decided about systems: orders, and maintenance windows.
+struct Decided {
+    orders: Vec<StoredOverride>,
+    windows: Vec<StoredWindow>,
+}
+
+impl Decided {
+    async fn read(client: &Client) -> Result<Self, Error> {
+        Ok(Self { orders: stops::overrides(client, MAX_RULES).await?, windows: windows::held(client).await? })
+    }
+
+    fn order_about(&self, system: &str) -> Option<SystemOrderView> {
+        self.orders.iter().find(|order| order.rule.system == system).map(order_view)
+    }
+
+    fn window_of(&self, system: &str) -> Option<OpenWindowView> {
+        open_window(self.windows.iter().filter(|window| window.rule.target.has_system(system)))
+    }
 }
 
 fn system_view(
     written: flows::Written<pagurus_domain::dispatch::SystemRecord>,
-    orders: &[StoredOverride],
+    decided: &Decided,
 ) -> SystemView {
     let flows::Written { mut record, at } = written;
     record.memory = Value::Null;
-    let order = orders.iter().find(|order| order.rule.system == record.system).map(order_view);
-    SystemView { record, written_at: at, order }
+    let (order, maintenance) = (decided.order_about(&record.system), decided.window_of(&record.system));
+    SystemView { record, written_at: at, order, maintenance }
 }
 
 /// Systems of which nothing is known but what an operator decided.
-fn unseen(orders: &[StoredOverride], seen: &[SystemView]) -> Vec<SystemView> {
+fn unseen(decided: &Decided, seen: &[SystemView]) -> Vec<SystemView> {
     let is_seen = |system: &str| seen.iter().any(|one| one.record.system == system);
-    let unseen = orders.iter().filter(|order| !is_seen(&order.rule.system));
+    let unseen = decided.orders.iter().filter(|order| !is_seen(&order.rule.system));
     unseen
         .map(|order| SystemView {
             record: pagurus_domain::dispatch::SystemRecord {
@@ -154,6 +184,7 @@ fn unseen(orders: &[StoredOverride], seen: &[SystemView]) -> Vec<SystemView> {
             },
             written_at: order.made_at,
             order: Some(order_view(order)),
+            maintenance: decided.window_of(&order.rule.system),
         })
         .collect()
 }
@@ -186,9 +217,4 @@ fn stop_view(stop: stops::StoredStop) -> StopView {
         lifted_by,
         lift_reason,
     }
-}
-
-/// Who asked, as it was stored.
-fn parsed(by: &str) -> Value {
-    serde_json::from_str(by).unwrap_or_default()
 }

@@ -31,6 +31,7 @@ mod stats;
 mod steps;
 mod stream;
 mod tasks;
+mod windows;
 
 use std::sync::Arc;
 
@@ -57,6 +58,7 @@ pub use query::ListQuery;
 pub use queues::QueueQuery;
 pub use searches::SearchesQuery;
 pub use stats::StatsQuery;
+pub use windows::WindowsQuery;
 
 /// Views, with all that they need of their process. Cheap to clone.
 #[derive(Clone)]

@@ -15,6 +15,9 @@ pub struct FlowView {
     pub record: FlowRecord,
     /// When the dispatcher wrote them: it writes what has changed, each second.
     pub written_at: Timestamp,
+    /// The maintenance window that stops it now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<OpenWindowView>,
 }
 
 /// A called system, as the active dispatcher saw it last.
@@ -29,6 +32,22 @@ pub struct SystemView {
     /// What an operator decided about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<SystemOrderView>,
+    /// The maintenance window that is open for it now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<OpenWindowView>,
+}
+
+/// The window that holds a flow or a system now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OpenWindowView {
+    /// Its number.
+    pub window: i64,
+    /// Since when.
+    pub from: Timestamp,
+    /// Until when.
+    pub until: Timestamp,
+    /// Why.
+    pub reason: String,
 }
 
 /// A stop by hand.

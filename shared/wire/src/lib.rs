@@ -25,5 +25,6 @@ pub mod scenarios;
 pub mod search;
 pub mod stats;
 pub mod stream;
+pub mod windows;
 
 pub use problem::Problem;

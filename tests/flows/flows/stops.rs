@@ -106,7 +106,7 @@ async fn dsp_10_the_head_of_a_queue_in_a_stopped_flow_holds_the_queue_and_explai
 }
 
 /// A retry each hour.
-const HOURLY: &str = "
+pub const HOURLY: &str = "
 execution:
   error_handling:
     sync:

@@ -4,16 +4,18 @@ use pagurus_domain::dispatch::{Decision, Quantiles};
 use pagurus_wire::flows::FlowView;
 
 use crate::screen::{Screen, harmless, time};
+use crate::windows::held_by;
 
 /// Flows in a table.
 pub(super) fn listed(flows: &[FlowView], screen: &Screen) -> String {
     let rows: Vec<[String; 9]> = flows
         .iter()
-        .map(|FlowView { record, .. }| {
+        .map(|FlowView { record, maintenance, .. }| {
+            let until = maintenance.as_ref().map(|open| format!(" until {}", time(open.until)));
             let limit = record.limit.map_or_else(String::new, |limit| format!(" / {limit}"));
             [
                 record.flow.clone(),
-                record.state.to_string(),
+                format!("{}{}", record.state, until.unwrap_or_default()),
                 format!("{}{limit}", record.in_progress),
                 record.open_requests.to_string(),
                 record.ready.sum().to_string(),
@@ -31,7 +33,7 @@ pub(super) fn listed(flows: &[FlowView], screen: &Screen) -> String {
 
 /// One flow with all that is known of it.
 pub(super) fn shown(flow: &FlowView, screen: &Screen) -> String {
-    let FlowView { record, written_at } = flow;
+    let FlowView { record, written_at, maintenance } = flow;
     let ready = record.ready;
     let errors: Vec<String> =
         record.errors.iter().map(|(class, count)| format!("{} {count}", harmless(class))).collect();
@@ -39,6 +41,7 @@ pub(super) fn shown(flow: &FlowView, screen: &Screen) -> String {
     let pairs = [
         ("flow", Some(record.flow.clone())),
         ("state", Some(record.state.to_string())),
+        ("maintenance", maintenance.as_ref().map(held_by)),
         ("limit", record.limit.map(|limit| limit.to_string())),
         ("in progress", Some(record.in_progress.to_string())),
         ("open requests", Some(record.open_requests.to_string())),

@@ -96,6 +96,15 @@ pub(super) struct Bounds {
     pub(super) most: u32,
     /// The greatest limit; none for any.
     pub(super) max: Option<u32>,
+    /// Its part of what it shares with others.
+    pub(super) weight: u32,
+}
+
+impl Bounds {
+    /// Time by which something counts that took so many microseconds: the greater the weight, the less.
+    pub(super) fn weighed(self, micros: i64) -> i64 {
+        micros / i64::from(self.weight.max(1))
+    }
 }
 
 /// Calls of one path that are told together.

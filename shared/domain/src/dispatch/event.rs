@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::record::{FlowRecord, SystemRecord};
 use super::rules::{FlowStop, SystemOverride};
 use crate::id::{Attempt, Incarnation, OrderNo, spelled};
+use crate::maintenance::MaintenanceWindow;
 use crate::order::{Mode, Priority};
 use crate::system::CallSamples;
 
@@ -189,6 +190,8 @@ pub enum DispatchEvent {
     Stops(Vec<FlowStop>),
     /// The tables were read: all orders of operators about systems that hold now or later.
     SystemOverrides(Vec<SystemOverride>),
+    /// All maintenance windows that are open now or later. To be told before stops and orders about systems.
+    Windows(Vec<MaintenanceWindow>),
     /// The dispatcher before this one knew this: told once, before anything is handed out.
     Remembered {
         /// Of flows.

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::control::{Bounds, Control, Rule};
 use super::event::StageMeasured;
 use super::slab::Slab;
-use super::system::SystemIndex;
+use super::system::{DueKey, SystemIndex};
 use super::timing::{Rate, Timing, between, faded};
 use crate::order::{Mode, Priority};
 
@@ -44,7 +44,7 @@ pub(super) struct Flow {
     /// The system because of whose limit it stands aside.
     pub(super) blocked_by: Option<SystemIndex>,
     /// Its place among those that stand aside so, from the first time on until it goes.
-    pub(super) rank: Option<u64>,
+    pub(super) rank: Option<(SystemIndex, DueKey)>,
     /// Control by failures and latencies.
     pub(super) control: Control,
     /// Bounds that the rules set.
@@ -67,6 +67,9 @@ pub(super) struct Link {
     pub(super) system: SystemIndex,
     /// Requests of the flow that are unanswered there.
     pub(super) open: u32,
+    /// Where the flow stands among those that share the limit of the system: the time of its places, in microseconds, by
+    /// its weight.
+    pub(super) paid: u64,
     /// Time at which a call was heard of last.
     pub(super) seen_at: Timestamp,
 }

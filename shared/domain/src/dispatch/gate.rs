@@ -3,17 +3,18 @@
 //!
 //! A flow at a limit of its own, or at its part of the places, is shut as soon as it has it, and opened when it has not.
 //! The limit of a system concerns all flows that call it, and there may be a thousand of them. So a flow is shut for it
-//! only when its turn comes and there is no place, and then waits for one in the system's own line.
+//! only when its turn comes and there is no place, and then waits for one in the system's own line. That line is by
+//! weight: who has used the least time of the system, for its weight, is the first to try (`due`).
 
 use jiff::Timestamp;
 
 use super::control::{Bounds, Phase};
-use super::flow::{Flow, FlowIndex};
+use super::flow::{Flow, FlowIndex, Link};
 use super::ready::Slot;
 use super::rules::DistributionMode;
 use super::system::{System, SystemIndex};
 use super::{Dispatcher, HandOut, MODES};
-use crate::order::{Mode, Priority};
+use crate::order::Mode;
 
 /// Something with a control, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +31,8 @@ impl Dispatcher {
         let Some(flow) = self.flows.get(index) else { return };
         let is_shut =
             flow.is_stopped || !flow.control.admits(flow.in_use(), flow.bounds) || self.is_away(flow);
-        let full = if is_shut { None } else { self.full_system(flow) };
+        // One that has nothing to go waits for no place.
+        let full = if is_shut || flow.waiting == [0; 3] { None } else { self.full_system(index, flow) };
         let (in_progress, blocked_by) = (flow.in_progress, flow.blocked_by);
         let (capacity, places) = (self.settings.capacity, self.nodes.places());
         for mode in MODES {
@@ -60,10 +62,9 @@ impl Dispatcher {
     /// True if a flow whose turn it is may go; else it stands aside from now on.
     pub(super) fn may_go(&mut self, flow: FlowIndex) -> bool {
         let Some(known) = self.flows.get(flow) else { return false };
-        if known.links.is_empty() || self.full_system(known).is_none() {
-            return true;
-        }
+        let Some(full) = self.full_system(flow, known) else { return true };
         self.judge(flow);
+        self.unblock(full);
         false
     }
 
@@ -78,19 +79,6 @@ impl Dispatcher {
             self.unblock(link.system);
         }
         self.judge(flow);
-    }
-
-    /// Lets those try that stand aside because of the limit of a system, if it has a place.
-    pub(super) fn unblock(&mut self, system: SystemIndex) {
-        let Some(flows) = self.systems.get_mut(system).map(System::unblock) else { return };
-        for flow in flows {
-            if let Some(known) = self.flows.get_mut(flow)
-                && known.blocked_by == Some(system)
-            {
-                known.blocked_by = None;
-                self.judge(flow);
-            }
-        }
     }
 
     /// Counts a stage of a flow as in progress.
@@ -149,7 +137,8 @@ impl Dispatcher {
         }
         self.set_probing(Subject::Flow(index), flow.control.probes_left() > 0);
         self.flow_changed(index);
-        self.judge(index);
+        // Where it stands aside from now on, another may have its place.
+        self.freed(index);
     }
 
     /// The control of a system has moved, or an operator's order about it.
@@ -239,7 +228,8 @@ impl Dispatcher {
         let policy = scenario
             .and_then(|scenario| rules.policies.iter().find(|policy| policy.scenarios.contains(scenario)));
         let mode = policy.and_then(|policy| policy.mode).filter(|_| rules.mode.stops()).unwrap_or(rules.mode);
-        self.bounds(mode, policy.and_then(|policy| policy.max_limit))
+        let weight = policy.and_then(|policy| policy.weight).unwrap_or(1);
+        self.bounds(mode, policy.and_then(|policy| policy.max_limit), weight)
     }
 
     /// Bounds that the rules set to a system.
@@ -252,10 +242,10 @@ impl Dispatcher {
             true if rules.mode.stops() && by_policy => DistributionMode::LimitedFlows,
             true => rules.mode,
         };
-        self.bounds(mode, None)
+        self.bounds(mode, None, 1)
     }
 
-    fn bounds(&self, mode: DistributionMode, max: Option<u32>) -> Bounds {
+    fn bounds(&self, mode: DistributionMode, max: Option<u32>, weight: u32) -> Bounds {
         let rules = &self.settings.flows;
         Bounds {
             stops: mode.stops(),
@@ -263,6 +253,7 @@ impl Dispatcher {
             initial: rules.initial_limit,
             most: self.settings.capacity.total().min(self.nodes.places().max(1)),
             max,
+            weight,
         }
     }
 
@@ -310,22 +301,11 @@ impl Dispatcher {
         !self.away.is_empty() && flow.links.iter().any(|link| self.away.contains(&link.system))
     }
 
-    /// A system that a flow calls and that has its limit.
-    fn full_system(&self, flow: &Flow) -> Option<SystemIndex> {
-        let is_full = |system| self.systems.get(system).is_some_and(|system| !system.has_room());
-        flow.links.iter().map(|link| link.system).find(|system| is_full(*system))
-    }
-
-    fn block(&mut self, index: FlowIndex, by: Option<SystemIndex>) {
-        let Some(flow) = self.flows.get_mut(index) else { return };
-        flow.blocked_by = by;
-        let Some(system) = by.and_then(|system| self.systems.get_mut(system)) else { return };
-        let most_urgent = Priority::ALL.iter().find(|priority| flow.waiting[**priority as usize] > 0);
-        let priority = most_urgent.copied().unwrap_or(Priority::Low);
-        // Who tried in vain keeps its rank until it has gone.
-        self.ranks += 1;
-        let rank = *flow.rank.get_or_insert(self.ranks);
-        let rank = if self.by_time { self.waiting.lines().spent(index, priority) } else { rank };
-        system.block(index, priority, rank);
+    /// A system that a flow calls and that has no place for it: it has its limit, or another flow is due.
+    fn full_system(&self, index: FlowIndex, flow: &Flow) -> Option<SystemIndex> {
+        let has_place = |link: &&Link| {
+            self.systems.get(link.system).is_none_or(System::has_room) && self.is_due(index, flow, link)
+        };
+        flow.links.iter().find(|link| !has_place(link)).map(|link| link.system)
     }
 }

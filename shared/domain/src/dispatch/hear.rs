@@ -1,4 +1,4 @@
-//! Events of calls, open requests, stops and systems, and the knowledge of a former dispatcher.
+//! Events of calls and open requests, and the knowledge of a former dispatcher.
 //! Must never hand anything out.
 
 use std::collections::{BTreeSet, HashMap};
@@ -8,12 +8,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Dispatcher;
-use super::control::Calls;
+use super::control::{Calls, Phase};
 use super::event::StageMeasured;
 use super::flow::{FlowIndex, Known, Link};
 use super::gate::Subject;
-use super::record::{FlowRecord, FlowState, SystemRecord};
-use super::rules::{FlowStop, SystemOrder, SystemOverride};
+use super::record::{FlowRecord, FlowState, SystemRecord, SystemState};
+use super::rules::SystemOrder;
 use super::system::SystemIndex;
 use super::timing::{Rate, Timing, between};
 use crate::system::{CallKind, CallOutcome, CallSamples};
@@ -31,7 +31,7 @@ impl Dispatcher {
         }
         let bounds = self.bounds_of(name);
         let flow = self.flows.insert(name, bounds, self.now);
-        let is_stopped = self.stops.iter().flatten().any(|stop| stop.holds(name, self.now));
+        let is_stopped = self.decided.stops_flow(name, self.now);
         if let Some(known) = self.flows.get_mut(flow) {
             known.is_stopped = is_stopped;
         }
@@ -105,81 +105,6 @@ impl Dispatcher {
         }
     }
 
-    /// These are all stops that hold now or later.
-    pub(super) fn set_stops(&mut self, stops: Vec<FlowStop>) {
-        self.stops = Some(stops);
-        self.apply_stops();
-    }
-
-    /// Stops that began or ended by time, or were told.
-    pub(super) fn apply_stops(&mut self) {
-        let now = self.now;
-        let stops = self.stops.take().unwrap_or_default();
-        let changed: Vec<(FlowIndex, bool)> = self
-            .flows
-            .iter()
-            .map(|(index, flow)| {
-                (index, flow.is_stopped, stops.iter().any(|stop| stop.holds(&flow.name, now)))
-            })
-            .filter(|(_, was, is)| was != is)
-            .map(|(index, _, is)| (index, is))
-            .collect();
-        let times = stops.iter().flat_map(|stop| [Some(stop.from), stop.until]);
-        self.stops_due = times.flatten().filter(|time| *time > now).min();
-        self.stops = Some(stops);
-        for (index, is_stopped) in changed {
-            let Some(flow) = self.flows.get_mut(index) else { continue };
-            flow.is_stopped = is_stopped;
-            if !is_stopped {
-                flow.control.begin(flow.bounds, now, "the last stop by hand is over");
-            }
-            self.moved_flow(index);
-        }
-    }
-
-    /// These are all orders about systems that hold now or later.
-    pub(super) fn set_overrides(&mut self, overrides: Vec<SystemOverride>) {
-        self.overrides = overrides;
-        self.apply_overrides();
-    }
-
-    /// Orders about systems that began or ended by time, or were told.
-    pub(super) fn apply_overrides(&mut self) {
-        let now = self.now;
-        let overrides = std::mem::take(&mut self.overrides);
-        for order in &overrides {
-            self.enter_system(&Arc::from(&*order.system));
-        }
-        let times = overrides.iter().flat_map(|order| [Some(order.from), order.until]);
-        self.overrides_due = times.flatten().filter(|time| *time > now).min();
-        for index in self.systems.all() {
-            let Some(system) = self.systems.get_mut(index) else { continue };
-            let holds = |one: &&SystemOverride| {
-                *one.system == *system.name && one.from <= now && one.until.is_none_or(|until| now < until)
-            };
-            // To keep stopped goes before to force open.
-            let order = overrides.iter().filter(holds).min_by_key(|one| one.order);
-            let order = order.map(|one| (one.order, one.until));
-            if order == system.order {
-                continue;
-            }
-            let before = std::mem::replace(&mut system.order, order);
-            let (in_use, bounds) = (system.in_use, system.bounds);
-            match (before, order) {
-                (_, Some((SystemOrder::ForceOpen, _))) => {
-                    system.control.release(bounds, now, "forced open by an operator");
-                }
-                (Some((SystemOrder::KeepStopped, _)), None) => {
-                    let why = "an operator's order to keep it stopped is over";
-                    system.control.close(now, in_use, bounds, now, why);
-                }
-                _ => {}
-            }
-            self.moved_system(index);
-        }
-        self.overrides = overrides;
-    }
-
     /// A former dispatcher knew this.
     pub(super) fn remembered(&mut self, flows: &[FlowRecord], systems: &[SystemRecord]) {
         let now = self.now;
@@ -192,13 +117,17 @@ impl Dispatcher {
             system.errors =
                 record.errors.iter().map(|(class, count)| (Arc::from(&**class), *count as f64)).collect();
             system.seen_at = record.seen_at;
+            // If the order or the window has ended meanwhile, the system is probed.
+            if record.state == SystemState::Stopped && system.control.phase() == Phase::Open {
+                system.order = Some((SystemOrder::KeepStopped, record.closed_until));
+            }
             self.moved_system(index);
         }
         for record in flows {
             self.remembered_flow(record);
         }
-        if self.stops.is_some() {
-            self.apply_stops();
+        if self.decided.are_stops_known() {
+            self.apply_decided();
         }
     }
 
@@ -262,7 +191,8 @@ impl Dispatcher {
         }
     }
 
-    fn enter_system(&mut self, name: &Arc<str>) -> Option<SystemIndex> {
+    /// The called system of this name, made known if need be; none if there are too many.
+    pub(super) fn enter_system(&mut self, name: &Arc<str>) -> Option<SystemIndex> {
         if let Some(system) = self.systems.find(name) {
             return Some(system);
         }
@@ -277,7 +207,7 @@ impl Dispatcher {
         if let Some(link) = flow.links.iter_mut().find(|link| link.system == system) {
             link.seen_at = now;
         } else if flow.links.len() < MAX_LINKS {
-            flow.links.push(Link { system, open: 0, seen_at: now });
+            flow.links.push(Link { system, open: 0, paid: 0, seen_at: now });
             let in_progress = flow.stages_in_progress();
             if let Some(system) = self.systems.get_mut(system) {
                 system.in_use = system.in_use.saturating_add(in_progress);
@@ -311,6 +241,10 @@ impl Dispatcher {
         let before = link.open;
         if samples.outcome == CallOutcome::Sent {
             link.open = link.open.saturating_add(samples.count);
+            // Each holds its place until it is answered, which nobody knows before.
+            let median = self.systems.get(system).and_then(|system| system.calls.short().quantile(0.5));
+            let held = median.map_or(0.0, |seconds| seconds * 1e6 * f64::from(samples.count));
+            link.paid = link.paid.saturating_add_signed(flow.bounds.weighed(held as i64));
             flow.open_requests = flow.open_requests.saturating_add(samples.count);
         } else {
             link.open = link.open.saturating_sub(samples.count);

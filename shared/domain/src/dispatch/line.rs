@@ -123,11 +123,6 @@ impl Lines {
         }
     }
 
-    /// Where a flow stands in the time of a priority.
-    pub(super) fn spent(&self, flow: FlowIndex, priority: Priority) -> u64 {
-        self.flows.get(flow as usize).map_or(0, |flow| flow.spent[priority as usize])
-    }
-
     /// A stage of the flow took so many microseconds more or less than it was expected to.
     pub(super) fn charge(&mut self, flow: FlowIndex, priority: Priority, more: i64) {
         let spent = &mut self.flow(flow).spent[priority as usize];
@@ -192,7 +187,6 @@ impl Lines {
     }
 
     /// True if it does.
-    #[cfg(test)]
     pub(super) fn is_shut(&self, flow: FlowIndex, mode: Mode) -> bool {
         self.flows.get(flow as usize).is_some_and(|flow| flow.shut[mode as usize])
     }
@@ -200,7 +194,9 @@ impl Lines {
     /// In which lines of these modes somebody stands who may go.
     pub(super) fn waits(&self, open: OpenLines) -> Waits {
         [0, 1, 2].map(|priority| {
-            [0, 1].map(|mode| [0, 1].map(|lane| open[mode][lane] && !self.turns[mode][priority][lane].is_empty()))
+            [0, 1].map(|mode| {
+                [0, 1].map(|lane| open[mode][lane] && !self.turns[mode][priority][lane].is_empty())
+            })
         })
     }
 

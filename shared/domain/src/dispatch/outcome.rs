@@ -43,6 +43,7 @@ impl Dispatcher {
         }
         let flow = self.enter_flow(&row.flow);
         self.flows.wait(flow, row.priority);
+        self.file_anew(flow, row.priority);
         self.flow_changed(flow);
         let place = row.place.as_ref();
         let place = place.map(|place| (self.queues.enter(&place.queue), place.position));
@@ -101,7 +102,7 @@ impl Dispatcher {
                 if expected > 0 {
                     let took = i64::try_from(measured.took.as_micros()).unwrap_or(i64::MAX);
                     let more = took.saturating_sub_unsigned(expected);
-                    self.waiting.lines().charge(stage.flow, stage.priority, more);
+                    self.charge(&stage, more);
                 }
             }
             let gate = if left.is_some() { Gate::Open } else { Gate::Held(no) };
@@ -276,7 +277,7 @@ impl Dispatcher {
         }
         self.flows.wait(stage.flow, stage.priority);
         let back = i64::try_from(expected).unwrap_or(i64::MAX);
-        self.waiting.lines().charge(stage.flow, stage.priority, -back);
+        self.charge(&stage, -back);
         self.release(no);
         self.add_waiting(stage, End::Front);
         if let Some(queue) = stage.queue() {

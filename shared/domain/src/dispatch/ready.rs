@@ -200,6 +200,11 @@ impl Waiting {
         keys.map(|key| self.lines.ends(key).0).filter(|slot| *slot != NONE)
     }
 
+    /// True if a flow stands aside with its stages of this mode.
+    pub(super) fn is_shut(&self, flow: FlowIndex, mode: Mode) -> bool {
+        self.lines.is_shut(flow, mode)
+    }
+
     /// The lines themselves: turns, shares, and who stands aside.
     pub(super) const fn lines(&mut self) -> &mut Lines {
         &mut self.lines
@@ -208,12 +213,6 @@ impl Waiting {
     /// Of what is open, in which lines the flow stands that has taken the least time of this priority.
     pub(super) fn cheapest(&self, priority: Priority, open: OpenLines) -> OpenLines {
         self.lines.cheapest(priority, open)
-    }
-
-    /// True if a flow stands aside with its stages of this mode.
-    #[cfg(test)]
-    pub(super) fn is_shut(&self, flow: FlowIndex, mode: Mode) -> bool {
-        self.lines.is_shut(flow, mode)
     }
 
     /// In which of the open lines somebody stands who may go.

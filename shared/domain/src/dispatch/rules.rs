@@ -81,6 +81,8 @@ pub struct FlowPolicy {
     pub mode: Option<DistributionMode>,
     /// Greatest limit of one of their flows.
     pub max_limit: Option<u32>,
+    /// Part that one of their flows has of the limit of a system, and of the time of workers, beside others; none for 1.
+    pub weight: Option<u32>,
 }
 
 /// Rules of called systems (DSP-16).

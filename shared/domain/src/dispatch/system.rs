@@ -23,8 +23,10 @@ const MAX_SYSTEMS: usize = 2000;
 const ERRORS_HALF_LIFE: Duration = Duration::from_secs(300);
 /// Classes of errors that are told apart.
 const MAX_CLASSES: usize = 16;
-/// Flows of each priority that may try when a place is free: some of them may have nothing to go.
-const RELEASED: usize = 8;
+
+/// Where a flow stands among those that share the limit of a system: the time that it has paid for, and which of them it
+/// was that came to wait.
+pub(super) type DueKey = (u64, u64);
 
 /// One called system.
 #[derive(Debug)]
@@ -41,8 +43,12 @@ pub(super) struct System {
     pub(super) in_use: u32,
     /// The flows that call it.
     pub(super) flows: BTreeSet<FlowIndex>,
-    /// Flows that stand aside because of its limit, by their most urgent work and then by their rank.
-    blocked: [BTreeSet<(u64, FlowIndex)>; 3],
+    /// Where the flow stood, among those that share the limit, whose stage was handed out last: see `due`.
+    pub(super) present: u64,
+    /// Flows that stand aside because of its limit, by their most urgent work and then by who is due.
+    blocked: [BTreeSet<(DueKey, FlowIndex)>; 3],
+    /// Of each priority the flow that was due last, and came back to the lines.
+    trying: [Option<FlowIndex>; 3],
     /// Times of its calls.
     pub(super) calls: Timing,
     /// Calls that ended.
@@ -99,28 +105,43 @@ impl System {
         }
     }
 
-    /// A flow stands aside until a place is free; the smallest rank is the first to try.
-    pub(super) fn block(&mut self, flow: FlowIndex, priority: Priority, rank: u64) {
-        self.blocked[priority as usize].insert((rank, flow));
+    /// A flow stands aside until a place is free: who has paid least, and of those who waits longest, is the first to try.
+    pub(super) fn block(&mut self, flow: FlowIndex, priority: Priority, due: DueKey) {
+        self.blocked[priority as usize].insert((due, flow));
     }
 
-    /// The flows that may try now, if a place is free; all of them where there is no limit any more.
-    pub(super) fn unblock(&mut self) -> Vec<FlowIndex> {
-        if self.blocked.iter().all(BTreeSet::is_empty) || !self.has_room() {
-            return Vec::new();
+    /// A flow does not stand aside any more, or among others.
+    pub(super) fn leave(&mut self, flow: FlowIndex, due: DueKey) {
+        self.blocked.iter_mut().for_each(|flows| {
+            flows.remove(&(due, flow));
+        });
+    }
+
+    /// Of the flows that stand aside with work of this priority the one that is due, if a place is free. It does not stand
+    /// aside any more.
+    pub(super) fn next_due(&mut self, priority: Priority) -> Option<FlowIndex> {
+        if self.blocked[priority as usize].is_empty() || !self.has_room() {
+            return None;
         }
-        let count = if self.limit().is_none() { usize::MAX } else { RELEASED };
-        let first = |flows: &mut BTreeSet<(u64, FlowIndex)>| {
-            let rest = flows.iter().nth(count).copied();
-            let behind = rest.map(|rest| flows.split_off(&rest)).unwrap_or_default();
-            std::mem::replace(flows, behind).into_iter().map(|(_, flow)| flow).collect::<Vec<_>>()
-        };
-        self.blocked.iter_mut().flat_map(first).collect()
+        let due = self.blocked[priority as usize].pop_first().map(|(_, flow)| flow);
+        self.trying[priority as usize] = due;
+        due
+    }
+
+    /// Where the first of those stands that wait with work of this priority.
+    pub(super) fn first_due(&self, priority: Priority) -> Option<DueKey> {
+        self.blocked[priority as usize].first().map(|(key, _)| *key)
+    }
+
+    /// The flow of this priority that was due last.
+    pub(super) const fn trying(&self, priority: Priority) -> Option<FlowIndex> {
+        self.trying[priority as usize]
     }
 
     /// A flow is forgotten.
     pub(super) fn forget(&mut self, flow: FlowIndex) {
         self.flows.remove(&flow);
+        self.trying.iter_mut().filter(|trying| **trying == Some(flow)).for_each(|trying| *trying = None);
         self.blocked.iter_mut().for_each(|flows| flows.retain(|(_, blocked)| *blocked != flow));
     }
 
@@ -166,7 +187,9 @@ impl Systems {
             order: None,
             in_use: 0,
             flows: BTreeSet::new(),
+            present: 0,
             blocked: Default::default(),
+            trying: [None; 3],
             calls: Timing::default(),
             ended: Rate::default(),
             errors: BTreeMap::new(),

@@ -9,6 +9,8 @@ mod parts;
 mod policy;
 mod property;
 mod step;
+mod weights;
+mod windows;
 
 use super::*;
 use crate::id::{Attempt, Incarnation};

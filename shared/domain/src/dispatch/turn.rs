@@ -18,11 +18,8 @@ impl Dispatcher {
     /// Does what is due by time alone.
     pub(super) fn pass_time(&mut self, now: Timestamp) {
         self.nodes.resume(now);
-        if self.stops_due.is_some_and(|due| due <= now) {
-            self.apply_stops();
-        }
-        if self.overrides_due.is_some_and(|due| due <= now) {
-            self.apply_overrides();
+        if self.decided.due().is_some_and(|due| due <= now) {
+            self.apply_decided();
         }
         self.wake_controls(now);
         self.settle_known(now);
@@ -72,10 +69,12 @@ impl Dispatcher {
             self.queues.start(queue);
         }
         let expected = self.flows.get(stage.flow).map_or(0, |flow| flow.known.expected());
+        let cost = self.pay(stage.flow, expected);
         self.count_start(stage.flow, stage.mode());
         self.remove_waiting(slot);
-        self.waiting.lines().pass(stage.line(), expected);
+        self.waiting.lines().pass(stage.line(), cost);
         self.judge(stage.flow);
+        self.freed(stage.flow);
         self.progress.insert(Record {
             stage,
             mode: stage.mode(),

@@ -57,7 +57,7 @@ pub(super) fn measure(plan: &LabPlan, bound: &LabBound, trace: &Trace, dwells: D
             let limits: Vec<Option<u32>> = limits(trace, &flows, from, until).collect();
             Some(limits.windows(2).filter(|pair| pair[0] != pair[1]).count() as f64)
         }
-        (Measure::Fairness, None) => fairness(trace, &flows, from, until),
+        (Measure::Fairness, None) => fairness(plan, trace, &flows, (from, until)),
         (Measure::Starved, None) => {
             let of = |flow: &&usize, second| Trace::flow_at(&trace.flows[**flow], second);
             let had_work = |flow: &&usize| of(flow, until).came > of(flow, from).ended;
@@ -131,11 +131,15 @@ fn swing(values: impl Iterator<Item = u32>) -> Option<f64> {
     (mean > 0.0).then(|| variance.sqrt() / mean)
 }
 
-/// Jain, Chiu and Hawe 1984: one if all get the same, one by their number if one gets all.
-fn fairness(trace: &Trace, flows: &[usize], from: f64, until: f64) -> Option<f64> {
+/// Jain, Chiu and Hawe 1984: one if all get the same for their weight, one by their number if one gets all.
+fn fairness(plan: &LabPlan, trace: &Trace, flows: &[usize], (from, until): (f64, f64)) -> Option<f64> {
+    let weight = |flow: &usize| {
+        let planned = plan.flows.iter().find(|planned| planned.name == trace.names[*flow]);
+        planned.map_or(1.0, |planned| f64::from(planned.weight))
+    };
     let worked = |flow: &usize| {
         let at = |second| f64::from(Trace::flow_at(&trace.flows[*flow], second).worked);
-        at(until) - at(from)
+        (at(until) - at(from)) / weight(flow)
     };
     let times: Vec<f64> = flows.iter().map(worked).collect();
     let squares: f64 = times.iter().map(|time| time * time).sum();

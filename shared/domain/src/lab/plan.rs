@@ -143,6 +143,8 @@ pub struct LabFlow {
     pub queues: u32,
     /// Part of the calls that fails for the business.
     pub business_failures: f64,
+    /// Its part of what it shares with others.
+    pub weight: u32,
 }
 
 /// What must hold of the outcome.
@@ -173,7 +175,7 @@ pub enum Measure {
     Back,
     /// Failed calls of a system after `from` until its callers are stopped, at most.
     Trip,
-    /// Jain's index of the worker time of flows whose names begin so, at least.
+    /// Jain's index of the worker time, by weight, of flows whose names begin so, at least.
     Fairness,
     /// The base latency that was learnt of a system, by the true one, at most.
     Base,

@@ -191,6 +191,7 @@ impl Reader {
                 "priority",
                 "queues",
                 "business_failures",
+                "weight",
             ],
         );
         let calls = self.text(part, "calls").and_then(|wanted| {
@@ -218,6 +219,7 @@ impl Reader {
             priority: self.word::<Priority>(part, "priority").unwrap_or(Priority::Normal),
             queues: self.count(part, "queues").unwrap_or(0),
             business_failures: self.share(part, "business_failures").unwrap_or(0.0),
+            weight: self.count(part, "weight").unwrap_or(1).max(1),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Each situation under `examples/lab` with its bounds.
+//! Each situation under `examples/lab` with its bounds: the laboratory of DSP-15.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -64,6 +64,11 @@ fn dsp_15_hanging() {
 #[test]
 fn dsp_15_flapping() {
     check("flapping");
+}
+
+#[test]
+fn dsp_16_flows_by_weight() {
+    check("weights");
 }
 
 #[test]

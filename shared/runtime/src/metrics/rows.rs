@@ -119,6 +119,7 @@ pub(super) const GAUGES: &[Row] = &[
     ("check_age_seconds", "Time since the consistency check has come round", &[]),
     ("in_jeopardy", "Orders that will probably miss what was promised", &[]),
     ("stream_clients", "Clients that follow the stream of orders' news at this intake", &[]),
+    ("maintenance_windows", "Maintenance windows that are open now, and others that are to come", &["state"]),
 ];
 
 pub(super) const HISTOGRAMS: &[Row] = &[

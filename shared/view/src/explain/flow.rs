@@ -1,9 +1,12 @@
-//! Reasons for which a stage that may run waits with its whole flow: stopped by hand, stopped or limited for the sake of
-//! its called system.
+//! Reasons for which a stage that may run waits with its whole flow: stopped by hand, in a maintenance window, stopped or
+//! limited for the sake of its called system.
 
 use pagurus_domain::dispatch::{FlowRecord, FlowState};
 use pagurus_store::stops::{self, StoredStop};
-use pagurus_store::{Client, Error, flows};
+use pagurus_store::{Client, Error, flows, windows};
+use pagurus_wire::flows::OpenWindowView;
+
+use crate::windows::open_window;
 
 /// What keeps the orders of a flow back; none where nothing does. `whose` begins the sentence: its flow, or another's.
 ///
@@ -13,8 +16,25 @@ pub(super) async fn hindrance(client: &Client, flow: &str, whose: &str) -> Resul
     if let Some(stop) = stops::of_flow(client, flow).await?.first() {
         return Ok(Some(stopped_by_hand(stop, flow, whose)));
     }
-    let known = flows::one(client, flow).await?;
-    Ok(known.and_then(|known| held_back(&known.record, whose)))
+    let held = windows::held(client).await?;
+    if let Some(open) = open_window(held.iter().filter(|window| window.rule.target.has_flow(flow))) {
+        return Ok(Some(in_window(&open, &format!("{whose} `{flow}` is stopped"))));
+    }
+    let Some(known) = flows::one(client, flow).await? else { return Ok(None) };
+    let record = &known.record;
+    for system in record.systems.iter().filter(|_| record.state == FlowState::Stopped) {
+        let of_it = held.iter().filter(|window| window.rule.target.has_system(system));
+        if let Some(open) = open_window(of_it) {
+            let told = format!("{whose} `{flow}` calls the system `{system}`, which is left alone");
+            return Ok(Some(in_window(&open, &told)));
+        }
+    }
+    Ok(held_back(record, whose))
+}
+
+fn in_window(open: &OpenWindowView, told: &str) -> String {
+    let OpenWindowView { window, from, until, reason } = open;
+    format!("{told} by maintenance window {window} since {from} until {until}: {reason}")
 }
 
 fn stopped_by_hand(stop: &StoredStop, flow: &str, whose: &str) -> String {
@@ -86,6 +106,16 @@ mod tests {
         assert_eq!(
             told(&record(FlowState::Stopped, 0, None)).as_deref(),
             Some("its flow `f` is stopped since 1970-01-01T00:00:00Z: slower")
+        );
+        let open = OpenWindowView {
+            window: 4,
+            from: Timestamp::UNIX_EPOCH,
+            until: Timestamp::UNIX_EPOCH,
+            reason: "works".into(),
+        };
+        assert_eq!(
+            in_window(&open, "its flow `f` is stopped"),
+            "its flow `f` is stopped by maintenance window 4 since 1970-01-01T00:00:00Z until 1970-01-01T00:00:00Z: works"
         );
         let stop = StoredStop {
             rule: FlowStop { no: 3, keyword: "f".into(), from: Timestamp::UNIX_EPOCH, until: None },

@@ -208,6 +208,7 @@ fn dsp_9_policies_go_by_scenario() {
         scenarios: ["order".to_owned()].into(),
         mode: Some(DistributionMode::LimitedFlows),
         max_limit: Some(7),
+        weight: None,
     };
     let rules = FlowRules { policies: vec![policy], ..rules(DistributionMode::StoppedFlows) };
     let mut dispatcher = dispatcher(with(rules, &[]));

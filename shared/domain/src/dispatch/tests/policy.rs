@@ -52,6 +52,7 @@ fn settings() -> DispatchSettings {
         scenarios: ["c".to_owned()].into(),
         mode: Some(DistributionMode::StoppedFlows),
         max_limit: Some(3),
+        weight: None,
     };
     let flows = FlowRules {
         mode: DistributionMode::LimitedFlows,

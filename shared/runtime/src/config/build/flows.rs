@@ -97,6 +97,7 @@ impl Builder {
                 name: key.name,
                 mode: None,
                 max_limit: None,
+                weight: None,
             };
             for scenario in &read.scenarios {
                 if let Some(other) = policies.iter().find(|other| other.scenarios.contains(scenario)) {
@@ -134,6 +135,13 @@ impl Builder {
                         continue;
                     }
                     _ => Fault::new(value, place, "must be a whole number from 1"),
+                },
+                "weight" => match value.as_i64().and_then(|weight| u32::try_from(weight).ok()) {
+                    Some(weight) if (1..=keys::MOST_WEIGHT).contains(&weight) => {
+                        read.weight = Some(weight);
+                        continue;
+                    }
+                    _ => Fault::new(value, place, "must be a whole number from 1 to 1000"),
                 },
                 _ => Fault::unknown_key(key, &pointer, keys::PARAMS.names()),
             };

@@ -63,7 +63,15 @@ pub(super) static LIMIT: Keys = Keys::new(&[
 pub(super) static PARAMS: Keys = Keys::new(&[
     key("mode", Form::Word(&["stopped_flows", "limited_flows"]), "How their capacity is controlled."),
     key("max_limit", Form::Whole { least: 1, most: u32::MAX as u64 }, "Stages in progress at most."),
+    key(
+        "weight",
+        Form::Whole { least: 1, most: MOST_WEIGHT as u64 },
+        "Their part, beside flows of weight 1, of the limit of a called system and of the time of workers.",
+    ),
 ]);
+
+/// The greatest weight of a flow.
+pub(super) const MOST_WEIGHT: u32 = 1000;
 
 pub(super) static LIMITING: Keys = Keys::new(&[
     required("error_classes", filled_list(&Form::Matching(".")), "The classes of errors."),

@@ -14,7 +14,7 @@ distribution:
       policies:
         heavy:
           scenarios: [{name: customer-order}, {name: life-cycle-update}]
-          params: {mode: limited_flows, max_limit: 200}
+          params: {mode: limited_flows, max_limit: 200, weight: 3}
       error_handling:
         policies:
           errors.policy:

@@ -1,0 +1,297 @@
+//! `pagurus windows …`: maintenance windows of flows and called systems, set ahead once or by a calendar.
+//!
+//! Never changes a window without a reason: it stands beside it for all who wonder.
+
+use clap::builder::NonEmptyStringValueParser as Text;
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use pagurus_domain::maintenance::{CalendarRule, Period};
+use pagurus_wire::flows::OpenWindowView;
+use pagurus_wire::order::Page;
+use pagurus_wire::windows::{OccurrenceView, WindowActionRequest, WindowOutcome, WindowRequest, WindowView};
+
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::screen::{Screen, harmless, time};
+
+/// Commands about maintenance windows.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List the windows that are open or to come
+    List {
+        /// Those that are over or removed, too
+        #[arg(long)]
+        ended: bool,
+    },
+    /// Show one window
+    Show {
+        /// Number of the window
+        window: i64,
+    },
+    /// Set a window ahead: once from --from on, or --every day, week or month
+    Add(Box<Add>),
+    /// End the present time of a window early; the next ones stay
+    End(Which),
+    /// Call off the next time of a window
+    Skip(Which),
+    /// Remove a window; where it is open, it is over at once
+    Remove(Which),
+}
+
+/// A window that is to be.
+#[derive(Debug, Args)]
+pub(crate) struct Add {
+    /// Stop every flow whose name contains it, also those that appear later
+    #[arg(long, value_parser = Text::new(), required_unless_present = "system", conflicts_with = "system")]
+    flow: Option<String>,
+    /// Leave the called system of this name alone
+    #[arg(long, value_parser = Text::new())]
+    system: Option<String>,
+    /// Begin of a window that is once; with --every the time before which none begins
+    #[arg(long, value_name = "TIME", required_unless_present = "every")]
+    from: Option<Timestamp>,
+    /// Time from which on none begins any more
+    #[arg(long, value_name = "TIME", requires = "every")]
+    until: Option<Timestamp>,
+    /// How often: day, week or month
+    #[arg(long, requires = "at")]
+    every: Option<Period>,
+    /// Days, separated by commas: monday to sunday; of a month 1 to 31, last, or such as "second sunday"
+    #[arg(long, value_name = "DAYS", value_delimiter = ',', requires = "every")]
+    on: Vec<String>,
+    /// Time of day at which it begins, like 22:00
+    #[arg(long, value_name = "HH:MM", requires = "every")]
+    at: Option<String>,
+    /// Zone whose clocks are meant, like Europe/Berlin; left out: UTC
+    #[arg(long, requires = "every")]
+    zone: Option<String>,
+    /// Length
+    #[arg(long = "for", value_name = "DURATION")]
+    duration: String,
+    /// Move orders of the flows that wait or retry until a time within the window behind its end
+    #[arg(long, requires = "flow")]
+    shift: bool,
+    /// Why
+    #[arg(long, value_parser = Text::new())]
+    reason: String,
+    /// Only tell when it would be, and which flows it would stop
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// A window that is changed.
+#[derive(Debug, Args)]
+pub(crate) struct Which {
+    /// Number of the window
+    window: i64,
+    /// Why
+    #[arg(long, value_parser = Text::new())]
+    reason: String,
+}
+
+/// Runs a command.
+pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    match command {
+        Command::List { ended } => {
+            let query = [("ended", ended.to_string()), ("limit", "1000".to_owned())];
+            let reply = client.get("/v1/windows", &query).await?;
+            if screen.json {
+                return screen.document(&reply.text);
+            }
+            let windows: Page<WindowView> = reply.read()?;
+            if windows.items.is_empty() {
+                screen.note("there are no maintenance windows");
+                return Ok(());
+            }
+            screen.line(&listed(&windows.items, screen))
+        }
+        Command::Show { window } => {
+            let reply = client.get(&format!("/v1/windows/{window}"), &[]).await?;
+            if screen.json {
+                return screen.document(&reply.text);
+            }
+            screen.line(&shown(&reply.read()?, screen))
+        }
+        Command::Add(add) => {
+            let asked = asked(*add);
+            let body = serde_json::to_value(&asked).map_err(anyhow::Error::from)?;
+            let outcome: WindowOutcome = client.post("/v1/windows", &body).await?.read()?;
+            told(&outcome, "open", asked.dry_run, screen)
+        }
+        Command::End(which) => act(which, "end", client, screen).await,
+        Command::Skip(which) => act(which, "skip", client, screen).await,
+        Command::Remove(which) => act(which, "remove", client, screen).await,
+    }
+}
+
+fn asked(add: Add) -> WindowRequest {
+    WindowRequest {
+        flow: add.flow,
+        system: add.system,
+        from: add.from,
+        until: add.until,
+        every: add.every,
+        on: add.on,
+        at: add.at,
+        zone: add.zone,
+        duration: add.duration,
+        shift: add.shift,
+        reason: add.reason,
+        dry_run: add.dry_run,
+    }
+}
+
+async fn act(which: Which, word: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
+    let asked = WindowActionRequest { reason: which.reason };
+    let body = serde_json::to_value(&asked).map_err(anyhow::Error::from)?;
+    let outcome: WindowOutcome =
+        client.post(&format!("/v1/windows/{}/{word}", which.window), &body).await?.read()?;
+    told(&outcome, "next open", false, screen)
+}
+
+/// Says what a change came to.
+fn told(outcome: &WindowOutcome, open: &str, dry_run: bool, screen: &Screen) -> Result<(), Failure> {
+    if screen.json {
+        return screen.value(outcome);
+    }
+    for line in sentences(outcome, open, dry_run) {
+        screen.line(&line)?;
+    }
+    Ok(())
+}
+
+fn sentences(outcome: &WindowOutcome, open: &str, dry_run: bool) -> Vec<String> {
+    let next = outcome.next.iter().map(|one| format!("{open}: {}", span(*one)));
+    let flows = outcome.flows.iter().map(|flow| format!("stopped meanwhile: {}", harmless(flow)));
+    let mut lines: Vec<String> = next.chain(flows).collect();
+    if outcome.more_flows {
+        lines.push("… and more".to_owned());
+    }
+    if let Some(shift) = outcome.shift {
+        lines.push(format!(
+            "shift {shift} has moved orders behind its end: `pagurus orders shift --undo {shift}` moves them back"
+        ));
+    }
+    if !dry_run {
+        let window = outcome.window.unwrap_or_default();
+        lines.push(if outcome.confirmation.confirmed {
+            format!("window {window}: the dispatcher goes by it")
+        } else {
+            format!("window {window}: stored; no dispatcher has confirmed it yet: is one active?")
+        });
+    }
+    lines
+}
+
+fn span(one: OccurrenceView) -> String {
+    format!("{} to {}", time(one.from), time(one.until))
+}
+
+/// The window that holds a flow or a system now, in words.
+pub(crate) fn held_by(open: &OpenWindowView) -> String {
+    format!(
+        "stopped by maintenance window {} until {}: {}",
+        open.window,
+        time(open.until),
+        harmless(&open.reason)
+    )
+}
+
+/// A calendar in words.
+fn calendar(rule: &CalendarRule) -> String {
+    let Some(every) = rule.every else { return format!("once, {}", rule.duration) };
+    let on = if rule.on.is_empty() { String::new() } else { format!(" on {}", rule.on.join(", ")) };
+    let at = rule.at.as_deref().unwrap_or_default();
+    format!("every {every}{on} at {at} {}, {}", rule.zone.as_deref().unwrap_or("UTC"), rule.duration)
+}
+
+fn target(window: &WindowView) -> String {
+    match (&window.flow, &window.system) {
+        (Some(keyword), _) => format!("flows {keyword}"),
+        (None, system) => format!("system {}", system.as_deref().unwrap_or_default()),
+    }
+}
+
+fn listed(windows: &[WindowView], screen: &Screen) -> String {
+    let rows: Vec<[String; 6]> = windows
+        .iter()
+        .map(|window| {
+            let when = match (window.open, window.next, window.removed_at) {
+                (_, _, Some(at)) => format!("removed {}", time(at)),
+                (Some(open), ..) => format!("open until {}", time(open.until)),
+                (None, Some(next), _) => time(next.from),
+                (None, None, None) => "over".to_owned(),
+            };
+            let shift = if window.shift { "yes" } else { "" };
+            [
+                window.window.to_string(),
+                target(window),
+                when,
+                calendar(&window.calendar),
+                shift.to_owned(),
+                window.reason.clone(),
+            ]
+        })
+        .collect();
+    screen.table(&["WINDOW", "OF", "NEXT", "CALENDAR", "SHIFT", "REASON"], &rows)
+}
+
+fn shown(window: &WindowView, screen: &Screen) -> String {
+    let by = |key: &str| window.by.get(key).and_then(serde_json::Value::as_str);
+    screen.pairs(&[
+        ("window", Some(window.window.to_string())),
+        ("of", Some(target(window))),
+        ("calendar", Some(calendar(&window.calendar))),
+        ("not before", window.calendar.from.filter(|_| window.calendar.every.is_some()).map(time)),
+        ("not from", window.calendar.until.map(time)),
+        ("open", window.open.map(span)),
+        ("next", window.next.map(span)),
+        ("called off until", window.void_until.map(time)),
+        ("shift", window.shift.then(|| "orders that wait or retry are moved behind the end".to_owned())),
+        ("reason", Some(window.reason.clone())),
+        ("by", by("name").or_else(|| by("from")).map(str::to_owned)),
+        ("made", Some(time(window.made_at))),
+        ("removed", window.removed_at.map(time)),
+        ("removed because", window.remove_reason.clone()),
+    ])
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use pagurus_wire::flows::ConfirmationView;
+
+    use super::*;
+
+    #[test]
+    fn dsp_16_a_window_tells_its_times_and_who_goes_by_it() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let one = OccurrenceView { from: at("2026-12-05T21:00:00Z"), until: at("2026-12-06T00:00:00Z") };
+        let outcome = WindowOutcome {
+            window: Some(3),
+            next: vec![one],
+            flows: vec!["tariff|200".into()],
+            shift: Some(9),
+            confirmation: ConfirmationView { confirmed: true, epoch: Some(1), serial: Some(2) },
+            ..WindowOutcome::default()
+        };
+        assert_eq!(
+            sentences(&outcome, "open", false),
+            [
+                "open: 2026-12-05 21:00:00Z to 2026-12-06 00:00:00Z",
+                "stopped meanwhile: tariff|200",
+                "shift 9 has moved orders behind its end: `pagurus orders shift --undo 9` moves them back",
+                "window 3: the dispatcher goes by it",
+            ]
+        );
+        let rule = CalendarRule {
+            every: Some(Period::Week),
+            on: vec!["saturday".into()],
+            at: Some("22:00".into()),
+            zone: Some("Europe/Berlin".into()),
+            duration: "3h".into(),
+            ..CalendarRule::default()
+        };
+        assert_eq!(calendar(&rule), "every week on saturday at 22:00 Europe/Berlin, 3h");
+    }
+}

@@ -1,0 +1,81 @@
+//! Maintenance windows over HTTP.
+
+use axum::Json;
+use axum::extract::State;
+use pagurus_command::WindowAction;
+use pagurus_view::WindowsQuery;
+use pagurus_wire::order::Page;
+use pagurus_wire::windows::{WindowActionRequest, WindowOutcome, WindowRequest, WindowView};
+
+use super::Outcome;
+use super::body::Sent;
+use super::caller::Caller;
+use super::document::Table;
+use super::query::{Path, Query};
+use crate::Intake;
+
+pub(super) fn routes(table: Table) -> Table {
+    table
+        .of(
+            "Maintenance windows",
+            "Times, once or by a calendar, at which flows or a called system are left alone.",
+        )
+        .get("/v1/windows", list, "Maintenance windows, the newest first.")
+        .get("/v1/windows/{no}", show, "One maintenance window.")
+        .post("/v1/windows", add, "Sets a maintenance window ahead.")
+        .post("/v1/windows/{no}/end", end, "Ends the present time of a window early; the next ones stay.")
+        .post("/v1/windows/{no}/skip", skip, "Calls off the next time of a window.")
+        .post("/v1/windows/{no}/remove", remove, "Removes a window; where it is open, it is over at once.")
+}
+
+/// `GET /v1/windows`
+async fn list(
+    State(intake): State<Intake>,
+    Query(query): Query<WindowsQuery>,
+) -> Outcome<Json<Page<WindowView>>> {
+    Ok(Json(intake.views.windows(&query).await?))
+}
+
+/// `GET /v1/windows/{no}`
+async fn show(State(intake): State<Intake>, Path(no): Path<i64>) -> Outcome<Json<WindowView>> {
+    Ok(Json(intake.views.window(no).await?))
+}
+
+/// `POST /v1/windows`
+async fn add(
+    State(intake): State<Intake>,
+    Caller(by): Caller,
+    Sent(asked): Sent<WindowRequest>,
+) -> Outcome<Json<WindowOutcome>> {
+    Ok(Json(intake.commands.add_window(&asked, &by).await?))
+}
+
+/// `POST /v1/windows/{no}/end`
+async fn end(
+    State(intake): State<Intake>,
+    Path(no): Path<i64>,
+    Caller(by): Caller,
+    Sent(asked): Sent<WindowActionRequest>,
+) -> Outcome<Json<WindowOutcome>> {
+    Ok(Json(intake.commands.act_on_window(no, WindowAction::End, &asked, &by).await?))
+}
+
+/// `POST /v1/windows/{no}/skip`
+async fn skip(
+    State(intake): State<Intake>,
+    Path(no): Path<i64>,
+    Caller(by): Caller,
+    Sent(asked): Sent<WindowActionRequest>,
+) -> Outcome<Json<WindowOutcome>> {
+    Ok(Json(intake.commands.act_on_window(no, WindowAction::Skip, &asked, &by).await?))
+}
+
+/// `POST /v1/windows/{no}/remove`
+async fn remove(
+    State(intake): State<Intake>,
+    Path(no): Path<i64>,
+    Caller(by): Caller,
+    Sent(asked): Sent<WindowActionRequest>,
+) -> Outcome<Json<WindowOutcome>> {
+    Ok(Json(intake.commands.act_on_window(no, WindowAction::Remove, &asked, &by).await?))
+}

@@ -1,0 +1,156 @@
+//! Bodies of `/v1/windows`: maintenance windows of flows and called systems.
+
+use jiff::Timestamp;
+use pagurus_domain::maintenance::{CalendarRule, Occurrence, Period};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::flows::ConfirmationView;
+
+/// Body of `POST /v1/windows`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WindowRequest {
+    /// Every flow whose name contains it, also those that appear later. Either this or `system`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    /// The called system of this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    /// Begin of a window that is once; with `every` the time before which none begins. Left out: at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Timestamp>,
+    /// Time from which on none begins any more; only with `every`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// `day`, `week` or `month`; left out: once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Period>,
+    /// Days: of a week `monday` to `sunday`; of a month `1` to `31`, `last`, or such as `second sunday` and `last friday`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on: Vec<String>,
+    /// Time of day at which it begins, like `22:00`; only with `every`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// The zone whose clocks are meant, like `Europe/Berlin`; `UTC` if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// Length, like `3h`.
+    #[serde(rename = "for")]
+    pub duration: String,
+    /// True if orders of the flows that wait or retry until a time within the window are moved behind its end.
+    #[serde(default)]
+    pub shift: bool,
+    /// Why, for those who wonder.
+    #[serde(default)]
+    pub reason: String,
+    /// True to be told what would be done, and nothing else.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+impl WindowRequest {
+    /// The calendar that is asked for, of a request at this time.
+    #[must_use]
+    pub fn calendar(&self, now: Timestamp) -> CalendarRule {
+        CalendarRule {
+            from: if self.every.is_none() { Some(self.from.unwrap_or(now)) } else { self.from },
+            until: self.until,
+            every: self.every,
+            on: self.on.clone(),
+            at: self.at.clone(),
+            zone: self.zone.clone(),
+            duration: self.duration.clone(),
+        }
+    }
+}
+
+/// Body of `POST /v1/windows/{no}/end`, `…/skip` and `…/remove`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WindowActionRequest {
+    /// Why, for those who wonder.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// One time from begin to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OccurrenceView {
+    /// From here on.
+    pub from: Timestamp,
+    /// Before this.
+    pub until: Timestamp,
+}
+
+impl From<Occurrence> for OccurrenceView {
+    fn from(one: Occurrence) -> Self {
+        Self { from: one.begin, until: one.end }
+    }
+}
+
+/// A maintenance window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WindowView {
+    /// Its number.
+    pub window: i64,
+    /// Every flow whose name contains it is stopped in the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    /// The called system that is not called in the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    /// Times of it, as they were written.
+    pub calendar: CalendarRule,
+    /// True if orders that wait or retry meanwhile are moved behind the end.
+    pub shift: bool,
+    /// The time for which it is open now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<OccurrenceView>,
+    /// The next time for which it will be open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<OccurrenceView>,
+    /// Times that begin then or earlier were called off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub void_until: Option<Timestamp>,
+    /// Why.
+    pub reason: String,
+    /// Who asked.
+    pub by: Value,
+    /// Time at which it was asked.
+    pub made_at: Timestamp,
+    /// Time at which it was removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed_at: Option<Timestamp>,
+    /// Who removed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed_by: Option<Value>,
+    /// Why it was removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remove_reason: Option<String>,
+}
+
+/// What a change of the maintenance windows came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WindowOutcome {
+    /// The window; none of a dry run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<i64>,
+    /// The first times for which it is open from now on.
+    pub next: Vec<OccurrenceView>,
+    /// The flows that are hit, of those that are known by now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<String>,
+    /// True if there are more flows than are listed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more_flows: bool,
+    /// The shift that has moved orders behind the end of the time that was called off: undo it if they are to come earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shift: Option<i64>,
+    /// What the active dispatcher said.
+    #[serde(flatten)]
+    pub confirmation: ConfirmationView,
+}

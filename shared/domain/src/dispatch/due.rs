@@ -122,8 +122,9 @@ impl Dispatcher {
     /// True if a stage of a flow may be handed out now, but for the nodes.
     fn can_go(&self, index: FlowIndex) -> bool {
         let may = |slot: Slot| {
-            let mode = self.waiting.stage(slot).mode();
-            let is_open = !self.waiting.is_shut(index, mode);
+            let stage = self.waiting.stage(slot);
+            let mode = stage.mode();
+            let is_open = !self.waiting.is_shut(index, mode) && self.admits_lane(stage.lane);
             is_open && self.settings.capacity.admits(mode, self.progress.of_mode(mode))
         };
         self.waiting.heads(index).any(may)

@@ -118,12 +118,16 @@ impl Dispatcher {
     fn open_lines(&mut self) -> OpenLines {
         let admits = |mode| self.settings.capacity.admits(mode, self.progress.of_mode(mode));
         let modes = MODES.map(admits);
+        let admits_woken = self.admits_lane(Lane::Woken);
+        let holds = !admits_woken && self.waiting.woken_waits(modes);
+        self.woken.note(self.progress.of_lane(Lane::Woken), holds);
+        modes.map(|mode| [mode, mode && admits_woken])
+    }
+
+    /// True if one more stage of a lane may go, whatever its mode and flow.
+    pub(super) fn admits_lane(&self, lane: Lane) -> bool {
         let [fresh, woken] = [Lane::Fresh, Lane::Woken].map(|lane| self.progress.of_lane(lane));
-        let lanes = [true, self.woken.admits(woken, fresh)];
-        if !lanes[Lane::Woken as usize] && self.waiting.woken_waits(modes) {
-            self.woken.note_held();
-        }
-        modes.map(|mode| lanes.map(|lane| mode && lane))
+        lane == Lane::Fresh || self.woken.admits(woken, fresh)
     }
 
     /// Lets flows share by time where the mode says so, and in the others while the capacity is nearly used up (DSP-8).

@@ -175,6 +175,29 @@ async fn rec_7_a_name_that_comes_back_is_another_life_and_the_former_one_is_over
 }
 
 #[tokio::test]
+async fn ord_19_notifiers_that_are_at_work_divide_the_news_and_no_others_do() {
+    let ground = Ground::new("notifiers").await;
+    let starting = register(&ground, "n-1", Role::Notifier).await;
+    let client = ground.work().await;
+    assert!(cluster::notifiers(&client).await.unwrap().is_empty(), "{starting} is not at work yet");
+    let mut at_work = Vec::new();
+    for name in ["n-2", "n-3", "n-4"] {
+        let node = register(&ground, name, Role::Notifier).await;
+        assert!(beat(&client, node).await.unwrap());
+        at_work.push(node);
+    }
+    let worker = register(&ground, "w-1", Role::Worker).await;
+    assert!(beat(&client, worker).await.unwrap());
+    assert_eq!(cluster::notifiers(&client).await.unwrap(), at_work);
+    cluster::beat(&client, at_work[0], is(NodeStatus::Stopping), 2 * HOUR).await.unwrap();
+    let mut writer = ground.work().await;
+    let tx = writer.transaction().await.unwrap();
+    assert!(pagurus_store::marks::mark(&tx, Role::Notifier, "n-3", "a test", "{}").await.unwrap());
+    tx.commit().await.unwrap();
+    assert_eq!(cluster::notifiers(&client).await.unwrap(), [at_work[2]], "one stops, one is out of service");
+}
+
+#[tokio::test]
 async fn rec_7_one_name_stands_for_a_node_of_each_role() {
     let ground = Ground::new("roles").await;
     let worker = register(&ground, "prod-1", Role::Worker).await;

@@ -198,7 +198,8 @@ impl Looker {
                 expected = %one.expected_at, cause = one.cause, "the order will probably be late"
             );
         }
-        Effects { notifications, ..Effects::default() }.send(&self.host).await;
+        let changed = new.iter().map(|one| one.no).collect();
+        Effects { notifications, changed, ..Effects::default() }.send(&self.host).await;
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Any small scenario of the whole language and any world: the interpreter takes the way of the
-//! naive walk, answers every call from outside once, and a crash at any point changes nothing but
-//! that requests are repeated, with equal keys.
+//! naive walk, also where an operator repairs the order in one of its rests, answers every call from
+//! outside once, and a crash at any point changes nothing but that requests are repeated, with equal keys.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +10,7 @@ use super::model::MAX_MOVES;
 use super::wide::{CALLS, Came, MAX_RESTS, Made, Seen, Wide, World, scenarios, text};
 use super::wide_walk::Walk;
 use super::*;
+use crate::scenario::ScenarioKind;
 
 const ERRORS: &str = r#"
 sync:
@@ -72,6 +73,8 @@ struct Runner<'a> {
     saved: Option<Snapshot>,
     waiting: Vec<Call>,
     called: usize,
+    /// The rest in which an operator repairs the order, and the state from which it goes on.
+    repair: Option<(usize, usize)>,
 }
 
 impl Runner<'_> {
@@ -128,6 +131,14 @@ impl Runner<'_> {
                     }
                 }
                 resting = None;
+                if let Some((_, state)) = self.repair.take_if(|(rest, _)| *rest == rests) {
+                    let vars = snapshot.vars.clone();
+                    snapshot = snapshot.repaired_at(&format!("s{state}"), vars, ScenarioKind::Workflow);
+                    // What it waited for is over, and is late when it comes.
+                    self.latest.clear();
+                    (wake, due) = (Wake::Start, now);
+                    continue;
+                }
             }
             (wake, due) = match end.then {
                 Then::Sleep { until } => (Wake::Timer, until),
@@ -291,10 +302,17 @@ impl Runner<'_> {
 }
 
 fn run(states: &[Wide], world: &World, crashes: &[u8], holds: bool) -> (Seen, Keys) {
-    run_from(Snapshot::default(), states, world, crashes, holds)
+    run_from(Snapshot::default(), states, world, crashes, holds, None)
 }
 
-fn run_from(begin: Snapshot, states: &[Wide], world: &World, crashes: &[u8], holds: bool) -> (Seen, Keys) {
+fn run_from(
+    begin: Snapshot,
+    states: &[Wide],
+    world: &World,
+    crashes: &[u8],
+    holds: bool,
+    repair: Option<(usize, usize)>,
+) -> (Seen, Keys) {
     let mut play = Play::whole(&text(states)).errors(ERRORS).set(|settings| {
         settings.bounds.max_transitions_per_stage = MAX_MOVES;
     });
@@ -316,6 +334,7 @@ fn run_from(begin: Snapshot, states: &[Wide], world: &World, crashes: &[u8], hol
         saved: None,
         waiting: Vec::new(),
         called: 0,
+        repair,
     };
     runner.run(begin)
 }
@@ -357,10 +376,28 @@ proptest! {
         let world = World { dice };
         let begin = begin % states.len();
         let restarted = || Snapshot::entering(&format!("s{begin}"), serde_json::Map::new());
-        let (seen, keys) = run_from(restarted(), &states, &world, &[], false);
+        let (seen, keys) = run_from(restarted(), &states, &world, &[], false, None);
         prop_assert_eq!(&seen, &Walk::from(&states, &world, begin), "from s{}: {}", begin, text(&states));
         prop_assume!(seen.end != "loop");
-        let (bumpy, bumpy_keys) = run_from(restarted(), &states, &world, &crashes, false);
+        let (bumpy, bumpy_keys) = run_from(restarted(), &states, &world, &crashes, false, None);
+        prop_assert_eq!((distinct(&seen.calls), keys), (distinct(&bumpy.calls), bumpy_keys));
+        prop_assert_eq!(Seen { calls: seen.calls.clone(), ..bumpy }, seen);
+    }
+
+    #[test]
+    fn ord_23_an_order_that_is_repaired_in_any_rest_takes_the_way_of_the_naive_walk_from_there(
+        states in scenarios(),
+        rest in 1..6_usize,
+        to in 0..5_usize,
+        dice in prop::collection::vec(any::<u8>(), 1..60),
+        crashes in prop::collection::vec(any::<u8>(), 1..30),
+    ) {
+        let world = World { dice };
+        let repair = Some((rest, to % states.len()));
+        let (seen, keys) = run_from(Snapshot::default(), &states, &world, &[], false, repair);
+        prop_assert_eq!(&seen, &Walk::repaired(&states, &world, repair), "{:?} of {}", repair, text(&states));
+        prop_assume!(seen.end != "loop");
+        let (bumpy, bumpy_keys) = run_from(Snapshot::default(), &states, &world, &crashes, false, repair);
         prop_assert_eq!((distinct(&seen.calls), keys), (distinct(&bumpy.calls), bumpy_keys));
         prop_assert_eq!(Seen { calls: seen.calls.clone(), ..bumpy }, seen);
     }

@@ -11,7 +11,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 use futures_util::future::join_all;
 use pagurus_domain::id::Role;
-use pagurus_runtime::config::{LiveSettings, Settings};
+use pagurus_runtime::address::NeededServer;
+use pagurus_runtime::config::LiveSettings;
 use pagurus_runtime::{Arguments, Host, handle_signals, live_settings, serve, start_logging};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -40,7 +41,7 @@ pub(crate) async fn run(
     let address = reachable(door);
     let settings = of_one_process(settings, door);
     screen.note(&format!("the API is at http://{address} (PAGURUS_SERVER, --server); Ctrl-C ends"));
-    for line in look(&servers(&settings.now())).await {
+    for line in look(&NeededServer::of(&settings.now())).await {
         screen.note(&line);
     }
 
@@ -55,36 +56,10 @@ pub(crate) async fn run(
     Ok(join(services, &draining).await?)
 }
 
-/// A server that the services need.
-struct Server {
-    name: &'static str,
-    key: &'static str,
-    variable: &'static str,
-    /// None where it is not reached over TCP.
-    address: Option<(String, u16)>,
-}
-
-fn servers(settings: &Settings) -> [Server; 2] {
-    [
-        Server {
-            name: "PostgreSQL",
-            key: "database.url",
-            variable: "PAGURUS__DATABASE__URL",
-            address: pagurus_store::server_of(&settings.database.url),
-        },
-        Server {
-            name: "RabbitMQ",
-            key: "broker.url",
-            variable: "PAGURUS__BROKER__URL",
-            address: pagurus_broker::server_of(&settings.broker.url),
-        },
-    ]
-}
-
 /// What is to be said of these servers: where each is looked for, and what to do where nobody answers.
-async fn look(servers: &[Server]) -> Vec<String> {
+async fn look(servers: &[NeededServer]) -> Vec<String> {
     let looks = servers.iter().map(|server| async move {
-        let Server { name, key, variable, address } = server;
+        let NeededServer { name, key, variable, address } = server;
         let (host, port) = address.as_ref()?;
         let connected = timeout(PATIENCE, TcpStream::connect((host.as_str(), *port))).await;
         Some(if matches!(connected, Ok(Ok(_))) {
@@ -214,7 +189,7 @@ mod tests {
         ];
         let named = named.into_iter().map(|(name, value)| (name.to_owned(), value));
         let settings = LiveSettings::load(None, named).unwrap();
-        let said = look(&servers(&settings.now())).await;
+        let said = look(&NeededServer::of(&settings.now())).await;
         assert_eq!(said[0], format!("PostgreSQL is at 127.0.0.1:{port} (`database.url`)"));
         let away =
             format!("no RabbitMQ answers at 127.0.0.1:{away} (`broker.url`): start one there, or say where");

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use tokio::net::{UdpSocket, lookup_host};
 
+use crate::config::Settings;
 use crate::host_name;
 
 /// The address that the registry gets: `HOST:PORT`, or the base of a URL. The configuration may tell it; else it
@@ -20,6 +21,40 @@ pub(crate) async fn advertised(told: Option<&str>, database: &str, listen: Socke
     match towards(server).await {
         Some(ip) => SocketAddr::new(ip, listen.port()).to_string(),
         None => format!("{}:{}", host_name(), listen.port()),
+    }
+}
+
+/// A server that the services need, and how the configuration names it.
+#[derive(Clone, Debug)]
+pub struct NeededServer {
+    /// What it is.
+    pub name: &'static str,
+    /// Key of the configuration.
+    pub key: &'static str,
+    /// Variable of the environment.
+    pub variable: &'static str,
+    /// Host and port, without user and password; none where it is not reached over TCP.
+    pub address: Option<(String, u16)>,
+}
+
+impl NeededServer {
+    /// The two of these settings.
+    #[must_use]
+    pub fn of(settings: &Settings) -> [Self; 2] {
+        [
+            Self {
+                name: "PostgreSQL",
+                key: "database.url",
+                variable: "PAGURUS__DATABASE__URL",
+                address: pagurus_store::server_of(&settings.database.url),
+            },
+            Self {
+                name: "RabbitMQ",
+                key: "broker.url",
+                variable: "PAGURUS__BROKER__URL",
+                address: pagurus_broker::server_of(&settings.broker.url),
+            },
+        ]
     }
 }
 

@@ -143,7 +143,6 @@ impl Request {
         let (params, flow) = (map.remove("params"), map.remove("flow"));
         let mut reader = Reader { map: &map, faults: Vec::new() };
         reader.faults = unknown_members(&map, KEYS, "", "is not a field of an order");
-        reader.faults.iter_mut().for_each(lifecycle::hint_at_place);
         let Lifecycle { start_at, period_to_start, promise_at, after } = reader.lifecycle();
         let (mode, queue) = reader.mode_and_queue();
         let request = Self {

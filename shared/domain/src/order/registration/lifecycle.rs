@@ -39,7 +39,7 @@ fn moment(value: &Value, pointer: &str) -> Result<Option<Timestamp>, Fault> {
 }
 
 /// Says of a field of `lifecycle` that stands beside it where it belongs.
-pub(super) fn hint_at_place(fault: &mut Fault) {
+fn hint_at_place(fault: &mut Fault) {
     let key = fault.pointer.trim_start_matches('/');
     let known = KEYS.iter().copied();
     let meant = known.clone().find(|known| *known == key).or_else(|| nearest(key, known));
@@ -50,6 +50,7 @@ pub(super) fn hint_at_place(fault: &mut Fault) {
 
 impl Reader<'_> {
     pub(super) fn lifecycle(&mut self) -> Lifecycle {
+        self.faults.iter_mut().for_each(hint_at_place);
         let lifecycle = match self.get("lifecycle") {
             None => return Lifecycle::default(),
             Some(Value::Object(lifecycle)) => lifecycle,

@@ -75,7 +75,7 @@ impl Recorder {
     /// The database failed: the same call may be repeated, doubles are told apart.
     pub async fn record(&self, batch: &[NewAnswer]) -> Result<Vec<CallbackVerdict>, Error> {
         let begun = Instant::now();
-        let Host { store, metrics, .. } = &self.host;
+        let (store, metrics) = (&self.host.store, &self.host.metrics);
         let stored = self.store(batch).await.inspect_err(|error| store.patience().note(error));
         let Answered { verdicts, woken, unkept } = stored?;
         Effects::of_ready(&woken).send(&self.host).await;

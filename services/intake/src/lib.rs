@@ -16,6 +16,7 @@ mod stream;
 mod traced;
 mod waiters;
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,9 +33,20 @@ use register::{Outcome, Submission};
 use stream::Streams;
 use waiters::Waiters;
 
-/// What both doors share. Cheap to clone.
+/// What both doors share. Cheap to clone: every request has one.
 #[derive(Clone)]
-struct Intake {
+struct Intake(Arc<IntakeParts>);
+
+impl Deref for Intake {
+    type Target = IntakeParts;
+
+    fn deref(&self) -> &IntakeParts {
+        &self.0
+    }
+}
+
+/// The parts of an [`Intake`].
+struct IntakeParts {
     host: Host,
     catalogue: Catalogue,
     commands: Commands,
@@ -89,7 +101,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     let answering = recorder.clone();
     let waiters = Waiters::default();
     let streams = Streams::default();
-    let intake = Intake {
+    let intake = Intake(Arc::new(IntakeParts {
         costly: Batcher::start(
             ALONE,
             |_| false,
@@ -124,7 +136,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         streams: streams.clone(),
         backlog: Backlog::default(),
         refused: RefusedMessages::of(host.clone()),
-    };
+    }));
     host.spawn("backlog", intake.backlog.clone().watch(host.clone()));
     host.spawn("waiters", waiters.watch(host.clone()));
     host.spawn("stream", streams.run(host.clone(), intake.views.clone()));

@@ -3,6 +3,7 @@
 //! Nothing waits for these writes, and nothing is decided by them.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -25,7 +26,7 @@ const MOST: usize = 500;
 type Written = HashSet<(OrderNo, Attempt, Timestamp)>;
 
 /// Writes what is waited for, as long as the process takes new work.
-pub(crate) async fn show(worker: Worker) -> anyhow::Result<()> {
+pub(crate) async fn show(worker: Arc<Worker>) -> anyhow::Result<()> {
     let mut written = Written::new();
     while !worker.host.sleep_unless_draining(EVERY).await {
         let slow = worker.held.slow(SLOW, MOST);

@@ -51,8 +51,7 @@ use progress::Advances;
 use room::Room;
 use rules::Rules;
 
-/// What every stage of this worker shares. Cheap to clone.
-#[derive(Clone)]
+/// What every stage of this worker shares.
 struct Worker {
     host: Host,
     catalogue: Catalogue,
@@ -93,7 +92,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     let sizes = host.settings().worker.clone();
     let catalogue = Catalogue::of(&host.live);
     let Some(rules) = Rules::of(&host).await else { return Ok(()) };
-    let worker = Worker {
+    let worker = Arc::new(Worker {
         rules: Arc::new(rules),
         outbound: Arc::new(Outbound::new(&host)),
         children: Children::new(&host, catalogue.clone()),
@@ -110,7 +109,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         locked_ends: ends(&host, ALONE),
         catalogue,
         host: host.clone(),
-    };
+    });
     let names = host.broker.names();
     let consumer = Arc::new(host.broker.consume(ConsumeSpec {
         queue: QueueSource::Exclusive {

@@ -8,6 +8,7 @@
 //! has given up, and then nobody else would miss the stage until its work time-out.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pagurus_command::recovery::{Sorted, hand_out_again};
@@ -22,7 +23,7 @@ use crate::Worker;
 use crate::held::Key;
 
 /// Compares for as long as the process takes new work.
-pub(crate) async fn watch(worker: Worker) -> anyhow::Result<()> {
+pub(crate) async fn watch(worker: Arc<Worker>) -> anyhow::Result<()> {
     let mut unknown = HashSet::new();
     while !worker.host.sleep_unless_draining_by(|settings| settings.recovery.interval).await {
         let looked = async {

@@ -23,7 +23,7 @@ pub(crate) const LANES: usize = 2;
 const MESSAGES: usize = 50;
 
 /// Claims what is handed out, until the process is to stop.
-pub(crate) async fn take(worker: Worker, consumer: Arc<Consumer>) -> anyhow::Result<()> {
+pub(crate) async fn take(worker: Arc<Worker>, consumer: Arc<Consumer>) -> anyhow::Result<()> {
     loop {
         let batch = tokio::select! {
             biased;
@@ -70,7 +70,7 @@ struct Order {
     hold: Hold,
 }
 
-async fn claim_all(worker: &Worker, mut orders: Vec<Order>) {
+async fn claim_all(worker: &Arc<Worker>, mut orders: Vec<Order>) {
     // The dispatcher counts the same permits; a node that is over its number says so.
     // One that is out of service begins nothing: what it was handed goes back.
     let room = if worker.host.is_offline() { 0 } else { worker.permits.available_permits() };
@@ -191,7 +191,7 @@ async fn tell_broken_off(
     Effects { ended: vec![ended], ..Effects::default() }.send(&worker.host).await;
 }
 
-async fn start(worker: &Worker, claimed: Vec<Work>, mut holds: HashMap<OrderNo, Hold>) {
+async fn start(worker: &Arc<Worker>, claimed: Vec<Work>, mut holds: HashMap<OrderNo, Hold>) {
     for work in claimed {
         // There is room: it was counted before the claim, and only this worker takes from it. Two
         // lanes may have counted the same room; then the later one waits a moment for an end.

@@ -25,7 +25,7 @@
 //! A ready stage is held once, in `ready`, found by the number of its order. What may go stands
 //! in one of twelve lines of its flow (`line`): by mode, because each mode has its own capacity
 //! (`limit`); by priority, which get turns by weight, and by lane, fresh or woken, which alternate
-//! (`share`). Of these the flows take turns, and one that has its part of the places (`limit`) stands
+//! (`share`); the woken ones keep to a bound (`woken`). Of these the flows take turns, and one that has its part of the places (`limit`) stands
 //! aside. Within a line the first come goes first. A sequential stage stands in line only while it is
 //! its queue's first and nothing speaks against it (`queue`). The node is the least loaded one
 //! that has a permit left (`node`). No step looks at more than one order, one queue and one
@@ -59,6 +59,7 @@ mod system;
 mod tests;
 mod timing;
 mod turn;
+mod woken;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -93,6 +94,7 @@ use queue::{QueueIndex, Queues};
 use ready::{End, Slot, Stage, Waiting};
 use share::Share;
 use system::{SystemIndex, Systems};
+use woken::WokenBound;
 
 /// The two modes, by the number of their line.
 const MODES: [Mode; 2] = [Mode::Parallel, Mode::Sequential];
@@ -140,6 +142,7 @@ pub struct Dispatcher {
     systems: Systems,
     nodes: Nodes,
     progress: Progress,
+    woken: WokenBound,
     share: Share,
     /// The stops by hand; none before they were told.
     stops: Option<Vec<FlowStop>>,
@@ -191,6 +194,7 @@ impl Dispatcher {
             systems: Systems::new(rule),
             nodes: Nodes::new(settings.capacity),
             progress: Progress::new(),
+            woken: WokenBound::new(),
             share: Share::new(settings.weights),
             settings,
             stops: None,
@@ -317,7 +321,14 @@ impl Dispatcher {
     pub fn next_wake(&self) -> Option<Timestamp> {
         let timer = self.timers.first().map(|(due, _)| *due);
         let dues =
-            [self.nodes.next_resume(), self.queues.next_look(), timer, self.stops_due, self.overrides_due];
+            [
+            self.nodes.next_resume(),
+            self.queues.next_look(),
+            timer,
+            self.stops_due,
+            self.overrides_due,
+            self.woken.next_look(),
+        ];
         dues.into_iter().flatten().min()
     }
 

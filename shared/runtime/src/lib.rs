@@ -13,6 +13,7 @@ pub mod costly;
 mod door;
 pub mod effects;
 mod health;
+mod host;
 pub mod lasting;
 pub mod metrics;
 pub mod news;
@@ -32,126 +33,29 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
 use pagurus_broker::{Broker, Service};
 use pagurus_domain::document::Fault;
-use pagurus_domain::id::{Incarnation, Role};
-use pagurus_domain::order::Status;
+use pagurus_domain::id::Role;
 use pagurus_store::cluster::NodeStatus;
 use pagurus_store::{Options, Store};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use tokio_util::task::TaskTracker;
 
 pub use batch::Batcher;
 use config::{DatabaseSettings, LiveSettings, Settings};
 pub use door::{HttpDoor, Peer, answer_of};
 pub use effects::Effects;
 pub use health::Readiness;
-use metrics::Count;
+pub use host::{Host, HostParts};
 pub use metrics::Metrics;
 pub use signals::handle_signals;
 pub use stats::MinuteCounts;
 pub use telemetry::start_logging;
 pub use traces::Traces;
-
-/// What a service gets to live on. Cheap to clone; the tasks it spawns end with it.
-#[derive(Clone)]
-pub struct Host {
-    /// Which service this is.
-    pub role: Role,
-    /// Name of the node.
-    pub name: Arc<str>,
-    /// This life of the process in the registry.
-    pub node: Incarnation,
-    /// The configuration, as it changes.
-    pub live: LiveSettings,
-    /// Postgres.
-    pub store: Store,
-    /// RabbitMQ.
-    pub broker: Broker,
-    /// Everything that is counted.
-    pub metrics: Metrics,
-    /// Counts of each minute, for charts.
-    pub stats: MinuteCounts,
-    /// Where spans go.
-    pub traces: Traces,
-    /// Where the service can mount an API.
-    pub http: HttpDoor,
-    /// What `/readyz` says.
-    pub readiness: Readiness,
-    /// Set when the process is to stop: take nothing new, end what is there.
-    pub draining: CancellationToken,
-    /// Set when this life is over, whatever is left: stop at once.
-    pub ended: CancellationToken,
-    /// What the registry is to say of this life; each sign of life repeats it.
-    wanted: Arc<watch::Sender<NodeStatus>>,
-    /// The mark of an operator, and what the process has in hand.
-    service: offline::Service,
-    tasks: TaskTracker,
-}
-
-impl Host {
-    /// The configuration of this moment. What a turn has read counts for that turn; the next one asks again.
-    #[must_use]
-    pub fn settings(&self) -> Arc<Settings> {
-        self.live.now()
-    }
-
-    /// Counts the end of a life; a status that is none is passed over.
-    pub fn count_end(&self, scenario: &str, status: Status) {
-        self.stats.life_ended(scenario, status);
-        if status.is_final() {
-            self.metrics.count_by(Count::Ended, &[scenario, status.as_str()], 1);
-        }
-    }
-
-    /// Starts a task of the service. An error or a panic of it ends the whole process: a service
-    /// that lives on without one of its loops would look healthy and do nothing.
-    pub fn spawn(&self, what: &'static str, task: impl Future<Output = anyhow::Result<()>> + Send + 'static) {
-        let ended = self.ended.clone();
-        let readiness = self.readiness.clone();
-        self.tasks.spawn(async move {
-            // A task of its own, so that a panic is seen here.
-            let outcome = tokio::select! {
-                outcome = AbortOnDropHandle::new(tokio::spawn(task)) => outcome,
-                () = ended.cancelled() => return,
-            };
-            let error = match outcome {
-                Ok(Ok(())) => return,
-                Ok(Err(error)) => format!("{error:#}"),
-                Err(panic) => format!("{panic}"),
-            };
-            tracing::error!(task = what, error, "a task of the service has failed; the process ends");
-            readiness.fail(format!("{what}: {error}"));
-        });
-    }
-
-    /// Waits until every task of the service has ended.
-    pub async fn join(&self) {
-        self.tasks.close();
-        self.tasks.wait().await;
-    }
-
-    /// Sleeps, but wakes early when the process is to stop. Whether it is.
-    pub async fn sleep_unless_draining(&self, time: Duration) -> bool {
-        tokio::select! {
-            () = tokio::time::sleep(time) => false,
-            () = self.draining.cancelled() => true,
-        }
-    }
-
-    /// The same for as long as the settings say, by the new ones where they change meanwhile.
-    pub async fn sleep_unless_draining_by(&self, time: impl Fn(&Settings) -> Duration) -> bool {
-        tokio::select! {
-            () = self.live.sleep(time) => false,
-            () = self.draining.cancelled() => true,
-        }
-    }
-}
 
 /// What a process is started with.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -303,7 +207,7 @@ where
     loop {
         let Some((node, offline)) = node::register(&registering, former).await? else { return Ok(()) };
         former = Some(node);
-        let host = Host {
+        let host = Host::of(HostParts {
             role,
             name: name.clone(),
             node,
@@ -320,7 +224,7 @@ where
             wanted: Arc::new(watch::Sender::new(NodeStatus::Starting)),
             service: offline::Service::new(offline),
             tasks: TaskTracker::new(),
-        };
+        });
         match node::live(&host, run(host.clone())).await? {
             node::End::Stopped => break,
             node::End::Lost => tracing::warn!(

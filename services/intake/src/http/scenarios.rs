@@ -233,7 +233,7 @@ async fn scenario(
 
 /// `GET /v1/scenarios/{name}/graph`: the workflow as a picture.
 async fn graph(
-    State(Intake { views, .. }): State<Intake>,
+    State(intake): State<Intake>,
     Path(name): Path<String>,
     Query(query): Query<VersionQuery>,
 ) -> Outcome<Response<Body>> {
@@ -245,7 +245,7 @@ async fn graph(
             return Err(Problem::new(Type::Invalid, told).at("/format").into());
         }
     };
-    let scenario = views.read_scenario(&views.scenario_text(&name, query.version).await?.1)?;
+    let scenario = intake.views.read_scenario(&intake.views.scenario_text(&name, query.version).await?.1)?;
     // The picture has a sheet of its own and nothing else that a page could run.
     let policy = "default-src 'none'; style-src 'unsafe-inline'";
     let headers = [(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, policy)];

@@ -52,6 +52,9 @@ const EMPTY: FlowLines = FlowLines {
     spent: [0; 3],
 };
 
+/// Of which lines a stage may go: by mode and lane in the order of their declaration.
+pub(super) type OpenLines = [[bool; 2]; 2];
+
 /// Flows by their turn.
 type Turns = BTreeSet<(u64, FlowIndex)>;
 
@@ -97,9 +100,9 @@ impl Lines {
         Some(self.ends(LineKey { flow, mode, priority, lane }).0)
     }
 
-    /// Of these modes, in which lines the flow stands that has taken the least time of this priority.
-    pub(super) fn cheapest(&self, priority: Priority, modes: [bool; 2]) -> [[bool; 2]; 2] {
-        let first = |mode: usize, lane: usize| match modes[mode] {
+    /// Of what is open, in which lines the flow stands that has taken the least time of this priority.
+    pub(super) fn cheapest(&self, priority: Priority, open: OpenLines) -> OpenLines {
+        let first = |mode: usize, lane: usize| match open[mode][lane] {
             true => self.turns[mode][priority as usize][lane].first(),
             false => None,
         };
@@ -195,9 +198,9 @@ impl Lines {
     }
 
     /// In which lines of these modes somebody stands who may go.
-    pub(super) fn waits(&self, modes: [bool; 2]) -> Waits {
+    pub(super) fn waits(&self, open: OpenLines) -> Waits {
         [0, 1, 2].map(|priority| {
-            [0, 1].map(|mode| [0, 1].map(|lane| modes[mode] && !self.turns[mode][priority][lane].is_empty()))
+            [0, 1].map(|mode| [0, 1].map(|lane| open[mode][lane] && !self.turns[mode][priority][lane].is_empty()))
         })
     }
 
@@ -293,7 +296,7 @@ mod tests {
         assert_eq!(turns(&mut lines, 2), [0, 0]);
         lines.shut(0, Mode::Parallel, true);
         assert!(turns(&mut lines, 1).is_empty());
-        assert_eq!(lines.waits([true; 2]), [[[false; 2]; 2]; 3]);
+        assert_eq!(lines.waits([[true; 2]; 2]), [[[false; 2]; 2]; 3]);
     }
 
     #[test]

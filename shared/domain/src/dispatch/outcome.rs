@@ -93,6 +93,10 @@ impl Dispatcher {
             }
             if let Some(measured) = measured.filter(|_| record.stage.attempt == attempt) {
                 let (stage, expected) = (record.stage, record.expected);
+                if let Standing::Sent(sent) = record.standing {
+                    let since = Duration::try_from(self.now.duration_since(sent.at)).unwrap_or_default();
+                    self.woken.spent(since.saturating_sub(measured.took));
+                }
                 self.measured(stage.flow, measured);
                 if expected > 0 {
                     let took = i64::try_from(measured.took.as_micros()).unwrap_or(i64::MAX);

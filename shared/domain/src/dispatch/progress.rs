@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use jiff::Timestamp;
 
+use super::event::Lane;
 use super::ready::Stage;
 use crate::id::{Attempt, Incarnation, OrderNo};
 use crate::order::Mode;
@@ -54,6 +55,7 @@ pub(super) struct Record {
 pub(super) struct Progress {
     records: BTreeMap<OrderNo, Record>,
     by_mode: [u32; 2],
+    by_lane: [u32; 2],
     /// To be sent again, first things first; entries that no longer apply are skipped.
     again: VecDeque<OrderNo>,
     /// The greatest attempt that has ended, of orders whose stage a reading may still show.
@@ -69,6 +71,7 @@ impl Progress {
         Self {
             records: BTreeMap::new(),
             by_mode: [0; 2],
+            by_lane: [0; 2],
             again: VecDeque::new(),
             ended: HashMap::new(),
             ended_after: VecDeque::new(),
@@ -101,9 +104,15 @@ impl Progress {
         self.by_mode[mode as usize]
     }
 
+    /// How many are in progress of this lane.
+    pub(super) const fn of_lane(&self, lane: Lane) -> u32 {
+        self.by_lane[lane as usize]
+    }
+
     /// Adds one.
     pub(super) fn insert(&mut self, record: Record) {
         self.by_mode[record.mode as usize] += 1;
+        self.by_lane[record.stage.lane as usize] += 1;
         let earlier = self.records.insert(record.stage.no, record);
         debug_assert!(earlier.is_none(), "order {} is in progress twice", record.stage.no);
     }
@@ -112,6 +121,7 @@ impl Progress {
     pub(super) fn remove(&mut self, no: OrderNo) -> Option<Record> {
         let record = self.records.remove(&no)?;
         self.by_mode[record.mode as usize] -= 1;
+        self.by_lane[record.stage.lane as usize] -= 1;
         Some(record)
     }
 

@@ -10,7 +10,7 @@ use std::hash::Hash;
 
 use super::event::Lane;
 use super::flow::FlowIndex;
-use super::line::{LineKey, Lines, NONE};
+use super::line::{LineKey, Lines, NONE, OpenLines};
 use super::queue::QueueIndex;
 use super::share::Waits;
 use super::slab::Slab;
@@ -205,9 +205,9 @@ impl Waiting {
         &mut self.lines
     }
 
-    /// Of these modes, in which lines the flow stands that has taken the least time of this priority.
-    pub(super) fn cheapest(&self, priority: Priority, modes: [bool; 2]) -> [[bool; 2]; 2] {
-        self.lines.cheapest(priority, modes)
+    /// Of what is open, in which lines the flow stands that has taken the least time of this priority.
+    pub(super) fn cheapest(&self, priority: Priority, open: OpenLines) -> OpenLines {
+        self.lines.cheapest(priority, open)
     }
 
     /// True if a flow stands aside with its stages of this mode.
@@ -216,9 +216,15 @@ impl Waiting {
         self.lines.is_shut(flow, mode)
     }
 
-    /// In which lines of these modes somebody stands who may go.
-    pub(super) fn waits(&self, modes: [bool; 2]) -> Waits {
-        self.lines.waits(modes)
+    /// In which of the open lines somebody stands who may go.
+    pub(super) fn waits(&self, open: OpenLines) -> Waits {
+        self.lines.waits(open)
+    }
+
+    /// True if a woken stage of one of these modes stands in line who may go.
+    pub(super) fn woken_waits(&self, modes: [bool; 2]) -> bool {
+        let woken = modes.map(|mode| [false, mode]);
+        self.lines.waits(woken).as_flattened().as_flattened().contains(&true)
     }
 
     /// How many stages are held, by priority.

@@ -3,7 +3,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::event::HandOut;
+use super::event::{HandOut, Lane};
+use super::line::OpenLines;
 use super::progress::{Record, Sent, Standing};
 use super::ready::Slot;
 use super::rules::DistributionMode;
@@ -25,6 +26,7 @@ impl Dispatcher {
         }
         self.wake_controls(now);
         self.settle_known(now);
+        self.woken.settle(now);
     }
 
     /// Takes in what was measured, once a second.
@@ -95,13 +97,12 @@ impl Dispatcher {
 
     /// Whose turn it is: by priority, then by flow or by mode and lane.
     pub(super) fn next_in_line(&mut self) -> Option<Slot> {
-        let admits = |mode| self.settings.capacity.admits(mode, self.progress.of_mode(mode));
-        let modes = MODES.map(admits);
+        let open = self.open_lines();
         loop {
-            let waits = self.waiting.waits(modes);
+            let waits = self.waiting.waits(open);
             let priority = self.share.priority(waits)?;
             let lines = match self.by_time {
-                true => self.waiting.cheapest(priority, modes),
+                true => self.waiting.cheapest(priority, open),
                 false => waits[priority as usize],
             };
             let (mode, lane) = self.share.line(priority, lines);
@@ -112,6 +113,18 @@ impl Dispatcher {
                 return Some(slot);
             }
         }
+    }
+
+    /// The modes that have capacity left, and in each the lanes of which one more may go.
+    fn open_lines(&mut self) -> OpenLines {
+        let admits = |mode| self.settings.capacity.admits(mode, self.progress.of_mode(mode));
+        let modes = MODES.map(admits);
+        let [fresh, woken] = [Lane::Fresh, Lane::Woken].map(|lane| self.progress.of_lane(lane));
+        let lanes = [true, self.woken.admits(woken, fresh)];
+        if !lanes[Lane::Woken as usize] && self.waiting.woken_waits(modes) {
+            self.woken.note_held();
+        }
+        modes.map(|mode| lanes.map(|lane| mode && lane))
     }
 
     /// Lets flows share by time where the mode says so, and in the others while the capacity is nearly used up (DSP-8).

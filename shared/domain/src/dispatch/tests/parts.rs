@@ -24,7 +24,7 @@ pub(super) fn verify(dispatcher: &Dispatcher, before: &Stats, after: &Stats, all
     }
     for (mode, in_progress) in [(Mode::Parallel, after.parallel), (Mode::Sequential, after.sequential)] {
         if dispatcher.settings.capacity.admits(mode, in_progress) {
-            let waits = dispatcher.waiting.waits(MODES.map(|one| one == mode));
+            let waits = dispatcher.waiting.waits(MODES.map(|one| [one == mode; 2]));
             assert_eq!(waits, [[[false; 2]; 2]; 3], "a {mode} stage stands in line, and a place is free");
         }
     }

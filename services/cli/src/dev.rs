@@ -41,7 +41,8 @@ pub(crate) async fn run(
     let address = reachable(door);
     let settings = of_one_process(settings, door);
     screen.note(&format!("the API is at http://{address} (PAGURUS_SERVER, --server); Ctrl-C ends"));
-    for line in look(&NeededServer::of(&settings.now())).await {
+    let now = settings.now();
+    for line in look(&NeededServer::of(&now.database.url, &now.broker.url)).await {
         screen.note(&line);
     }
 
@@ -189,7 +190,8 @@ mod tests {
         ];
         let named = named.into_iter().map(|(name, value)| (name.to_owned(), value));
         let settings = LiveSettings::load(None, named).unwrap();
-        let said = look(&NeededServer::of(&settings.now())).await;
+        let now = settings.now();
+        let said = look(&NeededServer::of(&now.database.url, &now.broker.url)).await;
         assert_eq!(said[0], format!("PostgreSQL is at 127.0.0.1:{port} (`database.url`)"));
         let away =
             format!("no RabbitMQ answers at 127.0.0.1:{away} (`broker.url`): start one there, or say where");

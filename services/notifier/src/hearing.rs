@@ -8,7 +8,7 @@ use std::time::Duration;
 use pagurus_broker::{ConsumeSpec, Consumer, QueueSource};
 use pagurus_domain::order::notification::{PARTS, parts_of};
 use pagurus_runtime::Host;
-use pagurus_store::cluster;
+use pagurus_store::marks;
 use pagurus_wire::message::news;
 
 use crate::note;
@@ -50,7 +50,7 @@ pub(crate) async fn share(host: Host, consumer: Arc<Consumer>) -> anyhow::Result
 /// What was seen last goes on to hold where nothing can be seen.
 async fn look(host: &Host, consumer: &Consumer) -> Result<(), pagurus_store::Error> {
     let client = host.store.api().await?;
-    let at_work = cluster::notifiers(&client).await?;
+    let at_work = marks::notifiers(&client).await?;
     drop(client);
     let parts = parts_of(host.node, &at_work);
     if let Err(error) = consumer.bind_only(bindings(host, parts)) {

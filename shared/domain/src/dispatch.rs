@@ -320,8 +320,7 @@ impl Dispatcher {
     #[must_use]
     pub fn next_wake(&self) -> Option<Timestamp> {
         let timer = self.timers.first().map(|(due, _)| *due);
-        let dues =
-            [
+        let dues = [
             self.nodes.next_resume(),
             self.queues.next_look(),
             timer,

@@ -5,7 +5,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use tokio::net::{UdpSocket, lookup_host};
 
-use crate::config::Settings;
 use crate::host_name;
 
 /// The address that the registry gets: `HOST:PORT`, or the base of a URL. The configuration may tell it; else it
@@ -38,21 +37,21 @@ pub struct NeededServer {
 }
 
 impl NeededServer {
-    /// The two of these settings.
+    /// The two that these addresses of the configuration name.
     #[must_use]
-    pub fn of(settings: &Settings) -> [Self; 2] {
+    pub fn of(database: &str, broker: &str) -> [Self; 2] {
         [
             Self {
                 name: "PostgreSQL",
                 key: "database.url",
                 variable: "PAGURUS__DATABASE__URL",
-                address: pagurus_store::server_of(&settings.database.url),
+                address: pagurus_store::server_of(database),
             },
             Self {
                 name: "RabbitMQ",
                 key: "broker.url",
                 variable: "PAGURUS__BROKER__URL",
-                address: pagurus_broker::server_of(&settings.broker.url),
+                address: pagurus_broker::server_of(broker),
             },
         ]
     }

@@ -61,11 +61,6 @@ statements! {
         SELECT n.incarnation, n.concurrency,
                n.status = 'active' AND NOT EXISTS (SELECT FROM node_marks m WHERE m.role = n.role AND m.name = n.name) AS takes
           FROM nodes n WHERE n.role = 'worker' AND n.ended_at IS NULL";
-    NOTIFIERS = "
-        SELECT n.incarnation FROM nodes n
-         WHERE n.role = 'notifier' AND n.ended_at IS NULL AND n.status = 'active'
-           AND NOT EXISTS (SELECT FROM node_marks m WHERE m.role = n.role AND m.name = n.name)
-         ORDER BY n.incarnation";
     // Of the dispatchers that one is active who holds the lease, whatever another may still say of itself.
     LIST = "
         SELECT n.incarnation, n.name, n.role, n.address, n.version,
@@ -258,16 +253,6 @@ pub async fn workers(client: &Client) -> Result<Vec<(Incarnation, u32, bool)>> {
             (Incarnation(row.get("incarnation")), concurrency, row.get("takes"))
         })
         .collect())
-}
-
-/// The notifiers that are at work.
-///
-/// # Errors
-/// The database fails.
-pub async fn notifiers(client: &Client) -> Result<Vec<Incarnation>> {
-    let statement = client.prepare_cached(NOTIFIERS).await?;
-    let rows = client.query(&statement, &[]).await?;
-    Ok(rows.iter().map(|row| Incarnation(row.get("incarnation"))).collect())
 }
 
 /// A node, as people see it.

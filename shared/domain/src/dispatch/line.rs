@@ -200,7 +200,9 @@ impl Lines {
     /// In which lines of these modes somebody stands who may go.
     pub(super) fn waits(&self, open: OpenLines) -> Waits {
         [0, 1, 2].map(|priority| {
-            [0, 1].map(|mode| [0, 1].map(|lane| open[mode][lane] && !self.turns[mode][priority][lane].is_empty()))
+            [0, 1].map(|mode| {
+                [0, 1].map(|lane| open[mode][lane] && !self.turns[mode][priority][lane].is_empty())
+            })
         })
     }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::model::MAX_MOVES;
-use super::wide::{Act, CALLS, Came, Kind, MAX_RESTS, Made, Seen, Wide, World, place};
+use super::wide::{Act, CALLS, Came, Cycles, Kind, MAX_RESTS, Made, Seen, Wide, World, bound, place};
 
 /// The present state is left without a transition.
 enum Left {
@@ -21,35 +21,6 @@ enum Asked {
     Failed,
     /// One is to be repeated, and the time is over.
     TooLate,
-}
-
-/// Number of times that each class was repeated, of those that failed together last.
-#[derive(Default)]
-struct Cycles(BTreeMap<&'static str, u32>);
-
-impl Cycles {
-    fn made(&self, class: &str) -> u32 {
-        self.0.get(class).copied().unwrap_or(0)
-    }
-
-    /// True if failures of these classes are repeated once more, each no more often than allowed.
-    fn repeat(&mut self, failed: &[(&'static str, u32)]) -> bool {
-        let before = std::mem::take(&mut self.0);
-        failed.iter().all(|(class, allowed)| {
-            let made = before.get(class).copied().unwrap_or(0);
-            self.0.insert(class, made + 1);
-            made < *allowed
-        })
-    }
-}
-
-/// The class of a failed call, and how often it is repeated.
-fn bound(status: u16) -> Option<(&'static str, u32)> {
-    match status {
-        503 => Some(("busy", 3)),
-        0 => Some(("down", 2)),
-        _ => None,
-    }
 }
 
 /// The naive walk.

@@ -67,6 +67,10 @@ struct IntakeParts {
 /// How the HTTP door gathers: two lanes, so that one batch is prepared while the other commits.
 const GATHER: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(2) };
 
+/// How callbacks are gathered: longer than orders, because a callback costs little beside its batch. Two lanes, so that a locked
+/// order does not hold up all others.
+const ANSWERS: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(15) };
+
 /// How costly registrations are taken: they wait for one another, and nobody else for them.
 const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Duration::ZERO };
 
@@ -119,7 +123,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
             },
         ),
         answers: Batcher::start(
-            GATHER,
+            ANSWERS,
             pagurus_store::Error::concerns_one_item,
             move |batch: Arc<[NewAnswer]>| {
                 let recorder = answering.clone();

@@ -34,6 +34,9 @@ use crate::{
 /// Twice this long without a sign of life ends a connection; the broker's own 60 s are too slow to
 /// notice a silent network.
 pub(crate) const HEARTBEAT_SECONDS: u16 = 10;
+/// Longest frame, as the broker itself has it by default. Said from the start: a connection whose frames grow while it is made
+/// writes eight megabytes of zeros that an idle one never uses.
+pub(crate) const FRAME_BYTES: u32 = 128 * 1024;
 /// A connection that lived this long starts the next series of attempts from the shortest delay.
 const STABLE: Duration = Duration::from_secs(10);
 /// lapin reports the end of a connection as an event; looking at the state as well costs nothing

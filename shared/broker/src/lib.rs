@@ -339,6 +339,7 @@ fn usable_uri(config: &Config) -> Result<AMQPUri, Error> {
         return Err(Error::InvalidSetting(text.to_owned()));
     }
     uri.query.heartbeat.get_or_insert(connection::HEARTBEAT_SECONDS);
+    uri.query.frame_max.get_or_insert(connection::FRAME_BYTES);
     let milliseconds = u64::try_from(config.connect_timeout.as_millis()).unwrap_or(u64::MAX);
     uri.query.connection_timeout.get_or_insert(milliseconds);
     Ok(uri)

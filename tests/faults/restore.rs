@@ -62,9 +62,6 @@ async fn rec_14_after_a_restore_of_postgres_nothing_that_is_known_from_before_is
         engine.nodes[index] = engine.env.restart(&engine.nodes[index]).await.unwrap();
     }
     engine.api = engine.env.api(&engine.nodes[0]);
-    let refused = recover(&engine, &[]);
-    assert!(!refused.status.success(), "services run: {refused:?}");
-    assert!(String::from_utf8_lossy(&refused.stdout).contains("services run"), "{refused:?}");
     for id in load.ids() {
         let order = engine.api.wait_status(&id, "success", 2 * PATIENCE).await.unwrap();
         assert!(order["error"].is_null(), "{order}");
@@ -74,6 +71,54 @@ async fn rec_14_after_a_restore_of_postgres_nothing_that_is_known_from_before_is
     let order = engine.api.wait_status("after", "success", PATIENCE).await.unwrap();
     assert!(order["no"].as_i64().unwrap() > last + 1_000_000, "no number is given twice: {order}");
     let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// One number that the database holds.
+async fn number(database: &tokio_postgres::Client, query: &str) -> i64 {
+    database.query_one(query, &[]).await.unwrap().get(0)
+}
+
+#[tokio::test]
+async fn rec_14_recover_beside_running_services_is_refused_and_by_force_it_voids_what_they_hold() {
+    const EPOCH: &str = "SELECT max(epoch)::bigint FROM epochs";
+    const RECOVERED: &str = "SELECT count(*) FROM audit WHERE action = 'recover'";
+    const LIVES: &str = "SELECT max(incarnation)::bigint FROM nodes";
+    let engine = Installation::start("recover_force", &[]).await;
+    let amqp = engine.env.amqp().await.unwrap();
+    let inbox = engine.listen(&amqp).await;
+    let database = engine.session().await;
+    let load = Load::new("a");
+    load.post(&engine).await;
+    engine.env.world().wait_calls("/do", 10, PATIENCE).await.unwrap();
+    let (epoch, last_life) = (number(&database, EPOCH).await, number(&database, LIVES).await);
+    let refused = recover(&engine, &[]);
+    assert_eq!(refused.status.code(), Some(3), "refused by the present state: {refused:?}");
+    let told = String::from_utf8_lossy(&refused.stdout).into_owned();
+    for word in ["services run", "worker worker-1", "--force"] {
+        assert!(told.contains(word), "{word}: {told}");
+    }
+    assert_eq!(number(&database, RECOVERED).await, 0, "what was refused was not done");
+    assert_eq!(number(&database, EPOCH).await, epoch);
+    let output = recover(&engine, &["--force"]);
+    assert!(output.status.success(), "{output:?}");
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(told["nodes"].as_i64().unwrap() >= 5, "all lives end: {told}");
+    assert!(told["stages"].as_i64().unwrap() > 0, "there was work under way: {told}");
+    assert!(number(&database, EPOCH).await > epoch + 1_000_000);
+    let line = database.query_one("SELECT reason, detail FROM audit WHERE action = 'recover'", &[]).await;
+    let line = line.unwrap();
+    assert_eq!(line.get::<_, &str>("reason"), "the disk was lost");
+    let detail: Value = serde_json::from_str(line.get("detail")).unwrap();
+    assert_eq!(detail["force"], json!(true), "{detail}");
+    assert_eq!(detail["beside"].as_array().unwrap().len(), 5, "{detail}");
+    // Nobody restarts them: each begins another life by itself, and what it held before is void.
+    for id in load.ids() {
+        let order = engine.api.wait_status(&id, "success", 2 * PATIENCE).await.unwrap();
+        assert!(order["error"].is_null(), "{order}");
+    }
+    assert!(number(&database, LIVES).await > last_life + 1_000_000, "no number of a life is given twice");
+    load.check(&engine, &inbox, 2 * PATIENCE).await;
+    engine.holds().await;
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Actors (SCN-11): tasks go out over AMQP, decisions come back, and every time-out has its consequence.
 //! The programs outside are played by a plain AMQP client, so that the protocol itself is what is tested.
 
+mod given_up;
 mod python;
 
 use std::time::{Duration, Instant};

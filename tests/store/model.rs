@@ -4,6 +4,7 @@
 
 mod recovery;
 mod rows;
+mod waiting;
 
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::activation::{AgeGroups, Stream};
@@ -100,7 +101,7 @@ impl Both {
 
     async fn call(&mut self) {
         self.tables.now = Timestamp::now();
-        match self.chance.below(15) {
+        match self.chance.below(18) {
             0 | 1 => self.register().await,
             2..=4 => self.claim().await,
             5..=7 => self.finish().await,
@@ -110,6 +111,9 @@ impl Both {
             11 => self.reissue().await,
             12 => self.end().await,
             13 => self.reopen().await,
+            15 => self.register_waiting().await,
+            16 => self.look_at_conditions().await,
+            17 => self.start_child().await,
             _ => match self.chance.below(3) {
                 0 => self.release().await,
                 1 => self.save().await,

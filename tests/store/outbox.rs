@@ -20,8 +20,11 @@ async fn fill(client: &Client, receiver: &str, first: i64, count: i64, age: i64)
 }
 
 async fn take(client: &Client, rooms: &[(String, usize)], limit: usize) -> Vec<Notification> {
-    let wanted = Wanted { rooms, room: 3, limit, lease: Duration::from_secs(60) };
-    webhooks::take(client, &wanted).await.unwrap()
+    let room = |receiver: &str| rooms.iter().find(|(name, _)| name == receiver).map_or(3, |(_, room)| *room);
+    let receivers = webhooks::receivers(client).await.unwrap();
+    let rooms: Vec<_> = receivers.into_iter().map(|name| (name.clone(), room(&name), None)).collect();
+    let wanted = Wanted { rooms: &rooms, limit, lease: Duration::from_secs(60) };
+    webhooks::take(client, &wanted).await.unwrap().notifications
 }
 
 fn of(taken: &[Notification], receiver: &str) -> usize {
@@ -83,16 +86,16 @@ async fn ord_19_what_was_tried_for_too_long_is_given_up_and_what_is_sent_again_i
         "the old one"
     );
     // Those under way are another's: only what waits is given up with it.
-    assert_eq!(webhooks::give_up(&client, receiver, after, "down").await.unwrap(), 0);
+    assert_eq!(webhooks::give_up(&client, (receiver, None), after, "down").await.unwrap(), 0);
     client.execute("UPDATE outbox SET next_at = now() - interval '1 second'", &[]).await.unwrap();
-    assert_eq!(webhooks::give_up(&client, receiver, after, "down").await.unwrap(), 2);
+    assert_eq!(webhooks::give_up(&client, (receiver, None), after, "down").await.unwrap(), 2);
     let parked = shown::parked(&client, (OrderNo(0), Life(0), ""), 10).await.unwrap();
     assert!(parked.is_empty(), "their orders are not there: {parked:?}");
     let mut client = client;
     let tx = client.transaction().await.unwrap();
     assert_eq!(shown::resend(&tx, OrderNo(2)).await.unwrap(), 1);
     tx.commit().await.unwrap();
-    assert_eq!(webhooks::give_up(&client, receiver, after, "down").await.unwrap(), 0, "it is as new");
+    assert_eq!(webhooks::give_up(&client, (receiver, None), after, "down").await.unwrap(), 0, "it is as new");
     let left = of(&take(&client, &[(receiver.to_owned(), 10)], 100).await, receiver);
     assert_eq!(left, 3, "the two young ones, and the one that is sent again");
 }

@@ -207,15 +207,21 @@ async fn act_4_looking_for_what_is_due_does_not_read_what_is_not() {
         ("due::REPEAT", "1000, 30, '2026-01-01'"),
         ("recovery::OVERDUE", "1000, '2026-01-01'"),
         ("recovery::PASSED", "1000, '2026-01-01'"),
-        ("suspensions::PASSED", "1000"),
+        ("first::SUSPENSIONS", "NULL"),
+        ("suspensions::PASSED", "1000, '2026-01-01'"),
         ("outbox::sending::TAKE", "1000, '2026-01-01'"),
         ("promises::TAKE", "30, 500"),
-        ("outbox::webhooks::TAKE", "'{}', '{}', 8, 100, 60"),
-        ("outbox::webhooks::GIVE_UP", "'https://r1:443', 60, 'why'"),
+        ("outbox::webhooks::RECEIVERS", ""),
+        (
+            "outbox::webhooks::TAKE",
+            "'{https://r1:443,https://r2:443}', '{8,8}', '{NULL,2026-01-01}', 100, 60",
+        ),
+        ("outbox::webhooks::GIVE_UP", "'https://r1:443', 60, 'why', NULL"),
     ] {
         let statement = statements::all().find(|statement| statement.name.ends_with(name)).expect(name);
         client.batch_execute(&format!("PREPARE looked_at AS {}", statement.sql)).await.unwrap();
-        let told = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE looked_at({arguments})");
+        let arguments = if arguments.is_empty() { String::new() } else { format!("({arguments})") };
+        let told = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE looked_at{arguments}");
         let plan = read_plan(&client.simple_query(&told).await.unwrap());
         client.batch_execute("DEALLOCATE looked_at").await.unwrap();
         let passed_over = sum_of(&plan, "Rows Removed by Filter");

@@ -1,8 +1,11 @@
 //! Under a snapshot that somebody holds, deleted rows stay in the indexes: looks begin behind them (QLT-2).
 
+use std::time::Duration;
+
 use jiff::Timestamp;
-use pagurus_domain::low_water::LowWater;
+use pagurus_domain::low_water::{LowWater, LowWaterByName};
 use pagurus_store::first::{self, TimedList};
+use pagurus_store::outbox::webhooks::{self, Wanted};
 use pagurus_store::{Client, queues, statements};
 use serde_json::json;
 
@@ -12,6 +15,8 @@ use crate::ground::Ground;
 const GONE: i64 = 20_000;
 /// Blocks that one look may touch: far less than what is gone fills.
 const FEW: i64 = 100;
+/// Lists that rows go through.
+const TABLES: [&str; 7] = ["due", "deadlines", "running", "ready", "suspensions", "outbox", "queued"];
 
 /// Puts rows with past times into each list, and takes them out again, while a snapshot is held. Gives the holder.
 async fn churn(ground: &Ground) -> Client {
@@ -31,15 +36,20 @@ async fn churn(ground: &Ground) -> Client {
             "INSERT INTO outbox (order_no, life, kind, message_id, target, body, next_at)
              SELECT n, 1, 'final', gen_random_uuid(), 't', '{{}}', {at} FROM {series}"
         ),
+        format!("INSERT INTO suspensions (order_no, attempt, at) SELECT n, 1, {at} FROM {series}"),
+        format!(
+            "INSERT INTO outbox (order_no, life, kind, message_id, target, receiver, body, next_at)
+             SELECT n, 1, 'parked', gen_random_uuid(), 't', 'https://r' || n % 2 || ':443', '{{}}', {at} FROM {series}"
+        ),
         "INSERT INTO queues (name, last_position, taken) VALUES ('q', 1000000, 1)".to_owned(),
         format!("INSERT INTO queued (order_no, queue, position) SELECT n, 'q', n FROM {series}"),
     ] {
         ground.sql(&statement).await;
     }
-    for table in ["due", "deadlines", "running", "ready", "outbox", "queued"] {
+    for table in TABLES {
         ground.sql(&format!("DELETE FROM {table}")).await;
     }
-    for table in ["due", "deadlines", "running", "ready", "outbox", "queued"] {
+    for table in TABLES {
         ground.work().await.batch_execute(&format!("VACUUM ANALYZE {table}")).await.unwrap();
     }
     holder
@@ -67,12 +77,29 @@ async fn qlt_2_under_a_held_snapshot_a_look_does_not_walk_over_what_is_gone() {
         ("first::REPEATS", ""),
         ("first::OVERDUE", ""),
         ("first::DEADLINES", ""),
+        ("first::SUSPENSIONS", ""),
         ("first::OUTBOX", ""),
     ] {
         let whole = blocks(&client, name, &format!("NULL{more}")).await;
         assert!(whole > FEW, "the trial shows nothing: {name} touched {whole} blocks");
         let marked = blocks(&client, name, &format!("now() - interval '2 seconds'{more}")).await;
         assert!(marked < FEW, "{name} touched {marked} blocks from its mark on, {whole} in all");
+    }
+    let since = "now() - interval '2 seconds'";
+    for (name, whole, marked) in [
+        (
+            "webhooks::TAKE",
+            "'{https://r1:443}', '{8}', '{NULL}', 100, 60".to_owned(),
+            format!("'{{https://r1:443}}', '{{8}}', ARRAY[{since}], 100, 60"),
+        ),
+        (
+            "webhooks::GIVE_UP",
+            "'https://r1:443', 60, 'why', NULL".to_owned(),
+            format!("'https://r1:443', 60, 'why', {since}"),
+        ),
+    ] {
+        let (whole, marked) = (blocks(&client, name, &whole).await, blocks(&client, name, &marked).await);
+        assert!(whole > FEW && marked < FEW, "{name}: {whole} blocks, {marked} behind its mark");
     }
     let heads = "ARRAY['q']";
     let whole = blocks(&client, "queues::HEADS", heads).await;
@@ -102,4 +129,32 @@ async fn qlt_2_what_is_put_below_the_mark_is_found_when_it_is_told_or_by_the_nex
     assert!(first::look(&client, list, &mut told).await.unwrap().come().is_some(), "somebody told");
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
     assert!(first::look(&client, list, &mut low_water).await.unwrap().come().is_some(), "a look over all");
+}
+
+#[tokio::test]
+async fn qlt_2_a_receiver_of_webhooks_is_looked_at_from_where_the_last_look_found_something() {
+    let ground = Ground::new("webhook_marks").await;
+    let client = ground.work().await;
+    ground
+        .sql(
+            "INSERT INTO outbox (order_no, life, kind, message_id, target, receiver, body, next_at)
+             SELECT n, 1, 'final', gen_random_uuid(), 't', 'https://r' || n % 2 || ':443', '{}', now() - n * interval '1 minute'
+               FROM generate_series(1, 20) n",
+        )
+        .await;
+    let mut low_water = LowWaterByName::default();
+    assert!(low_water.begin(Timestamp::now()));
+    low_water.found_names(webhooks::receivers(&client).await.unwrap());
+    let mut taken = Vec::new();
+    // Five rounds of two each; then there is nothing left, and nothing was passed over.
+    for round in 0..6 {
+        let rooms: Vec<_> = low_water.names().map(|(name, since)| (name.to_owned(), 2, since)).collect();
+        assert!(round == 0 || rooms.iter().all(|(_, _, since)| since.is_some()), "{rooms:?}");
+        let wanted = Wanted { rooms: &rooms, limit: 100, lease: Duration::from_secs(60) };
+        let found = webhooks::take(&client, &wanted).await.unwrap();
+        found.first.iter().for_each(|(receiver, least)| low_water.raise(receiver, *least));
+        taken.extend(found.notifications.iter().map(|one| one.no.0));
+    }
+    taken.sort_unstable();
+    assert_eq!(taken, (1..=20).collect::<Vec<_>>());
 }

@@ -1,7 +1,8 @@
 """A client for actors: takes tasks, runs a function for each, and tells the engine what came of it.
 
 One file to copy; needs Python 3.9 and pika (`pip install pika`). A task may come twice, after a lost
-connection or a work time-out: `task["task"]` stays the same, so a handler can drop doubles by it.
+connection or a work time-out: `task["task"]` stays the same, so a handler can drop doubles by it. The
+engine may give a task up, because it is handed out anew: `task.canceled` is set then.
 """
 
 import json
@@ -12,7 +13,7 @@ import signal
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pika
 from pika.exceptions import AMQPError, ChannelClosedByBroker
@@ -30,18 +31,27 @@ class Fail(Exception):
         self.error_class, self.result = error_class, result
 
 
+class Task(dict):
+    """A task as the engine hands it out. `canceled` is a `threading.Event`: once it is set, nothing that the
+    handler returns is told, and a handler that takes long looks at it, or waits for it, and returns."""
+
+    def __init__(self, fields):
+        super().__init__(fields)
+        self.canceled = threading.Event()
+
+
 @dataclass
 class Work:
-    """A task at work: `tag` acknowledges it, and is None after the connection that brought it was lost."""
+    """A task at work: `tags` acknowledge its copies; there are none after the connection that brought them was lost."""
 
-    task: dict
+    task: Task
     future: Future
-    tag: int
-    next_heartbeat: float = 0.0
+    next_heartbeat: float
+    tags: list = field(default_factory=list)
 
 
 class Actor:
-    """`handler(task)` gets the task (`task`, `order`, `body`, …) and returns the result, any JSON value.
+    """`handler(task)` gets a `Task` (`task`, `order`, `body`, …) and returns the result, any JSON value.
 
     Handlers run in `prefetch` threads. The connection belongs to the thread that called `run`.
     """
@@ -51,6 +61,7 @@ class Actor:
         self.url = url or os.environ.get("AMQP_URL", "amqp://guest:guest@localhost:5672/%2f")
         prefix = prefix or os.environ.get("PAGURUS_PREFIX", "pagurus")
         self.queue, self.callbacks = f"{prefix}.actors.{name}", f"{prefix}.callbacks"
+        self.tasks, self.cancel_key = f"{prefix}.actors", f"cancel:{name}"
         self.prefetch = prefetch
         self.works = {}  # pass: Work
         self.stopping = threading.Event()
@@ -89,11 +100,23 @@ class Actor:
         self.channel.confirm_delivery()
         self.channel.basic_qos(prefetch_count=self.prefetch)
         self.channel.queue_declare(self.queue, passive=True)
+        self._listen()
         log.info("serving %s", self.queue)
+
+    def _listen(self):
+        """Listens for tasks that the engine gives up, on a channel and a queue of its own."""
+        channel = self.connection.channel()
+        try:
+            queue = channel.queue_declare("", exclusive=True, auto_delete=True).method.queue
+            channel.queue_bind(queue, self.tasks, self.cancel_key)
+            channel.basic_consume(queue, self._give_up, auto_ack=True)
+        except ChannelClosedByBroker as error:
+            # A user of the broker who may not do that works as before: what is given up comes as a double.
+            log.warning("hears of no task that is given up: %s", error)
 
     def _disconnect(self):
         for work in self.works.values():
-            work.tag = None
+            work.tags.clear()
         if self.connection and self.connection.is_open:
             self.connection.close()
 
@@ -114,17 +137,39 @@ class Actor:
 
     def _begin(self, channel, method, properties, body):
         try:
-            task = json.loads(body)
+            task = Task(json.loads(body))
             passed, work_timeout = task["pass"], task["workTimeoutMs"] / 1000
         except (ValueError, TypeError, KeyError) as error:
             log.error("dropped what is no task: %r", error)
             return channel.basic_reject(method.delivery_tag, requeue=False)
-        if passed in self.works:  # it runs, and comes again after a lost connection
-            self.works[passed].tag = method.delivery_tag
+        if passed in self.works:  # it runs, and comes again: after a lost connection, or handed out anew
+            self.works[passed].tags.append(method.delivery_tag)
             return
+        self._start(passed, task, work_timeout, method.delivery_tag)
+
+    def _start(self, passed, task, work_timeout, tag):
         future = self.pool.submit(self._perform, task)
-        self.works[passed] = Work(task, future, method.delivery_tag, time.monotonic() + work_timeout / 3)
+        self.works[passed] = Work(task, future, time.monotonic() + work_timeout / 3, [tag])
         future.add_done_callback(self._wake)
+
+    def _give_up(self, channel, method, properties, body):
+        """The engine gives a task up: its handler is told, and what it returns is not. If the task has come again
+        already, a handler begins anew."""
+        try:
+            passed = json.loads(body)["pass"]
+        except (ValueError, TypeError, KeyError) as error:
+            return log.error("dropped what gives no task up: %r", error)
+        work = self.works.pop(passed, None)
+        if work is None:
+            return
+        work.task.canceled.set()
+        work.future.cancel()  # if no thread has it yet
+        *old, last = work.tags or [None]
+        for tag in old or work.tags:
+            self.channel.basic_ack(tag)
+        if old:
+            self._start(passed, Task(work.task), work.task["workTimeoutMs"] / 1000, last)
+        log.info("task %s of order %s is given up", work.task["task"], work.task["order"])
 
     def _perform(self, task):
         return json.dumps({"decision": "success", "result": self.handler(task)})
@@ -142,8 +187,8 @@ class Actor:
     def _end(self, passed, work):
         """Returns when the broker has the decision; only then the task is acknowledged."""
         self._publish("actor.decision", "decision", passed, decision_of(work.future))
-        if work.tag is not None:
-            self.channel.basic_ack(work.tag)
+        for tag in work.tags:
+            self.channel.basic_ack(tag)
         del self.works[passed]
 
     def _publish(self, key, kind, passed, body):

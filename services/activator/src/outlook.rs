@@ -1,23 +1,19 @@
 //! Promises of orders (ORD-31): looks at each when its time has come, marks once those that will probably be late, and
-//! learns from lives that have ended what remains from state to state.
+//! learns from lives that have ended what remains from state to state. Orders are marked in [`pagurus_command::jeopardy`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
+use pagurus_command::jeopardy::mark_late;
 use pagurus_domain::order::Status;
-use pagurus_domain::order::notification::Jeopardy;
 use pagurus_domain::promise::{ExpectedEnd, PromiseVerdict, RemainingTimes};
+use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::scenarios::Catalogue;
-use pagurus_runtime::{Effects, Host};
-use pagurus_store::control::{self, Locked};
-use pagurus_store::history::{self, NewEvent};
-use pagurus_store::outbox::{self, NewNotification};
 use pagurus_store::promises::{self, FinishedLife, NewJeopardy, PromiseStand, RecentLives};
 use pagurus_store::{Client, Error};
 use pagurus_view::{Foresight, plain_reason};
-use serde_json::json;
 
 use crate::recover::note;
 
@@ -39,8 +35,6 @@ const MOST_EVENTS: i64 = 20_000;
 const RECENT: RecentLives = RecentLives { looked: 20_000, wanted: 200 };
 /// Time after which they are looked for again.
 const RECENT_EVERY: Duration = Duration::from_secs(600);
-/// Kind of the event that a marked order has in its history.
-const EVENT: &str = "jeopardy";
 
 /// Looks, until the process is to stop.
 pub(crate) async fn look(host: Host) -> anyhow::Result<()> {
@@ -167,40 +161,7 @@ impl Looker {
             });
         }
         drop(client);
-        let nos: Vec<i64> = new.iter().map(|one| one.no.0).collect();
-        let mut client = self.host.store.recovery().await?;
-        let tx = client.transaction().await?;
-        let locked = control::lock_all(&tx, &nos).await?;
-        if !locked.moved.is_empty() {
-            return Err(Error::Contended);
-        }
-        let marked = promises::mark(&tx, &new).await?;
-        new.retain(|one| marked.contains(&one.no.0));
-        let details: Vec<String> = new.iter().map(detail).collect();
-        let events = new.iter().zip(&details).map(|(one, detail)| NewEvent {
-            no: one.no,
-            kind: EVENT,
-            source: &self.host.name,
-            detail,
-        });
-        history::append_all(&tx, &events.collect::<Vec<_>>()).await?;
-        let of = |one: &NewJeopardy| locked.orders.iter().find(|order| order.head.no == one.no);
-        let told = new.iter().filter_map(|one| notification(of(one)?, one));
-        let notifications: Vec<NewNotification> = told.collect();
-        outbox::put(&tx, &notifications).await?;
-        tx.commit().await?;
-        drop(client);
-        for one in &new {
-            let Some(order) = of(one) else { continue };
-            self.host.metrics.count(Count::Jeopardies, &order.scenario, 1);
-            tracing::warn!(
-                order = order.head.id, transaction = order.head.transaction_id, promised = %one.promise_at,
-                expected = %one.expected_at, cause = one.cause, "the order will probably be late"
-            );
-        }
-        let changed = new.iter().map(|one| one.no).collect();
-        Effects { notifications, changed, ..Effects::default() }.send(&self.host).await;
-        Ok(())
+        mark_late(&self.host, new).await
     }
 
     /// Counts lives with a promise that have ended, learns from those that were served, and forgets their promises.
@@ -268,13 +229,4 @@ fn cause(reason: &str, scenario: &str, expected: &ExpectedEnd) -> String {
         )
     };
     format!("{reason}; {basis}")
-}
-
-fn detail(one: &NewJeopardy) -> String {
-    json!({"promiseAt": one.promise_at, "expectedAt": one.expected_at, "cause": one.cause}).to_string()
-}
-
-fn notification(order: &Locked, one: &NewJeopardy) -> Option<NewNotification> {
-    let (promise_at, expected_at) = (one.promise_at, one.expected_at);
-    NewNotification::of_jeopardy(&order.content(), &Jeopardy { promise_at, expected_at, cause: &one.cause })
 }

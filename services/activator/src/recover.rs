@@ -20,6 +20,7 @@ use crate::{process, standstill};
 pub(crate) async fn recover(host: Host) -> anyhow::Result<()> {
     let catalogue = Catalogue::of(&host.live);
     let (mut of_stages, mut of_orders) = (LowWater::default(), LowWater::default());
+    let mut of_suspensions = LowWater::default();
     while !host.sleep_unless_draining_by(|settings| settings.recovery.interval).await {
         let Some(_turn) = host.turn().await else { return Ok(()) };
         note(&host, "nodes", lose_nodes(&host).await);
@@ -27,7 +28,7 @@ pub(crate) async fn recover(host: Host) -> anyhow::Result<()> {
         note(&host, "overdue", overdue(&host, &mut of_stages).await);
         host.metrics.span(Span::Batch, "collect_overdue", begun.elapsed());
         note(&host, "deadlines", deadlines(&host, &catalogue, &mut of_orders).await);
-        note(&host, "standstill", standstill::look(&host).await);
+        note(&host, "standstill", standstill::look(&host, &mut of_suspensions).await);
     }
     Ok(())
 }

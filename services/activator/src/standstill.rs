@@ -1,10 +1,12 @@
 //! Orders that stand still: suspended for longer than `notify.parked_after`, which their clients want to be told (ORD-18).
 
+use pagurus_domain::low_water::LowWater;
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::notification::{Content, ParkedReason};
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::Error;
 use pagurus_store::control::{self, Locked, LockedOrders, Place};
+use pagurus_store::first::{self, TimedList};
 use pagurus_store::history::{self, NewEvent};
 use pagurus_store::outbox::{self, NewNotification};
 use pagurus_store::suspensions::{self, Suspension};
@@ -14,11 +16,14 @@ use serde_json::json;
 const EVENT: &str = "parked";
 
 /// Tells of orders that are suspended since the hand-out that was noted; those that have gone on since are passed over.
-pub(crate) async fn look(host: &Host) -> Result<(), Error> {
+pub(crate) async fn look(host: &Host, low_water: &mut LowWater) -> Result<(), Error> {
     let limit = i64::try_from(host.settings().recovery.batch).unwrap_or(i64::MAX);
     let mut client = host.store.recovery().await?;
+    let Some(from) = first::look(&client, TimedList::Suspensions, low_water).await?.come() else {
+        return Ok(());
+    };
     let tx = client.transaction().await?;
-    let passed = suspensions::passed(&tx, limit).await?;
+    let passed = suspensions::passed(&tx, from, limit).await?;
     if passed.is_empty() {
         return Ok(());
     }

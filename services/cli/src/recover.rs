@@ -13,6 +13,7 @@ use pagurus_runtime::{Arguments as Settings, load_settings};
 use pagurus_store::audit::AuditEntry;
 use pagurus_store::restore::{self, Restored};
 use pagurus_store::{Client, Error, Options, Store, consistency};
+use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -24,7 +25,7 @@ const PAGE: i64 = 500;
 /// How to recover.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Recover although services seem to run
+    /// Recover although services seem to run: what they hold is void, and they begin another life
     #[arg(long)]
     force: bool,
     /// Why, for the audit log
@@ -49,24 +50,31 @@ pub(crate) async fn run(
     let living = restore::living(&client, settings.node.lost_after).await.map_err(failure)?;
     if !living.is_empty() && !arguments.force {
         let names: Vec<String> = living.iter().map(|(role, name)| format!("{role} {name}")).collect();
-        return Err(Failure::Usage(format!(
+        let why = format!(
             "services run: {}. Stop them, wait {} s, and try again; --force recovers beside them",
             names.join(", "),
             settings.node.lost_after.as_secs()
-        )));
+        );
+        return Err(Problem::new(Type::Refused, why).into());
     }
-    let restored = raise(&mut client, arguments).await.map_err(failure)?;
+    let restored = raise(&mut client, arguments, &living).await.map_err(failure)?;
     let findings = look(&client).await.map_err(failure)?;
     tell(&restored, &findings, screen)
 }
 
-/// Everything in one transaction, the line of the audit log with it.
-async fn raise(client: &mut Client, arguments: &Arguments) -> Result<Restored, Error> {
+/// Everything in one transaction, the line of the audit log with it: which services ran meanwhile stands there.
+async fn raise(
+    client: &mut Client,
+    arguments: &Arguments,
+    living: &[(String, String)],
+) -> Result<Restored, Error> {
     let tx = client.transaction().await?;
     let restored = restore::recover(&tx).await?;
     let by = Principal { door: Door::Http, name: None, from: Some("pagurus recover".to_owned()) };
     let subject = (AuditKind::Engine, "database");
-    AuditEntry::new("recover", subject, &by, Some(&arguments.reason)).record(&tx).await?;
+    let beside: Vec<String> = living.iter().map(|(role, name)| format!("{role} {name}")).collect();
+    let detail = json!({"force": arguments.force, "beside": beside});
+    AuditEntry::new("recover", subject, &by, Some(&arguments.reason)).with(&detail).record(&tx).await?;
     tx.commit().await?;
     Ok(restored)
 }

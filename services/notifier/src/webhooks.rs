@@ -4,10 +4,13 @@
 mod call;
 mod settle;
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+use pagurus_domain::low_water::LowWaterByName;
 use pagurus_domain::order::notification::{Lanes, ReceiverBounds};
 use pagurus_http::HttpClient;
 use pagurus_runtime::Host;
@@ -15,7 +18,7 @@ use pagurus_runtime::config::{CallRules, NotifySettings};
 use pagurus_runtime::metrics::{Level, Span};
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_store::outbox::sending::Notification;
-use pagurus_store::outbox::webhooks::{self, Wanted};
+use pagurus_store::outbox::webhooks::{self, TakenWebhooks, Wanted};
 use pagurus_store::{Client, Error};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -39,6 +42,8 @@ pub(crate) struct Webhooks {
     /// The client, with the settings that it was made of.
     client: Mutex<((CallRules, Duration), Arc<HttpClient>)>,
     lanes: Mutex<Lanes>,
+    /// Where looks at what is kept for each receiver begin.
+    low_water: Mutex<LowWaterByName>,
     /// Bytes of the bodies that are held.
     held: AtomicUsize,
     /// There is something to take, or room for it.
@@ -56,6 +61,7 @@ impl Webhooks {
             secrets: DeploymentSecrets::new(settings.secrets_folder.clone()),
             client: Mutex::new((of, client)),
             lanes: Mutex::default(),
+            low_water: Mutex::default(),
             held: AtomicUsize::new(0),
             wake: Notify::new(),
             settler: settle::settler(host),
@@ -96,7 +102,7 @@ impl Webhooks {
                 tokio::select! {
                     () = self.host.draining.cancelled() => {}
                     () = self.wake.notified() => {}
-                    () = tokio::time::sleep(LOOK_EVERY) => {}
+                    () = tokio::time::sleep(self.rest()) => {}
                 }
                 if busy {
                     // Places that come free together are filled together.
@@ -115,17 +121,20 @@ impl Webhooks {
         if self.held.load(Ordering::Relaxed) >= notify.webhook.max_held_bytes {
             return Ok(Vec::new());
         }
-        let rooms = self.lanes().rooms(&bounds(notify), self.begun.elapsed());
-        let wanted = Wanted {
-            rooms: &rooms,
-            room: notify.webhook.concurrency,
-            limit: TAKEN,
-            lease: notify.webhook.timeout + connect + BESIDE_THE_CALL,
-        };
-        let begun = Instant::now();
         let client: Client = self.host.store.recovery().await?;
-        let taken = webhooks::take(&client, &wanted).await?;
+        let begun = Instant::now();
+        let looks_at_all = self.look_for_receivers(&client).await?;
+        let rooms = self.rooms(&bounds(notify));
+        let lease = notify.webhook.timeout + connect + BESIDE_THE_CALL;
+        let TakenWebhooks { notifications: taken, first } =
+            webhooks::take(&client, &Wanted { rooms: &rooms, limit: TAKEN, lease }).await?;
         drop(client);
+        let mut low_water = self.low_water();
+        first.iter().for_each(|(receiver, least)| low_water.raise(receiver, *least));
+        if let Some(begun) = looks_at_all {
+            low_water.end_whole(begun, Timestamp::now());
+        }
+        drop(low_water);
         if !taken.is_empty() {
             self.host.metrics.span(Span::Batch, "take webhooks", begun.elapsed());
         }
@@ -135,6 +144,32 @@ impl Webhooks {
             self.held.fetch_add(notification.body.len(), Ordering::Relaxed);
         }
         Ok(taken)
+    }
+
+    /// Time after which it looks again by itself: as soon as receivers may be looked for, where the last look was at those
+    /// that are known.
+    fn rest(&self) -> Duration {
+        let rest = self.low_water().rest(Timestamp::now());
+        rest.map_or(LOOK_EVERY, |rest| rest.unsigned_abs().clamp(GATHER, LOOK_EVERY))
+    }
+
+    /// Looks for receivers, if it is time to; since when.
+    async fn look_for_receivers(&self, client: &Client) -> Result<Option<Timestamp>, Error> {
+        let begun = Timestamp::now();
+        if !self.low_water().begin(begun) {
+            return Ok(None);
+        }
+        let receivers = webhooks::receivers(client).await?;
+        self.low_water().found_names(receivers);
+        Ok(Some(begun))
+    }
+
+    /// The room of each receiver that is known, and where a look at it begins.
+    fn rooms(&self, bounds: &ReceiverBounds) -> Vec<(String, usize, Option<Timestamp>)> {
+        let unusual: HashMap<String, usize> =
+            self.lanes().rooms(bounds, self.begun.elapsed()).into_iter().collect();
+        let room = |receiver: &str| unusual.get(receiver).copied().unwrap_or(bounds.width);
+        self.low_water().names().map(|(name, since)| (name.to_owned(), room(name), since)).collect()
     }
 
     async fn deliver(self: Arc<Self>, notification: Notification) {
@@ -147,7 +182,9 @@ impl Webhooks {
         if let Outcome::Trouble { error, .. } = &outcome
             && place.leave()
         {
-            settle::give_up(&self.host, receiver(&place.notification), error).await;
+            let receiver = receiver(&place.notification);
+            let since = self.low_water().mark(receiver);
+            settle::give_up(&self.host, (receiver, since), error).await;
         }
     }
 
@@ -167,6 +204,10 @@ impl Webhooks {
             *present = ((of.0.clone(), of.1), Arc::new(HttpClient::new(of.0.clone(), of.1)));
         }
         present.1.clone()
+    }
+
+    fn low_water(&self) -> std::sync::MutexGuard<'_, LowWaterByName> {
+        self.low_water.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lanes(&self) -> std::sync::MutexGuard<'_, Lanes> {

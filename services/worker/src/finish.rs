@@ -65,15 +65,12 @@ impl End {
         duration: Duration,
     ) -> Self {
         let history = record(&claimed, (&end.transitions, &end.log, &end.steps), Some((&end.then, now)));
-        let visited = i32::try_from(end.snapshot.visit.number).unwrap_or(i32::MAX);
+        let visited = end.snapshot.visited();
         let result = end.snapshot.result.clone();
         let message = end.snapshot.message.clone();
         let handles_call = end.snapshot.handling.is_some();
         let moved_by = end.snapshot.mover.as_ref().map(|call| call.no);
-        let kept = match &end.then {
-            Then::End { .. } => end.snapshot.remains(),
-            _ => Some(end.snapshot),
-        };
+        let kept = end.then.keeps(end.snapshot);
         let finished = Finished {
             step: Some(end.step),
             entry_point: end.entry_point,

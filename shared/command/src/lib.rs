@@ -1,6 +1,6 @@
 //! Everything that is done to an order from outside its stages: by clients and operators (cancel, interrupt,
 //! kill, restart, repair, update, clone, move to another version, call, release of a queue, repeat of
-//! notifications), and by recovery (end, hand out again).
+//! notifications), and by the engine itself (end, hand out again, mark as late).
 //!
 //! Each action locks, asks the law, writes, and sends its effects below the commit. Services bring who asks
 //! and what for; nothing here knows by which door it came.
@@ -12,6 +12,7 @@ pub mod call;
 pub mod check;
 mod clone;
 pub mod flows;
+pub mod jeopardy;
 pub mod migrate;
 mod nodes;
 pub mod operations;

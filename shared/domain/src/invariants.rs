@@ -10,6 +10,7 @@
 
 pub mod fencing;
 pub mod life;
+pub mod operation;
 pub mod standing;
 pub mod traffic;
 
@@ -54,6 +55,8 @@ pub enum Invariant {
     OneOwner,
     /// A queue goes by the order of its registrations.
     QueueOrder,
+    /// An order begins when all that it waits for has ended as it needs.
+    ConditionsHold,
     /// What is suspended wakes.
     WillWake,
     /// Nothing wakes early.
@@ -66,10 +69,14 @@ pub enum Invariant {
     NoPhantom,
     /// No more runs than there are places.
     WithinLimits,
+    /// Nothing of a stopped flow is handed out.
+    StoppedIdle,
     /// One dispatcher decides.
     OneDecider,
     /// The work of a lost node goes to others in time.
     TakenOver,
+    /// A bulk operation acts once on each order of which it says so.
+    AccountsBalance,
     /// Nothing is left over when all orders have ended.
     CleanRest,
 }
@@ -92,14 +99,17 @@ spelled!(Invariant {
     BoundedPoison => "INV-17",
     OneOwner => "INV-18",
     QueueOrder => "INV-19",
+    ConditionsHold => "INV-21",
     WillWake => "INV-22",
     NeverEarly => "INV-23",
     CallbackKept => "INV-24",
     OneNotification => "INV-26",
     NoPhantom => "INV-27",
     WithinLimits => "INV-29",
+    StoppedIdle => "INV-30",
     OneDecider => "INV-31",
     TakenOver => "INV-32",
+    AccountsBalance => "INV-34",
     CleanRest => "INV-35",
 });
 

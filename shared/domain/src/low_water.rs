@@ -1,6 +1,8 @@
 //! Where a look at a list that is ordered by time may begin. Under a snapshot that somebody holds, such as a backup, rows
 //! that were deleted stay in the index: each look from its very begin would walk over all of them again (QLT-2).
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 
 /// Rows may be committed this much later than the time that they bear, by a clock that is this much behind.
@@ -27,15 +29,24 @@ pub struct Look {
     begun: Timestamp,
 }
 
+/// True if it is time for another look from the very begin; they are this far apart at least.
+fn is_time_for_whole(
+    whole: Option<(Timestamp, SignedDuration)>,
+    now: Timestamp,
+    apart: SignedDuration,
+) -> bool {
+    whole.is_none_or(|(at, took)| {
+        let elapsed = now.duration_since(at);
+        // A clock that was set back says nothing.
+        elapsed.is_negative() || elapsed >= apart.max(took.saturating_mul(SHARE_OF_TIME))
+    })
+}
+
 impl LowWater {
     /// Begins a look.
     #[must_use]
     pub fn begin(&self, now: Timestamp) -> Look {
-        let is_whole = self.whole.is_none_or(|(at, took)| {
-            let elapsed = now.duration_since(at);
-            // A clock that was set back says nothing.
-            elapsed.is_negative() || elapsed >= WHOLE_EVERY.max(took.saturating_mul(SHARE_OF_TIME))
-        });
+        let is_whole = is_time_for_whole(self.whole, now, WHOLE_EVERY);
         Look { from: self.mark.filter(|_| !is_whole), begun: now }
     }
 
@@ -50,6 +61,59 @@ impl LowWater {
     /// Somebody tells that there is something at this time.
     pub fn lower(&mut self, to: Timestamp) {
         self.mark = self.mark.map(|mark| mark.min(to));
+    }
+}
+
+/// The same for a list that is ordered by a name and then by time: a mark for each name. A whole look finds the names,
+/// too, so that a new name may wait for one; they follow each other as soon as they take no more than their part of the time.
+#[derive(Clone, Debug, Default)]
+pub struct LowWaterByName {
+    marks: BTreeMap<String, Option<Timestamp>>,
+    whole: Option<(Timestamp, SignedDuration)>,
+    /// True if the present look is at the names that are known.
+    is_partial: bool,
+}
+
+impl LowWaterByName {
+    /// Begins a look: true if all names are to be looked for.
+    pub fn begin(&mut self, now: Timestamp) -> bool {
+        self.is_partial = !is_time_for_whole(self.whole, now, SignedDuration::ZERO);
+        !self.is_partial
+    }
+
+    /// Time after which names may be looked for, where the last look was at those that were known: there may be others.
+    #[must_use]
+    pub fn rest(&self, now: Timestamp) -> Option<SignedDuration> {
+        let (at, took) = self.whole.filter(|_| self.is_partial)?;
+        Some((took.saturating_mul(SHARE_OF_TIME) - now.duration_since(at)).max(SignedDuration::ZERO))
+    }
+
+    /// All names were looked for; each of them is looked at from its very begin next.
+    pub fn found_names(&mut self, names: Vec<String>) {
+        self.marks = names.into_iter().map(|name| (name, None)).collect();
+    }
+
+    /// A whole look, at the names and at each of them, went from this time to that.
+    pub fn end_whole(&mut self, begun: Timestamp, now: Timestamp) {
+        self.whole = Some((now, now.duration_since(begun)));
+    }
+
+    /// The names, and the least time that is looked for of each; none for all.
+    pub fn names(&self) -> impl Iterator<Item = (&str, Option<Timestamp>)> {
+        self.marks.iter().map(|(name, mark)| (name.as_str(), *mark))
+    }
+
+    /// The mark of a name.
+    #[must_use]
+    pub fn mark(&self, name: &str) -> Option<Timestamp> {
+        self.marks.get(name).copied().flatten()
+    }
+
+    /// Nothing of this name with a time before `least` is left.
+    pub fn raise(&mut self, name: &str, least: Timestamp) {
+        if let Some(mark) = self.marks.get_mut(name) {
+            *mark = least.checked_sub(MARGIN).ok();
+        }
     }
 }
 
@@ -98,5 +162,32 @@ mod tests {
             whole >= SignedDuration::from_secs(45),
             "what was put below the mark is found some time: {whole:?}"
         );
+    }
+
+    #[test]
+    fn qlt_2_each_name_has_a_mark_of_its_own_until_all_names_are_looked_for_again() {
+        let now = at("2026-01-01T00:00:20Z");
+        let mut low = LowWaterByName::default();
+        assert!(low.begin(now), "no name is known yet");
+        let ended = now + SignedDuration::from_millis(100);
+        low.found_names(vec!["b".to_owned(), "a".to_owned()]);
+        low.end_whole(now, ended);
+        assert_eq!(low.names().collect::<Vec<_>>(), [("a", None), ("b", None)], "from the very begin");
+        low.raise("a", at("2026-01-01T00:00:10Z"));
+        low.raise("gone", at("2026-01-01T00:00:10Z"));
+        let mark = at("2026-01-01T00:00:08Z");
+        assert_eq!(low.names().collect::<Vec<_>>(), [("a", Some(mark)), ("b", None)]);
+        assert_eq!((low.mark("a"), low.mark("b"), low.mark("gone")), (Some(mark), None, None));
+        assert_eq!(low.rest(ended), None, "all names were looked for");
+        assert!(!low.begin(ended + SignedDuration::from_millis(1900)), "it took 100 ms");
+        let rest = low.rest(ended + SignedDuration::from_millis(1900));
+        assert_eq!(rest, Some(SignedDuration::from_millis(100)), "a new name waits no longer");
+        let later = ended + SignedDuration::from_secs(2);
+        assert_eq!(low.rest(later), Some(SignedDuration::ZERO));
+        assert!(low.begin(later) && low.begin(now - SignedDuration::from_hours(1)));
+        low.found_names(vec!["a".to_owned()]);
+        low.end_whole(later, later);
+        assert_eq!(low.names().collect::<Vec<_>>(), [("a", None)]);
+        assert!(low.begin(later), "one that costs nothing is made each time");
     }
 }

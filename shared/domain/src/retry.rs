@@ -13,6 +13,7 @@ pub(crate) mod mask;
 mod names;
 mod policy;
 mod read;
+pub mod sample;
 mod verdict;
 
 use std::fmt;

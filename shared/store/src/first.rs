@@ -36,6 +36,11 @@ statements! {
                (SELECT at FROM deadlines
                  WHERE at >= coalesce($1, '-infinity'::timestamptz) AND at <= statement_timestamp()
                  ORDER BY at LIMIT 1) AS at";
+    SUSPENSIONS = "
+        SELECT clock_timestamp() AS now,
+               (SELECT at FROM suspensions
+                 WHERE at >= coalesce($1, '-infinity'::timestamptz) AND at <= statement_timestamp()
+                 ORDER BY at LIMIT 1) AS at";
     OUTBOX = "
         SELECT clock_timestamp() AS now,
                (SELECT next_at FROM outbox
@@ -58,7 +63,10 @@ pub enum TimedList {
     Overdue,
     /// Deadlines of orders that have passed.
     Deadlines,
-    /// Notifications for the broker that are to be sent now.
+    /// Suspended orders whose clients are to be told now that they stand still.
+    Suspensions,
+    /// Notifications for the broker that are to be sent now. Those for receivers over HTTP have a mark for each
+    /// receiver ([`crate::outbox::webhooks`]).
     Outbox,
 }
 
@@ -104,6 +112,7 @@ pub async fn look(client: &Client, list: TimedList, low_water: &mut LowWater) ->
         TimedList::Repeats => (REPEATS, vec![&look.from]),
         TimedList::Overdue => (OVERDUE, vec![&look.from]),
         TimedList::Deadlines => (DEADLINES, vec![&look.from]),
+        TimedList::Suspensions => (SUSPENSIONS, vec![&look.from]),
         TimedList::Outbox => (OUTBOX, vec![&look.from]),
     };
     let row = client.query_one(&client.prepare_cached(statement).await?, &parameters).await?;

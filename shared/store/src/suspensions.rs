@@ -17,7 +17,7 @@ statements! {
         ON CONFLICT (order_no) DO UPDATE SET attempt = excluded.attempt, since = excluded.since, at = excluded.at";
     PASSED = "
         DELETE FROM suspensions s
-         USING (SELECT order_no FROM suspensions WHERE at < statement_timestamp()
+         USING (SELECT order_no FROM suspensions WHERE at >= $2 AND at <= statement_timestamp()
                  ORDER BY at LIMIT $1 FOR UPDATE SKIP LOCKED) AS t
          WHERE s.order_no = ANY(ARRAY[t.order_no])
         RETURNING s.order_no, s.attempt, s.since,
@@ -53,13 +53,13 @@ pub async fn watch(tx: &Tx<'_>, suspended: &[(OrderNo, Attempt)], after: Duratio
     Ok(())
 }
 
-/// Takes those whose time has come, the oldest first.
+/// Takes those whose time has come, the oldest first; `from` is the time of the first one, below which nothing is left.
 ///
 /// # Errors
 /// The database fails.
-pub async fn passed(tx: &Tx<'_>, limit: i64) -> Result<Vec<Suspension>> {
+pub async fn passed(tx: &Tx<'_>, from: Timestamp, limit: i64) -> Result<Vec<Suspension>> {
     let statement = tx.prepare_cached(PASSED).await?;
-    let rows = tx.query(&statement, &[&limit]).await?;
+    let rows = tx.query(&statement, &[&limit, &from]).await?;
     let read = |row: &tokio_postgres::Row| Suspension {
         no: OrderNo(row.get("order_no")),
         attempt: Attempt(row.get("attempt")),

@@ -27,14 +27,14 @@ logging.basicConfig(level=logging.INFO)
 Actor('scoring', slow).run()";
 
 /// A running actor; it ends with this value.
-struct Program {
+pub(super) struct Program {
     process: Identity,
     log: std::path::PathBuf,
 }
 
 impl Program {
     /// Starts Python in the folder of the client, as its README says.
-    fn start(engine: &Installation, arguments: &[&str]) -> Self {
+    pub(super) fn start(engine: &Installation, arguments: &[&str]) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("examples/actors/python");
         let log = engine.env().logs().join("actor.log");
         let mut command = Command::new(python().expect("`./dev test` installs it"));
@@ -48,7 +48,7 @@ impl Program {
     }
 
     /// Asks it to end, and waits until it has.
-    async fn stop(&self) {
+    pub(super) async fn stop(&self) {
         self.process.signal(Signal::Terminate).unwrap();
         assert!(self.process.ended(END).await, "still there:\n{}", tail(&self.log, 20));
     }

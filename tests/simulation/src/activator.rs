@@ -5,15 +5,20 @@ use std::time::Duration;
 
 use pagurus_domain::activation::{ActivationMode, Stream, WakingPace, repeat_at};
 use pagurus_domain::id::{Incarnation, OrderNo};
+use pagurus_domain::operation::ItemOutcome;
+use pagurus_domain::order::dependency::DEPENDENCY_FAILED;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{DEADLINE_EXCEEDED, OrderError, POISON, PROCESS_TIMEOUT};
 use pagurus_domain::recovery::{Finding, rest_between_passes};
 
 use crate::core::{Core, Trouble, millis};
 use crate::effects::Told;
+use crate::intake::tell_of_action;
 use crate::message::Input;
 use crate::plan::{LOST_AFTER, RECOVERY};
-use crate::store::{DeadlineKind, Ending};
+use crate::planted::Planted;
+use crate::scenarios::Library;
+use crate::store::{Acted, DeadlineKind, Ending};
 use crate::witness::MAX_RESTARTS;
 
 /// Time between two looks at what is due.
@@ -22,6 +27,8 @@ const EVERY: i64 = 300;
 const BATCH: usize = 20;
 /// Least time after which a command is repeated.
 const MIN_SHIFT: Duration = Duration::from_secs(4);
+/// Orders that an operation acts on in one transaction.
+const PIECE: u64 = 4;
 /// Stages of a lost node in one pass.
 const FAILOVER: usize = 5;
 
@@ -39,7 +46,7 @@ impl Activating {
     }
 
     /// Takes what comes.
-    pub fn take(&mut self, core: &mut Core, input: Input) {
+    pub fn take(&mut self, core: &mut Core, library: &Library, input: Input) {
         match input {
             Input::Begin => {
                 core.later(EVERY, Input::Tick);
@@ -56,7 +63,11 @@ impl Activating {
             }
             Input::Look => {
                 core.later(millis(RECOVERY), Input::Look);
-                let _ = self.recover(core);
+                if self.recover(core) != Err(Trouble::Died)
+                    && look_at_conditions(core, library) != Err(Trouble::Died)
+                {
+                    let _ = carry_out(core);
+                }
             }
             Input::Round => {
                 let rest = fail_over(core).unwrap_or(RECOVERY);
@@ -106,6 +117,64 @@ fn wake(core: &mut Core, stream: Stream) -> Result<(), Trouble> {
     }
     Told::of_ready(woken).send(core);
     Ok(())
+}
+
+/// Conditions of orders that wait for others: what no end has settled, and what ends an order.
+fn look_at_conditions(core: &mut Core, library: &Library) -> Result<(), Trouble> {
+    core.tables.now = core.stamp();
+    let waiting = core.tables.waiting_for_others();
+    if waiting.is_empty() {
+        return Ok(());
+    }
+    let settled = core.call("conditions", |tables| {
+        tables.look_at_conditions(&waiting, |scenario, state| library.can_end_in(scenario, state))
+    })?;
+    for stage in &settled.ready {
+        core.note(format_args!("order {} waits for nobody any more", stage.no));
+    }
+    Told::of_ready(settled.ready).send(core);
+    for (no, fails) in settled.ends {
+        let (cause, error) = if fails {
+            let error = OrderError::new(DEPENDENCY_FAILED, "another order ended otherwise");
+            (Cause::DependencyFailed, Some(error))
+        } else {
+            (Cause::Canceled, None)
+        };
+        end(core, no, &Ending { cause, error, pass: None })?;
+        core.tables.witness.saw("an order ended because another ended otherwise");
+    }
+    Ok(())
+}
+
+/// Bulk operations: the next piece of each.
+fn carry_out(core: &mut Core) -> Result<(), Trouble> {
+    for key in core.call("operations", |tables| tables.open_operations())? {
+        let Some(action) = core.tables.operations.get(&key).map(|operation| operation.action) else {
+            continue;
+        };
+        let acted = if core.tables.notes_apart() {
+            act_in_two(core, key)?
+        } else {
+            core.call("act on piece", |tables| tables.act_on_piece(key, PIECE))?
+        };
+        for one in acted {
+            tell_of_action(core, action, one);
+            core.tables.witness.saw("an operation acted on an order");
+        }
+    }
+    Ok(())
+}
+
+/// Two transactions instead of one, which is a planted bug.
+fn act_in_two(core: &mut Core, key: usize) -> Result<Vec<Acted>, Trouble> {
+    let piece = core.call("piece", |tables| tables.piece(key, PIECE))?;
+    if core.has(Planted::PieceNotedBefore) {
+        let done: Vec<_> = piece.iter().map(|no| (*no, ItemOutcome::Done)).collect();
+        core.call("note piece", |tables| tables.note_piece(key, &done))?;
+    }
+    let (acted, outcomes) = core.call("act on piece", |tables| tables.act_on(key, &piece))?;
+    core.call("note piece", |tables| tables.note_piece(key, &outcomes))?;
+    Ok(acted)
 }
 
 fn repeat(core: &mut Core) -> Result<(), Trouble> {
@@ -186,9 +255,9 @@ fn deadlines(core: &mut Core) -> Result<(), Trouble> {
 /// Ends an order where the law lets it; whether it did.
 fn end(core: &mut Core, no: OrderNo, ending: &Ending) -> Result<bool, Trouble> {
     match core.call("end", |tables| tables.end_life(no, ending))? {
-        Some(Ok(was)) => {
+        Some(Ok((was, woken))) => {
             core.note(format_args!("order {no} is over: {}", ending.cause));
-            let mut told = Told::default();
+            let mut told = Told::of_ready(woken);
             told.life_ended(&was);
             told.send(core);
             Ok(true)

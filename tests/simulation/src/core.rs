@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use pagurus_domain::id::{Incarnation, OrderNo, Role};
 use pagurus_domain::invariants::traffic::{ObservedCall, ObservedNotification};
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
 use crate::chance::Chance;
 use crate::message::{Durable, Event, Input, Message};
@@ -76,6 +77,12 @@ pub struct Core {
     callbacks: DurableQueue,
     /// Calls that called systems got.
     pub calls: Vec<ObservedCall>,
+    /// Children that stages have asked for, by id: their contents.
+    pub children: BTreeMap<String, Vec<Vec<u8>>>,
+    /// Those that were confirmed.
+    pub confirmed_children: BTreeMap<String, Vec<u8>>,
+    /// Ends of children that were told to their parents, by request.
+    pub told_to_parents: BTreeMap<Uuid, usize>,
     /// Notifications that clients got.
     pub notified: Vec<ObservedNotification>,
     /// Numbers of orders that something was told of, for the log.
@@ -131,6 +138,9 @@ impl Core {
             orders: DurableQueue::default(),
             callbacks: DurableQueue::default(),
             calls: Vec::new(),
+            children: BTreeMap::new(),
+            confirmed_children: BTreeMap::new(),
+            told_to_parents: BTreeMap::new(),
             notified: Vec::new(),
             log: VecDeque::new(),
             digest: Sha256::new(),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pagurus_domain::dispatch::{DispatchEvent, DispatchSettings, Dispatcher, HandOut, Refusal};
-use pagurus_domain::id::{Epoch, Incarnation};
+use pagurus_domain::id::{Epoch, Incarnation, OrderNo};
+use pagurus_domain::invariants::{Invariant, Violation};
 
 use crate::core::{Core, Millis, millis, moment};
 use crate::message::{Input, Message, News};
@@ -14,6 +15,8 @@ use crate::store::Unclaimed;
 
 /// Time between two readings of the tables.
 const REREAD: Millis = 1_500;
+/// Time after which whoever leads knows of a stop: four readings, of which some may fail.
+const KNOWN_AFTER: std::time::Duration = std::time::Duration::from_secs(6);
 /// Hand-outs of one turn.
 const MOST: usize = 200;
 
@@ -32,6 +35,7 @@ struct Leading {
     trusted_until: Millis,
     policy: Dispatcher,
     workers: BTreeMap<Incarnation, (u32, bool)>,
+    knows_stops: bool,
     /// The next look that was asked for.
     wakes_at: Option<Millis>,
 }
@@ -108,9 +112,14 @@ impl Dispatching {
             queue_period: REREAD_GRACE,
             ..DispatchSettings::default()
         };
-        let policy = Dispatcher::new(settings);
-        self.leads =
-            Some(Leading { epoch, trusted_until: trust, policy, workers: BTreeMap::new(), wakes_at: None });
+        self.leads = Some(Leading {
+            epoch,
+            trusted_until: trust,
+            policy: Dispatcher::new(settings),
+            workers: BTreeMap::new(),
+            knows_stops: false,
+            wakes_at: None,
+        });
         self.read(core, true);
         self.turn(core);
     }
@@ -119,9 +128,7 @@ impl Dispatching {
     fn read(&mut self, core: &mut Core, first: bool) {
         let Some(leading) = &mut self.leads else { return };
         let now = core.stamp();
-        if first {
-            leading.policy.handle(DispatchEvent::Stops(Vec::new()), now);
-        }
+        leading.read_stops(core, first);
         let Ok(ready) = core.call("read ready", |tables| tables.ready_stages()) else { return };
         leading.policy.handle(DispatchEvent::Ready(ready), now);
         let Ok(workers) = core.call("read workers", |tables| tables.workers()) else { return };
@@ -172,7 +179,7 @@ impl Dispatching {
 
     /// Hands out what may go.
     fn turn(&mut self, core: &mut Core) {
-        let Some(leading) = &mut self.leads else { return };
+        let Some(leading) = self.leads.as_mut().filter(|leading| leading.knows_stops) else { return };
         let now = core.stamp();
         let wanted = leading.policy.wanted_queues(now, 100);
         if !wanted.is_empty() {
@@ -181,6 +188,7 @@ impl Dispatching {
         }
         let mut by_node: BTreeMap<Incarnation, Vec<HandOut>> = BTreeMap::new();
         for hand_out in leading.policy.poll(now, MOST) {
+            leading.judge_stops(core, hand_out.no);
             by_node.entry(hand_out.node).or_default().push(hand_out);
         }
         for (node, hand_outs) in by_node {
@@ -205,6 +213,36 @@ impl Dispatching {
 const REREAD_GRACE: std::time::Duration = std::time::Duration::from_secs(3);
 
 impl Leading {
+    /// Reads the stops of flows; nothing is handed out before they are known.
+    fn read_stops(&mut self, core: &mut Core, first: bool) {
+        let forgets = if first { Planted::StopsForgottenByNext } else { Planted::StopsNotReread };
+        let known = self.knows_stops;
+        if core.has(forgets) && (first || known) {
+            if first {
+                self.policy.handle(DispatchEvent::Stops(Vec::new()), core.stamp());
+                self.knows_stops = true;
+            }
+            return;
+        }
+        if let Ok(stops) = core.call("read stops", |tables| tables.held_stops()) {
+            self.policy.handle(DispatchEvent::Stops(stops), core.stamp());
+            self.knows_stops = true;
+        }
+    }
+
+    /// A stage of a flow that was stopped a while ago is handed out by nobody who leads.
+    fn judge_stops(&self, core: &mut Core, no: OrderNo) {
+        core.tables.now = core.stamp();
+        let Some(flow) = core.tables.orders.get(&no).map(|order| order.flow.clone()) else { return };
+        let stop = core.tables.stopped_since(&flow, KNOWN_AFTER).map(|stop| stop.from);
+        let leads = core.tables.is_present(self.epoch);
+        let holds = stop.is_none() || !leads;
+        let found = Violation::unless(holds, Invariant::StoppedIdle, || {
+            format!("order {no} is handed out, and flow `{flow}` is stopped since {stop:?}")
+        });
+        core.tables.witness.violations.extend(found);
+    }
+
     fn learn_workers(&mut self, workers: Vec<(Incarnation, u32, bool)>, core: &Core) {
         let now = core.stamp();
         let more = if core.has(Planted::PlacesIgnored) { 9 } else { 0 };

@@ -142,10 +142,12 @@ impl Driven {
                     }
                     Met::Asked => return true,
                     Met::Ended(end) => {
-                        // The end is written with others, a moment later.
+                        // The end is written with others, a moment later, unless those are under way.
                         self.doing = Doing::Ends(end);
-                        core.later(2, Input::Again(key));
-                        return true;
+                        if core.chance.happens(700_000) {
+                            core.later(2, Input::Again(key));
+                            return true;
+                        }
                     }
                     Met::Stale => {
                         core.tables.witness.saw("a stale pass was refused");
@@ -246,12 +248,9 @@ impl Driven {
     }
 
     fn of_end(&self, end: StageEnd) -> Finished {
-        let visited = i32::try_from(end.snapshot.visit.number).unwrap_or(i32::MAX);
+        let visited = end.snapshot.visited();
         let result = end.snapshot.result.as_ref().map(ToString::to_string);
-        let kept = match &end.then {
-            Then::End { .. } => end.snapshot.remains(),
-            _ => Some(end.snapshot),
-        };
+        let kept = end.then.keeps(end.snapshot);
         Finished {
             then: Some(end.then),
             scenario_status: end.scenario_status,
@@ -271,7 +270,7 @@ impl Driven {
         Finished {
             scenario_status: reached.scenario_status,
             step: Some(reached.step.clone()),
-            visited: i32::try_from(reached.snapshot.visit.number).unwrap_or(i32::MAX),
+            visited: reached.snapshot.visited(),
             snapshot: Some(reached.snapshot.to_text()),
             moves: reached.transitions.clone(),
             ..self.finished()
@@ -283,7 +282,8 @@ impl Driven {
 fn callback((name, step_status): (String, String)) -> Callback {
     Callback {
         name,
-        value: json!({"stepStatus": step_status}).into(),
+        // That of a child tells how it ended.
+        value: json!({"stepStatus": step_status, "body": {"status": step_status}}).into(),
         received_at: None,
         body: String::new(),
         step_status: Some(step_status),

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::registration::NewOrder;
-use pagurus_domain::order::transition::{self, Cause};
 
 use crate::core::{Core, Trouble};
 use crate::effects::Told;
-use crate::message::{Action, Durable, Input};
+use crate::message::{Action, Durable, Event, Input};
 use crate::outside::Clients;
 use crate::planted::Planted;
-use crate::store::{Ending, LockedOrder, NewCallback, ReadyStage, Registered};
+use crate::store::{Acted, NewCallback, Registered};
 
 /// Deliveries taken at once.
 const BATCH: usize = 8;
@@ -42,6 +41,14 @@ impl Intake {
                 kept.map_or_else(drop, |()| clients.kept(request));
             }
             Input::Act(action, no) => act(core, action, no),
+            Input::Operate(key, action) => operate(core, key, action),
+            Input::StopFlow(flow, length) => {
+                let keyword = format!("s{flow}");
+                if core.call("stop", |tables| tables.stop_flows(&keyword, length)).is_ok() {
+                    core.note(format_args!("flow {keyword} is stopped for {length:?}"));
+                    core.tables.witness.saw("a flow was stopped");
+                }
+            }
             _ => {}
         }
     }
@@ -134,48 +141,48 @@ fn answer(core: &mut Core, callbacks: Vec<NewCallback>) -> Result<(), Trouble> {
     Ok(())
 }
 
-enum Acted {
-    Ended(Box<LockedOrder>),
-    Begun(ReadyStage),
+fn act(core: &mut Core, action: Action, no: OrderNo) {
+    match core.call("act", |tables| tables.act(action, no)) {
+        Ok(Some(Ok(acted))) => tell_of_action(core, action, acted),
+        Ok(Some(Err(refused))) => core.note(format_args!("{refused}")),
+        Ok(None) | Err(_) => {}
+    }
 }
 
-fn act(core: &mut Core, action: Action, no: OrderNo) {
-    let done = core.call("act", |tables| {
-        let end = |cause| Ending { cause, error: None, pass: None };
-        let ended = |ended: Option<Result<LockedOrder, _>>| {
-            ended.map(|ended| ended.map(|was| Acted::Ended(Box::new(was))))
-        };
-        match action {
-            Action::Cancel => ended(tables.end_life(no, &end(Cause::Canceled))),
-            Action::Interrupt => ended(tables.end_life(no, &end(Cause::Interrupted))),
-            Action::Kill => ended(tables.end_life(no, &end(Cause::Killed))),
-            Action::Restart | Action::RestartFromStart => {
-                let locked = tables.lock(no)?;
-                let class = locked.order.error.as_ref().and_then(|error| error.class.as_deref());
-                let cause = transition::restart_of(locked.status, class, false);
-                let begun = tables.reopen(no, cause, action == Action::RestartFromStart)?;
-                Some(begun.map(Acted::Begun))
-            }
-        }
-    });
-    match done {
-        Ok(Some(Ok(Acted::Ended(was)))) => {
-            core.note(format_args!("{action:?} of order {no}, which was `{}`", was.status));
+/// Tells everybody of an action, whoever asked for it.
+pub fn tell_of_action(core: &mut Core, action: Action, acted: Acted) {
+    match acted {
+        Acted::Ended(was, woken) => {
+            core.note(format_args!("{action:?} of order {}, which was `{}`", was.no, was.status));
             core.tables.witness.saw(match (action, was.running.is_some()) {
                 (Action::Interrupt, _) => "an order was interrupted",
                 (Action::Kill, true) => "a stage was killed while it ran",
                 _ => "an order was ended by hand",
             });
-            let mut told = Told::default();
+            let mut told = Told::of_ready(woken);
             told.life_ended(&was);
             told.send(core);
         }
-        Ok(Some(Ok(Acted::Begun(ready)))) => {
+        Acted::Begun(no, ready) => {
             core.note(format_args!("{action:?} of order {no}"));
-            core.tables.witness.saw("an order was restarted");
-            Told::of_ready(vec![ready]).send(core);
+            core.tables.witness.saw(match ready {
+                Some(_) => "an order was restarted",
+                None => "an order was restarted, and waits for others",
+            });
+            Told::of_ready(ready.into_iter().collect()).send(core);
         }
-        Ok(Some(Err(refused))) => core.note(format_args!("{refused}")),
-        Ok(None) | Err(_) => {}
+    }
+}
+
+/// An operator begins an operation on all orders that the action fits, and asks again where there is no answer.
+fn operate(core: &mut Core, key: usize, action: Action) {
+    let begun = core.call("operate", |tables| {
+        let selection = tables.selection(action);
+        tables.operate_on(key, action, &selection);
+        selection.len()
+    });
+    match begun {
+        Ok(count) => core.note(format_args!("operation {key}: {action:?} of {count} orders")),
+        Err(_) => core.schedule(2_000, Event::Operate(key, action)),
     }
 }

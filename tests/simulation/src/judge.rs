@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pagurus_domain::id::{Life, OrderNo};
+use pagurus_domain::id::{Life, OrderNo, RequestId};
+use pagurus_domain::invariants::operation::of_operation;
 use pagurus_domain::invariants::standing::{OrderStanding, of_abandoned, of_order, of_queues};
 use pagurus_domain::invariants::{Invariant, Violation, life, traffic};
 use pagurus_domain::order::Status;
@@ -72,6 +73,7 @@ pub fn is_at_rest(core: &Core) -> bool {
         && tables.ready.is_empty()
         && tables.running.is_empty()
         && tables.due.is_empty()
+        && tables.open_operations().is_empty()
         && tables.orders.values().all(|order| order.status.is_final())
 }
 
@@ -95,14 +97,23 @@ pub fn at_the_end(core: &mut Core, clients: &Clients) {
     }
     let there: Vec<(String, Vec<u8>)> =
         tables.orders.values().map(|order| (order.id.clone(), order.digest.to_vec())).collect();
-    found.extend(life::of_acceptance(&clients.confirmed, &clients.sent, &there));
+    let (mut confirmed, mut sent) = (clients.confirmed.clone(), clients.sent.clone());
+    confirmed.extend(core.confirmed_children.clone());
+    sent.extend(core.children.clone());
+    found.extend(life::of_acceptance(&confirmed, &sent, &there));
+    found.extend(of_children(tables));
+    found.extend(of_operations(tables));
     found.extend(traffic::of_keys(&core.calls));
     found.extend(traffic::of_repeats(&core.calls));
     let interrupted: &std::collections::BTreeSet<(OrderNo, Life)> = &tables.witness.interrupted;
     found
         .extend(interrupted.iter().filter_map(|(no, life)| traffic::of_interrupted(*no, *life, &core.calls)));
     found.extend(traffic::of_notifications(&ends(core), &core.notified));
-    found.extend(of_callbacks(tables, &clients.answers));
+    let mut answers = clients.answers.clone();
+    for (request, count) in &core.told_to_parents {
+        *answers.entry(*request).or_default() += count;
+    }
+    found.extend(of_callbacks(tables, &answers));
     let rest = Violation::unless(is_at_rest(core), Invariant::CleanRest, || {
         format!("{} durable messages and {} notifications are left", core.undone(), tables.outbox.len())
     });
@@ -113,15 +124,43 @@ pub fn at_the_end(core: &mut Core, clients: &Clients) {
 /// The ends that clients were to be told of, by what the orders say.
 fn ends(core: &Core) -> Vec<(String, Life, String)> {
     let mut ends = core.tables.witness.to_tell.clone();
-    for order in core.tables.orders.values().filter(|order| order.notify) {
+    for order in core.tables.orders.values() {
+        let kinds = [(order.notify, "final"), (order.answers.is_some(), "answer")];
         for entry in order.history.iter().filter(|entry| entry.ends) {
-            let end = (order.id.clone(), entry.life, "final".to_owned());
-            if !ends.contains(&end) {
-                ends.push(end);
+            for (_, kind) in kinds.iter().filter(|(is_told, _)| *is_told) {
+                let end = (order.id.clone(), entry.life, (*kind).to_owned());
+                if !ends.contains(&end) {
+                    ends.push(end);
+                }
             }
         }
     }
     ends
+}
+
+/// One child for each request.
+fn of_children(tables: &Tables) -> Vec<Violation> {
+    let mut children: BTreeMap<RequestId, &str> = BTreeMap::new();
+    let mut found = Vec::new();
+    for order in tables.orders.values() {
+        let Some(request) = order.answers else { continue };
+        let other = children.insert(request, &order.id);
+        found.extend(Violation::unless(other.is_none(), Invariant::OneRegistration, || {
+            format!("request {request} has two children, `{}` and {other:?}", order.id)
+        }));
+    }
+    found
+}
+
+/// Each operation is over, and did to each order once what it says of it.
+fn of_operations(tables: &Tables) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (key, operation) in &tables.operations {
+        let acted = |no: &OrderNo| tables.witness.operated.get(&(*key, *no)).copied().unwrap_or(0);
+        let items = operation.items.iter().map(|(no, outcome)| (*no, *outcome, acted(no)));
+        found.extend(of_operation(&format!("operation {key}"), operation.state, items));
+    }
+    found
 }
 
 fn of_callbacks(tables: &Tables, sent: &BTreeMap<uuid::Uuid, usize>) -> Vec<Violation> {

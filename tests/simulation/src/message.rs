@@ -1,9 +1,11 @@
 //! What happens in a run: timers, messages, answers of called systems, actions of people. Plain data.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pagurus_domain::dispatch::HandOut;
 use pagurus_domain::id::{Attempt, Epoch, Life, OrderNo};
+use pagurus_domain::order::Status;
 use pagurus_domain::order::registration::NewOrder;
 use pagurus_domain::scenario::stage::Answer;
 use uuid::Uuid;
@@ -68,6 +70,19 @@ pub enum Action {
     RestartFromStart,
 }
 
+impl Action {
+    /// True where an operator would choose an order in this status for it.
+    #[must_use]
+    pub const fn fits(self, status: Status) -> bool {
+        match self {
+            Self::Restart | Self::RestartFromStart => matches!(status, Status::Fail),
+            Self::Cancel => matches!(status, Status::Fail | Status::New | Status::Postponed),
+            Self::Interrupt => matches!(status, Status::New | Status::Postponed | Status::Reopen),
+            Self::Kill => matches!(status, Status::Running | Status::Sleep | Status::Wait | Status::Retry),
+        }
+    }
+}
+
 /// What a process gets.
 #[derive(Clone, Debug)]
 pub enum Input {
@@ -91,6 +106,10 @@ pub enum Input {
     Answered(Uuid, &'static str),
     /// An action over HTTP.
     Act(Action, OrderNo),
+    /// A bulk operation over HTTP.
+    Operate(usize, Action),
+    /// A stop of the flow of this number over HTTP, for so long.
+    StopFlow(u64, Duration),
     /// A stage goes on: key, number of the question, answer.
     GoOn((OrderNo, Attempt), u32, Box<Answer>),
     /// A stage tries again what it could not write.
@@ -117,6 +136,10 @@ pub enum Event {
     Submit(usize, u32),
     /// An operator acts on an order of this index.
     Act(Action, usize),
+    /// An operator begins a bulk operation, under the key of this request.
+    Operate(usize, Action),
+    /// An operator stops the flow of this number for so many milliseconds.
+    StopFlow(u64, i64),
     /// A system answers a request.
     Callback(Uuid, &'static str),
     /// A fault.

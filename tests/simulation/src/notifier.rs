@@ -7,7 +7,7 @@ use pagurus_domain::invariants::traffic::ObservedNotification;
 use pagurus_domain::invariants::{Invariant, Violation};
 
 use crate::core::Core;
-use crate::message::{Input, Message};
+use crate::message::{Durable, Input, Message};
 use crate::planted::Planted;
 use crate::store::OutboxRow;
 
@@ -63,6 +63,7 @@ fn deliver(core: &mut Core, rows: &[OutboxRow]) {
             core.broker_away <= core.now && !(core.faulty && core.chance.happens(core.plan.lost / 2));
         if arrives {
             receive(core, row);
+            tell_parent(core, row);
         }
         let is_confirmed = arrives && !(core.faulty && core.chance.happens(core.plan.answer_lost));
         if is_confirmed {
@@ -77,6 +78,16 @@ fn deliver(core: &mut Core, rows: &[OutboxRow]) {
     }
     if !failed.is_empty() {
         let _ = core.call("unsent", |tables| tables.unsent(&failed, DELAY));
+    }
+}
+
+/// The end of a child goes to its parent as any answer goes to a request.
+fn tell_parent(core: &mut Core, row: &OutboxRow) {
+    if let Some((request, status)) = row.answers
+        && core.publish(Durable::Callback { request: request.0, step_status: status.as_str() })
+    {
+        *core.told_to_parents.entry(request.0).or_default() += 1;
+        core.tables.witness.saw("the end of a child was told to its parent");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The world around the engine: clients, called systems, operators. What it answers follows from the seed and from what it
 //! was asked, and from nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use pagurus_domain::invariants::{Invariant, Violation};
 use pagurus_domain::order::dependency::StartMode;
 use pagurus_domain::order::registration::{NewOrder, Request};
 use pagurus_domain::scenario::stage::{HttpCall, HttpFailure, Response};
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::chance::{Chance, mix};
@@ -47,7 +47,7 @@ impl Clients {
         let salt = chance.number();
         let mut clients = Self::default();
         for index in 0..plan.orders {
-            let order = order((&mut chance, salt), plan, index, scenarios)?;
+            let order = order((&mut chance, salt), plan, index, scenarios, &clients.sent)?;
             let contents = clients.sent.entry(order.request.id.clone()).or_default();
             contents.push(order.request.digest.to_vec());
             clients.orders.push((Arc::new(order), chance.happens(300_000)));
@@ -146,6 +146,7 @@ fn order(
     plan: &Plan,
     index: usize,
     scenarios: usize,
+    sent: &BTreeMap<String, Vec<Vec<u8>>>,
 ) -> Result<NewOrder, String> {
     // A few bear the id of another, with the same content or with other content.
     let twin = index > 0 && chance.happens(30_000);
@@ -175,18 +176,51 @@ fn order(
     if own.happens(60_000) {
         body["lifecycle"] = json!({"startAt": stamp(own.between(0, plan.arrival_ms + 10_000)).to_string()});
     }
+    let (after, start_mode) = conditions((&mut own, number), plan, sent);
+    let waits = !after.is_empty();
+    if waits {
+        body["lifecycle"]["after"] = after.into();
+    }
     let request = Request::read(body).map_err(|faults| format!("{faults:?}"))?;
     Ok(NewOrder {
         request: Arc::new(request),
         scenario: ScenarioNo(i32::try_from(scenario).unwrap_or(0)),
         flow: format!("s{scenario}"),
         start_deadline: own.happens(40_000).then(|| stamp(own.between(1_000, plan.arrival_ms + 20_000))),
-        process_timeout: own.happens(40_000).then(|| Duration::from_secs(own.between(2, 60).unsigned_abs())),
-        start_mode: StartMode::Reactive,
+        process_timeout: own
+            .happens(if waits { 300_000 } else { 40_000 })
+            .then(|| Duration::from_secs(own.between(2, 60).unsigned_abs())),
+        start_mode,
         trace: None,
         answers: None,
         attributes: Vec::new(),
     })
+}
+
+/// What an order waits for: one or two that were sent before it, which it never waits for without an end.
+fn conditions(
+    (own, number): (&mut Chance, u64),
+    plan: &Plan,
+    sent: &BTreeMap<String, Vec<Vec<u8>>>,
+) -> (Vec<Value>, StartMode) {
+    if number < 2 || !own.happens(plan.dependent) {
+        return (Vec::new(), StartMode::Reactive);
+    }
+    let mut named = BTreeSet::new();
+    for _ in 0..own.between(1, 2) {
+        named.insert(format!("o{}", own.below(number)));
+    }
+    let condition = |before: String, own: &mut Chance| {
+        let states = [json!(["done"]), json!(["done"]), json!(["done", "failed"])]
+            [usize::try_from(own.below(3)).unwrap_or(0)]
+        .clone();
+        let otherwise = if own.happens(500_000) { "fail" } else { "cancel" };
+        json!({"order": before, "states": states, "otherwise": otherwise})
+    };
+    // Who bears the id of another leaves its own to nobody.
+    let after = named.into_iter().map(|before| condition(before, own));
+    let after = after.filter(|one| one["order"].as_str().is_some_and(|id| sent.contains_key(id))).collect();
+    (after, if own.happens(700_000) { StartMode::Reactive } else { StartMode::Polling })
 }
 
 /// The called systems.

@@ -48,6 +48,12 @@ pub struct Plan {
     pub slow: u64,
     /// Actions of operators.
     pub actions: usize,
+    /// In a million orders: waits for others.
+    pub dependent: u64,
+    /// Bulk operations.
+    pub operations: usize,
+    /// Stops of flows.
+    pub stops: usize,
     /// Milliseconds that a slow call takes at most. In some runs it outlives the loss of a node, so that two workers hold one
     /// stage at the same moment.
     pub slow_ms: i64,
@@ -78,9 +84,12 @@ impl Plan {
             doubled: rate(&mut chance, 60_000),
             delayed: rate(&mut chance, 60_000),
             faults: usize::try_from(rate(&mut chance, 8 + some / 20)).unwrap_or(0),
-            slow: chance.between(20_000, 250_000).unsigned_abs(),
+            slow: chance.between(40_000, 300_000).unsigned_abs(),
             actions: usize::try_from(chance.between(0, 2 + some / 4)).unwrap_or(0),
-            slow_ms: if chance.happens(600_000) { 15_000 } else { 3_500 },
+            dependent: chance.between(0, 250_000).unsigned_abs(),
+            operations: usize::try_from(chance.between(0, 2)).unwrap_or(0),
+            stops: usize::try_from(chance.between(0, 2)).unwrap_or(0),
+            slow_ms: if chance.happens(800_000) { 15_000 } else { 3_500 },
         }
     }
 }

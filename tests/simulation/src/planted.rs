@@ -61,11 +61,27 @@ pub enum Planted {
     NumberNotRaised,
     /// What a stage saved on its way does not count its tries anew, and the order goes back to where it began.
     SavedPositionLost,
+    /// An end of a child by hand is not told to its parent.
+    ChildEndUntold,
+    /// The id of a child is that of the hand-out.
+    ChildIdOfHandOut,
+    /// Any end of an order that another waits for starts that one.
+    AnyEndStarts,
+    /// The look never holds expected states against a scenario.
+    FoundIsNeverHeld,
+    /// What an operation did is noted in a second transaction.
+    PieceNotedAfterwards,
+    /// What an operation will do is noted in a transaction before.
+    PieceNotedBefore,
+    /// A dispatcher that takes over reads the stops only later.
+    StopsForgottenByNext,
+    /// A dispatcher reads stops once.
+    StopsNotReread,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 37] = [
         Self::ClaimIgnoresEpoch,
         Self::ClaimIgnoresHead,
         Self::EndIgnoresPass,
@@ -95,5 +111,13 @@ impl Planted {
         Self::ReissueUnnumbered,
         Self::NumberNotRaised,
         Self::SavedPositionLost,
+        Self::ChildEndUntold,
+        Self::ChildIdOfHandOut,
+        Self::AnyEndStarts,
+        Self::FoundIsNeverHeld,
+        Self::PieceNotedAfterwards,
+        Self::PieceNotedBefore,
+        Self::StopsForgottenByNext,
+        Self::StopsNotReread,
     ];
 }

@@ -1,6 +1,7 @@
 //! One run: processes, faults, the clock that jumps from event to event, and the end.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use pagurus_domain::id::Role;
 
@@ -125,6 +126,16 @@ impl Run<'_> {
             let index = usize::try_from(chance.below(self.clients.count() as u64)).unwrap_or(0);
             self.core.schedule(chance.between(200, faults_ms), Event::Act(action, index));
         }
+        for key in 0..self.core.plan.operations {
+            let action =
+                [Action::Restart, Action::RestartFromStart, Action::Cancel, Action::Kill, Action::Interrupt]
+                    [usize::try_from(chance.below(5)).unwrap_or(0)];
+            self.core.schedule(chance.between(3_000, faults_ms), Event::Operate(key, action));
+        }
+        for _ in 0..self.core.plan.stops {
+            let stop = Event::StopFlow(chance.below(4), chance.between(4_000, 20_000));
+            self.core.schedule(chance.between(500, faults_ms), stop);
+        }
         for _ in 0..self.core.plan.faults {
             let process = usize::try_from(chance.below(self.processes.len() as u64)).unwrap_or(0);
             let fault = match chance.below(14) {
@@ -181,6 +192,13 @@ impl Run<'_> {
                     self.give(process, self.processes[process].life, Input::Act(action, no));
                 }
             }
+            Event::Operate(key, action) => self.ask_intake(Input::Operate(key, action)),
+            Event::StopFlow(flow, length) => {
+                if self.core.faulty {
+                    let length = Duration::from_millis(length.unsigned_abs());
+                    self.ask_intake(Input::StopFlow(flow, length));
+                }
+            }
             Event::Callback(request, status) => self.clients.call_back(&mut self.core, request, status),
             Event::Fault(fault) => self.break_something(fault),
             Event::Start(process) => self.start(process),
@@ -190,6 +208,15 @@ impl Run<'_> {
                 self.core.schedule(JUDGE, Event::Judge);
                 judge::look(&mut self.core);
             }
+        }
+    }
+
+    /// An operator asks one of the intakes, if one lives; otherwise again, later.
+    fn ask_intake(&mut self, input: Input) {
+        match (self.core.any_of(Role::Intake), &input) {
+            (Some(process), _) => self.give(process, self.processes[process].life, input),
+            (None, Input::Operate(key, action)) => self.core.schedule(1_000, Event::Operate(*key, *action)),
+            (None, _) => {}
         }
     }
 
@@ -213,7 +240,7 @@ impl Run<'_> {
                 State::Notifier => Notifier::take(&mut self.core, input),
                 State::Dispatcher(dispatcher) => dispatcher.take(&mut self.core, input),
                 State::Worker(worker) => worker.take(&mut self.core, &mut self.world, self.library, input),
-                State::Activator(activator) => activator.take(&mut self.core, input),
+                State::Activator(activator) => activator.take(&mut self.core, self.library, input),
             }
         }
         self.processes[index].state = Some(state);

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pagurus_domain::document::{DocumentLimits, parse};
+use pagurus_domain::order::dependency::unknown_states;
 use pagurus_domain::retry::ErrorPolicy;
+use pagurus_domain::retry::sample::{SampleTimes, sample_rules};
 use pagurus_domain::scenario::script::{Limits, Scripting};
 use pagurus_domain::scenario::stage::StageSettings;
 use pagurus_domain::scenario::value::NoSecrets;
@@ -17,47 +19,12 @@ use serde_json::json;
 
 use crate::chance::Chance;
 
-/// Rules for failures.
-const ERRORS: &str = r#"
-sync:
-  classification:
-    rules:
-      any:
-        requests: [{path: "/**"}]
-        classes:
-          busy: {responses: [{status_codes: [503]}]}
-          down: {exceptions: [{name_keyword: ConnectError}]}
-          slow: {exceptions: [{name_keyword: TimedOut}]}
-  retry:
-    max_cycle_duration: 1h
-    policies:
-      busy:
-        error_classes: [busy]
-        parameters: {initial_interval: 1s, multiplier: 2, max_interval: 8s, jitter: 0.5, max_attempts: 3}
-      down:
-        error_classes: [down, slow]
-        parameters: {initial_interval: 2s, multiplier: 1, max_interval: 2s, jitter: 0, max_attempts: 2}
-async:
-  classification:
-    rules:
-      any:
-        requests: {http: [{path: "/**"}], amqp: [{path: "%2F?exchange=*&key=*"}]}
-        classes:
-          refused: {responses: [{step_status_keywords: [refused]}]}
-          odd: {responses: [{step_status_keywords: [odd]}]}
-  retry:
-    max_cycle_duration: 1h
-    policies:
-      refused:
-        error_classes: [refused]
-        parameters: {initial_interval: 3s, multiplier: 1, max_interval: 3s, jitter: 0, max_attempts: 2}
-      late:
-        error_classes: [async.timeout, polling.timeout]
-        parameters: {initial_interval: 2s, multiplier: 1, max_interval: 2s, jitter: 0, max_attempts: 1}
-"#;
+/// Times of the rules for failures: short, so that a run is.
+const TIMES: SampleTimes =
+    SampleTimes { longest: "1h", busy: ("1s", "8s", 0.5), down: "2s", refused: "3s", late: ("2s", 1) };
 
-/// Scenarios of one run.
-const COUNT: usize = 4;
+/// Scenarios of one run; the last one starts no children.
+const COUNT: usize = 5;
 
 /// The scenarios of a run, and the settings that stages go by.
 #[derive(Debug)]
@@ -76,7 +43,8 @@ impl Deployment {
     /// # Errors
     /// The rules of this file cannot be read.
     pub fn new() -> Result<Self, String> {
-        let node = parse(ERRORS, &DocumentLimits::default()).map_err(|fault| format!("{fault:?}"))?;
+        let node =
+            parse(&sample_rules(&TIMES), &DocumentLimits::default()).map_err(|fault| format!("{fault:?}"))?;
         let errors = ErrorPolicy::read(&node).map_err(|faults| format!("{faults:?}"))?;
         let hour = Duration::from_secs(3600);
         Ok(Self(Arc::new(StageSettings {
@@ -124,6 +92,12 @@ impl Library {
         self.scenarios[index % self.scenarios.len()].clone()
     }
 
+    /// True where a scenario ends in a state of this name.
+    #[must_use]
+    pub fn can_end_in(&self, index: usize, state: &str) -> bool {
+        unknown_states(&[state.to_owned()], &self.scenarios[index % self.scenarios.len()]).is_empty()
+    }
+
     /// What stages go by.
     #[must_use]
     pub fn settings(&self) -> Arc<StageSettings> {
@@ -157,7 +131,8 @@ fn text(index: usize, chance: &mut Chance) -> String {
         let (fail, late) = (place(chance), place(chance));
         let next = name(at + 1, states);
         let entry = if chance.happens(400_000) { "entryPoint: true, " } else { "" };
-        let _ = match chance.below(8) {
+        let kinds = if index + 1 < COUNT { 9 } else { 8 };
+        let _ = match chance.below(kinds) {
             0..=2 => {
                 let count = chance.between(1, 3);
                 let acts: Vec<String> = (0..count).map(|slot| action(at, slot, chance)).collect();
@@ -179,6 +154,13 @@ fn text(index: usize, chance: &mut Chance) -> String {
                 "  s{at}: {{{entry}actions: [{{http: {{url: 'http://h/{at}/0'}}}}, \
                  {{script: 'let way = response.body.n % 3; if way == 1 {{ event(\"left\") }} if way == 2 {{ event(\"right\") }}'}}], \
                  on: {{success: {next}, fail: {fail}, left: {late}, right: {next}}}}}"
+            ),
+            // No way back: a child may end the same way whenever it is started, and its parent would go round for ever.
+            8 => writeln!(
+                out,
+                "  s{at}: {{{entry}actions: [{}], on: {{success: {next}, fail: {}}}}}",
+                child(at, index, chance),
+                if chance.happens(500_000) { &next } else { "failed" }
             ),
             _ => writeln!(
                 out,
@@ -225,6 +207,17 @@ fn ask(out: &mut String, chance: &mut Chance, at: usize, entry: &str, ways: [&st
         out,
         "  r{at}: {{kind: waiting, retryFailedOnly: {only}, on: {{callback: {next}, timeout: {late}, fail: {fail}}}}}"
     )
+}
+
+/// Starts a child of the last scenario, and waits for its end or not.
+fn child(at: usize, index: usize, chance: &mut Chance) -> String {
+    let last = COUNT - 1;
+    let wait = if chance.happens(800_000) {
+        format!(", wait: true, request: c{at}, timeout: {}s", chance.between(10, 60))
+    } else {
+        String::new()
+    };
+    format!("{{order: {{scenario: s{last}, params: {{n: {}}}{wait}}}}}", (at + index) % 10)
 }
 
 fn action(at: usize, slot: i64, chance: &mut Chance) -> String {

@@ -7,18 +7,22 @@
 mod answers;
 mod cluster;
 mod control;
+mod dependencies;
 mod notifications;
+mod operations;
 mod reading;
 mod recovery;
 mod registration;
 mod rows;
 mod stages;
+mod stops;
 mod waking;
 pub mod witness;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use pagurus_domain::dispatch::FlowStop;
 use pagurus_domain::id::{Epoch, Incarnation, Life, OrderNo, Pass, RequestId};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::change::{Membership, Waking, shown};
@@ -26,8 +30,10 @@ use uuid::Uuid;
 
 pub use answers::{NewCallback, Verdict};
 pub use cluster::{NodeRow, NodeStatus};
-pub use control::{Ending, LockedOrder};
+pub use control::{Acted, Ending, LockedOrder};
+pub use dependencies::{DependencyRow, Settled};
 pub use notifications::OutboxRow;
+pub use operations::OperationRow;
 pub use registration::Registered;
 pub use rows::{
     CallbackRow, DeadlineKind, DueRow, OrderRow, ReadyRow, ReadyStage, RequestRow, RequestStatus, RunningRow,
@@ -68,6 +74,12 @@ pub struct Tables {
     pub callbacks: Vec<CallbackRow>,
     /// Notifications that are not confirmed.
     pub outbox: BTreeMap<(OrderNo, Life, String), OutboxRow>,
+    /// What orders wait for, by the order and the id of the other one.
+    pub dependencies: BTreeMap<(OrderNo, String), DependencyRow>,
+    /// Bulk operations, by the key of their request.
+    pub operations: BTreeMap<usize, OperationRow>,
+    /// Stops of flows.
+    stops: Vec<FlowStop>,
     /// Processes.
     pub nodes: BTreeMap<Incarnation, NodeRow>,
     lease: Option<(Incarnation, Timestamp)>,
@@ -102,6 +114,9 @@ impl Tables {
             requests_of: BTreeMap::new(),
             callbacks: Vec::new(),
             outbox: BTreeMap::new(),
+            dependencies: BTreeMap::new(),
+            operations: BTreeMap::new(),
+            stops: Vec::new(),
             nodes: BTreeMap::new(),
             lease: None,
             epoch: Epoch(0),

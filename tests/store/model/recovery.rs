@@ -6,9 +6,10 @@ use pagurus_domain::order::transition::Cause;
 use pagurus_domain::recovery::{Finding, Remedy, remedy};
 use pagurus_simulation::store as model;
 use pagurus_simulation::witness::MAX_RESTARTS;
+use pagurus_store::amend::Postponement;
 use pagurus_store::ends::{self, Ending};
 use pagurus_store::stages::advance::{Advance, Entered, advance};
-use pagurus_store::{amend, cluster, control, recovery, stages};
+use pagurus_store::{amend, cluster, control, dependencies, recovery, stages};
 
 use super::{Both, Claims, model_finished, of_model, of_real};
 
@@ -64,7 +65,10 @@ impl Both {
         let mut client = self.ground.work().await;
         let tx = client.transaction().await.unwrap();
         let orders = control::lock_all(&tx, &[no.0]).await.unwrap().orders;
-        let real = match orders.first().map(|order| order.may(Cause::Restarted)) {
+        // What it waited for and was not met, it waits for again.
+        let unmet = !dependencies::closed(&tx, &[no.0]).await.unwrap().is_empty();
+        let cause = if unmet { Cause::RestartPostponed } else { Cause::Restarted };
+        let real = match orders.first().map(|order| order.may(cause)) {
             None => None,
             Some(Err(refused)) => Some(Err(refused)),
             Some(Ok(allowed)) => {
@@ -72,20 +76,22 @@ impl Both {
                     snapshot: None,
                     entry_point: None,
                     scenario: None,
-                    postponed: None,
+                    postponed: unmet.then_some(Postponement::ForOthers),
                     params: None,
                     start_deadline: None,
                     process_timeout: None,
                     source: "test",
                     detail: "{}".to_owned(),
                 };
-                Some(Ok(of_real(&[amend::reopen(&tx, allowed, new).await.unwrap()])))
+                Some(Ok(of_real(&amend::reopen_all(&tx, &[(allowed, new)]).await.unwrap())))
             }
         };
         tx.commit().await.unwrap();
         self.tables.now = Timestamp::now();
-        let model = self.tables.reopen(no, Cause::Restarted, true);
-        self.same(&format!("restart {no}"), real, model.map(|ready| ready.map(|ready| of_model(&[ready]))));
+        assert_eq!(unmet, self.tables.has_closed_conditions(no), "order {no}");
+        let model = self.tables.reopen(no, cause, true);
+        let ready = |ready: Option<model::ReadyStage>| of_model(ready.as_slice());
+        self.same(&format!("{cause} {no}"), real, model.map(|begun| begun.map(ready)));
     }
 
     pub(super) async fn release(&mut self) {

@@ -18,6 +18,11 @@ impl Both {
                    (SELECT count(*) FROM queued p WHERE p.queue = q.queue AND p.position < q.position),
                    'asked', (SELECT string_agg(concat_ws('/', a.life, a.action, a.status, a.awaited), ',' ORDER BY a.life, a.action)
                                FROM requests a WHERE a.order_no = o.no),
+                   'waits', (SELECT string_agg(concat_ws('/', e.before_id, e.stand), ',' ORDER BY e.before_id)
+                               FROM dependencies e WHERE e.order_no = o.no),
+                   'child', (SELECT h.parent_no FROM children h WHERE h.order_no = o.no),
+                   'told', (SELECT string_agg(concat_ws('/', b.life, b.kind), ',' ORDER BY b.life, b.kind)
+                              FROM outbox b WHERE b.order_no = o.no AND b.kind IN ('final', 'final-2', 'answer')),
                    'kept', c.snapshot) AS row
               FROM orders o
               LEFT JOIN ready r ON r.order_no = o.no LEFT JOIN running w ON w.order_no = o.no
@@ -82,6 +87,19 @@ impl Both {
             .collect();
         asked.sort_unstable();
         words.extend((!asked.is_empty()).then(|| asked.join(",")));
+        words.push("waits".to_owned());
+        let conditions = tables.dependencies.range((no, String::new())..);
+        let conditions: Vec<String> = conditions
+            .take_while(|((of, _), _)| *of == no)
+            .map(|((_, before), row)| format!("{before}/{}", row.stand))
+            .collect();
+        words.extend((!conditions.is_empty()).then(|| conditions.join(",")));
+        words.push("child".to_owned());
+        words.extend(order.parent.map(|parent| parent.to_string()));
+        words.push("told".to_owned());
+        let told = tables.outbox.keys().filter(|(of, _, _)| *of == no);
+        let told: Vec<String> = told.map(|(_, life, kind)| format!("{life}/{kind}")).collect();
+        words.extend((!told.is_empty()).then(|| told.join(",")));
         words.push("kept".to_owned());
         words.extend(tables.snapshots.get(&no).cloned());
         words.join(" ")

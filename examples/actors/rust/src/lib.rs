@@ -1,8 +1,11 @@
 //! A client for actors: takes tasks, runs a function for each, and tells the engine what came of it.
 //!
 //! A task may come twice, after a lost connection or a work time-out: [`Task::task`] stays the
-//! same, so a handler can drop doubles by it. Never acknowledges a task before the broker has its
-//! decision.
+//! same, so a handler can drop doubles by it. A handler whose task is given up by the engine is
+//! broken off, and begins anew when the task comes again. Never acknowledges a task that is not
+//! given up before the broker has its decision.
+
+mod desk;
 
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -10,17 +13,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use desk::Desk;
+use futures_util::stream::pending;
 use futures_util::{FutureExt, StreamExt};
-use lapin::message::Delivery;
 use lapin::options::{
-    BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicPublishOptions, BasicQosOptions,
-    BasicRejectOptions, ConfirmSelectOptions, QueueDeclareOptions,
+    BasicCancelOptions, BasicConsumeOptions, BasicPublishOptions, BasicQosOptions, ConfirmSelectOptions,
+    QueueBindOptions, QueueDeclareOptions,
 };
 use lapin::types::FieldTable;
-use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Error};
+use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Consumer, Error};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 /// Pauses between attempts to connect: the first, and the longest after doubling.
@@ -73,7 +76,9 @@ pub struct Actor {
 impl Actor {
     /// Serves until `stop` is done; then takes nothing new, finishes what runs, and returns.
     ///
-    /// A lost connection breaks off the handlers that run: their tasks come again.
+    /// A lost connection breaks off the handlers that run, and so does the engine where it gives a task up, because
+    /// the stage that handed it out goes to another worker: their tasks come again. A handler that is broken off is
+    /// dropped at its next `await`.
     pub async fn run<H, F>(&self, handler: H, stop: impl Future<Output = ()>)
     where
         H: Fn(Task) -> F + Send + Sync + 'static,
@@ -110,8 +115,38 @@ impl Actor {
         let queue = format!("{}.actors.{}", self.prefix, self.name);
         let look = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
         channel.queue_declare(queue.as_str().into(), look, FieldTable::default()).await?;
+        let cancels = match self.listen(&connection).await {
+            Ok(cancels) => Some(cancels),
+            // A user of the broker who may not do that works as before: what is given up comes as a double.
+            Err(error) => {
+                eprintln!("actor {}: hears of no task that is given up: {error}", self.name);
+                None
+            }
+        };
         let callbacks = format!("{}.callbacks", self.prefix);
-        Ok(Session { connection, voice: Voice { channel, callbacks }, queue })
+        Ok(Session { connection, voice: Voice { channel, callbacks }, queue, cancels })
+    }
+
+    /// Listens for tasks that the engine gives up, on a channel and a queue of its own.
+    async fn listen(&self, connection: &Connection) -> Result<Consumer, Error> {
+        let channel = connection.create_channel().await?;
+        let own =
+            QueueDeclareOptions { exclusive: true, auto_delete: true, ..QueueDeclareOptions::default() };
+        let queue = channel.queue_declare("".into(), own, FieldTable::default()).await?;
+        let (queue, exchange) = (queue.name().clone(), format!("{}.actors", self.prefix));
+        let key = format!("cancel:{}", self.name);
+        let bind = QueueBindOptions::default();
+        channel
+            .queue_bind(
+                queue.clone(),
+                exchange.as_str().into(),
+                key.as_str().into(),
+                bind,
+                FieldTable::default(),
+            )
+            .await?;
+        let consume = BasicConsumeOptions { no_ack: true, ..BasicConsumeOptions::default() };
+        channel.basic_consume(queue, "".into(), consume, FieldTable::default()).await
     }
 }
 
@@ -121,6 +156,7 @@ struct Session {
     connection: Connection,
     voice: Voice,
     queue: String,
+    cancels: Option<Consumer>,
 }
 
 impl Session {
@@ -139,19 +175,21 @@ impl Session {
         let mut tasks = channel
             .basic_consume(self.queue.as_str().into(), "".into(), consume, FieldTable::default())
             .await?;
-        let mut works = JoinSet::new();
-        while !(*stopping && works.is_empty()) {
+        let mut cancels = self.cancels.map_or_else(|| pending().boxed(), StreamExt::boxed);
+        let mut desk = Desk::new(self.voice.clone(), Arc::clone(handler));
+        while !(*stopping && desk.is_empty()) {
             tokio::select! {
+                // What is given up is put aside before it comes again.
+                biased;
+                Some(cancel) = cancels.next() => desk.give_up(&cancel?.data).await?,
                 () = stop.as_mut(), if !*stopping => {
                     *stopping = true;
                     channel.basic_cancel(tasks.tag(), BasicCancelOptions::default()).await?;
                 }
+                Some(done) = desk.ended() => desk.clear(done).await?,
                 delivery = tasks.next(), if !*stopping => {
                     let delivery = delivery.ok_or_else(|| io::Error::other("the queue was removed"))?;
-                    works.spawn(work(self.voice.clone(), delivery?, Arc::clone(handler)));
-                }
-                Some(done) = works.join_next() => {
-                    done.map_err(io::Error::other)??;
+                    desk.take(delivery?).await?;
                 }
             }
         }
@@ -159,19 +197,12 @@ impl Session {
     }
 }
 
-/// Works on one task; returns when the broker has the decision and the task is acknowledged.
-async fn work<H, F>(voice: Voice, delivery: Delivery, handler: Arc<H>) -> Result<(), Error>
+/// Works on one task; returns when the broker has the decision.
+async fn work<H, F>(voice: Voice, task: Task, handler: Arc<H>) -> Result<(), Error>
 where
     H: Fn(Task) -> F + Send + Sync,
     F: Future<Output = Result<Value, Fail>> + Send,
 {
-    let task: Task = match serde_json::from_slice(&delivery.data) {
-        Ok(task) => task,
-        Err(error) => {
-            eprintln!("dropped what is no task: {error}");
-            return delivery.reject(BasicRejectOptions { requeue: false }).await.map(drop);
-        }
-    };
     let pass = task.pass.clone();
     let third = Duration::from_millis((task.work_timeout_ms / 3).max(1));
     let mut heartbeats = interval(third);
@@ -184,8 +215,7 @@ where
             _ = heartbeats.tick() => voice.say("heartbeat", &pass, &json!({})).await?,
         }
     };
-    voice.say("decision", &pass, &decision).await?;
-    delivery.ack(BasicAckOptions::default()).await.map(drop)
+    voice.say("decision", &pass, &decision).await
 }
 
 /// The decision as the engine reads it.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use pagurus_domain::order::notification::delay;
 use pagurus_runtime::batch::{Failed, Shape};
 use pagurus_runtime::metrics::{Count, Guard};
@@ -88,12 +89,12 @@ fn failed<'a>(host: &Host, settled: &'a Settled) -> FailedNotification<'a> {
     FailedNotification { notification, error, delay, parked }
 }
 
-/// Gives up what has waited for a receiver in trouble for too long.
-pub(super) async fn give_up(host: &Host, receiver: &str, why: &str) {
+/// Gives up what has waited for a receiver in trouble for too long; nothing of it is older than the time beside it.
+pub(super) async fn give_up(host: &Host, (receiver, since): (&str, Option<Timestamp>), why: &str) {
     let after = host.settings().notify.webhook.give_up_after;
     let given_up = async {
         let client = host.store.work().await?;
-        webhooks::give_up(&client, receiver, after, why).await
+        webhooks::give_up(&client, (receiver, since), after, why).await
     };
     match given_up.await {
         Ok(given_up) if given_up > 0 => {

@@ -14,7 +14,8 @@ use jiff::{SignedDuration, Timestamp};
 
 /// Time inside the engine above which the bound shrinks, where the engine is not slower than that by itself.
 const TARGET: f64 = 0.05;
-/// The target is so many times what the engine needs at the least, where that is more: a distant database is no line.
+/// The target is so many times what the engine needs at the least while nothing is held back, where that is more: a distant
+/// database is no line.
 const TIMES_THE_LEAST: f64 = 3.0;
 /// Interval at which the bound is found anew.
 const PERIOD: SignedDuration = SignedDuration::from_millis(100);
@@ -31,7 +32,7 @@ const DRIFT: f64 = 1.0 / 6000.0;
 #[derive(Clone, Debug)]
 pub(super) struct WokenBound {
     bound: f64,
-    /// Seconds that the engine needs at the least; none before the first measured period.
+    /// Seconds that the engine needs at the least; none before the first measured period in which nothing was held back.
     least: Option<f64>,
     settled_at: Timestamp,
     /// Seconds inside the engine of the stages that ended in this period, and their number.
@@ -91,7 +92,11 @@ impl WokenBound {
             0 => grow,
             count => {
                 let mean = seconds / f64::from(count);
-                (self.target(mean) / mean.max(f64::MIN_POSITIVE)).clamp(shrink, grow)
+                if !was_used {
+                    self.learn_least(mean);
+                }
+                let target = self.least.map_or(TARGET, |least| TARGET.max(least * TIMES_THE_LEAST));
+                (target / mean.max(f64::MIN_POSITIVE)).clamp(shrink, grow)
             }
         };
         if step < 1.0 {
@@ -101,11 +106,9 @@ impl WokenBound {
         }
     }
 
-    /// The target, by a period whose stages spent so many seconds inside the engine.
-    fn target(&mut self, mean: f64) -> f64 {
-        let least = self.least.map_or(mean, |least| mean.min(least + (mean - least) * DRIFT));
-        self.least = Some(least);
-        TARGET.max(least * TIMES_THE_LEAST)
+    /// Learns from a period whose stages spent so many seconds inside the engine, and in which nothing made a line on purpose.
+    fn learn_least(&mut self, mean: f64) {
+        self.least = Some(self.least.map_or(mean, |least| mean.min(least + (mean - least) * DRIFT)));
     }
 }
 
@@ -145,6 +148,8 @@ mod tests {
     #[test]
     fn act_5_a_distant_database_is_no_line() {
         let mut bound = WokenBound::new();
+        bound.spent(Duration::from_millis(200));
+        bound.settle(Timestamp::from_millisecond(100).unwrap_or_default());
         let found = play(&mut bound, 100, |woken| Some((woken / 20_000.0).max(0.2)));
         assert!((8_000.0..16_000.0).contains(&found), "{found}");
     }

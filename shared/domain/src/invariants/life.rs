@@ -106,6 +106,14 @@ pub fn of_path<'a>(
     None
 }
 
+/// Judges the begin of a stage: everything that its order waits for has ended once as it needs; `unmet` names what has not.
+#[must_use]
+pub fn of_begin(no: OrderNo, unmet: &[String]) -> Option<Violation> {
+    Violation::unless(unmet.is_empty(), Invariant::ConditionsHold, || {
+        format!("order {no} began, and these have not ended as it needs: {}", unmet.join(", "))
+    })
+}
+
 /// Judges a waking: never before its time.
 #[must_use]
 pub fn of_waking(no: OrderNo, due_at: Timestamp, woken_at: Timestamp) -> Option<Violation> {

@@ -1,7 +1,11 @@
 //! Notifications for receivers over HTTP. Each receiver has its own place in the index, so that one with many rows hides none
-//! of another.
+//! of another. Looks at it begin at the mark of the receiver ([`pagurus_domain::low_water::LowWaterByName`]): under a snapshot
+//! that somebody holds, what was delivered stays in the index (QLT-2).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
+
+use jiff::Timestamp;
 
 use crate::columns::columns;
 use crate::outbox::sending::{FailedNotification, Notification, in_order};
@@ -9,9 +13,8 @@ use crate::sql::statements;
 use crate::{Client, Result};
 
 statements! {
-    // Receivers are found one after the other, each by a step in the index, however many rows it has. A second end is put
-    // off as long as the first one is on its way, as for the broker.
-    TAKE = "
+    // Receivers are found one after the other, each by a step in the index, however many rows it has.
+    RECEIVERS = "
         WITH RECURSIVE receivers AS (
             (SELECT receiver FROM outbox
               WHERE receiver > '' AND receiver IS NOT NULL AND parked_because IS NULL ORDER BY receiver LIMIT 1)
@@ -19,21 +22,23 @@ statements! {
             SELECT (SELECT n.receiver FROM outbox n
                      WHERE n.receiver > r.receiver AND n.receiver IS NOT NULL AND n.parked_because IS NULL
                      ORDER BY n.receiver LIMIT 1)
-              FROM receivers r WHERE r.receiver IS NOT NULL),
-        rooms AS MATERIALIZED (
-            SELECT r.receiver, coalesce(t.room, $3) AS room
-              FROM receivers r
-              LEFT JOIN unnest($1::text[], $2::integer[]) AS t (receiver, room) ON t.receiver = r.receiver
-             WHERE r.receiver IS NOT NULL),
+              FROM receivers r WHERE r.receiver IS NOT NULL)
+        SELECT receiver FROM receivers WHERE receiver IS NOT NULL";
+    // A second end is put off as long as the first one is on its way, as for the broker.
+    TAKE = "
+        WITH rooms AS MATERIALIZED (
+            SELECT receiver, room, coalesce(since, '-infinity'::timestamptz) AS since
+              FROM unnest($1::text[], $2::integer[], $3::timestamptz[]) AS t (receiver, room, since)),
         looked_at AS MATERIALIZED (
-            SELECT d.order_no, d.life, d.kind,
+            SELECT d.order_no, d.life, d.kind, d.next_at,
                    d.kind = 'final-2' AND coalesce((
                        SELECT f.parked_because IS NULL FROM outbox f
                         WHERE f.order_no = d.order_no AND f.life = d.life AND f.kind = 'final'), false) AS behind
               FROM rooms m
              CROSS JOIN LATERAL (
-                   SELECT o.order_no, o.life, o.kind FROM outbox o
-                    WHERE o.receiver = m.receiver AND o.receiver IS NOT NULL AND o.parked_because IS NULL AND o.next_at <= now()
+                   SELECT o.order_no, o.life, o.kind, o.next_at FROM outbox o
+                    WHERE o.receiver = m.receiver AND o.receiver IS NOT NULL AND o.parked_because IS NULL
+                      AND o.next_at >= m.since AND o.next_at <= now()
                     ORDER BY o.next_at LIMIT m.room FOR UPDATE SKIP LOCKED) AS d
              LIMIT $4),
         put_off AS (
@@ -44,12 +49,13 @@ statements! {
           FROM looked_at l
          WHERE o.order_no = ANY(ARRAY[l.order_no]) AND o.life = l.life AND o.kind = l.kind AND NOT l.behind
         RETURNING o.order_no, o.life, o.kind, o.message_id, o.target, o.correlation_id, o.transaction_id, o.trace, o.body,
-                  o.format, o.number, o.attempts, o.receiver";
+                  o.format, o.number, o.attempts, o.receiver, l.next_at AS was_due";
     GIVE_UP = "
         WITH oldest AS MATERIALIZED (
             SELECT o.order_no, o.life, o.kind, coalesce(o.again_since, o.created_at) AS since
               FROM outbox o
-             WHERE o.receiver = $1 AND o.receiver IS NOT NULL AND o.parked_because IS NULL AND o.next_at <= now()
+             WHERE o.receiver = $1 AND o.receiver IS NOT NULL AND o.parked_because IS NULL
+               AND o.next_at >= coalesce($4, '-infinity'::timestamptz) AND o.next_at <= now()
              ORDER BY o.next_at LIMIT 1000 FOR UPDATE SKIP LOCKED)
         UPDATE outbox o SET parked_because = 'given_up', last_error = coalesce(o.last_error, $3)
           FROM oldest l
@@ -70,29 +76,50 @@ statements! {
 /// What is taken at a time.
 #[derive(Clone, Debug)]
 pub struct Wanted<'a> {
-    /// Rooms of receivers that have not the usual one.
-    pub rooms: &'a [(String, usize)],
-    /// The usual room of a receiver.
-    pub room: usize,
+    /// Receivers, with the room of each, and the time below which nothing of it is left, if that is known.
+    pub rooms: &'a [(String, usize, Option<Timestamp>)],
     /// Notifications in all.
     pub limit: usize,
     /// How long others are kept off what is taken.
     pub lease: Duration,
 }
 
-/// Takes notifications whose time has come, of each receiver as many as there is room for.
+/// What was taken.
+#[derive(Clone, Debug, Default)]
+pub struct TakenWebhooks {
+    /// The notifications, those of one order in their order.
+    pub notifications: Vec<Notification>,
+    /// The least time at which one of a receiver was due, for each receiver of which one was taken.
+    pub first: BTreeMap<String, Timestamp>,
+}
+
+/// Receivers that something is kept for, in their order.
 ///
 /// # Errors
 /// The database fails.
-pub async fn take(client: &Client, wanted: &Wanted<'_>) -> Result<Vec<Notification>> {
-    let columns = columns!((receiver, room) in wanted.rooms => {
+pub async fn receivers(client: &Client) -> Result<Vec<String>> {
+    let rows = client.query(&client.prepare_cached(RECEIVERS).await?, &[]).await?;
+    Ok(rows.iter().map(|row| row.get("receiver")).collect())
+}
+
+/// Takes notifications whose time has come, of each of these receivers as many as there is room for.
+///
+/// # Errors
+/// The database fails.
+pub async fn take(client: &Client, wanted: &Wanted<'_>) -> Result<TakenWebhooks> {
+    let columns = columns!((receiver, room, since) in wanted.rooms => {
         receiver: &str = receiver.as_str(),
         room: i32 = i32::try_from(*room).unwrap_or(i32::MAX),
+        since: Option<Timestamp> = *since,
     });
-    let room = i32::try_from(wanted.room).unwrap_or(i32::MAX);
     let limit = i64::try_from(wanted.limit).unwrap_or(i64::MAX);
-    let rows = columns.query(client, TAKE, &[&room, &limit, &wanted.lease.as_secs_f64()]).await?;
-    Ok(in_order(&rows))
+    let rows = columns.query(client, TAKE, &[&limit, &wanted.lease.as_secs_f64()]).await?;
+    let mut first: BTreeMap<String, Timestamp> = BTreeMap::new();
+    for row in &rows {
+        let at: Timestamp = row.get("was_due");
+        first.entry(row.get("receiver")).and_modify(|known| *known = at.min(*known)).or_insert(at);
+    }
+    Ok(TakenWebhooks { notifications: in_order(&rows), first })
 }
 
 /// Keeps notifications that were not delivered; parks those that were tried for as long as `give_up_after`. How many were
@@ -120,11 +147,16 @@ pub async fn failed(
 }
 
 /// Parks what has waited for a receiver in trouble for longer than this; how many. A thousand are looked at, the oldest
-/// first.
+/// first, from the time below which nothing is left, if that is known.
 ///
 /// # Errors
 /// The database fails.
-pub async fn give_up(client: &Client, receiver: &str, after: Duration, why: &str) -> Result<u64> {
+pub async fn give_up(
+    client: &Client,
+    (receiver, since): (&str, Option<Timestamp>),
+    after: Duration,
+    why: &str,
+) -> Result<u64> {
     let statement = client.prepare_cached(GIVE_UP).await?;
-    Ok(client.execute(&statement, &[&receiver, &after.as_secs_f64(), &why]).await?)
+    Ok(client.execute(&statement, &[&receiver, &after.as_secs_f64(), &why, &since]).await?)
 }

@@ -1,7 +1,12 @@
 //! What a stage asks of the world, and how it is answered: requests are stored, calls are made, positions are saved.
 
+use std::sync::Arc;
+
+use pagurus_domain::id::{RequestId, ScenarioNo};
 use pagurus_domain::invariants::traffic::ObservedCall;
-use pagurus_domain::scenario::stage::{Answer, Happened, HttpCall, HttpFailure, Need, Response};
+use pagurus_domain::order::dependency::StartMode;
+use pagurus_domain::order::registration::{NewOrder, Request};
+use pagurus_domain::scenario::stage::{Answer, ChildOrder, Happened, HttpCall, HttpFailure, Need, Response};
 use uuid::Uuid;
 
 use super::Driven;
@@ -11,7 +16,7 @@ use crate::message::Input;
 use crate::outside::{DEADLY, World};
 use crate::plan::{CALL_TIMEOUT, WORK};
 use crate::planted::Planted;
-use crate::store::Finished;
+use crate::store::{Finished, Registered};
 
 /// What came of a need.
 pub(super) enum Met {
@@ -77,7 +82,42 @@ impl Driven {
                 }
                 self.asks(core, 3, Answer::Published)
             }
-            Need::Task(_) | Need::Order(_) => Met::Answered(Answer::OrderRefused("none here".to_owned())),
+            Need::Order(child) => self.start_child(core, child),
+            Need::Task(_) => Met::Answered(Answer::Unpublished("none here".to_owned())),
+        }
+    }
+
+    /// Registers a child; the same again is no second one.
+    fn start_child(&mut self, core: &mut Core, mut child: ChildOrder) -> Met {
+        if core.has(Planted::ChildIdOfHandOut) {
+            let id =
+                format!("{}.{}", child.registration["id"].as_str().unwrap_or_default(), self.claimed.attempt);
+            child.registration["id"] = id.into();
+        }
+        let order = match Request::read(child.registration.clone()) {
+            Ok(request) => new_child(request, child.request),
+            Err(faults) => return Met::Answered(Answer::OrderRefused(format!("{faults:?}"))),
+        };
+        let (id, digest) = (order.request.id.clone(), order.request.digest.to_vec());
+        core.children.entry(id.clone()).or_default().push(digest.clone());
+        let parent = self.claimed.no;
+        match core.call("register child", |tables| tables.register_child(parent, &order)) {
+            Ok(Registered::Conflict(_)) => {
+                Met::Answered(Answer::OrderRefused("another order bears the id".to_owned()))
+            }
+            Ok(became) => {
+                core.note(format_args!("order {parent} starts {id}: {became:?}"));
+                core.confirmed_children.insert(id, digest);
+                if let Registered::Accepted { ready, .. } = became {
+                    core.tables.witness.saw("an order started another");
+                    Told::of_ready(ready.into_iter().collect()).send(core);
+                } else {
+                    core.tables.witness.saw("a child was started again, and was there");
+                }
+                Met::Answered(Answer::OrderStarted)
+            }
+            Err(Trouble::Died) => Met::Dead,
+            Err(_) => Met::Trouble(Box::new(Need::Order(child))),
         }
     }
 
@@ -161,5 +201,21 @@ impl Driven {
         };
         core.note(format_args!("order {}.{} calls {}", observed.no, observed.attempt, observed.action));
         core.calls.push(observed);
+    }
+}
+
+/// The order of a child, of the scenario that bears its number.
+fn new_child(request: Request, answers: Option<RequestId>) -> NewOrder {
+    let number = request.scenario.trim_start_matches('s').parse().unwrap_or(0);
+    NewOrder {
+        flow: request.scenario.clone(),
+        request: Arc::new(request),
+        scenario: ScenarioNo(number),
+        start_deadline: None,
+        process_timeout: None,
+        start_mode: StartMode::Reactive,
+        trace: None,
+        answers,
+        attributes: Vec::new(),
     }
 }

@@ -129,6 +129,12 @@ impl Tables {
         Some(self.epoch)
     }
 
+    /// True where this is the epoch of the present dispatcher.
+    #[must_use]
+    pub fn is_present(&self, epoch: Epoch) -> bool {
+        epoch == self.epoch
+    }
+
     /// Prolongs a lease that is still held.
     pub fn renew(&mut self, node: Incarnation, epoch: Epoch, ttl: Duration) -> bool {
         let holds = self.lease.is_some_and(|(holder, until)| holder == node && until > self.now);

@@ -3,13 +3,14 @@
 use pagurus_domain::id::{Attempt, Life, OrderNo, Pass};
 use pagurus_domain::invariants::life::HistoryEntry;
 use pagurus_domain::order::change::{Change, LifeEnd, Waking};
-use pagurus_domain::order::transition::{Cause, Refused};
+use pagurus_domain::order::transition::{self, Cause, Refused};
 use pagurus_domain::order::{OrderError, ScenarioStatus, Status};
 use pagurus_domain::scenario::stage::Snapshot;
 
 use super::Tables;
 use super::rows::{OrderRow, ReadyStage, RequestStatus};
 use super::stages::plain;
+use crate::message::Action;
 use crate::planted::Planted;
 
 /// An order with its place, as a transaction has locked it.
@@ -27,6 +28,15 @@ pub struct LockedOrder {
     pub ready: Option<Attempt>,
     /// Last hand-out, the present one counted in.
     pub attempt: Attempt,
+}
+
+/// What an action came to.
+#[derive(Clone, Debug)]
+pub enum Acted {
+    /// The order has ended: as it was, and what may run by that.
+    Ended(Box<LockedOrder>, Vec<ReadyStage>),
+    /// A new life has begun: what may run by it.
+    Begun(OrderNo, Option<ReadyStage>),
 }
 
 /// The end of a locked order.
@@ -56,11 +66,15 @@ impl Tables {
         Some(LockedOrder { no, status, order, running, ready: ready.map(|ready| ready.attempt), attempt })
     }
 
-    /// Ends an order, where the law lets it: the order as it was.
+    /// Ends an order, where the law lets it: the order as it was, and what may run by that.
     ///
     /// # Errors
     /// The law refuses, and nothing is changed.
-    pub fn end_life(&mut self, no: OrderNo, ending: &Ending) -> Option<Result<LockedOrder, Refused>> {
+    pub fn end_life(
+        &mut self,
+        no: OrderNo,
+        ending: &Ending,
+    ) -> Option<Result<(LockedOrder, Vec<ReadyStage>), Refused>> {
         let locked = self.lock(no)?;
         if ending.pass.is_some() && ending.pass != locked.running.map(|(pass, _)| pass) {
             return None;
@@ -82,13 +96,19 @@ impl Tables {
         self.leave_queue(no);
         self.close_requests(no, RequestStatus::Canceled, |_, _| true);
         self.write_ending(&locked, &change, ending);
+        self.close_conditions(no);
         let by_hand = matches!(ending.cause, Cause::Killed | Cause::Canceled | Cause::Interrupted);
         self.witness.ended(no, locked.order.life, by_hand, ending.cause == Cause::Interrupted);
         if let Some(end) = change.ends_life {
-            self.put_notification(no, end);
+            let untold = by_hand && locked.order.answers.is_some() && self.has(Planted::ChildEndUntold);
+            if !untold {
+                self.put_notification(no, end);
+            }
         }
         self.note_status(no);
-        Some(Ok(locked))
+        self.note_end(no);
+        let woken = self.settle_dependants(no);
+        Some(Ok((locked, woken)))
     }
 
     fn write_ending(&mut self, locked: &LockedOrder, change: &Change, ending: &Ending) {
@@ -111,7 +131,33 @@ impl Tables {
         }
     }
 
-    /// Begins a new life of an order, where the law lets it; `from_start` begins it at the initial state.
+    /// What an operator asks for; none where there is no such order.
+    ///
+    /// # Errors
+    /// The law refuses, and nothing is changed.
+    pub fn act(&mut self, action: Action, no: OrderNo) -> Option<Result<Acted, Refused>> {
+        let end = |cause| Ending { cause, error: None, pass: None };
+        let mut ended = |cause| {
+            let ended = self.end_life(no, &end(cause));
+            ended.map(|ended| ended.map(|(was, woken)| Acted::Ended(Box::new(was), woken)))
+        };
+        match action {
+            Action::Cancel => ended(Cause::Canceled),
+            Action::Interrupt => ended(Cause::Interrupted),
+            Action::Kill => ended(Cause::Killed),
+            Action::Restart | Action::RestartFromStart => {
+                let locked = self.lock(no)?;
+                let class = locked.order.error.as_ref().and_then(|error| error.class.as_deref());
+                let waits = self.has_closed_conditions(no);
+                let cause = transition::restart_of(locked.status, class, waits);
+                let begun = self.reopen(no, cause, action == Action::RestartFromStart)?;
+                Some(begun.map(|ready| Acted::Begun(no, ready)))
+            }
+        }
+    }
+
+    /// Begins a new life of an order, where the law lets it; `from_start` begins it at the initial state. What may run by it:
+    /// nothing where it waits for others first.
     ///
     /// # Errors
     /// The law refuses, and nothing is changed.
@@ -120,7 +166,7 @@ impl Tables {
         no: OrderNo,
         cause: Cause,
         from_start: bool,
-    ) -> Option<Result<ReadyStage, Refused>> {
+    ) -> Option<Result<Option<ReadyStage>, Refused>> {
         let locked = self.lock(no)?;
         let change = match Change::of(locked.status, cause) {
             Ok(change) => change,
@@ -150,7 +196,12 @@ impl Tables {
             order.events += 1;
             order.history.push(HistoryEntry { begins: true, ..plain(order.events, order.life) });
         }
-        self.make_ready(no, Waking::ByHand, None, None).map(Ok)
+        if cause == Cause::RestartPostponed {
+            self.reopen_conditions(no);
+            self.note_status(no);
+            return Some(Ok(None));
+        }
+        Some(Ok(self.make_ready(no, Waking::ByHand, None, None)))
     }
 
     /// The life of an order.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::id::{Life, OrderNo};
+use pagurus_domain::id::{Life, OrderNo, RequestId};
+use pagurus_domain::order::Status;
 use pagurus_domain::order::change::LifeEnd;
 use uuid::Uuid;
 
@@ -21,6 +22,8 @@ pub struct OutboxRow {
     pub life: Life,
     /// Which end.
     pub kind: String,
+    /// For a parent: its request, and how the child ended.
+    pub answers: Option<(RequestId, Status)>,
     /// Id of the message.
     pub message_id: Uuid,
     /// What is told.
@@ -36,11 +39,23 @@ fn later(now: Timestamp, by: Duration) -> Timestamp {
 impl Tables {
     /// Writes the notification of an end.
     pub(super) fn put_notification(&mut self, no: OrderNo, end: LifeEnd) {
-        let Some(order) = self.orders.get(&no).filter(|order| order.notify) else { return };
+        let Some(order) = self.orders.get(&no) else { return };
         let kind = match end {
             LifeEnd::First => "final",
             LifeEnd::Second => "final-2",
         };
+        let (notify, answers) = (order.notify, order.answers.filter(|_| end == LifeEnd::First));
+        if notify {
+            self.put(no, kind, None);
+        }
+        // A parent is told of the end by which the order became final.
+        if answers.is_some() {
+            self.put(no, "answer", answers);
+        }
+    }
+
+    fn put(&mut self, no: OrderNo, kind: &str, answers: Option<RequestId>) {
+        let Some(order) = self.orders.get(&no) else { return };
         let (id, life) = (order.id.clone(), order.life);
         let name = format!("{id}\0{life}\0{kind}");
         let body = format!("{} {} {:?} {:?}", order.status, order.scenario_status, order.step, order.result);
@@ -50,6 +65,7 @@ impl Tables {
             id,
             life,
             kind: kind.to_owned(),
+            answers: answers.map(|request| (request, order.status)),
             message_id: Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
             body,
             next_at: later(self.now, Duration::from_secs(5)),
@@ -60,12 +76,16 @@ impl Tables {
     /// Reads notifications of a life that were just stored; a second end waits for the first.
     #[must_use]
     pub fn read_outbox(&mut self, lives: &[(OrderNo, Life)]) -> Vec<OutboxRow> {
-        let first = |(no, life): &(OrderNo, Life)| {
-            let of_life = (*no, *life, String::new())..;
-            let next = self.outbox.range(of_life).next();
-            next.filter(|((of, at, _), _)| (of, at) == (no, life)).map(|(_, row)| row.clone())
+        let of_life = |(no, life): &(OrderNo, Life)| {
+            let rows = self.outbox.range((*no, *life, String::new())..);
+            let rows: Vec<OutboxRow> = rows
+                .take_while(|((of, at, _), _)| (of, at) == (no, life))
+                .map(|(_, row)| row.clone())
+                .collect();
+            let has_first = rows.iter().any(|row| row.kind == "final");
+            rows.into_iter().filter(move |row| row.kind != "final-2" || !has_first)
         };
-        let rows = lives.iter().filter_map(first).collect();
+        let rows = lives.iter().flat_map(of_life).collect();
         self.fresh_ids(rows)
     }
 

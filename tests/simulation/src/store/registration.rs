@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, Life, OrderNo};
 use pagurus_domain::order::change::Begin;
+use pagurus_domain::order::dependency::{StartDecision, verdict};
 use pagurus_domain::order::registration::NewOrder;
 use pagurus_domain::order::{ScenarioStatus, Status};
 use pagurus_domain::scenario::stage::Wake;
@@ -34,6 +35,25 @@ impl Tables {
         orders.iter().map(|order| self.register_one(order)).collect()
     }
 
+    /// Registers an order that another one starts, and notes whose it is. One of the same id and content that somebody else
+    /// registered is no child of this parent.
+    pub fn register_child(&mut self, parent: OrderNo, order: &NewOrder) -> Registered {
+        let became = self.register_one(order);
+        let is_own = |no: &OrderNo| self.orders[no].parent == Some(parent);
+        match became {
+            Registered::Accepted { no, .. } => {
+                if let Some(row) = self.orders.get_mut(&no) {
+                    row.parent = Some(parent);
+                }
+                became
+            }
+            Registered::Duplicate(status) if !self.by_id.get(&order.request.id).is_some_and(is_own) => {
+                Registered::Conflict(status)
+            }
+            other => other,
+        }
+    }
+
     /// The database gives a number away to whom it refuses then, too.
     pub const fn skip_number(&mut self) {
         self.next_no += 1;
@@ -52,7 +72,10 @@ impl Tables {
         }
         let no = OrderNo(self.next_no);
         self.next_no += 1;
-        let begin = Begin::of(false, request.start_at.is_some(), request.queue.is_some());
+        let conditions = self.first_conditions(order);
+        let stands: Vec<_> = conditions.iter().map(|(_, row)| (row.stand, row.otherwise)).collect();
+        let waits = verdict(&stands) != StartDecision::Start;
+        let begin = Begin::of(waits, request.start_at.is_some(), request.queue.is_some());
         let queue = request.queue.as_deref().filter(|_| begin.joins_queue);
         let position = queue.map(|queue| self.take_position(queue));
         let status =
@@ -62,11 +85,18 @@ impl Tables {
         if let Some((queue, position)) = request.queue.as_deref().zip(position) {
             self.enqueue(no, queue, position);
         }
+        self.dependencies.extend(conditions.into_iter().map(|(before, row)| ((no, before), row)));
+        self.notice(&request.id);
         if let Some(at) = order.start_deadline {
             self.deadlines.insert((no, DeadlineKind::Start), at);
         }
         if let Some(at) = order.process_timeout.and_then(|timeout| self.now.checked_add(timeout).ok()) {
             self.deadlines.insert((no, DeadlineKind::Process), at);
+        }
+        if waits {
+            self.wait_for_others(no);
+            self.note_status(no);
+            return Registered::Accepted { no, ready: None };
         }
         let ready = match request.start_at.filter(|_| status == Status::Postponed) {
             Some(at) => {
@@ -110,6 +140,8 @@ fn row(order: &NewOrder, status: Status, now: Timestamp) -> OrderRow {
         priority: request.priority,
         flow: order.flow.clone(),
         notify: request.notify.is_some(),
+        answers: order.answers,
+        parent: None,
         params: request.params.clone(),
         start_at: request.start_at,
         start_deadline: order.start_deadline,

@@ -29,6 +29,10 @@ pub struct OrderRow {
     pub flow: String,
     /// True where its client wants to be told of its ends.
     pub notify: bool,
+    /// The request of its parent that its end answers.
+    pub answers: Option<RequestId>,
+    /// Who started it.
+    pub parent: Option<OrderNo>,
     /// Parameters.
     pub params: Arc<Value>,
     /// Not before.

@@ -165,6 +165,8 @@ impl Tables {
             self.deadlines.remove(&(one.no, DeadlineKind::Start));
         }
         self.witness.claimed(one.no, order.life, one.epoch);
+        let unmet = self.never_met(one.no);
+        self.witness.began(one.no, &unmet);
         self.note_status(one.no);
         Some(Claimed {
             no: one.no,
@@ -258,6 +260,10 @@ impl Tables {
             self.put_notification(end.no, first);
         }
         self.note_status(end.no);
+        if change.ends_life.is_some() {
+            self.note_end(end.no);
+            ready.extend(self.settle_dependants(end.no));
+        }
         if let Then::Wait { requests, .. } = then {
             self.mark_awaited(end.no, requests);
             if !self.has(Planted::EarlyAnswerOverlooked) {
@@ -265,6 +271,13 @@ impl Tables {
             }
         }
         true
+    }
+
+    /// An order has ended in its present state: whoever waits for that may go from now on.
+    pub(super) fn note_end(&mut self, no: OrderNo) {
+        if let Some(order) = self.orders.get(&no) {
+            self.witness.ended_in(&order.id, order.step.as_deref());
+        }
     }
 
     fn write_end(&mut self, end: &Finished, then: &Then, change: &Change) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, Epoch, Life, OrderNo, Pass};
 use pagurus_domain::invariants::fencing::Fence;
-use pagurus_domain::invariants::life::{of_change, of_waking};
+use pagurus_domain::invariants::life::{of_begin, of_change, of_waking};
 use pagurus_domain::invariants::{Invariant, Violation};
 use pagurus_domain::order::Status;
 
@@ -19,6 +19,10 @@ pub struct Witness {
     statuses: BTreeMap<OrderNo, Status>,
     /// Ends that were to be told: order, life and kind.
     pub to_tell: Vec<(String, Life, String)>,
+    /// States that orders have ended in, by id.
+    ends: BTreeSet<(String, String)>,
+    /// How often operations acted on orders, by key.
+    pub operated: BTreeMap<(usize, OrderNo), u32>,
     /// Lives that were interrupted before they began.
     pub interrupted: BTreeSet<(OrderNo, Life)>,
     /// What is broken.
@@ -60,6 +64,22 @@ impl Witness {
     pub(super) fn claimed(&mut self, no: OrderNo, life: Life, epoch: Epoch) {
         let found = [self.fence.claimed_under(epoch), self.fence.went_on(no, life)];
         self.violations.extend(found.into_iter().flatten());
+    }
+
+    pub(super) fn began(&mut self, no: OrderNo, unmet: &[String]) {
+        self.found(of_begin(no, unmet));
+    }
+
+    pub(super) fn ended_in(&mut self, id: &str, step: Option<&str>) {
+        self.ends.extend(step.map(|step| (id.to_owned(), step.to_owned())));
+    }
+
+    pub(super) fn has_ended_in(&self, id: &str, states: &[String]) -> bool {
+        states.iter().any(|state| self.ends.contains(&(id.to_owned(), state.clone())))
+    }
+
+    pub(super) fn operated(&mut self, operation: usize, no: OrderNo) {
+        *self.operated.entry((operation, no)).or_default() += 1;
     }
 
     pub(super) fn wrote(&mut self, no: OrderNo, pass: Pass) {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::super::snapshot::Rest;
+use super::super::snapshot::{Rest, Snapshot};
 use crate::id::RequestId;
 use crate::order::transition::Cause;
 use crate::order::{OrderError, ScenarioStatus, Status};
@@ -55,6 +55,15 @@ impl Then {
     #[must_use]
     pub const fn failed(error: OrderError) -> Self {
         Self::End { status: Status::Fail, scenario_status: ScenarioStatus::Failed, error: Some(error) }
+    }
+
+    /// Position and variables that are kept behind it; none where nothing is.
+    #[must_use]
+    pub fn keeps(&self, snapshot: Snapshot) -> Option<Snapshot> {
+        match self {
+            Self::End { .. } => snapshot.remains(),
+            _ => Some(snapshot),
+        }
     }
 
     /// The status that follows.

@@ -83,6 +83,12 @@ impl Snapshot {
         }
     }
 
+    /// Number of states that were entered in this life, as it is stored.
+    #[must_use]
+    pub fn visited(&self) -> i32 {
+        i32::try_from(self.visit.number).unwrap_or(i32::MAX)
+    }
+
     /// What is kept of a life that is over: a restart goes on with its variables. None where there are none.
     #[must_use]
     pub fn remains(self) -> Option<Self> {

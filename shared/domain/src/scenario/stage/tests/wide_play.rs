@@ -5,44 +5,11 @@ use std::collections::BTreeMap;
 use super::model::MAX_MOVES;
 use super::wide::{CALLS, Came, MAX_RESTS, Made, Seen, Wide, World, text};
 use super::*;
+use crate::retry::sample::{SampleTimes, sample_rules};
 use crate::scenario::ScenarioKind;
 
-const ERRORS: &str = r#"
-sync:
-  classification:
-    rules:
-      any:
-        requests: [{path: "/**"}]
-        classes:
-          busy: {responses: [{status_codes: [503]}]}
-          down: {exceptions: [{name_keyword: ConnectError}]}
-  retry:
-    max_cycle_duration: 100d
-    policies:
-      busy:
-        error_classes: [busy]
-        parameters: {initial_interval: 10s, multiplier: 2, max_interval: 1m, jitter: 0, max_attempts: 3}
-      down:
-        error_classes: [down]
-        parameters: {initial_interval: 8s, multiplier: 1, max_interval: 8s, jitter: 0, max_attempts: 2}
-async:
-  classification:
-    rules:
-      any:
-        requests: {http: [{path: "/**"}]}
-        classes:
-          refused: {responses: [{step_status_keywords: [refused]}]}
-          odd: {responses: [{step_status_keywords: [odd]}]}
-  retry:
-    max_cycle_duration: 100d
-    policies:
-      refused:
-        error_classes: [refused]
-        parameters: {initial_interval: 30s, multiplier: 1, max_interval: 30s, jitter: 0, max_attempts: 2}
-      late:
-        error_classes: [async.timeout, polling.timeout]
-        parameters: {initial_interval: 60s, multiplier: 1, max_interval: 60s, jitter: 0, max_attempts: 2}
-"#;
+const TIMES: SampleTimes =
+    SampleTimes { longest: "100d", busy: ("10s", "1m", 0.0), down: "8s", refused: "30s", late: ("60s", 2) };
 
 /// A key belongs to one request of one attempt of one visit.
 pub type Keys = BTreeMap<(u32, usize, u32), Uuid>;
@@ -310,7 +277,7 @@ pub fn run_from(
     holds: bool,
     repair: Option<(usize, usize)>,
 ) -> (Seen, Keys) {
-    let mut play = Play::whole(&text(states)).errors(ERRORS).set(|settings| {
+    let mut play = Play::whole(&text(states)).errors(&sample_rules(&TIMES)).set(|settings| {
         settings.bounds.max_transitions_per_stage = MAX_MOVES;
     });
     let none = Play::of("  a: {on: {success: done}}\n  done: {kind: terminal}\n").settings;

@@ -1,5 +1,5 @@
 //! What an installation grows to (RUN-3), as far as one machine shows it: a standby of Postgres that takes over, and more
-//! than one node of every role. Never looks at a cluster of RabbitMQ.
+//! than one node of every role. A cluster of RabbitMQ is looked at in `cluster`.
 
 use std::time::{Duration, Instant};
 
@@ -81,4 +81,49 @@ async fn run_3_nodes_of_every_role_are_added_and_taken_away_while_orders_run() {
     all_succeed(&engine, &load).await;
     all_succeed(&engine, &more).await;
     engine.api.wait_status("by-the-second", "success", PATIENCE).await.unwrap();
+}
+
+/// Notifications that each of two notifiers has sent.
+async fn sent(engine: &Installation) -> Vec<f64> {
+    let mut sent = Vec::new();
+    for node in engine.nodes.iter().filter(|node| node.spec.role == Role::Notifier) {
+        sent.push(engine.metric(node, "pagurus_notifications_total").await);
+    }
+    sent
+}
+
+#[tokio::test]
+async fn run_3_two_notifiers_divide_the_news_and_one_that_is_killed_leaves_it_to_the_other() {
+    let mut engine = Installation::start("two_notifiers", &[]).await;
+    let amqp = engine.env.amqp().await.unwrap();
+    let inbox = engine.listen(&amqp).await;
+    let second = engine.env.start(Role::Notifier, "notifier-2").await.unwrap();
+    engine.nodes.push(second.clone());
+    // They see each other within a second or two.
+    let deadline = Instant::now() + PATIENCE;
+    for round in 0.. {
+        let load = Load::some(&format!("round-{round}"), 10);
+        load.post(&engine).await;
+        load.check(&engine, &inbox, PATIENCE).await;
+        if sent(&engine).await.iter().all(|sent| *sent > 0.0) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "one notifier hears nothing");
+    }
+    let before: f64 = sent(&engine).await.iter().sum();
+    let load = Load::new("divided");
+    load.post(&engine).await;
+    load.check(&engine, &inbox, PATIENCE).await;
+    let after = sent(&engine).await;
+    // Counted behind the confirm, which may be a moment later than the message is here.
+    assert!(
+        after.iter().sum::<f64>() - before <= load.bodies.len() as f64,
+        "sent twice: {before} and {after:?}"
+    );
+    second.kill().await.unwrap();
+    engine.nodes.pop();
+    let load = Load::new("alone");
+    load.post(&engine).await;
+    load.check(&engine, &inbox, PATIENCE).await;
+    engine.holds().await;
 }

@@ -6,6 +6,7 @@
 mod answers;
 mod away;
 mod broker;
+mod cluster;
 mod crowd;
 mod freeze;
 mod growth;

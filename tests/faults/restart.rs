@@ -67,8 +67,13 @@ const KEPT: &str = "kept";
 
 /// A durable queue of the client, which outlives the broker's death.
 pub async fn keep_notifications(amqp: &Amqp, prefix: &str) {
+    keep_notifications_in(amqp, prefix, FieldTable::default()).await;
+}
+
+/// The same in a queue of these arguments.
+pub async fn keep_notifications_in(amqp: &Amqp, prefix: &str, arguments: FieldTable) {
     let durable = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
-    amqp.channel().queue_declare(KEPT.into(), durable, FieldTable::default()).await.unwrap();
+    amqp.channel().queue_declare(KEPT.into(), durable, arguments).await.unwrap();
     let exchange = format!("{prefix}.notifications");
     let bind = amqp.channel().queue_bind(
         KEPT.into(),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use pagurus_harness::npm::with_packages;
 use pagurus_harness::packages::python;
 use tokio::process::Command;
 
@@ -55,6 +56,18 @@ async fn ord_18_the_sender_in_python_has_its_receipt_and_its_notification() {
     demand("sender_python", || {
         let mut command = Command::new(python().expect("`./dev test` installs it"));
         command.arg(senders().join("python/send_order.py"));
+        command
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ord_18_the_sender_in_javascript_has_its_receipt_and_its_notification() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let place = with_packages(&senders().join("node"), root).unwrap();
+    demand("sender_node", || {
+        let mut command = Command::new("node");
+        command.arg(place.join("send-order.mjs"));
         command
     })
     .await;

@@ -5,6 +5,7 @@ pub mod client;
 pub mod env;
 pub mod fuzz;
 pub mod nodes;
+pub mod npm;
 pub mod of_test;
 pub mod packages;
 pub mod ports;

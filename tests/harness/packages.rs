@@ -52,6 +52,13 @@ static TYPESCRIPT: Wanted = Wanted {
     there: || ["node", "tsc"].iter().all(|program| answers(program)),
 };
 
+/// What the sender in JavaScript runs on, and what fetches its library.
+static NPM: Wanted = Wanted {
+    name: "node with npm",
+    packages: &["nodejs", "npm"],
+    there: || ["node", "npm"].iter().all(|program| answers(program)),
+};
+
 /// True if a program tells its version.
 fn answers(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
@@ -76,7 +83,8 @@ pub struct Missing(Vec<&'static Wanted>);
 /// # Errors
 /// This is no Debian-like system, or the user may not install anything.
 pub fn missing(tests: bool) -> Result<Missing> {
-    let wanted = SERVERS.iter().chain(tests.then_some([&PYTHON, &CURL, &TYPESCRIPT]).into_iter().flatten());
+    let wanted =
+        SERVERS.iter().chain(tests.then_some([&PYTHON, &CURL, &TYPESCRIPT, &NPM]).into_iter().flatten());
     let missing = Missing(wanted.filter(|one| !(one.there)()).collect());
     if missing.0.is_empty() {
         return Ok(missing);

@@ -1,6 +1,9 @@
 //! A private RabbitMQ broker: its own ports, name, data, log, cookie and port mapper.
+//! Several of them make a cluster (`cluster`), all on the loopback address.
 //! Never goes through Debian's wrapper scripts (they change to the system's user and the system's broker), and never
 //! lets a command of one broker reach another one.
+
+mod cluster;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use lapin::{Connection, ConnectionProperties};
+
+pub use cluster::{CLUSTER_PORTS, RabbitCluster};
 
 use crate::process::{self, Identity, Signal};
 
@@ -25,6 +30,10 @@ pub struct Rabbit {
     folder: PathBuf,
     first_port: u16,
     management: bool,
+    /// The part of the node's name before the host.
+    name: String,
+    /// The first node of the cluster that this one joins at its first start.
+    joins: Option<Box<Rabbit>>,
 }
 
 /// The folder of the broker's own scripts.
@@ -42,9 +51,20 @@ impl Rabbit {
     /// # Errors
     /// RabbitMQ is not installed, or the folder cannot be written.
     pub fn prepare(folder: &Path, first_port: u16, management: bool) -> Result<Self> {
+        Self::named("pagurus", folder, first_port, management, None)
+    }
+
+    fn named(
+        name: &str,
+        folder: &Path,
+        first_port: u16,
+        management: bool,
+        joins: Option<&Self>,
+    ) -> Result<Self> {
         let binaries = binaries().context("RabbitMQ is not installed")?;
         fs::create_dir_all(folder)?;
-        let broker = Self { binaries, folder: folder.canonicalize()?, first_port, management };
+        let (folder, name, joins) = (folder.canonicalize()?, name.to_owned(), joins.cloned().map(Box::new));
+        let broker = Self { binaries, folder, first_port, management, name, joins };
         fs::write(broker.folder.join("environment.conf"), "")?;
         let plugins = if management { "[rabbitmq_management].\n" } else { "[].\n" };
         fs::write(broker.folder.join("plugins"), plugins)?;
@@ -156,6 +176,14 @@ impl Rabbit {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
+    fn node_name(&self) -> String {
+        format!("{}@localhost", self.name)
+    }
+
+    fn port_mapper_port(&self) -> u16 {
+        self.joins.as_ref().map_or(self.first_port, |first| first.first_port) + 2
+    }
+
     fn output(&self) -> PathBuf {
         self.logs().join("output.log")
     }
@@ -167,11 +195,11 @@ impl Rabbit {
             // The cookie lives in the home folder.
             ("HOME", self.folder.to_string_lossy().into_owned()),
             // Names are told apart by each broker's own port mapper; a fixed one lets the data move to other ports.
-            ("RABBITMQ_NODENAME", "pagurus@localhost".to_owned()),
+            ("RABBITMQ_NODENAME", self.node_name()),
             ("RABBITMQ_NODE_PORT", port(0)),
             ("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1".to_owned()),
             ("RABBITMQ_DIST_PORT", port(1)),
-            ("ERL_EPMD_PORT", port(2)),
+            ("ERL_EPMD_PORT", self.port_mapper_port().to_string()),
             ("ERL_EPMD_ADDRESS", "127.0.0.1".to_owned()),
             ("RABBITMQ_CTL_DIST_PORT_MIN", port(4)),
             ("RABBITMQ_CTL_DIST_PORT_MAX", port(7)),
@@ -199,6 +227,9 @@ impl Rabbit {
              max_message_size = 4194304\n",
             self.first_port
         );
+        if let Some(first) = &self.joins {
+            text.push_str(&cluster::formation(first, self));
+        }
         if self.management {
             text.push_str(&format!(
                 "management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = {}\n",
@@ -234,12 +265,13 @@ impl Rabbit {
 
     /// Starts Erlang's port mapper ourselves, so that it is a process of ours and not one left behind by the broker.
     fn start_port_mapper(&self) -> Result<()> {
-        if self.port_mapper().is_some() {
+        // A cluster has one, that of its first node.
+        if self.joins.is_some() || self.port_mapper().is_some() {
             return Ok(());
         }
         let mut command = process::detached("epmd");
         command
-            .args(["-port", &(self.first_port + 2).to_string(), "-address", "127.0.0.1"])
+            .args(["-port", &self.port_mapper_port().to_string(), "-address", "127.0.0.1"])
             .current_dir(&self.folder);
         let identity = process::spawn(&mut command, &self.logs().join("epmd.log"))?;
         fs::write(self.folder.join("epmd.pid"), identity.pid.to_string())?;

@@ -190,6 +190,7 @@ fn house_the_guide_shows_the_programs_that_are_shipped() {
     for (language, program) in [
         ("sh", "examples/senders/send-order.sh"),
         ("python", "examples/senders/python/send_order.py"),
+        ("js", "examples/senders/node/send-order.mjs"),
         ("rust", "examples/senders/rust/src/main.rs"),
         ("python", "examples/receivers/python/receive_webhook.py"),
     ] {

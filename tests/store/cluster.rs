@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pagurus_domain::id::{Attempt, Epoch, Incarnation, Role};
 use pagurus_store::cluster::{self, Beat, NodeStatus};
 use pagurus_store::stages::{self, OfferedStage, Unclaimed};
-use pagurus_store::{Client, Error};
+use pagurus_store::{Client, Error, marks};
 use serde_json::json;
 
 use crate::ground::{FIRST_EPOCH, Ground, new_node};
@@ -172,6 +172,29 @@ async fn rec_7_a_name_that_comes_back_is_another_life_and_the_former_one_is_over
     let statuses: Vec<_> =
         views.iter().filter(|view| view.name == "w-2").map(|view| view.status.as_str()).collect();
     assert_eq!(statuses, ["lost", "active"]);
+}
+
+#[tokio::test]
+async fn ord_19_notifiers_that_are_at_work_divide_the_news_and_no_others_do() {
+    let ground = Ground::new("notifiers").await;
+    let starting = register(&ground, "n-1", Role::Notifier).await;
+    let client = ground.work().await;
+    assert!(marks::notifiers(&client).await.unwrap().is_empty(), "{starting} is not at work yet");
+    let mut at_work = Vec::new();
+    for name in ["n-2", "n-3", "n-4"] {
+        let node = register(&ground, name, Role::Notifier).await;
+        assert!(beat(&client, node).await.unwrap());
+        at_work.push(node);
+    }
+    let worker = register(&ground, "w-1", Role::Worker).await;
+    assert!(beat(&client, worker).await.unwrap());
+    assert_eq!(marks::notifiers(&client).await.unwrap(), at_work);
+    cluster::beat(&client, at_work[0], is(NodeStatus::Stopping), 2 * HOUR).await.unwrap();
+    let mut writer = ground.work().await;
+    let tx = writer.transaction().await.unwrap();
+    assert!(marks::mark(&tx, Role::Notifier, "n-3", "a test", "{}").await.unwrap());
+    tx.commit().await.unwrap();
+    assert_eq!(marks::notifiers(&client).await.unwrap(), [at_work[2]], "one stops, one is out of service");
 }
 
 #[tokio::test]

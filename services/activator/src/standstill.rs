@@ -2,13 +2,18 @@
 
 use pagurus_domain::low_water::LowWater;
 use pagurus_domain::order::OrderError;
-use pagurus_domain::order::notification::Content;
+use pagurus_domain::order::notification::{Content, ParkedReason};
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::Error;
 use pagurus_store::control::{self, Locked, LockedOrders, Place};
 use pagurus_store::first::{self, TimedList};
+use pagurus_store::history::{self, NewEvent};
 use pagurus_store::outbox::{self, NewNotification};
 use pagurus_store::suspensions::{self, Suspension};
+use serde_json::json;
+
+/// Kind of the event that such an order has in its history: those who follow orders are told by it.
+const EVENT: &str = "parked";
 
 /// Tells of orders that are suspended since the hand-out that was noted; those that have gone on since are passed over.
 pub(crate) async fn look(host: &Host, low_water: &mut LowWater) -> Result<(), Error> {
@@ -35,9 +40,19 @@ pub(crate) async fn look(host: &Host, low_water: &mut LowWater) -> Result<(), Er
     });
     let notifications: Vec<NewNotification> = still.collect();
     outbox::put(&tx, &notifications).await?;
+    let parked = passed.iter().filter(|one| notifications.iter().any(|told| told.no == one.no));
+    let parked: Vec<(&Suspension, String)> = parked.map(|one| (one, detail(one))).collect();
+    let events =
+        parked.iter().map(|(one, detail)| NewEvent { no: one.no, kind: EVENT, source: &host.name, detail });
+    history::append_all(&tx, &events.collect::<Vec<_>>()).await?;
     tx.commit().await?;
-    Effects { notifications, ..Effects::default() }.send(host).await;
+    let changed = parked.iter().map(|(one, _)| one.no).collect();
+    Effects { notifications, changed, ..Effects::default() }.send(host).await;
     Ok(())
+}
+
+fn detail(suspension: &Suspension) -> String {
+    json!({"reason": ParkedReason::Suspended.as_str(), "since": suspension.since}).to_string()
 }
 
 fn notification(order: &Locked, suspension: &Suspension) -> Option<NewNotification> {

@@ -8,8 +8,6 @@ use crate::client::Client;
 use crate::failure::Failure;
 use crate::screen::{Screen, time};
 
-/// Callbacks of one answer of the server.
-const PAGE: usize = 500;
 /// Characters of a body that a table shows.
 const SHOWN: usize = 60;
 
@@ -69,24 +67,11 @@ pub(crate) async fn run(arguments: &Arguments, client: &Client, screen: &Screen)
 
 /// As many callbacks as are wanted, and whether there are more.
 async fn callbacks(asked: &Arguments, client: &Client) -> Result<(Vec<CallbackLine>, bool), Failure> {
-    let mut items = Vec::new();
-    let mut cursor = None;
-    loop {
-        let wanted = (asked.limit as usize).saturating_sub(items.len()).min(PAGE);
-        if wanted == 0 {
-            return Ok((items, true));
-        }
-        let mut query = vec![("limit", wanted.to_string())];
-        query.extend(asked.verdict.map(|verdict| ("verdict", verdict.word().to_owned())));
-        query.extend(asked.since.clone().map(|since| ("since", since)));
-        query.extend(cursor.map(|cursor| ("cursor", cursor)));
-        let page: Page<CallbackLine> = client.get("/v1/callbacks", &query).await?.read()?;
-        items.extend(page.items);
-        match page.next {
-            None => return Ok((items, false)),
-            next => cursor = next,
-        }
-    }
+    let verdict = asked.verdict.map(|verdict| ("verdict", verdict.word().to_owned()));
+    let since = asked.since.clone().map(|since| ("since", since));
+    let conditions: Vec<(&str, String)> = verdict.into_iter().chain(since).collect();
+    let page = client.list("/v1/callbacks", &conditions, Some(asked.limit as usize)).await?;
+    Ok((page.items, page.next.is_some()))
 }
 
 fn listed(items: &[CallbackLine], screen: &Screen) -> String {

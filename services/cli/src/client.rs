@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two tries of a server that is away.
 const RETRY: Duration = Duration::from_secs(1);
 /// Items of one page, where all are wanted.
-const PAGE: &str = "1000";
+const PAGE: usize = 500;
 /// Characters that are shown of an answer that is not ours.
 const SHOWN_CHARACTERS: usize = 300;
 
@@ -94,15 +94,27 @@ impl Client {
 
     /// Items of all pages of a list.
     pub async fn all<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>, Failure> {
-        let (mut items, mut cursor) = (Vec::new(), None);
+        Ok(self.list(path, &[], None).await?.items)
+    }
+
+    /// Items of as many pages of a list as it takes, `most` of them at most; `next` says whether there are more.
+    pub async fn list<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        conditions: &[(&str, String)],
+        most: Option<usize>,
+    ) -> Result<Page<T>, Failure> {
+        let mut whole = Page { items: Vec::new(), next: None };
         loop {
-            let mut query = vec![("limit", PAGE.to_owned())];
-            query.extend(cursor.map(|cursor: String| ("cursor", cursor)));
+            let wanted = most.map_or(PAGE, |most| most.saturating_sub(whole.items.len()).min(PAGE));
+            let mut query = conditions.to_vec();
+            query.push(("limit", wanted.to_string()));
+            query.extend(whole.next.take().map(|cursor| ("cursor", cursor)));
             let page: Page<T> = self.get(path, &query).await?.read()?;
-            items.extend(page.items);
-            match page.next {
-                None => return Ok(items),
-                next => cursor = next,
+            whole.items.extend(page.items);
+            whole.next = page.next;
+            if whole.next.is_none() || most.is_some_and(|most| whole.items.len() >= most) {
+                return Ok(whole);
             }
         }
     }

@@ -26,6 +26,8 @@ const FILE: &str = "pagurus.yaml";
 const PREFIX: &str = "PAGURUS__";
 /// Stands for what must not be seen.
 const HIDDEN: &str = "(hidden)";
+/// Letters of a value in a line; longer ones go over several.
+const WIDEST_VALUE: u16 = 80;
 
 /// What can be done with the configuration.
 #[derive(Debug, Subcommand)]
@@ -150,7 +152,7 @@ fn show_values(
             [line.key, value, line.origin]
         })
         .collect();
-    screen.line(&screen.table(&["KEY", "VALUE", "FROM"], &rows))
+    screen.line(&screen.table_within(&["KEY", "VALUE", "FROM"], &rows, WIDEST_VALUE))
 }
 
 /// A key with what it comes to.

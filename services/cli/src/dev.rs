@@ -1,17 +1,22 @@
 //! `pagurus dev`: all five services in one process, for development.
 //!
 //! The same services as everywhere, each with its own door, node and connections: only the
-//! process is shared. Whatever one of them ends by ends all.
+//! process is shared. Whatever one of them ends by ends all. Which servers they look for is said first.
 
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context as _;
+use futures_util::future::join_all;
 use pagurus_domain::id::Role;
+use pagurus_runtime::address::NeededServer;
 use pagurus_runtime::config::LiveSettings;
 use pagurus_runtime::{Arguments, Host, handle_signals, live_settings, serve, start_logging};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
@@ -19,6 +24,8 @@ use crate::screen::Screen;
 
 /// Where the other commands look for the API.
 const USUAL_PORT: u16 = 8080;
+/// How long a server may take to let us connect before it is said to be away.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 type Services = JoinSet<(Role, anyhow::Result<()>)>;
 
@@ -34,6 +41,10 @@ pub(crate) async fn run(
     let address = reachable(door);
     let settings = of_one_process(settings, door);
     screen.note(&format!("the API is at http://{address} (PAGURUS_SERVER, --server); Ctrl-C ends"));
+    let now = settings.now();
+    for line in look(&NeededServer::of(&now.database.url, &now.broker.url)).await {
+        screen.note(&line);
+    }
 
     let draining = CancellationToken::new();
     handle_signals(&settings, &draining).context("signals")?;
@@ -44,6 +55,24 @@ pub(crate) async fn run(
     start(&mut services, Role::Worker, &settings, &draining, pagurus_worker::run);
     start(&mut services, Role::Notifier, &settings, &draining, pagurus_notifier::run);
     Ok(join(services, &draining).await?)
+}
+
+/// What is to be said of these servers: where each is looked for, and what to do where nobody answers.
+async fn look(servers: &[NeededServer]) -> Vec<String> {
+    let looks = servers.iter().map(|server| async move {
+        let NeededServer { name, key, variable, address } = server;
+        let (host, port) = address.as_ref()?;
+        let connected = timeout(PATIENCE, TcpStream::connect((host.as_str(), *port))).await;
+        Some(if matches!(connected, Ok(Ok(_))) {
+            format!("{name} is at {host}:{port} (`{key}`)")
+        } else {
+            format!(
+                "no {name} answers at {host}:{port} (`{key}`): start one there, or say where yours is by {variable}; \
+                 the services wait for it"
+            )
+        })
+    });
+    join_all(looks).await.into_iter().flatten().collect()
 }
 
 fn start<F, R>(
@@ -148,6 +177,26 @@ mod tests {
         let settings = of_one_process(settings, "127.0.0.1:1234".parse().unwrap()).now();
         assert_eq!((settings.node.name.as_deref(), settings.node.listen.port()), (None, 1234));
         assert_eq!(settings.intake.public_url.as_deref(), Some("http://127.0.0.1:1234"));
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_away_is_named_with_what_to_do() {
+        let there = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = there.local_addr().unwrap().port();
+        let away = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let named = [
+            ("PAGURUS__DATABASE__URL", format!("postgres://u:hidden@127.0.0.1:{port}/pagurus")),
+            ("PAGURUS__BROKER__URL", format!("amqp://u:hidden@127.0.0.1:{away}/%2f")),
+        ];
+        let named = named.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let settings = LiveSettings::load(None, named).unwrap();
+        let now = settings.now();
+        let said = look(&NeededServer::of(&now.database.url, &now.broker.url)).await;
+        assert_eq!(said[0], format!("PostgreSQL is at 127.0.0.1:{port} (`database.url`)"));
+        let away =
+            format!("no RabbitMQ answers at 127.0.0.1:{away} (`broker.url`): start one there, or say where");
+        assert!(said[1].starts_with(&away) && said[1].contains("PAGURUS__BROKER__URL"), "{said:?}");
+        assert!(!said.concat().contains("hidden"), "{said:?}");
     }
 
     #[tokio::test]

@@ -19,9 +19,6 @@ use crate::client::Client;
 use crate::failure::Failure;
 use crate::screen::{Screen, harmless, time};
 
-/// Flows of one answer of the server.
-const PAGE: usize = 500;
-
 /// Commands on flows.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -164,11 +161,11 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
             told(&outcome, asked.dry_run, "resumed", screen)
         }
         Command::Stops { ended } => {
-            let reply = client.get("/v1/stops", &[("ended", ended.to_string())]).await?;
+            let stops: Page<StopView> =
+                client.list("/v1/stops", &[("ended", ended.to_string())], None).await?;
             if screen.json {
-                return screen.document(&reply.text);
+                return screen.value(&stops);
             }
-            let stops: Page<StopView> = reply.read()?;
             if stops.items.is_empty() {
                 screen.note("nothing is stopped by hand");
                 return Ok(());
@@ -224,20 +221,10 @@ fn value(asked: &impl Serialize) -> Result<serde_json::Value, Failure> {
 
 /// The flows of all pages.
 async fn flows(which: &Which, client: &Client) -> Result<Vec<FlowView>, Failure> {
-    let mut items = Vec::new();
-    let mut cursor = None;
-    loop {
-        let mut query = vec![("limit", PAGE.to_string())];
-        query.extend(which.keyword.clone().map(|keyword| ("contains", keyword)));
-        query.extend(which.state.clone().map(|state| ("state", state)));
-        query.extend(cursor.map(|cursor| ("cursor", cursor)));
-        let page: Page<FlowView> = client.get("/v1/flows", &query).await?.read()?;
-        items.extend(page.items);
-        match page.next {
-            None => return Ok(items),
-            next => cursor = next,
-        }
-    }
+    let conditions = [("contains", &which.keyword), ("state", &which.state)];
+    let conditions: Vec<(&str, String)> =
+        conditions.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect();
+    Ok(client.list("/v1/flows", &conditions, None).await?.items)
 }
 
 /// Says what a stop or a resumption came to.

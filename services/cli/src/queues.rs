@@ -16,8 +16,12 @@ use crate::screen::{Screen, harmless, time};
 /// What can be done with queues.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List the queues that have orders
-    List,
+    /// List the queues that have orders, the longest first
+    List {
+        /// Queues to show at most; left out: all
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+        limit: Option<u32>,
+    },
     /// Show one queue: who holds it and since when, and who waits, in their order
     Show {
         /// Name of the queue
@@ -45,17 +49,21 @@ struct Released {
 /// Runs a command.
 pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
     match command {
-        Command::List => {
-            let reply = client.get("/v1/queues", &[]).await?;
+        Command::List { limit } => {
+            let most = limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+            let queues: Page<QueueLine> = client.list("/v1/queues", &[], most).await?;
             if screen.json {
-                return screen.document(&reply.text);
+                return screen.value(&queues);
             }
-            let queues: Page<QueueLine> = reply.read()?;
             if queues.items.is_empty() {
                 screen.note("no queue has orders");
                 return Ok(());
             }
-            screen.line(&listed(&queues.items, screen))
+            screen.line(&listed(&queues.items, screen))?;
+            if queues.next.is_some() {
+                screen.note("there are more: --limit shows them");
+            }
+            Ok(())
         }
         Command::Show { name, limit } => show(&name, limit, client, screen).await,
         Command::Release { name, reason } => {

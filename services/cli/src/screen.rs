@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
 use clap::builder::styling::{AnsiColor, Style};
-use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
+use comfy_table::{Cell, Color, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
@@ -221,6 +221,11 @@ impl Screen {
     /// A table without rules; it keeps to the width of the terminal, if there is one. A column
     /// called `STATUS` is coloured by what it says. An empty header is left out.
     pub fn table<R: AsRef<[String]>>(&self, header: &[&str], rows: &[R]) -> String {
+        self.table_within(header, rows, u16::MAX)
+    }
+
+    /// The same with columns of so many letters at most, also where there is no terminal: longer texts go over several lines.
+    pub fn table_within<R: AsRef<[String]>>(&self, header: &[&str], rows: &[R], widest: u16) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
         if table.width().is_some_and(|width| width >= LEAST_WIDTH) {
@@ -242,6 +247,9 @@ impl Screen {
         }
         for column in table.column_iter_mut() {
             column.set_padding((0, 2));
+            if widest < u16::MAX {
+                column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(widest)));
+            }
         }
         table.trim_fmt()
     }
@@ -372,5 +380,14 @@ mod tests {
         assert_eq!(time(at.parse().unwrap()), "2026-01-01 00:00:00Z");
         assert_eq!(exact_time(at), "2026-01-01 00:00:00.123Z");
         assert_eq!(exact_time("soon"), "soon");
+    }
+
+    #[test]
+    fn long_values_go_over_several_lines_where_a_column_is_bounded() {
+        let rows = [["key".to_owned(), "word ".repeat(40).trim().to_owned(), "default".to_owned()]];
+        let table = Screen::plain().table_within(&["KEY", "VALUE", "FROM"], &rows, 80);
+        let longest = table.lines().map(str::len).max().unwrap_or_default();
+        assert!(longest <= 100 && table.lines().count() > 3, "{table}");
+        assert_eq!(table.matches("word").count(), 40);
     }
 }

@@ -248,11 +248,10 @@ pub(crate) enum Command {
 pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
     match command {
         Command::List => {
-            let reply = client.get("/v1/searches", &[("limit", "1000".to_owned())]).await?;
+            let page: Page<SavedSearch> = client.list("/v1/searches", &[], None).await?;
             if screen.json {
-                return screen.document(&reply.text);
+                return screen.value(&page);
             }
-            let page: Page<SavedSearch> = reply.read()?;
             if page.items.is_empty() {
                 screen.note("no search has a name");
                 return Ok(());

@@ -56,11 +56,10 @@ pub(crate) struct Order {
 pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
     match command {
         Command::List => {
-            let reply = client.get("/v1/systems", &[("limit", "1000".to_owned())]).await?;
+            let systems: Page<SystemView> = client.list("/v1/systems", &[], None).await?;
             if screen.json {
-                return screen.document(&reply.text);
+                return screen.value(&systems);
             }
-            let systems: Page<SystemView> = reply.read()?;
             if systems.items.is_empty() {
                 screen.note("no system was called yet");
                 return Ok(());

@@ -35,7 +35,7 @@ pub(crate) fn only_shows(command: &Command) -> bool {
             matches!(command, systems::Command::List | systems::Command::Show { .. })
         }
         Command::Leases(command) => matches!(command, leases::Command::List),
-        Command::Queues(command) => matches!(command, queues::Command::List),
+        Command::Queues(command) => matches!(command, queues::Command::List { .. }),
         Command::Nodes(command) => matches!(command, nodes::Command::List | nodes::Command::Leases),
         Command::Operation(command) => matches!(
             command,

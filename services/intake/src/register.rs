@@ -37,6 +37,10 @@ pub(crate) struct Submission {
     pub trace: RegistrationTrace,
 }
 
+/// Said of an order whose notifications bear no id of the client.
+const UNCORRELATED: &str =
+    "`notify` has a `url` and no `correlationId`: the notification names the order by its `id` alone";
+
 /// Bytes, by estimate, from which on a value is a large one.
 const LARGE: usize = 1024 * 1024;
 
@@ -49,6 +53,8 @@ pub(crate) enum Outcome {
         status: Status,
         /// True if the sending time lay in the future and was taken back to the receipt.
         clamped: bool,
+        /// True if somebody is to be told of it without a `correlationId`, which belongs to every `url` (ORD-18).
+        uncorrelated: bool,
     },
     /// The same order was there before.
     Duplicate(Status),
@@ -82,7 +88,10 @@ impl Outcome {
 
     /// What was not done quite as asked for.
     pub fn note(&self) -> Option<String> {
-        matches!(self, Self::Accepted { clamped: true, .. }).then(|| CLAMPED.to_owned())
+        let Self::Accepted { clamped, uncorrelated, .. } = self else { return None };
+        let notes = [(*clamped, CLAMPED), (*uncorrelated, UNCORRELATED)];
+        let notes: Vec<&str> = notes.into_iter().filter_map(|(holds, note)| holds.then_some(note)).collect();
+        (!notes.is_empty()).then(|| notes.join("; "))
     }
 
     /// Why not.
@@ -347,6 +356,11 @@ fn outcome(
                 (false, _) => Outcome::Accepted {
                     status,
                     clamped: submission.sent_at.is_some_and(|sent| sent > submission.received_at),
+                    uncorrelated: order
+                        .request
+                        .notify
+                        .as_ref()
+                        .is_some_and(|notify| notify.correlation_id.is_none()),
                 },
                 (true, true) => Outcome::Duplicate(status),
                 (true, false) => Outcome::Conflict(status),

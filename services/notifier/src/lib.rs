@@ -1,17 +1,17 @@
 //! Notifier: sends what stands in the outbox until it is delivered.
 //!
-//! News tells of new rows at once and goes to one of the notifiers; a slow pass takes what news
+//! News tells of new rows at once and is divided among the notifiers (`hearing`); a slow pass takes what news
 //! did not tell of, and what failed before. A row leaves the outbox only after the confirm of the broker, or after its
 //! receiver has answered with 2xx.
 
 mod deliver;
 mod form;
+mod hearing;
 mod traced;
 mod webhooks;
 
 use std::sync::Arc;
 
-use pagurus_broker::{ConsumeSpec, QueueSource};
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
@@ -24,13 +24,8 @@ use pagurus_store::outbox::sending::Notification;
 /// # Errors
 /// What keeps the service from working at all.
 pub async fn run(host: Host) -> anyhow::Result<()> {
-    let consumer = host.broker.consume(ConsumeSpec {
-        queue: QueueSource::Named(host.broker.names().outbox.clone()),
-        prefetch: 200,
-        ack_on_take: true,
-        own_connection: false,
-    })?;
-    let news = Intermittent::new(&host, consumer);
+    let news = Intermittent::new(&host, host.broker.consume(hearing::consumer(&host))?);
+    host.spawn("share of the news", hearing::share(host.clone(), news.consumer().clone()));
     host.spawn("news while in service", news.clone().follow());
     let webhooks = Arc::new(webhooks::Webhooks::new(&host));
     for _ in 0..deliver::LANES {

@@ -63,7 +63,7 @@ pub enum QueueSource {
     Exclusive {
         /// Part of its name, for people who look at the broker.
         name_hint: String,
-        /// Pairs of exchange and binding key.
+        /// Pairs of exchange and binding key; [`Consumer::bind_only`] changes them.
         bindings: Vec<(String, String)>,
         /// Most messages that it keeps; the oldest go first.
         max_length: u32,
@@ -152,11 +152,11 @@ impl Consumer {
         let prefetch = spec.prefetch.max(1);
         // The broker sends no more than the prefetch before something is acknowledged.
         let (sender, receiver) = mpsc::channel(usize::from(prefetch));
-        let shared = Arc::new(Shared::new());
-        let queue = match &spec.queue {
-            QueueSource::Named(name) => name.clone(),
-            QueueSource::Exclusive { name_hint, .. } => name_hint.clone(),
+        let (queue, bindings) = match &spec.queue {
+            QueueSource::Named(name) => (name.clone(), Vec::new()),
+            QueueSource::Exclusive { name_hint, bindings, .. } => (name_hint.clone(), bindings.clone()),
         };
+        let shared = Arc::new(Shared::new(bindings));
         let source = Source { queue: spec.queue, prefetch, names: names.clone(), service };
         let run = session::run(link, source, Arc::clone(&shared), sender, stop.clone());
         tokio::spawn(run);
@@ -229,6 +229,17 @@ impl Consumer {
         self.shared.request(false);
     }
 
+    /// Binds the exclusive queue of this consumer by these pairs of exchange and key and by no others, now and in each later life.
+    /// Returns at once. A named queue has its one binding, and keeps it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidName`] if a name is too long.
+    pub fn bind_only(&self, bindings: Vec<(String, String)>) -> Result<(), Error> {
+        check_bindings(&bindings)?;
+        self.shared.bind_only(bindings);
+        Ok(())
+    }
+
     /// What the broker's handle keeps of this consumer, to tell whether it consumes.
     pub(crate) fn watch(&self) -> Watch {
         Watch { queue: self.queue.clone(), shared: Arc::downgrade(&self.shared) }
@@ -264,13 +275,17 @@ fn check_names(queue: &QueueSource) -> Result<(), Error> {
                     limit: LONGEST_HINT,
                 });
             }
-            for (exchange, key) in bindings {
-                short("exchange", exchange)?;
-                short("binding key", key)?;
-            }
-            Ok(())
+            check_bindings(bindings)
         }
     }
+}
+
+fn check_bindings(bindings: &[(String, String)]) -> Result<(), Error> {
+    for (exchange, key) in bindings {
+        short("exchange", exchange)?;
+        short("binding key", key)?;
+    }
+    Ok(())
 }
 
 /// Planning and writing happen under one lock: a later plan counts on an earlier one being written.

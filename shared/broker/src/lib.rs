@@ -345,6 +345,13 @@ fn usable_uri(config: &Config) -> Result<AMQPUri, Error> {
     Ok(uri)
 }
 
+/// Host and port of the broker's address, without user and password; none where that is no address.
+#[must_use]
+pub fn server_of(url: &str) -> Option<(String, u16)> {
+    let uri: AMQPUri = url.parse().ok()?;
+    Some((uri.authority.host, uri.authority.port))
+}
+
 fn usable_prefix(prefix: &str) -> Result<&str, Error> {
     let allowed = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
     if prefix.is_empty() || prefix.len() > LONGEST_PREFIX || !prefix.chars().all(allowed) {

@@ -7,7 +7,7 @@ mod definitions;
 
 use lapin::{
     Channel, Connection, ExchangeKind,
-    options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions},
+    options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions},
     types::{AMQPValue, FieldTable},
 };
 
@@ -46,8 +46,6 @@ pub struct Names {
     pub refused_queue: String,
     /// Exchange (topic) for transient news between services.
     pub news: String,
-    /// Queue of the news that notifications wait to be sent: each goes to one of the notifiers.
-    pub outbox: String,
     /// Exchange (direct) for hand-outs, keyed by the incarnation of the worker node.
     pub work: String,
 }
@@ -74,7 +72,6 @@ impl Names {
             refused: name("refused"),
             refused_queue: name("refused"),
             news: name("news"),
-            outbox: name("outbox"),
             work: name("work"),
         }
     }
@@ -118,21 +115,10 @@ pub(crate) struct Exchange {
     pub(crate) owner: Service,
 }
 
-/// What a queue is made for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Holds {
-    /// Messages that must not be lost.
-    Everything,
-    /// Hints, whose loss is made good from Postgres: the oldest go when there are too many.
-    Hints,
-}
-
-/// Hints that a queue keeps at most.
-const MAX_HINTS: i64 = 10_000;
-
-/// A durable queue with its one binding.
+/// A quorum queue with its one binding. News and hand-outs have none: a durable queue of another kind dies with the one node
+/// that it is on, and nobody can declare it anew before that node is back. Their queues are private, and made anew
+/// wherever their consumer connects.
 pub(crate) struct Queue {
-    pub(crate) holds: Holds,
     pub(crate) name: String,
     pub(crate) exchange: String,
     pub(crate) key: String,
@@ -150,9 +136,6 @@ impl Queue {
     /// Arguments are frozen at the first declaration: change one only with a new queue name.
     pub(crate) fn arguments(&self) -> Vec<Argument> {
         let text = |name, value: &str| Argument::Text(name, value.to_owned());
-        if self.holds == Holds::Hints {
-            return vec![Argument::Number("x-max-length", MAX_HINTS), text("x-overflow", "drop-head")];
-        }
         let mut arguments =
             vec![text("x-queue-type", "quorum"), Argument::Number("x-delivery-limit", DELIVERY_LIMIT)];
         if let Some(exchange) = &self.dead_letter {
@@ -183,6 +166,8 @@ impl Queue {
 pub(crate) struct Topology {
     pub(crate) exchanges: Vec<Exchange>,
     pub(crate) queues: Vec<Queue>,
+    /// What earlier versions declared, with its owner, who deletes it.
+    pub(crate) former_queues: Vec<(String, Service)>,
 }
 
 pub(crate) fn topology(names: &Names) -> Topology {
@@ -194,10 +179,7 @@ pub(crate) fn topology(names: &Names) -> Topology {
         key: key.to_owned(),
         dead_letter: dead_letter.map(str::to_owned),
         owner: Intake,
-        holds: Holds::Everything,
     };
-    let outbox =
-        Queue { holds: Holds::Hints, owner: Notifier, ..queue(&names.outbox, &names.news, "outbox", None) };
     let refused = Some(names.refused.as_str());
     Topology {
         exchanges: vec![
@@ -213,8 +195,8 @@ pub(crate) fn topology(names: &Names) -> Topology {
             queue(&names.refused_queue, &names.refused, "", None),
             queue(&names.orders_in, &names.orders, "#", refused),
             queue(&names.callbacks_in, &names.callbacks, "#", refused),
-            outbox,
         ],
+        former_queues: vec![(format!("{}.outbox", names.prefix), Notifier)],
     }
 }
 
@@ -232,7 +214,27 @@ pub(crate) async fn declare(connection: &Connection, names: &Names, service: Ser
             declare_queue(connection, queue).await?;
         }
     }
+    for (name, owner) in &topology.former_queues {
+        if service == *owner {
+            delete_former(connection, name).await?;
+        }
+    }
     Ok(())
+}
+
+/// Deletes a queue of an earlier version that nobody consumes. Such a queue held hints, so that nothing in it is missed. One that
+/// is in use, or on a node of the broker that is away, stays for the next connection.
+async fn delete_former(connection: &Connection, name: &str) -> Result<(), Error> {
+    let channel = connection.create_channel().await?;
+    let unused = QueueDeleteOptions { if_unused: true, ..QueueDeleteOptions::default() };
+    match channel.queue_delete(short("queue", name)?, unused).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_amqp_soft_error() => {
+            tracing::debug!(name, %error, "a queue of an earlier version stays");
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Each question and each declaration has a channel of its own, because a "no" ends the channel.
@@ -298,7 +300,6 @@ pub(crate) async fn declare_actor(connection: &Connection, names: &Names, actor:
         key: actor.to_owned(),
         dead_letter: None,
         owner: Service::Worker,
-        holds: Holds::Everything,
     };
     declare_queue(connection, &queue).await
 }

@@ -44,7 +44,8 @@ pub async fn mark_late(host: &Host, mut late: Vec<NewJeopardy>) -> Result<(), Er
     tx.commit().await?;
     drop(client);
     late.iter().filter_map(|one| Some((of(one)?, one))).for_each(|(order, one)| note(host, order, one));
-    Effects { notifications, ..Effects::default() }.send(host).await;
+    let changed = late.iter().map(|one| one.no).collect();
+    Effects { notifications, changed, ..Effects::default() }.send(host).await;
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use pagurus_domain::document::{Fault, nearest};
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::registration::{is_costly, params_faults};
 use pagurus_domain::scenario::{Scenario, StateKind};
@@ -134,6 +135,22 @@ impl Commands {
     }
 }
 
+/// Why no life begins at what bears this name, and where one does.
+fn no_begin(pointer: &str, name: &str, found: Option<StateKind>, scenario: &Scenario) -> Fault {
+    let begins = |kind: StateKind| matches!(kind, StateKind::Plain | StateKind::Polling);
+    let known: Vec<&str> =
+        scenario.states.iter().filter(|state| begins(state.kind)).map(|state| state.name.as_str()).collect();
+    let why = match found {
+        None => format!("asks for a begin at `{name}`, which is no state of the scenario"),
+        Some(kind) => format!("asks for a begin at `{name}`, a {kind} state, where nothing could begin"),
+    };
+    let fault = Fault::placed(None, pointer, format!("{why}; there are: {}", known.join(", ")));
+    match nearest(name, known.iter().copied()) {
+        Some(near) => fault.hint(format!("did you mean `{near}`?")),
+        None => fault,
+    }
+}
+
 /// The state at which the new life begins; none is the initial one.
 fn begin(restart: &Restart, order: &Locked, scenario: &Scenario) -> Result<Option<String>, Problem> {
     let named = restart.from.as_deref();
@@ -142,12 +159,9 @@ fn begin(restart: &Restart, order: &Locked, scenario: &Scenario) -> Result<Optio
         Some(name) => match scenario.state_named(name).map(|state| scenario.state(state).kind) {
             Some(StateKind::Plain | StateKind::Polling) => Ok(Some(name.to_owned())),
             found => {
-                let message = match found {
-                    None => format!("the scenario has no state `{name}`"),
-                    Some(kind) => format!("state `{name}` is {kind}: nothing could begin there"),
-                };
-                let version = restart.scenario_version.filter(|_| named.is_none());
-                Err(Problem::new(Type::Invalid, message).at(version.map_or("/from", |_| "/scenarioVersion")))
+                let is_stored = named.is_none() && restart.scenario_version.is_some();
+                let pointer = if is_stored { "/scenarioVersion" } else { "/from" };
+                Err(Problem::of_faults(Type::Invalid, &[no_begin(pointer, name, found, scenario)]))
             }
         },
     }

@@ -23,6 +23,40 @@ pub(crate) async fn advertised(told: Option<&str>, database: &str, listen: Socke
     }
 }
 
+/// A server that the services need, and how the configuration names it.
+#[derive(Clone, Debug)]
+pub struct NeededServer {
+    /// What it is.
+    pub name: &'static str,
+    /// Key of the configuration.
+    pub key: &'static str,
+    /// Variable of the environment.
+    pub variable: &'static str,
+    /// Host and port, without user and password; none where it is not reached over TCP.
+    pub address: Option<(String, u16)>,
+}
+
+impl NeededServer {
+    /// The two that these addresses of the configuration name.
+    #[must_use]
+    pub fn of(database: &str, broker: &str) -> [Self; 2] {
+        [
+            Self {
+                name: "PostgreSQL",
+                key: "database.url",
+                variable: "PAGURUS__DATABASE__URL",
+                address: pagurus_store::server_of(database),
+            },
+            Self {
+                name: "RabbitMQ",
+                key: "broker.url",
+                variable: "PAGURUS__BROKER__URL",
+                address: pagurus_broker::server_of(broker),
+            },
+        ]
+    }
+}
+
 /// The base of URLs at an address of the registry.
 #[must_use]
 pub fn base_of(address: &str) -> String {

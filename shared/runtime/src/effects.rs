@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, Life, OrderNo};
+use pagurus_domain::order::notification::PARTS;
 use pagurus_domain::order::{OrderError, Status};
 use pagurus_store::control::Allowed;
 use pagurus_store::ends::{self, Ending};
@@ -135,7 +136,8 @@ impl Effects {
             send_for(host, key::ORDERS, &news, FOLLOWERS_NEWS).await;
         }
         for news in outbox_news(self.notify, self.notifications, self.webhooks) {
-            send_for(host, key::OUTBOX, &news, OUTBOX_NEWS).await;
+            let part = rand::random_range(0..PARTS);
+            send_for(host, &key::outbox(part), &news, OUTBOX_NEWS).await;
         }
     }
 }

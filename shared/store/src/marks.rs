@@ -1,7 +1,7 @@
-//! Nodes that an operator took out of service: by role and name, over all lives of the process.
+//! Nodes that an operator took out of service: by role and name, over all lives of the process; and the notifiers that are in service.
 
 use jiff::Timestamp;
-use pagurus_domain::id::Role;
+use pagurus_domain::id::{Incarnation, Role};
 
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
@@ -16,10 +16,25 @@ statements! {
         SELECT EXISTS (SELECT FROM nodes WHERE role = $1 AND name = $2)
             OR EXISTS (SELECT FROM node_marks WHERE role = $1 AND name = $2) AS is_known";
     LIVING = "SELECT name FROM nodes WHERE role = $1 AND ended_at IS NULL ORDER BY name LIMIT $2";
+    NOTIFIERS = "
+        SELECT n.incarnation FROM nodes n
+         WHERE n.role = 'notifier' AND n.ended_at IS NULL AND n.status = 'active'
+           AND NOT EXISTS (SELECT FROM node_marks m WHERE m.role = n.role AND m.name = n.name)
+         ORDER BY n.incarnation";
     OTHERS = "
         SELECT count(*) AS others FROM nodes n
          WHERE n.role = $1 AND n.name <> $2 AND n.status IN ('active', 'standby')
            AND NOT EXISTS (SELECT FROM node_marks m WHERE m.role = n.role AND m.name = n.name)";
+}
+
+/// The notifiers that are at work.
+///
+/// # Errors
+/// The database fails.
+pub async fn notifiers(client: &Client) -> Result<Vec<Incarnation>> {
+    let statement = client.prepare_cached(NOTIFIERS).await?;
+    let rows = client.query(&statement, &[]).await?;
+    Ok(rows.iter().map(|row| Incarnation(row.get("incarnation"))).collect())
 }
 
 /// A mark, as people see it.

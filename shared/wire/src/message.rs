@@ -37,10 +37,14 @@ pub mod news {
     pub const DISPATCH: &str = "dispatch";
     /// To all activators: [`super::DueNews`].
     pub const DUE: &str = "due";
-    /// To one of the notifiers: [`super::OutboxNews`].
-    pub const OUTBOX: &str = "outbox";
     /// To whoever follows orders: [`super::OrdersNews`].
     pub const ORDERS: &str = "orders";
+
+    /// To the notifier that hears this part of the news of notifications: [`super::OutboxNews`].
+    #[must_use]
+    pub fn outbox(part: u32) -> String {
+        format!("outbox.{part}")
+    }
 }
 
 /// Routing keys of the exchange for hand-outs, beside the incarnation of a worker.

@@ -243,3 +243,19 @@ async fn ord_19_21_the_cancel_of_an_ended_order_waits_for_no_confirm_and_is_told
     })
     .await;
 }
+
+#[tokio::test]
+async fn ord_18_a_url_without_a_correlation_id_is_taken_and_noted() {
+    let engine = Installation::start("ord_18_note").await;
+    engine.actions("one", LOG).await;
+    let post = async |id: &str, notify: Value| {
+        let order = json!({"id": id, "scenario": "one", "notify": notify});
+        let answer = engine.post("/v1/orders", &order).await.unwrap();
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answer.body["note"].clone()
+    };
+    let note = post("alone", json!({"url": "amqp://?key=k"})).await;
+    assert!(note.as_str().is_some_and(|note| note.contains("`correlationId`")), "{note}");
+    assert_eq!(post("both", json!({"url": "amqp://?key=k", "correlationId": "c"})).await, Value::Null);
+    assert_eq!(post("none", Value::Null).await, Value::Null);
+}

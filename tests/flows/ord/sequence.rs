@@ -6,7 +6,7 @@ use pagurus_harness::nodes::Role;
 use pagurus_harness::world::program::{CallBack, Program};
 use serde_json::{Value, json};
 
-use crate::err::policy;
+use crate::err::{pagurus, policy};
 use crate::installation::{Installation, PATIENCE, asking, at, call, callers, until, with_actions};
 
 fn queued(id: &str, scenario: &str, queue: &str) -> Value {
@@ -275,4 +275,31 @@ async fn ord_10_a_queue_tells_who_holds_it_since_when_and_who_waits_in_order() {
     .await;
     let next = page("").await;
     assert!(at(&next["holder"], "heldSince") > held, "since it holds it, not since it waits: {next}");
+}
+
+#[tokio::test]
+async fn ord_13_the_command_line_lists_every_queue_however_many_there_are() {
+    const QUEUES: usize = 1100;
+    let engine = Installation::start("ord_13_lists").await;
+    engine.actions("next", &call("/next")).await;
+    // They stay in their queues.
+    engine.node(Role::Worker).stop(PATIENCE).await.unwrap();
+    let orders: Vec<Value> =
+        (0..QUEUES).map(|no| queued(&format!("o-{no}"), "next", &format!("q-{no}"))).collect();
+    engine.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
+    let list = async |more: &[&str]| {
+        let output =
+            pagurus(&[&["--server", engine.base(), "queues", "list", "--json"], more].concat()).await;
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let whole = list(&[]).await;
+    let mut names: Vec<&str> =
+        whole["items"].as_array().unwrap().iter().map(|queue| queue["queue"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!((names.len(), &whole["next"]), (QUEUES, &Value::Null));
+    let some = list(&["--limit", "700"]).await;
+    assert_eq!(some["items"].as_array().unwrap().len(), 700);
+    assert!(some["next"].is_string(), "there are more");
 }

@@ -70,6 +70,14 @@ async fn ord_18_an_order_that_stands_still_is_told_once_and_one_that_goes_on_is_
     assert_eq!((told[0].key.as_str(), &told[0].body["status"]), ("still", &json!("wait")));
     assert_eq!(told[0].body["parked"]["reason"], "suspended");
     assert_eq!((&told[0].body["step"], &told[0].body["finishedAt"]), (&json!("asked"), &Value::Null));
+    // Whoever looks at its history, or follows the stream, learns it, too.
+    let events = engine.part("still", "events").await;
+    let parked: Vec<&Value> =
+        events.as_array().unwrap().iter().filter(|event| event["kind"] == "parked").collect();
+    assert_eq!(parked.len(), 1, "{events}");
+    assert_eq!(parked[0]["payload"]["reason"], "suspended", "{events}");
+    let quick = engine.part("quick", "events").await;
+    assert!(quick.as_array().unwrap().iter().all(|event| event["kind"] != "parked"), "{quick}");
     // Longer than it takes to be told: neither the other one nor this one again.
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(inbox.wait(PATIENCE, |all| !all.is_empty()).await.unwrap().len(), 1);

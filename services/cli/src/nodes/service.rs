@@ -7,7 +7,6 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser as Text;
 use pagurus_domain::scenario::value::percent_encode;
 use pagurus_wire::nodes::{NodeOrderOutcome, NodeOrderRequest, NodeView};
-use pagurus_wire::order::Page;
 use serde_json::json;
 
 use crate::client::Client;
@@ -81,7 +80,7 @@ async fn send(order: &Order, word: &str, client: &Client) -> Result<NodeOrderOut
 }
 
 async fn nodes(client: &Client) -> Result<Vec<NodeView>, Failure> {
-    Ok(client.get("/v1/nodes", &[]).await?.read::<Page<NodeView>>()?.items)
+    client.all("/v1/nodes").await
 }
 
 /// The role of the node of this name.

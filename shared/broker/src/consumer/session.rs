@@ -3,6 +3,8 @@
 //! A session ends with its channel or connection, or by a pause. All of its unanswered deliveries
 //! are then the broker's again, and their tags mean nothing any more.
 
+mod bindings;
+
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -33,8 +35,9 @@ use crate::{
     message::{from_amqp, short},
     reconnect::Delays,
     service::Service,
-    topology::{self, Names, bind},
+    topology::{self, Names},
 };
+use bindings::Bindings;
 
 /// Limit for opening a session on a connection that is up, and for ending one.
 const STEP: Duration = Duration::from_secs(5);
@@ -54,6 +57,7 @@ pub(super) struct Session {
     link: Link,
     connection: u64,
     ledger: Mutex<Ledger>,
+    queue: ShortString,
 }
 
 impl Session {
@@ -80,6 +84,8 @@ pub(super) struct Shared {
     current: Mutex<Option<Arc<Session>>>,
     answers: AsyncMutex<()>,
     wanted: watch::Sender<Wanted>,
+    /// Pairs of exchange and key by which an exclusive queue is to be bound.
+    bindings: watch::Sender<Vec<(String, String)>>,
     reached: watch::Sender<u64>,
     stale: AtomicU64,
     /// Since when nothing can arrive; none while it can.
@@ -87,11 +93,12 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(bindings: Vec<(String, String)>) -> Self {
         Self {
             current: Mutex::default(),
             answers: AsyncMutex::default(),
             wanted: watch::Sender::default(),
+            bindings: watch::Sender::new(bindings),
             reached: watch::Sender::default(),
             stale: AtomicU64::default(),
             silent_since: Mutex::new(Some(Instant::now())),
@@ -145,6 +152,15 @@ impl Shared {
         self.wanted.borrow().request
     }
 
+    /// The bindings of an exclusive queue from now on.
+    pub(super) fn bind_only(&self, bindings: Vec<(String, String)>) {
+        self.bindings.send_if_modified(|present| {
+            let change = *present != bindings;
+            *present = bindings;
+            change
+        });
+    }
+
     /// The number of the latest pause that is reached.
     pub(super) fn reached(&self) -> watch::Receiver<u64> {
         self.reached.subscribe()
@@ -183,10 +199,10 @@ pub(super) async fn run(
         let end = tokio::select! {
             () = stop.cancelled() => End::Stopped,
             () = until_paused(&mut wanted) => End::Paused,
-            opened = open(&link, &source, generation) => match opened {
-                Ok((session, stream)) => {
+            opened = open(&link, &source, &shared, generation) => match opened {
+                Ok((session, stream, bindings)) => {
                     delays.reset();
-                    live(&shared, Arc::new(session), stream, &sender, &stop).await
+                    live(&shared, Arc::new(session), stream, bindings, &sender, &stop).await
                 }
                 Err(error) => End::Lost(error.to_string()),
             },
@@ -233,17 +249,27 @@ async fn rest(shared: &Shared, wanted: &mut watch::Receiver<Wanted>) {
     }
 }
 
-async fn open(link: &Link, source: &Source, generation: u64) -> Result<(Session, lapin::Consumer), Error> {
+async fn open(
+    link: &Link,
+    source: &Source,
+    shared: &Shared,
+    generation: u64,
+) -> Result<(Session, lapin::Consumer, Bindings), Error> {
     let connection = link.connected().await?;
     let steps = async {
         let channel = connection.connection.create_channel().await?;
         channel.basic_qos(source.prefetch, BasicQosOptions::default()).await?;
+        let mut bindings = Bindings::wanted(shared.bindings.subscribe());
         let queue = match &source.queue {
             QueueSource::Named(name) => short("queue", name)?,
-            QueueSource::Exclusive { .. } => declare_exclusive(&channel, source).await?,
+            QueueSource::Exclusive { .. } => {
+                let queue = declare_exclusive(&channel, source).await?;
+                bindings.apply(&channel, &queue).await?;
+                queue
+            }
         };
         let (tag, options) = (ShortString::default(), BasicConsumeOptions::default());
-        let consumed = channel.basic_consume(queue, tag, options, FieldTable::default()).await;
+        let consumed = channel.basic_consume(queue.clone(), tag, options, FieldTable::default()).await;
         if consumed.as_ref().is_err_and(is_missing) {
             // Somebody deleted the queue: what is published meanwhile is lost to it.
             tracing::warn!(queue = ?source.queue, "the queue is gone; declaring it anew");
@@ -256,15 +282,16 @@ async fn open(link: &Link, source: &Source, generation: u64) -> Result<(Session,
             link: link.clone(),
             connection: connection.number,
             ledger: Mutex::default(),
+            queue,
         };
-        Ok((session, stream))
+        Ok((session, stream, bindings))
     };
     timeout(STEP, steps).await.map_err(|_| Error::TimedOut(STEP))?
 }
 
 /// A new name for each session: the broker may not have noticed the end of the last one yet.
 async fn declare_exclusive(channel: &Channel, source: &Source) -> Result<ShortString, Error> {
-    let QueueSource::Exclusive { name_hint, bindings, max_length } = &source.queue else {
+    let QueueSource::Exclusive { name_hint, max_length, .. } = &source.queue else {
         return Err(Error::InvalidSetting("not an exclusive queue".to_owned()));
     };
     let name = source.names.private_queue(source.service, name_hint, rand::random());
@@ -273,9 +300,6 @@ async fn declare_exclusive(channel: &Channel, source: &Source) -> Result<ShortSt
     let length = AMQPValue::LongLongInt(i64::from(*max_length));
     arguments.insert(short("argument", "x-max-length")?, length);
     channel.queue_declare(short("queue", &name)?, options, arguments).await?;
-    for (exchange, key) in bindings {
-        bind(channel, &name, exchange, key).await?;
-    }
     short("queue", &name)
 }
 
@@ -284,6 +308,7 @@ async fn live(
     shared: &Shared,
     session: Arc<Session>,
     mut stream: lapin::Consumer,
+    bindings: Bindings,
     sender: &mpsc::Sender<Delivery>,
     stop: &CancellationToken,
 ) -> End {
@@ -295,6 +320,7 @@ async fn live(
         () = sender.closed() => End::Stopped,
         () = until_paused(&mut wanted) => End::Paused,
         () = session.lost() => End::Lost("the connection ended".to_owned()),
+        error = bindings.follow(&session.channel, &session.queue) => End::Lost(error.to_string()),
         end = forward(&session, &mut stream, sender) => end,
     };
     // From here on no answer is written: what is being written is waited for.

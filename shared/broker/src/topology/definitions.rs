@@ -150,10 +150,11 @@ fn permission(names: &Names, service: Service) -> Permission {
             read: of(&["news", "work", "actors", &private]),
         },
         Service::Notifier => Permission {
+            // The queue `outbox` is one of an earlier version, which the notifier deletes.
             configure: of(&["notifications", "outbox", &private]),
             // The end of a child order is a callback of its parent.
-            write: of(&["news", "notifications", "outbox", "callbacks", &private]),
-            read: of(&["news", "outbox", &private]),
+            write: of(&["news", "notifications", "callbacks", &private]),
+            read: of(&["news", &private]),
         },
     }
 }

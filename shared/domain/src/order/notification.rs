@@ -1,10 +1,12 @@
 //! Notifications: of what a client wants to be told (`wish`), where they may go (`target`, `webhook`, `allow`), what
-//! they say (`content`, `cloudevent`), and how receivers that are in trouble are spared (`lane`).
+//! they say (`content`, `cloudevent`), which notifier hears of them (`part`), and how receivers that are in trouble are spared
+//! (`lane`).
 
 mod allow;
 mod cloudevent;
 mod content;
 mod lane;
+mod part;
 mod signature;
 mod target;
 mod webhook;
@@ -14,6 +16,7 @@ pub use allow::{AllowList, Pattern, matches};
 pub use cloudevent::CloudEvent;
 pub use content::{Content, Jeopardy, Moved, ParkedReason};
 pub use lane::{Lanes, ReceiverBounds, delay};
+pub use part::{PARTS, parts_of};
 pub use signature::SigningSecrets;
 pub use target::Target;
 pub use webhook::{ReceiverAnswer, WebhookPattern, WebhookUrl};

@@ -161,7 +161,7 @@ impl Installation {
         drop_database(&self.postgres.url("postgres"), DATABASE).await?;
         self.postgres.create_database(DATABASE).await?;
         let connection = Connection::connect(&self.rabbit.url(), ConnectionProperties::default()).await?;
-        for queue in ["pagurus.orders.in", "pagurus.callbacks.in", "pagurus.outbox", "pagurus.refused"] {
+        for queue in ["pagurus.orders.in", "pagurus.callbacks.in", "pagurus.refused"] {
             let channel = connection.create_channel().await?;
             // Before the first start of the services there is no such queue.
             let _ = channel.queue_purge(queue.into(), QueuePurgeOptions::default()).await;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{Reader, after, escape, fault};
-use crate::document::Fault;
+use crate::document::{Fault, nearest};
 use crate::order::dependency::Precondition;
 use crate::time;
 
@@ -38,8 +38,19 @@ fn moment(value: &Value, pointer: &str) -> Result<Option<Timestamp>, Fault> {
     read.map(Some).ok_or_else(|| fault(pointer, format!("must be {}", time::RANGE)))
 }
 
+/// Says of a field of `lifecycle` that stands beside it where it belongs.
+fn hint_at_place(fault: &mut Fault) {
+    let key = fault.pointer.trim_start_matches('/');
+    let known = KEYS.iter().copied();
+    let meant = known.clone().find(|known| *known == key).or_else(|| nearest(key, known));
+    if let Some(meant) = meant.filter(|_| fault.hint.is_none()) {
+        fault.hint = Some(format!("did you mean `lifecycle.{meant}`?"));
+    }
+}
+
 impl Reader<'_> {
     pub(super) fn lifecycle(&mut self) -> Lifecycle {
+        self.faults.iter_mut().for_each(hint_at_place);
         let lifecycle = match self.get("lifecycle") {
             None => return Lifecycle::default(),
             Some(Value::Object(lifecycle)) => lifecycle,
@@ -78,5 +89,26 @@ impl Reader<'_> {
                 seconds.map(Duration::from_secs)
             });
         Lifecycle { start_at, period_to_start, promise_at, after }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use serde_json::json;
+
+    use super::super::Request;
+
+    #[test]
+    fn ord_1_a_field_of_lifecycle_that_stands_beside_it_is_told_its_place() {
+        let hint = |key: &str| {
+            let faults = Request::read(json!({"id": "o", "scenario": "s", key: null})).unwrap_err();
+            faults[0].hint.clone()
+        };
+        assert_eq!(hint("startAt").unwrap(), "did you mean `lifecycle.startAt`?");
+        assert_eq!(hint("periodToStrat").unwrap(), "did you mean `lifecycle.periodToStart`?");
+        assert_eq!(hint("qeue").unwrap(), "did you mean `queue`?");
+        assert_eq!(hint("colour"), None);
     }
 }

@@ -1,6 +1,8 @@
 //! Masks of where messages go: virtual host, exchange and routing key. Must never allocate while
 //! matching, like all masks.
 
+use percent_encoding::percent_decode_str;
+
 use super::Glob;
 use crate::document::nearest;
 
@@ -102,31 +104,17 @@ fn vhost_of(text: &str) -> Result<Option<String>, NoMask> {
 /// The text with its percent escapes read.
 fn decoded(text: &str) -> Result<String, NoMask> {
     let broken = || no_mask(format!("`{text}` is not percent-encoded text"), "write `%25` for `%`");
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        if *first != b'%' {
-            bytes.push(*first);
-            rest = after;
-            continue;
-        }
-        let (digits, after) = after.split_at_checked(2).ok_or_else(broken)?;
-        let byte = hexadecimal(digits).ok_or_else(broken)?;
-        if byte == b'*' {
+    // The library takes what is no escape as it stands.
+    for escape in text.split('%').skip(1) {
+        let digits = escape.as_bytes().first_chunk::<2>();
+        let digits = digits.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit)).ok_or_else(broken)?;
+        if digits.eq_ignore_ascii_case(b"2a") {
             let message = format!("`{text}` escapes a star, but a star always stands for any letters");
             return Err(no_mask(message, "write `*`"));
         }
-        bytes.push(byte);
-        rest = after;
     }
-    String::from_utf8(bytes).map_err(|_| broken())
-}
-
-fn hexadecimal(digits: &[u8]) -> Option<u8> {
-    digits.iter().try_fold(0_u8, |number, digit| {
-        let digit = char::from(*digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok())?;
-        Some(number * 16 + digit)
-    })
+    let decoded = percent_decode_str(text).decode_utf8().map_err(|_| broken())?;
+    Ok(decoded.into_owned())
 }
 
 fn no_mask(message: String, hint: &str) -> NoMask {

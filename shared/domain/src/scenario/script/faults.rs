@@ -33,7 +33,7 @@ pub(super) fn compile_error(
 }
 
 /// The remedy for a name that means nothing: the nearest of what may be named, of what the code declares itself, and of
-/// what a script may say.
+/// what a script may say; where none is near, what can be read everywhere.
 pub(in crate::scenario) fn remedy(name: &str, code: &str) -> Option<String> {
     if name == "secret" {
         return Some(
@@ -45,8 +45,11 @@ pub(in crate::scenario) fn remedy(name: &str, code: &str) -> Option<String> {
         words.windows(2).filter(|pair| ["let", "const", "for"].contains(&pair[0])).map(|pair| pair[1]);
     let known = ROOTS.iter().chain(calls::SAID).copied().chain(declared);
     // Comparing costs the product of the lengths.
-    let near = (name.len() <= 64).then(|| nearest(name, known)).flatten()?;
-    Some(format!("did you mean `{near}`?"))
+    let near = (name.len() <= 64).then(|| nearest(name, known)).flatten();
+    Some(near.map_or_else(
+        || format!("there are: {}, and what the script declares by `let`", ROOTS.join(", ")),
+        |near| format!("did you mean `{near}`?"),
+    ))
 }
 
 /// The error without the calls that it passed through.

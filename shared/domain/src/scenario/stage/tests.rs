@@ -29,6 +29,7 @@ mod stored;
 mod tasks;
 mod told;
 mod wide;
+mod wide_play;
 mod wide_property;
 mod wide_walk;
 

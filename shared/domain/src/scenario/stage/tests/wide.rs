@@ -1,6 +1,7 @@
 //! The whole language in small: polling, branches, steps at once, requests whose answers fail, calls
 //! from outside. Random scenarios of it, the world that answers them, and what is seen of a play.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
@@ -225,4 +226,33 @@ pub struct Seen {
     /// What callers were told: a number, or nothing.
     pub answers: Vec<Option<i64>>,
     pub end: String,
+}
+
+/// Number of times that each class was repeated, of those that failed together last.
+#[derive(Default)]
+pub struct Cycles(BTreeMap<&'static str, u32>);
+
+impl Cycles {
+    pub fn made(&self, class: &str) -> u32 {
+        self.0.get(class).copied().unwrap_or(0)
+    }
+
+    /// True if failures of these classes are repeated once more, each no more often than allowed.
+    pub fn repeat(&mut self, failed: &[(&'static str, u32)]) -> bool {
+        let before = std::mem::take(&mut self.0);
+        failed.iter().all(|(class, allowed)| {
+            let made = before.get(class).copied().unwrap_or(0);
+            self.0.insert(class, made + 1);
+            made < *allowed
+        })
+    }
+}
+
+/// The class of a failed call, and how often it is repeated.
+pub fn bound(status: u16) -> Option<(&'static str, u32)> {
+    match status {
+        503 => Some(("busy", 3)),
+        0 => Some(("down", 2)),
+        _ => None,
+    }
 }

@@ -1,301 +1,13 @@
 //! Any small scenario of the whole language and any world: the interpreter takes the way of the
-//! naive walk, answers every call from outside once, and a crash at any point changes nothing but
-//! that requests are repeated, with equal keys.
-
-use std::collections::BTreeMap;
+//! naive walk, also where an operator repairs the order in one of its rests, answers every call from
+//! outside once, and a crash at any point changes nothing but that requests are repeated, with equal keys.
 
 use proptest::prelude::*;
 
-use super::model::MAX_MOVES;
-use super::wide::{CALLS, Came, MAX_RESTS, Made, Seen, Wide, World, scenarios, text};
+use super::wide::{Seen, World, scenarios, text};
+use super::wide_play::{distinct, run, run_from};
 use super::wide_walk::Walk;
 use super::*;
-use crate::retry::sample::{SampleTimes, sample_rules};
-
-const TIMES: SampleTimes =
-    SampleTimes { longest: "100d", busy: ("10s", "1m", 0.0), down: "8s", refused: "30s", late: ("60s", 2) };
-
-/// A key belongs to one request of one attempt of one visit.
-type Keys = BTreeMap<(u32, usize, u32), Uuid>;
-
-struct Runner<'a> {
-    play: Play,
-    settings: Arc<StageSettings>,
-    world: &'a World,
-    crashes: &'a [u8],
-    asked: usize,
-    crashes_left: u32,
-    /// True if the stage is held instead, where it asks the world.
-    holds: bool,
-    seen: Seen,
-    keys: Keys,
-    /// Number of times that each request was made in stages that were written.
-    tries: BTreeMap<(u32, usize), usize>,
-    /// Name, state's number of the request, and visit of each registered request.
-    requests: BTreeMap<RequestId, (String, usize, u32)>,
-    /// The last request of each name, of the stages that were written.
-    latest: BTreeMap<String, (usize, u32)>,
-    /// Where the next worker goes on if this one dies in the middle of the stage.
-    saved: Option<Snapshot>,
-    waiting: Vec<Call>,
-    called: usize,
-}
-
-impl Runner<'_> {
-    #[allow(clippy::too_many_lines, reason = "one loop, an arm for each way a stage can end")]
-    fn run(mut self, mut snapshot: Snapshot) -> (Seen, Keys) {
-        let mut wake = Wake::Start;
-        let (mut due, mut now): (Timestamp, Timestamp) = (START.parse().unwrap(), START.parse().unwrap());
-        let (mut rests, mut stages) = (0, 0);
-        // The rest of the order itself, while calls are handled.
-        let mut resting: Option<Then> = None;
-        loop {
-            stages += 1;
-            assert!(stages < 1000, "the play does not end");
-            let end = loop {
-                // A crash takes its time; the order stays due as it was.
-                now = later(now, Duration::from_secs(1));
-                if let Some(end) = self.stage(&snapshot, wake, due, now) {
-                    break end;
-                }
-                if let Some(saved) = self.saved.take() {
-                    (snapshot, wake) = (saved, Wake::Start);
-                }
-            };
-            self.saved = None;
-            snapshot = Snapshot::from_value(&end.snapshot.to_value()).unwrap();
-            assert_eq!(snapshot, end.snapshot);
-            self.written(&end.transitions, &end.answers);
-            let handled = resting.is_some();
-            let held = matches!(end.then, Then::Hold { .. });
-            if snapshot.handling.is_none() && !held && !matches!(end.then, Then::End { .. }) {
-                if let Some(before) = &resting {
-                    assert_eq!(before, &end.then, "the rest goes on as it was");
-                    assert!(self.waiting.is_empty(), "a call was passed over: {:?}", self.waiting);
-                } else {
-                    rests += 1;
-                    if rests >= MAX_RESTS {
-                        self.seen.end = "open".into();
-                        break;
-                    }
-                    for _ in 0..self.world.calls(rests) {
-                        let no = i64::try_from(self.called).unwrap();
-                        self.waiting.push(Call {
-                            no,
-                            name: "ping".into(),
-                            body: json!(CALLS + self.called).into(),
-                        });
-                        self.called += 1;
-                    }
-                    if !self.waiting.is_empty() {
-                        resting = Some(end.then.clone());
-                        wake = Wake::Call;
-                        due = now;
-                        continue;
-                    }
-                }
-                resting = None;
-            }
-            (wake, due) = match end.then {
-                Then::Sleep { until } => (Wake::Timer, until),
-                Then::Retry { at, .. } => (Wake::Retry, at),
-                Then::Poll { at } => (Wake::Poll, at),
-                Then::Hold { until } => (Wake::Timer, until),
-                Then::Wait { until, ref requests } => {
-                    let came = |id: &RequestId| self.world.came(self.requests[id].2, self.requests[id].1);
-                    if requests.iter().all(|id| came(id) != Came::Nothing) {
-                        (Wake::Callback, now)
-                    } else {
-                        (Wake::Timer, until)
-                    }
-                }
-                Then::End { status, error, .. } => {
-                    assert!(!handled, "a call does not end the order");
-                    let class = error.and_then(|error| error.class).unwrap_or_default();
-                    self.seen.end = match (status, class.as_str()) {
-                        (Status::Success, _) => "done".into(),
-                        (_, "scenario.loop") => "loop".into(),
-                        _ => "failed".into(),
-                    };
-                    break;
-                }
-            };
-            now = now.max(due);
-        }
-        (self.seen, self.keys)
-    }
-
-    /// The end of a stage is written, or how far it has come: what it did counts.
-    fn written(&mut self, transitions: &[Transition], answers: &[CallAnswer]) {
-        self.seen.path.extend(transitions.iter().map(|t| format!("{} {} {}", t.from, t.event, t.to)));
-        for answer in answers {
-            let told = answer.outcome.as_ref().ok().map(|value| value.as_i64().unwrap());
-            self.seen.answers.push(told);
-            let before = self.waiting.len();
-            self.waiting.retain(|call| call.no != answer.no);
-            assert_eq!(self.waiting.len() + 1, before, "each call is answered once");
-        }
-    }
-
-    fn stage(&mut self, from: &Snapshot, wake: Wake, due: Timestamp, now: Timestamp) -> Option<StageEnd> {
-        let mut input = input(&self.play.params, &serde_json::Map::new(), from.clone(), wake, due);
-        input.callbacks = self.callbacks();
-        input.calls.clone_from(&self.waiting);
-        let (scenario, facts) = (self.play.scenario.clone(), self.play.facts.clone());
-        let mut stage = Stage::resume(scenario, self.settings.clone(), facts, input, now).unwrap();
-        let (mut tries, mut latest) = (self.tries.clone(), self.latest.clone());
-        let mut need = stage.next(now);
-        loop {
-            let asks = matches!(need, Need::Http(_) | Need::Parallel(_));
-            let crash = if asks || !self.holds { self.crash() } else { None };
-            if self.holds && crash.is_some() {
-                need = stage.answer(Answer::Held { until: later(now, Duration::from_secs(1)) }, now, 0.5);
-                continue;
-            }
-            if crash == Some(true) {
-                return None;
-            }
-            let visit = stage.run.cursor.visit.number;
-            let attempt = stage.run.cursor.visit.poll.as_ref().map_or(0, |polling| polling.attempt);
-            let answer = match need {
-                Need::Done(end) => {
-                    if crash.is_some() {
-                        return None;
-                    }
-                    (self.tries, self.latest) = (tries, latest);
-                    return Some(*end);
-                }
-                Need::Save(reached) => {
-                    self.written(&reached.transitions, &reached.answers);
-                    let snapshot = Snapshot::from_value(&reached.snapshot.to_value()).unwrap();
-                    assert_eq!(snapshot, reached.snapshot);
-                    self.saved = Some(snapshot);
-                    (self.tries, self.latest) = (tries.clone(), latest.clone());
-                    Answer::Saved
-                }
-                Need::Register { name, visit, action, .. } => {
-                    let id = RequestId(Uuid::from_u128(u128::from(visit) << 32 | u128::from(action)));
-                    let number = name.rsplit('_').next().unwrap().parse().unwrap();
-                    self.requests.insert(id, (name.clone(), number, visit));
-                    latest.insert(name, (number, visit));
-                    Answer::Registered(id)
-                }
-                Need::Http(call) => match self.http(&call, visit, attempt, &mut tries) {
-                    Ok(response) => Answer::Response(response),
-                    Err(failure) => Answer::Failed(failure),
-                },
-                Need::Parallel(calls) => {
-                    Answer::Parallel(calls.iter().map(|call| self.http(call, visit, 0, &mut tries)).collect())
-                }
-                other => panic!("no action of the model needs {other:?}"),
-            };
-            if crash.is_some() {
-                return None;
-            }
-            need = stage.answer(answer, now, 0.5);
-        }
-    }
-
-    /// The answers to the last request of each name, as far as they came.
-    fn callbacks(&self) -> Vec<Callback> {
-        let came = self.latest.iter().filter_map(|(name, (number, visit))| {
-            let step_status = match self.world.came(*visit, *number) {
-                Came::Good => "fine",
-                Came::Refused => "refused",
-                Came::Odd => "odd",
-                Came::Nothing => return None,
-            };
-            Some(Callback {
-                name: name.clone(),
-                value: json!({}).into(),
-                received_at: None,
-                body: String::new(),
-                step_status: Some(step_status.into()),
-            })
-        });
-        came.collect()
-    }
-
-    fn http(
-        &mut self,
-        call: &HttpCall,
-        visit: u32,
-        attempt: u32,
-        tries: &mut BTreeMap<(u32, usize), usize>,
-    ) -> Result<Response, HttpFailure> {
-        let slot: usize = call.url.rsplit('/').next().unwrap().parse().unwrap();
-        let attempt = if slot < CALLS { attempt } else { 0 };
-        let known = *self.keys.entry((visit, slot, attempt)).or_insert(call.idempotency_key);
-        assert_eq!(
-            known, call.idempotency_key,
-            "one key for visit {visit}, request {slot}, attempt {attempt}"
-        );
-        let body = call.body.as_ref().map(|body| serde_json::from_slice(&body.bytes).unwrap());
-        self.seen.calls.push(Made { visit, slot, body });
-        let tries = tries.entry((visit, slot)).or_default();
-        *tries += 1;
-        match self.world.status(visit, slot, *tries) {
-            0 => Err(HttpFailure { chain: vec!["ConnectError"], message: "refused".into() }),
-            status => Ok(Response {
-                status,
-                headers: Vec::new(),
-                body: json!({"n": self.world.number(visit, slot, *tries, attempt > 0)}).to_string(),
-                duration: Duration::ZERO,
-            }),
-        }
-    }
-
-    /// True to crash: before the question is answered, or after.
-    fn crash(&mut self) -> Option<bool> {
-        let die = *self.crashes.get(self.asked % self.crashes.len().max(1))?;
-        self.asked += 1;
-        if die >= 128 {
-            return None;
-        }
-        self.crashes_left = self.crashes_left.checked_sub(1)?;
-        Some(die < 64)
-    }
-}
-
-fn run(states: &[Wide], world: &World, crashes: &[u8], holds: bool) -> (Seen, Keys) {
-    run_from(Snapshot::default(), states, world, crashes, holds)
-}
-
-fn run_from(begin: Snapshot, states: &[Wide], world: &World, crashes: &[u8], holds: bool) -> (Seen, Keys) {
-    let mut play = Play::whole(&text(states)).errors(&sample_rules(&TIMES)).set(|settings| {
-        settings.bounds.max_transitions_per_stage = MAX_MOVES;
-    });
-    let none = Play::of("  a: {on: {success: done}}\n  done: {kind: terminal}\n").settings;
-    let settings = Arc::new(std::mem::replace(&mut play.settings, none));
-    let runner = Runner {
-        play,
-        settings,
-        world,
-        crashes,
-        asked: 0,
-        crashes_left: 40,
-        holds,
-        seen: Seen::default(),
-        keys: Keys::new(),
-        tries: BTreeMap::new(),
-        requests: BTreeMap::new(),
-        latest: BTreeMap::new(),
-        saved: None,
-        waiting: Vec::new(),
-        called: 0,
-    };
-    runner.run(begin)
-}
-
-fn distinct(calls: &[Made]) -> Vec<Made> {
-    let mut out: Vec<Made> = Vec::new();
-    for call in calls {
-        if !out.contains(call) {
-            out.push(call.clone());
-        }
-    }
-    out
-}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, max_shrink_iters: 60, ..ProptestConfig::default() })]
@@ -324,10 +36,28 @@ proptest! {
         let world = World { dice };
         let begin = begin % states.len();
         let restarted = || Snapshot::entering(&format!("s{begin}"), serde_json::Map::new());
-        let (seen, keys) = run_from(restarted(), &states, &world, &[], false);
+        let (seen, keys) = run_from(restarted(), &states, &world, &[], false, None);
         prop_assert_eq!(&seen, &Walk::from(&states, &world, begin), "from s{}: {}", begin, text(&states));
         prop_assume!(seen.end != "loop");
-        let (bumpy, bumpy_keys) = run_from(restarted(), &states, &world, &crashes, false);
+        let (bumpy, bumpy_keys) = run_from(restarted(), &states, &world, &crashes, false, None);
+        prop_assert_eq!((distinct(&seen.calls), keys), (distinct(&bumpy.calls), bumpy_keys));
+        prop_assert_eq!(Seen { calls: seen.calls.clone(), ..bumpy }, seen);
+    }
+
+    #[test]
+    fn ord_23_an_order_that_is_repaired_in_any_rest_takes_the_way_of_the_naive_walk_from_there(
+        states in scenarios(),
+        rest in 1..6_usize,
+        to in 0..5_usize,
+        dice in prop::collection::vec(any::<u8>(), 1..60),
+        crashes in prop::collection::vec(any::<u8>(), 1..30),
+    ) {
+        let world = World { dice };
+        let repair = Some((rest, to % states.len()));
+        let (seen, keys) = run_from(Snapshot::default(), &states, &world, &[], false, repair);
+        prop_assert_eq!(&seen, &Walk::repaired(&states, &world, repair), "{:?} of {}", repair, text(&states));
+        prop_assume!(seen.end != "loop");
+        let (bumpy, bumpy_keys) = run_from(Snapshot::default(), &states, &world, &crashes, false, repair);
         prop_assert_eq!((distinct(&seen.calls), keys), (distinct(&bumpy.calls), bumpy_keys));
         prop_assert_eq!(Seen { calls: seen.calls.clone(), ..bumpy }, seen);
     }

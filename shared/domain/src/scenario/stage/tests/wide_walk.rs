@@ -4,10 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::model::MAX_MOVES;
-use super::wide::{Act, CALLS, Came, Kind, MAX_RESTS, Made, Seen, Wide, World, place};
+use super::wide::{Act, CALLS, Came, Cycles, Kind, MAX_RESTS, Made, Seen, Wide, World, bound, place};
 
-/// The play is left: too many rests, or too many moves without one.
-struct Left(&'static str);
+/// The present state is left without a transition.
+enum Left {
+    /// The play is over: too many rests, or too many moves without one.
+    Play(&'static str),
+    /// An operator lets the order go on from this state.
+    Repaired(usize),
+}
 
 /// What came of requests that were made at once.
 #[derive(Clone, Copy, PartialEq)]
@@ -16,35 +21,6 @@ enum Asked {
     Failed,
     /// One is to be repeated, and the time is over.
     TooLate,
-}
-
-/// Number of times that each class was repeated, of those that failed together last.
-#[derive(Default)]
-struct Cycles(BTreeMap<&'static str, u32>);
-
-impl Cycles {
-    fn made(&self, class: &str) -> u32 {
-        self.0.get(class).copied().unwrap_or(0)
-    }
-
-    /// True if failures of these classes are repeated once more, each no more often than allowed.
-    fn repeat(&mut self, failed: &[(&'static str, u32)]) -> bool {
-        let before = std::mem::take(&mut self.0);
-        failed.iter().all(|(class, allowed)| {
-            let made = before.get(class).copied().unwrap_or(0);
-            self.0.insert(class, made + 1);
-            made < *allowed
-        })
-    }
-}
-
-/// The class of a failed call, and how often it is repeated.
-fn bound(status: u16) -> Option<(&'static str, u32)> {
-    match status {
-        503 => Some(("busy", 3)),
-        0 => Some(("down", 2)),
-        _ => None,
-    }
 }
 
 /// The naive walk.
@@ -63,6 +39,8 @@ pub struct Walk<'a> {
     /// Where asynchronous failures began that were not passed yet, and their cycles.
     later: Option<(String, Cycles)>,
     called: usize,
+    /// The rest in which an operator repairs the order, and the state from which it goes on.
+    repair: Option<(usize, usize)>,
 }
 
 impl<'a> Walk<'a> {
@@ -73,6 +51,15 @@ impl<'a> Walk<'a> {
 
     /// A life from this state, which is what its repeats go back to.
     pub fn from(states: &'a [Wide], world: &'a World, begin: usize) -> Seen {
+        Self::life(states, world, begin, None)
+    }
+
+    /// A life in which an operator repairs the order in this rest, so that it goes on from this state.
+    pub fn repaired(states: &'a [Wide], world: &'a World, repair: Option<(usize, usize)>) -> Seen {
+        Self::life(states, world, 0, repair)
+    }
+
+    fn life(states: &'a [Wide], world: &'a World, begin: usize, repair: Option<(usize, usize)>) -> Seen {
         let mut walk = Walk {
             states,
             world,
@@ -86,9 +73,27 @@ impl<'a> Walk<'a> {
             entry: begin,
             later: None,
             called: 0,
+            repair,
         };
-        let end = walk.walk(begin).unwrap_or_else(|left| left.0.into());
+        let mut at = begin;
+        let end = loop {
+            match walk.walk(at) {
+                Ok(end) => break end,
+                Err(Left::Play(why)) => break why.into(),
+                Err(Left::Repaired(to)) => at = walk.forget(to),
+            }
+        };
         Seen { end, ..walk.seen }
+    }
+
+    /// A repair is a visit of its own, with nothing asked, nothing failed, and repeats that go back to it.
+    fn forget(&mut self, to: usize) -> usize {
+        self.visit += 1;
+        self.entry = to;
+        self.later = None;
+        self.open.clear();
+        self.answered.clear();
+        to
     }
 
     fn walk(&mut self, begin: usize) -> Result<String, Left> {
@@ -343,7 +348,7 @@ impl<'a> Walk<'a> {
         self.seen.path.push(format!("{from} {event} {to}"));
         self.moves += 1;
         self.visit += 1;
-        if self.moves > MAX_MOVES { Err(Left("loop")) } else { Ok(()) }
+        if self.moves > MAX_MOVES { Err(Left::Play("loop")) } else { Ok(()) }
     }
 
     /// The order rests, and is called meanwhile.
@@ -351,7 +356,7 @@ impl<'a> Walk<'a> {
         self.rests += 1;
         self.moves = 0;
         if self.rests >= MAX_RESTS {
-            return Err(Left("open"));
+            return Err(Left::Play("open"));
         }
         for _ in 0..self.world.calls(self.rests) {
             let slot = CALLS + self.called;
@@ -368,6 +373,9 @@ impl<'a> Walk<'a> {
             };
             self.seen.answers.push(answer);
         }
-        Ok(())
+        match self.repair.take_if(|(rest, _)| *rest == self.rests) {
+            Some((_, to)) => Err(Left::Repaired(to)),
+            None => Ok(()),
+        }
     }
 }

@@ -1,0 +1,39 @@
+//! Programs of `examples/` that need packages from npm: each with its packages in a folder of its own under `.dev/`.
+//! Never writes into the examples, and takes only what their lock file names, by its checksum.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// A copy of the program in `folder` beside its packages, which are fetched where the lock file has changed.
+///
+/// # Errors
+/// npm is missing, or the registry cannot be reached.
+pub fn with_packages(folder: &Path, root: &Path) -> Result<PathBuf> {
+    let name = folder.file_name().context("a folder has a name")?;
+    let place = root.join(".dev/npm").join(name);
+    let fetched = place.join("node_modules/.package-lock.json");
+    fs::create_dir_all(&place)?;
+    let lock = fs::read(folder.join("package-lock.json"))?;
+    let is_new = !fetched.exists() || fs::read(place.join("package-lock.json")).ok() != Some(lock);
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            fs::copy(entry.path(), place.join(entry.file_name()))?;
+        }
+    }
+    if is_new {
+        let command = Command::new("npm")
+            .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+            .current_dir(&place)
+            .stdin(Stdio::null())
+            .output();
+        let output = command.context("npm cannot be run; `./dev test` installs it")?;
+        if !output.status.success() {
+            bail!("npm ci in {} failed:\n{}", place.display(), String::from_utf8_lossy(&output.stderr));
+        }
+    }
+    Ok(place)
+}

@@ -100,6 +100,9 @@ async fn populate(engine: &Installation) {
     engine.post("/v1/callbacks/nobody", &json!({"a": 1})).await.unwrap();
     let stop = json!({"keyword": "nothing", "reason": "a test"});
     assert_eq!(engine.post("/v1/flows/stop", &stop).await.unwrap().status, 200);
+    let window = json!({"flow": "nothing", "from": "2999-01-01T00:00:00Z", "for": "1h", "reason": "a test"});
+    let window = engine.post("/v1/windows", &window).await.unwrap();
+    assert!((200..300).contains(&window.status), "{window:?}");
     let search = json!({"idPrefix": "known"});
     assert_eq!(answer(engine, "PUT", "/v1/searches/known", Some(&search)).await.0, 200);
     let operation = json!({"action": "resend", "search": {"ids": ["known"]}, "reason": "a test"});

@@ -171,7 +171,7 @@ fn dsp_16_what_cannot_be_is_refused_with_its_field() {
         ),
     ];
     for (text, field) in cases {
-        let refused = Calendar::read(&rule(text)).expect_err(text);
+        let refused = Calendar::read(&rule(text)).unwrap_err();
         assert_eq!(refused.field, field, "{text}: {refused}");
     }
     // A day of 23 hours is in every year, and a window that fits into it is taken.

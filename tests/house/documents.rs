@@ -180,7 +180,7 @@ fn house_the_configuration_of_the_guide_for_others_is_sound() {
     let page = read("docs/guides/coming-from.md");
     let whole =
         snippets(&page, "yaml").find(|snippet| snippet.starts_with("distribution:")).expect("it is there");
-    let faults = pagurus_runtime::config::check(whole);
+    let faults = pagurus_runtime::config::check(whole, std::iter::empty());
     assert!(faults.is_empty(), "{faults:?}");
 }
 

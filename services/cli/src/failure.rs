@@ -89,9 +89,8 @@ impl Failure {
         if matches!(self, Self::Reported(_)) {
             return;
         }
-        if screen.json {
-            // Nobody is left to tell if this fails.
-            let _ = screen.value(&self.to_problem());
+        // Where standard output takes nothing, standard error is left.
+        if screen.json && screen.value(&self.to_problem()).is_ok() {
             return;
         }
         let label = screen.paint_error(Paint::Bad, "error:");

@@ -144,7 +144,7 @@ enum Command {
     /// Show and release queues of sequential orders
     #[command(subcommand)]
     Queues(queues::Command),
-    /// Show nodes and leases
+    /// Show nodes and leases, and take nodes out of service and back
     #[command(subcommand)]
     Nodes(nodes::Command),
     /// Show failed and retrying orders in groups, with their counts over time, and act on a group

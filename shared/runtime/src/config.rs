@@ -57,16 +57,24 @@ pub fn load(
     build::settings(load::values(&text, environment))
 }
 
-/// All faults of the text of a file; none if it can be used. The environment is not looked at.
-#[must_use]
-pub fn check(text: &str) -> Vec<Fault> {
-    build::settings(load::values(text, std::iter::empty())).err().unwrap_or_default()
+/// The variables of this process by which keys are set. Those of others are not read: they may hold anything.
+///
+/// # Errors
+/// Name or value of one is no text.
+pub fn environment() -> Result<Vec<(String, String)>, Vec<Fault>> {
+    load::environment(std::env::vars_os())
 }
 
-/// What a file says that can be used, and hardly is what was meant. Of a faulty file nothing is told.
+/// All faults of the text of a file with an environment; none if a process can start with them.
 #[must_use]
-pub fn warnings(text: &str) -> Vec<String> {
-    let settings = build::settings(load::values(text, std::iter::empty()));
+pub fn check(text: &str, environment: impl Iterator<Item = (String, String)>) -> Vec<Fault> {
+    build::settings(load::values(text, environment)).err().unwrap_or_default()
+}
+
+/// Settings that can be used, and hardly are what was meant. Of faulty ones nothing is told.
+#[must_use]
+pub fn warnings(text: &str, environment: impl Iterator<Item = (String, String)>) -> Vec<String> {
+    let settings = build::settings(load::values(text, environment));
     settings.as_ref().map(warnings::of).unwrap_or_default()
 }
 

@@ -140,7 +140,9 @@ where
 /// # Errors
 /// All faults, one a line.
 pub fn load_settings(arguments: &Arguments) -> anyhow::Result<Settings> {
-    config::load(arguments.config.as_deref(), std::env::vars()).map_err(|faults| not_valid(&faults))
+    let read = config::environment()
+        .and_then(|environment| config::load(arguments.config.as_deref(), environment.into_iter()));
+    read.map_err(|faults| not_valid(&faults))
 }
 
 /// Reads file and environment, and can do so again.
@@ -148,7 +150,9 @@ pub fn load_settings(arguments: &Arguments) -> anyhow::Result<Settings> {
 /// # Errors
 /// All faults, one a line.
 pub fn live_settings(arguments: &Arguments) -> anyhow::Result<LiveSettings> {
-    LiveSettings::load(arguments.config.clone(), std::env::vars()).map_err(|faults| not_valid(&faults))
+    let read = config::environment()
+        .and_then(|environment| LiveSettings::load(arguments.config.clone(), environment.into_iter()));
+    read.map_err(|faults| not_valid(&faults))
 }
 
 fn not_valid(faults: &[Fault]) -> anyhow::Error {

@@ -3,6 +3,7 @@
 
 mod flows;
 pub(super) mod keys;
+mod servers;
 mod take;
 mod trees;
 
@@ -284,14 +285,6 @@ impl Builder {
             let message = "must be `HOST:PORT`, or begin with `http://` or `https://`";
             self.values.fault("node.advertise", message);
         }
-        if let Err(error) = settings.log.filter() {
-            let message = format!("is neither a level, such as `info`, nor a filter: {error}");
-            self.values.fault("log.level", message);
-        }
-        let collector = settings.telemetry.endpoint.as_deref();
-        if collector.is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
-            self.values.fault("telemetry.otlp.endpoint", "must begin with `http://` or `https://`");
-        }
         if settings.intake.max_batch_body_bytes < settings.intake.max_body_bytes {
             let message = "must not be less than `intake.max_body_bytes`";
             self.values.fault("intake.max_batch_body_bytes", message);
@@ -311,16 +304,7 @@ impl Builder {
         if url.is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
             self.values.fault("intake.public_url", "must begin with `http://` or `https://`");
         }
-        for (path, url, schemes) in [
-            ("database.url", &settings.database.url, ["postgres://", "postgresql://"]),
-            ("broker.url", &settings.broker.url, ["amqp://", "amqps://"]),
-        ] {
-            if !schemes.iter().any(|scheme| url.starts_with(scheme)) {
-                // The value is not shown: it may hold a password.
-                let message = format!("must begin with `{}` or `{}`", schemes[0], schemes[1]);
-                self.values.fault(path, message);
-            }
-        }
+        self.check_servers(settings);
     }
 }
 

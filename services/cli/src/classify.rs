@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     /// Name of a failure without an answer, or its names from the outermost on with > between them
     #[arg(long, value_name = "NAME", conflicts_with_all = ["timeout", "step_status", "amqp"])]
     exception: Option<String>,
-    /// What that failure says about itself
+    /// Message of that failure
     #[arg(long, requires = "exception")]
     message: Option<String>,
     /// The callback did not come in time

@@ -19,13 +19,13 @@ use crate::failure::Failure;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest answer to a question.
 const READ_TIMEOUT: Duration = Duration::from_secs(20);
-/// What an answer may take beyond the time until which it is wanted.
+/// Time that an answer may take beyond the time until which it is wanted.
 const GRACE: Duration = Duration::from_secs(1);
 /// Longest answer, beyond the time that the request itself asks to wait; a large batch takes seconds.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// One long poll. Below the minute after which things in between like to cut connections.
 const LONG_POLL: Duration = Duration::from_secs(30);
-/// How long a server may be away while an order of it is followed: time for it to be restarted.
+/// Longest time for a server to be away while an order of it is followed: time for it to be restarted.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two tries of a server that is away.
 const RETRY: Duration = Duration::from_secs(1);

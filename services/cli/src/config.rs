@@ -22,14 +22,14 @@ use crate::screen::{Paint, Screen, harmless, time};
 
 /// The file that is meant where none is named.
 const FILE: &str = "pagurus.yaml";
-/// What environment variables of the configuration begin with.
+/// Begin of the names of variables that set keys.
 const PREFIX: &str = "PAGURUS__";
 /// Stands for what must not be seen.
 const HIDDEN: &str = "(hidden)";
 /// Letters of a value in a line; longer ones go over several.
 const WIDEST_VALUE: u16 = 80;
 
-/// What can be done with the configuration.
+/// Commands about the configuration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Find everything for which a process would not start with a file and the environment

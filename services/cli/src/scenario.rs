@@ -28,7 +28,7 @@ use crate::input;
 use crate::screen::{Screen, time};
 pub(crate) use check::check;
 
-/// What can be done with scenarios.
+/// Commands about scenarios.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Find everything that is wrong with scenarios and their tests, without a server
@@ -135,7 +135,7 @@ async fn text_of(source: &str, client: &Client) -> Result<String, Failure> {
     Ok(client.get(&named.path(), &named.query()).await?.text)
 }
 
-/// What a configuration sets, or the defaults where there is none.
+/// Settings of a configuration for tests of scenarios, or the defaults where there is none.
 fn deployment_of(config: Option<&Path>) -> Result<Deployment, Failure> {
     match config {
         None => Ok(Deployment::default()),

@@ -239,14 +239,14 @@ pub struct IntakeSettings {
 pub struct CallbackSettings {
     /// Callbacks for nobody that are kept.
     pub max_orphans: u32,
-    /// How long they are kept.
+    /// Time for which they are kept.
     pub orphan_retention: Duration,
 }
 
 /// `dispatcher`
 #[derive(Clone, Debug)]
 pub struct DispatcherSettings {
-    /// How long leadership lasts without renewal.
+    /// Time that leadership lasts without renewal.
     pub lease_ttl: Duration,
     /// Between two searches for lost news.
     pub reread: Duration,
@@ -265,14 +265,14 @@ pub struct WorkerSettings {
     pub max_response_bytes: usize,
     /// Bytes of answers and bodies that all stages hold, beyond the reserve of each.
     pub max_held_bytes: usize,
-    /// What may be called.
+    /// Addresses that may be called.
     pub calls: CallRules,
 }
 
 /// `activation`
 #[derive(Clone, Debug)]
 pub struct ActivationSettings {
-    /// How exactly orders are woken.
+    /// Precision with which orders are woken.
     pub precision: Duration,
     /// Orders in one transaction.
     pub batch: usize,
@@ -287,7 +287,7 @@ pub struct ActivationSettings {
 /// `execution.start_control`
 #[derive(Clone, Copy, Debug)]
 pub struct StartControlSettings {
-    /// How orders that wait for others are activated.
+    /// Mode in which orders that wait for others are activated.
     pub conditional: StartMode,
     /// Between two looks at their conditions.
     pub interval: Duration,
@@ -317,7 +317,7 @@ pub struct NotifySettings {
     pub retry_max: Duration,
     /// Begin of the source of CloudEvents.
     pub source: String,
-    /// How long an order may be suspended before its client is told.
+    /// Time for which an order may be suspended before its client is told.
     pub parked_after: Duration,
     /// `notify.webhook`
     pub webhook: WebhookSettings,
@@ -332,12 +332,12 @@ pub struct WebhookSettings {
     pub concurrency: usize,
     /// Bytes of the bodies that are held.
     pub max_held_bytes: usize,
-    /// How long a notification is tried.
+    /// Time for which a notification is tried.
     pub give_up_after: Duration,
 }
 
 impl Settings {
-    /// What registrations are checked against.
+    /// Rules that registrations are checked against.
     #[must_use]
     pub fn registration_rules(&self) -> Rules {
         Rules {
@@ -348,7 +348,7 @@ impl Settings {
         }
     }
 
-    /// What a test of a scenario meets that is run by these settings.
+    /// Deployment that a test of a scenario meets which is run by these settings.
     #[must_use]
     pub fn trial_deployment(&self) -> Deployment {
         let control = &self.resource_control;

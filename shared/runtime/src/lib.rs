@@ -62,7 +62,7 @@ pub use traces::Traces;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// What a process is started with.
+/// Arguments of a process.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Arguments {
     /// The configuration file; what it leaves out has its default, and the environment goes before it
@@ -165,7 +165,7 @@ fn not_valid(faults: &[Fault]) -> anyhow::Error {
 /// name and role another process has taken ends.
 ///
 /// # Errors
-/// What made it end, other than the wish to stop.
+/// The reason for its end, other than the wish to stop.
 pub async fn serve<F, R>(
     role: Role,
     live: LiveSettings,

@@ -93,7 +93,7 @@ struct Asked {
     filter: Filter,
     since: Timestamp,
     limit: usize,
-    /// How many groups the pages before had.
+    /// Number of groups that the pages before had.
     from: usize,
 }
 

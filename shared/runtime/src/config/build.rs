@@ -274,7 +274,7 @@ impl Builder {
         }
     }
 
-    /// What no single key can tell.
+    /// Checks what no single key can tell.
     fn check_relations(&mut self, settings: &Settings) {
         // Three signs of life must fit, or one lost packet would look like a lost node.
         if settings.node.lost_after < 3 * settings.node.heartbeat {

@@ -13,7 +13,7 @@ use pagurus_domain::document::{
 use super::keys::{self, Setting};
 use super::kind::{Kind, Typed};
 
-/// What environment variables of the configuration begin with.
+/// Begin of the names of variables that set keys.
 const PREFIX: &str = "PAGURUS__";
 
 /// The place of values that do not stand in the file.

@@ -391,8 +391,7 @@ pub struct Explanation {
     pub status: String,
     /// The plain answer.
     pub explanation: String,
-    /// Time at which it will start, as far as its flow tells; none where that is not known, its flow is stopped, or nobody hands
-    /// out or takes stages.
+    /// Time at which it will start; none where that is not known, its flow is stopped, or nobody hands out or takes stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eta: Option<EtaView>,
     /// Outlook on the promise, where a time was promised.

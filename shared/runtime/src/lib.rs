@@ -185,6 +185,10 @@ where
         .unwrap_or_else(|| format!("{role}-{}-{}", host_name(), std::process::id()))
         .into();
     let store = store(&settings.database, &name)?;
+    let metrics = Metrics::new(role);
+    let stats = MinuteCounts::default();
+    let recorder = traces::Recorder { role, node: &name, installation: &settings.broker.prefix };
+    let traces = Traces::start(&settings.telemetry, recorder, &metrics)?;
     let mut broker_config = pagurus_broker::Config::new(
         settings.broker.url.clone(),
         settings.broker.prefix.clone(),
@@ -193,15 +197,17 @@ where
     );
     broker_config.confirm_timeout = settings.broker.confirm_timeout;
     let broker = Broker::connect(broker_config).context("broker.url")?;
-    let metrics = Metrics::new(role);
-    let stats = MinuteCounts::default();
-    let recorder = traces::Recorder { role, node: &name, installation: &settings.broker.prefix };
-    let traces = Traces::start(&settings.telemetry, recorder, &metrics)?;
     let readiness = Readiness::default();
     let probes = health::Probes::new(role, &live, &metrics, &readiness, &store, &broker);
-    let http = HttpDoor::open(listen, settings.node.max_connections, probes)
-        .await
-        .with_context(|| format!("node.listen: {listen}"))?;
+    let opened = HttpDoor::open(listen, settings.node.max_connections, probes).await;
+    let http = match opened.with_context(|| format!("node.listen: {listen}")) {
+        Ok(http) => http,
+        Err(error) => {
+            // A connection that is being opened must not be broken off by the end of the process: the library panics.
+            broker.close().await;
+            return Err(error);
+        }
+    };
     tracing::info!(role = role.as_str(), name = &*name, address = %http.address(), "started");
     let registering = node::Registering {
         role,

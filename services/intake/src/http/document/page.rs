@@ -9,7 +9,7 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto
 code, pre { font: 13px/1.45 ui-monospace, monospace } pre { background: #f3f4f6; padding: .7rem; overflow: auto }
 h2 { margin-top: 2.2rem; border-bottom: 1px solid #d0d7de } nav a { display: inline-block; margin-right: 1rem }
 details { border: 1px solid #d0d7de; border-radius: 6px; margin: .4rem 0; padding: .3rem .8rem; overflow-x: auto }
-summary code, td code { overflow-wrap: anywhere } [id^=schema-] { scroll-margin-top: 3rem }
+summary code { overflow-wrap: anywhere } [id^=schema-] { scroll-margin-top: 3rem }
 summary { cursor: pointer } summary b { display: inline-block; width: 4.2rem; text-transform: uppercase; color: #0b5cad }
 table { border-collapse: collapse; margin: .5rem 0 } td, th { text-align: left; vertical-align: top; padding: .2rem .9rem .2rem 0 }
 @media (prefers-color-scheme: dark) { body { color: #e6edf3; background: #0d1117 } pre { background: #161b22 }

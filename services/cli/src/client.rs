@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::screen::harmless;
 
 /// A server that cannot be reached by then is away.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -202,6 +203,7 @@ impl Client {
     ) -> Result<T, Failure> {
         let most = Instant::now() + PATIENCE;
         let last = until.map_or(most, |until| until.min(most));
+        let mut is_told = false;
         loop {
             let asked = match until {
                 None => Ok(ask().await),
@@ -212,6 +214,10 @@ impl Client {
                 asked.unwrap_or_else(|_| Err(Failure::Away { server: self.base.clone(), why: why() }));
             match outcome {
                 Err(failure) if failure.is_away() && Instant::now() + RETRY < last => {
+                    if !std::mem::replace(&mut is_told, true) {
+                        let left = last.saturating_duration_since(Instant::now()).as_secs();
+                        eprintln!("{}; trying on for {left} s", harmless(&failure.to_string()));
+                    }
                     tokio::time::sleep(RETRY).await;
                 }
                 outcome => return outcome,

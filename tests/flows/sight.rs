@@ -13,7 +13,7 @@ async fn get(engine: &Installation, path: &str) -> Value {
     engine.get(path).await.unwrap().success().unwrap()
 }
 
-/// What the command line writes, and its exit code.
+/// Output of the command line, and its exit code.
 async fn told(engine: &Installation, arguments: &[&str]) -> (String, i32) {
     let mut all = vec!["--server", engine.base()];
     all.extend(arguments);

@@ -41,7 +41,7 @@ fn ord_21_house_the_table_of_statuses_and_actions_is_fresh() {
     fresh(PAGE, &format!("{before}{BEGIN}{}\n{after}", statuses_and_actions()));
 }
 
-/// What each action makes of an order in each status.
+/// Result of each action on an order in each status.
 fn statuses_and_actions() -> String {
     let actions = [
         ("cancel", Cause::Canceled),

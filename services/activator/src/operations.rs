@@ -19,7 +19,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Between two looks for what became of orders.
 const SETTLE_EVERY: Duration = Duration::from_secs(2);
 /// Steps of a selection before the next piece: a million orders are selected within ten seconds beside the pieces.
-const SELECTED_A_TURN: usize = 3;
+const SELECTED_A_TURN: usize = 5;
 /// Between two walks of a selection that follows.
 const FOLLOW_EVERY: Duration = Duration::from_secs(5);
 /// Ready stages of a flow beyond which an operation adds no more of it: some seconds of work of a busy flow.

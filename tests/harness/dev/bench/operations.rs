@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
 use pagurus_harness::client::{Api, http};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::copies;
 use super::load::{Flow, Generator, Latencies};

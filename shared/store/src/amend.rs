@@ -59,7 +59,7 @@ statements! {
     RENEW = "
         UPDATE ready SET attempt = attempt + 1, pass = gen_random_uuid(), priority = $2
          WHERE order_no = $1
-        RETURNING order_no, attempt, flow, priority, queue, position, stream IS NOT NULL AS woken";
+        RETURNING order_no, attempt, flow, priority, queue, position, woken";
     POSTPONE = "
         INSERT INTO due (order_no, stream, due_at) VALUES ($1, $3, $2)
         ON CONFLICT (order_no) DO UPDATE SET due_at = excluded.due_at, stream = excluded.stream
@@ -156,7 +156,9 @@ pub async fn reopen_all(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) ->
             Some(Postponement::Until(at)) => until.push((no, Stream::Postponed, at)),
         }
     }
-    let ready = place::wake_now(tx, &at_once, Waking::ByHand).await?;
+    // Whoever restarts one order waits for it; a mass of them must not stand before what others send.
+    let by = if orders.len() == 1 { Waking::ByHand } else { Waking::AmongMany };
+    let ready = place::wake_now(tx, &at_once, by).await?;
     place::insert_due(tx, &until).await?;
     dependencies::reopen(tx, &for_others).await?;
     Ok(ready)
@@ -355,6 +357,6 @@ pub async fn update(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Updating<'_>) -> Re
     }
     let renew = tx.prepare_cached(RENEW).await?;
     let row = tx.query_opt(&renew, &[&no, &priority]).await?;
-    let ready = row.map(|row| read_ready(&row, row.get("woken"))).transpose()?;
+    let ready = row.map(|row| read_ready(&row)).transpose()?;
     Ok(Updated { ready, gone, due: None })
 }

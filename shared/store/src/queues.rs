@@ -28,7 +28,7 @@ statements! {
     LEAVE = "DELETE FROM queued WHERE order_no = ANY($1::bigint[])";
     BEFORE = "SELECT count(*) AS before FROM queued WHERE queue = $1 AND position < $2";
     HEADS = "
-        SELECT wanted.queue, head.position, head.order_no, r.attempt, r.flow, r.priority, r.stream IS NOT NULL AS woken
+        SELECT wanted.queue, head.position, head.order_no, r.attempt, r.flow, r.priority, r.woken
           FROM unnest($1::text[]) AS wanted (queue)
          CROSS JOIN LATERAL (
                SELECT q.position, q.order_no FROM queued q

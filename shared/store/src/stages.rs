@@ -81,7 +81,7 @@ statements! {
     // Of the sequence: the end of an index that is emptied all the time is expensive under a held snapshot.
     LAST_ORDER = "SELECT last_value AS no FROM orders_no_seq";
     READY_PAGE = "
-        SELECT order_no, attempt, flow, priority, queue, position, stream,
+        SELECT order_no, attempt, flow, priority, queue, position, woken, stream,
                extract(epoch FROM clock_timestamp() - since)::float8 AS waited_seconds
           FROM ready WHERE order_no > $1 AND order_no <= $2 ORDER BY order_no LIMIT $3";
     RUNNING_OF_FLOW = "
@@ -331,11 +331,10 @@ pub async fn ready_page(
     let rows = client.query(&statement, &[&after.0, &until.0, &limit]).await?;
     rows.iter()
         .map(|row| {
-            let stream = stream(row);
-            let stage = read_ready(row, stream.is_some())?;
+            let stage = read_ready(row)?;
             // Set back, a clock may show an entry of the future.
             let waited = Duration::try_from_secs_f64(row.get("waited_seconds")).unwrap_or_default();
-            Ok(ReadyRow { stage, stream, waited })
+            Ok(ReadyRow { stage, stream: stream(row), waited })
         })
         .collect()
 }

@@ -1,4 +1,4 @@
-//! How one stream is woken: in full batches while all flows go, and at their pace while more is due than they go through (ACT-5).
+//! Waking of one stream: in full batches while all flows go, and at their pace while more is due than they go through (ACT-5).
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};

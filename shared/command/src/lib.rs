@@ -57,7 +57,7 @@ pub use windows::WindowAction;
 pub struct Commands {
     /// The process.
     pub host: Host,
-    /// Its scenarios.
+    /// Scenarios of the installation.
     pub catalogue: Catalogue,
     /// The secrets that nothing that is shown or stored may hold.
     pub secrets: Arc<DeploymentSecrets>,

@@ -30,7 +30,7 @@ const ONE_GO: Duration = Duration::from_secs(2);
 /// ahead, the first orders are moved in time all the same.
 const HOLD: Duration = Duration::from_secs(30);
 
-/// What is done to a window.
+/// Actions on a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowAction {
     /// The present occurrence is over at once; the next ones stay.

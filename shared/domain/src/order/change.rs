@@ -153,7 +153,7 @@ impl Begin {
 /// Event that ends a suspension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waking {
-    /// Its time has come.
+    /// The time of the order has come.
     Due(Stream),
     /// All awaited callbacks are in.
     Answered,
@@ -167,7 +167,7 @@ pub enum Waking {
     AmongMany,
     /// The time of the whole order is over while it was in this status, and its scenario says what follows.
     Outlived(Status),
-    /// Its place was lost, and the consistency check lets it go on where it was.
+    /// The place of the order was lost, and the consistency check lets it go on where it was.
     Recovered,
 }
 

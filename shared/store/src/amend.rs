@@ -84,7 +84,7 @@ pub struct Reopening<'a> {
     pub entry_point: Option<String>,
     /// Another version of its scenario.
     pub scenario: Option<ScenarioNo>,
-    /// What it waits for before it begins, where it does.
+    /// Condition that it waits for before it begins, where it does.
     pub postponed: Option<Postponement>,
     /// Changed parameters.
     pub params: Option<ChangedParams>,
@@ -98,7 +98,7 @@ pub struct Reopening<'a> {
     pub detail: String,
 }
 
-/// What a new life waits for.
+/// Condition that a new life waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Postponement {
     /// Other orders, and then its time, if that is still to come.
@@ -283,12 +283,12 @@ fn handed_out(order: &Locked) -> Attempt {
     order.ready_attempt().unwrap_or(order.attempt)
 }
 
-/// What an order is to be like.
+/// Fields that an order is to have.
 #[derive(Clone, Debug)]
 pub struct Updating<'a> {
     /// Other parameters; none leaves them.
     pub params: Option<ChangedParams>,
-    /// Its position, as JSON, where that is to be another.
+    /// Position, as JSON, where that is to be another.
     pub snapshot: Option<String>,
     /// Urgency.
     pub priority: Priority,
@@ -304,7 +304,7 @@ pub struct Updating<'a> {
     pub detail: String,
 }
 
-/// What an update does to the place of an order.
+/// Effect of an update on the place of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Starts {
     /// It stays where it is.
@@ -313,10 +313,10 @@ pub enum Starts {
     At(Timestamp, Stream),
 }
 
-/// What an update led to, to be told below the commit.
+/// Consequences of an update, to be told below the commit.
 #[derive(Clone, Debug, Default)]
 pub struct Updated {
-    /// What may run, under its new number.
+    /// Stage that may run, under its new number.
     pub ready: Option<ReadyStage>,
     /// The readiness that is no more, by its number.
     pub gone: Option<Attempt>,

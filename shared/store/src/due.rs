@@ -1,4 +1,4 @@
-//! What is due: from `due` back to `ready`, and commands that are repeated.
+//! Orders that are due: from `due` back to `ready`, and commands that are repeated.
 
 pub mod by_flow;
 
@@ -50,7 +50,7 @@ statements! {
 /// An order that was woken: what may run of it, when it was due, and what it waited for in vain.
 #[derive(Clone, Debug)]
 pub struct Woken {
-    /// What may run.
+    /// Stage that may run.
     pub stage: ReadyStage,
     /// Time at which it was due.
     pub due_at: Timestamp,

@@ -59,7 +59,7 @@ statements! {
 pub struct StandingOrder<T> {
     /// The order.
     pub no: OrderNo,
-    /// Its version.
+    /// Version of the scenario.
     pub scenario: ScenarioNo,
     /// For how long.
     pub waited: Duration,

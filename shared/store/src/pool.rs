@@ -15,7 +15,7 @@ use crate::{Error, Patience, Result};
 pub type Client = Object;
 /// A transaction: dropped without a commit, it rolls back.
 pub type Tx<'a> = deadpool_postgres::Transaction<'a>;
-/// What statements run on: a connection, or a transaction on one.
+/// Anything that statements run on: a connection, or a transaction on one.
 pub use deadpool_postgres::GenericClient as Connection;
 
 /// How to reach the database.

@@ -1,4 +1,4 @@
-//! What recovery looks at: stages that need to be handed out again, and deadlines that have passed.
+//! Rows that recovery looks at: stages that need to be handed out again, and deadlines that have passed.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ pub struct Stuck {
     pub id: Option<String>,
     /// The business transaction.
     pub transaction_id: Option<String>,
-    /// Its present pass.
+    /// Present pass.
     pub pass: Pass,
     /// Number of the hand-out.
     pub attempt: Attempt,

@@ -54,7 +54,7 @@ statements! {
     WAITING_READY = "SELECT count(*) AS waiting FROM ready";
 }
 
-/// What was raised, and what will be sent again.
+/// Numbers that were raised, and messages that will be sent again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     /// Sequences of numbers.

@@ -82,7 +82,7 @@ pub struct Version {
     pub source: String,
 }
 
-/// What became of an applied scenario.
+/// Outcome of applying a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applied {
     /// A new version.
@@ -242,7 +242,7 @@ pub struct Live {
     pub no: OrderNo,
     /// The client's id.
     pub id: String,
-    /// Its status as outsiders see it.
+    /// Status as outsiders see it.
     pub status: Status,
     /// The state at which a restart would begin.
     pub entry_point: Option<String>,

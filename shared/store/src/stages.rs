@@ -115,7 +115,7 @@ pub enum Unclaimed {
     StaleEpoch,
 }
 
-/// What is longer is not read for many stages at once, but by each when it has room for it.
+/// Length in bytes beyond which a value is not read for many stages at once, but by each when it has room for it.
 pub const LONG_BYTES: i32 = 16 * 1024;
 
 /// A stage that is ours to run.
@@ -123,7 +123,7 @@ pub const LONG_BYTES: i32 = 16 * 1024;
 pub struct Claimed {
     /// Head of its order.
     pub head: OrderHead,
-    /// Its token: without it nothing can be written.
+    /// Token: without it nothing can be written.
     pub pass: Pass,
     /// Number of the hand-out.
     pub attempt: Attempt,
@@ -241,7 +241,7 @@ pub async fn params(client: &Client, no: OrderNo) -> Result<String> {
     Ok(client.query_one(&statement, &[&no.0]).await?.get("params"))
 }
 
-/// What is still ready with the same number, and of the present epoch, is not the head of its queue.
+/// Reasons why hand-outs were not claimed: what is still ready with the same number, and of the present epoch, is not the head of its queue.
 async fn why_unclaimed(
     on: &impl Connection,
     left: &[OfferedStage],

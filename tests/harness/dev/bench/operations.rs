@@ -145,7 +145,7 @@ fn kinds(middle: Timestamp) -> Vec<(&'static str, String)> {
         ("ids", "ids=ended-1000000,ended-2000000,ended-3000000".to_owned()),
         ("begin of the id", "idPrefix=ended-77".to_owned()),
         ("begin of the id and a text that none has", format!("idPrefix=ended-&text={missing}")),
-        ("attribute that all have", "attributes.account=79110000001".to_owned()),
+        ("attribute that a hundred thousand have", "attributes.account=79110000001".to_owned()),
         ("attribute that none has", format!("attributes.account={missing}")),
         ("transaction that none has", format!("transactionId={missing}")),
         ("not ended", "status=new,running,sleep,wait,retry".to_owned()),

@@ -102,6 +102,7 @@ fn others() -> Vec<Case> {
         (Method::GET, "/v1/nowhere", Vec::new(), 404),
         (Method::POST, "/v1/callbacks/%00", b"x".to_vec(), 404),
         (Method::POST, "/v1/callbacks/not-a-uuid", b"\xff\x00".to_vec(), 200),
+        (Method::POST, "/v1/callbacks/not-a-uuid?trace=1", b"x".to_vec(), 200),
         (Method::PUT, "/v1/scenarios/%00", b"scenario: x".to_vec(), 404),
         (Method::PUT, "/v1/scenarios/x", b"\xff".to_vec(), 400),
         (Method::PUT, "/v1/scenarios/x", b"&a [*a, *a]".to_vec(), 422),
@@ -116,7 +117,7 @@ fn others() -> Vec<Case> {
 type Wrong = &'static [(&'static str, &'static str)];
 
 /// Every route with a query, its fields, and a text that each cannot be. Fields of text take any.
-const QUERIES: [(Method, &str, Wrong); 15] = [
+const QUERIES: [(Method, &str, Wrong); 18] = [
     (Method::GET, "/v1/orders", &[("limit", "abc"), ("limit", ""), ("status", "odd"), ("cursor", "x")]),
     (Method::GET, "/v1/orders/a/dependencies", &[("depth", "x"), ("depth", "0")]),
     (Method::POST, "/v1/orders/a/calls", &[("timeout", "x")]),
@@ -132,6 +133,10 @@ const QUERIES: [(Method, &str, Wrong); 15] = [
     (Method::GET, "/v1/errors", &[("by", "x"), ("since", "x"), ("limit", "x"), ("cursor", "x")]),
     (Method::GET, "/v1/errors/orders", &[("status", "x"), ("since", "x"), ("limit", "x"), ("cursor", "x")]),
     (Method::GET, "/v1/errors/orders", &[("class", "a&class=b")]),
+    // An action knows no dry run: it must not be carried out as if it had not been asked for one.
+    (Method::POST, "/v1/orders/a/restart", &[("dryRun", "true")]),
+    (Method::POST, "/v1/orders", &[("dry_run", "1")]),
+    (Method::DELETE, "/v1/searches/mine", &[("dryRun", "true")]),
 ];
 
 #[tokio::test]

@@ -52,6 +52,10 @@ impl Contract {
         let key = status.to_string();
         let key = if answers[&key].is_null() { "default" } else { &key };
         let media = media.split(';').next().unwrap_or_default();
+        if answers[key]["content"].is_null() && !answers[key].is_null() {
+            let empty = body.is_empty();
+            return if empty { Vec::new() } else { vec![format!("{method} {path}: {status} has a body")] };
+        }
         let content = &answers[key]["content"][media];
         if content.is_null() {
             return vec![format!("{method} {path}: {status} as {media} is not in the document")];

@@ -251,8 +251,8 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), F
         Command::Scenario(scenario::Command::Check { files, strict }) => {
             scenario::check(&files, strict, config, screen)
         }
-        Command::Scenario(scenario::Command::Test { files, story }) => {
-            scenario::test(&files, story, config, screen)
+        Command::Scenario(scenario::Command::Test { files, wanted }) => {
+            scenario::test(&files, &wanted, config, screen)
         }
         Command::Scenario(command) => scenario::run(command, &client()?, config, screen).await,
         Command::Queues(command) => queues::run(command, &client()?, screen).await,
@@ -352,6 +352,7 @@ mod tests {
             "pagurus order events a --after 3",
             "pagurus scenario check a.yaml b.yaml --config pagurus.yaml",
             "pagurus scenario test scenarios --json --story",
+            "pagurus scenario test scenarios --coverage --min 90",
             "pagurus scenario graph s@2 --format mermaid",
             "pagurus scenario diff old.yaml s@3",
             "pagurus scenario show s@1",

@@ -6,6 +6,7 @@
 mod apply;
 mod check;
 mod compare;
+mod coverage;
 mod draw;
 mod files;
 mod migrate;
@@ -69,9 +70,8 @@ pub(crate) enum Command {
         /// Files of tests, or folders with `*.test.yaml` in them
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// Tell what happened in tests that passed, too
-        #[arg(long)]
-        story: bool,
+        #[command(flatten)]
+        wanted: trial::Wanted,
     },
     /// Draw the workflow
     Graph {
@@ -171,11 +171,11 @@ struct Versions {
 /// Runs tests, as a deployment of this configuration would.
 pub(crate) fn test(
     files: &[PathBuf],
-    story: bool,
+    wanted: &trial::Wanted,
     config: Option<&Path>,
     screen: &Screen,
 ) -> Result<(), Failure> {
-    trial::run(files, story, &deployment_of(config)?, screen)
+    trial::run(files, wanted, &deployment_of(config)?, screen)
 }
 
 /// Runs a command that may need the server. `check` and `test` never do, and stand above.
@@ -187,7 +187,7 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     match command {
         Command::Check { files, strict } => check(&files, strict, config, screen),
-        Command::Test { files, story } => test(&files, story, config, screen),
+        Command::Test { files, wanted } => test(&files, &wanted, config, screen),
         Command::Graph { source, format } => {
             draw::run(&source, format, client, &bounds_of(config)?, screen).await
         }

@@ -199,15 +199,7 @@ where
     let broker = Broker::connect(broker_config).context("broker.url")?;
     let readiness = Readiness::default();
     let probes = health::Probes::new(role, &live, &metrics, &readiness, &store, &broker);
-    let opened = HttpDoor::open(listen, settings.node.max_connections, probes).await;
-    let http = match opened.with_context(|| format!("node.listen: {listen}")) {
-        Ok(http) => http,
-        Err(error) => {
-            // A connection that is being opened must not be broken off by the end of the process: the library panics.
-            broker.close().await;
-            return Err(error);
-        }
-    };
+    let http = open_door(listen, settings.node.max_connections, probes, &broker).await?;
     tracing::info!(role = role.as_str(), name = &*name, address = %http.address(), "started");
     let registering = node::Registering {
         role,
@@ -250,6 +242,21 @@ where
     broker.close().await;
     traces.close().await;
     Ok(())
+}
+
+/// Opens the door of the process. Where that fails, the connections to the broker are closed first: its library panics where
+/// a process ends while one is being opened.
+async fn open_door(
+    listen: SocketAddr,
+    max_connections: usize,
+    probes: health::Probes,
+    broker: &Broker,
+) -> anyhow::Result<HttpDoor> {
+    let opened = HttpDoor::open(listen, max_connections, probes).await;
+    if opened.is_err() {
+        broker.close().await;
+    }
+    opened.with_context(|| format!("node.listen: {listen}"))
 }
 
 fn store(database: &DatabaseSettings, name: &str) -> anyhow::Result<Store> {

@@ -11,6 +11,7 @@ use pagurus_domain::scenario::trial::{self, Deployment, TrialOutcome, spelled_du
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
+use super::coverage::{self, ByScenario};
 use super::files::files_in;
 use crate::failure::{FAILED, Failure};
 use crate::input;
@@ -19,10 +20,24 @@ use crate::screen::{Paint, Screen, harmless};
 /// End of the names of files of tests.
 const ENDINGS: [&str; 3] = [".test.yaml", ".test.yml", ".test.json"];
 
+/// Parts of the report that are wanted besides what failed.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Wanted {
+    /// Tell what happened in tests that passed, too
+    #[arg(long)]
+    story: bool,
+    /// Tell which states, transitions and error branches of each scenario no test reaches
+    #[arg(long)]
+    coverage: bool,
+    /// Fail where the tests of a scenario reach less of its states, transitions or error branches: per cent
+    #[arg(long, value_name = "PERCENT", requires = "coverage", value_parser = clap::value_parser!(u8).range(1..=100))]
+    min: Option<u8>,
+}
+
 /// Outcome of one file.
-enum Report {
+pub(super) enum Report {
     /// The tests of the file were run.
-    Run { file: String, text: String, outcomes: Vec<TrialOutcome> },
+    Run { file: String, text: String, scenario: Arc<Scenario>, outcomes: Vec<TrialOutcome> },
     /// The file, or the scenario that it names, cannot be read.
     Refused { file: String, text: String, faults: Vec<Fault> },
 }
@@ -30,7 +45,7 @@ enum Report {
 /// Runs all tests of all files, whatever comes of the first ones.
 pub(super) fn run(
     paths: &[PathBuf],
-    story: bool,
+    wanted: &Wanted,
     deployment: &Deployment,
     screen: &Screen,
 ) -> Result<(), Failure> {
@@ -41,17 +56,25 @@ pub(super) fn run(
     }
     let reports: Vec<Report> =
         files.iter().map(|path| try_file(path, deployment)).collect::<Result<_, _>>()?;
+    let covered = if wanted.coverage { coverage::of(&reports) } else { ByScenario::new() };
+    let too_little = wanted.min.map_or_else(Vec::new, |least| coverage::too_little(&covered, least.into()));
     if screen.json {
-        let values: Vec<Value> = reports.iter().map(value_of).collect();
+        let values: Vec<Value> = reports.iter().map(|report| value_of(report, &covered)).collect();
         screen.value(&values)?;
     } else {
-        screen.line(&told(&reports, story, screen))?;
+        screen.line(&told(&reports, wanted.story, screen))?;
+        if wanted.coverage {
+            screen.line(&format!("\n{}", coverage::told(&covered, screen)))?;
+        }
+        for line in &too_little {
+            screen.line(&screen.paint(Paint::Bad, line))?;
+        }
     }
     let good = |report: &Report| match report {
         Report::Run { outcomes, .. } => outcomes.iter().all(TrialOutcome::passed),
         Report::Refused { .. } => false,
     };
-    if reports.iter().all(good) { Ok(()) } else { Err(Failure::Reported(FAILED)) }
+    if reports.iter().all(good) && too_little.is_empty() { Ok(()) } else { Err(Failure::Reported(FAILED)) }
 }
 
 /// True if a file holds tests, by its name.
@@ -78,7 +101,8 @@ fn try_file(path: &Path, deployment: &Deployment) -> Result<Report, Failure> {
             return Ok(Report::Refused { file: input::name_of(&beside), text: source, faults });
         }
     };
-    Ok(Report::Run { file, text, outcomes: try_all(&scenario, deployment, &tests.trials) })
+    let outcomes = try_all(&scenario, deployment, &tests.trials);
+    Ok(Report::Run { file, text, scenario, outcomes })
 }
 
 fn try_all(scenario: &Arc<Scenario>, deployment: &Deployment, trials: &[trial::Trial]) -> Vec<TrialOutcome> {
@@ -91,12 +115,16 @@ fn scenario_beside(path: &Path) -> PathBuf {
     path.with_file_name(name.replacen(".test.", ".", 1))
 }
 
-fn value_of(report: &Report) -> Value {
+fn value_of(report: &Report, covered: &ByScenario) -> Value {
     match report {
-        Report::Run { file, outcomes, .. } => {
+        Report::Run { file, outcomes, scenario, .. } => {
             let passed = outcomes.iter().all(TrialOutcome::passed);
             let tests: Vec<Value> = outcomes.iter().map(TrialOutcome::to_value).collect();
-            json!({"file": file, "passed": passed, "tests": tests})
+            let mut value = json!({"file": file, "passed": passed, "tests": tests});
+            if let Some(coverage) = covered.get(&coverage::file_of(scenario)) {
+                value["coverage"] = coverage.to_value();
+            }
+            value
         }
         Report::Refused { file, faults, .. } => {
             let faults = Problem::of_faults(Type::Invalid, faults).errors;
@@ -116,7 +144,7 @@ fn told(reports: &[Report], story: bool, screen: &Screen) -> String {
                 rows.push(["fail".to_owned(), file.clone(), "cannot be read".to_owned(), String::new()]);
                 details.push(explain_faults(text, file, faults));
             }
-            Report::Run { file, text, outcomes } => {
+            Report::Run { file, text, outcomes, .. } => {
                 for outcome in outcomes {
                     let good = outcome.passed();
                     if good {
@@ -173,10 +201,10 @@ mod tests {
     fn reports(tests: &str) -> Vec<Report> {
         let deployment = Deployment::default();
         let scripting = Scripting::new(deployment.bounds.script.clone());
-        let scenario = read(SCENARIO, &scripting, &deployment.bounds).unwrap();
+        let scenario = Arc::new(read(SCENARIO, &scripting, &deployment.bounds).unwrap());
         let file = trial::read(tests).unwrap();
-        let outcomes = try_all(&Arc::new(scenario), &deployment, &file.trials);
-        vec![Report::Run { file: "s.test.yaml".to_owned(), text: tests.to_owned(), outcomes }]
+        let outcomes = try_all(&scenario, &deployment, &file.trials);
+        vec![Report::Run { file: "s.test.yaml".to_owned(), text: tests.to_owned(), scenario, outcomes }]
     }
 
     #[test]
@@ -193,8 +221,33 @@ mod tests {
             assert!(shown.contains(part), "{part} in\n{shown}");
         }
         assert_eq!(shown.matches("+0s  the order begins").count(), 1, "{shown}");
-        let value = value_of(&reports(TESTS)[0]);
+        let value = value_of(&reports(TESTS)[0], &ByScenario::new());
         assert_eq!((&value["passed"], &value["tests"][0]["passed"]), (&json!(false), &json!(true)));
+    }
+
+    #[test]
+    fn scn_13_coverage_is_told_and_may_be_demanded() {
+        let reports = reports(TESTS);
+        let covered = coverage::of(&reports);
+        assert_eq!(
+            coverage::told(&covered, &Screen::plain()),
+            "SCENARIO  STATES  TRANSITIONS  ERROR BRANCHES\ns         2 of 2  1 of 1       0 of 0"
+        );
+        assert_eq!(coverage::too_little(&covered, 100), Vec::<String>::new());
+        assert_eq!(value_of(&reports[0], &covered)["coverage"]["states"]["reached"], 2);
+        let none = vec![match &reports[0] {
+            Report::Run { scenario, .. } => Report::Run {
+                file: "s.test.yaml".to_owned(),
+                text: String::new(),
+                scenario: scenario.clone(),
+                outcomes: Vec::new(),
+            },
+            Report::Refused { .. } => panic!("it was run"),
+        }];
+        let covered = coverage::of(&none);
+        let told = coverage::told(&covered, &Screen::plain());
+        assert!(told.ends_with("s: no test reaches `a` success to `done`"), "{told}");
+        assert_eq!(coverage::too_little(&covered, 50), ["s: 0 % is reached, 50 % is wanted"]);
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub(super) fn routes(table: Table) -> Table {
             "/v1/callbacks/{request}",
             take,
             told("Answers a request of an order. The body may be anything.")
+                .lenient()
                 .header("step-status", "Status of the called system's step.")
                 .takes_text("*/*"),
         )

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 
 use axum::Router;
 use axum::handler::Handler;
+use axum::middleware::from_fn;
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
@@ -23,6 +24,7 @@ use serde_json::{Map, Value, json};
 use self::describe::Described;
 pub(super) use self::page::page;
 pub(super) use self::schemas::Schemas;
+use super::query::refuse_any;
 use crate::Intake;
 
 /// Descriptions of path parameters, by name.
@@ -111,6 +113,8 @@ impl Table {
         mut operation: Operation,
     ) -> Self {
         H::describe(&mut operation, &mut self.schemas);
+        let has_query = operation.has_query();
+        let handler = if has_query { handler } else { handler.route_layer(from_fn(refuse_any)) };
         let described = operation.described(method, path, self.rooms.last(), &mut self.schemas);
         self.paths.entry(path).or_default().insert(method.to_owned(), described);
         self.router = self.router.route(path, handler);
@@ -165,6 +169,8 @@ pub(super) struct Operation {
     summary: &'static str,
     more: Option<&'static str>,
     parameters: Vec<Value>,
+    /// True where parameters that nobody knows are passed over.
+    is_lenient: bool,
     body: Vec<(Content, bool)>,
     answers: Vec<(u16, &'static str, Option<Content>)>,
 }
@@ -237,8 +243,18 @@ impl Operation {
     }
 
     /// Fields of a query.
+    /// Passes over any parameter: the address is called by systems that add their own.
+    pub(super) fn lenient(mut self) -> Self {
+        self.is_lenient = true;
+        self
+    }
+
     fn query(&mut self, fields: Vec<Value>) {
         self.parameters.extend(fields);
+    }
+
+    fn has_query(&self) -> bool {
+        self.is_lenient || self.parameters.iter().any(|parameter| parameter["in"] == "query")
     }
 
     fn described(

@@ -6,11 +6,13 @@ use std::error::Error;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use axum::extract::FromRequestParts;
 use axum::extract::path::ErrorKind;
 use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{FromRequestParts, Request};
 use axum::http::Uri;
 use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::Response;
 use pagurus_domain::document::{Fault, nearest, parse_duration, pointer_to};
 use pagurus_wire::problem::{Problem, Type};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Visitor};
@@ -58,6 +60,13 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
         let read = axum::extract::Path::<T>::from_request_parts(parts, state).await;
         read.map(|axum::extract::Path(path)| Self(path)).map_err(unread_path)
     }
+}
+
+/// Refuses every parameter of a request whose route has none: `?dryRun=true` at an action that knows no dry run must not
+/// carry it out.
+pub(super) async fn refuse_any(request: Request, next: Next) -> Outcome<Response> {
+    refuse_unknown(request.uri(), &[])?;
+    Ok(next.run(request).await)
 }
 
 /// A parameter that nobody knows would be left out silently, and whoever filters by it would get everything.

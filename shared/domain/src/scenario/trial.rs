@@ -5,6 +5,7 @@
 //! and retries only move the clock. A trial is the same in every run: chance is always one half, and
 //! nothing here reads a clock or a file.
 
+mod coverage;
 mod deployment;
 mod judge;
 mod mask;
@@ -20,10 +21,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::stage::Transition;
 use super::{Method, Scenario};
 use crate::document::{Fault, Position};
 use crate::order::{OrderError, ScenarioStatus, Status};
 use crate::retry::ErrorPolicy;
+pub use coverage::{Coverage, CoveredParts};
 pub use deployment::Deployment;
 use mask::Mask;
 pub use read::editor_schema;
@@ -194,6 +197,10 @@ pub struct TrialOutcome {
     pub story: Vec<Moment>,
     /// Virtual time from the registration to the end.
     pub duration: Duration,
+    /// States that the order stood in, in their order.
+    path: Vec<String>,
+    /// Transitions that the order took.
+    transitions: Vec<Transition>,
 }
 
 impl TrialOutcome {
@@ -267,7 +274,15 @@ pub fn run(
         None => (judge::judge(&trial.expect, &played), judge::notes(&played)),
     };
     let duration = played.story.last().map_or(Duration::ZERO, |moment| moment.after);
-    TrialOutcome { name: trial.name.clone(), faults, notes, story: played.story, duration }
+    TrialOutcome {
+        name: trial.name.clone(),
+        faults,
+        notes,
+        story: played.story,
+        duration,
+        path: played.path,
+        transitions: played.transitions,
+    }
 }
 
 /// A duration as people write it in a scenario: `1d5s`, `250ms`, `0s`.
@@ -303,6 +318,7 @@ struct Played {
     broken: Option<Fault>,
     story: Vec<Moment>,
     path: Vec<String>,
+    transitions: Vec<Transition>,
     made: Vec<Made>,
     log: Vec<String>,
     /// One for each call, in their order; none where the order ended before it.

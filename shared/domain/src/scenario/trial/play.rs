@@ -256,6 +256,7 @@ impl Play<'_> {
     fn note(&mut self, transitions: &[Transition], log: &[LogLine], answers: &[CallAnswer]) {
         self.played.log.extend(log.iter().map(|line| line.text.clone()));
         self.played.path.extend(transitions.iter().map(|one| one.to.clone()));
+        self.played.transitions.extend(transitions.iter().cloned());
         for answer in answers {
             let told = match &answer.outcome {
                 Ok(value) => format!("answered {value}"),

@@ -242,13 +242,13 @@ impl Operation {
         self.header("Idempotency-Key", "Key of the client: the same request again under it is done once.")
     }
 
-    /// Fields of a query.
     /// Passes over any parameter: the address is called by systems that add their own.
     pub(super) fn lenient(mut self) -> Self {
         self.is_lenient = true;
         self
     }
 
+    /// Fields of a query.
     fn query(&mut self, fields: Vec<Value>) {
         self.parameters.extend(fields);
     }

@@ -51,6 +51,9 @@ statements! {
     CLEAR = "DELETE FROM system_overrides WHERE system = $1";
     OVERRIDE_VIEWS = "
         SELECT system, what, from_at, until_at, reason, made_by, made_at FROM system_overrides ORDER BY system LIMIT $1";
+    OVERRIDE_OF_SYSTEM = "
+        SELECT system, what, from_at, until_at, reason, made_by, made_at FROM system_overrides
+         WHERE system = $1 AND from_at <= clock_timestamp() AND (until_at IS NULL OR until_at > clock_timestamp())";
 }
 
 /// A stop that is to be made.
@@ -264,20 +267,28 @@ pub async fn clear_system(tx: &Tx<'_>, system: &str) -> Result<Option<i64>> {
 /// The database fails, or holds a word that is not known.
 pub async fn overrides(client: &Client, limit: i64) -> Result<Vec<StoredOverride>> {
     let statement = client.prepare_cached(OVERRIDE_VIEWS).await?;
-    let rows = client.query(&statement, &[&limit]).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(StoredOverride {
-                rule: SystemOverride {
-                    system: row.get("system"),
-                    order: word(row, "what", "system_overrides.what")?,
-                    from: row.get("from_at"),
-                    until: row.get("until_at"),
-                },
-                reason: row.get("reason"),
-                made_by: row.get("made_by"),
-                made_at: row.get("made_at"),
-            })
-        })
-        .collect()
+    client.query(&statement, &[&limit]).await?.iter().map(read_override).collect()
+}
+
+/// The order about this system that holds now.
+///
+/// # Errors
+/// The database fails, or holds a word that is not known.
+pub async fn override_of(client: &Client, system: &str) -> Result<Option<StoredOverride>> {
+    let statement = client.prepare_cached(OVERRIDE_OF_SYSTEM).await?;
+    client.query_opt(&statement, &[&system]).await?.as_ref().map(read_override).transpose()
+}
+
+fn read_override(row: &tokio_postgres::Row) -> Result<StoredOverride> {
+    Ok(StoredOverride {
+        rule: SystemOverride {
+            system: row.get("system"),
+            order: word(row, "what", "system_overrides.what")?,
+            from: row.get("from_at"),
+            until: row.get("until_at"),
+        },
+        reason: row.get("reason"),
+        made_by: row.get("made_by"),
+        made_at: row.get("made_at"),
+    })
 }

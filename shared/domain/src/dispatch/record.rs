@@ -98,6 +98,9 @@ pub struct FlowRecord {
     pub systems: Vec<String>,
     /// The last changes of state and limit, the newest last.
     pub decisions: Vec<Decision>,
+    /// Begin of the time for which nothing of it goes but to try; none while it goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_since: Option<Timestamp>,
     /// Time at which a stage of it was ready or ended last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<Timestamp>,
@@ -122,6 +125,9 @@ pub struct SystemRecord {
     /// It is not called before this time, because it said so or an operator did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_until: Option<Timestamp>,
+    /// Begin of the time for which it is called only to try, by its failures or its own word; none while it is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_since: Option<Timestamp>,
     /// Calls that ended in a second, of late.
     pub throughput: f64,
     /// Time of a call over the last minute or so.

@@ -84,7 +84,8 @@ async fn dsp_16_an_operator_keeps_a_system_stopped_and_lets_it_go() {
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(engine.world().calls("/billing/pay").len(), 1);
     let shown = engine.get("/v1/systems").await.unwrap().success().unwrap();
-    assert_eq!(shown["items"][0]["order"]["order"], "keep_stopped", "{shown}");
+    let billing = shown["items"].as_array().unwrap().iter().find(|one| one["system"] == "billing").unwrap();
+    assert_eq!(billing["order"]["order"], "keep_stopped", "{shown}");
     engine.post("/v1/systems/billing/clear", &json!({})).await.unwrap().success().unwrap();
     engine.reach("held", "success").await;
     engine.reach("middle", "success").await;

@@ -304,12 +304,7 @@ impl Commands {
         Ok(due.len() as u64)
     }
 
-    async fn tell_histories(
-        &self,
-        tx: &Tx<'_>,
-        batch: &Batch<'_>,
-        due: &[DueOrder],
-    ) -> Result<(), Error> {
+    async fn tell_histories(&self, tx: &Tx<'_>, batch: &Batch<'_>, due: &[DueOrder]) -> Result<(), Error> {
         let details: Vec<String> = due
             .iter()
             .map(|order| {

@@ -165,7 +165,8 @@ async fn call_back(engine: &Installation) {
 /// Wake-ups that were repeated, as all living dispatchers count them.
 async fn repeats(engine: &Installation) -> f64 {
     let mut repeats = 0.0;
-    for node in engine.nodes.iter().filter(|node| node.identity.alive() && node.spec.role == Role::Dispatcher) {
+    for node in engine.nodes.iter().filter(|node| node.identity.alive() && node.spec.role == Role::Dispatcher)
+    {
         repeats += engine.metric(node, "pagurus_activation_repeats_total").await;
     }
     repeats
@@ -209,7 +210,11 @@ async fn dsp_11_a_stop_of_many_orders_leaves_no_repeat_no_attempt_burnt_and_no_t
     healed.store(true, Ordering::Relaxed);
     let nearly = end.saturating_duration_since(Instant::now()).saturating_sub(Duration::from_secs(1));
     tokio::time::sleep(nearly).await;
-    assert_eq!(count(&database, "status IN ('success', 'fail')").await, 0, "something of the stopped flows ran");
+    assert_eq!(
+        count(&database, "status IN ('success', 'fail')").await,
+        0,
+        "something of the stopped flows ran"
+    );
     tokio::time::sleep(end.saturating_duration_since(Instant::now())).await;
     let ended = Instant::now();
     call_back(&engine).await;

@@ -173,13 +173,16 @@ async fn dsp_11_planned_works_move_what_is_due_meanwhile_behind_their_end() {
 
 // What runs when the stop begins runs on, and may come to retry or wait; and orders are registered meanwhile.
 #[tokio::test]
-async fn dsp_11_what_comes_while_flows_are_stopped_is_moved_behind_the_end_too_and_no_more_once_it_is_undone() {
+async fn dsp_11_what_comes_while_flows_are_stopped_is_moved_behind_the_end_too_and_no_more_once_it_is_undone()
+{
     let mut engine = Installation::configured("dsp_11_later", HOURLY).await;
     let (release, held) = tokio::sync::watch::channel(false);
     let fails = Step { hold: Some(held), ..Step::answer(503, json!({})) };
     engine.world().program(Program::at("/down").first(100, &fails));
     engine.actions("works-run", &call("/down").replace("5s", "60s")).await;
-    engine.scenario("works-new", &format!("timeouts: {{process: 1h}}\n{}", with_actions(&call("/fine")))).await;
+    engine
+        .scenario("works-new", &format!("timeouts: {{process: 1h}}\n{}", with_actions(&call("/fine"))))
+        .await;
     engine.accepted(json!({"id": "runs", "scenario": "works-run"})).await;
     engine.calls("/down", 1).await;
 

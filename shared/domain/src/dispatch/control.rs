@@ -235,7 +235,7 @@ impl Control {
         match self.phase {
             Phase::Open => {
                 self.is_sampled = true;
-                self.failures.note(calls.good, calls.limiting, now);
+                self.failures.note(calls.good, calls.limiting, calls.times, now);
                 self.collected.note(calls, in_use, now);
                 Moved::No
             }
@@ -248,7 +248,7 @@ impl Control {
     /// Requests were taken, to be answered later: the system is there.
     pub(super) fn accepted(&mut self, count: u32, in_use: u32, now: Timestamp) {
         if self.phase == Phase::Open {
-            self.failures.note(count, 0, now);
+            self.failures.note_accepted(count, now);
             self.collected.note_accepted(count, in_use, now);
         }
     }

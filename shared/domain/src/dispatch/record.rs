@@ -89,6 +89,11 @@ pub struct FlowRecord {
     pub long_term: Quantiles,
     /// Time from ready to claimed, of late.
     pub waits: Quantiles,
+    /// Stages that start in a second, as it is reckoned with for others: sudden changes show in it at once.
+    pub pace: f64,
+    /// Waits in its queues of late; none while too few were seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_pace: Option<QueuePace>,
     /// Seconds until all that is ready has gone, at the present rate; none while nothing goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds_to_empty: Option<f64>,
@@ -181,6 +186,16 @@ pub struct Quantiles {
     /// All but one in a hundred took at most so many milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_ms: Option<f64>,
+}
+
+/// How long orders wait behind others of their queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct QueuePace {
+    /// Seconds for each order in front, in the middle.
+    pub turn: f64,
+    /// Seconds by which nine of ten waits behind a single order were not longer; behind more, by the root of their number.
+    pub doubt: f64,
 }
 
 impl Quantiles {

@@ -103,14 +103,15 @@ impl Dispatcher {
             short_term: flow.known.stages.short().quantiles(),
             long_term: flow.known.stages.long().quantiles(),
             waits: flow.known.waits.short().quantiles(),
+            pace: flow.known.pace(),
+            queue_pace: flow.known.queue_waits.pace(),
             seconds_to_empty: goes.then(|| f64::from(ready.sum()) / throughput),
             errors: counts(&flow.known.errors),
             systems: systems.map(|system| system.name.to_string()).collect(),
             decisions: told(flow.control.decisions(), flow_word),
-            stopped_since: flow
-                .control
-                .stopped_since()
-                .or_else(|| self.away_systems(flow).filter_map(|system| system.control.stopped_since()).min()),
+            stopped_since: flow.control.stopped_since().or_else(|| {
+                self.away_systems(flow).filter_map(|system| system.control.stopped_since()).min()
+            }),
             seen_at: flow.seen_at,
             memory: json!({
                 "control": flow.control.remember(),

@@ -34,9 +34,9 @@ pub use need::{
 };
 pub use sample::CallMade;
 pub use snapshot::{
-    ActionHold, AnsweredCall, Answers, AsyncRetry, Awaiting, Destination, EachProgress, ElementEnd, ElementProgress,
-    EntryPoint, FailedElement, Frame, Handling, Mover, OpenRequest, Polling, Remembered, Rest, RetryTime,
-    Savepoint, Snapshot, SnapshotError, SyncRetry, TaskTimes, Visit,
+    ActionHold, AnsweredCall, Answers, AsyncRetry, Awaiting, Destination, EachProgress, ElementEnd,
+    ElementProgress, EntryPoint, FailedElement, Frame, Handling, Mover, OpenRequest, Polling, Remembered,
+    Rest, RetryTime, Savepoint, Snapshot, SnapshotError, SyncRetry, TaskTimes, Visit,
 };
 pub use step::{Asking, StepMade, StepOutcome};
 pub use task::{

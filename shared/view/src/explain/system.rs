@@ -81,7 +81,8 @@ impl SystemStand {
 
 impl Closure {
     fn told(&self, system: &str) -> String {
-        let since_of = |since: &Option<Timestamp>| since.map_or_else(String::new, |at| format!(" since {at}"));
+        let since_of =
+            |since: &Option<Timestamp>| since.map_or_else(String::new, |at| format!(" since {at}"));
         let why_of = |why: &str| if why.is_empty() { String::new() } else { format!(" ({why})") };
         match self {
             Self::ByOperator { since, until: Some(until), reason } => format!(
@@ -178,7 +179,10 @@ mod tests {
             state,
             closed_until: Some(at(40)),
             stopped_since: Some(at(10)),
-            decisions: vec![decision("stopped", "5 of 5 calls failed"), decision("probing", "3 of the oldest try")],
+            decisions: vec![
+                decision("stopped", "5 of 5 calls failed"),
+                decision("probing", "3 of the oldest try"),
+            ],
             ..SystemRecord::default()
         }
     }
@@ -266,7 +270,11 @@ mod tests {
             ),
             (
                 |stand| {
-                    let known = SystemRecord { decisions: vec![], stopped_since: None, ..record(SystemState::Probing) };
+                    let known = SystemRecord {
+                        decisions: vec![],
+                        stopped_since: None,
+                        ..record(SystemState::Probing)
+                    };
                     stand.record = Some(known);
                 },
                 Some(
@@ -287,7 +295,10 @@ mod tests {
             "it rests in state `pay` before it calls the system `billing`, which is stopped; it looks again at \
              1970-01-01T00:01:00Z, and no attempt and no time of a retry is counted"
         );
-        assert!(resting(None, Some("ask"), Some(("billing", None)), due).starts_with("its call `ask` rests before"));
+        assert!(
+            resting(None, Some("ask"), Some(("billing", None)), due)
+                .starts_with("its call `ask` rests before")
+        );
         assert_eq!(
             resting(Some("pay"), None, None, due),
             "it rests in state `pay` between two stages, and goes on at 1970-01-01T00:01:00Z"

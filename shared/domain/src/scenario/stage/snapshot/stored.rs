@@ -12,7 +12,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{
-    ActionHold, Answers, AsyncRetry, Frame, Handling, Mover, RetryTime, Snapshot, SnapshotError, SyncRetry, Visit,
+    ActionHold, Answers, AsyncRetry, Frame, Handling, Mover, RetryTime, Snapshot, SnapshotError, SyncRetry,
+    Visit,
 };
 use crate::retry::Cycle;
 

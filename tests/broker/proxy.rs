@@ -1,6 +1,6 @@
 //! A TCP proxy whose connections can be cut: a network failure at will.
 //!
-//! Its listener stays bound throughout, so its port cannot be taken by anything else.
+//! The listener of the proxy stays bound throughout, so its port cannot be taken by anything else.
 
 use tokio::{
     net::{TcpListener, TcpStream},

@@ -12,7 +12,7 @@ use crate::load::Load;
 
 /// By then `/readyz` must tell of a server that is away.
 const TOLD_WITHIN: Duration = Duration::from_secs(5);
-/// How long a black hole without a reset may last before a node has got over it.
+/// Longest time for a black hole without a reset before a node has got over it.
 const SURVIVED_WITHIN: Duration = Duration::from_secs(20);
 
 #[tokio::test]

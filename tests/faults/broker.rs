@@ -1,4 +1,4 @@
-//! What a living broker does to the engine: it raises an alarm, and closes connections (rows 32, 35).
+//! Harm that a living broker does to the engine: it raises an alarm, and closes connections (rows 32, 35).
 //! Each test has a broker of its own, because an alarm is for all.
 
 use std::time::{Duration, Instant};

@@ -44,7 +44,7 @@ async fn send(load: &Load, url: &str, prefix: &str) {
     }
 }
 
-/// What died with a node of the broker must not have been called twice by that: no worker has died.
+/// An order whose broker node died must not have called twice by that: no worker has died.
 fn called_once(engine: &Installation) {
     let mut calls: BTreeMap<String, u32> = BTreeMap::new();
     for call in engine.env.world().calls("/do") {

@@ -1,4 +1,4 @@
-//! What an installation grows to (RUN-3), as far as one machine shows it: a standby of Postgres that takes over, and more
+//! Growth of an installation (RUN-3), as far as one machine shows it: a standby of Postgres that takes over, and more
 //! than one node of every role. A cluster of RabbitMQ is looked at in `cluster`.
 
 use std::time::{Duration, Instant};

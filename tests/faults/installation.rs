@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// Far more than anything here takes; a test that needs it is broken.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a system of the world takes for one call.
+/// Time that a system of the world takes for one call.
 pub const CALL: Duration = Duration::from_millis(100);
 
 /// Settings under which the loss of a node is noticed within a second or two.

@@ -1,4 +1,4 @@
-//! What must be true of the database and of the called systems after every fault, whatever it was: no finding of the
+//! Sentences that must be true of the database and of the called systems after every fault, whatever it was: no finding of the
 //! engine's own consistency check, nothing left in a work list, no repeat of a call that no hand-out explains, and no
 //! panic (INV-1, 7, 11, 13, 14, 22, 33, 35). Never asks the engine whether it is well: it reads.
 

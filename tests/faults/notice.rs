@@ -1,4 +1,4 @@
-//! How soon what is noticed, with the settings that are shipped (QLT-4, QLT-7). Prints what it measured: the figures of
+//! Times within which faults are noticed, with the settings that are shipped (QLT-4, QLT-7). Prints what it measures: figures of
 //! docs/promises.md come from here. Never counts a wait of its own: times are read from the database.
 
 use std::time::{Duration, Instant};

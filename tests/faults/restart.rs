@@ -85,7 +85,7 @@ pub async fn keep_notifications_in(amqp: &Amqp, prefix: &str, arguments: FieldTa
     bind.await.unwrap();
 }
 
-/// How many orders were notified, each under one id only, however many copies came.
+/// Number of orders that were notified, each under one id only, however many copies came.
 pub async fn kept_notifications(amqp: &Amqp, expected: usize) -> usize {
     let mut ids = std::collections::BTreeMap::<String, std::collections::BTreeSet<String>>::new();
     let deadline = std::time::Instant::now() + PATIENCE;

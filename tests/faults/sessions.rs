@@ -1,4 +1,4 @@
-//! What other users of the database do to the engine: they end its sessions, lock its rows, hold a snapshot, make it
+//! Harm that other users of the database do to the engine: they end its sessions, lock its rows, hold a snapshot, make it
 //! slow (rows 21, 22, 24, 25). Orders that are not in the way go on, and the rest goes on afterwards.
 
 use std::time::{Duration, Instant};

@@ -47,7 +47,7 @@ fn setting<T: std::str::FromStr>(name: &str, usual: T) -> T {
     std::env::var(name).ok().map_or(usual, |text| text.parse().ok().expect("a number"))
 }
 
-/// What breaks in a window.
+/// Fault of a window.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     /// `kill -9` of one node, started again afterwards.

@@ -42,6 +42,19 @@ async fn act_1_sleepers_wake_on_time_and_once_with_two_activators() {
     let first = calls.iter().find(|call| call.body["order"] == "00").unwrap();
     let lag = first.at.duration_since(due).as_millis();
     assert!((0..1500).contains(&lag), "woken {lag} ms after its time");
+    // ACT-6: each activator counts its own by stream and flow, and tells how late it is.
+    let woken = async |labels: &str| {
+        let mut sum = 0.0;
+        for node in engine.nodes.iter().filter(|node| node.spec.role == Role::Activator) {
+            sum += engine.metric(node, &format!("pagurus_activations_total{labels}")).await;
+        }
+        sum
+    };
+    let of_flow = "{stream=\"sleep_youngest\",flow=\"sleeper\"}";
+    until("all are counted", PATIENCE, async || woken(of_flow).await == 60.0).await;
+    assert_eq!(woken("").await, 60.0, "a count of another stream or flow");
+    let late = engine.metric(engine.node(Role::Activator), "pagurus_activation_lag_seconds").await;
+    assert!((0.0..1.5).contains(&late), "{late} s late");
 }
 
 #[tokio::test]

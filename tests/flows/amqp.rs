@@ -108,7 +108,7 @@ pub async fn refused(
     (delivery.data.clone(), headers)
 }
 
-/// How many messages wait in a queue of the engine.
+/// Number of messages that wait in a queue of the engine.
 pub async fn waiting(engine: &Installation, client: &Amqp, queue: &str) -> u32 {
     let queue = format!("{}.{queue}", engine.env().prefix());
     let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };

@@ -1,4 +1,4 @@
-//! What lost its news, or is as long as it may be, is found all the same (REC-4, ORD-6).
+//! An order that lost its news, or is as long as it may be, is found all the same (REC-4, ORD-6).
 
 use std::time::{Duration, Instant};
 

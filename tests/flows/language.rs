@@ -1,4 +1,4 @@
-//! What the scenario language offers beyond plain states: polling, operations, branches, steps at once,
+//! Offers of the scenario language beyond plain states: polling, operations, branches, steps at once,
 //! child orders, calls from outside, secrets, and callbacks that are classified (02, 03).
 
 mod lists;

@@ -1,4 +1,4 @@
-//! What one client sends, holds or asks for costs the others nothing: each test sends the very thing, with
+//! A thing that one client sends, holds or asks for costs the others nothing: each test sends the very thing, with
 //! orders of others that go through meanwhile.
 
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use tokio_postgres::NoTls;
 
 use crate::installation::{Installation, LOG, PATIENCE, asking, until, with_actions};
 
-/// What an intake may take with the heaviest orders that are legal over HTTP, in MiB.
+/// Memory that an intake may take with the heaviest orders that are legal over HTTP, in MiB.
 const MOST_OF_HTTP: u64 = 250;
 /// The same over AMQP, where one may be checked beside the door while the next is taken.
 const MOST_OF_AMQP: u64 = 380;

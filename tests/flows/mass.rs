@@ -11,6 +11,7 @@ use pagurus_harness::env::Env;
 use pagurus_runtime::config::LiveSettings;
 use pagurus_store::{Client, Options, Store, migrate, scenarios};
 use pagurus_wire::problem::Problem;
+use tokio_postgres::NoTls;
 use tokio_util::sync::CancellationToken;
 
 /// Orders that have failed.
@@ -34,7 +35,9 @@ async fn rec_12_an_activator_restarts_ten_thousand_failed_orders_in_batches_and_
     let env = Env::new("mass").await.unwrap();
     let store = store(&env);
     fill(&store).await;
-    let mut stranger = store.work().await.unwrap();
+    // By a session of its own: those of the engine end a transaction that stands still.
+    let (mut stranger, connection) = tokio_postgres::connect(&env.database_url(), NoTls).await.unwrap();
+    let connection = tokio::spawn(connection);
     let lock = stranger.transaction().await.unwrap();
     lock.execute("SELECT FROM orders WHERE id = 'o-777' FOR UPDATE", &[]).await.unwrap();
 
@@ -48,6 +51,8 @@ async fn rec_12_an_activator_restarts_ten_thousand_failed_orders_in_batches_and_
     assert_eq!(outcomes[777], "unavailable", "locked by a stranger");
     assert_eq!(outcomes[FAILED], "not-found");
     drop(lock);
+    drop(stranger);
+    connection.await.unwrap().unwrap();
 
     // Asked for once more under the same key: only the one that was locked is left to do.
     let again = restart_all(&env).await;

@@ -1,4 +1,4 @@
-//! What is large is bounded, and costs nobody else anything (QLT-3, QLT-8).
+//! A thing that is large is bounded, and costs nobody else anything (QLT-3, QLT-8).
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What is handed on: packages, the files of the image, and the list of what is built in (RUN-2, QLT-10).
+//! Things that are handed on: packages, the files of the image, and the list of what is built in (RUN-2, QLT-10).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

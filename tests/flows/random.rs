@@ -149,7 +149,7 @@ fn all_kept(callbacks: &[Value]) -> Vec<Kept> {
     kept
 }
 
-/// How many callbacks intake has counted, by verdict.
+/// Number of callbacks that intake has counted, by verdict.
 async fn counted(engine: &Installation) -> BTreeMap<&'static str, usize> {
     let text = engine.env().http().get(format!("{}/metrics", engine.base())).send().await.unwrap();
     let text = text.text().await.unwrap();

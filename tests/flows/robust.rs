@@ -1,4 +1,4 @@
-//! What goes out of bounds, of a scenario or of a called system, ends as an error of its order, and
+//! A thing that goes out of bounds, of a scenario or of a called system, ends as an error of its order, and
 //! harms no other: afterwards every process is ready, and the next order runs.
 
 use std::time::{Duration, Instant};

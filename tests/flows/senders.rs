@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pagurus_harness::npm::with_packages;
 use pagurus_harness::packages::python;
@@ -42,6 +42,11 @@ async fn demand(name: &str, program: impl Fn() -> Command) {
     assert!(printed.contains("accepted") && printed.contains("success"), "{printed}");
     let order = engine.reach("a", "success").await;
     assert_eq!(order["result"], "hello 79110000001", "{order}");
+    // Sent again, it waits for nothing: the end was told then.
+    let begun = Instant::now();
+    let (sent, printed) = run(&engine, program(), "a", "greet").await;
+    assert!(sent && printed.contains("duplicate"), "{printed}");
+    assert!(begun.elapsed() < PATIENCE / 3, "{:?}", begun.elapsed());
     let (sent, printed) = run(&engine, program(), "b", "unknown").await;
     assert!(!sent && printed.contains("there is no scenario"), "{printed}");
 }

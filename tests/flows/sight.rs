@@ -13,7 +13,7 @@ async fn get(engine: &Installation, path: &str) -> Value {
     engine.get(path).await.unwrap().success().unwrap()
 }
 
-/// What the command line writes, and its exit code.
+/// Output of the command line, and its exit code.
 async fn told(engine: &Installation, arguments: &[&str]) -> (String, i32) {
     let mut all = vec!["--server", engine.base()];
     all.extend(arguments);
@@ -242,10 +242,14 @@ async fn http_a_scenario_is_changed_on_top_of_what_was_read() {
     assert_eq!(put(text("three"), None).await.0, 201, "without the header nothing is asked");
 
     let file = std::env::temp_dir().join(format!("pagurus-if-match-{}.yaml", std::process::id()));
-    std::fs::write(&file, text("four")).unwrap();
+    std::fs::write(&file, text("four").replace("initialState", "initalState")).unwrap();
     let path = file.to_str().unwrap();
     let tag = first.trim_matches('"');
     let cli = async |arguments: &[&str]| self::told(&engine, arguments).await;
+    assert_eq!(cli(&["scenario", "apply", path, "--dry-run"]).await.1, 1, "a fault is told");
+    std::fs::write(&file, text("four")).unwrap();
+    let (tried, code) = cli(&["scenario", "apply", path, "--dry-run"]).await;
+    assert!(code == 0 && tried.contains("can be applied; nothing is stored"), "{code}: {tried}");
     let (_, code) = cli(&["scenario", "apply", path, "--if-match", tag]).await;
     assert_eq!(code, 3, "refused");
     let (shown, _) = cli(&["scenario", "show", "s", "--json"]).await;

@@ -1,4 +1,4 @@
-//! What an order shows of its calls: steps, tasks, and lines of its log (REC-15).
+//! Views of an order on its calls: steps, tasks, and lines of its log (REC-15).
 
 use pagurus_harness::world::program::Program;
 use serde_json::{Value, json};

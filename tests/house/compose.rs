@@ -145,7 +145,7 @@ fn qlt_8_compose_has_a_password_for_each_and_none_by_default() {
     assert_eq!(own.collect::<std::collections::BTreeSet<_>>().len(), 6, "two users share a password");
 }
 
-/// What the services are told must be keys that they know.
+/// The settings of the services must be keys that they know.
 #[test]
 fn run_2_compose_tells_the_services_what_they_understand() {
     let compose = compose();

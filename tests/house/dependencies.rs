@@ -1,4 +1,4 @@
-//! What is built in: licences, origins, and libraries that nobody uses. The same file, `deny.toml`, says to cargo-deny
+//! Libraries that are built in: licences, origins, and those that nobody uses. The same file, `deny.toml`, says to cargo-deny
 //! and to these rules what is allowed, so that a machine without cargo-deny checks all but the advisories.
 
 use std::process::Command;

@@ -277,7 +277,7 @@ fn run_2_packages_and_the_image_hold_the_same_programs() {
     assert!(unit.contains("ExecStart=/usr/bin/pagurus-%i ") && unit.contains("DynamicUser=yes"));
 }
 
-/// What the build of the image reads must get into it: `.dockerignore` names it.
+/// The files that the build of the image reads must get into it: `.dockerignore` names them.
 #[test]
 fn run_2_the_image_is_built_from_what_gets_into_it() {
     let ignored = read(".dockerignore");

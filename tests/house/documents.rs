@@ -1,4 +1,4 @@
-//! What the documents say of scenarios is true: each word of the language is explained, each class of
+//! The words of the documents about scenarios are true: each word of the language is explained, each class of
 //! error is listed, and each snippet is a scenario that passes its check and its tests. Never judges prose.
 
 use std::collections::BTreeSet;
@@ -126,7 +126,7 @@ fn compiled(text: &str) -> Result<Scenario, Vec<Fault>> {
     source::read(text, &Scripting::new(Bounds::default().script), &Bounds::default())
 }
 
-/// Whether a snippet is a file of tests, a scenario, or a list of actions; all others are passed over.
+/// Kind of a snippet: a file of tests, a scenario, or a list of actions; all others are passed over.
 fn try_snippet(snippet: &str, before: &mut Option<Arc<Scenario>>) -> Result<bool, Vec<Fault>> {
     let has = |key: &str| snippet.lines().any(|line| line.starts_with(key));
     if has("tests:") {
@@ -180,7 +180,7 @@ fn house_the_configuration_of_the_guide_for_others_is_sound() {
     let page = read("docs/guides/coming-from.md");
     let whole =
         snippets(&page, "yaml").find(|snippet| snippet.starts_with("distribution:")).expect("it is there");
-    let faults = pagurus_runtime::config::check(whole);
+    let faults = pagurus_runtime::config::check(whole, std::iter::empty());
     assert!(faults.is_empty(), "{faults:?}");
 }
 

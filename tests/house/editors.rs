@@ -100,7 +100,7 @@ fn house_the_schema_of_the_configuration_takes_and_refuses_what_its_reader_does(
         "distribution: {mode: limited_flows, flows: {limits: {policies: {p: {scenarios: [{name: s}], params: {max_limit: 3}}}}}}",
         "config: {billing: 'http://b', limits: {a: 1}}",
     ] {
-        let faults = config::check(good);
+        let faults = config::check(good, std::iter::empty());
         assert!(faults.is_empty() && schema.is_valid(&tree(good)), "{good}: {faults:?}");
     }
     for bad in [
@@ -127,7 +127,7 @@ fn house_the_schema_of_the_configuration_takes_and_refuses_what_its_reader_does(
         "execution: {state_classification: {target: [done]}}",
         "access: {mode: ldap}",
     ] {
-        assert!(!config::check(bad).is_empty() && !schema.is_valid(&tree(bad)), "{bad}");
+        assert!(!config::check(bad, std::iter::empty()).is_empty() && !schema.is_valid(&tree(bad)), "{bad}");
     }
 }
 

@@ -12,7 +12,7 @@ struct Row {
     number: u32,
     /// Tests that show it.
     tests: Vec<String>,
-    /// What is said of it besides.
+    /// Further words about it.
     rest: String,
 }
 

@@ -41,7 +41,7 @@ fn ord_21_house_the_table_of_statuses_and_actions_is_fresh() {
     fresh(PAGE, &format!("{before}{BEGIN}{}\n{after}", statuses_and_actions()));
 }
 
-/// What each action makes of an order in each status.
+/// Result of each action on an order in each status.
 fn statuses_and_actions() -> String {
     let actions = [
         ("cancel", Cause::Canceled),
@@ -77,7 +77,11 @@ fn qlt_6_house_every_kind_of_refused_guard_is_explained() {
 #[test]
 fn house_the_shipped_configuration_is_the_default() {
     fresh("pagurus.yaml", &config::defaults_page());
-    assert!(config::check(&read("pagurus.yaml")).is_empty(), "{:?}", config::check(&read("pagurus.yaml")));
+    assert!(
+        config::check(&read("pagurus.yaml"), std::iter::empty()).is_empty(),
+        "{:?}",
+        config::check(&read("pagurus.yaml"), std::iter::empty())
+    );
     let shipped = config::load(Some(&root().join("pagurus.yaml")), std::iter::empty()).unwrap();
     let silent = config::load(None, std::iter::empty()).unwrap();
     assert_eq!(shipped.database.url, silent.database.url);

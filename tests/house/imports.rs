@@ -1,4 +1,4 @@
-//! Who may depend on whom, against what Cargo says. Never builds anything.
+//! Imports that are allowed, against what Cargo says. Never builds anything.
 
 use std::process::Command;
 
@@ -161,7 +161,7 @@ fn house_rooms_import_only_what_they_may() {
     none("imports against the table of the house", &offenders);
 }
 
-/// What a build for a machine without system calls would prove; no such target is to be had everywhere.
+/// Proof that a build for a machine without system calls would give; no such target is to be had everywhere.
 #[test]
 fn house_the_core_is_made_of_what_cannot_reach_out() {
     let tree = cargo(&[

@@ -33,7 +33,7 @@ fn head() -> String {
     )
 }
 
-/// What a dump says of the schema itself, without what differs from one version of the program to
+/// Lines of a dump about the schema itself, without what differs from one version of the program to
 /// the next, and without the table in which migrations are kept.
 fn normalized(dump: &str) -> String {
     let noise = |line: &&str| {

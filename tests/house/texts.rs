@@ -1,4 +1,4 @@
-//! How files look: heads, sizes, names, and words that have no place in them. Never judges taste.
+//! Form of files: heads, sizes, names, and words that have no place in them. Never judges taste.
 
 use crate::tree::{Source, files, none, rust};
 
@@ -11,7 +11,7 @@ const LINES: usize = 600;
 const EMPTY_NAMES: [&str; 9] =
     ["util", "utils", "common", "helper", "helpers", "prelude", "types", "manager", "misc"];
 
-/// What reads a clock or throws dice; the core gets both as arguments.
+/// Words that read a clock or throw dice; the core gets both as arguments.
 const CLOCKS_AND_DICE: [&str; 9] = [
     "Instant::now",
     "SystemTime::now",
@@ -24,7 +24,7 @@ const CLOCKS_AND_DICE: [&str; 9] = [
     "thread_rng",
 ];
 
-/// What reaches out of the process or depends on the machine; `Duration` is all of `std::time` that the core needs.
+/// Words that reach out of the process or depend on the machine; `Duration` is all of `std::time` that the core needs.
 const OUTSIDE: [&str; 16] = [
     "std::{",
     "std::env::",

@@ -11,7 +11,7 @@ const FOREIGN: [&str; 3] = ["target", ".git", ".dev"];
 pub struct Source {
     /// From the root, with `/`.
     pub path: String,
-    /// What stands in it.
+    /// Text of the file.
     pub text: String,
 }
 

@@ -6,12 +6,13 @@ use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{Priority, Status};
 use pagurus_harness::race::Race;
 use pagurus_store::Error;
-use pagurus_store::amend::{self, ChangedParams, Starts, Updating};
+use pagurus_store::amend::{self, ChangedParams, Reopening, Starts, Updating};
 use pagurus_store::control;
 use pagurus_store::orders::{Registered, view};
+use pagurus_store::stages;
 use serde_json::json;
 
-use crate::ground::{FIRST_EPOCH, Ground, in_an_hour, later};
+use crate::ground::{FIRST_EPOCH, Ground, fail, in_an_hour, later, wait_for};
 
 /// Updates parameters and priority; whether the law let it.
 async fn update(ground: &Ground, id: &str, starts: Starts) -> bool {
@@ -105,4 +106,55 @@ async fn ord_10_a_sequential_order_whose_start_time_has_passed_takes_the_tail_of
     let woken: Vec<OrderNo> = ground.wake(pagurus_domain::activation::Stream::Postponed).await;
     assert_eq!(woken, [no]);
     assert_eq!(ground.count("SELECT count(*) FROM queued").await, 1);
+}
+
+/// Restarts failed orders in one transaction; for each if it yields to fresh ones, as it is told at once.
+async fn restart_together(ground: &Ground, nos: &[OrderNo]) -> Vec<bool> {
+    let mut client = ground.work().await;
+    let tx = client.transaction().await.unwrap();
+    let nos: Vec<i64> = nos.iter().map(|no| no.0).collect();
+    let orders = control::lock_all(&tx, &nos).await.unwrap().orders;
+    let new = || Reopening {
+        snapshot: None,
+        entry_point: None,
+        scenario: None,
+        postponed: None,
+        params: None,
+        start_deadline: None,
+        process_timeout: None,
+        source: "test",
+        detail: "{}".to_owned(),
+    };
+    let reopening: Vec<_> =
+        orders.iter().map(|order| (order.may(Cause::Restarted).unwrap(), new())).collect();
+    let told = amend::reopen_all(&tx, &reopening).await.unwrap();
+    tx.commit().await.unwrap();
+    told.iter().map(|stage| stage.woken).collect()
+}
+
+#[tokio::test]
+async fn rec_12_orders_that_begin_again_together_yield_to_fresh_ones_and_one_by_itself_does_not() {
+    let ground = Ground::new("yields").await;
+    let mut nos = Vec::new();
+    for id in ["alone", "one", "other", "asks"] {
+        nos.push(ground.order(id, &json!({})).await);
+    }
+    let fresh = ground.order("fresh", &json!({})).await;
+    let [alone, one, other, asks] = nos[..] else { panic!("four orders") };
+    for no in [alone, one, other] {
+        let claimed = ground.claim(no).await;
+        ground.finish(&claimed, fail()).await;
+    }
+    let claimed = ground.claim(asks).await;
+    let request = ground.request(&claimed, 0).await.unwrap();
+    ground.finish(&claimed, wait_for(&[request])).await;
+    assert_eq!(restart_together(&ground, &[alone]).await, [false]);
+    assert_eq!(restart_together(&ground, &[one, other]).await, [true, true]);
+    let (_, answered) = ground.answer(&[request]).await;
+    assert_eq!(answered.iter().map(|stage| stage.woken).collect::<Vec<_>>(), [true]);
+    // Whoever reads it later knows the same.
+    let client = ground.work().await;
+    let page = stages::ready_page(&client, OrderNo(0), OrderNo(i64::MAX), 100).await.unwrap();
+    let read: Vec<(OrderNo, bool)> = page.iter().map(|row| (row.stage.no, row.stage.woken)).collect();
+    assert_eq!(read, [(alone, false), (one, true), (other, true), (asks, true), (fresh, false)]);
 }

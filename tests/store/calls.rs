@@ -15,7 +15,7 @@ use crate::ground::{Ground, finished, later, retry, sleep, success, wait_for};
 
 const RACES: u32 = 90;
 
-/// What became of a call that was handed in.
+/// Fate of a call that was handed in.
 #[derive(Debug)]
 enum Handed {
     /// It waits; the order was woken for it, if it rested.
@@ -63,7 +63,7 @@ async fn answer(ground: &Ground, claimed: &Claimed, nos: &[i64], then: Then) -> 
     ground.finish_under(claimed.head.no, claimed.pass, &end).await.expect("the pass holds")
 }
 
-/// How many calls of an order are in each status, and in how many places the order stands.
+/// Number of calls of an order in each status, and number of places in which the order stands.
 async fn stand(ground: &Ground, no: OrderNo) -> (i64, i64, [i64; 2]) {
     let calls = async |status: &str| {
         let query = format!("SELECT count(*) FROM calls WHERE order_no = {no} AND status = '{status}'");

@@ -37,7 +37,7 @@ async fn beat(client: &Client, node: Incarnation) -> Result<bool, Error> {
     cluster::beat(client, node, is(NodeStatus::Active), 2 * HOUR).await
 }
 
-/// What a node of this status tells that has nothing in hand.
+/// State that a node of this status tells that has nothing in hand.
 const fn is(status: NodeStatus) -> Beat {
     Beat { status, in_hand: 0 }
 }

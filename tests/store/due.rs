@@ -1,4 +1,4 @@
-//! What is due by flow (ACT-5): what is woken of each, pages of what is due, and those of it that were chosen.
+//! Orders that are due, by flow (ACT-5): what is woken of each, pages of what is due, and those of it that were chosen.
 
 use jiff::Timestamp;
 use pagurus_domain::activation::{NEVER_REPEATED, Stream};

@@ -1,4 +1,4 @@
-//! What the active dispatcher writes of flows, and what operators decide: fenced, and made once (DSP-10, DSP-12).
+//! Records of the active dispatcher about flows, and decisions of operators: fenced, and made once (DSP-10, DSP-12).
 
 use std::time::Duration;
 

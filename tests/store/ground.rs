@@ -1,4 +1,4 @@
-//! What each of these tests stands on: a migrated database, and the few steps that bring an order anywhere.
+//! Ground of each of these tests: a migrated database, and the few steps that bring an order anywhere.
 //! Never decides what is right: it calls the store as the services do, and hands back what came of it.
 
 use std::time::Duration;

@@ -178,7 +178,7 @@ impl Looker {
         Ok(Some(EndWanted { no, pass: None, cause, class, message: missed(&conditions[index]) }))
     }
 
-    /// What is wrong with expected states, by the scenario of the order they are expected of. One
+    /// Fault of expected states, by the scenario of the order they are expected of. One
     /// that cannot be read by this process refuses nothing.
     async fn invalid(&self, client: &Client, condition: &Condition) -> Result<Option<String>, Error> {
         let Some((_, _, scenario)) = condition.order else { return Ok(None) };

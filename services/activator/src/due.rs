@@ -1,4 +1,4 @@
-//! What is due becomes ready again. The next due time is known, so that nobody hammers the
+//! Orders that are due become ready again. The next due time is known, so that nobody hammers the
 //! database; news brings an earlier one.
 
 use std::collections::BTreeMap;

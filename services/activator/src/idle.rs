@@ -34,7 +34,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(10);
 const SHORTEST: Duration = Duration::from_secs(60);
 /// Begin of the names of requests to actors.
 const ACTOR: &str = "actor.";
-/// How long the broker may take to say who takes tasks.
+/// Longest time for the broker to say who takes tasks.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Looks, until the process is to stop. The first look comes a whole period after the process has begun: whatever
@@ -91,7 +91,7 @@ impl Looker {
         Ok(())
     }
 
-    /// How long an order of this version may stand still.
+    /// Longest standstill of an order of this version.
     async fn period_of(
         &self,
         client: &Client,

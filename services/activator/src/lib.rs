@@ -24,7 +24,7 @@ use pagurus_runtime::Host;
 /// Runs until the process is to stop.
 ///
 /// # Errors
-/// What keeps the service from working at all.
+/// Reasons for which the service cannot work at all.
 pub async fn run(host: Host) -> anyhow::Result<()> {
     let hints = due::Hints::default();
     host.spawn("news of what is due", due::listen(host.clone(), hints.clone())?);

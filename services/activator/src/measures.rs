@@ -1,4 +1,4 @@
-//! What only the database knows, for metrics and for the log: what orders wait for, and whether a dispatcher leads. Never
+//! Measures that only the database knows, for metrics and for the log: what orders wait for, and if a dispatcher leads. Never
 //! changes anything.
 
 use std::time::{Duration, Instant};

@@ -18,8 +18,9 @@ use crate::recover::note;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Between two looks for what became of orders.
 const SETTLE_EVERY: Duration = Duration::from_secs(2);
-/// Steps of a selection before the next piece: a million orders are selected within ten seconds beside the pieces.
-const SELECTED_A_TURN: usize = 3;
+/// Time for which the orders of operations are selected before the next piece, a step of each at least: what is acted on makes work for all, and the
+/// selection of a million orders, ten seconds of work of its own, would wait behind it for minutes.
+const SELECTED_FOR: Duration = Duration::from_secs(1);
 /// Between two walks of a selection that follows.
 const FOLLOW_EVERY: Duration = Duration::from_secs(5);
 /// Ready stages of a flow beyond which an operation adds no more of it: some seconds of work of a busy flow.
@@ -72,11 +73,12 @@ impl Turns {
         let running: Vec<&StoredOperation> =
             live.iter().filter(|operation| operation.state == OperationState::Running).collect();
         let mut pause = LOOK_EVERY;
+        let each = SELECTED_FOR / u32::try_from(running.len().max(1)).unwrap_or(u32::MAX);
         for operation in &running {
-            for _ in 0..SELECTED_A_TURN {
-                let has_more = self.select(commands, operation).await?;
-                pause = if has_more { Duration::ZERO } else { pause };
-                if !has_more {
+            let begun = Instant::now();
+            while !host.draining.is_cancelled() && self.select(commands, operation).await? {
+                pause = Duration::ZERO;
+                if begun.elapsed() >= each {
                     break;
                 }
             }

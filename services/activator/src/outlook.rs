@@ -23,7 +23,7 @@ const EVERY: Duration = Duration::from_secs(1);
 const BATCH: i64 = 500;
 /// Steps of one look, at most: other looks go on beside.
 const MOST_STEPS: usize = 20;
-/// Who has taken promises and does not get on with them leaves them to the others after this time.
+/// An activator that has taken promises and does not get on with them leaves them to the others after this time.
 const TAKEN_FOR: Duration = Duration::from_secs(30);
 /// Orders that are marked in one transaction.
 const MARKED: usize = 100;
@@ -106,7 +106,7 @@ impl Looker {
         Ok(())
     }
 
-    /// What remains of lives of the scenarios of these orders. Where too little is known, it is learnt from the newest
+    /// Remaining times of lives of the scenarios of these orders. Where too little is known, it is learnt from the newest
     /// orders first, in bounds.
     async fn times_of(
         &mut self,

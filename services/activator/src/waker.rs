@@ -1,10 +1,10 @@
-//! How one stream is woken: in full batches while all flows go, and at their pace while more is due than they go through (ACT-5).
+//! Waking of one stream: in full batches while all flows go, and at their pace while more is due than they go through (ACT-5).
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use pagurus_domain::activation::{Stream, WakingPace};
+use pagurus_domain::activation::{LEAST_AHEAD, Stream, WakingPace};
 use pagurus_domain::low_water::LowWater;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Level;
@@ -15,9 +15,11 @@ use pagurus_store::{Error, flows};
 
 /// Between two looks at what is woken and not begun, while everything goes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The same while a flow is held back, or a batch was full. A look takes at most a tenth of the time.
+/// The same while a flow is held back, or a batch was full. A look takes at most a tenth of the time, and half of it where as
+/// much was woken since the last one as may be woken of a flow: on a slow machine much is woken in ten times a look.
 const LOOK_SOON: Duration = Duration::from_millis(50);
 const SHARE_OF_TIME: u32 = 10;
+const MOST_UNSEEN: u64 = LEAST_AHEAD;
 /// Woken stages that are counted at most: a narrow row each.
 const COUNTED: i64 = 50_000;
 /// Due orders whose flows are looked at in one page.
@@ -39,6 +41,8 @@ pub(crate) struct Waker {
     /// Time of the last look at what is woken, and its length.
     looked: Option<(Instant, Duration)>,
     was_full: bool,
+    /// Stages that were woken since that look.
+    unseen: u64,
     /// Due orders that were passed over so far, while what is held back is searched for what is not.
     passed: usize,
     /// Where looks at what is due begin, and those at what is woken.
@@ -53,6 +57,7 @@ impl Waker {
             pace: WakingPace::default(),
             looked: None,
             was_full: false,
+            unseen: 0,
             passed: 0,
             low_water: LowWater::default(),
             low_water_of_woken: LowWater::default(),
@@ -82,6 +87,7 @@ impl Waker {
         tx.commit().await?;
         // Rows that another activator holds are left to it; a full batch is followed by the next.
         self.was_full = woken.len() >= batch;
+        self.unseen += woken.len() as u64;
         let rest = if self.was_full { Duration::ZERO } else { host.settings().activation.precision / 10 };
         Ok(Turned { woken, rest })
     }
@@ -96,7 +102,12 @@ impl Waker {
     async fn look(&mut self, host: &Host) -> Result<(), Error> {
         let soon = self.was_full || self.pace.held().next().is_some();
         let is_due = self.looked.is_none_or(|(at, took)| {
-            at.elapsed() >= if soon { LOOK_SOON.max(took * SHARE_OF_TIME) } else { LOOK_EVERY }
+            let apart = match soon {
+                _ if self.unseen >= MOST_UNSEEN => took,
+                true => LOOK_SOON.max(took * SHARE_OF_TIME),
+                false => LOOK_EVERY,
+            };
+            at.elapsed() >= apart
         });
         if !is_due {
             return Ok(());
@@ -112,6 +123,7 @@ impl Waker {
         let rates: BTreeMap<String, f64> =
             if busy.is_empty() { BTreeMap::new() } else { flows::throughputs(&client, &busy).await? };
         self.pace = WakingPace::of(woken, &rates);
+        self.unseen = 0;
         self.looked = Some((Instant::now(), begun.elapsed()));
         Ok(())
     }

@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     /// Name of a failure without an answer, or its names from the outermost on with > between them
     #[arg(long, value_name = "NAME", conflicts_with_all = ["timeout", "step_status", "amqp"])]
     exception: Option<String>,
-    /// What that failure says about itself
+    /// Message of that failure
     #[arg(long, requires = "exception")]
     message: Option<String>,
     /// The callback did not come in time
@@ -109,7 +109,9 @@ pub(crate) async fn online(arguments: &Arguments, client: &Client, screen: &Scre
 
 fn rules_of(file: &Path) -> Result<ErrorPolicy, Failure> {
     let (name, text) = (input::name_of(file), input::text_of(file)?);
-    config::load(Some(file), std::env::vars()).map(|settings| settings.errors).map_err(|faults| {
+    let loaded =
+        config::environment().and_then(|environment| config::load(Some(file), environment.into_iter()));
+    loaded.map(|settings| settings.errors).map_err(|faults| {
         let told = source::explain_faults(&text, &name, &faults);
         Failure::Input(format!("the configuration is not valid\n{told}"))
     })

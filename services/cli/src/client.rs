@@ -14,18 +14,19 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::screen::harmless;
 
 /// A server that cannot be reached by then is away.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest answer to a question.
 const READ_TIMEOUT: Duration = Duration::from_secs(20);
-/// What an answer may take beyond the time until which it is wanted.
+/// Time that an answer may take beyond the time until which it is wanted.
 const GRACE: Duration = Duration::from_secs(1);
 /// Longest answer, beyond the time that the request itself asks to wait; a large batch takes seconds.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// One long poll. Below the minute after which things in between like to cut connections.
 const LONG_POLL: Duration = Duration::from_secs(30);
-/// How long a server may be away while an order of it is followed: time for it to be restarted.
+/// Longest time for a server to be away while an order of it is followed: time for it to be restarted.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two tries of a server that is away.
 const RETRY: Duration = Duration::from_secs(1);
@@ -202,6 +203,7 @@ impl Client {
     ) -> Result<T, Failure> {
         let most = Instant::now() + PATIENCE;
         let last = until.map_or(most, |until| until.min(most));
+        let mut is_told = false;
         loop {
             let asked = match until {
                 None => Ok(ask().await),
@@ -212,6 +214,10 @@ impl Client {
                 asked.unwrap_or_else(|_| Err(Failure::Away { server: self.base.clone(), why: why() }));
             match outcome {
                 Err(failure) if failure.is_away() && Instant::now() + RETRY < last => {
+                    if !std::mem::replace(&mut is_told, true) {
+                        let left = last.saturating_duration_since(Instant::now()).as_secs();
+                        eprintln!("{}; trying on for {left} s", harmless(&failure.to_string()));
+                    }
                     tokio::time::sleep(RETRY).await;
                 }
                 outcome => return outcome,

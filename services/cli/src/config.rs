@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Subcommand;
 use jiff::Timestamp;
-use pagurus_domain::document::{self, DocumentLimits, DocumentNode};
+use pagurus_domain::document::{self, DocumentLimits, DocumentNode, Fault};
 use pagurus_runtime::config;
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
@@ -22,21 +22,24 @@ use crate::screen::{Paint, Screen, harmless, time};
 
 /// The file that is meant where none is named.
 const FILE: &str = "pagurus.yaml";
-/// What environment variables of the configuration begin with.
+/// Begin of the names of variables that set keys.
 const PREFIX: &str = "PAGURUS__";
 /// Stands for what must not be seen.
 const HIDDEN: &str = "(hidden)";
 /// Letters of a value in a line; longer ones go over several.
 const WIDEST_VALUE: u16 = 80;
 
-/// What can be done with the configuration.
+/// Commands about the configuration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Find everything that is wrong with a file; the environment is not looked at
+    /// Find everything for which a process would not start with a file and the environment
     Check {
         /// YAML; `-` is standard input; left out: --config, or pagurus.yaml
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
+        /// Look at the file alone, where it is meant for another environment
+        #[arg(long)]
+        file_only: bool,
     },
     /// Show every key with its value and where that comes from: file, environment, or default; with --server,
     /// the version that the process at that address runs
@@ -82,16 +85,29 @@ fn table_of(running: &Running, screen: &Screen) -> String {
 /// Runs a command.
 pub(crate) fn run(command: Command, file: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
     match command {
-        Command::Check { file: named } => check(named.as_deref().or(file).unwrap_or(Path::new(FILE)), screen),
+        Command::Check { file: named, file_only } => {
+            let environment = if file_only { Ok(Vec::new()) } else { config::environment() };
+            check(named.as_deref().or(file).unwrap_or(Path::new(FILE)), environment, screen)
+        }
         Command::Show { defaults: true } if screen.json => show_values(None, &BTreeMap::new(), screen),
         Command::Show { defaults: true } => screen.foreign(&config::defaults_page()),
         Command::Show { defaults: false } => show(file, screen),
     }
 }
 
-fn check(path: &Path, screen: &Screen) -> Result<(), Failure> {
+/// The variables of the environment that set keys, or the faults of those that are no text.
+type Environment = Result<Vec<(String, String)>, Vec<Fault>>;
+
+fn check(path: &Path, environment: Environment, screen: &Screen) -> Result<(), Failure> {
     let (name, text) = (input::name_of(path), input::text_of(path)?);
-    let (faults, warnings) = (config::check(&text), config::warnings(&text));
+    let (variables, mut faults) = match environment {
+        Ok(variables) => (variables, Vec::new()),
+        Err(faults) => (Vec::new(), faults),
+    };
+    faults.extend(config::check(&text, variables.clone().into_iter()));
+    let warnings =
+        if faults.is_empty() { config::warnings(&text, variables.clone().into_iter()) } else { Vec::new() };
+    name_variables(&mut faults);
     if screen.json {
         let errors = Problem::of_faults(Type::Invalid, &faults).errors;
         screen.value(&json!({"file": name, "faults": errors, "warnings": warnings}))?;
@@ -99,7 +115,12 @@ fn check(path: &Path, screen: &Screen) -> Result<(), Failure> {
         for warning in &warnings {
             screen.line(&format!("{} {}", screen.paint(Paint::Under, "warning:"), harmless(warning)))?;
         }
-        screen.line(&format!("{} {}", screen.paint(Paint::Good, "ok"), harmless(&name)))?;
+        let with = match variables.len() {
+            0 => String::new(),
+            1 => " with one variable of the environment".to_owned(),
+            count => format!(" with {count} variables of the environment"),
+        };
+        screen.line(&format!("{} {}{with}", screen.paint(Paint::Good, "ok"), harmless(&name)))?;
     } else {
         let explained = pagurus_domain::scenario::source::explain_faults(&text, &name, &faults);
         let count = screen.paint(Paint::Bad, &format!("faults: {}", faults.len()));
@@ -111,11 +132,10 @@ fn check(path: &Path, screen: &Screen) -> Result<(), Failure> {
 fn show(path: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
     let file =
         path.map(|path| Ok::<_, Failure>((input::name_of(path), input::text_of(path)?))).transpose()?;
-    if let Err(mut faults) = config::load(path, std::env::vars()) {
-        // No line of a file can be shown for them.
-        for fault in faults.iter_mut().filter(|fault| fault.pointer.starts_with(PREFIX)) {
-            fault.message = format!("{}: {}", fault.pointer, fault.message);
-        }
+    let environment = config::environment();
+    let loaded = environment.clone().and_then(|environment| config::load(path, environment.into_iter()));
+    if let Err(mut faults) = loaded {
+        name_variables(&mut faults);
         let (name, text) = file.as_ref().map_or(("(environment)", ""), |(name, text)| (name, text));
         if screen.json {
             return Err(Problem::of_faults(Type::Invalid, &faults).into());
@@ -124,8 +144,15 @@ fn show(path: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
         return Err(Failure::Input(format!("the configuration is not valid\n{told}")));
     }
     let variables: BTreeMap<String, String> =
-        std::env::vars().filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty()).collect();
+        environment.into_iter().flatten().filter(|(_, value)| !value.is_empty()).collect();
     show_values(file.as_ref().map(|(name, text)| (&**name, &**text)), &variables, screen)
+}
+
+/// Puts the names of variables into the faults of their values, for which no line of a file can be shown.
+fn name_variables(faults: &mut [Fault]) {
+    for fault in faults.iter_mut().filter(|fault| fault.pointer.starts_with(PREFIX)) {
+        fault.message = format!("{}: {}", fault.pointer, fault.message);
+    }
 }
 
 fn show_values(

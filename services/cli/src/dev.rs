@@ -24,7 +24,7 @@ use crate::screen::Screen;
 
 /// Where the other commands look for the API.
 const USUAL_PORT: u16 = 8080;
-/// How long a server may take to let us connect before it is said to be away.
+/// Longest time for a server to let us connect before it is said to be away.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 type Services = JoinSet<(Role, anyhow::Result<()>)>;
@@ -57,7 +57,7 @@ pub(crate) async fn run(
     Ok(join(services, &draining).await?)
 }
 
-/// What is to be said of these servers: where each is looked for, and what to do where nobody answers.
+/// Words about these servers: where each is looked for, and what to do where nobody answers.
 async fn look(servers: &[NeededServer]) -> Vec<String> {
     let looks = servers.iter().map(|server| async move {
         let NeededServer { name, key, variable, address } = server;

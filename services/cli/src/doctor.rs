@@ -7,7 +7,7 @@ use crate::client::Client;
 use crate::failure::{FAILED, Failure};
 use crate::screen::{Paint, Screen, harmless};
 
-/// How the verdict is taken.
+/// Settings of the verdict.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Take warnings for errors: the exit code is 1 for them, too

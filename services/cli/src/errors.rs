@@ -14,7 +14,7 @@ use crate::screen::{Screen, bars, time};
 /// Cells of the picture of counts over time.
 const CELLS: usize = 24;
 
-/// What to do with failed and retrying orders; without a command they are shown in groups.
+/// Commands about failed and retrying orders; without one they are shown in groups.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
@@ -76,7 +76,7 @@ impl Filter {
     }
 }
 
-/// How orders are put together.
+/// Field by which orders are put together.
 #[derive(Debug, Args)]
 struct Groups {
     /// By what

@@ -38,6 +38,7 @@ const EXAMPLES: &[&str] = &[
     "pagurus order events o-1 --after 3",
     "pagurus scenario check scenarios --strict",
     "pagurus scenario apply change-tariff.yaml",
+    "pagurus scenario apply change-tariff.yaml --dry-run",
     "pagurus scenario apply change-tariff.yaml --if-match 4-9f86d081884c7d65",
     "pagurus scenario list",
     "pagurus scenario show change-tariff@3",

@@ -15,7 +15,7 @@ pub(crate) const FAILED: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 /// The present state does not allow it, or another order bears the id.
 pub(crate) const REFUSED: u8 = 3;
-/// What was named does not exist.
+/// The thing that was named does not exist.
 pub(crate) const NOT_FOUND: u8 = 4;
 /// The server does not answer, or asks to come again later.
 pub(crate) const AWAY: u8 = 5;
@@ -34,7 +34,7 @@ pub(crate) enum Failure {
     Away {
         /// Whom the command talks to.
         server: String,
-        /// What the network said.
+        /// Words of the network.
         why: String,
     },
     /// The values on the command line do not fit together.
@@ -89,9 +89,8 @@ impl Failure {
         if matches!(self, Self::Reported(_)) {
             return;
         }
-        if screen.json {
-            // Nobody is left to tell if this fails.
-            let _ = screen.value(&self.to_problem());
+        // Where standard output takes nothing, standard error is left.
+        if screen.json && screen.value(&self.to_problem()).is_ok() {
             return;
         }
         let label = screen.paint_error(Paint::Bad, "error:");

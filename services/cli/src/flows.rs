@@ -99,7 +99,7 @@ pub(crate) struct Shift {
     /// Waiting and retrying orders of every flow whose name contains it
     #[arg(long, value_parser = Text::new(), required_unless_present = "undo", requires = "distance")]
     flow: Option<String>,
-    /// How far
+    /// Distance of the move, such as `3h`
     #[arg(long = "by", value_name = "DURATION", conflicts_with = "undo")]
     distance: Option<String>,
     /// Undo the shift of this number

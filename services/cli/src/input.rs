@@ -1,4 +1,4 @@
-//! What commands read besides their arguments: files, standard input, and values written as JSON.
+//! Input of commands besides their arguments: files, standard input, and values written as JSON.
 //!
 //! Never changes what it read: the server gets the client's own spelling.
 
@@ -28,7 +28,7 @@ pub(crate) fn text_of(path: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// How messages call a file.
+/// Name of a file in messages.
 pub(crate) fn name_of(path: &Path) -> String {
     if path.as_os_str() == "-" { "(standard input)".to_owned() } else { path.display().to_string() }
 }

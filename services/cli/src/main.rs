@@ -71,7 +71,7 @@ struct CommandLine {
     command: Command,
 }
 
-/// What every command understands.
+/// Options that every command understands.
 #[derive(Debug, Args)]
 struct Global {
     /// Address of the API
@@ -87,7 +87,7 @@ struct Global {
     /// True where the command line names it, and not only the environment
     #[arg(skip)]
     names_server: bool,
-    /// How to show what is asked for
+    /// Form of the output
     #[arg(long, short, global = true, value_enum, value_name = "FORM", help_heading = "Everywhere")]
     output: Option<Output>,
     /// The same as --output json
@@ -102,7 +102,7 @@ struct Global {
 }
 
 impl Global {
-    /// How to show what is asked for.
+    /// Output form of a command line.
     fn output(&self) -> Output {
         if self.json { Output::Json } else { self.output.unwrap_or_default() }
     }
@@ -144,7 +144,7 @@ enum Command {
     /// Show and release queues of sequential orders
     #[command(subcommand)]
     Queues(queues::Command),
-    /// Show nodes and leases
+    /// Show nodes and leases, and take nodes out of service and back
     #[command(subcommand)]
     Nodes(nodes::Command),
     /// Show failed and retrying orders in groups, with their counts over time, and act on a group

@@ -39,17 +39,17 @@ pub(crate) enum Command {
     /// Show an operation, with the reasons of what it did not do
     #[command(visible_alias = "get")]
     Show {
-        /// Its number
+        /// Number of the operation
         no: i64,
     },
     /// Show the progress of an operation until it is over
     Watch {
-        /// Its number
+        /// Number of the operation
         no: i64,
     },
     /// List the orders of an operation
     Orders {
-        /// Its number
+        /// Number of the operation
         no: i64,
         /// Only those with this outcome: open, done, skipped or failed
         #[arg(long)]
@@ -72,7 +72,7 @@ pub(crate) enum Command {
     Abort(Steer),
 }
 
-/// What is done, to which orders, and how.
+/// Action, the orders that it is for, and its settings.
 #[derive(Debug, Args)]
 pub(crate) struct Start {
     /// The action: restart, cancel, interrupt, kill, repair, update, resend, shift or check
@@ -89,7 +89,7 @@ pub(crate) struct Start {
     how: How,
 }
 
-/// How an operation is carried out.
+/// Pace and bounds of an operation.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct How {
     /// Why, for the history of each order

@@ -29,7 +29,7 @@ use crate::search::{self, SearchArguments};
 /// Lines of a log in one answer.
 const LOG_PAGE: usize = 1000;
 
-/// What can be done with orders.
+/// Commands about orders.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Register an order, or a file of them
@@ -324,7 +324,7 @@ async fn view_of(id: &str, until: Option<Instant>, client: &Client) -> Result<Or
     client.patiently(until, || async { client.get(&order_path(id, ""), &[]).await?.read() }).await
 }
 
-/// What the exit code says about an order that was followed.
+/// Exit code that tells of an order that was followed.
 fn outcome(status: &str) -> Result<(), Failure> {
     if status == Status::Success.as_str() { Ok(()) } else { Err(Failure::Reported(FAILED)) }
 }

@@ -13,7 +13,7 @@ use crate::client::Client;
 use crate::failure::Failure;
 use crate::screen::{Screen, harmless, time};
 
-/// What can be done with queues.
+/// Commands about queues.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List the queues that have orders, the longest first

@@ -22,7 +22,7 @@ use crate::screen::Screen;
 /// Numbers whose rows are looked at together.
 const PAGE: i64 = 500;
 
-/// How to recover.
+/// Settings of a recovery.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Recover although services seem to run: what they hold is void, and they begin another life

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::input;
-use crate::screen::{Screen, harmless};
+use crate::screen::{Screen, harmless, time};
 
 /// Commands on refused messages.
 #[derive(Debug, Subcommand)]
@@ -102,13 +102,18 @@ async fn list(limit: u16, cursor: Option<&str>, client: &Client, screen: &Screen
     Ok(())
 }
 
+/// The time in the form of all lists; a text that is none as it is.
+fn moment(text: &str) -> String {
+    text.parse().map_or_else(|_| text.to_owned(), time)
+}
+
 fn listed(items: &[RefusedLine], screen: &Screen) -> String {
     let rows: Vec<[String; 6]> = items
         .iter()
         .map(|line| {
             [
                 line.id.clone(),
-                line.refused_at.clone(),
+                moment(&line.refused_at),
                 line.exchange.clone(),
                 line.key.clone(),
                 line.bytes.to_string(),
@@ -129,7 +134,7 @@ async fn show(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure>
     let pairs = [
         ("id", Some(line.id.clone())),
         ("reason", Some(line.reason.clone())),
-        ("refused", Some(line.refused_at.clone())),
+        ("refused", Some(moment(&line.refused_at))),
         ("exchange", Some(line.exchange.clone())),
         ("key", Some(line.key.clone())),
         ("properties", Some(view.properties.to_string())),
@@ -236,7 +241,7 @@ mod tests {
         assert_eq!(
             listed(&[line], &Screen::plain()),
             "ID   REFUSED               EXCHANGE        KEY           BYTES  REASON\n\
-             r-1  2026-01-02T03:04:05Z  pagurus.orders  order.create  7      malformed: not JSON"
+             r-1  2026-01-02 03:04:05Z  pagurus.orders  order.create  7      malformed: not JSON"
         );
     }
 }

@@ -28,7 +28,7 @@ use crate::input;
 use crate::screen::{Screen, time};
 pub(crate) use check::check;
 
-/// What can be done with scenarios.
+/// Commands about scenarios.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Find everything that is wrong with scenarios and their tests, without a server
@@ -48,6 +48,9 @@ pub(crate) enum Command {
         /// Only on top of the version with this tag, as `show` tells it; `*` is any version that is there
         #[arg(long, value_name = "TAG")]
         if_match: Option<String>,
+        /// Store nothing: tell the faults and warnings that the server has
+        #[arg(long, conflicts_with = "if_match")]
+        dry_run: bool,
     },
     /// List the newest version of each scenario
     List,
@@ -135,7 +138,7 @@ async fn text_of(source: &str, client: &Client) -> Result<String, Failure> {
     Ok(client.get(&named.path(), &named.query()).await?.text)
 }
 
-/// What a configuration sets, or the defaults where there is none.
+/// Settings of a configuration for tests of scenarios, or the defaults where there is none.
 fn deployment_of(config: Option<&Path>) -> Result<Deployment, Failure> {
     match config {
         None => Ok(Deployment::default()),
@@ -190,7 +193,12 @@ pub(crate) async fn run(
         }
         Command::Diff { from, to } => compare::run(&from, &to, client, screen).await,
         Command::Migrate(arguments) => migrate::run(&arguments, client, screen).await,
-        Command::Apply { files, if_match } => apply::run(&files, if_match.as_deref(), client, screen).await,
+        Command::Apply { files, dry_run: true, .. } => {
+            apply::run(&files, apply::Way::Try, client, screen).await
+        }
+        Command::Apply { files, if_match, .. } => {
+            apply::run(&files, apply::Way::Store(if_match.as_deref()), client, screen).await
+        }
         Command::List => list(client.all("/v1/scenarios").await?, screen),
         Command::Show { name } => show(&name, client, screen).await,
         Command::Versions { name } => {

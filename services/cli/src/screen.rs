@@ -1,4 +1,4 @@
-//! What the program writes: lines and tables for people, JSON for programs.
+//! Output of the program: lines and tables for people, JSON for programs.
 //!
 //! Texts that came from clients never reach a terminal with what a terminal would obey, and
 //! nothing is coloured unless a terminal shows it and nobody said no.
@@ -19,7 +19,7 @@ use crate::failure::Failure;
 /// letters would; some say 0.
 const LEAST_WIDTH: u16 = 60;
 
-/// What a colour means; the colours themselves are chosen here only.
+/// Meaning of a colour; the colours themselves are chosen here only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paint {
     /// As it should be.
@@ -63,7 +63,7 @@ impl Paint {
     }
 }
 
-/// How what a command shows is written.
+/// Form in which the values of a command are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Output {
     /// Tables and sentences, for people.
@@ -262,7 +262,7 @@ impl Screen {
     }
 }
 
-/// How far a long work is: a bar on a terminal, nothing elsewhere.
+/// Progress of a long work: a bar on a terminal, nothing elsewhere.
 #[derive(Debug)]
 pub(crate) struct Progress(ProgressBar);
 

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::screen::Screen;
 use crate::watch;
 
-/// How it is shown.
+/// Settings of the view.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Show it once, and end; so it is anyway where the output is no terminal

@@ -53,7 +53,7 @@ pub(crate) struct Add {
     /// Time from which on none begins any more
     #[arg(long, value_name = "TIME", requires = "every")]
     until: Option<Timestamp>,
-    /// How often: day, week or month
+    /// Period: day, week or month
     #[arg(long, requires = "at")]
     every: Option<Period>,
     /// Days, separated by commas: monday to sunday; of a month 1 to 31, last, or such as "second sunday"

@@ -93,7 +93,7 @@ struct Leader<'a> {
     workers_changed: bool,
 }
 
-/// What the loop wakes up for.
+/// Things that the loop wakes up for.
 enum Turn {
     News(Vec<Delivery>),
     Learnt(Learnt),

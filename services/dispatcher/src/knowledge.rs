@@ -1,4 +1,4 @@
-//! What outlives the active dispatcher: what it knows of flows and systems, which it writes, and what operators
+//! Knowledge that outlives the active dispatcher: of flows and systems, which it writes, and what operators
 //! decided about them, which it reads. One task does both, so that the loop never waits for the database.
 
 use std::collections::BTreeMap;

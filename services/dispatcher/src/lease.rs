@@ -19,7 +19,7 @@ const NAME: &str = "dispatcher";
 
 /// A lease that is held.
 pub(crate) struct Lease {
-    /// Its number.
+    /// Number of the epoch.
     pub epoch: Epoch,
     /// Set when it is not held any more.
     pub lost: CancellationToken,
@@ -46,7 +46,7 @@ pub(crate) async fn acquire(host: &Host, ttl: Duration) -> Result<Lease, Duratio
     Ok(Lease { epoch, lost, _renewing: stop.drop_guard() })
 }
 
-/// What came of asking for the lease.
+/// Outcome of asking for the lease.
 enum Asked {
     /// It is ours, under this epoch.
     Taken(Epoch),
@@ -54,7 +54,7 @@ enum Asked {
     Held(Duration),
 }
 
-/// What is written into the registry: another may lead within the whole time-to-live, and what it does to begin takes
+/// Time that is written into the registry: another may lead within the whole time-to-live, and what it does to begin takes
 /// a part of that.
 fn written(ttl: Duration) -> Duration {
     ttl * 9 / 10

@@ -31,7 +31,7 @@ const LEAST_PAUSE: Duration = Duration::from_millis(10);
 /// when it is lost.
 ///
 /// # Errors
-/// What keeps the service from working at all.
+/// Reasons for which the service cannot work at all.
 pub async fn run(host: Host) -> anyhow::Result<()> {
     host.at_work(true).await;
     let ttl = host.settings().dispatcher.lease_ttl;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pagurus_domain::dispatch::{Capacity, DispatchSettings, FlowShare, Weights};
 use pagurus_runtime::config::Settings;
 
-/// How long a hand-out may stay without a word before the tables are asked.
+/// Longest time of a hand-out without a word before the tables are asked.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Settings that the dispatcher goes by.

@@ -1,4 +1,4 @@
-//! What the dispatcher reads: everything at the start, a little all the time, so that lost news
+//! Reading of the dispatcher: everything at the start, a little all the time, so that lost news
 //! is found.
 
 use std::collections::BTreeMap;
@@ -147,7 +147,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What is in progress, by the rows: ready ones first, so that a stage that is being claimed
+    /// Orders in progress, by the rows: ready ones first, so that a stage that is being claimed
     /// is seen in one of the two.
     async fn in_progress(&self, client: &Client, dispatcher: &mut Dispatcher) -> Result<(), Error> {
         let doubtful: Vec<i64> = dispatcher.doubtful(Timestamp::now()).iter().map(|no| no.0).collect();

@@ -13,7 +13,7 @@ const START: OrderNo = OrderNo(0);
 /// Where a round stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Round {
-    /// What is read next comes after this number.
+    /// Number behind which the next page begins.
     pub after: OrderNo,
     /// The last number of this round.
     pub until: OrderNo,

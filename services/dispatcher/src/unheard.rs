@@ -32,7 +32,7 @@ impl Unheard {
         }
     }
 
-    /// How many commands are found lost by now, by stream and flow; each is told once.
+    /// Number of commands that are found lost by now, by stream and flow; each is told once.
     pub fn lost(&mut self, now: Instant) -> BTreeMap<(Stream, String), u64> {
         let mut lost = BTreeMap::new();
         while let Some((_, no, attempt)) =

@@ -36,11 +36,11 @@ use trouble::Trouble;
 /// client sends in a row, orders of one queue or an order and its cancellation, is taken in that row.
 const CALLBACK_LANES: usize = 2;
 
-/// How long a batch waits for more when the one before was not alone: a commit, a message of news
+/// Time for which a batch waits for more when the one before was not alone: a commit, a message of news
 /// and an acknowledgement are shared by all of a batch. An order that comes alone waits for nobody.
 const LINGER: Duration = Duration::from_millis(2);
 
-/// What is to be said and done about one delivery, once its batch is through.
+/// Answer to one delivery and what is done with it, once its batch is through.
 struct Handled {
     tag: DeliveryTag,
     /// Receipt and where it goes.

@@ -1,4 +1,4 @@
-//! What the message broker tells of itself, for the verdict over the installation. Never waits for it without a limit.
+//! State of the message broker in its own words, for the verdict over the installation. Never waits for it without a limit.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use pagurus_broker::{LinkState, Message, Published};
 use pagurus_domain::diagnosis::{BrokerFacts, Fact, QueueFacts};
 use pagurus_runtime::Host;
 
-/// How long the broker may take to answer.
+/// Longest time for the broker to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Routing key that nobody listens to.
 const NOBODY: &str = "doctor";

@@ -130,5 +130,5 @@ impl IntoResponse for Answer {
     }
 }
 
-/// What handlers return.
+/// Result of a handler.
 pub(crate) type Outcome<T> = Result<T, Answer>;

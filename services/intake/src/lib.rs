@@ -1,6 +1,6 @@
 //! Intake: takes orders and callbacks over AMQP and HTTP, and serves the API.
 //!
-//! What a client sent is acknowledged after the commit of what it caused, never before. Everything
+//! A message of a client is acknowledged after the commit of what it caused, never before. Everything
 //! that leaves the process stands below the commit.
 
 mod amqp;
@@ -33,7 +33,7 @@ use register::{Outcome, Submission};
 use stream::Streams;
 use waiters::Waiters;
 
-/// What both doors share. Cheap to clone: every request has one.
+/// Everything that both doors share. Cheap to clone: every request has one.
 #[derive(Clone)]
 struct Intake(Arc<IntakeParts>);
 
@@ -64,17 +64,17 @@ struct IntakeParts {
     bodies: http::Bodies,
 }
 
-/// How the HTTP door gathers: two lanes, so that one batch is prepared while the other commits.
+/// Gathering of the HTTP door: two lanes, so that one batch is prepared while the other commits.
 const GATHER: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(2) };
 
-/// How callbacks are gathered: longer than orders, because a callback costs little beside its batch. Two lanes, so that a locked
+/// Gathering of callbacks: longer than of orders, because a callback costs little beside its batch. Two lanes, so that a locked
 /// order does not hold up all others.
 const ANSWERS: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(15) };
 
-/// How costly registrations are taken: they wait for one another, and nobody else for them.
+/// Gathering of costly registrations: they wait for one another, and nobody else for them.
 const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Duration::ZERO };
 
-/// How long requests that are being answered have when the process is to stop.
+/// Time for requests that are being answered when the process is to stop.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
 /// The OpenAPI document of the API, made from its routes.
@@ -92,7 +92,7 @@ pub fn asyncapi(names: &pagurus_broker::topology::Names) -> serde_json::Value {
 /// Runs until the process is to stop.
 ///
 /// # Errors
-/// What keeps the service from working at all.
+/// Reasons for which the service cannot work at all.
 pub async fn run(host: Host) -> anyhow::Result<()> {
     let settings = host.settings();
     settings.check_public_access().map_err(|fault| anyhow::anyhow!("{fault}"))?;

@@ -33,7 +33,7 @@ pub(crate) struct Submission {
     pub sent_at: Option<Timestamp>,
     /// Time at which we got it.
     pub received_at: Timestamp,
-    /// Its place in the trace of its client.
+    /// Place of the registration in the trace of its client.
     pub trace: RegistrationTrace,
 }
 
@@ -86,7 +86,7 @@ impl Outcome {
         }
     }
 
-    /// What was not done quite as asked for.
+    /// Note of what was not done quite as asked for.
     pub fn note(&self) -> Option<String> {
         let Self::Accepted { clamped, uncorrelated, .. } = self else { return None };
         let notes = [(*clamped, CLAMPED), (*uncorrelated, UNCORRELATED)];

@@ -53,9 +53,9 @@ struct State {
 
 /// A client that follows.
 pub(crate) struct Joined {
-    /// What it is told.
+    /// Receiving end of its messages.
     pub receiver: mpsc::Receiver<Told>,
-    /// What it missed since the event that it got last; none where that is not known any more.
+    /// Events that it missed since the one that it got last; none where that is not known any more.
     pub missed: Option<Vec<Arc<StreamedEvent>>>,
 }
 

@@ -121,7 +121,7 @@ async fn show(host: &Host) -> Result<(), Error> {
     Ok(())
 }
 
-/// What becomes of a notification that was not confirmed.
+/// Fate of a notification that was not confirmed.
 enum Trouble {
     /// Nobody takes it, or it is not allowed: an operator decides.
     Parked(&'static str, String),

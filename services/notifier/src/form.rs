@@ -9,7 +9,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 const JSON: &str = "application/json";
 const STRUCTURED: &str = "application/cloudevents+json; charset=utf-8";
-/// What the value of a field over HTTP must not hold as it is, by the binding of CloudEvents for HTTP.
+/// Characters that the value of a field over HTTP must not hold as they are, by the binding of CloudEvents for HTTP.
 const CODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
 
 /// A notification as it is sent.

@@ -47,7 +47,7 @@ pub(crate) async fn share(host: Host, consumer: Arc<Consumer>) -> anyhow::Result
     }
 }
 
-/// What was seen last goes on to hold where nothing can be seen.
+/// The last list that was seen goes on to hold where nothing can be seen.
 async fn look(host: &Host, consumer: &Consumer) -> Result<(), pagurus_store::Error> {
     let client = host.store.api().await?;
     let at_work = marks::notifiers(&client).await?;

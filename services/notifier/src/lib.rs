@@ -22,7 +22,7 @@ use pagurus_store::outbox::sending::Notification;
 /// Runs until the process is to stop.
 ///
 /// # Errors
-/// What keeps the service from working at all.
+/// Reasons for which the service cannot work at all.
 pub async fn run(host: Host) -> anyhow::Result<()> {
     let news = Intermittent::new(&host, host.broker.consume(hearing::consumer(&host))?);
     host.spawn("share of the news", hearing::share(host.clone(), news.consumer().clone()));

@@ -28,11 +28,11 @@ use crate::webhooks::settle::Settler;
 
 /// Interval at which the outbox is looked at when nobody tells of anything.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long more places are waited for where one has come free.
+/// Time for which more places are waited for where one has come free.
 const GATHER: Duration = Duration::from_millis(5);
 /// Notifications that are taken at a time; their bodies are not known before.
 const TAKEN: usize = 100;
-/// How long others are kept off what was taken, beyond the time of its call: to write what became of it.
+/// Time for which others are kept off what was taken, beyond the time of its call: to write what became of it.
 const BESIDE_THE_CALL: Duration = Duration::from_secs(30);
 
 /// The deliverer of webhooks of this process.

@@ -1,4 +1,4 @@
-//! What the stages of this worker wait for, told to people: written where an answer takes its time, and never for what is quick.
+//! Questions that the stages of this worker wait for, told to people: written where an answer takes its time, and never for what is quick.
 //!
 //! Nothing waits for these writes, and nothing is decided by them.
 
@@ -22,7 +22,7 @@ const EVERY: Duration = Duration::from_secs(2);
 /// Stages that are told of at most, those that have waited longest.
 const MOST: usize = 500;
 
-/// What was written: order, hand-out and moment of each question.
+/// Questions that were written: order, hand-out and moment of each.
 type Written = HashSet<(OrderNo, Attempt, Timestamp)>;
 
 /// Writes what is waited for, as long as the process takes new work.

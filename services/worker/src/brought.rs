@@ -1,4 +1,4 @@
-//! What an order brings to its stage: short things come with the claim, long ones are read when
+//! Values that an order brings to its stage: short ones come with the claim, long ones are read when
 //! there is room for them. A claim takes many stages at once, and does not know how long they are.
 
 use pagurus_domain::scenario::stage::Callback;
@@ -43,7 +43,7 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// What was not read with the claim.
+/// Values that were not read with the claim.
 #[derive(Clone, Copy, Debug)]
 enum Long {
     Params,

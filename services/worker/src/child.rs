@@ -53,7 +53,7 @@ pub(crate) struct Children {
     costly: Batcher<Wanted, Option<Registration>, Error>,
 }
 
-/// What became of a child; the text says why it can never be registered.
+/// Outcome of the registration of a child; the text says why it can never be registered.
 type Registration = Result<(), String>;
 
 impl Children {

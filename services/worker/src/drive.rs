@@ -29,7 +29,7 @@ use crate::room::Share;
 use crate::trouble::Trouble;
 use crate::{Worker, brought, progress, traced};
 
-/// What an order brings along.
+/// Parameters, variables and callbacks that an order brings along.
 struct Brought {
     /// None where they are long.
     params: Option<String>,

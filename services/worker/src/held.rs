@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 /// An order and the number of its hand-out.
 pub(crate) type Key = (OrderNo, Attempt);
 
-/// What is held: how each stage is broken off, and what it asks of the world. Cheap to clone.
+/// Stages that are held: how each is broken off, and what it asks of the world. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Held(Arc<Mutex<HashMap<Key, HeldStage>>>);
 
@@ -21,11 +21,11 @@ struct HeldStage {
     broken_off: CancellationToken,
     /// True once the answer to the claim has come.
     is_claimed: bool,
-    /// What was asked last, and when; none while nothing is.
+    /// The last question, and when it was asked; none while nothing is.
     asking: Option<(Instant, Asking)>,
 }
 
-/// What a stage asks of the world, and for how long it has waited for it.
+/// A question of a stage to the world, and the time that it has waited for the answer.
 pub(crate) type Slow = (Key, Asking);
 
 impl Held {
@@ -64,7 +64,7 @@ impl Held {
         }
     }
 
-    /// What stages have waited for so long, the longest first, so many at most.
+    /// Questions that stages have waited for so long, the longest first, so many at most.
     pub fn slow(&self, for_so_long: Duration, most: usize) -> Vec<Slow> {
         let mut slow: Vec<(Instant, Slow)> = self
             .lock()

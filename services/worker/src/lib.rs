@@ -51,7 +51,7 @@ use progress::Advances;
 use room::Room;
 use rules::Rules;
 
-/// What every stage of this worker shares.
+/// Parts that all stages of this worker share.
 struct Worker {
     host: Host,
     catalogue: Catalogue,
@@ -86,7 +86,7 @@ const MAX_WAITING_MESSAGES: u32 = 10_000;
 /// Runs until the process is to stop and its stages have ended, or their grace is over.
 ///
 /// # Errors
-/// What keeps the service from working at all.
+/// Anything that keeps the service from working at all.
 pub async fn run(host: Host) -> anyhow::Result<()> {
     // Sizes of rooms, which only a restart changes.
     let sizes = host.settings().worker.clone();

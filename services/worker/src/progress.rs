@@ -27,7 +27,7 @@ pub(crate) struct Stale;
 
 /// How signs of life are gathered.
 const GATHER: Shape = Shape { max: 500, lanes: 1, linger: Duration::from_millis(2) };
-/// What an action may take beyond its own time-out: to be rendered, written, and judged.
+/// Time that an action may take beyond its own time-out: to be rendered, written, and judged.
 const BESIDE_THE_CALL: Duration = Duration::from_secs(30);
 
 /// Writes the signs of life of all stages. Cheap to clone.

@@ -1,6 +1,6 @@
 //! Holds what the database says is with this worker against what the worker knows of.
 //!
-//! What it knows nothing of are claims that were committed though their answer was lost: they are given
+//! Stages that it knows nothing of are claims that were committed though their answer was lost: they are given
 //! back. What the database knows nothing of was ended, or given to another, and the message that said
 //! so was lost: it is broken off.
 //!

@@ -46,7 +46,7 @@ impl Room {
     }
 }
 
-/// What one stage has taken; dropped, it is given back.
+/// Room that one stage has taken; dropped, it is given back.
 #[derive(Debug)]
 pub(crate) struct Share {
     room: Room,
@@ -135,7 +135,7 @@ impl Taken {
         permits.map(OwnedSemaphorePermit::num_permits).sum()
     }
 
-    /// What was taken last first, so that it goes on to hold what it began with.
+    /// Gives back the room that was taken last, so that the stage goes on to hold what it began with.
     fn give_back(&mut self, mut surplus: usize) {
         for part in [&mut self.more, &mut self.begun] {
             let Some(permits) = part else { continue };

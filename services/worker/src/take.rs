@@ -140,7 +140,7 @@ impl<'a> Halves<'a> {
         Self { open, begun: Instant::now(), failure: None }
     }
 
-    /// What could be claimed next, which is to begin at once; none when nothing is left, or no time.
+    /// Stages that could be claimed next, which are to begin at once; none when nothing is left, or no time.
     async fn claim_next(&mut self, worker: &Worker) -> Option<Claims> {
         while let Some(part) = self.open.pop() {
             if self.failure.is_some() && self.begun.elapsed() > HALVES {

@@ -42,10 +42,10 @@ const STABLE: Duration = Duration::from_secs(10);
 /// lapin reports the end of a connection as an event; looking at the state as well costs nothing
 /// and does not depend on it.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long an orderly good-bye may take.
+/// Longest time for an orderly good-bye.
 const CLOSE: Duration = Duration::from_secs(2);
 
-/// What a supervisor needs to connect.
+/// Everything that a supervisor needs to connect.
 pub(crate) struct Settings {
     pub(crate) uri: AMQPUri,
     pub(crate) names: Names,

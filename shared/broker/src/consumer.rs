@@ -38,7 +38,7 @@ const BATCH_BYTES: usize = 8 * 1024 * 1024;
 /// Room for the number that makes the name of a private queue unique.
 const LONGEST_HINT: usize = 100;
 
-/// What to consume and how.
+/// Queue to consume, and the way of it.
 #[derive(Clone, Debug)]
 pub struct ConsumeSpec {
     /// Where the deliveries come from.
@@ -96,7 +96,7 @@ pub struct Delivery {
     pub body: Vec<u8>,
 }
 
-/// What became of acknowledgements.
+/// Outcome of acknowledgements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acknowledged {
     /// Written to the broker.
@@ -240,7 +240,7 @@ impl Consumer {
         Ok(())
     }
 
-    /// What the broker's handle keeps of this consumer, to tell whether it consumes.
+    /// View that the broker's handle keeps of this consumer, to tell whether it consumes.
     pub(crate) fn watch(&self) -> Watch {
         Watch { queue: self.queue.clone(), shared: Arc::downgrade(&self.shared) }
     }

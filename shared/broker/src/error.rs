@@ -1,4 +1,4 @@
-//! What can go wrong between a process and RabbitMQ, told apart by what the caller can do about it.
+//! Errors between a process and RabbitMQ, told apart by what the caller can do about them.
 //!
 //! Never carries the address of the broker: it contains a password.
 
@@ -42,7 +42,7 @@ pub enum Error {
     InvalidName {
         /// Which part of the message or configuration.
         field: &'static str,
-        /// Its length in bytes.
+        /// Length of the message in bytes.
         bytes: usize,
         /// The greatest possible length in bytes.
         limit: usize,

@@ -31,7 +31,7 @@ const CONTENT_HEADER: u8 = 2;
 /// Numbers that open the payload of a content header: class, weight, size of the body.
 const CONTENT_HEADER_NUMBERS: usize = 12;
 
-/// What follows one another in a payload.
+/// Kinds of fields that follow one another in a payload.
 #[derive(Clone, Copy)]
 enum Field {
     /// Bytes that need no look.

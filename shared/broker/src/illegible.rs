@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl Delivery {
-    /// What of this message could not be read, for people; none if all could. Where a short string
+    /// Parts of this message that could not be read, for people; none if all could. Where a short string
     /// was no UTF-8 it holds the control character SUBSTITUTE, which no honest name contains either.
     #[must_use]
     pub fn illegible(&self) -> Option<String> {
@@ -43,7 +43,7 @@ fn of_properties(properties: &Properties) -> Option<String> {
     of_table(&properties.headers, 1).map(|found| format!("the headers {found}"))
 }
 
-/// What is wrong with the entries of a table, whose values stand on this level.
+/// Faults of the entries of a table, whose values stand on this level.
 fn of_table(entries: &[(String, HeaderValue)], depth: usize) -> Option<String> {
     if entries.iter().any(|(name, _)| is_broken(name)) {
         return Some("have a name that is no UTF-8 text".to_owned());

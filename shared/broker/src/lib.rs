@@ -59,7 +59,7 @@ const CONFIRM_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest prefix in bytes: names built on it must stay well below the 255 of AMQP.
 const LONGEST_PREFIX: usize = 64;
 
-/// How to reach the broker and who connects.
+/// Address of the broker, and the name of who connects.
 #[derive(Clone)]
 pub struct Config {
     /// `amqp://user:password@host:port/vhost`.
@@ -264,7 +264,7 @@ impl Broker {
         topology::declare_actor(&generation.connection, self.names(), actor).await
     }
 
-    /// How many programs take tasks of an actor; none where there is no queue of that name.
+    /// Number of programs that take tasks of an actor; none where there is no queue of that name.
     ///
     /// # Errors
     /// There is no connection within `patience`, or the broker fails.

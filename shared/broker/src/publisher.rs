@@ -36,7 +36,7 @@ const OWN_LANES: usize = 2;
 /// A foreign queue that never confirms holds a lane until the deadline; the others go on.
 const FOREIGN_LANES: usize = 4;
 
-/// What became of one message.
+/// Fate of one message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Published {
     /// The broker has it, on disk if it is persistent and routed to a durable queue.

@@ -1,4 +1,4 @@
-//! How long to wait before the next attempt, for ever.
+//! Waiting time before the next attempt, for ever.
 //!
 //! Only computes delays: sleeping, stopping and logging belong to the loops that use it. The
 //! `backoff` crate would give up after a quarter of an hour and lets jitter pass its own cap;

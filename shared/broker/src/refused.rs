@@ -1,4 +1,4 @@
-//! What is kept of a message that can never be handled.
+//! Form of a message that can never be handled, as it is kept.
 //!
 //! The body stays byte for byte. The original properties are kept as *data* in headers and never as
 //! properties: an expiration would make the copy vanish, a user id would be refused by the broker,

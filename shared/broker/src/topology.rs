@@ -166,7 +166,7 @@ impl Queue {
 pub(crate) struct Topology {
     pub(crate) exchanges: Vec<Exchange>,
     pub(crate) queues: Vec<Queue>,
-    /// What earlier versions declared, with its owner, who deletes it.
+    /// Queues that earlier versions declared, with the owner, who deletes each.
     pub(crate) former_queues: Vec<(String, Service)>,
 }
 

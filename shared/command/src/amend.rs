@@ -259,7 +259,7 @@ impl Commands {
     }
 }
 
-/// Who asks, and by what a try is known that was carried out though its answer was lost.
+/// Author of a change, and the key by which a try is known that was carried out though its answer was lost.
 struct By<'a> {
     principal: &'a Principal,
     key: RequestKey,

@@ -26,13 +26,13 @@ const MAX_KEY_BYTES: usize = 255;
 pub struct NewCall {
     /// The caller's key.
     pub key: String,
-    /// Its name.
+    /// Name of the call.
     pub name: String,
-    /// What it brings.
+    /// Value that it brings.
     pub body: Value,
 }
 
-/// What a call may say; `id` names the order in a message.
+/// Fields of a call; `id` names the order in a message.
 const FIELDS: [&str; 4] = ["id", "name", "body", "key"];
 
 impl NewCall {

@@ -22,6 +22,7 @@ use serde_json::json;
 use crate::Commands;
 use crate::request::RequestKey;
 use crate::shift::begin_for_stop;
+use crate::texts::checked;
 use crate::tries::Tries;
 
 /// Longest keyword, reason and name of a system, in bytes.
@@ -287,20 +288,6 @@ fn end_of(from: Timestamp, duration: Option<&str>) -> Result<Option<Timestamp>, 
     }
     let end = SignedDuration::try_from(duration).ok().and_then(|duration| from.checked_add(duration).ok());
     end.and_then(pagurus_domain::time::within_range).map(Some).ok_or_else(|| bad("it is too long".to_owned()))
-}
-
-/// Refuses a text that is empty, too long, or that the database does not take.
-pub(crate) fn checked(name: &str, text: &str, most: usize) -> Result<(), Problem> {
-    let told = if text.is_empty() {
-        format!("/{name} is missing")
-    } else if text.len() > most {
-        format!("/{name} is longer than {most} bytes")
-    } else if text.chars().any(char::is_control) {
-        format!("/{name} holds control characters")
-    } else {
-        return Ok(());
-    };
-    Err(Problem::new(Type::Invalid, told).at(format!("/{name}")))
 }
 
 fn nothing_to_lift(held: &[StoredStop]) -> Problem {

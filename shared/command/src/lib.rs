@@ -24,6 +24,7 @@ mod restart;
 mod searches;
 pub mod shift;
 mod terms;
+mod texts;
 mod tries;
 mod windows;
 
@@ -57,7 +58,7 @@ pub use windows::WindowAction;
 pub struct Commands {
     /// The process.
     pub host: Host,
-    /// Its scenarios.
+    /// Scenarios of the installation.
     pub catalogue: Catalogue,
     /// The secrets that nothing that is shown or stored may hold.
     pub secrets: Arc<DeploymentSecrets>,

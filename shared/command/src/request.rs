@@ -1,4 +1,4 @@
-//! What stands in the request of an action, whichever door it came through.
+//! Request of an action, whichever door it came through.
 
 use pagurus_domain::document::{Fault, nearest, pointer_to};
 use pagurus_domain::order::Status;
@@ -12,13 +12,13 @@ use uuid::Uuid;
 /// Longest key of a client, in bytes.
 const MAX_KEY_BYTES: usize = 255;
 
-/// What the body of a restart may have.
+/// Fields of the body of a restart.
 pub const OF_RESTART: &[&str] =
     &["id", "reason", "ifStatus", "from", "params", "scenarioVersion", "ignoreConditions"];
-/// What the body of every other action may have.
+/// Fields of the body of every other action.
 pub const OF_OTHERS: &[&str] = &["id", "reason", "ifStatus"];
 
-/// What stands in the body of an action.
+/// Values of the body of an action.
 #[derive(Clone, Debug, Default)]
 pub struct ActionRequest {
     /// The order, where the body names it.
@@ -137,7 +137,7 @@ pub(crate) fn text_of(map: &Map<String, Value>, key: &str) -> Result<Option<Stri
 pub struct RequestKey {
     /// The name.
     pub name: String,
-    /// What was asked under it, as a digest: a key that is used for something else is a mistake.
+    /// Digest of what was asked under it: a key that is used for something else is a mistake.
     pub digest: String,
 }
 

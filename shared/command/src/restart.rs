@@ -62,7 +62,7 @@ impl Stored {
         })
     }
 
-    /// What the new life of an order waits for before it begins (ORD-22).
+    /// Conditions that the new life of an order waits for before it begins (ORD-22).
     pub fn postponement(&self, order: &Locked, restart: &Restart) -> Option<Postponement> {
         if restart.ignore_conditions {
             return None;

@@ -24,7 +24,7 @@ use pagurus_wire::flows::{ShiftOutcome, ShiftRequest};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
 
-use crate::flows::checked;
+use crate::texts::checked;
 use crate::{Commands, caused, read_snapshot};
 
 /// Orders of one transaction.

@@ -16,9 +16,9 @@ use pagurus_wire::windows::{WindowActionRequest, WindowOutcome, WindowRequest};
 use serde_json::json;
 
 use crate::Commands;
-use crate::flows::checked;
 use crate::request::RequestKey;
 use crate::shift::{HOLD, ONE_GO};
+use crate::texts::checked;
 use crate::tries::Tries;
 
 /// Longest keyword, reason and name of a system, in bytes.
@@ -26,7 +26,7 @@ const MAX_TEXT: usize = 1024;
 /// Occurrences that an answer names.
 const TOLD_AHEAD: usize = 5;
 
-/// What is done to a window.
+/// Actions on a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowAction {
     /// The present occurrence is over at once; the next ones stay.

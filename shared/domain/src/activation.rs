@@ -11,7 +11,7 @@ use crate::order::Status;
 
 pub use pace::{LEAST_AHEAD, WakingPace};
 
-/// What a due row is for: the kind and, for sleepers, the age group. Each is taken on its own, so
+/// Reason of a due row: the kind and, for sleepers, the age group. Each is taken on its own, so
 /// that a monthly mass wake-up of one kind does not hold up the others (ACT-2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stream {
@@ -97,7 +97,7 @@ impl Default for AgeGroups {
     }
 }
 
-/// How strongly activation is guaranteed (ACT-3).
+/// Strength of the guarantee of activation (ACT-3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActivationMode {
     /// Every command is repeated until the order is claimed.

@@ -29,11 +29,11 @@ pub enum Inconsistency {
     QueuedWithoutOrder,
     /// It has ended, and is a member of its queue still.
     QueueOwnerGone,
-    /// Its place and its queue disagree about its membership.
+    /// Place and queue of the order disagree about its membership.
     MembershipDiffers,
-    /// Its position is above the last one that its queue gave away.
+    /// The position of the order is above the last one that its queue gave away.
     PositionAboveLast,
-    /// Its stage is with a node that was never registered.
+    /// The stage of the order is with a node that was never registered.
     RunningWithoutNode,
     /// The number of its hand-out is not above that of the last one.
     AttemptBehind,
@@ -57,11 +57,11 @@ pub enum Inconsistency {
     DeadlineOfEnded,
     /// It has a latest start, has not begun, and nobody watches the time.
     DeadlineMissing,
-    /// Its parameters are not stored.
+    /// The parameters of the order are not stored.
     PayloadMissing,
     /// It is suspended in the middle of its scenario, and its position is not stored.
     ContextMissing,
-    /// Its stored position cannot be read.
+    /// The stored position of the order cannot be read.
     ContextUnreadable,
     /// The version of its scenario is not stored.
     ScenarioMissing,
@@ -131,19 +131,19 @@ pub enum ConsistencyRepair {
     LeavePlaces,
     /// It leaves its queue.
     LeaveQueue,
-    /// Its place says of the queue what the queue says of it.
+    /// The place of the order gets the queue and position that the queue has for it.
     FollowQueue,
     /// It becomes a member of its queue again, at the position that its place has.
     RejoinQueue,
-    /// Its queue gives away no position any more that is not above its own.
+    /// The queue of the order gives away no position any more that is not above its own.
     RaiseQueue,
-    /// Its stage is handed out again, under a new pass.
+    /// The stage of the order is handed out again, under a new pass.
     HandOutAgain,
-    /// Its hand-out gets the next number, and a new pass.
+    /// The hand-out of the order gets the next number, and a new pass.
     Renumber,
     /// It starts, for nothing holds it.
     Start,
-    /// Its conditions are closed.
+    /// The conditions of the order are closed.
     CloseConditions,
     /// It is woken.
     WakeAnswered,
@@ -151,9 +151,9 @@ pub enum ConsistencyRepair {
     CloseCalls,
     /// The list of failures says what the order says.
     RewriteFailure,
-    /// Its deadlines are removed.
+    /// The deadlines of the order are removed.
     DropDeadlines,
-    /// Its deadline to start is watched again.
+    /// The deadline to start is watched again.
     WatchStart,
     /// The rows are removed.
     RemoveRows,
@@ -162,7 +162,7 @@ pub enum ConsistencyRepair {
 /// An inconsistency, with its repair; none where only a person can tell what is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// What it is.
+    /// Kind of the finding.
     pub kind: Inconsistency,
     /// The remedy.
     pub repair: Option<ConsistencyRepair>,
@@ -175,13 +175,13 @@ pub struct OrderFacts {
     pub no: OrderNo,
     /// The order; none where other rows bear its number.
     pub order: Option<OrderRowFacts>,
-    /// Its row of `running`.
+    /// Row of `running`.
     pub running: Option<RunningFacts>,
-    /// Its row of `ready`.
+    /// Row of `ready`.
     pub ready: Option<ReadyFacts>,
-    /// Its row of `due`.
+    /// Row of `due`.
     pub due: Option<DueFacts>,
-    /// Its membership: queue, position, and the last position that the queue gave away.
+    /// Membership: queue, position, and the last position that the queue gave away.
     pub queued: Option<(String, i64, Option<i64>)>,
     /// True where it has deadlines.
     pub has_deadlines: bool,

@@ -13,7 +13,7 @@ use crate::id::{Role, spelled};
 
 pub use judge::{diagnose, reviewed};
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FindingSeverity {
     /// It works, and will not for long, or not as fast as it could.
@@ -32,11 +32,11 @@ spelled!(FindingSeverity {
 pub struct InstallationFinding {
     /// Name of the check, for programs.
     pub check: &'static str,
-    /// How bad it is.
+    /// Severity of it.
     pub severity: FindingSeverity,
-    /// What was found.
+    /// Finding in a sentence.
     pub told: String,
-    /// What to do.
+    /// Remedy.
     pub remedy: String,
 }
 
@@ -122,10 +122,10 @@ pub struct BrokerFacts {
     pub queues: Vec<QueueFacts>,
 }
 
-/// What is in a queue of the engine at the message broker.
+/// Content of a queue of the engine at the message broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueFacts {
-    /// Its name.
+    /// Name of the queue.
     pub name: String,
     /// Messages that wait in it.
     pub messages: u32,
@@ -151,11 +151,11 @@ pub struct ClusterFacts {
 /// Facts about a node.
 #[derive(Clone, Debug)]
 pub struct NodeFacts {
-    /// Its service.
+    /// Role of the node.
     pub role: Role,
-    /// Its name.
+    /// Name of the node.
     pub name: String,
-    /// Its status.
+    /// Status of the node.
     pub status: String,
     /// Version of its program.
     pub version: String,

@@ -73,9 +73,9 @@ pub struct Fault {
     pub at: Option<Position>,
     /// The place in the tree as a JSON pointer; empty for the whole document.
     pub pointer: String,
-    /// What is wrong.
+    /// Description of the fault.
     pub message: String,
-    /// What to do about it.
+    /// Remedy, where one is known.
     pub hint: Option<String>,
 }
 
@@ -130,14 +130,14 @@ impl fmt::Display for Fault {
     }
 }
 
-/// How large a document may be. What goes beyond is a fault, found before the tree is built.
+/// Bounds of a document. What goes beyond is a fault, found before the tree is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocumentLimits {
     /// The length of the text in bytes.
     pub bytes: usize,
     /// The number of keys and values.
     pub nodes: usize,
-    /// How deep lists and mappings may nest.
+    /// Greatest depth of lists and mappings.
     pub depth: usize,
 }
 

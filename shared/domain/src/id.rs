@@ -192,7 +192,7 @@ spelled!(Role {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{word}` is none of: {}", known.join(", "))]
 pub struct UnknownWord {
-    /// What was given, cut to 64 characters.
+    /// The given word, cut to 64 characters.
     pub word: String,
     /// The words that would do.
     pub known: &'static [&'static str],

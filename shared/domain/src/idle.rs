@@ -1,6 +1,6 @@
 //! Orders that stand still for a whole idle period (REC-4): why, and whether anything is to be done.
 //!
-//! What only waits in a backlog is never told of again: it has its place among the others, and news of it would
+//! A stage that only waits in a backlog is never told of again: it has its place among the others, and news of it would
 //! not bring it forward.
 
 use crate::id::spelled;
@@ -8,7 +8,7 @@ use crate::id::spelled;
 /// Why an order stands still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IdleCause {
-    /// Its time has come, and nobody woke it.
+    /// The time of the order has come, and nobody woke it.
     NotWoken,
     /// No dispatcher leads.
     NoDispatcher,
@@ -18,7 +18,7 @@ pub enum IdleCause {
     NoWorker,
     /// Another order owns its queue.
     BehindInQueue,
-    /// Its flow is stopped or limited.
+    /// The flow of the order is stopped or limited.
     FlowHeld,
     /// Every place is taken, and none that came later was handed out before it.
     Backlog,
@@ -26,9 +26,9 @@ pub enum IdleCause {
     PassedOver,
     /// There was room for it, and it was not handed out.
     NotHandedOut,
-    /// Its task waits in the queue of an actor that no program takes tasks from.
+    /// The task waits in the queue of an actor that no program takes tasks from.
     NoConsumer,
-    /// Its task waits in the queue of an actor, and programs take tasks from it.
+    /// The task waits in the queue of an actor, and programs take tasks from it.
     ActorBusy,
 }
 
@@ -76,7 +76,7 @@ impl IdleCause {
     }
 }
 
-/// What is known about a stage that may run, and about those who would run it.
+/// Facts about a stage that may run, and about those who would run it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleStage {
     /// True while a dispatcher leads.

@@ -45,7 +45,7 @@ pub enum Invariant {
     OneKey,
     /// Every repeat of a call is explained.
     ExplainedRepeat,
-    /// What was interrupted is never executed.
+    /// An interrupted order is never executed.
     InterruptedIdle,
     /// A kill, or a cancel, that was answered is the end.
     KillWins,
@@ -57,7 +57,7 @@ pub enum Invariant {
     QueueOrder,
     /// An order begins when all that it waits for has ended as it needs.
     ConditionsHold,
-    /// What is suspended wakes.
+    /// A suspended order wakes.
     WillWake,
     /// Nothing wakes early.
     NeverEarly,

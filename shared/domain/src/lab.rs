@@ -14,6 +14,7 @@ mod server;
 mod simulation;
 mod stages;
 #[cfg(test)]
+// DSP-15: the library of situations, each held against its bounds.
 mod tests;
 mod trace;
 

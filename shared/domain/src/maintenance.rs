@@ -13,7 +13,7 @@ pub use calendar::{Calendar, CalendarFault, CalendarRule, Occurrence, Period};
 /// A maintenance window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MaintenanceWindow {
-    /// Its number: overlapping windows are independent.
+    /// Number of the window: overlapping windows are independent.
     pub no: i64,
     /// Flows or system that it is for.
     pub target: WindowTarget,
@@ -23,7 +23,7 @@ pub struct MaintenanceWindow {
     pub void_until: Option<Timestamp>,
 }
 
-/// What a window holds back.
+/// Flows or system that a window holds back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WindowTarget {
     /// Every flow whose name contains it.
@@ -68,7 +68,7 @@ impl MaintenanceWindow {
         self.calendar.after(self.void_until.map_or(now, |void| void.max(now)))
     }
 
-    /// When it begins or ends next.
+    /// Time at which it begins or ends next.
     #[must_use]
     pub fn due(&self, now: Timestamp) -> Option<Timestamp> {
         // The next one begins after the end of this one.

@@ -101,7 +101,7 @@ impl Ramp {
     /// Refuses a ramp that would not grow, or not begin.
     ///
     /// # Errors
-    /// What is wrong, with the field.
+    /// The fault, with its field.
     pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
         if self.start == 0 {
             Err(("start", "must be 1 or more"))

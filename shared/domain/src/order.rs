@@ -66,7 +66,7 @@ impl Status {
     }
 }
 
-/// How the order stands to the target states of its scenario.
+/// Relation of an order to the target states of its scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ScenarioStatus {
     /// Not yet executed.
@@ -100,7 +100,7 @@ pub enum Mode {
 
 spelled!(Mode { Parallel => "parallel", Sequential => "sequential" });
 
-/// How urgent an order is, among the others.
+/// Urgency of an order among the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Priority {
     /// Before the others.

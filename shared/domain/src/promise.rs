@@ -19,13 +19,13 @@ const SHORTEST_LOOK: Duration = Duration::from_secs(1);
 const LONGEST_LOOK: Duration = Duration::from_secs(600);
 /// Part of the time to spare after which it is looked again: what changes meanwhile is noticed while most is left.
 const PART_TO_SPARE: u32 = 8;
-/// What took longer than any before it takes as much again in nine of ten cases: nothing better is known of it.
+/// A state that took longer than any before takes as much again in nine of ten cases: nothing better is known of it.
 const BEYOND_ALL: Beyond = Beyond { p50: 0.25, p90: 1.0 };
 
 /// No time at all.
 const NO_TIME: StartEstimate = StartEstimate { p50: Duration::ZERO, p90: Duration::ZERO };
 
-/// What remains, in parts of the time that has passed.
+/// Remaining time, in parts of the time that has passed.
 struct Beyond {
     p50: f64,
     p90: f64,
@@ -36,7 +36,7 @@ struct Beyond {
 pub struct PromisedOrder {
     /// Time at which its client must be served.
     pub promise_at: Timestamp,
-    /// How far it has come.
+    /// Progress of the order in its life.
     pub reached: ReachedState,
     /// It does not go on before: its start time, or the end of its sleep.
     pub not_before: Option<Timestamp>,
@@ -44,7 +44,7 @@ pub struct PromisedOrder {
     pub start: Option<StartEstimate>,
 }
 
-/// How far an order has come in its life.
+/// Progress of an order in its life.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReachedState {
     /// No stage of it has begun.
@@ -66,7 +66,7 @@ pub struct ExpectedEnd {
     pub is_known: bool,
 }
 
-/// What is to be done with an order that has a promise.
+/// Next step about an order that has a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromiseVerdict {
     /// It will probably be late.
@@ -98,7 +98,7 @@ impl PromisedOrder {
         ExpectedEnd { p50: expected.p50.max(at_least.p50), p90: expected.p90.max(at_least.p90), ..expected }
     }
 
-    /// Whether it will be late, or when to look again.
+    /// Verdict on an order: it will be late, or when to look again.
     #[must_use]
     pub fn judge(&self, times: &RemainingTimes, now: Timestamp) -> PromiseVerdict {
         let expected = self.expected(times, now);

@@ -13,19 +13,19 @@ pub const LEAST_REST: Duration = Duration::from_millis(10);
 /// Why a stage that is with a worker needs to be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Finding {
-    /// Its work time-out has passed.
+    /// The work time-out of the stage has passed.
     Overdue,
-    /// Its node is lost, stopped, or has come back as another incarnation.
+    /// The node of the stage is lost, stopped, or has come back as another incarnation.
     NodeLost,
-    /// Its worker gave it back on stopping.
+    /// The worker of the stage gave it back on stopping.
     Released,
-    /// Its worker does not know of it: the answer to the claim was lost.
+    /// The worker of the stage does not know of it: the answer to the claim was lost.
     Unheld,
 }
 
 spelled!(Finding { Overdue => "overdue", NodeLost => "node_lost", Released => "released", Unheld => "unheld" });
 
-/// What is to be done with the stage.
+/// Next step about the stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// Hand it out again, with a new pass.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// How long orders are kept.
+/// Times for which orders are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetentionTerms {
     /// After their end.
@@ -13,7 +13,7 @@ pub struct RetentionTerms {
     pub in_progress: Duration,
 }
 
-/// What becomes of an order.
+/// Fate of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retained {
     /// It is kept.

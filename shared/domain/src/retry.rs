@@ -1,4 +1,4 @@
-//! What to do after a technical failure: its class by the rules of the deployment and of the scenario, the policy for
+//! Reaction to a technical failure: its class by the rules of the deployment and of the scenario, the policy for
 //! scenario and class, and the time of the next attempt. Failures of synchronous requests and
 //! failures of callbacks have rules, policies and limits of their own.
 //!
@@ -75,7 +75,7 @@ pub struct Interaction<'a> {
     pub path: &'a str,
 }
 
-/// How a request ended.
+/// End of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<'a> {
     /// An answer came, of whatever status.
@@ -89,7 +89,7 @@ pub enum Outcome<'a> {
     Exception {
         /// Names from the outermost to the cause: `HttpError`, `ConnectError`, …
         chain: &'a [&'a str],
-        /// What the failure says about itself.
+        /// Message of the failure.
         message: &'a str,
     },
 }
@@ -110,21 +110,21 @@ pub enum Asked<'a> {
     },
 }
 
-/// What became of an asynchronous request.
+/// Fate of an asynchronous request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply<'a> {
     /// The wait was over before an answer came.
     TimedOut,
     /// An answer came.
     Callback {
-        /// What its header `step-status` said.
+        /// Value of its header `step-status`.
         step_status: Option<&'a str>,
         /// The body as text.
         body: &'a str,
     },
 }
 
-/// What the rules say about an outcome.
+/// Verdict of the rules on an outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classified {
     /// The name of the rule that took the request; none for a built-in class.
@@ -153,10 +153,10 @@ pub enum DurationControl {
     RunAndSuspending,
 }
 
-/// How failures of certain classes are retried in certain scenarios.
+/// Retries of failures of certain classes in certain scenarios.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
-    /// Its name in the configuration.
+    /// Name of the policy in the configuration.
     pub name: String,
     /// The classes it takes.
     classes: Vec<Glob>,
@@ -170,9 +170,9 @@ pub struct Policy {
     pub max_interval: Duration,
     /// The part of a wait, 0 to 1, by which chance makes it longer or shorter.
     pub jitter: f64,
-    /// How many retries a cycle may have, the first request not counted; `None` is any number.
+    /// Number of retries that a cycle may have, the first request not counted; `None` is any number.
     pub max_attempts: Option<u32>,
-    /// How long a cycle may last from its first failure; `None` leaves it to the general limit.
+    /// Longest time of a cycle from its first failure; `None` leaves it to the general limit.
     pub max_duration: Option<Duration>,
 }
 
@@ -186,7 +186,7 @@ pub struct ErrorPolicy {
     duration_control: DurationControl,
 }
 
-/// How one kind of failures is retried; by default with no policy, so that every failure goes to the scenario.
+/// Retries of one kind of failures; by default with no policy, so that every failure goes to the scenario.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Retries {
     mode: RetryMode,

@@ -50,15 +50,15 @@ pub struct Scenario {
     pub name: String,
     /// The file it was read from, where there was one: faults at run time name it.
     pub file: Option<String>,
-    /// How it is written.
+    /// Kind of the scenario.
     pub kind: ScenarioKind,
-    /// What it is for, in the author's words.
+    /// Purpose of the scenario, in the author's words.
     pub description: String,
     /// JSON Schema of `params`, as written; compiled once into [`Scenario::params_validator`].
     pub params_schema: Option<Value>,
     /// The compiled schema; it never fetches anything.
     pub params_validator: Option<jsonschema::Validator>,
-    /// How much work the schema is; none where that could not be told, and nothing is held against it.
+    /// Work that the schema takes; none where that could not be told, and nothing is held against it.
     pub params_expansion: Option<schema::Expansion>,
     /// Where a fresh order starts.
     pub initial: StateId,
@@ -66,13 +66,13 @@ pub struct Scenario {
     pub states: Vec<State>,
     /// The terminal states that count as target.
     pub targets: BTreeSet<StateId>,
-    /// How long ended orders are kept; none means the configured period.
+    /// Time for which ended orders are kept; none means the configured period.
     pub retention: Option<Duration>,
     /// Deadlines that override the configured ones.
     pub timeouts: Timeouts,
     /// Calls that a live order handles whatever its state, without leaving it.
     pub calls: Vec<CallHandler>,
-    /// What of parameters, bodies and header fields is shown to nobody without the right to see it.
+    /// Parts of parameters, bodies and header fields that are shown to nobody without the right to see them.
     pub mask: Mask,
     /// Attributes by which its orders are found (REC-13).
     pub search: Vec<SearchAttribute>,
@@ -80,7 +80,7 @@ pub struct Scenario {
     pub errors: ErrorPolicy,
 }
 
-/// How a scenario is written.
+/// Kind of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScenarioKind {
     /// States and transitions.
@@ -92,14 +92,14 @@ pub enum ScenarioKind {
 
 spelled!(ScenarioKind { Workflow => "workflow", Operation => "operation" });
 
-/// How a call is handled that does not move the order (SCN-9).
+/// Handling of a call that does not move the order (SCN-9).
 #[derive(Debug)]
 pub struct CallHandler {
     /// The name that callers use.
     pub name: String,
-    /// What runs, laid out like the actions of a state; none of it suspends the order.
+    /// Actions of the handling, laid out like those of a state; none of them suspends the order.
     pub actions: Vec<Action>,
-    /// What the caller gets; none is an empty answer, or what a script said by `answer(…)`.
+    /// Answer to the caller; none is an empty answer, or what a script said by `answer(…)`.
     pub answer: Option<Template>,
 }
 
@@ -160,13 +160,13 @@ impl Scenario {
         actions.any(|action| action.request().is_some())
     }
 
-    /// What handles a call of this name without moving the order.
+    /// Handler of a call of this name that does not move the order.
     #[must_use]
     pub fn handler(&self, name: &str) -> Option<&CallHandler> {
         self.calls.iter().find(|handler| handler.name == name)
     }
 
-    /// How many transitions the shortest way from here to a target state has; `None` where no
+    /// Number of transitions of the shortest way from here to a target state; `None` where no
     /// target can be reached.
     #[must_use]
     pub fn distance_to_target(&self, from: StateId) -> Option<usize> {
@@ -203,7 +203,7 @@ pub struct Timeouts {
     pub work: Option<Duration>,
 }
 
-/// What a state is.
+/// Kind of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateKind {
     /// Runs its actions, then moves on.
@@ -240,16 +240,16 @@ spelled!(TerminalOutcome { Success => "success", Fail => "fail" });
 /// A node of the workflow.
 #[derive(Debug)]
 pub struct State {
-    /// Its name; outsiders see it as the order's `step`.
+    /// Name of the state; outsiders see it as the order's `step`.
     pub name: String,
-    /// What it is.
+    /// Kind of the state.
     pub kind: StateKind,
     /// True if a restart may resume here.
     pub entry_point: bool,
-    /// What runs in it, in order; empty unless the kind is plain or polling. Branches of a `choose`
+    /// Actions of the state, in order; empty unless the kind is plain or polling. Branches of a `choose`
     /// are laid out flat and skipped forward over, so that one index is the whole position.
     pub actions: Vec<Action>,
-    /// Its transitions, at most one for each event.
+    /// Transitions of the state, at most one for each event.
     pub on: Vec<(Event, StateId)>,
     /// Where the events lead that its scripts raise by names of their own (SCN-16).
     pub named: Vec<(String, StateId)>,
@@ -300,7 +300,7 @@ pub struct Poll {
     pub timeout: Lapse,
 }
 
-/// What moves a workflow from state to state.
+/// Event that moves a workflow from state to state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Event {
     /// All actions of the state went through, or a script said so.

@@ -168,6 +168,22 @@ impl Search {
         }
     }
 
+    /// True for failed orders with conditions that the table of failures has columns for: no order needs to be read.
+    #[must_use]
+    pub fn is_of_failures_alone(&self) -> bool {
+        let told = Self {
+            statuses: vec![Status::Fail],
+            scenario: self.scenario.clone(),
+            states: self.states.clone(),
+            classes: self.classes.clone(),
+            systems: self.systems.clone(),
+            finished_since: self.finished_since,
+            finished_until: self.finished_until,
+            ..Self::default()
+        };
+        *self == told
+    }
+
     /// True where values of parameters or variables are asked for, which are read order by order.
     #[must_use]
     pub fn reads_payloads(&self) -> bool {
@@ -286,6 +302,26 @@ mod tests {
         assert_eq!(queue.path(), AccessPath::Failed, "what has ended stands in no queue");
         assert_eq!(Search { queue: Some("q".into()), ..of(&[Status::New]) }.path(), AccessPath::Queue("q"));
         assert!(Search::default().is_empty() && !queue.is_empty());
+    }
+
+    #[test]
+    fn rec_13_what_failures_tell_needs_no_order() {
+        let failed = Search {
+            statuses: vec![Status::Fail],
+            scenario: Some("pay".into()),
+            classes: vec![String::new()],
+            systems: vec!["billing".into()],
+            finished_since: Some(Timestamp::UNIX_EPOCH),
+            ..Search::default()
+        };
+        assert!(failed.is_of_failures_alone());
+        // A failed order moves to another version without a second failure.
+        assert!(!Search { scenario_version: Some(1), ..failed.clone() }.is_of_failures_alone());
+        assert!(
+            !Search { statuses: vec![Status::Fail, Status::New], ..failed.clone() }.is_of_failures_alone()
+        );
+        assert!(!Search { text: Some("a".into()), ..failed.clone() }.is_of_failures_alone());
+        assert!(!Search { ids: vec!["a".into()], ..failed }.is_of_failures_alone());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::id::Attempt;
 /// Bytes of a `tracestate` at most: what the standard asks everybody to carry. A longer one is left out.
 pub const MAX_STATE_BYTES: usize = 512;
 
-/// What separates the two headers in the stored text; neither may have it.
+/// Separator of the two headers in the stored text; neither may have it.
 const BETWEEN: char = '\n';
 
 /// A place in a trace: what the headers `traceparent` and `tracestate` tell.
@@ -26,7 +26,7 @@ pub struct TraceContext {
     pub span: u64,
     /// True if whoever began the trace wants it to be recorded.
     pub sampled: bool,
-    /// What tracing systems wrote beside it, opaque.
+    /// Entries of tracing systems beside it, opaque.
     pub state: Option<Arc<str>>,
 }
 
@@ -100,7 +100,7 @@ impl TraceContext {
     }
 }
 
-/// What the traces of an order follow from.
+/// Facts from which the traces of an order follow.
 #[derive(Clone, Copy, Debug)]
 pub struct TracedOrder<'a> {
     /// The client's id.

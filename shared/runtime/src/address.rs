@@ -26,7 +26,7 @@ pub(crate) async fn advertised(told: Option<&str>, database: &str, listen: Socke
 /// A server that the services need, and how the configuration names it.
 #[derive(Clone, Debug)]
 pub struct NeededServer {
-    /// What it is.
+    /// Name of the server for people.
     pub name: &'static str,
     /// Key of the configuration.
     pub key: &'static str,

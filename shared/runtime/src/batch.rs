@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 #[error("the batch was not carried out, because its handler is gone")]
 pub struct Gone;
 
-/// What the caller of [`Batcher::submit`] gets where its item failed.
+/// Failure of an item, as the caller of [`Batcher::submit`] gets it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Failed<E: std::error::Error> {
     /// The handler failed, for this item alone or for all of its batch.
@@ -40,14 +40,14 @@ impl<T, R, E> Clone for Batcher<T, R, E> {
     }
 }
 
-/// How a batcher gathers.
+/// Bounds within which a batcher gathers.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Items in one call.
     pub max: usize,
     /// Calls at a time.
     pub lanes: usize,
-    /// How long a batch waits for more when the one before was not alone: under load a few
+    /// Time for which a batch waits for more when the one before was not alone: under load a few
     /// milliseconds save a third of the work, when idle they would only cost time.
     pub linger: Duration,
 }
@@ -85,7 +85,7 @@ where
     /// Hands an item in and waits for its answer.
     ///
     /// # Errors
-    /// What the handler said, or that there is none any more.
+    /// The error of the handler, or that there is none any more.
     pub async fn submit(&self, item: T) -> Result<R, Failed<Arc<E>>>
     where
         Arc<E>: std::error::Error,

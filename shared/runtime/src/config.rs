@@ -57,16 +57,24 @@ pub fn load(
     build::settings(load::values(&text, environment))
 }
 
-/// All faults of the text of a file; none if it can be used. The environment is not looked at.
-#[must_use]
-pub fn check(text: &str) -> Vec<Fault> {
-    build::settings(load::values(text, std::iter::empty())).err().unwrap_or_default()
+/// The variables of this process by which keys are set. Those of others are not read: they may hold anything.
+///
+/// # Errors
+/// Name or value of one is no text.
+pub fn environment() -> Result<Vec<(String, String)>, Vec<Fault>> {
+    load::environment(std::env::vars_os())
 }
 
-/// What a file says that can be used, and hardly is what was meant. Of a faulty file nothing is told.
+/// All faults of the text of a file with an environment; none if a process can start with them.
 #[must_use]
-pub fn warnings(text: &str) -> Vec<String> {
-    let settings = build::settings(load::values(text, std::iter::empty()));
+pub fn check(text: &str, environment: impl Iterator<Item = (String, String)>) -> Vec<Fault> {
+    build::settings(load::values(text, environment)).err().unwrap_or_default()
+}
+
+/// Settings that can be used, and hardly are what was meant. Of faulty ones nothing is told.
+#[must_use]
+pub fn warnings(text: &str, environment: impl Iterator<Item = (String, String)>) -> Vec<String> {
+    let settings = build::settings(load::values(text, environment));
     settings.as_ref().map(warnings::of).unwrap_or_default()
 }
 
@@ -231,14 +239,14 @@ pub struct IntakeSettings {
 pub struct CallbackSettings {
     /// Callbacks for nobody that are kept.
     pub max_orphans: u32,
-    /// How long they are kept.
+    /// Time for which they are kept.
     pub orphan_retention: Duration,
 }
 
 /// `dispatcher`
 #[derive(Clone, Debug)]
 pub struct DispatcherSettings {
-    /// How long leadership lasts without renewal.
+    /// Time that leadership lasts without renewal.
     pub lease_ttl: Duration,
     /// Between two searches for lost news.
     pub reread: Duration,
@@ -257,14 +265,14 @@ pub struct WorkerSettings {
     pub max_response_bytes: usize,
     /// Bytes of answers and bodies that all stages hold, beyond the reserve of each.
     pub max_held_bytes: usize,
-    /// What may be called.
+    /// Addresses that may be called.
     pub calls: CallRules,
 }
 
 /// `activation`
 #[derive(Clone, Debug)]
 pub struct ActivationSettings {
-    /// How exactly orders are woken.
+    /// Precision with which orders are woken.
     pub precision: Duration,
     /// Orders in one transaction.
     pub batch: usize,
@@ -279,7 +287,7 @@ pub struct ActivationSettings {
 /// `execution.start_control`
 #[derive(Clone, Copy, Debug)]
 pub struct StartControlSettings {
-    /// How orders that wait for others are activated.
+    /// Mode in which orders that wait for others are activated.
     pub conditional: StartMode,
     /// Between two looks at their conditions.
     pub interval: Duration,
@@ -309,7 +317,7 @@ pub struct NotifySettings {
     pub retry_max: Duration,
     /// Begin of the source of CloudEvents.
     pub source: String,
-    /// How long an order may be suspended before its client is told.
+    /// Time for which an order may be suspended before its client is told.
     pub parked_after: Duration,
     /// `notify.webhook`
     pub webhook: WebhookSettings,
@@ -324,12 +332,12 @@ pub struct WebhookSettings {
     pub concurrency: usize,
     /// Bytes of the bodies that are held.
     pub max_held_bytes: usize,
-    /// How long a notification is tried.
+    /// Time for which a notification is tried.
     pub give_up_after: Duration,
 }
 
 impl Settings {
-    /// What registrations are checked against.
+    /// Rules that registrations are checked against.
     #[must_use]
     pub fn registration_rules(&self) -> Rules {
         Rules {
@@ -340,7 +348,7 @@ impl Settings {
         }
     }
 
-    /// What a test of a scenario meets that is run by these settings.
+    /// Deployment that a test of a scenario meets which is run by these settings.
     #[must_use]
     pub fn trial_deployment(&self) -> Deployment {
         let control = &self.resource_control;

@@ -2,7 +2,7 @@
 
 /// Does the work; where it is costly, the other tasks of this thread go on elsewhere meanwhile.
 ///
-/// How much goes on at once is bounded by the callers, each of which waits here for its own.
+/// The amount that goes on at once is bounded by the callers, each of which waits here for its own.
 pub fn run<T>(is_costly: bool, work: impl FnOnce() -> T) -> T {
     if is_costly { tokio::task::block_in_place(work) } else { work() }
 }

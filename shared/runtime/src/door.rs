@@ -30,7 +30,7 @@ pub struct HttpDoor {
     api: Arc<ArcSwapOption<Api>>,
 }
 
-/// What a service has hung in.
+/// Routes that a service has hung in.
 struct Api {
     router: Router,
     /// The requests that it is at.
@@ -132,7 +132,7 @@ pub fn answer_of(problem: &Problem) -> Response<Body> {
     response
 }
 
-/// What every answer says to browsers: text of clients and scenarios is never taken for a page.
+/// Adds the headers that every answer has for browsers: text of clients and scenarios is never taken for a page.
 async fn harden(mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response

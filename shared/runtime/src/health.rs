@@ -1,4 +1,4 @@
-//! What a process says of itself: alive, ready, and its metrics. Never changes anything; how it is
+//! State of a process in its own words: alive, ready, and its metrics. Never changes anything; how it is
 //! asked is the business of [`crate::door`].
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,12 +19,12 @@ use crate::Metrics;
 use crate::config::{ConfigurationState, LiveSettings};
 use crate::metrics::Level;
 
-/// How long an answer of the database to a probe may take.
+/// Longest time for the database to answer a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// For how long a probe's answer is taken for true.
 const PROBE_CACHE: Duration = Duration::from_secs(1);
 
-/// What the service itself says about its readiness.
+/// Readiness as the service itself tells it.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness {
     inner: Arc<Mutex<Inner>>,
@@ -33,7 +33,7 @@ pub struct Readiness {
 #[derive(Debug, Default)]
 struct Inner {
     ready: bool,
-    /// What the service is at the moment, for people.
+    /// State of the service at the moment, for people.
     saying: String,
     /// A shortage of something else, which takes nothing from this process.
     note: Option<String>,
@@ -76,7 +76,7 @@ impl Readiness {
     }
 }
 
-/// What the probes ask.
+/// The parts of a process that the probes ask.
 #[derive(Clone)]
 pub(crate) struct Probes {
     pub role: Role,
@@ -85,11 +85,11 @@ pub(crate) struct Probes {
     readiness: Readiness,
     store: Store,
     broker: Broker,
-    /// When the database was asked last, and what came of it.
+    /// Time of the last look at the database, and its outcome.
     database: Arc<tokio::sync::Mutex<Option<(Instant, Found)>>>,
 }
 
-/// What a check found: nothing wrong, or what is.
+/// Outcome of a check: nothing wrong, or the fault.
 pub(crate) type Found = Result<(), String>;
 
 impl Probes {

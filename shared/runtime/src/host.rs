@@ -18,7 +18,7 @@ use crate::config::{LiveSettings, Settings};
 use crate::metrics::Count;
 use crate::{HttpDoor, Metrics, MinuteCounts, Readiness, Traces, offline};
 
-/// What a service gets to live on. Cheap to clone, as every task and every request has one; the tasks it spawns end with it.
+/// Surroundings of a service. Cheap to clone, as every task and every request has one; the tasks it spawns end with it.
 #[derive(Clone)]
 pub struct Host(Arc<HostParts>);
 
@@ -44,13 +44,13 @@ pub struct HostParts {
     pub traces: Traces,
     /// Where the service can mount an API.
     pub http: HttpDoor,
-    /// What `/readyz` says.
+    /// Words of `/readyz`.
     pub readiness: Readiness,
     /// Set when the process is to stop: take nothing new, end what is there.
     pub draining: CancellationToken,
     /// Set when this life is over, whatever is left: stop at once.
     pub ended: CancellationToken,
-    /// What the registry is to say of this life; each sign of life repeats it.
+    /// Status that the registry is to have of this life; each sign of life repeats it.
     pub(crate) wanted: Arc<watch::Sender<NodeStatus>>,
     /// The mark of an operator, and what the process has in hand.
     pub(crate) service: offline::Service,

@@ -62,7 +62,7 @@ pub use traces::Traces;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// What a process is started with.
+/// Arguments of a process.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Arguments {
     /// The configuration file; what it leaves out has its default, and the environment goes before it
@@ -140,7 +140,9 @@ where
 /// # Errors
 /// All faults, one a line.
 pub fn load_settings(arguments: &Arguments) -> anyhow::Result<Settings> {
-    config::load(arguments.config.as_deref(), std::env::vars()).map_err(|faults| not_valid(&faults))
+    let read = config::environment()
+        .and_then(|environment| config::load(arguments.config.as_deref(), environment.into_iter()));
+    read.map_err(|faults| not_valid(&faults))
 }
 
 /// Reads file and environment, and can do so again.
@@ -148,7 +150,9 @@ pub fn load_settings(arguments: &Arguments) -> anyhow::Result<Settings> {
 /// # Errors
 /// All faults, one a line.
 pub fn live_settings(arguments: &Arguments) -> anyhow::Result<LiveSettings> {
-    LiveSettings::load(arguments.config.clone(), std::env::vars()).map_err(|faults| not_valid(&faults))
+    let read = config::environment()
+        .and_then(|environment| LiveSettings::load(arguments.config.clone(), environment.into_iter()));
+    read.map_err(|faults| not_valid(&faults))
 }
 
 fn not_valid(faults: &[Fault]) -> anyhow::Error {
@@ -161,7 +165,7 @@ fn not_valid(faults: &[Fault]) -> anyhow::Error {
 /// name and role another process has taken ends.
 ///
 /// # Errors
-/// What made it end, other than the wish to stop.
+/// The reason for its end, other than the wish to stop.
 pub async fn serve<F, R>(
     role: Role,
     live: LiveSettings,
@@ -181,6 +185,10 @@ where
         .unwrap_or_else(|| format!("{role}-{}-{}", host_name(), std::process::id()))
         .into();
     let store = store(&settings.database, &name)?;
+    let metrics = Metrics::new(role);
+    let stats = MinuteCounts::default();
+    let recorder = traces::Recorder { role, node: &name, installation: &settings.broker.prefix };
+    let traces = Traces::start(&settings.telemetry, recorder, &metrics)?;
     let mut broker_config = pagurus_broker::Config::new(
         settings.broker.url.clone(),
         settings.broker.prefix.clone(),
@@ -189,15 +197,17 @@ where
     );
     broker_config.confirm_timeout = settings.broker.confirm_timeout;
     let broker = Broker::connect(broker_config).context("broker.url")?;
-    let metrics = Metrics::new(role);
-    let stats = MinuteCounts::default();
-    let recorder = traces::Recorder { role, node: &name, installation: &settings.broker.prefix };
-    let traces = Traces::start(&settings.telemetry, recorder, &metrics)?;
     let readiness = Readiness::default();
     let probes = health::Probes::new(role, &live, &metrics, &readiness, &store, &broker);
-    let http = HttpDoor::open(listen, settings.node.max_connections, probes)
-        .await
-        .with_context(|| format!("node.listen: {listen}"))?;
+    let opened = HttpDoor::open(listen, settings.node.max_connections, probes).await;
+    let http = match opened.with_context(|| format!("node.listen: {listen}")) {
+        Ok(http) => http,
+        Err(error) => {
+            // A connection that is being opened must not be broken off by the end of the process: the library panics.
+            broker.close().await;
+            return Err(error);
+        }
+    };
     tracing::info!(role = role.as_str(), name = &*name, address = %http.address(), "started");
     let registering = node::Registering {
         role,

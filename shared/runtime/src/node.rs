@@ -17,10 +17,10 @@ use crate::{Host, HttpDoor, Readiness, address, offline, stats};
 const RETRY: Duration = Duration::from_millis(500);
 /// Interval at which a failure at start is told while it lasts.
 const TELL_EVERY: Duration = Duration::from_secs(15);
-/// What a drained service still has for its last writes, after the grace.
+/// Time of a drained service for its last writes, after the grace.
 const LAST_WRITES: Duration = Duration::from_secs(5);
 
-/// How a life ended.
+/// End of a life.
 pub(crate) enum End {
     /// In good order.
     Stopped,
@@ -28,7 +28,7 @@ pub(crate) enum End {
     Lost,
 }
 
-/// What a process registers with.
+/// Everything that a process registers with.
 pub(crate) struct Registering<'a> {
     pub role: Role,
     pub name: &'a str,
@@ -247,7 +247,7 @@ impl Host {
         self.tell_status().await;
     }
 
-    /// What the node is: what its service says, unless an operator has it out of service.
+    /// Status of the node: that of its service, unless an operator has it out of service.
     fn status(&self) -> NodeStatus {
         match *self.wanted.borrow() {
             NodeStatus::Active | NodeStatus::Standby if self.is_offline() => NodeStatus::Offline,

@@ -36,10 +36,10 @@ impl Known {
     }
 }
 
-/// What any version hides.
+/// Parts that any version hides.
 #[derive(Clone, Debug, Default)]
 pub struct Hidden {
-    /// What is masked.
+    /// Paths that are masked.
     pub mask: Mask,
     /// Names of the secrets that calls use.
     pub secrets: BTreeSet<String>,
@@ -154,7 +154,7 @@ impl Catalogue {
         }
     }
 
-    /// What any version hides that was ever read.
+    /// Parts that any version hides that was ever read.
     #[must_use]
     pub fn hidden(&self) -> Hidden {
         self.read().hidden.clone()

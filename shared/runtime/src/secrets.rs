@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use pagurus_domain::scenario::value::Secrets;
 use pagurus_domain::scenario::{Concealed, Scenario};
 
-/// How long a value that was read is taken for the present one: many calls a second share one look.
+/// Time for which a value that was read is taken for the present one: many calls a second share one look.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// What the names of the environment variables begin with.
+/// Begin of the names of the environment variables.
 const PREFIX: &str = "PAGURUS_SECRET_";
 
 /// Reads secrets.

@@ -1,7 +1,7 @@
-//! What happened in each minute, for charts: counted in memory, and added to the database every few seconds.
+//! Counts of each minute, for charts: counted in memory, and added to the database every few seconds.
 //! Nothing is decided by these counts, and nobody waits for them.
 //!
-//! What is promised: charts, not accounts. While the database is away, counts of thirty minutes are kept, and
+//! The promise: charts, not accounts. While the database is away, counts of thirty minutes are kept, and
 //! older ones are dropped. A turn whose answer was lost is sent again under its number, and is not added twice.
 //! A process that is killed takes with it what it counted since its last turn; one that stops adds it.
 

@@ -53,7 +53,7 @@ impl Recording {
     }
 }
 
-/// Who records: what every span tells of its process.
+/// Recording process: what every span tells of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorder<'a> {
     /// The service.

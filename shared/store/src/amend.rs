@@ -59,7 +59,7 @@ statements! {
     RENEW = "
         UPDATE ready SET attempt = attempt + 1, pass = gen_random_uuid(), priority = $2
          WHERE order_no = $1
-        RETURNING order_no, attempt, flow, priority, queue, position, stream IS NOT NULL AS woken";
+        RETURNING order_no, attempt, flow, priority, queue, position, woken";
     POSTPONE = "
         INSERT INTO due (order_no, stream, due_at) VALUES ($1, $3, $2)
         ON CONFLICT (order_no) DO UPDATE SET due_at = excluded.due_at, stream = excluded.stream
@@ -84,7 +84,7 @@ pub struct Reopening<'a> {
     pub entry_point: Option<String>,
     /// Another version of its scenario.
     pub scenario: Option<ScenarioNo>,
-    /// What it waits for before it begins, where it does.
+    /// Condition that it waits for before it begins, where it does.
     pub postponed: Option<Postponement>,
     /// Changed parameters.
     pub params: Option<ChangedParams>,
@@ -98,7 +98,7 @@ pub struct Reopening<'a> {
     pub detail: String,
 }
 
-/// What a new life waits for.
+/// Condition that a new life waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Postponement {
     /// Other orders, and then its time, if that is still to come.
@@ -156,7 +156,9 @@ pub async fn reopen_all(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) ->
             Some(Postponement::Until(at)) => until.push((no, Stream::Postponed, at)),
         }
     }
-    let ready = place::wake_now(tx, &at_once, Waking::ByHand).await?;
+    // Whoever restarts one order waits for it; a mass of them must not stand before what others send.
+    let by = if orders.len() == 1 { Waking::ByHand } else { Waking::AmongMany };
+    let ready = place::wake_now(tx, &at_once, by).await?;
     place::insert_due(tx, &until).await?;
     dependencies::reopen(tx, &for_others).await?;
     Ok(ready)
@@ -281,12 +283,12 @@ fn handed_out(order: &Locked) -> Attempt {
     order.ready_attempt().unwrap_or(order.attempt)
 }
 
-/// What an order is to be like.
+/// Fields that an order is to have.
 #[derive(Clone, Debug)]
 pub struct Updating<'a> {
     /// Other parameters; none leaves them.
     pub params: Option<ChangedParams>,
-    /// Its position, as JSON, where that is to be another.
+    /// Position, as JSON, where that is to be another.
     pub snapshot: Option<String>,
     /// Urgency.
     pub priority: Priority,
@@ -302,7 +304,7 @@ pub struct Updating<'a> {
     pub detail: String,
 }
 
-/// What an update does to the place of an order.
+/// Effect of an update on the place of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Starts {
     /// It stays where it is.
@@ -311,10 +313,10 @@ pub enum Starts {
     At(Timestamp, Stream),
 }
 
-/// What an update led to, to be told below the commit.
+/// Consequences of an update, to be told below the commit.
 #[derive(Clone, Debug, Default)]
 pub struct Updated {
-    /// What may run, under its new number.
+    /// Stage that may run, under its new number.
     pub ready: Option<ReadyStage>,
     /// The readiness that is no more, by its number.
     pub gone: Option<Attempt>,
@@ -355,6 +357,6 @@ pub async fn update(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Updating<'_>) -> Re
     }
     let renew = tx.prepare_cached(RENEW).await?;
     let row = tx.query_opt(&renew, &[&no, &priority]).await?;
-    let ready = row.map(|row| read_ready(&row, row.get("woken"))).transpose()?;
+    let ready = row.map(|row| read_ready(&row)).transpose()?;
     Ok(Updated { ready, gone, due: None })
 }

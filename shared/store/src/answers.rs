@@ -95,7 +95,7 @@ pub struct NewCallback {
     pub body: Vec<u8>,
 }
 
-/// What became of a callback.
+/// Verdict on a callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallbackVerdict {
     /// The first answer to an open request.
@@ -109,7 +109,7 @@ pub enum CallbackVerdict {
 }
 
 impl CallbackVerdict {
-    /// Its one spelling.
+    /// The one spelling.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -126,7 +126,7 @@ pub const ORPHAN_BODY_BYTES: usize = 16 * 1024;
 /// Header fields of a callback for nobody are kept up to here, and left out beyond.
 const ORPHAN_HEADER_BYTES: usize = 4 * 1024;
 
-/// What became of a batch of callbacks.
+/// Verdicts on a batch of callbacks, and what follows from them.
 #[derive(Clone, Debug, Default)]
 pub struct Answered {
     /// One for each callback, in order.

@@ -1,4 +1,4 @@
-//! What running stages ask of the world, as far as they have waited for it for a while: for people, never to decide anything.
+//! Questions of running stages to the world, as far as they have waited for it for a while: for people, never to decide anything.
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
@@ -52,7 +52,7 @@ pub async fn write(tx: &Tx<'_>, node: Incarnation, asking: &[(OrderNo, Attempt, 
     Ok(())
 }
 
-/// What a running stage asks of the world.
+/// A question of a running stage to the world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskingRow {
     /// The state.
@@ -71,7 +71,7 @@ pub struct AskingRow {
     pub since: Timestamp,
 }
 
-/// What the stage of an order with this hand-out asks of the world, where it has waited for a while.
+/// The question of the stage of an order with this hand-out, where it has waited for a while.
 ///
 /// # Errors
 /// The database fails.

@@ -30,9 +30,9 @@ pub const VERDICTS: [CallbackVerdict; 4] =
 /// Where a callback stands in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallbackPosition {
-    /// Its number; a later one has a larger.
+    /// Number; a later one has a larger.
     pub no: i64,
-    /// What became of it.
+    /// Verdict on it.
     pub verdict: CallbackVerdict,
     /// Time at which the transaction that stored it began.
     pub received_at: Timestamp,

@@ -65,17 +65,17 @@ statements! {
 /// A call as it is stored.
 #[derive(Clone, Debug)]
 pub struct StoredCall {
-    /// Its number.
+    /// Number.
     pub no: i64,
     /// The caller's key.
     pub key: String,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it brings, as JSON.
+    /// Body, as JSON.
     pub body: Value,
     /// `waiting`, `answered` or `failed`.
     pub status: String,
-    /// What the order answered.
+    /// Answer of the order.
     pub answer: Option<Value>,
     /// Why there is no answer.
     pub error: Option<OrderError>,
@@ -106,7 +106,7 @@ fn read(row: &tokio_postgres::Row) -> StoredCall {
     }
 }
 
-/// What became of a call that was handed in.
+/// Outcome of a call that was handed in.
 #[derive(Clone, Debug)]
 pub enum Submitted {
     /// It waits for its turn; the order is ready for it, if it rested.

@@ -1,4 +1,4 @@
-//! What has happened to orders of late, by their numbers: for those who follow many orders at once.
+//! Events of orders of late, by their numbers: for those who follow many orders at once.
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Life, OrderNo};
@@ -61,7 +61,7 @@ pub struct OrderChange {
     pub event: Option<HistoryEvent>,
 }
 
-/// What happened to these orders since the last event of each that was told; of those of which none was, since a time. So many
+/// Events of these orders since the last one of each that was told; of those of which none was, since a time. So many
 /// events of each at most, the oldest first.
 ///
 /// # Errors

@@ -45,7 +45,7 @@ statements! {
 pub struct NewChild {
     /// Who starts it.
     pub parent: OrderNo,
-    /// Its registration.
+    /// Registration.
     pub order: NewOrder,
 }
 

@@ -103,9 +103,9 @@ statements! {
 /// A process that registers.
 #[derive(Clone, Debug)]
 pub struct NewNode {
-    /// Its name, unique among the living of its role.
+    /// Name, unique among the living of the role.
     pub name: String,
-    /// Its service.
+    /// Service.
     pub role: Role,
     /// Where its health is asked.
     pub address: String,
@@ -150,10 +150,10 @@ pub async fn beat(client: &Client, node: Incarnation, beat: Beat, lost_after: Du
     Ok(client.execute(&statement, &[&node.0, &beat.status.as_str(), &gap, &in_hand]).await? == 1)
 }
 
-/// What a sign of life tells.
+/// Content of a sign of life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beat {
-    /// What the node is to be.
+    /// Status that the node is to have.
     pub status: NodeStatus,
     /// Pieces of work that it has in hand, beside stages.
     pub in_hand: usize,
@@ -187,7 +187,7 @@ impl NodeStatus {
     pub const LIVING: [Self; 5] =
         [Self::Starting, Self::Active, Self::Standby, Self::Offline, Self::Stopping];
 
-    /// Its one spelling.
+    /// The one spelling.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -260,9 +260,9 @@ pub async fn workers(client: &Client) -> Result<Vec<(Incarnation, u32, bool)>> {
 pub struct RegisteredNode {
     /// Number of its life.
     pub incarnation: Incarnation,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its service.
+    /// Service.
     pub role: Role,
     /// Where its health is asked.
     pub address: String,
@@ -321,13 +321,13 @@ pub async fn nodes(client: &Client) -> Result<Vec<RegisteredNode>> {
 /// A lease, as people see it.
 #[derive(Clone, Debug)]
 pub struct LeaseView {
-    /// What it gives the right to.
+    /// Name of the right that it gives.
     pub name: String,
     /// Name of the holder.
     pub holder: Option<String>,
     /// Until when.
     pub until: Timestamp,
-    /// Its epoch.
+    /// Epoch.
     pub epoch: Epoch,
 }
 

@@ -61,7 +61,7 @@ pub struct Locked {
     pub head: OrderHead,
     /// Name of the scenario.
     pub scenario: String,
-    /// Its version.
+    /// Version of the scenario.
     pub scenario_version: i32,
     /// The queue.
     pub queue: Option<String>,
@@ -147,7 +147,7 @@ impl Locked {
     }
 }
 
-/// What the law allows to happen to a locked order. Nothing that changes one can be called without it.
+/// A change that the law allows for a locked order. Nothing that changes one can be called without it.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowed<'a> {
     order: &'a Locked,

@@ -99,7 +99,7 @@ pub struct Condition {
     pub before: String,
     /// The states that would do.
     pub states: Vec<String>,
-    /// What happens when it ends in another.
+    /// Consequence of an end in another status.
     pub otherwise: Otherwise,
     /// How it stands, by the last who looked.
     pub stand: Stand,
@@ -116,7 +116,7 @@ impl Condition {
     }
 }
 
-/// What follows for an order by all its conditions, as they stand.
+/// Consequence of all conditions of an order, as they stand.
 #[must_use]
 pub fn verdict(conditions: &[Condition]) -> StartDecision {
     let stands: Vec<(Stand, Otherwise)> = conditions.iter().map(|one| (one.stand, one.otherwise)).collect();

@@ -1,4 +1,4 @@
-//! What the server of the database says of itself: settings, sessions in the way of others, and the schema. Reads only.
+//! Words of the database server on itself: settings, sessions in the way of others, and the schema. Reads only.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is due: from `due` back to `ready`, and commands that are repeated.
+//! Orders that are due: from `due` back to `ready`, and commands that are repeated.
 
 pub mod by_flow;
 
@@ -44,13 +44,13 @@ statements! {
          WHERE order_no = ANY (ARRAY(
                SELECT order_no FROM ready WHERE repeat_at >= $3 AND repeat_at <= statement_timestamp()
                 ORDER BY repeat_at LIMIT $1 FOR UPDATE SKIP LOCKED))
-        RETURNING order_no, attempt, flow, priority, queue, position, stream";
+        RETURNING order_no, attempt, flow, priority, queue, position, woken, stream";
 }
 
 /// An order that was woken: what may run of it, when it was due, and what it waited for in vain.
 #[derive(Clone, Debug)]
 pub struct Woken {
-    /// What may run.
+    /// Stage that may run.
     pub stage: ReadyStage,
     /// Time at which it was due.
     pub due_at: Timestamp,
@@ -140,5 +140,5 @@ pub async fn repeat(
 ) -> Result<Vec<(Option<Stream>, ReadyStage)>> {
     let statement = tx.prepare_cached(REPEAT).await?;
     let rows = tx.query(&statement, &[&limit, &min_shift.as_secs_f64(), &from]).await?;
-    rows.iter().map(|row| Ok((stream(row), read_ready(row, true)?))).collect()
+    rows.iter().map(|row| Ok((stream(row), read_ready(row)?))).collect()
 }

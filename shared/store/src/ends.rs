@@ -37,7 +37,7 @@ statements! {
 /// End of a locked order.
 #[derive(Clone, Debug)]
 pub struct Ending<'a> {
-    /// Its error, for an end `fail`.
+    /// Error, for an end `fail`.
     pub error: Option<OrderError>,
     /// The state in which its first stage was begun, where nothing of that was written yet.
     pub step: Option<String>,

@@ -16,7 +16,7 @@ pub enum Error {
     Broken {
         /// Which value.
         what: &'static str,
-        /// What stands there.
+        /// Value that stands there.
         found: String,
     },
     /// The schema is not the one this program was made for.
@@ -30,7 +30,7 @@ pub enum Error {
     Contended,
 }
 
-/// What most functions here return.
+/// Result of most functions here.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {

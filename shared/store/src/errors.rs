@@ -133,20 +133,20 @@ pub struct FailedOrder {
     pub id: String,
     /// Name of its scenario.
     pub scenario: String,
-    /// Its state.
+    /// State of the scenario.
     pub state: Option<String>,
     /// The class of its error.
     pub class: Option<String>,
     /// The called system.
     pub system: Option<String>,
-    /// What happened.
+    /// Message of the error.
     pub message: Option<String>,
 }
 
 /// The orders of one group that failed, or came into retry, in one hour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hour {
-    /// What the group has in common; none where the orders have no class or no state.
+    /// Value that the group has in common; none where the orders have no class or no state.
     pub key: Option<String>,
     /// The scenario of a state.
     pub scenario: Option<String>,

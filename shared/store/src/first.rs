@@ -52,7 +52,7 @@ statements! {
 /// A list that is ordered by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimedList {
-    /// What is due in a stream, now or within a second.
+    /// Orders that are due in a stream, now or within a second.
     Due(Stream),
     /// Commands of what was woken, by the time of their repeat; whenever that is. It lies ahead of the clock when they are
     /// written, so that nothing is ever put before the first.

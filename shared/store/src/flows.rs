@@ -58,7 +58,7 @@ statements! {
 /// A record, with the time at which it was written.
 #[derive(Clone, Debug)]
 pub struct Written<T> {
-    /// What was known.
+    /// Known values.
     pub record: T,
     /// When.
     pub at: Timestamp,
@@ -126,7 +126,7 @@ pub async fn throughputs(client: &Client, flows: &[&str]) -> Result<BTreeMap<Str
     Ok(records.collect())
 }
 
-/// What the dispatcher before knew of flows, those written last first. A record that cannot be read is left out: it
+/// Records of flows by the dispatcher before, those written last first. A record that cannot be read is left out: it
 /// is learnt anew.
 ///
 /// # Errors

@@ -32,7 +32,7 @@ statements! {
 pub struct NewEvent<'a> {
     /// The order.
     pub no: OrderNo,
-    /// What happened.
+    /// Kind of the event.
     pub kind: &'a str,
     /// Who or what caused it.
     pub source: &'a str,
@@ -69,11 +69,11 @@ pub async fn append(tx: &Tx<'_>, no: OrderNo, kind: &str, source: &str, detail: 
 /// One row of the history.
 #[derive(Clone, Debug)]
 pub struct HistoryEvent {
-    /// Its number; a row of kind `stage` stands for this one and the next.
+    /// Number; a row of kind `stage` stands for this one and the next.
     pub number: i32,
     /// Which life of the order.
     pub life: Life,
-    /// What happened.
+    /// Kind of the event.
     pub kind: String,
     /// When.
     pub at: Timestamp,

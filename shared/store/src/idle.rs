@@ -16,14 +16,14 @@ use crate::{Client, Result};
 statements! {
     // What was told of within the period is not told of again.
     IDLE_READY = "
-        SELECT r.order_no, r.attempt, r.flow, r.priority, r.queue, r.position, r.stream IS NOT NULL AS woken, r.since,
+        SELECT r.order_no, r.attempt, r.flow, r.priority, r.queue, r.position, r.woken, r.since,
                extract(epoch FROM clock_timestamp() - r.since)::float8 AS waited_seconds, o.scenario,
                r.queue IS NOT NULL AND EXISTS (
                     SELECT FROM queued q WHERE q.queue = ANY(ARRAY[r.queue]) AND q.position < r.position) AS is_behind,
                EXISTS (SELECT FROM history h
                         WHERE h.order_no = ANY(ARRAY[r.order_no]) AND h.number = o.events AND h.kind = 'idle'
                           AND h.at > clock_timestamp() - make_interval(secs => $3)) AS is_known
-          FROM (SELECT order_no, attempt, flow, priority, queue, position, stream, since
+          FROM (SELECT order_no, attempt, flow, priority, queue, position, woken, since
                   FROM ready WHERE order_no > $1 ORDER BY order_no LIMIT $2) AS r
           JOIN orders o ON o.no = ANY(ARRAY[r.order_no])
          ORDER BY r.order_no";
@@ -59,7 +59,7 @@ statements! {
 pub struct StandingOrder<T> {
     /// The order.
     pub no: OrderNo,
-    /// Its version.
+    /// Version of the scenario.
     pub scenario: ScenarioNo,
     /// For how long.
     pub waited: Duration,
@@ -104,7 +104,7 @@ pub async fn ready(
     let rows = client.query(&statement, &[&after, &limit, &period.as_secs_f64()]).await?;
     rows.iter()
         .map(|row| {
-            let stage = read_ready(row, row.get("woken"))?;
+            let stage = read_ready(row)?;
             let more = StandingStage { stage, since: row.get("since"), is_behind: row.get("is_behind") };
             Ok(read(row, more))
         })

@@ -66,4 +66,4 @@ pub mod windows;
 
 pub use error::{Error, Result, beside};
 pub use patience::Patience;
-pub use pool::{Client, Connection, Options, Store, Tx, server_of};
+pub use pool::{Client, Connection, Options, Store, Tx, server_of, unusable};

@@ -1,4 +1,4 @@
-//! What metrics show of the tables: bounded looks and estimates, never a count of everything.
+//! Figures of the tables for metrics: bounded looks and estimates, never a count of everything.
 
 use pagurus_domain::activation::Stream;
 

@@ -190,7 +190,7 @@ impl StoredOperation {
         })
     }
 
-    /// Its progress, by which it is decided what is next; `awaits_ends` where its action begins lives.
+    /// Progress, by which it is decided what is next; `awaits_ends` where its action begins lives.
     ///
     /// # Errors
     /// The stored ramp cannot be read.

@@ -62,7 +62,7 @@ statements! {
          WHERE o.id = ANY($1::text[])");
 }
 
-/// What became of one registration.
+/// Outcome of one registration.
 #[derive(Clone, Debug)]
 pub enum Registered {
     /// It is new, and durable with the commit.
@@ -71,7 +71,7 @@ pub enum Registered {
         no: OrderNo,
         /// Created at, by the database's clock.
         created_at: Timestamp,
-        /// What may run of it; none while it is postponed.
+        /// Stage of it that may run; none while it is postponed.
         ready: Option<ReadyStage>,
         /// True if it waits for others, or others for it: somebody should look at it soon.
         conditional: bool,

@@ -17,12 +17,12 @@ statements! {
            AND NOT EXISTS (SELECT FROM queued q WHERE q.order_no = ANY(ARRAY[o.no]))
          ORDER BY o.no";
     MAKE_READY = "
-        INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, since, stream, repeat_at)
-        SELECT o.no, t.pass, o.attempt + 1, $4, o.flow, o.priority, q.queue, q.position, coalesce(t.since, clock_timestamp()), $5, $6
+        INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, since, stream, repeat_at, woken)
+        SELECT o.no, t.pass, o.attempt + 1, $4, o.flow, o.priority, q.queue, q.position, coalesce(t.since, clock_timestamp()), $5, $6, $7
           FROM unnest($1::bigint[], $2::uuid[], $3::timestamptz[]) AS t (no, pass, since)
           JOIN orders o ON o.no = ANY(ARRAY[t.no])
           LEFT JOIN queued q ON q.order_no = ANY(ARRAY[t.no])
-        RETURNING order_no, attempt, flow, priority, queue, position";
+        RETURNING order_no, attempt, flow, priority, queue, position, woken";
     INSERT_DUE = "
         INSERT INTO due (order_no, stream, due_at)
         SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::timestamptz[]) AS t (order_no, stream, due_at)";
@@ -55,8 +55,9 @@ pub(crate) async fn wake(tx: &Tx<'_>, wakeful: Wakeful<'_>) -> Result<Vec<ReadyS
         since: Option<Timestamp> = *since,
     });
     let stream = by.stream().map(|stream| stream.number());
-    let rows = columns.query(tx, MAKE_READY, &[&by.wake().as_str(), &stream, &repeat_at]).await?;
-    rows.iter().map(|row| read_ready(row, by.goes_on())).collect()
+    let rows =
+        columns.query(tx, MAKE_READY, &[&by.wake().as_str(), &stream, &repeat_at, &by.yields()]).await?;
+    rows.iter().map(read_ready).collect()
 }
 
 /// The same for orders that may run since now, and whose command is not repeated.

@@ -7,6 +7,7 @@ use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts,
 };
 use tokio_postgres::NoTls;
+use tokio_postgres::config::SslMode;
 
 use crate::{Error, Patience, Result};
 
@@ -14,7 +15,7 @@ use crate::{Error, Patience, Result};
 pub type Client = Object;
 /// A transaction: dropped without a commit, it rolls back.
 pub type Tx<'a> = deadpool_postgres::Transaction<'a>;
-/// What statements run on: a connection, or a transaction on one.
+/// Anything that statements run on: a connection, or a transaction on one.
 pub use deadpool_postgres::GenericClient as Connection;
 
 /// How to reach the database.
@@ -205,6 +206,16 @@ pub fn server_of(url: &str) -> Option<(String, u16)> {
         }
         tokio_postgres::config::Host::Unix(_) => None,
     }
+}
+
+/// The reason why no session can ever be opened by a URL; none where that depends on the server. Does not repeat the URL.
+#[must_use]
+pub fn unusable(url: &str) -> Option<String> {
+    let Ok(config) = url.parse::<tokio_postgres::Config>() else {
+        return Some("is no URL of a database, such as `postgres://USER:PASSWORD@HOST:5432/NAME`".to_owned());
+    };
+    (config.get_ssl_mode() == SslMode::Require)
+        .then(|| "TLS (`sslmode=require`) is not built in; leave it out, or use a local TLS proxy".to_owned())
 }
 
 /// One lane: a pool with settings of its own.

@@ -28,7 +28,7 @@ statements! {
     LEAVE = "DELETE FROM queued WHERE order_no = ANY($1::bigint[])";
     BEFORE = "SELECT count(*) AS before FROM queued WHERE queue = $1 AND position < $2";
     HEADS = "
-        SELECT wanted.queue, head.position, head.order_no, r.attempt, r.flow, r.priority, r.stream IS NOT NULL AS woken
+        SELECT wanted.queue, head.position, head.order_no, r.attempt, r.flow, r.priority, r.woken
           FROM unnest($1::text[]) AS wanted (queue)
          CROSS JOIN LATERAL (
                SELECT q.position, q.order_no FROM queued q
@@ -129,11 +129,11 @@ pub async fn leave(tx: &Tx<'_>, nos: &[i64]) -> Result<()> {
 pub struct HeadOfQueue {
     /// The queue.
     pub queue: String,
-    /// Its place; the smallest owns the queue.
+    /// Position; the smallest owns the queue.
     pub position: i64,
     /// The order.
     pub no: OrderNo,
-    /// What may run of it, if anything may.
+    /// Stage of it that may run, if one may.
     pub ready: Option<crate::ready::ReadyStage>,
 }
 
@@ -199,9 +199,9 @@ pub async fn has_members(client: &Client, queue: &str, count: i64) -> Result<boo
 /// The order that holds a queue.
 #[derive(Clone, Debug)]
 pub struct QueueHolder {
-    /// Its id.
+    /// Id.
     pub id: String,
-    /// Its flow.
+    /// Flow.
     pub flow: String,
     /// Since when; none until a stage of it has run.
     pub since: Option<Timestamp>,
@@ -219,7 +219,7 @@ pub async fn holder(client: &Client, queue: &str) -> Result<Option<QueueHolder>>
 /// One queue, as people see it.
 #[derive(Clone, Debug)]
 pub struct QueueView {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Orders in it, the holder counted in.
     pub members: i64,
@@ -254,7 +254,7 @@ pub async fn list(client: &Client, behind: Option<(i64, &str)>, limit: i64) -> R
 /// A member of a queue, as people see it.
 #[derive(Clone, Debug)]
 pub struct QueueMemberRow {
-    /// Its place: the millisecond in which it joined, or one a little later.
+    /// Position: the millisecond in which it joined, or one a little later.
     pub position: i64,
     /// Since when it holds the queue; none where no stage of it has run.
     pub held_since: Option<Timestamp>,

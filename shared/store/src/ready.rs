@@ -22,7 +22,7 @@ pub struct ReadyStage {
     pub priority: Priority,
     /// Queue and position of a sequential order.
     pub place: Option<(String, i64)>,
-    /// True where the stage goes on with what was begun.
+    /// True where it stands among those that fresh ones go beside in turn.
     pub woken: bool,
 }
 
@@ -37,14 +37,14 @@ pub struct ReadyRow {
     pub waited: Duration,
 }
 
-/// Reads a row that has the six columns of `ready` that the dispatcher needs.
-pub(crate) fn read_ready(row: &tokio_postgres::Row, woken: bool) -> Result<ReadyStage> {
+/// Reads a row that has the seven columns of `ready` that the dispatcher needs.
+pub(crate) fn read_ready(row: &tokio_postgres::Row) -> Result<ReadyStage> {
     Ok(ReadyStage {
         no: OrderNo(row.get("order_no")),
         attempt: Attempt(row.get("attempt")),
         flow: row.get("flow"),
         priority: word(row, "priority", "ready.priority")?,
         place: row.get::<_, Option<String>>("queue").zip(row.get("position")),
-        woken,
+        woken: row.get("woken"),
     })
 }

@@ -1,4 +1,4 @@
-//! What recovery looks at: stages that need to be handed out again, and deadlines that have passed.
+//! Rows that recovery looks at: stages that need to be handed out again, and deadlines that have passed.
 
 use std::time::Duration;
 
@@ -64,12 +64,12 @@ statements! {
           FROM running WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
     DROP_RUNNING = "DELETE FROM running WHERE order_no = ANY($1::bigint[])";
     REISSUE = "
-        INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, restarts, reissued, since)
-        SELECT o.no, t.pass, t.attempt, t.wake, o.flow, o.priority, q.queue, q.position, t.restarts, true, clock_timestamp()
+        INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, restarts, reissued, since, woken)
+        SELECT o.no, t.pass, t.attempt, t.wake, o.flow, o.priority, q.queue, q.position, t.restarts, true, clock_timestamp(), true
           FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::text[], $5::smallint[]) AS t (no, pass, attempt, wake, restarts)
           JOIN orders o ON o.no = ANY(ARRAY[t.no])
           LEFT JOIN queued q ON q.order_no = ANY(ARRAY[t.no])
-        RETURNING order_no, attempt, flow, priority, queue, position";
+        RETURNING order_no, attempt, flow, priority, queue, position, woken";
     PASSED = "
         SELECT d.order_no, d.kind, o.scenario
           FROM deadlines d LEFT JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
@@ -89,7 +89,7 @@ pub struct Stuck {
     pub id: Option<String>,
     /// The business transaction.
     pub transaction_id: Option<String>,
-    /// Its present pass.
+    /// Present pass.
     pub pass: Pass,
     /// Number of the hand-out.
     pub attempt: Attempt,
@@ -254,7 +254,7 @@ pub async fn reissue(
         restarts: i16 = *restarts,
     });
     let rows = columns.query(tx, REISSUE, &[]).await?;
-    rows.iter().map(|row| read_ready(row, true)).collect()
+    rows.iter().map(read_ready).collect()
 }
 
 /// The detail of a stage that is handed out again, in the history.

@@ -76,7 +76,7 @@ pub struct RefusedRow {
 /// A refused message with everything.
 #[derive(Clone, Debug)]
 pub struct StoredRefused {
-    /// What a list shows of it.
+    /// Row that a list shows of it.
     pub row: RefusedRow,
     /// Properties, as JSON.
     pub properties: String,

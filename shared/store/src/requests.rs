@@ -176,11 +176,11 @@ pub struct OpenTask {
     pub order: String,
     /// The token of the hand-out.
     pub pass: RequestId,
-    /// Its number.
+    /// Number.
     pub hand_out: i32,
 }
 
-/// What stages that are with a worker have handed out to actors; each stage by its order and its begin.
+/// Tasks that stages with a worker have handed out to actors; each stage by its order and its begin.
 ///
 /// # Errors
 /// The database fails.
@@ -231,9 +231,9 @@ pub async fn cancel(tx: &Tx<'_>, orders: &[i64]) -> Result<()> {
 /// A request by its name, for who answers it by hand.
 #[derive(Clone, Debug)]
 pub struct NamedRequest {
-    /// Its id, which must not be shown.
+    /// Id, which must not be shown.
     pub id: RequestId,
-    /// Its name.
+    /// Name.
     pub name: String,
     /// True while it may be answered.
     pub is_open: bool,

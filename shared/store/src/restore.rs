@@ -35,9 +35,9 @@ statements! {
     HAND_BACK = "
         WITH back AS (DELETE FROM running RETURNING order_no, pass, attempt, wake, restarts, node, started_at),
         again AS (
-            INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, restarts, reissued, since)
+            INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, restarts, reissued, since, woken)
             SELECT o.no, gen_random_uuid(), b.attempt + $1, b.wake, o.flow, o.priority, q.queue, q.position, b.restarts, true,
-                   clock_timestamp()
+                   clock_timestamp(), true
               FROM back b
               JOIN orders o ON o.no = ANY(ARRAY[b.order_no])
               LEFT JOIN queued q ON q.order_no = ANY(ARRAY[b.order_no])),
@@ -54,7 +54,7 @@ statements! {
     WAITING_READY = "SELECT count(*) AS waiting FROM ready";
 }
 
-/// What was raised, and what will be sent again.
+/// Numbers that were raised, and messages that will be sent again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     /// Sequences of numbers.

@@ -85,7 +85,7 @@ statements! {
 pub struct OrderAge {
     /// The order.
     pub no: OrderNo,
-    /// Its version.
+    /// Version of the scenario.
     pub scenario: ScenarioNo,
     /// Registered at.
     pub created_at: Timestamp,

@@ -62,7 +62,7 @@ statements! {
     // new number makes that claim find nothing.
     RENUMBER = "
         UPDATE ready SET attempt = attempt + 1 WHERE order_no = ANY($1::bigint[])
-        RETURNING order_no, attempt, flow, priority, queue, position";
+        RETURNING order_no, attempt, flow, priority, queue, position, woken";
     VERSIONS = "SELECT version, created_at FROM scenarios WHERE name = $1 AND version < $2 ORDER BY version DESC LIMIT $3";
     TEXT = "
         SELECT version, source FROM scenarios WHERE name = $1 AND ($2::integer IS NULL OR version = $2)
@@ -82,7 +82,7 @@ pub struct Version {
     pub source: String,
 }
 
-/// What became of an applied scenario.
+/// Outcome of applying a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applied {
     /// A new version.
@@ -242,7 +242,7 @@ pub struct Live {
     pub no: OrderNo,
     /// The client's id.
     pub id: String,
-    /// Its status as outsiders see it.
+    /// Status as outsiders see it.
     pub status: Status,
     /// The state at which a restart would begin.
     pub entry_point: Option<String>,
@@ -325,5 +325,5 @@ pub async fn migrate(
         history::append(tx, OrderNo(*no), "migrated", source, detail).await?;
     }
     let rows = tx.query(&tx.prepare_cached(RENUMBER).await?, &[&nos]).await?;
-    rows.iter().map(|row| read_ready(row, false)).collect()
+    rows.iter().map(read_ready).collect()
 }

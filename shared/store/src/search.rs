@@ -164,8 +164,11 @@ impl SearchWalk {
     /// # Errors
     /// The database fails.
     pub async fn next(&mut self, client: &impl Connection, rows: usize) -> Result<SearchStep> {
-        let statement = client.prepare_cached(paths::statements_of(self.search.path()).0).await?;
-        let parameters = self.parameters(rows);
+        let (text, parameters) = match self.search.is_of_failures_alone() {
+            true => (paths::OF_FAILURES, self.parameters_of_failures(rows)),
+            false => (paths::statements_of(self.search.path()).0, self.parameters(rows)),
+        };
+        let statement = client.prepare_cached(text).await?;
         let parameters: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|one| &**one as _).collect();
         let row = client.query_one(&statement, &parameters).await?;
         let looked = count(row.get("looked"));
@@ -185,17 +188,34 @@ impl SearchWalk {
         Ok(SearchStep { looked, found, is_last: looked < rows })
     }
 
+    /// Cursor and rows.
+    fn place(&self, rows: usize) -> [Parameter; 2] {
+        let cursor: Parameter = match &self.cursor {
+            Cursor::Below(no) => Box::new(*no),
+            Cursor::Behind(id) => Box::new(id.clone()),
+        };
+        [cursor, Box::new(i64::try_from(rows).unwrap_or(i64::MAX))]
+    }
+
+    /// Parameters of a step through the failures.
+    fn parameters_of_failures(&self, rows: usize) -> Vec<Parameter> {
+        let search = &self.search;
+        let mut parameters = Vec::from(self.place(rows));
+        parameters.push(Box::new(self.scenarios.clone()));
+        let words = [&search.states, &search.classes, &search.systems];
+        parameters.extend(words.map(|words| Box::new(given(words)) as Parameter));
+        let times = [search.finished_since, search.finished_until];
+        parameters.extend(times.map(|time| Box::new(time) as Parameter));
+        parameters
+    }
+
     /// Parameters of the statements: cursor, rows, conditions, and those of the path.
     fn parameters(&self, rows: usize) -> Vec<Parameter> {
         let search = &self.search;
         let statuses: Vec<&'static str> = search.statuses.iter().map(|status| status.as_str()).collect();
         let text = search.text.as_ref().map(|text| text.to_lowercase());
-        let mut parameters: Vec<Parameter> = vec![
-            match &self.cursor {
-                Cursor::Below(no) => Box::new(*no),
-                Cursor::Behind(id) => Box::new(id.clone()),
-            },
-            Box::new(i64::try_from(rows).unwrap_or(i64::MAX)),
+        let mut parameters = Vec::from(self.place(rows));
+        let conditions: Vec<Parameter> = vec![
             Box::new((!statuses.is_empty()).then_some(statuses)),
             Box::new(self.scenarios.clone()),
             Box::new(given(&search.states)),
@@ -216,6 +236,7 @@ impl SearchWalk {
             Box::new(search.attributes.values().cloned().collect::<Vec<String>>()),
             Box::new(search.jeopardy),
         ];
+        parameters.extend(conditions);
         match search.path() {
             AccessPath::Ids(ids) => parameters.push(Box::new(ids.to_vec())),
             AccessPath::Transaction(text) | AccessPath::IdPrefix(text) | AccessPath::Queue(text) => {

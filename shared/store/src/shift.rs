@@ -102,14 +102,14 @@ fn far_away() -> Timestamp {
     "9999-01-01T00:00:00Z".parse().unwrap_or(Timestamp::MAX)
 }
 
-/// What is moved, how far, and why.
+/// Orders that are moved, how far, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shift {
     /// Flows whose name contains it.
     pub keyword: String,
     /// Distance.
     pub distance: Duration,
-    /// What is due within this time.
+    /// Window of the times that are moved.
     pub window: Window,
     /// Why.
     pub reason: String,

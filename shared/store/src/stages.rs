@@ -81,7 +81,7 @@ statements! {
     // Of the sequence: the end of an index that is emptied all the time is expensive under a held snapshot.
     LAST_ORDER = "SELECT last_value AS no FROM orders_no_seq";
     READY_PAGE = "
-        SELECT order_no, attempt, flow, priority, queue, position, stream,
+        SELECT order_no, attempt, flow, priority, queue, position, woken, stream,
                extract(epoch FROM clock_timestamp() - since)::float8 AS waited_seconds
           FROM ready WHERE order_no > $1 AND order_no <= $2 ORDER BY order_no LIMIT $3";
     RUNNING_OF_FLOW = "
@@ -115,7 +115,7 @@ pub enum Unclaimed {
     StaleEpoch,
 }
 
-/// What is longer is not read for many stages at once, but by each when it has room for it.
+/// Length in bytes beyond which a value is not read for many stages at once, but by each when it has room for it.
 pub const LONG_BYTES: i32 = 16 * 1024;
 
 /// A stage that is ours to run.
@@ -123,7 +123,7 @@ pub const LONG_BYTES: i32 = 16 * 1024;
 pub struct Claimed {
     /// Head of its order.
     pub head: OrderHead,
-    /// Its token: without it nothing can be written.
+    /// Token: without it nothing can be written.
     pub pass: Pass,
     /// Number of the hand-out.
     pub attempt: Attempt,
@@ -241,7 +241,7 @@ pub async fn params(client: &Client, no: OrderNo) -> Result<String> {
     Ok(client.query_one(&statement, &[&no.0]).await?.get("params"))
 }
 
-/// What is still ready with the same number, and of the present epoch, is not the head of its queue.
+/// Reasons why hand-outs were not claimed: what is still ready with the same number, and of the present epoch, is not the head of its queue.
 async fn why_unclaimed(
     on: &impl Connection,
     left: &[OfferedStage],
@@ -331,11 +331,10 @@ pub async fn ready_page(
     let rows = client.query(&statement, &[&after.0, &until.0, &limit]).await?;
     rows.iter()
         .map(|row| {
-            let stream = stream(row);
-            let stage = read_ready(row, stream.is_some())?;
+            let stage = read_ready(row)?;
             // Set back, a clock may show an entry of the future.
             let waited = Duration::try_from_secs_f64(row.get("waited_seconds")).unwrap_or_default();
-            Ok(ReadyRow { stage, stream, waited })
+            Ok(ReadyRow { stage, stream: stream(row), waited })
         })
         .collect()
 }

@@ -1,4 +1,4 @@
-//! What operators decided about flows and called systems: stops by hand (DSP-10) and orders about systems (DSP-16);
+//! Decisions of operators about flows and called systems: stops by hand (DSP-10) and orders about systems (DSP-16);
 //! maintenance windows stand beside (`windows`). Each change gives the rules the next revision, and the active
 //! dispatcher tells which one it goes by.
 
@@ -214,18 +214,18 @@ pub async fn confirm(client: &Client, epoch: Epoch, revision: i64, serial: u64) 
     Ok(client.execute(&statement, &[&revision, &epoch.0, &serial]).await? == 1)
 }
 
-/// What the active dispatcher told of the rules last.
+/// Rules that the active dispatcher told last that it goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Confirmation {
     /// The revision that it goes by.
     pub revision: i64,
-    /// Its epoch.
+    /// Epoch.
     pub epoch: Epoch,
-    /// Its last hand-out before.
+    /// Last hand-out before.
     pub serial: i64,
 }
 
-/// What the active dispatcher told last.
+/// Rules that the active dispatcher told last that it goes by.
 ///
 /// # Errors
 /// The database fails.

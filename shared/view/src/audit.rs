@@ -25,14 +25,24 @@ const MOST_ROWS: usize = 20_000;
 /// Query of a list of actions.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AuditQuery {
+    /// Only this action.
     action: Option<String>,
+    /// Only actions on this kind of thing.
     kind: Option<String>,
+    /// Only actions on the thing of this name, such as the id of an order.
     subject: Option<String>,
+    /// Only actions through this door: `http`, `amqp`, `operation` or `engine`.
     door: Option<String>,
+    /// Only actions of who bears this name.
     name: Option<String>,
+    /// Only actions then or later: a time, or a duration back from now.
     since: Option<String>,
+    /// Only actions before: a time, or a duration back from now.
     until: Option<String>,
+    /// Actions of the page; left out: 50.
+    #[schemars(with = "Option<u32>", range(min = 1, max = 500))]
     limit: Option<String>,
+    /// Word `next` of the page before.
     cursor: Option<String>,
 }
 

@@ -37,9 +37,14 @@ const OUT_OF_ORDER: SignedDuration = SignedDuration::from_mins(10);
 /// Query of a list of callbacks.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct CallbacksQuery {
+    /// Only callbacks of this verdict: `accepted`, `duplicate`, `late` or `orphan`.
     verdict: Option<String>,
+    /// Only callbacks then or later: a time, or a duration back from now.
     since: Option<String>,
+    /// Callbacks of the page; left out: 50.
+    #[schemars(with = "Option<u32>", range(min = 1, max = 500))]
     limit: Option<String>,
+    /// Word `next` of the page before.
     cursor: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What waits for what, as a graph around one order (ORD-16).
+//! Orders that wait for others, as a graph around one order (ORD-16).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,7 @@ fn view(id: String, graph: Graph) -> DependencyGraph {
     DependencyGraph { id, nodes, edges, truncated: graph.truncated }
 }
 
-/// What one order waits for, of a graph around it.
+/// Conditions that one order waits for, of a graph around it.
 pub(crate) fn conditions(id: &str, graph: Graph) -> Vec<ConditionView> {
     graph.edges.into_iter().filter(|edge| edge.order == id).map(condition).collect()
 }

@@ -18,7 +18,7 @@ use pagurus_wire::stats::NamedCount;
 
 use crate::Views;
 
-/// How long each server may take to answer: a doctor that hangs is of no use.
+/// Longest time for each server to answer: a doctor that hangs is of no use.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Stops by hand that are read.
 const STOPS: i64 = 100;

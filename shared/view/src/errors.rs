@@ -28,13 +28,22 @@ const MAX_LIMIT: usize = 500;
 /// Query of the groups of failed and retrying orders.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ErrorGroupsQuery {
+    /// Field that the groups have in common: `class`, `scenario`, `state` or `system`; left out: `class`.
     by: Option<String>,
+    /// Only orders that failed by this class.
     class: Option<String>,
+    /// Only orders of this scenario.
     scenario: Option<String>,
+    /// Only orders that failed in this state.
     state: Option<String>,
+    /// Only orders that failed by this called system.
     system: Option<String>,
+    /// Begin of the time that is looked back over: a time, or a duration back from now; left out: a day, at most 31 days.
     since: Option<String>,
+    /// Groups of the page; left out: 50.
+    #[schemars(with = "Option<u32>", range(min = 1, max = 500))]
     limit: Option<String>,
+    /// Word `next` of the page before.
     cursor: Option<String>,
 }
 
@@ -84,7 +93,7 @@ struct Asked {
     filter: Filter,
     since: Timestamp,
     limit: usize,
-    /// How many groups the pages before had.
+    /// Number of groups that the pages before had.
     from: usize,
 }
 

@@ -50,7 +50,7 @@ impl Views {
             explanation.extend(undelivered(&outbox::shown::of_order(&client, row.no).await?));
             let promise = promise::of_order(&client, &row).await?;
             explanation.extend(promise.as_ref().and_then(foresight::told));
-            Ok((explanation, eta::of(&client, &row, jiff::Timestamp::now()).await?, promise))
+            Ok((explanation, eta::of(&client, &row, settings, jiff::Timestamp::now()).await?, promise))
         };
         let (explanation, eta, promise) = read.await.map_err(self.failed("read"))?;
         Ok(Explanation { id: row.id, status: row.status.to_string(), explanation, eta, promise })

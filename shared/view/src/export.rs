@@ -18,9 +18,13 @@ const MAX_LIMIT: usize = 200;
 /// Query of an export.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ExportQuery {
+    /// Only orders that ended before: a time, or a duration back from now.
     #[serde(rename = "endedBefore")]
     ended_before: Option<String>,
+    /// Orders of the page; left out: 50.
+    #[schemars(with = "Option<u32>", range(min = 1, max = 200))]
     limit: Option<String>,
+    /// Word `next` of the page before.
     cursor: Option<String>,
 }
 

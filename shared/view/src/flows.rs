@@ -27,14 +27,20 @@ pub struct FlowsQuery {
     contains: Option<String>,
     /// Only flows in this state.
     state: Option<String>,
+    /// Flows of the page; left out: 100.
+    #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     limit: Option<String>,
+    /// Word `next` of the page before.
     cursor: Option<String>,
 }
 
 /// Query of the list of called systems.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct SystemsQuery {
+    /// Systems of the page; left out: 100.
+    #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     limit: Option<String>,
+    /// Word `next` of the page before.
     cursor: Option<String>,
 }
 
@@ -44,7 +50,10 @@ pub struct StopsQuery {
     /// True to see those that are over, too.
     #[serde(default)]
     ended: bool,
+    /// Stops of the page; left out: 100.
+    #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     limit: Option<String>,
+    /// Word `next` of the page before.
     cursor: Option<String>,
 }
 

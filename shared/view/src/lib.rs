@@ -81,7 +81,7 @@ impl Views {
         Self { host, catalogue, secrets, searches: Arc::new(Semaphore::new(searches)), now: Arc::default() }
     }
 
-    /// What finds orders by conditions.
+    /// Finder of orders by conditions.
     fn finder(&self) -> Finder {
         Finder { catalogue: self.catalogue.clone(), secrets: Arc::clone(&self.secrets) }
     }

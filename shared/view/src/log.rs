@@ -12,7 +12,7 @@ use crate::Views;
 use crate::history::{ENTERED, parsed, stored, text};
 use crate::steps;
 
-/// How the line begins by which an action says that it failed for good.
+/// Begin of the line by which an action says that it failed for good.
 const FAILED: &str = "failed (";
 
 /// Lines of a page, where nothing else is asked for, and at most.
@@ -134,7 +134,7 @@ fn tells_failure_at(said: &[Value], at: Timestamp) -> bool {
     said.iter().take_while(|line| moment(line) <= at).any(|line| text(line, "text").starts_with(FAILED))
 }
 
-/// What happened outside of the stages, in words.
+/// Words for what happened outside of the stages.
 fn told(kind: &str, source: &str, detail: &Value) -> String {
     let of = |key: &str| text(detail, key);
     let because = |line: String| match text(detail, "reason").as_str() {
@@ -270,7 +270,7 @@ fn finding(word: &str) -> &str {
     }
 }
 
-/// What an update changed; values of parameters and notification stand in the event.
+/// Names of what an update changed; values of parameters and notification stand in the event.
 fn changes(detail: &Value) -> String {
     let Some(changed) = detail.get("changed").and_then(Value::as_object) else { return "nothing".to_owned() };
     let told: Vec<String> = changed

@@ -150,7 +150,7 @@ impl Views {
     }
 }
 
-/// What the running stage of an order waits for, where that takes its time.
+/// Question that the running stage of an order waits for, where that takes its time.
 pub(crate) async fn asking_of(client: &Client, row: &Row) -> Result<Option<AskingView>, Error> {
     let Some((attempt, _)) = row.running else { return Ok(None) };
     let found = asking::of_order(client, row.no, attempt).await?;

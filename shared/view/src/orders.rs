@@ -76,8 +76,9 @@ pub struct OrdersFields {
     pub finished_until: Option<String>,
     /// Name of a saved search, in place of conditions.
     pub saved: Option<String>,
-    /// Orders on a page, 500 at most.
-    pub limit: Option<String>,
+    /// Orders of the page; left out: 50.
+    #[schemars(range(min = 1, max = 500))]
+    pub limit: Option<u32>,
     /// Where a former page says to go on.
     pub cursor: Option<String>,
 }

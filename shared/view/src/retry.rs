@@ -1,4 +1,4 @@
-//! What an order in `retry` shows of its cycles (ERR-14).
+//! Cycles of an order in `retry`, as it shows them (ERR-14).
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 /// The cycles of an order, by its stored position.
 #[derive(Debug, Default)]
 pub(crate) struct Cycles {
-    /// What the order waits for, while it is in `retry`.
+    /// Cycle that the order waits for, while it is in `retry`.
     pub waiting: Option<RetryView>,
     /// The asynchronous cycle that goes on, also while its next answer is awaited.
     pub asynchronous: Option<RetryView>,
@@ -38,12 +38,12 @@ pub(crate) fn cycles(settings: &Settings, scenario: Option<&Scenario>, row: &Row
     read(errors, &order, &stored.unwrap_or_default(), now)
 }
 
-/// What of an order its cycles are shown by.
+/// Parts of an order by which its cycles are shown.
 struct Order<'a> {
     scenario: &'a str,
     status: Status,
     due_at: Option<Timestamp>,
-    /// How long it may hold its queue; none for an order that holds none.
+    /// Longest time for it to hold its queue; none for an order that holds none.
     max_acquisition: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! What the actions of an order asked of the world, one after the other.
+//! Questions of the actions of an order to the world, one after the other.
 
 use jiff::Timestamp;
 use pagurus_store::history::HistoryEvent;
@@ -10,7 +10,7 @@ use crate::Views;
 use crate::history::{ENTERED, parsed, stored, text};
 
 impl Views {
-    /// What the actions of an order asked of the world, in the order in which the answers came.
+    /// Questions of the actions of an order to the world, in the order in which the answers came.
     pub async fn steps(&self, id: &str) -> Result<Vec<StepView>, Problem> {
         let (client, row) = self.found(id).await?;
         Ok(steps(&stored(&client, &row, 0).await.map_err(self.failed("read"))?))

@@ -23,7 +23,10 @@ pub struct WindowsQuery {
     /// True to see those that are over or removed, too.
     #[serde(default)]
     ended: bool,
+    /// Windows of the page; left out: 100.
+    #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     limit: Option<String>,
+    /// Word `next` of the page before.
     cursor: Option<String>,
 }
 

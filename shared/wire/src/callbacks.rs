@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a callback is answered with, whatever became of it.
+/// Answer to a callback, whatever became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallbackTaken {
     /// `accepted`, `duplicate`, `late` or `orphan`.
@@ -15,7 +15,7 @@ pub struct CallbackTaken {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallbackLine {
-    /// Its number; a later one has a larger.
+    /// Number of the callback; a later one has a larger.
     pub no: i64,
     /// Time at which it came.
     pub received_at: Timestamp,

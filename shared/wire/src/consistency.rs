@@ -1,4 +1,4 @@
-//! What the consistency check left for a person, as outsiders see it.
+//! Findings that the consistency check left for a person, as outsiders see them.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;

@@ -28,8 +28,8 @@ pub struct DoctorFinding {
     /// promised does not hold.
     #[schemars(extend("enum" = ["warning", "error"]))]
     pub severity: String,
-    /// What was found.
+    /// Finding in a sentence.
     pub message: String,
-    /// What to do.
+    /// Remedy.
     pub remedy: String,
 }

@@ -33,7 +33,7 @@ pub struct QuestionView {
     /// A name of the failure, or its chain of names with `>` between them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exception: Option<String>,
-    /// What the failure says about itself.
+    /// Message of the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// True if the callback did not come in time.
@@ -64,7 +64,7 @@ impl QuestionView {
     }
 }
 
-/// What a failure would get.
+/// Rule, class and policy that a failure would get.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExplanationView {
     /// The rule that gave the class; none for a built-in class, or for none.
@@ -73,7 +73,7 @@ pub struct ExplanationView {
     pub class: Option<String>,
     /// The policy by which it is retried.
     pub policy: Option<String>,
-    /// How it came to that, a sentence each.
+    /// Reasons for that, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
 }
@@ -131,7 +131,7 @@ pub struct ErrorGroup {
     pub orders: Vec<String>,
 }
 
-/// What came in one hour.
+/// Failures of one hour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorHour {
     /// Time at which it begins.
@@ -155,13 +155,13 @@ pub struct ErrorOrders {
 /// One order that failed, or that waits for its next attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorOrder {
-    /// Its id.
+    /// Id of the order.
     pub id: String,
     /// `fail` or `retry`.
     pub status: String,
-    /// When it failed, or when its next attempt is due.
+    /// Time at which it failed, or at which its next attempt is due.
     pub at: Timestamp,
-    /// Its scenario.
+    /// Scenario of the order.
     pub scenario: String,
     /// The state in which it is.
     pub state: Option<String>,
@@ -169,6 +169,6 @@ pub struct ErrorOrder {
     pub class: Option<String>,
     /// The called system that the error is about.
     pub system: Option<String>,
-    /// What happened.
+    /// Message of the error.
     pub message: Option<String>,
 }

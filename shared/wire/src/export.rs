@@ -13,9 +13,9 @@ use crate::parts::{CallbackView, RequestView};
 pub struct ExportedOrder {
     /// The order, with its transitions and the notifications that are not delivered.
     pub order: OrderView,
-    /// Its history.
+    /// History of the order.
     pub events: Vec<EventView>,
-    /// Its requests to called systems.
+    /// Requests of the order to called systems.
     pub requests: Vec<RequestView>,
     /// The answers to them.
     pub callbacks: Vec<CallbackView>,

@@ -55,7 +55,7 @@ pub mod work {
     pub const SYSTEMS: &str = "systems";
 }
 
-/// What programs of actors are told beside their tasks, over the same exchange.
+/// Messages to programs of actors beside their tasks, over the same exchange.
 pub mod actor {
     /// Type of the message that asks them to stop.
     pub const CANCEL: &str = "cancel";
@@ -112,11 +112,11 @@ pub struct Receipt {
 pub struct CallView {
     /// The caller's key: the same key is never handled twice.
     pub key: String,
-    /// Its name.
+    /// Name of the call.
     pub name: String,
     /// `waiting`, `answered` or `failed`.
     pub status: String,
-    /// What the order answered.
+    /// Answer of the order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Value>,
     /// Why there is no answer.
@@ -144,7 +144,7 @@ pub struct CallError {
 pub struct QueuePlace {
     /// The queue.
     pub queue: String,
-    /// Its place; the smallest of the queue owns it.
+    /// Place in the queue; the smallest of the queue owns it.
     pub position: i64,
 }
 
@@ -182,9 +182,9 @@ pub struct EndedStage {
     /// The queue that the order left by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_queue: Option<String>,
-    /// How long it ran.
+    /// Time that it ran.
     pub duration_ms: u64,
-    /// How long it was ready before it was claimed; none of one that was broken off, which tells nothing of its kind.
+    /// Time for which it was ready before it was claimed; none of one that was broken off, which tells nothing of its kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
     /// Class of the error, if it ended by one.
@@ -257,7 +257,7 @@ pub struct News {
     /// The set of workers has changed: look at the registry.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub workers_changed: bool,
-    /// What operators decided about flows and systems has changed: read it.
+    /// Decisions of operators about flows and systems have changed: read them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rules_changed: bool,
 }

@@ -9,9 +9,9 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeView {
-    /// Its name.
+    /// Name of the node.
     pub name: String,
-    /// Its service.
+    /// Role of the node.
     pub role: String,
     /// Number of its life.
     pub incarnation: i64,
@@ -57,7 +57,7 @@ pub struct OfflineView {
     pub since: Timestamp,
     /// Why.
     pub reason: String,
-    /// Who asked.
+    /// Person or program that asked.
     pub by: Value,
 }
 

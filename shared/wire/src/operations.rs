@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What is to be done, to which orders, and how fast.
+/// Action, the orders that it is for, and its pace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct OperationRequest {
@@ -109,7 +109,7 @@ pub struct OperationView {
     pub skipped: u64,
     /// Orders for which it was refused otherwise.
     pub failed: u64,
-    /// What became of those done, where the action let them go on.
+    /// Fate of those done, where the action let them go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aftermath: Option<AftermathView>,
     /// Orders a second of late.
@@ -125,7 +125,7 @@ pub struct OperationView {
     pub reasons: Vec<ReasonView>,
 }
 
-/// What became of orders that an operation let go on.
+/// Fate of orders that an operation let go on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AftermathView {
@@ -160,7 +160,7 @@ pub struct ReasonView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationOrderView {
-    /// Its id; none where it is not there any more.
+    /// Id of the order; none where the order is not there any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// `open`, `done`, `skipped` or `failed`.
@@ -168,7 +168,7 @@ pub struct OperationOrderView {
     /// Why it was passed over or refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What became of it.
+    /// Fate of the order afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aftermath: Option<String>,
 }

@@ -34,7 +34,7 @@ pub struct RegisteredView {
 pub struct ErrorView {
     /// The class; none where no rule took it.
     pub class: Option<String>,
-    /// What happened.
+    /// Message of the error.
     pub message: String,
     /// The called system that it is about; none where it is about none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub struct RetryView {
     pub cycle: u32,
     /// Attempts so far, with the one that is awaited.
     pub attempt: u32,
-    /// How many the policy allows; none is any number.
+    /// Number that the policy allows; none is any number.
     #[serde(default)]
     pub max_attempts: Option<u32>,
     /// The first failure of the cycle.
@@ -115,7 +115,7 @@ pub struct TransitionView {
     pub life: i32,
     /// The state that was left.
     pub from: String,
-    /// What moved the order.
+    /// Event that moved the order.
     pub event: String,
     /// The state that was entered.
     pub to: String,
@@ -136,11 +136,11 @@ pub struct EventView {
     pub number: i32,
     /// Which life of the order.
     pub life: i32,
-    /// What happened.
+    /// Kind of the event.
     pub kind: String,
     /// When.
     pub at: String,
-    /// Who or what caused it.
+    /// Person, program or node that caused it.
     pub source: String,
     /// More.
     pub payload: Value,
@@ -153,16 +153,16 @@ pub struct LogLineView {
     pub line: usize,
     /// When.
     pub at: String,
-    /// What was said.
+    /// Text of the line.
     pub text: String,
 }
 
 /// An order that was started by another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChildView {
-    /// Its id.
+    /// Id of the order.
     pub id: String,
-    /// Its present status.
+    /// Present status of the order.
     pub status: String,
 }
 
@@ -176,11 +176,11 @@ pub struct OrderView {
     pub no: i64,
     /// Name of the scenario.
     pub scenario: String,
-    /// Its version.
+    /// Version of the scenario.
     pub scenario_version: i32,
     /// Present status.
     pub status: String,
-    /// How it stands to its target.
+    /// Relation of the order to its target.
     pub scenario_status: String,
     /// Present state.
     pub step: Option<String>,
@@ -249,7 +249,7 @@ pub struct OrderView {
     pub progress: f64,
     /// Where a restart resumes.
     pub entry_point: Option<String>,
-    /// What its running stage waits for, where that takes some seconds.
+    /// Question that its running stage waits for, where that takes some seconds.
     pub asking: Option<crate::parts::AskingView>,
     /// The orders that it waits for, or waited for.
     #[serde(default)]
@@ -302,7 +302,7 @@ pub struct GraphNode {
     pub step: Option<String>,
 }
 
-/// What an order waits for and what waits for it, with what those wait for in turn.
+/// Orders that an order waits for and that wait for it, with what those wait for in turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DependencyGraph {
@@ -310,7 +310,7 @@ pub struct DependencyGraph {
     pub id: String,
     /// All orders that are named.
     pub nodes: Vec<GraphNode>,
-    /// Who waits for whom.
+    /// Edges: which order waits for which.
     pub edges: Vec<ConditionView>,
     /// True if there is more, further away or too much for one answer.
     pub truncated: bool,
@@ -324,11 +324,11 @@ pub struct OrderLine {
     pub id: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// Its version.
+    /// Version of the scenario.
     pub scenario_version: i32,
     /// Present status.
     pub status: String,
-    /// How it stands to its target.
+    /// Relation of the order to its target.
     pub scenario_status: String,
     /// Present state.
     pub step: Option<String>,
@@ -391,10 +391,10 @@ pub struct Explanation {
     pub status: String,
     /// The plain answer.
     pub explanation: String,
-    /// When it will start, as far as its flow tells; none where that is not known, or its flow is stopped.
+    /// Time at which it will start; none where that is not known, its flow is stopped, or nobody hands out or takes stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eta: Option<EtaView>,
-    /// Whether it will be served by when it was promised, where a time was promised.
+    /// Outlook on the promise, where a time was promised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<PromiseView>,
 }

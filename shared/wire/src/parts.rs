@@ -32,7 +32,7 @@ pub struct RequestView {
     pub closed_at: Option<Timestamp>,
 }
 
-/// What a running stage asks of the world at this moment, where it has waited for the answer for some seconds.
+/// Question of a running stage to the world at this moment, where it has waited for the answer for some seconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AskingView {
     /// State.
@@ -78,7 +78,7 @@ pub struct HeartbeatView {
     pub until: Timestamp,
 }
 
-/// What one action asked of the world, and what came of it. Bodies are not kept.
+/// Question of one action to the world, and its outcome. Bodies are not kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepView {

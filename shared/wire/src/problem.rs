@@ -17,7 +17,7 @@ pub enum Type {
     Conflict,
     /// The present status does not allow the action.
     Refused,
-    /// What is there is another version than the request expects.
+    /// The present version is another one than the request expects.
     PreconditionFailed,
     /// Nothing is there.
     NotFound,
@@ -134,9 +134,9 @@ const MAX_NAME_BYTES: usize = 64;
 pub struct Detail {
     /// JSON pointer to it; empty for the whole body.
     pub pointer: String,
-    /// What is wrong.
+    /// Fault of the field.
     pub message: String,
-    /// What to write instead.
+    /// Text to write instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// Line in a text, from 1.
@@ -157,7 +157,7 @@ pub struct Problem {
     pub title: String,
     /// HTTP status.
     pub status: u16,
-    /// What happened this time.
+    /// Words for this occurrence.
     pub detail: String,
     /// Pointer to the first field at fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -213,7 +213,7 @@ impl Problem {
         Self { pointer: first.map(|fault| cut(&fault.pointer).to_owned()), errors, ..Self::new(kind, detail) }
     }
 
-    /// Its type; none where a version that is yet to come has made it.
+    /// Type of the problem; none where a version that is yet to come has made it.
     #[must_use]
     pub fn kind(&self) -> Option<Type> {
         let name = self.type_.strip_prefix("urn:pagurus:problem:")?;

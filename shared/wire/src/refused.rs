@@ -29,7 +29,7 @@ pub struct RefusedLine {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RefusedView {
-    /// What the list shows of it.
+    /// Fields that the list shows.
     #[serde(flatten)]
     pub line: RefusedLine,
     /// Properties that it had, each as text; `headers` as JSON.
@@ -55,7 +55,7 @@ pub struct ReplayBody {
     pub key: Option<String>,
 }
 
-/// What was decided about a refused message.
+/// Decision about a refused message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RefusedDecision {
     /// Id of the message.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderCounts {
-    /// What the orders are put together by.
+    /// Fields that the orders are put together by.
     pub by: Vec<String>,
     /// Sum of all groups.
     pub orders: i64,
@@ -40,7 +40,7 @@ pub struct SavedSearch {
     pub name: String,
     /// Conditions, with times as they were given.
     pub search: Value,
-    /// Who saved it last.
+    /// Person or program that saved it last.
     pub by: Value,
     /// When.
     pub made_at: Timestamp,

@@ -19,9 +19,9 @@ pub struct StatsView {
     pub now: StatsNow,
     /// Rates over the last whole minute.
     pub rates: StatsRates,
-    /// What happened in each step, the oldest first; steps in which nothing happened are left out.
+    /// Counts of each step, the oldest first; steps in which nothing happened are left out.
     pub steps: Vec<StatsStep>,
-    /// What happened by scenario, the busiest first, a hundred at most.
+    /// Counts by scenario, the busiest first, a hundred at most.
     pub scenarios: Vec<ScenarioStats>,
     /// Stages and lives that ended with an error by its class, the most frequent first, a hundred at most.
     pub errors: Vec<ErrorStats>,
@@ -70,7 +70,7 @@ pub struct StatsCount {
 /// A number of things that have a name in common.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedCount {
-    /// What they have in common.
+    /// Value that they have in common.
     pub name: String,
     /// The number.
     #[serde(flatten)]
@@ -93,7 +93,7 @@ pub struct StatsRates {
     pub calls: f64,
 }
 
-/// What happened in a step. Lives are counted: an order that fails, is restarted and succeeds is counted at both ends.
+/// Counts of a step. Lives are counted: an order that fails, is restarted and succeeds is counted at both ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatsStep {
@@ -134,10 +134,10 @@ impl EndedLives {
     }
 }
 
-/// What happened to orders of a scenario.
+/// Counts of the orders of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScenarioStats {
-    /// Its name; `other` for all beyond the first two hundred of each process.
+    /// Name of the scenario; `other` for all beyond the first two hundred of each process.
     pub scenario: String,
     /// Orders that were registered.
     pub registered: i64,

@@ -22,11 +22,11 @@ pub struct StreamedEvent {
     pub number: i32,
     /// Life of the order.
     pub life: i32,
-    /// What happened: `registered`, `stage_started`, `stage_ended`, `restarted`, `killed`, …
+    /// Kind of the event: `registered`, `stage_started`, `stage_ended`, `restarted`, `killed`, …
     pub kind: String,
     /// When.
     pub at: Timestamp,
-    /// Who or what caused it.
+    /// Person, program or node that caused it.
     pub source: String,
     /// Status of the order at the moment at which this was told.
     pub status: String,

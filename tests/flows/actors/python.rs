@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Actor, verdicts};
 use crate::installation::Installation;
 
-/// How long an actor has for its end; it looks twice a second whether it is to end.
+/// Longest time for the end of an actor; it looks twice a second whether it is to end.
 const END: Duration = Duration::from_secs(10);
 
 /// The example, but for the time that it takes.

@@ -16,14 +16,14 @@ pub struct Example {
     pub name: String,
     /// The scenario.
     pub scenario: Value,
-    /// Its tests, at least one.
+    /// Tests of the scenario, at least one.
     pub tests: Vec<Test>,
 }
 
 /// One test of an example.
 #[derive(Debug)]
 pub struct Test {
-    /// What its file says.
+    /// Text of the file.
     pub text: Value,
     /// The states whose time runs out in it, as virtual time shows.
     pub timed_out: HashSet<String>,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::play::Play;
 use super::table::{contains, fits_url};
 
-/// How an order ended, as its API shows it.
+/// End of an order, as its API shows it.
 #[derive(Debug)]
 pub struct Ended {
     /// The order.
@@ -15,7 +15,7 @@ pub struct Ended {
     pub path: Vec<String>,
     /// The lines of its log.
     pub log: Vec<String>,
-    /// What its calls got.
+    /// Answers that its calls got.
     pub answers: Vec<Value>,
 }
 

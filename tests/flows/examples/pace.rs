@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use pagurus_domain::document::parse_duration;
 use serde_json::Value;
 
-/// What lies between two times of one test.
+/// Distance between two times of one test.
 const STEP: Duration = Duration::from_secs(1);
-/// What lies between them besides where a timer follows something from outside: a busy machine must
+/// Distance between them besides where a timer follows something from outside: a busy machine must
 /// not turn the two round.
 const SLACK: Duration = Duration::from_secs(3);
 
@@ -37,7 +37,7 @@ pub struct Pace {
 pub struct Ends {
     /// The states whose time runs out.
     pub timed_out: HashSet<String>,
-    /// Whether an actor never decides.
+    /// True where an actor never decides.
     pub silent_actor: bool,
 }
 
@@ -89,7 +89,7 @@ impl Mark {
     }
 }
 
-/// How far the times of the calendar in a value lie ahead.
+/// Distance of the times of the calendar in a value from now.
 pub fn ahead(value: &Value, now: Timestamp, marks: &mut Vec<Mark>) {
     match value {
         Value::String(text) => marks.extend(offset(text, now).map(Mark::Timer)),

@@ -33,11 +33,11 @@ pub struct Play {
     pub exchanges: Vec<(String, bool)>,
     /// Actors that it hands tasks to, as it names them.
     pub actors: Vec<String>,
-    /// What its times become.
+    /// Times of it in the play.
     pub pace: Pace,
-    /// What its author expects.
+    /// Expectations of its author.
     pub expect: Value,
-    /// What stands for its child orders.
+    /// Stand-ins for its child orders.
     pub children: Vec<Arc<Self>>,
     test: Value,
 }
@@ -84,7 +84,7 @@ impl Play {
         play
     }
 
-    /// What a scenario shares with others, and whom it calls.
+    /// Gives what a scenario shares with others, and the systems that it calls, names of their own.
     fn rewrite(&mut self, value: &mut Value) {
         match value {
             Value::String(text) => self.resolve(text),
@@ -138,7 +138,7 @@ impl Play {
         }
     }
 
-    /// Whether a called system fails in this way.
+    /// True where a called system fails in this way.
     pub fn fails(&self, how: &str) -> bool {
         self.answers().iter().any(|answer| answer["fails"] == how)
     }
@@ -165,7 +165,7 @@ impl Play {
             .collect()
     }
 
-    /// What an engine must be told before it starts: rules for errors, and secrets.
+    /// Settings that an engine must be told before it starts: rules for errors, and secrets.
     pub fn deployment(&self) -> Value {
         let mut errors = self.test["errors"].clone();
         shorten_retries(&mut errors);

@@ -24,7 +24,7 @@ const ANSWER_MAX: Duration = Duration::from_millis(200);
 /// Between two looks for the queue of an actor, which the engine makes with its first task.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What runs beside an engine; it ends with this value.
+/// Systems that run beside an engine; it ends with this value.
 pub struct Systems {
     _connection: Connection,
     _tasks: JoinSet<()>,

@@ -85,13 +85,13 @@ impl Table {
     }
 }
 
-/// Whether a URL fits; its query only counts where the mask has one.
+/// True where a URL fits; its query only counts where the mask has one.
 pub fn fits_url(mask: &str, url: &str) -> bool {
     let without = url.split_once('?').map_or(url, |(path, _)| path);
     fits(mask, url) || (!mask.contains('?') && fits(mask, without))
 }
 
-/// Whether a text fits a mask in which `*` is anything but a slash, and `**` anything.
+/// True where a text fits a mask in which `*` is anything but a slash, and `**` anything.
 pub fn fits(mask: &str, text: &str) -> bool {
     bytes_fit(mask.as_bytes(), text.as_bytes())
 }
@@ -108,7 +108,7 @@ fn bytes_fit(mask: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// Whether all of a part is there: of maps the keys of the part, numbers by their value. No part is
+/// True where all of a part is there: of maps the keys of the part, numbers by their value. No part is
 /// part of everything.
 pub fn contains(part: &Value, whole: &Value) -> bool {
     part.is_null() || holds(part, whole)

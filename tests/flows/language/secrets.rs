@@ -1,4 +1,4 @@
-//! What nobody but the called system is told (SCN-15).
+//! Secrets, which nobody but the called system is told (SCN-15).
 
 use lapin::BasicProperties;
 use lapin::types::{AMQPValue, FieldTable};

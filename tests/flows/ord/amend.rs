@@ -1,4 +1,4 @@
-//! What people change by hand: clone and repair (ORD-23), update (ORD-27).
+//! Changes by hand: clone and repair (ORD-23), update (ORD-27).
 
 use std::time::Duration;
 

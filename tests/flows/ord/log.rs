@@ -1,4 +1,4 @@
-//! How much the log of an order holds (ORD-25): what a scenario says too much of is left out, and harms nobody.
+//! Bound of the log of an order (ORD-25): what a scenario says too much of is left out, and harms nobody.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What operators do to orders: cancel, interrupt, kill, restart (ORD-21, 22).
+//! Actions of operators on orders: cancel, interrupt, kill, restart (ORD-21, 22).
 
 use std::time::Duration;
 

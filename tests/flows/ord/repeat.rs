@@ -1,4 +1,4 @@
-//! How actions are asked for: what they may name, what is said of them, and what becomes of one that is
+//! Requests for actions: what they may name, what is said of them, and what becomes of one that is
 //! asked for again because its answer was lost.
 
 use lapin::BasicProperties;

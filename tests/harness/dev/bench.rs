@@ -21,6 +21,8 @@ mod load;
 mod mass;
 #[path = "bench/memory.rs"]
 mod memory;
+#[path = "bench/operations.rs"]
+mod operations;
 #[path = "bench/profile.rs"]
 mod profile;
 #[path = "bench/report.rs"]
@@ -94,6 +96,10 @@ pub enum Work {
     Pinned,
     /// A new dispatcher before a million ready orders
     TakeOver,
+    /// A restart of a million failed orders beside running ones
+    Operation,
+    /// A page of each kind of search among ten million orders
+    Search,
     /// Resident size of each service under the heaviest legal loads
     Memory,
     /// All of them
@@ -166,11 +172,11 @@ async fn measure(
 
 fn chosen(options: &Options) -> Vec<Work> {
     use Work::{
-        All, History, Idle, Intake, Limit, Memory, OneAction, Pinned, Queues, Sequential, Sleepers, TakeOver,
-        ThreeStage,
+        All, History, Idle, Intake, Limit, Memory, OneAction, Operation, Pinned, Queues, Search, Sequential,
+        Sleepers, TakeOver, ThreeStage,
     };
     let daily = [Limit, OneAction, ThreeStage, Sequential, Idle, Intake];
-    let long = [Queues, Pinned, Sleepers, History, TakeOver, Memory];
+    let long = [Queues, Pinned, Sleepers, History, TakeOver, Operation, Search, Memory];
     match &options.profile {
         Some(work) => vec![*work],
         None if options.works.is_empty() => daily.to_vec(),
@@ -193,6 +199,8 @@ async fn run(works: &mut Works<'_>, work: Work) -> Result<Vec<Row>> {
         Work::Queues => works.queues().await?,
         Work::Pinned => vec![works.pinned().await?],
         Work::TakeOver => vec![works.take_over().await?],
+        Work::Operation => vec![works.operation().await?],
+        Work::Search => vec![works.searches().await?],
         Work::Memory | Work::All => bail!("--profile takes one work that is measured by its speed"),
     })
 }

@@ -203,17 +203,17 @@ impl Tables {
             restarts: 0,
             reissued: false,
             since: since.unwrap_or(self.now),
-            stream: by.stream(),
+            woken: by.yields(),
             repeat_at,
         };
         self.witness.issued(no, row.attempt, pass);
-        let stage = self.stage_of(no, &row, by.goes_on());
+        let stage = self.stage_of(no, &row);
         self.ready.insert(no, row);
         self.note_status(no);
         Some(stage)
     }
 
-    fn stage_of(&self, no: OrderNo, row: &ReadyRow, woken: bool) -> ReadyStage {
+    fn stage_of(&self, no: OrderNo, row: &ReadyRow) -> ReadyStage {
         let order = &self.orders[&no];
         ReadyStage {
             no,
@@ -221,7 +221,7 @@ impl Tables {
             flow: order.flow.clone(),
             priority: order.priority,
             place: row.place.clone(),
-            woken,
+            woken: row.woken,
         }
     }
 

@@ -12,7 +12,7 @@ impl Both {
         let client = self.ground.work().await;
         let query = "
             SELECT o.no, concat_ws(' ', o.status, o.life, o.attempt, o.events, o.stages, o.retries, coalesce(o.step, '-'),
-                   'ready', r.attempt, r.wake, r.restarts, r.reissued, coalesce(r.queue, '-'),
+                   'ready', r.attempt, r.wake, r.restarts, r.reissued, r.woken, coalesce(r.queue, '-'),
                    'running', w.attempt, w.wake, w.restarts, coalesce(w.queue, '-'),
                    'due', d.stream, 'queued', coalesce(q.queue, '-'),
                    (SELECT count(*) FROM queued p WHERE p.queue = q.queue AND p.position < q.position),
@@ -54,13 +54,9 @@ impl Both {
         ];
         let ready = tables.ready.get(&no);
         if let Some(row) = ready {
-            let reissued = if row.reissued { "t" } else { "f" };
-            words.extend([
-                row.attempt.to_string(),
-                row.wake.as_str().into(),
-                row.restarts.to_string(),
-                reissued.into(),
-            ]);
+            let word = |is: bool| if is { "t" } else { "f" }.to_owned();
+            words.extend([row.attempt.to_string(), row.wake.to_string(), row.restarts.to_string()]);
+            words.extend([word(row.reissued), word(row.woken)]);
         }
         words.push(queue(ready.and_then(|row| row.place.as_ref()).map(|(queue, _)| queue.as_str())));
         words.push("running".to_owned());

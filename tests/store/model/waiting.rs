@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{Both, IDS, of_model, of_real};
 
-/// What became of a registration, in both worlds.
+/// Outcome of a registration, in both worlds.
 fn told(real: &Registered) -> String {
     match real {
         Registered::Accepted { no, ready, .. } => format!("{no} {:?}", of_real(ready.as_slice())),
@@ -65,7 +65,7 @@ impl Both {
         self.compare_registration(&format!("register w{number}"), &real[0], &model[0]);
     }
 
-    /// What an activator does for all that wait, but for the ends that follow.
+    /// Work of an activator for all that wait, but for the ends that follow.
     pub(super) async fn look_at_conditions(&mut self) {
         let nos = self.tables.waiting_for_others();
         let numbers: Vec<i64> = nos.iter().map(|no| no.0).collect();

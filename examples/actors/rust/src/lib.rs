@@ -47,7 +47,7 @@ pub struct Task {
     pub hand_out: u32,
     /// Without a decision or a heartbeat for so long (ms) the hand-out is over.
     pub work_timeout_ms: u64,
-    /// What the scenario says.
+    /// Body as the scenario says it.
     pub body: Value,
 }
 
@@ -63,7 +63,7 @@ pub struct Fail {
 /// Where tasks come from, and how many are worked on at once.
 #[derive(Clone, Debug)]
 pub struct Actor {
-    /// Its name in the scenario.
+    /// Name of the actor in the scenario.
     pub name: String,
     /// Address of the broker.
     pub url: String,
@@ -228,7 +228,7 @@ fn decision(outcome: std::thread::Result<Result<Value, Fail>>) -> Value {
     }
 }
 
-/// What speaks to the engine.
+/// Connection to the engine.
 #[derive(Clone)]
 struct Voice {
     channel: Channel,

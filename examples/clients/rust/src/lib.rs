@@ -82,7 +82,7 @@ impl Client {
         Ok(Self { http, server, patience: Duration::from_secs(60) })
     }
 
-    /// How long a registration is repeated, and an order followed, while the engine is away or busy.
+    /// Time for which a registration is repeated, and an order followed, while the engine is away or busy.
     #[must_use]
     pub const fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;

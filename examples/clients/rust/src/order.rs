@@ -32,7 +32,7 @@ pub struct Order {
     /// The business transaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction_id: Option<String>,
-    /// Who is told of it.
+    /// Receiver of the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notify: Option<Notify>,
     /// Conditions of its start.

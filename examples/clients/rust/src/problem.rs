@@ -1,4 +1,4 @@
-//! What the engine says instead of the answer that was asked for.
+//! Words of the engine instead of the answer that was asked for.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ pub struct Problem {
     pub title: String,
     /// The HTTP status.
     pub status: u16,
-    /// What happened this time.
+    /// Words for this occurrence.
     pub detail: String,
     /// The first field at fault.
     pub pointer: Option<String>,
@@ -93,8 +93,8 @@ impl std::fmt::Display for Problem {
 pub struct Detail {
     /// The place, as a JSON pointer.
     pub pointer: String,
-    /// What is wrong.
+    /// Fault of the field.
     pub message: String,
-    /// What to write instead.
+    /// Text to write instead.
     pub hint: Option<String>,
 }

@@ -8,7 +8,7 @@ use sha2::Sha256;
 
 /// Seconds for which a webhook is good: one that was caught on its way cannot be played again later.
 const TOLERANCE: u64 = 300;
-/// What a secret in Base64 begins with.
+/// Begin of a secret in Base64.
 const PREFIX: &str = "whsec_";
 
 /// A webhook that was not signed with the secret, or not just now.
@@ -16,7 +16,7 @@ const PREFIX: &str = "whsec_";
 #[error("the webhook is not signed with the secret, or was not sent just now")]
 pub struct NotGenuine;
 
-/// What a webhook tells, if it is genuine.
+/// Content of a webhook, if it is genuine.
 ///
 /// `header` gives a header field by its name in lower case; `body` is as it came, byte for byte; `now` are the seconds since
 /// 1970. A notification may come twice, under the same `webhook-id`: whoever acts on one must bear that.

@@ -72,6 +72,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     if !matches!(status["status"].as_str(), Some("accepted" | "duplicate")) {
         return Err("the order was not taken".into());
     }
+    // Of an order that was sent before and has ended, the notification came then.
+    if matches!(status["orderStatus"].as_str(), Some("success" | "fail" | "canceled" | "interrupted")) {
+        return Ok(());
+    }
     while let Some(delivery) = notifications.next().await {
         let delivery = delivery?;
         let told: Value = serde_json::from_slice(&delivery.data)?;

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::operation::{How, begin};
 use crate::screen::Screen;
 
-/// What is done, to which orders.
+/// Action, and the orders that it is for.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -97,7 +97,7 @@ pub(super) fn orders(orders: &[OperationOrderView], screen: &Screen) -> String {
     screen.table(&["ORDER", "OUTCOME", "BECAME", "REASON"], &rows)
 }
 
-/// What an operation would do.
+/// Effect that an operation would have.
 pub(super) fn would_be(action: &str, outcome: &OperationOutcome) -> String {
     let orders = outcome.orders.unwrap_or_default();
     let at_least = if outcome.complete == Some(false) { "at least " } else { "" };
@@ -111,7 +111,7 @@ pub(super) fn would_be(action: &str, outcome: &OperationOutcome) -> String {
     format!("{action} {at_least}{}{which}", counted(orders))
 }
 
-/// What an operation came to.
+/// Outcome of an operation.
 pub(super) fn told(one: &OperationView) -> String {
     let mut told = format!("{}: {} of {} done", one.action, one.done, counted(one.total));
     if one.skipped > 0 {

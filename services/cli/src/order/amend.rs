@@ -39,7 +39,7 @@ pub(crate) struct RepairArguments {
     /// The state to go on from
     #[arg(long)]
     state: String,
-    /// Its variables, as a whole: a JSON object, or @FILE; left out: as they are
+    /// Variables of the order, as a whole: a JSON object, or @FILE; left out: as they are
     #[arg(long, value_name = "JSON")]
     vars: Option<String>,
     /// The version of its scenario under which it goes on; left out: the one that it has
@@ -50,7 +50,7 @@ pub(crate) struct RepairArguments {
     reason: String,
 }
 
-/// What is to change of an order that has not gone on yet.
+/// Change of an order that has not gone on yet.
 #[derive(Debug, Args)]
 pub(crate) struct UpdateArguments {
     /// Id of the order

@@ -18,7 +18,7 @@ pub(crate) struct CallArguments {
     id: String,
     /// Name of the call, as its scenario has it
     name: String,
-    /// What it brings: a JSON object, or @FILE
+    /// Value that the call brings: a JSON object, or @FILE
     #[arg(long, value_name = "JSON")]
     body: Option<String>,
     /// Key under which the same call may be asked for again; left out: a fresh one
@@ -56,7 +56,7 @@ pub(super) async fn run(arguments: &CallArguments, client: &Client, screen: &Scr
     end_of(&call)
 }
 
-/// What the exit code says about a call.
+/// Exit code that tells of a call.
 fn end_of(call: &CallView) -> Result<(), Failure> {
     match (&call.answer, &call.error) {
         (Some(_), _) => Ok(()),

@@ -99,7 +99,7 @@ fn filled(value: &Value) -> Option<String> {
     value.as_object().is_some_and(|map| !map.is_empty()).then(|| value.to_string())
 }
 
-/// When the client must be served, and when that is expected.
+/// Time by which the client must be served, and the time that is expected.
 pub(super) fn promise(promise: &PromiseView) -> String {
     let expected = promise
         .expected_at
@@ -133,7 +133,7 @@ fn conditions(after: &[ConditionView], screen: &Screen) -> String {
     screen.table(&["WAITS FOR", "TO END IN", "OTHERWISE", "STANDS"], &rows)
 }
 
-/// What waits for what: the orders, then who waits for whom.
+/// Graph of dependencies as tables: the orders, then which waits for which.
 pub(super) fn graph(graph: &DependencyGraph, screen: &Screen) -> String {
     let nodes: Vec<[String; 4]> = graph
         .nodes
@@ -210,7 +210,7 @@ pub(super) fn event(event: &EventView) -> String {
     )
 }
 
-/// What became of the orders of a file.
+/// Outcomes of the orders of a file.
 pub(super) fn registrations(registered: &[RegisteredView], screen: &Screen) -> String {
     let rows: Vec<[String; 5]> = registered
         .iter()

@@ -19,7 +19,7 @@ use crate::failure::{AWAY, FAILED, Failure, NOT_YET, REFUSED, told_problem};
 use crate::input;
 use crate::screen::{Screen, harmless};
 
-/// What to register.
+/// Orders to register.
 #[derive(Debug, Default, Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).args(["file", "scenario"]))]
 pub(crate) struct Arguments {
@@ -55,13 +55,13 @@ struct OrderArguments {
     /// All parameters: a JSON object, or @FILE; --param goes before it
     #[arg(long, value_name = "JSON")]
     params: Option<String>,
-    /// How the order runs beside others; --queue makes it sequential
+    /// Mode of the order; --queue makes it sequential
     #[arg(long, value_parser = ["parallel", "sequential"])]
     mode: Option<String>,
     /// The queue of a sequential order
     #[arg(long)]
     queue: Option<String>,
-    /// How urgent the order is
+    /// Urgency of the order
     #[arg(long, value_parser = ["high", "normal", "low"])]
     priority: Option<String>,
     /// An attribute for the flow marker: NAME=TEXT
@@ -70,7 +70,7 @@ struct OrderArguments {
     /// The business transaction
     #[arg(long, value_name = "ID")]
     transaction_id: Option<String>,
-    /// Who is told of the end, like `amqp://?key=done`, `amqp://?queue=shop` or `https://hooks.example/orders`
+    /// Address to which the end is told, like `amqp://?key=done`, `amqp://?queue=shop` or `https://hooks.example/orders`
     #[arg(long, value_name = "URL")]
     notify_url: Option<String>,
     /// Correlation id of the notification
@@ -210,7 +210,7 @@ fn body_of(order: &OrderArguments, new_id: &str) -> Result<Value, Failure> {
     Ok(Value::Object(body))
 }
 
-/// How orders stand in a file.
+/// Form in which orders stand in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// One object.
@@ -255,7 +255,7 @@ fn is_json(line: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(line).is_ok()
 }
 
-/// What became of one order, in a line.
+/// Outcome of one order, in a line.
 fn told(registered: &RegisteredView, screen: &Screen) -> String {
     let id = registered.id.as_deref().unwrap_or_default();
     let mut told = format!("{}: {}", harmless(id), screen.status(&registered.status));
@@ -278,7 +278,7 @@ fn verdict(registered: &[RegisteredView]) -> Result<(), Failure> {
     found.map_or(Ok(()), |(_, code)| Err(Failure::Reported(*code)))
 }
 
-/// Who is told of what, and how.
+/// Receiver of notifications, with the occasions and the form.
 fn notify(order: &OrderArguments) -> Option<Value> {
     let mut notify = json!({"url": order.notify_url.as_ref()?});
     if let Some(id) = &order.notify_correlation_id {

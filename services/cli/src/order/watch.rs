@@ -62,7 +62,7 @@ enum Change<'a> {
     Status,
 }
 
-/// What is new, in the order in which it happened. At the first reading the moves of this life
+/// News of an order, in the order in which they happened. At the first reading the moves of this life
 /// are new, those of former lives are not.
 fn changes<'a>(before: Option<&OrderView>, now: &'a OrderView) -> Vec<Change<'a>> {
     let known = before.map_or(0, |before| before.transitions.len());
@@ -104,7 +104,7 @@ impl Change<'_> {
     }
 }
 
-/// What belongs to the status, behind it.
+/// Words that belong to the status, behind it.
 fn circumstances(now: &OrderView) -> String {
     let mut told = String::new();
     if let Some(step) = &now.step {

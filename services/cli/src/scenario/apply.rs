@@ -7,7 +7,8 @@ use pagurus_domain::scenario::Bounds;
 use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::source::{explain_faults, explain_warnings, read};
 use pagurus_domain::scenario::value::percent_encode;
-use pagurus_wire::problem::{Problem, Type};
+use pagurus_wire::problem::{Detail, Problem, Type};
+use pagurus_wire::scenarios::CheckedView;
 
 use super::{Version, files};
 use crate::client::Client;
@@ -15,10 +16,19 @@ use crate::failure::{Failure, fault_of, faults_of};
 use crate::input;
 use crate::screen::{Screen, harmless};
 
+/// The way in which a file is given to the engine.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Way<'a> {
+    /// It is stored, only on top of the version with this tag, where there is one.
+    Store(Option<&'a str>),
+    /// It is checked, with nothing stored.
+    Try,
+}
+
 /// Applies each file; one that is refused does not keep the others back, but decides the exit code.
 pub(super) async fn run(
     files: &[PathBuf],
-    tag: Option<&str>,
+    way: Way<'_>,
     client: &Client,
     screen: &Screen,
 ) -> Result<(), Failure> {
@@ -27,11 +37,11 @@ pub(super) async fn run(
     if files.is_empty() {
         return Err(Failure::Input(files::NONE.to_owned()));
     }
-    if tag.is_some_and(|tag| tag != "*") && files.len() > 1 {
+    if matches!(way, Way::Store(Some(tag)) if tag != "*") && files.len() > 1 {
         return Err(Failure::Usage("--if-match names a version of one scenario: give one file".to_owned()));
     }
     for path in &files {
-        let applied = apply_one(path, tag, client, screen).await;
+        let applied = apply_one(path, way, client, screen).await;
         if let Err(failure) = applied {
             if failure.is_away() {
                 return Err(failure);
@@ -50,14 +60,20 @@ pub(super) async fn run(
     outcome
 }
 
-async fn apply_one(path: &Path, tag: Option<&str>, client: &Client, screen: &Screen) -> Result<(), Failure> {
+async fn apply_one(path: &Path, way: Way<'_>, client: &Client, screen: &Screen) -> Result<(), Failure> {
     let (file, text) = (input::name_of(path), input::text_of(path)?);
     let name = match scenario_name(&text) {
         Ok(name) => name,
         Err(faults) => return Err(refused(&file, &text, &faults, screen)),
     };
     let url = format!("/v1/scenarios/{}", percent_encode(&name));
-    let answered = client.put_scenario(&url, text.clone(), tag).await;
+    let answered = match way {
+        Way::Store(tag) => client.put_scenario(&url, text.clone(), tag).await,
+        Way::Try => {
+            let path = "/v1/scenarios/check";
+            client.send_text(reqwest::Method::POST, path, "application/yaml", text.clone()).await
+        }
+    };
     let reply = match answered {
         // The server knows the places; the source is here.
         Err(Failure::Problem(problem))
@@ -70,11 +86,20 @@ async fn apply_one(path: &Path, tag: Option<&str>, client: &Client, screen: &Scr
     if screen.json {
         return screen.document(&reply.text);
     }
-    let applied: Version = reply.read()?;
-    if !applied.warnings.is_empty() {
-        let warnings: Vec<Fault> = applied.warnings.iter().map(fault_of).collect();
-        screen.note(&explain_warnings(&text, &file, &warnings));
+    let warn = |warnings: &[Detail]| {
+        if !warnings.is_empty() {
+            let warnings: Vec<Fault> = warnings.iter().map(fault_of).collect();
+            screen.note(&explain_warnings(&text, &file, &warnings));
+        }
+    };
+    if matches!(way, Way::Try) {
+        let checked: CheckedView = reply.read()?;
+        warn(&checked.warnings);
+        let told = format!("{}: can be applied; nothing is stored", harmless(&checked.scenario));
+        return screen.line(&told);
     }
+    let applied: Version = reply.read()?;
+    warn(&applied.warnings);
     let what = if reply.status == 201 { "is new" } else { "is as it was" };
     screen.line(&format!("{}: version {} {what}", harmless(&applied.scenario), applied.version))
 }

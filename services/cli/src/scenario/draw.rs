@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::failure::Failure;
 use crate::screen::{Screen, harmless};
 
-/// How a picture is written.
+/// Form of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For browsers and documents

@@ -11,7 +11,7 @@ use crate::client::Client;
 use crate::failure::{FAILED, Failure};
 use crate::screen::{Screen, harmless};
 
-/// What is to be moved.
+/// Orders that are to be moved.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the scenario

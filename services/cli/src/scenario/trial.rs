@@ -16,12 +16,12 @@ use crate::failure::{FAILED, Failure};
 use crate::input;
 use crate::screen::{Paint, Screen, harmless};
 
-/// How names of files of tests end.
+/// End of the names of files of tests.
 const ENDINGS: [&str; 3] = [".test.yaml", ".test.yml", ".test.json"];
 
-/// What became of one file.
+/// Outcome of one file.
 enum Report {
-    /// Its tests were run.
+    /// The tests of the file were run.
     Run { file: String, text: String, outcomes: Vec<TrialOutcome> },
     /// The file, or the scenario that it names, cannot be read.
     Refused { file: String, text: String, faults: Vec<Fault> },
@@ -151,7 +151,7 @@ fn noted(file: &str, note: &Fault) -> String {
     harmless(&format!("note: {file}{place}: {}", note.message))
 }
 
-/// What was not as expected, and the story so far.
+/// Differences from what was expected, and the story so far.
 fn detail(file: &str, text: &str, outcome: &TrialOutcome) -> String {
     let mut lines = vec![format!("{}: {}", harmless(file), harmless(&outcome.name))];
     if !outcome.passed() {

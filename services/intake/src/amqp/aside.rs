@@ -1,4 +1,4 @@
-//! What would hold up others: commands and answers for an order, and registrations into a queue, that
+//! Messages that would hold up others: commands and answers for an order, and registrations into a queue, that
 //! somebody else has locked, and registrations whose parameters take long to check. They are carried out beside the
 //! door, so that others go on through it. What came later
 //! for the same order or queue waits behind them, in the order in which it came.
@@ -23,7 +23,7 @@ use crate::register::{Registrar, Submission};
 
 /// Interval at which what waits is tried.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How long one waits here; then all messages go back to their queue, so that the broker does not take the
+/// Longest stay here; then all messages go back to their queue, so that the broker does not take the
 /// consumer for stuck.
 const LONGEST: Duration = Duration::from_secs(300);
 
@@ -79,12 +79,12 @@ impl Held {
 pub(super) struct Aside {
     sender: mpsc::Sender<Waiting>,
     locked: Locked,
-    /// How many there may be.
+    /// Bound of their number.
     most: usize,
     count: Arc<AtomicUsize>,
 }
 
-/// How many wait for each lock.
+/// Number of those that wait for each lock.
 type Locked = Arc<Mutex<HashMap<Lock, usize>>>;
 
 struct Waiting {

@@ -18,10 +18,10 @@ use super::{Handled, addressed, reject, send_receipts};
 use crate::Intake;
 use crate::calls;
 
-/// How long the answer to a call is waited for, if somebody wants it.
+/// Longest time for the answer to a call, if somebody wants it.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
 
-/// What is asked of one order.
+/// Request about one order.
 pub(super) struct Command {
     /// The order.
     pub id: String,

@@ -47,7 +47,7 @@ mod tests {
         Error::Schema("a value".to_owned())
     }
 
-    /// What a database says that is away.
+    /// Error of a database that is away.
     async fn nobody_there() -> Error {
         let options = pagurus_store::Options {
             connect_timeout: std::time::Duration::from_secs(1),

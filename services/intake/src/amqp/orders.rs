@@ -186,11 +186,11 @@ struct Turn<'a> {
     run: Vec<Arrived<'a>>,
     /// Memory that the run takes, by estimate.
     weight: usize,
-    /// What goes back to its queue, because too many wait for locks.
+    /// Messages that go back to their queue, because too many wait for locks.
     back: Vec<DeliveryTag>,
 }
 
-/// What is said and done about a registration.
+/// Answer to a registration, and what is done with its message.
 pub(super) fn registered(
     intake: &Intake,
     delivery: &Delivery,
@@ -226,7 +226,7 @@ pub(super) fn submission(host: &Host, delivery: &Delivery) -> Result<Submission,
     Ok(Submission { request: request.into(), sent_at, received_at: Timestamp::now(), trace })
 }
 
-/// When the client says it sent the message: a header, or the property of AMQP. One that cannot be
+/// Time at which the client says it sent the message: a header, or the property of AMQP. One that cannot be
 /// read is refused (ORD-17).
 pub(super) fn sent_at(delivery: &Delivery) -> Result<Option<Timestamp>, Problem> {
     use pagurus_domain::time;

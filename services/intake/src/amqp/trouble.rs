@@ -1,4 +1,4 @@
-//! What the consumers do while the database is away.
+//! Behaviour of the consumers while the database is away.
 
 use std::time::Duration;
 

@@ -152,7 +152,7 @@ async fn create_item(intake: &Intake, headers: &HeaderMap, item: Item) -> Regist
     registered(item.named, &outcome)
 }
 
-/// What the database did not do is not the item's fault: whoever looks at the status would drop a good
+/// An item that the database did not take is not at fault: whoever looks at the status would drop a good
 /// order, which may even be registered.
 fn failed(problem: Problem) -> Registration {
     if matches!(problem.status, 429 | 503) {

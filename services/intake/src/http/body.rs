@@ -24,13 +24,13 @@ use crate::{Intake, register};
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest pause between two pieces of a large body.
 const STALL: Duration = Duration::from_secs(5);
-/// How long a large body waits until there is room for it.
+/// Longest time for which a large body waits until there is room for it.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A body up to here takes no room: connections are bounded, too.
 const SMALL_BYTES: usize = 64 * 1024;
 /// The same for what is read from it, by estimate.
 const SMALL_WEIGHT: usize = 32 * 1024;
-/// What is read from bodies may take so many times the memory of the bodies.
+/// Memory of the values that are read from bodies, at most, as a multiple of the bodies.
 const VALUES_TO_BODIES: usize = 2;
 /// Number of copies of what is read from a body, but for an order: its parameters are shared.
 const COPIES: usize = 4;

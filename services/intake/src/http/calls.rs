@@ -22,7 +22,7 @@ use super::query::{Path, Query, duration};
 use crate::Intake;
 use crate::calls;
 
-/// How long a caller waits that says nothing of it.
+/// Waiting time of a caller that names none.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Longest wait.
 const MAX_PATIENCE: Duration = Duration::from_secs(5 * 60);

@@ -25,7 +25,7 @@ pub(super) use self::page::page;
 pub(super) use self::schemas::Schemas;
 use crate::Intake;
 
-/// What is said of path parameters, by name.
+/// Descriptions of path parameters, by name.
 const IN_PATHS: &[(&str, &str)] = &[
     ("flow", "Name of the flow."),
     ("id", "Id of the order."),
@@ -159,7 +159,7 @@ impl Content {
     }
 }
 
-/// What is said of a route beside its types.
+/// Words about a route beside its types.
 #[derive(Default)]
 pub(super) struct Operation {
     summary: &'static str,

@@ -1,4 +1,4 @@
-//! What is refused before any handler sees it: names that cannot be, requests that a web page of another
+//! Requests that are refused before any handler sees them: names that cannot be, requests that a web page of another
 //! site sent, and bodies of media types that the path does not read. Knows paths by their first parts only.
 
 use axum::body::{Body, HttpBody as _};
@@ -61,7 +61,7 @@ fn with_port(scheme: &str, host: &str) -> String {
     if written { host } else { format!("{host}:{usual}") }
 }
 
-/// What curl and libraries write where they are told nothing: it says nothing of the body.
+/// Media type that curl and libraries write where they are told nothing: it says nothing of the body.
 const UNSAID: &str = "application/x-www-form-urlencoded";
 
 /// A body of another form than the path reads would be taken for JSON, and called broken or, worse, taken.

@@ -1,4 +1,4 @@
-//! What a request expects of the version that it changes: `If-Match` and `If-None-Match` (RFC 9110, section 13).
+//! Conditions of a request about the version that it changes: `If-Match` and `If-None-Match` (RFC 9110, section 13).
 
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderName};
@@ -7,7 +7,7 @@ use pagurus_wire::problem::{Problem, Type};
 
 use super::Outcome;
 
-/// What a request to store a version expects to find.
+/// Version that a request to store another one expects to find.
 pub(super) fn expected(headers: &HeaderMap) -> Outcome<Expected> {
     let (wanted, unwanted) = (text(headers, &IF_MATCH)?, text(headers, &IF_NONE_MATCH)?);
     match (wanted.as_deref(), unwanted.as_deref()) {

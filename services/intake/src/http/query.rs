@@ -1,4 +1,4 @@
-//! What a request asks by its path and its query. Whatever cannot be read is answered by a problem that
+//! Path and query of a request, as values. Whatever cannot be read is answered by a problem that
 //! names the field; the words of the framework reach nobody.
 #![allow(clippy::disallowed_types, reason = "the one place where the framework's own extractors are used")]
 
@@ -28,7 +28,7 @@ pub(super) struct Pairs<T>(pub(super) Vec<(String, String)>, pub(super) PhantomD
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 pub(super) struct Nothing {}
 
-/// What stands in the path of a request.
+/// Values of the path of a request.
 pub(super) struct Path<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {

@@ -1,4 +1,4 @@
-//! What an order waits for, held against the scenarios of the orders that it names (ORD-14).
+//! Conditions of an order, held against the scenarios of the orders that it names (ORD-14).
 //!
 //! Only what is registered already, or beside it in the same batch, can be held against anything;
 //! the rest is looked at by the activator as soon as it is registered.

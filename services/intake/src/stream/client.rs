@@ -34,7 +34,7 @@ impl StreamFilter {
     }
 }
 
-/// What a client is told.
+/// Message to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     /// Something happened.

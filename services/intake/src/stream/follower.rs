@@ -1,4 +1,4 @@
-//! What the listener of the stream has heard, and how far each order was told.
+//! Events that the listener of the stream has heard, and how far each order was told.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ const ORDERS: usize = 1000;
 const MOST_WAITING: usize = 20_000;
 /// Orders of which is known what was told; of more, all is forgotten, and what is not older than [`BACK`] may be told twice.
 const MOST_KNOWN: usize = 50_000;
-/// How far back is looked of an order that is heard of for the first time: far more than clocks differ.
+/// Time that is looked back over for an order that is heard of for the first time: far more than clocks differ.
 const BACK: SignedDuration = SignedDuration::from_secs(60);
 /// Between two looks at orders that clients name, whatever is heard: news may be lost.
 const NAMED_EVERY: Duration = Duration::from_secs(5);
@@ -79,7 +79,7 @@ impl Follower {
         }
     }
 
-    /// What has happened to the next orders; nothing while the database is away, and then they are looked at again.
+    /// Events of the next orders; none while the database is away, and then they are looked at again.
     pub async fn look(&mut self, views: &Views) -> Vec<StreamedEvent> {
         let nos: Vec<i64> = self.changed.iter().copied().take(ORDERS).collect();
         if nos.is_empty() {

@@ -1,4 +1,4 @@
-//! What became of webhooks, written many at a time: a row leaves the outbox when its receiver has it.
+//! Outcomes of webhooks, written many at a time: a row leaves the outbox when its receiver has it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use pagurus_store::outbox::webhooks;
 use super::Outcome;
 use crate::order_of;
 
-/// How outcomes are gathered.
+/// Bounds within which outcomes are gathered.
 const GATHER: Shape = Shape { max: 500, lanes: 1, linger: Duration::from_millis(2) };
 
 type Settled = Arc<(Arc<Notification>, Outcome)>;

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::*;
 
 const MIB: usize = 1024 * 1024;
-/// What is there is taken at once.
+/// Longest time that taking what is there needs.
 const AT_ONCE: Duration = Duration::from_secs(5);
 /// Whoever waits so long waits for somebody.
 const A_WHILE: Duration = Duration::from_millis(50);

@@ -42,7 +42,7 @@ use bindings::Bindings;
 /// Limit for opening a session on a connection that is up, and for ending one.
 const STEP: Duration = Duration::from_secs(5);
 
-/// What a session consumes.
+/// Queue that a session consumes.
 pub(super) struct Source {
     pub(super) queue: QueueSource,
     pub(super) prefetch: u16,
@@ -71,7 +71,7 @@ impl Session {
     }
 }
 
-/// What the caller wants. Each request has a number, so that a pause that follows a resume cannot
+/// Wish of the caller. Each request has a number, so that a pause that follows a resume cannot
 /// be taken for the one before it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Wanted {
@@ -79,7 +79,7 @@ pub(super) struct Wanted {
     paused: bool,
 }
 
-/// What the consumer's handle and its task share.
+/// State that the consumer's handle and its task share.
 pub(super) struct Shared {
     current: Mutex<Option<Arc<Session>>>,
     answers: AsyncMutex<()>,
@@ -105,7 +105,7 @@ impl Shared {
         }
     }
 
-    /// How long deliveries have been wanted and could not arrive; none while they can, or during a
+    /// Time for which deliveries have been wanted and could not arrive; none while they can, or during a
     /// pause.
     pub(super) fn starved(&self) -> Option<Duration> {
         let since = *self.silent_since.lock().unwrap_or_else(PoisonError::into_inner);

@@ -16,7 +16,7 @@ use crate::service::Service;
 /// Virtual host of the shipped definitions: the one that every broker has.
 const VHOST: &str = "/";
 
-/// What one broker user may do; each field is a regular expression over names.
+/// Rights of one broker user; each field is a regular expression over names.
 struct Permission {
     configure: String,
     write: String,

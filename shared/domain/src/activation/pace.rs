@@ -12,7 +12,7 @@ const AHEAD: f64 = 3.0;
 /// Stages that may be woken of a flow and not begun, however slowly it goes: as many as fit a batch.
 pub const LEAST_AHEAD: u64 = 1000;
 
-/// How many more may be woken of each flow.
+/// Number of orders of each flow that may be woken besides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WakingPace {
     rooms: BTreeMap<String, u64>,

@@ -92,7 +92,7 @@ impl Findings {
         self.0.push(InstallationFinding { check, severity, told: told.into(), remedy: remedy.into() });
     }
 
-    /// What could not be looked at.
+    /// Notes a part that could not be looked at.
     fn unknown(&mut self, check: &'static str, why: &str) {
         self.add(
             check,

@@ -1,4 +1,4 @@
-//! How far two names are apart. Knows letters only, never what a name stands for.
+//! Distance between two names. Knows letters only, never what a name stands for.
 
 /// The Damerau–Levenshtein distance in its restricted form: no pair is swapped and then edited.
 pub(super) fn mistakes(left: &[char], right: &[char]) -> usize {

@@ -23,11 +23,11 @@ pub struct Key {
     pub form: Form,
     /// True if the mapping is nothing without it.
     pub is_required: bool,
-    /// What the key is for, as editors show it.
+    /// Purpose of the key, as editors show it.
     pub meaning: &'static str,
 }
 
-/// What the keys of one mapping have to do with each other.
+/// Relations between the keys of one mapping.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyRule {
     /// Of all the keys that stand here, exactly those of one list are there.
@@ -106,9 +106,9 @@ pub enum Form {
     List {
         /// The form of its items.
         of: &'static Form,
-        /// How many there are at least.
+        /// Least number of items.
         least: usize,
-        /// How many there are at most.
+        /// Greatest number of items.
         most: Option<usize>,
     },
     /// A mapping with keys that its author chooses.
@@ -117,7 +117,7 @@ pub enum Form {
         names: &'static str,
         /// The form of the values.
         of: &'static Form,
-        /// How many there are at least.
+        /// Least number of entries.
         least: usize,
     },
     /// A mapping with known keys.

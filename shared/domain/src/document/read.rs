@@ -85,7 +85,7 @@ fn long_integer(source: &str) -> Option<&str> {
     (digits.len() > 18 && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(source)
 }
 
-/// What stands in the file, unless it is quoted, a block, or a text over several lines.
+/// Text as it stands in the file, unless it is quoted, a block, or a text over several lines.
 fn plain_text(location: &Location, text: &str, value: &Value) -> Option<String> {
     let start = usize::try_from(location.span().byte_offset()?).ok()?;
     let length = usize::try_from(location.span().byte_len()?).ok()?;

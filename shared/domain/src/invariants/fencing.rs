@@ -1,4 +1,4 @@
-//! Who may write: passes of hand-outs, numbers of hand-outs, epochs of dispatchers. Told one after the other, in the order of
+//! Right to write: passes of hand-outs, numbers of hand-outs, epochs of dispatchers. Told one after the other, in the order of
 //! the commits.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{Invariant, Violation};
 use crate::id::{Attempt, Epoch, Life, OrderNo, Pass};
 
-/// What was handed out and accepted so far.
+/// Hand-outs that were made and accepted so far.
 #[derive(Clone, Debug, Default)]
 pub struct Fence {
     /// The latest hand-out of each order, none while none holds.

@@ -1,4 +1,4 @@
-//! What became of an order: its statuses, its history, its way through the scenario.
+//! Life of an order: its statuses, its history, its way through the scenario.
 
 use std::collections::BTreeMap;
 

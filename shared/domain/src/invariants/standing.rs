@@ -100,7 +100,7 @@ fn of_suspension(order: &OrderStanding<'_>) -> Option<Violation> {
     })
 }
 
-/// Who waits, waits for an answer that is still to come.
+/// An order that waits, waits for an answer that is still to come.
 fn of_answers(order: &OrderStanding<'_>) -> Option<Violation> {
     let (awaited, answered) = order.awaited;
     let in_vain = order.due.is_some() && order.status == Status::Wait && awaited > 0 && awaited == answered;

@@ -1,4 +1,4 @@
-//! What others saw of orders: calls that systems got, notifications that clients got, answers that they sent.
+//! Traffic of orders with others: calls that systems got, notifications that clients got, answers that they sent.
 
 use std::collections::BTreeMap;
 

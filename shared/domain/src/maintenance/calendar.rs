@@ -22,7 +22,7 @@ const MEASURED_FROM: i64 = 1_767_225_600;
 /// Days that one calendar names at most.
 const MOST_NAMED: usize = 31;
 
-/// How often occurrences come.
+/// Period in which occurrences come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Period {
@@ -69,7 +69,7 @@ pub struct CalendarRule {
 pub struct CalendarFault {
     /// The field.
     pub field: &'static str,
-    /// What is wrong, and what to write instead.
+    /// Fault, and what to write instead.
     pub told: String,
 }
 

@@ -16,7 +16,7 @@ const MAX_REASON_BYTES: usize = 4096;
 /// Longest name of a state, in bytes.
 const MAX_STATE_BYTES: usize = 255;
 
-/// What is to be changed of an order before it goes on. What is none stays as it is.
+/// Change of an order before it goes on. A field that is none stays as it is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Update {
     /// Other parameters, as a whole.
@@ -111,7 +111,7 @@ fn read_lifecycle(value: &Value, faults: &mut Vec<Fault>) -> Option<Option<Times
 pub struct Repair {
     /// The state to enter.
     pub state: String,
-    /// Its variables; none keeps those that it has.
+    /// Variables of the order; none keeps those that it has.
     pub vars: Option<Map<String, Value>>,
     /// The version of its scenario under which it goes on; none keeps the one that it has.
     pub scenario_version: Option<i32>,

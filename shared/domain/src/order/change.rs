@@ -153,7 +153,7 @@ impl Begin {
 /// Event that ends a suspension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waking {
-    /// Its time has come.
+    /// The time of the order has come.
     Due(Stream),
     /// All awaited callbacks are in.
     Answered,
@@ -163,9 +163,11 @@ pub enum Waking {
     Settled,
     /// An operator or a client lets it go on, or begin again.
     ByHand,
+    /// An operator lets many orders begin again at once.
+    AmongMany,
     /// The time of the whole order is over while it was in this status, and its scenario says what follows.
     Outlived(Status),
-    /// Its place was lost, and the consistency check lets it go on where it was.
+    /// The place of the order was lost, and the consistency check lets it go on where it was.
     Recovered,
 }
 
@@ -179,6 +181,7 @@ impl Waking {
             Self::Due(Stream::Postponed | Stream::Dependent)
             | Self::Settled
             | Self::ByHand
+            | Self::AmongMany
             | Self::Recovered => Wake::Start,
             Self::Due(Stream::Youngest | Stream::Middle | Stream::Oldest | Stream::Wait) => Wake::Timer,
             Self::Answered => Wake::Callback,
@@ -195,6 +198,7 @@ impl Waking {
             Self::Due(_)
             | Self::Settled
             | Self::ByHand
+            | Self::AmongMany
             | Self::Called(Status::Sleep)
             | Self::Outlived(Status::Sleep) => Membership::TakesTail,
             Self::Called(_) | Self::Outlived(_) | Self::Recovered => Membership::Stays,
@@ -210,11 +214,11 @@ impl Waking {
         }
     }
 
-    /// True where the stage goes on with what was begun: such stages stand behind fresh ones of the same
-    /// urgency for a share of the turns.
+    /// True where fresh stages of the same urgency go beside the stage in turn: it goes on with what was begun, or begins
+    /// again together with many others. A mass of such stages makes no fresh one wait.
     #[must_use]
-    pub const fn goes_on(self) -> bool {
-        matches!(self, Self::Due(_) | Self::Answered | Self::Called(_) | Self::Outlived(_) | Self::Recovered)
+    pub const fn yields(self) -> bool {
+        !matches!(self, Self::ByHand | Self::Settled)
     }
 
     /// True where what was awaited and did not come is too late from now on.

@@ -15,7 +15,7 @@ pub const DEPENDENCY_FAILED: &str = "dependency.failed";
 /// A state was expected that the scenario of the pre-condition does not end in.
 pub const DEPENDENCY_INVALID: &str = "dependency.invalid";
 
-/// What happens to an order whose pre-condition ended otherwise than expected.
+/// Fate of an order whose pre-condition ended otherwise than expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Otherwise {
     /// It waits on: a restart of the pre-condition may still satisfy it.
@@ -28,7 +28,7 @@ pub enum Otherwise {
 
 spelled!(Otherwise { Wait => "wait", Fail => "fail", Cancel => "cancel" });
 
-/// How orders that wait for others are activated.
+/// Mode in which orders that wait for others are activated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StartMode {
     /// By the end of the pre-condition itself.
@@ -40,7 +40,7 @@ pub enum StartMode {
 spelled!(StartMode { Reactive => "reactive", Polling => "polling" });
 
 impl StartMode {
-    /// What happens where an order does not say it.
+    /// Fate of an order that does not say it.
     #[must_use]
     pub const fn otherwise(self) -> Otherwise {
         match self {
@@ -57,22 +57,22 @@ pub struct Precondition {
     pub order: String,
     /// The terminal states that would do.
     pub states: Vec<String>,
-    /// What happens when it ends in another; none leaves it to the mode.
+    /// Fate of the order when the other ends in another state; none leaves it to the mode.
     pub otherwise: Option<Otherwise>,
 }
 
-/// How a pre-condition stands.
+/// Stand of a pre-condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stand {
-    /// Its order is not registered yet.
+    /// The order that is named is not registered yet.
     Unknown,
-    /// Its order is there; nobody has held the expected states against its scenario yet.
+    /// The order that is named is there; nobody has held the expected states against its scenario yet.
     Found,
-    /// Its order goes on, and could end as expected.
+    /// The order that is named goes on, and could end as expected.
     Open,
-    /// Its order reached an expected state. That stays so, whatever becomes of it later.
+    /// The order that is named reached an expected state. That stays so, whatever becomes of it later.
     Met,
-    /// Its order ended otherwise; a restart may still change that.
+    /// The order that is named ended otherwise; a restart may still change that.
     Missed,
     /// The order that waited has ended: nobody asks any more.
     Closed,
@@ -87,7 +87,7 @@ spelled!(Stand {
     Closed => "closed",
 });
 
-/// How a pre-condition stands by what is known of its order: status, and state at its end.
+/// Stand of a pre-condition by what is known of its order: status, and state at its end.
 #[must_use]
 pub fn judge(present: Stand, states: &[String], order: Option<(Status, Option<&str>)>) -> Stand {
     match (present, order) {
@@ -105,7 +105,7 @@ pub fn judge(present: Stand, states: &[String], order: Option<(Status, Option<&s
     }
 }
 
-/// What follows for the order that waits.
+/// Consequence for the order that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartDecision {
     /// All pre-conditions are met.

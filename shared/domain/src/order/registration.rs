@@ -52,7 +52,7 @@ const KEYS: &[&str] = &[
     "lifecycle",
 ];
 
-/// What a client asks for, well-formed, not yet held against its scenario.
+/// Request of a client, well-formed, not yet held against its scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// The client's id of the order.
@@ -74,7 +74,7 @@ pub struct Request {
     pub flow: Arc<Map<String, Value>>,
     /// The business transaction.
     pub transaction_id: Option<String>,
-    /// Who is told of the end.
+    /// Receiver of the notification of the end.
     pub notify: Option<NotifyRequest>,
     /// Not before.
     pub start_at: Option<Timestamp>,
@@ -88,7 +88,7 @@ pub struct Request {
     pub digest: [u8; 32],
 }
 
-/// What registration is held against besides the scenario.
+/// Rules that registration is held against besides the scenario.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// Attributes of the flow marker (ORD-7): `scenario`, keys of `flow`, or `params.…`.
@@ -97,14 +97,14 @@ pub struct Rules {
     pub notify: AllowList,
     /// Longest life of orders whose scenario names none.
     pub process_timeout: Option<Duration>,
-    /// How orders that wait for others are activated.
+    /// Mode in which orders that wait for others are activated.
     pub start_mode: StartMode,
 }
 
 /// An order that may be stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewOrder {
-    /// What the client asked for.
+    /// Request of the client.
     pub request: Arc<Request>,
     /// The pinned version.
     pub scenario: ScenarioNo,
@@ -114,7 +114,7 @@ pub struct NewOrder {
     pub start_deadline: Option<Timestamp>,
     /// Longest life of the order, from now.
     pub process_timeout: Option<Duration>,
-    /// How it is activated if it waits for others: the mode of its registration counts.
+    /// Mode in which it is activated if it waits for others: that of its registration counts.
     pub start_mode: StartMode,
     /// W3C trace context of the request, opaque.
     pub trace: Option<String>,

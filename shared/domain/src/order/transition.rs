@@ -55,7 +55,7 @@ pub enum Cause {
     Repaired,
     /// Changed by hand: parameters, priority, notification.
     Updated,
-    /// Its start was moved to a later time.
+    /// The start of the order was moved to a later time.
     Deferred,
 }
 
@@ -90,7 +90,7 @@ spelled!(Cause {
 pub struct Refused {
     /// The present status.
     pub status: Status,
-    /// What was to happen.
+    /// Event that was to happen.
     pub cause: Cause,
 }
 
@@ -164,7 +164,7 @@ pub fn next(from: Status, cause: Cause) -> Result<Status, Refused> {
         .ok_or(Refused { status: from, cause })
 }
 
-/// What a restart is of an order that stands so. Who was canceled by a client or an operator stays so;
+/// Cause by which an order that stands so is restarted. Who was canceled by a client or an operator stays so;
 /// what a node gave up nobody wanted to end, and it may be run again (REC-9). That one had begun; any other
 /// `waits`, where conditions of its start are still open (ORD-22).
 #[must_use]

@@ -23,13 +23,13 @@ const MOST_STATES: usize = 1000;
 /// A state that a life came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnteredState {
-    /// Its name.
+    /// Name of the state.
     pub state: String,
     /// When.
     pub at: Timestamp,
 }
 
-/// What remained of the lives of one scenario.
+/// Remaining times of the lives of one scenario.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RemainingTimes {
     /// From the begin of the first stage.
@@ -111,7 +111,7 @@ impl RemainingTimes {
     }
 }
 
-/// What is left of the times of a distribution after some of it has passed.
+/// Rest of the times of a distribution after some of it has passed.
 fn rest_of(spread: &Spread, passed: Duration) -> Option<StartEstimate> {
     if spread.total() < LEAST_LIVES {
         return None;

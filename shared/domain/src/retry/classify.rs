@@ -67,7 +67,7 @@ pub(super) fn classify(
     Some(Classified { rule: Some(rule.name.clone()), class: class.class.clone() })
 }
 
-/// What counts as success by its nature, whatever the rules say (ERR-2).
+/// True for an outcome that is a success by its nature, whatever the rules say (ERR-2).
 pub(super) fn always_success(status: u16) -> bool {
     status < 400 && !(200..300).contains(&status)
 }

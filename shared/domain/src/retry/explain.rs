@@ -28,7 +28,7 @@ pub struct Question<'a> {
     pub body: Option<&'a str>,
     /// A name of the failure, or its chain of names with `>` between them.
     pub exception: Option<&'a str>,
-    /// What the failure says about itself.
+    /// Message of the failure.
     pub message: Option<&'a str>,
     /// True if the callback did not come in time.
     pub timeout: bool,
@@ -36,7 +36,7 @@ pub struct Question<'a> {
     pub step_status: Option<&'a str>,
 }
 
-/// What a failure would get.
+/// Rule, class and policy that a failure would get.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explained {
     /// The rule that gave the class; none for a built-in class, or for none.
@@ -45,14 +45,14 @@ pub struct Explained {
     pub class: Option<ErrorClass>,
     /// The policy by which it is retried; none where it goes to the scenario at once.
     pub policy: Option<String>,
-    /// How it came to that, a sentence each.
+    /// Reasons for that, a sentence each.
     pub why: Vec<String>,
 }
 
 /// Answers a question.
 ///
 /// # Errors
-/// What of the question is missing or does not fit together.
+/// Part of the question that is missing or does not fit together.
 pub fn explain<'e>(errors: impl Into<ErrorRules<'e>>, question: &Question<'_>) -> Result<Explained, Fault> {
     let errors = errors.into();
     let question = &question.placed();
@@ -227,7 +227,7 @@ fn callback(
     classified
 }
 
-/// What a scenario brings along is asked behind the deployment.
+/// Rules that a scenario brings along are asked behind the deployment.
 fn tell_layer(number: usize, why: &mut Vec<String>) {
     if number > 0 {
         why.push("the rules of the deployment have no class for it: those of the scenario are asked".into());

@@ -17,7 +17,7 @@ use super::{
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorRules<'a> {
     deployment: &'a ErrorPolicy,
-    /// What the scenario brings along.
+    /// Rules that the scenario brings along.
     own: Option<&'a ErrorPolicy>,
 }
 
@@ -61,13 +61,13 @@ impl<'a> ErrorRules<'a> {
         self.deployment.duration_control == DurationControl::RunAndSuspending
     }
 
-    /// How far a cycle of synchronous retries may still go.
+    /// Bounds that are left to a cycle of synchronous retries.
     #[must_use]
     pub fn standing(self, scenario: &str, cycle: &Cycle) -> Standing {
         verdict::standing(self.half(Half::Sync), scenario, cycle)
     }
 
-    /// How far an asynchronous cycle may still go.
+    /// Bounds that are left to an asynchronous cycle.
     #[must_use]
     pub fn async_standing(self, scenario: &str, cycle: &Cycle) -> Standing {
         verdict::standing(self.half(Half::Async), scenario, cycle)
@@ -100,7 +100,7 @@ pub(super) enum Half {
     Async,
 }
 
-/// How one kind of failures is retried, by both layers.
+/// Retries of one kind of failures, by both layers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LayeredRetries<'a> {
     deployment: &'a Retries,

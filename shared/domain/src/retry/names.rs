@@ -8,7 +8,7 @@ pub(super) fn hold(chain: &[&str], keyword: &str) -> bool {
         || cause.is_some_and(|names| names.iter().any(|name| name.contains(keyword)))
 }
 
-/// What a failure says, and what engines of the JVM say where theirs do not fit ours: rules were
+/// Messages of a failure, and what engines of the JVM say where theirs do not fit ours: rules were
 /// written by their words.
 pub(super) fn messages<'a>(chain: &[&str], message: &'a str) -> impl Iterator<Item = &'a str> {
     let of_java: &[&str] = match chain.last().copied() {

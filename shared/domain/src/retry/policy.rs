@@ -18,7 +18,7 @@ impl Policy {
         Duration::try_from_secs_f64((planned * spread).clamp(0.0, longest)).unwrap_or(self.max_interval)
     }
 
-    /// How specific the policy is for a scenario and a class: the scenario counts first, because
+    /// Specificity of the policy for a scenario and a class: the scenario counts first, because
     /// whoever names a scenario wants its failures treated apart from all others.
     fn specificity(&self, scenario: &str, class: &str) -> Option<(usize, usize)> {
         let best = |globs: &[Glob], takes: &dyn Fn(&Glob) -> bool| {

@@ -103,7 +103,7 @@ fn may_be_mapping(node: &DocumentNode) -> bool {
     node.as_map().is_some() || node.is_null()
 }
 
-/// What to write instead of a word that only the other half of the configuration knows.
+/// Remedy for a word that only the other half of the configuration knows.
 fn of_the_other_half(key: &str) -> Option<&'static str> {
     Some(match key {
         "exceptions" | "status_codes" => {

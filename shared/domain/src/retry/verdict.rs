@@ -23,7 +23,7 @@ pub struct Cycle {
     pub policy: String,
     /// Which cycle of the action this is, from 1.
     pub number: u32,
-    /// How many retries have been scheduled; the one that waits is counted.
+    /// Number of retries that have been scheduled; the one that waits is counted.
     pub attempts: u32,
     /// Time at which the first failure of the cycle was seen.
     pub started_at: Timestamp,
@@ -106,17 +106,17 @@ pub struct Failure<'a> {
     pub scenario: &'a str,
     /// The class that a rule or a script gave it.
     pub class: Option<&'a ErrorClass>,
-    /// What a 429 or 503 answer asked for.
+    /// Pause that a 429 or 503 answer asked for.
     pub retry_after: Option<Duration>,
     /// Since when a sequential order has been holding its queue in retries.
     pub sequential_since: Option<Timestamp>,
-    /// How long it may (ORD-12).
+    /// Longest time for it to do so (ORD-12).
     pub max_acquisition: Duration,
     /// Until when an asynchronous cycle around this synchronous failure may go on (ERR-12).
     pub latest: Option<Timestamp>,
 }
 
-/// What follows a failure.
+/// Consequence of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The order rests and tries again.
@@ -174,10 +174,10 @@ impl GiveUp {
     }
 }
 
-/// How far a cycle may still go by the present configuration.
+/// Bounds that are left to a cycle by the present configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// How many retries the policy allows; none is any number.
+    /// Number of retries that the policy allows; none is any number.
     pub max_attempts: Option<u32>,
     /// No attempt begins after this moment, but for one that waits already. The bound of
     /// a sequential order's queue is not in it.

@@ -46,7 +46,7 @@ pub enum Action {
     Skip(usize),
 }
 
-/// How long something may last.
+/// Length of time of an action.
 #[derive(Debug)]
 pub enum Lapse {
     /// So long.
@@ -166,7 +166,7 @@ spelled!(Method {
     Options => "OPTIONS",
 });
 
-/// How the body of an `http` action is sent.
+/// Form in which the body of an `http` action is sent.
 #[derive(Debug)]
 pub enum Body {
     /// `body:` with a map, a list or a value: JSON.
@@ -215,7 +215,7 @@ pub enum Auth {
     Basic {
         /// Name of the user.
         username: Template,
-        /// Its password.
+        /// Password of the login.
         password: Template,
     },
 }
@@ -261,9 +261,9 @@ pub struct AmqpAction {
 pub struct ActorAction {
     /// Name of the actor: the routing key of its tasks.
     pub name: String,
-    /// What the task says.
+    /// Body of the task.
     pub body: Option<Template>,
-    /// How long one hand-out may stay without a decision or a heartbeat.
+    /// Longest time of one hand-out without a decision or a heartbeat.
     pub work_timeout: Lapse,
     /// True if a task whose work time-out passed is handed out again; else the action fails.
     pub restart_after_work_timeout: bool,
@@ -299,7 +299,7 @@ pub struct EachAction {
     pub name: Arc<str>,
     /// For so many elements at once.
     pub at_once: usize,
-    /// What runs for each: `http`, `amqp`, `script` and `order`, none of which suspends the order.
+    /// Actions that run for each: `http`, `amqp`, `script` and `order`, none of which suspends the order.
     pub actions: Vec<Action>,
     /// True if an element that fails is kept beside the others; else it ends the action.
     pub collects: bool,

@@ -2,7 +2,7 @@
 //! can arise has its transition and no other, every state can be reached and can end.
 //!
 //! Works on the draft, which knows places; must never change it, and never stop at a first fault.
-//! What could not be read is passed over, so that each fault told is one to be mended.
+//! Parts that could not be read are passed over, so that each fault told is one to be mended.
 
 mod events;
 mod requests;
@@ -18,7 +18,7 @@ use crate::document::Fault;
 /// Takes each fault that is found.
 pub(super) type Report<'r> = &'r mut dyn FnMut(Fault);
 
-/// How many times the allowed number of states are still checked one by one. Beyond, the file is
+/// Multiple of the allowed number of states that is still checked one by one. Beyond, the file is
 /// no scenario that grew too large but a burden, and only its size is told.
 const STILL_CHECKED: usize = 10;
 
@@ -118,7 +118,7 @@ fn check_targets(draft: &Draft, report: Report<'_>) {
     }
 }
 
-/// What a state of this kind must not have, or must have.
+/// Checks what a state of this kind must not have, or must have.
 fn check_kind(state: &DraftState, report: Report<'_>) {
     let Some(kind) = state.kind else {
         return;

@@ -133,7 +133,7 @@ fn without(value: &Value, whole: &[String]) -> Value {
     }
 }
 
-/// How the secret looks inside a longer text in Base64, such as the name and password of a login: three
+/// Forms of the secret inside a longer text in Base64, such as the name and password of a login: three
 /// bytes become four characters, so by its place there it has one of three spellings. Characters that
 /// hold bits of what stands around it are left out. Each in the alphabet of URLs as well.
 fn in_base64(secret: &str) -> impl Iterator<Item = String> {

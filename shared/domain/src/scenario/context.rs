@@ -43,7 +43,7 @@ pub struct Context {
     pub responses: BTreeMap<String, Folded>,
     /// Callbacks by the name of their request.
     pub callbacks: BTreeMap<String, Folded>,
-    /// What is known of the order: id, transactionId, attempt, …
+    /// Facts about the order: id, transactionId, attempt, …
     pub order: Arc<Value>,
     /// Named constants of the deployment.
     pub config: Arc<Value>,
@@ -56,7 +56,7 @@ pub struct Context {
     pub event: Option<Folded>,
     /// The element of a list that the actions of an `each` run for.
     pub element: Option<Element>,
-    /// What `${secret.NAME}` reads. Scripts have no way to it.
+    /// Source of `${secret.NAME}`. Scripts have no way to it.
     pub secrets: Arc<dyn Secrets>,
 }
 
@@ -67,7 +67,7 @@ pub struct Element {
     pub name: Arc<str>,
     /// The element, as the scripts before have left it.
     pub value: Value,
-    /// Its place in the list, from 0.
+    /// Place of the element in the list, from 0.
     pub index: usize,
 }
 
@@ -124,7 +124,7 @@ impl Context {
         }
     }
 
-    /// What stands under a root, as it is: a map of values is not put together for it.
+    /// Value under a root, as it is: a map of values is not put together for it.
     pub(super) fn root(&self, name: &str) -> Option<Root<'_>> {
         match name {
             "vars" => {
@@ -176,7 +176,7 @@ impl Context {
     }
 }
 
-/// What a name of [`ROOTS`](super::script::ROOTS) stands for.
+/// Value of a name of [`ROOTS`](super::script::ROOTS).
 pub(super) enum Root<'c> {
     /// One value.
     Value(Cow<'c, Value>),

@@ -1,4 +1,4 @@
-//! What is different between two texts of a scenario, and what a change means for orders that are
+//! Differences between two texts of a scenario, and what a change means for orders that are
 //! under way (SCN-13).
 //!
 //! Compares what the texts say, not how they are laid out: comments, order of keys and quotes do
@@ -23,7 +23,7 @@ pub struct Difference {
     pub removed: Vec<String>,
     /// States that both have, with what changed in each.
     pub changed: Vec<StateChange>,
-    /// What changed outside the states: schema of the parameters, targets, time-outs, …
+    /// Changes outside the states: schema of the parameters, targets, time-outs, …
     pub whole: Vec<ValueChange>,
 }
 
@@ -35,12 +35,12 @@ impl Difference {
     }
 }
 
-/// What changed in a state.
+/// Changes of a state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StateChange {
-    /// Its name.
+    /// Name of the state.
     pub state: String,
-    /// What changed.
+    /// Changed values.
     pub changes: Vec<ValueChange>,
 }
 
@@ -49,9 +49,9 @@ pub struct StateChange {
 pub struct ValueChange {
     /// The place: `on.fail`, `actions[1].http.url`.
     pub place: String,
-    /// What stood there; none where nothing did.
+    /// Value of the old text; none where nothing stood there.
     pub from: Option<Value>,
-    /// What stands there; none where nothing does.
+    /// Value of the new text; none where nothing stands there.
     pub to: Option<Value>,
 }
 

@@ -58,7 +58,7 @@ fn ways(scenario: &Scenario) -> Vec<Way> {
     ways
 }
 
-/// What a terminal state means for the order.
+/// Meaning of a terminal state for the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tone {
     /// No end at all.

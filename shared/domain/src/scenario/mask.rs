@@ -1,8 +1,8 @@
-//! What of an order is shown to nobody without the right to see payloads (SCN-15).
+//! Parts of an order that are shown to nobody without the right to see payloads (SCN-15).
 
 use serde_json::Value;
 
-/// What stands in the place of a masked value.
+/// Text in the place of a masked value.
 pub const MASKED: &str = "***";
 
 /// Where a masked path begins.

@@ -1,4 +1,4 @@
-//! How much work the JSON Schema of the parameters is, before anything is held against it.
+//! Work that the JSON Schema of the parameters takes, before anything is held against it.
 //!
 //! A few lines of a schema may ask for more evaluations than can ever be made: each of forty definitions
 //! refers twice to the next. So evaluations are counted along the paths through the schema, each place
@@ -12,7 +12,7 @@ use super::conceal::percent_decode;
 
 /// Evaluations at one place of the parameters that a schema may ask for when it is stored.
 pub const MAX_EXPANSION: u64 = 10_000;
-/// How deep the parameters are nested for which that is promised: a schema that refers to itself may ask
+/// Depth of the parameters for which that is promised: a schema that refers to itself may ask
 /// for more with each level.
 pub const EXPANSION_DEPTH: usize = 8;
 /// Schemas inside of one another, or that refer to one another.
@@ -133,7 +133,7 @@ type Place = (usize, usize);
 struct Counter<'s> {
     resources: Vec<&'s Value>,
     known: HashMap<Place, u64>,
-    /// What is being counted, on the same value.
+    /// Places that are being counted, on the same value.
     open: Vec<Place>,
     /// Schemas inside of one another that are being counted.
     inside: usize,
@@ -227,7 +227,7 @@ impl<'s> Counter<'s> {
         Ok(sum.saturating_add(largest).saturating_add(first))
     }
 
-    /// What a reference may lead to. One that leads nowhere is told by the validator.
+    /// Schemas that a reference may lead to. One that leads nowhere is told by the validator.
     fn targets(&self, target: &str) -> Vec<&'s Value> {
         let Some(fragment) = target.strip_prefix('#') else { return Vec::new() };
         let fragment = percent_decode(fragment);
@@ -253,7 +253,7 @@ fn own_of(keywords: &Map<String, Value>) -> u64 {
     (1 + (values / 64) as u64).saturating_add(of_text).saturating_add(of_names)
 }
 
-/// How many evaluations a pattern counts for: its length, times the largest numbers of its repetitions.
+/// Number of evaluations that a pattern counts for: its length, times the largest numbers of its repetitions.
 fn pattern_work(pattern: &str) -> u64 {
     let repeated = pattern.split('{').skip(1).map(|rest| {
         let numbers = rest.split('}').next().unwrap_or_default().split(',');

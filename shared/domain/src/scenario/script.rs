@@ -38,7 +38,7 @@ use optional::{Shifts, with_calls};
 pub use speech::{Raised, Said};
 use speech::{Token, speaking_engine};
 
-/// What scripts and expressions may name. `vars` may be changed, all else is a copy.
+/// Names that scripts and expressions may use. `vars` may be changed, all else is a copy.
 pub const ROOTS: &[&str] = &[
     "params",
     "vars",
@@ -62,9 +62,9 @@ pub const ERROR_CLASS: &str = "script.error";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CompileError {
-    /// What is wrong.
+    /// Description of the fault.
     pub message: String,
-    /// What to do about it.
+    /// Remedy, where one is known.
     pub hint: Option<String>,
     /// Line inside the code, from 1.
     pub line: u32,
@@ -78,7 +78,7 @@ pub struct CompileError {
 pub struct RunError {
     /// [`LIMIT_CLASS`] or [`ERROR_CLASS`].
     pub class: &'static str,
-    /// What went wrong.
+    /// Description of the failure.
     pub message: String,
     /// Where in the file of the scenario, where that is known.
     pub at: Option<Position>,

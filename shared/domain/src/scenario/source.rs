@@ -65,7 +65,7 @@ pub fn read(text: &str, scripting: &Scripting, bounds: &Bounds) -> Result<Scenar
 pub struct Reading {
     /// The scenario.
     pub scenario: Scenario,
-    /// What it says and hardly means, in the order of the file.
+    /// Sentences that it says and hardly means, in the order of the file.
     pub warnings: Vec<Fault>,
     /// The constants `config.NAME` that it takes from the deployment, each with its first place.
     pub constants: BTreeMap<String, Position>,
@@ -135,7 +135,7 @@ fn read_by(mut reader: Reader<'_>, text: &str, bounds: &Bounds) -> Result<Readin
     Ok(Reading { scenario: scenario(head, draft, bounds), warnings, constants })
 }
 
-/// What does not concern the states.
+/// Keys that do not concern the states.
 struct Head {
     name: String,
     kind: ScenarioKind,

@@ -40,7 +40,7 @@ pub struct TrialFile {
 /// One test: an order, the world it meets, and what is expected of it.
 #[derive(Debug)]
 pub struct Trial {
-    /// What the test says of itself.
+    /// Name that the test gives itself.
     pub name: String,
     /// Where it begins in its file.
     pub at: Position,
@@ -54,7 +54,7 @@ pub struct Trial {
     expect: Expect,
 }
 
-/// What `${secret.NAME}` reads in a test.
+/// Values of `${secret.NAME}` in a test.
 #[derive(Clone, Debug, Default)]
 struct Secrets(BTreeMap<String, String>);
 
@@ -105,7 +105,7 @@ enum To {
     Order { scenario: Mask, params: Option<Value> },
 }
 
-/// What a request gets at once.
+/// Immediate reply to a request.
 #[derive(Debug)]
 enum Reply {
     /// An HTTP answer.
@@ -118,15 +118,15 @@ enum Reply {
     Unroutable,
     /// The engine would never take such a child order.
     Refused,
-    /// What the actor decides, some time later.
+    /// Decision of the actor, some time later.
     Decides(Value),
-    /// How the child order ends, some time later.
+    /// End of the child order, some time later.
     Ends(Box<ChildEnd>),
     /// An actor that never decides, a child order that never ends.
     Never,
 }
 
-/// How a child order ends.
+/// End of a child order.
 #[derive(Debug)]
 struct ChildEnd {
     status: Status,
@@ -136,7 +136,7 @@ struct ChildEnd {
     error: Option<OrderError>,
 }
 
-/// What comes later to an asynchronous request.
+/// Later answer to an asynchronous request.
 #[derive(Debug)]
 struct Callback {
     /// Virtual time after the request was sent.
@@ -146,7 +146,7 @@ struct Callback {
     step_status: Option<String>,
 }
 
-/// What the author expects; what is left out may be as it likes.
+/// Expectations of the author; what is left out may be as it likes.
 #[derive(Debug, Default)]
 struct Expect {
     status: Option<(Status, Position)>,
@@ -163,7 +163,7 @@ struct Expect {
     answers: Option<(Vec<Answered>, Position)>,
 }
 
-/// What the caller of a call is expected to get.
+/// Answer that the caller of a call is expected to get.
 #[derive(Debug)]
 struct Answered {
     at: Position,
@@ -181,16 +181,16 @@ struct Wanted {
     body: Option<Value>,
 }
 
-/// What became of a test.
+/// Outcome of a test.
 #[derive(Debug)]
 pub struct TrialOutcome {
-    /// Its name.
+    /// Name of the test.
     pub name: String,
-    /// What was not as expected, each with its place in the file of the tests; empty if it passed.
+    /// Differences from what was expected, each with its place in the file of the tests; empty if it passed.
     pub faults: Vec<Fault>,
-    /// What its author may have meant otherwise, each with its place: a test passes all the same.
+    /// Remarks on what its author may have meant otherwise, each with its place: a test passes all the same.
     pub notes: Vec<Fault>,
-    /// What happened, in order.
+    /// Events of the order, in order.
     pub story: Vec<Moment>,
     /// Virtual time from the registration to the end.
     pub duration: Duration,
@@ -231,7 +231,7 @@ impl TrialOutcome {
 pub struct Moment {
     /// Virtual time since the registration.
     pub after: Duration,
-    /// What happened, in one line.
+    /// Event in one line.
     pub text: String,
 }
 
@@ -312,7 +312,7 @@ struct Played {
     end: Option<Ended>,
 }
 
-/// How the order ended.
+/// End of the order.
 #[derive(Debug)]
 struct Ended {
     status: Status,

@@ -61,7 +61,7 @@ impl Expression {
         scripting.compile_expression_with(text, locals).map(Self::Code)
     }
 
-    /// What goes wrong comes with its place inside the expression.
+    /// A failure comes with its place inside the expression.
     fn evaluate(&self, context: &Context, scripting: &Scripting) -> Result<Value, (RunError, Position)> {
         const BEGIN: Position = Position { line: 1, column: 1 };
         match self {
@@ -86,7 +86,7 @@ impl Expression {
 /// A `${…}` with its place.
 #[derive(Debug)]
 pub struct Placed {
-    /// What stands between the braces.
+    /// Expression between the braces.
     pub expression: Expression,
     /// Where it begins inside its text.
     at: Position,
@@ -139,7 +139,7 @@ impl Template {
     /// Compiles one string. `$${` stands for a literal `${`.
     ///
     /// # Errors
-    /// What is wrong in each `${…}`; line and column count inside the string.
+    /// The fault of each `${…}`; line and column count inside the string.
     pub fn compile(text: &str, scripting: &Scripting) -> Result<Self, Vec<CompileError>> {
         Self::compile_with(text, scripting, &[])
     }

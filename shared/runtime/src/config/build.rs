@@ -3,6 +3,7 @@
 
 mod flows;
 pub(super) mod keys;
+mod servers;
 mod take;
 mod trees;
 
@@ -273,7 +274,7 @@ impl Builder {
         }
     }
 
-    /// What no single key can tell.
+    /// Checks what no single key can tell.
     fn check_relations(&mut self, settings: &Settings) {
         // Three signs of life must fit, or one lost packet would look like a lost node.
         if settings.node.lost_after < 3 * settings.node.heartbeat {
@@ -283,14 +284,6 @@ impl Builder {
         if settings.node.advertise.as_deref().is_some_and(|told| !crate::address::is_one(told)) {
             let message = "must be `HOST:PORT`, or begin with `http://` or `https://`";
             self.values.fault("node.advertise", message);
-        }
-        if let Err(error) = settings.log.filter() {
-            let message = format!("is neither a level, such as `info`, nor a filter: {error}");
-            self.values.fault("log.level", message);
-        }
-        let collector = settings.telemetry.endpoint.as_deref();
-        if collector.is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
-            self.values.fault("telemetry.otlp.endpoint", "must begin with `http://` or `https://`");
         }
         if settings.intake.max_batch_body_bytes < settings.intake.max_body_bytes {
             let message = "must not be less than `intake.max_body_bytes`";
@@ -311,16 +304,7 @@ impl Builder {
         if url.is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
             self.values.fault("intake.public_url", "must begin with `http://` or `https://`");
         }
-        for (path, url, schemes) in [
-            ("database.url", &settings.database.url, ["postgres://", "postgresql://"]),
-            ("broker.url", &settings.broker.url, ["amqp://", "amqps://"]),
-        ] {
-            if !schemes.iter().any(|scheme| url.starts_with(scheme)) {
-                // The value is not shown: it may hold a password.
-                let message = format!("must begin with `{}` or `{}`", schemes[0], schemes[1]);
-                self.values.fault(path, message);
-            }
-        }
+        self.check_servers(settings);
     }
 }
 

@@ -19,7 +19,7 @@ pub enum AllowedDestination {
     Network {
         /// Any address of the network.
         address: IpAddr,
-        /// How many bits count.
+        /// Number of bits that count.
         bits: u8,
     },
 }
@@ -70,7 +70,7 @@ impl AllowedDestination {
     }
 }
 
-/// What a worker may call.
+/// Addresses that a worker may call, and those that it may not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallRules {
     /// Nothing else may be called.

@@ -23,9 +23,9 @@ pub struct DistributionSettings {
     pub flow_attributes: Vec<String>,
     /// Part of the places that one flow may have, in percent.
     pub flow_share: u32,
-    /// How flows are limited and stopped.
+    /// Limits and stops of flows.
     pub flows: Arc<FlowRules>,
-    /// How long what is known of an unseen flow is kept.
+    /// Time for which the knowledge of an unseen flow is kept.
     pub flow_retention: Duration,
     /// Stages of one flow that may wait before the API refuses more; none without a bound.
     pub max_backlog_of_flow: Option<u32>,
@@ -36,7 +36,7 @@ pub struct DistributionSettings {
 /// `systems`
 #[derive(Clone, Debug)]
 pub struct SystemSettings {
-    /// How called systems are treated.
+    /// Treatment of called systems.
     pub rules: Arc<SystemRules>,
     /// The names of called systems.
     pub names: Arc<SystemNames>,

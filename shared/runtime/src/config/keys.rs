@@ -6,15 +6,15 @@ use super::kind::Kind::{self, *};
 /// One key of the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Its path, with dots for nesting.
+    /// Path of the key, with dots for nesting.
     pub path: &'static str,
-    /// What its value must be.
+    /// Kind of its value.
     pub kind: Kind,
     /// The default as YAML; `~` where it follows from something else, which the meaning tells.
     pub default: &'static str,
     /// Time at which a change takes effect.
     pub change: Reload,
-    /// What it is for, in a sentence.
+    /// Purpose of the key, in a sentence.
     pub meaning: &'static str,
 }
 

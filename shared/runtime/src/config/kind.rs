@@ -8,7 +8,7 @@ use pagurus_domain::document::{DocumentNode, Value, nearest, parse_duration};
 
 use super::calls::AllowedDestination;
 
-/// What the value of a key must be.
+/// Kind of the value of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A text that is not empty.
@@ -42,9 +42,9 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// One of some words; others are promised, but not there yet.
     Later {
-        /// What can be chosen.
+        /// Words that can be chosen.
         now: &'static [&'static str],
-        /// What is refused with "not available yet".
+        /// Words that are refused with "not available yet".
         later: &'static [&'static str],
     },
     /// A list of texts with at least one.

@@ -3,6 +3,7 @@
 //! built.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 
 use pagurus_domain::document::{
@@ -12,7 +13,7 @@ use pagurus_domain::document::{
 use super::keys::{self, Setting};
 use super::kind::{Kind, Typed};
 
-/// What environment variables of the configuration begin with.
+/// Begin of the names of variables that set keys.
 const PREFIX: &str = "PAGURUS__";
 
 /// The place of values that do not stand in the file.
@@ -57,6 +58,25 @@ pub(super) fn values(text: &str, environment: impl Iterator<Item = (String, Stri
     }
     values.type_all();
     values
+}
+
+/// The variables of an environment by which keys are set.
+pub(super) fn environment(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> Result<Vec<(String, String)>, Vec<Fault>> {
+    let ours = variables.filter(|(name, _)| name.as_encoded_bytes().starts_with(PREFIX.as_bytes()));
+    let (mut read, mut faults) = (Vec::new(), Vec::new());
+    for (name, value) in ours {
+        match (name.into_string(), value.into_string()) {
+            (Ok(name), Ok(value)) => read.push((name, value)),
+            (Ok(name), Err(_)) => faults.push(Fault::placed(None, &name, "the value is no UTF-8")),
+            (Err(name), _) => {
+                let name = name.to_string_lossy().into_owned();
+                faults.push(Fault::placed(None, &name, "the name of the variable is no UTF-8"));
+            }
+        }
+    }
+    if faults.is_empty() { Ok(read) } else { Err(faults) }
 }
 
 /// Reads a file into text.

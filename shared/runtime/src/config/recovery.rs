@@ -35,9 +35,9 @@ pub struct CheckSettings {
 /// `db.orders`
 #[derive(Clone, Copy, Debug)]
 pub struct RetentionSettings {
-    /// How long an order is kept after its end.
+    /// Time for which an order is kept after its end.
     pub ended: Duration,
-    /// How long an order may be unfinished.
+    /// Longest time for an order to be unfinished.
     pub in_progress: Duration,
     /// Orders a second that are looked at; none removes nothing.
     pub rate: Option<u32>,
@@ -50,23 +50,23 @@ pub struct FailoverSettings {
     pub interval: Option<Duration>,
     /// Stages of one node in one pass.
     pub batch: usize,
-    /// What becomes of it.
+    /// Fate of the stages that it was running.
     pub running: WhenLost,
 }
 
-/// What becomes of the work of a lost node.
+/// Fate of the work of a lost node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenLost {
     /// Others go on with it.
     Resume,
-    /// Its orders are ended as canceled.
+    /// Orders of that node are ended as canceled.
     Cancel,
 }
 
 /// `shutdown`
 #[derive(Clone, Debug)]
 pub struct ShutdownSettings {
-    /// How long running work may go on.
+    /// Longest time for running work to go on.
     pub grace: Duration,
     /// True if the rest is released to others.
     pub release: bool,

@@ -18,7 +18,7 @@ fn with(text: &str, environment: &[(&str, &str)]) -> Result<Settings, Vec<String
 }
 
 fn faults(text: &str) -> Vec<String> {
-    check(text).iter().map(ToString::to_string).collect()
+    check(text, std::iter::empty()).iter().map(ToString::to_string).collect()
 }
 
 /// A file of its own, removed when the test ends.
@@ -134,7 +134,7 @@ database: {url: 'mysql://root:secret@x'}
         ]
     );
     assert_eq!(faults("a: 1\na: 2\n"), ["2:1: the key `a` stands here twice; remove one of the two"]);
-    let pointer = &check("worker: {http: {timeout: 5}}")[0].pointer;
+    let pointer = &check("worker: {http: {timeout: 5}}", std::iter::empty())[0].pointer;
     assert_eq!(pointer, "/worker/http/timeout");
 }
 
@@ -161,7 +161,7 @@ fn the_environment_goes_before_the_file() {
         &[
             ("PAGURUS__WORKER__CONCURRENCY", "9"),
             ("PAGURUS__NODE__NAME", "007"),
-            ("PAGURUS__BROKER__URL", "amqp://u:p#w@h:1/%2f"),
+            ("PAGURUS__BROKER__URL", "amqp://u:pw@h:1/%2f#w"),
             ("PAGURUS__DISTRIBUTION__FLOWS__ATTRIBUTES", "[scenario, region]"),
             ("PAGURUS__CONFIG__DEMO", "http://127.0.0.1:9"),
             ("PAGURUS__CONFIG__BILLING__URL", "\"12\""),
@@ -175,7 +175,7 @@ fn the_environment_goes_before_the_file() {
     assert_eq!(settings.worker.concurrency, 9);
     assert_eq!(settings.worker.timeout, Duration::from_secs(7));
     assert_eq!(settings.node.name.as_deref(), Some("007"));
-    assert_eq!(settings.broker.url, "amqp://u:p#w@h:1/%2f");
+    assert_eq!(settings.broker.url, "amqp://u:pw@h:1/%2f#w");
     assert_eq!(settings.distribution.flow_attributes, ["scenario", "region"]);
     assert_eq!(settings.log.level, "info");
     assert_eq!(
@@ -275,7 +275,7 @@ fn words_of_the_table_are_those_of_the_types() {
 #[test]
 fn the_page_of_defaults_is_a_configuration() {
     let page = defaults_page();
-    assert_eq!(check(&page), [], "{page}");
+    assert_eq!(check(&page, std::iter::empty()), [], "{page}");
     for setting in keys::SETTINGS {
         assert!(page.contains(setting.meaning), "{}", setting.path);
     }
@@ -305,4 +305,60 @@ fn err_1_keys_of_crab_are_told_how_they_are_written_here() {
             "{told}"
         );
     }
+}
+
+// What a start refuses, a check refuses, too.
+#[test]
+fn addresses_that_lead_nowhere_and_levels_that_are_none_are_refused() {
+    for (text, told) in [
+        ("broker: {url: 'amqps://h'}", "TLS (amqps) is not built in"),
+        ("broker: {url: 'http://u:secret@h'}", "must begin with `amqp://`"),
+        ("broker: {url: 'amqp://u:secret@h:99999'}", "is no AMQP URL"),
+        ("database: {url: 'mysql://u:secret@h'}", "must begin with `postgres://`"),
+        ("database: {url: 'postgres://u:secret@h:99999/d'}", "is no URL of a database"),
+        (
+            "database: {url: 'postgres://u:secret@h/d?sslmode=require'}",
+            "TLS (`sslmode=require`) is not built in",
+        ),
+        ("telemetry: {otlp: {endpoint: 'http://'}}", "and name a host"),
+        ("telemetry: {otlp: {endpoint: '127.0.0.1:4318'}}", "must begin with `http://`"),
+        ("log: {level: debgu}", "did you mean `debug`?"),
+        ("log: {level: 'info,pagurus_worker=nope'}", "nor a filter"),
+    ] {
+        let found = faults(text);
+        assert!(
+            found.len() == 1 && found[0].contains(told) && !found[0].contains("secret"),
+            "{text}: {found:?}"
+        );
+    }
+    for text in [
+        "log: {level: 'INFO,pagurus_worker=debug'}",
+        "log: {level: pagurus_worker}",
+        "log: {level: '3'}",
+        "telemetry: {otlp: {endpoint: 'https://collector.example/otlp'}}",
+        "database: {url: 'postgresql:///d?host=/run/postgresql'}",
+    ] {
+        assert_eq!(faults(text), Vec::<String>::new(), "{text}");
+    }
+}
+
+#[test]
+fn variables_that_are_no_text_are_told_and_those_of_others_are_not_read() {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt as _;
+
+    let text = |text: &[u8]| OsString::from_vec(text.to_vec());
+    let read = |pairs: &[(&[u8], &[u8])]| {
+        load::environment(
+            pairs.iter().map(|(name, value)| (text(name), text(value))).collect::<Vec<_>>().into_iter(),
+        )
+    };
+    let foreign: (&[u8], &[u8]) = (b"LESSCHARSET\xff", b"\xff");
+    assert_eq!(read(&[foreign, (b"PAGURUS__A", b"1")]), Ok(vec![("PAGURUS__A".to_owned(), "1".to_owned())]));
+    let faults = read(&[(b"PAGURUS__DATABASE__URL", b"\xff"), (b"PAGURUS__\xff", b"1")]).unwrap_err();
+    assert_eq!(faults.len(), 2, "{faults:?}");
+    assert_eq!(
+        (&*faults[0].pointer, &*faults[0].message),
+        ("PAGURUS__DATABASE__URL", "the value is no UTF-8")
+    );
 }

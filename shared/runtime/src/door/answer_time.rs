@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// How fast the other side has to take what is written: so many bytes within each span of time.
+/// Pace at which the other side has to take what is written: so many bytes within each span of time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     pub within: Duration,
@@ -42,7 +42,7 @@ impl<S, F: Fn()> AnswerTime<S, F> {
         Self { stream, pace, waits: None, written }
     }
 
-    /// What a write came to, of so many bytes.
+    /// Notes the result of a write of so many bytes.
     fn note(
         &mut self,
         context: &mut Context<'_>,
@@ -142,7 +142,7 @@ mod tests {
         reader.await.unwrap().unwrap();
     }
 
-    /// What becomes of an answer of 6 000 bytes of which so many are taken every ten milliseconds.
+    /// Sends an answer of 6 000 bytes of which so many are taken every ten milliseconds.
     async fn taken_by(bytes: usize) -> Result<()> {
         let (ours, mut theirs) = tokio::io::duplex(1000);
         let mut ours = AnswerTime::new(ours, PACE, || {});

@@ -28,18 +28,18 @@ use super::places::{Place, Places};
 
 /// Open files that are left to everything but clients: servers, logs, secrets.
 const OTHER_FILES: usize = 128;
-/// What the system keeps of an answer that its client does not take, about twice over. It would keep
+/// Bytes that the system keeps of an answer that its client does not take, about twice over. Left to itself it would keep
 /// megabytes, and would tell of a slow reader only once in a while.
 const SEND_BYTES: u32 = 64 * 1024;
-/// How many connections may wait to be accepted.
+/// Connections that may wait to be accepted.
 const BACKLOG: u32 = 1024;
 
-/// How long a client may take next to nothing of its answer.
+/// Longest time for a client to take next to nothing of its answer.
 const ANSWER_TIME: Duration = Duration::from_secs(30);
 /// Bytes that are more than next to nothing: a KiB a second.
 const ANSWER_BYTES: usize = 30 * 1024;
 
-/// How many connections there may be, and how long each may take.
+/// Bounds of the number of connections, and of the time that each may take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Connections at a time.
@@ -50,7 +50,7 @@ pub(super) struct Limits {
     pub header: Duration,
     /// The same for a connection of the reserve.
     pub reserve_header: Duration,
-    /// How long a client may take nothing, or next to nothing, of its answer; and how long it may take
+    /// Longest time for a client to take nothing, or next to nothing, of its answer; and longest time to take
     /// all of it where others want its place.
     pub answer: Duration,
     /// Bytes that a client that does not take its answer at once has to take within that time.
@@ -246,7 +246,7 @@ mod tests {
         send(address, &format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n")).await
     }
 
-    /// What comes until there is something, or until the other side has closed.
+    /// Bytes that come until there is something, or until the other side has closed.
     async fn first(stream: &mut TcpStream) -> String {
         let mut buffer = [0; 4096];
         let read = tokio::time::timeout(PATIENCE, stream.read(&mut buffer)).await.unwrap();

@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-/// How long a closed connection may take to go, before a new one is sent to the reserve.
+/// Longest time for a closed connection to go, before a new one is sent to the reserve.
 const ROOM_WITHIN: Duration = Duration::from_millis(200);
 
 /// The places for connections, and who of those that have one can make room.
 pub(super) struct Places {
     free: Arc<Semaphore>,
-    /// How long an answer may take that keeps its place from others.
+    /// Longest time for which an answer keeps its place from others.
     answer: Duration,
     known: Arc<Mutex<Known>>,
 }
@@ -65,7 +65,7 @@ impl Known {
 /// The place of one connection.
 pub(super) struct Place {
     known: Arc<Mutex<Known>>,
-    /// Its turn among those that are not at work; 0 while it is at work.
+    /// Turn of the connection among those that are not at work; 0 while it is at work.
     turn: AtomicU64,
     /// True when all of an answer has been handed over to be written.
     whole: AtomicBool,

@@ -10,11 +10,11 @@ use super::{Count, Metrics};
 pub enum Guard {
     /// End of a stage: its pass was revoked.
     Finish,
-    /// What a stage writes under way, such as a request, its progress or an entry point: its pass was revoked.
+    /// Writes of a stage under way, such as a request, its progress or an entry point: its pass was revoked.
     Register,
     /// Renewal of a lease: it ran out, or another node has it.
     Lease,
-    /// What a dispatcher knows of flows and systems: another epoch has begun.
+    /// Knowledge of a dispatcher about flows and systems: another epoch has begun.
     Epoch,
     /// Sign of life: the registry has ended this life.
     Life,

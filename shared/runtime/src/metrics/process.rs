@@ -1,4 +1,4 @@
-//! What the operating system knows of this process, under the names that all programs use for it. Read from `/proc` when
+//! Figures of the operating system about this process, under the names that all programs use for them. Read from `/proc` when
 //! the page is asked for; where there is none, it is left out.
 
 use std::fs;
@@ -43,7 +43,7 @@ pub(super) const ROWS: &[Row] = &[
 /// Ticks of a second in `/proc`: Linux shows this number to programs on every architecture that it runs on today.
 const TICKS: f64 = 100.0;
 
-/// What was read; none of what cannot be.
+/// Figures that were read; none of those that cannot be.
 #[derive(Debug, Default, PartialEq)]
 struct Figures {
     cpu_seconds: Option<f64>,

@@ -39,7 +39,7 @@ pub(super) fn endpoint(
     named.or_else(|| told("OTEL_EXPORTER_OTLP_ENDPOINT").map(traces_of))
 }
 
-/// What every span tells of its process. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` go before it.
+/// Attributes of the process, which every span has. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` go before them.
 pub(super) fn resource(who: Recorder<'_>) -> Resource {
     let service = format!("pagurus-{}", who.role);
     let ours = Resource::builder_empty().with_attributes([

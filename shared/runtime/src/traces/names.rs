@@ -22,19 +22,19 @@ pub const STEP: &str = "pagurus.order.step";
 pub const TRANSACTION_ID: &str = "pagurus.transaction.id";
 /// The scenario.
 pub const SCENARIO_NAME: &str = "pagurus.scenario.name";
-/// Its version.
+/// Version of the scenario.
 pub const SCENARIO_VERSION: &str = "pagurus.scenario.version";
 /// The called system.
 pub const SYSTEM: &str = "pagurus.system";
-/// What became of a registration.
+/// Outcome of a registration.
 pub const REGISTRATION: &str = "pagurus.registration";
-/// What became of a callback.
+/// Outcome of a callback.
 pub const CALLBACK: &str = "pagurus.callback";
-/// What a notification tells.
+/// Occasion of a notification.
 pub const NOTIFICATION_TYPE: &str = "pagurus.notification.type";
 /// Number of times that the notification was tried, this time included.
 pub const NOTIFICATION_ATTEMPT: &str = "pagurus.notification.attempt";
 /// The virtual host, where another one than the engine's own.
 pub const VHOST: &str = "pagurus.messaging.vhost";
-/// What the span at the other end of a link is to this one.
+/// Relation of the span at the other end of a link to this one.
 pub const LINK: &str = "pagurus.link";

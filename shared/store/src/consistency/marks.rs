@@ -19,7 +19,7 @@ statements! {
     COUNT_MARKS = "SELECT count(*) AS marks FROM inconsistencies";
 }
 
-/// What a mark says.
+/// Content of a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// The names of what was found.

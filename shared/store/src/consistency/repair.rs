@@ -27,7 +27,7 @@ statements! {
     FOLLOW_QUEUE = "
         UPDATE ready r SET queue = q.queue, position = q.position, attempt = r.attempt + 1, pass = gen_random_uuid()
           FROM queued q WHERE r.order_no = $1 AND q.order_no = r.order_no
-        RETURNING r.order_no, r.attempt, r.flow, r.priority, r.queue, r.position";
+        RETURNING r.order_no, r.attempt, r.flow, r.priority, r.queue, r.position, r.woken";
     REJOIN = "
         INSERT INTO queued (order_no, queue, position)
         SELECT order_no, queue, position FROM ready WHERE order_no = $1 AND queue IS NOT NULL";
@@ -49,7 +49,7 @@ statements! {
     RENUMBER = "
         UPDATE ready r SET attempt = o.attempt + 1, pass = gen_random_uuid()
           FROM orders o WHERE r.order_no = $1 AND o.no = r.order_no
-        RETURNING r.order_no, r.attempt, r.flow, r.priority, r.queue, r.position";
+        RETURNING r.order_no, r.attempt, r.flow, r.priority, r.queue, r.position, r.woken";
     DROP_FAILURE = "DELETE FROM failures WHERE order_no = $1";
     WRITE_FAILURE = "
         INSERT INTO failures (order_no, at, scenario, class, step, system)
@@ -60,7 +60,7 @@ statements! {
         ON CONFLICT (order_no, kind) DO NOTHING";
 }
 
-/// What a repair led to, to be told below the commit.
+/// Consequences of a repair, to be told below the commit.
 #[derive(Clone, Debug, Default)]
 pub struct Mended {
     /// Stages that may run.
@@ -133,7 +133,7 @@ async fn run_all(tx: &Tx<'_>, statements: &[&str], no: OrderNo) -> Result<Mended
 
 async fn renewed(tx: &Tx<'_>, statement: &str, no: OrderNo) -> Result<Mended> {
     let rows = tx.query(&tx.prepare_cached(statement).await?, &[&no.0]).await?;
-    Ok(Mended::of(rows.iter().map(|row| read_ready(row, true)).collect::<Result<_>>()?))
+    Ok(Mended::of(rows.iter().map(read_ready).collect::<Result<_>>()?))
 }
 
 /// Lets an order rest. A call that came while nothing could wake it does so now; answers are found by who looks again.

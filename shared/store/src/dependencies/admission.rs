@@ -57,7 +57,7 @@ statements! {
          WHERE before_id = ANY($1::text[]) AND stand NOT IN ('found', 'open', 'met', 'missed', 'closed')";
 }
 
-/// What was found out before anything is written.
+/// Findings before anything is written.
 #[derive(Debug, Default)]
 pub(crate) struct Admission {
     /// For each refused order, by id: the way by which it would wait for itself.

@@ -1,4 +1,4 @@
-//! What waits for what, for people: a part of the graph around one order (ORD-16).
+//! Graph of waiting orders, for people: the part around one order (ORD-16).
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ pub struct Edge {
     pub before: String,
     /// The states that would do.
     pub states: Vec<String>,
-    /// What happens when it ends in another.
+    /// Consequence of an end in another status.
     pub otherwise: Otherwise,
     /// How it stands.
     pub stand: Stand,
@@ -75,7 +75,7 @@ pub struct Graph {
     pub truncated: bool,
 }
 
-/// What an order waits for and what waits for it, so many steps away in each direction.
+/// Orders that an order waits for and orders that wait for it, so many steps away in each direction.
 ///
 /// # Errors
 /// The database fails.

@@ -1,4 +1,4 @@
-//! What is due by flow, for who wakes at the pace of flows (ACT-5): what is woken of each and not begun, pages of what is due, and
+//! Due orders by flow, for who wakes at the pace of flows (ACT-5): what is woken of each and not begun, pages of what is due, and
 //! those of it that were chosen.
 
 use jiff::Timestamp;

@@ -136,7 +136,7 @@ pub struct TakenOrder {
     pub no: i64,
     /// The client's id; none where the order is not there any more.
     pub id: Option<String>,
-    /// Its present life.
+    /// Present life.
     pub life: i32,
     /// True if that has ended.
     pub is_final: bool,
@@ -265,7 +265,7 @@ pub struct OperationOrder {
     pub outcome: Option<ItemOutcome>,
     /// Why it was passed over or refused.
     pub reason: Option<String>,
-    /// Its aftermath.
+    /// Aftermath.
     pub aftermath: Option<Aftermath>,
 }
 

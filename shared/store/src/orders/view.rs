@@ -45,7 +45,7 @@ pub struct OrderRow {
     pub id: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// Its version.
+    /// Version of the scenario.
     pub scenario_version: i32,
     /// Our number of that version.
     pub scenario_no: i32,

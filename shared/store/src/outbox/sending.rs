@@ -183,7 +183,7 @@ pub async fn sent(client: &Client, sent: &[&Notification]) -> Result<u64> {
 pub struct FailedNotification<'a> {
     /// Which one.
     pub notification: &'a Notification,
-    /// What was wrong.
+    /// Fault.
     pub error: String,
     /// Time at which it is tried again.
     pub delay: Duration,

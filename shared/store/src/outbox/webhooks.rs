@@ -73,7 +73,7 @@ statements! {
         RETURNING o.parked_because";
 }
 
-/// What is taken at a time.
+/// Bounds of what is taken at a time.
 #[derive(Clone, Debug)]
 pub struct Wanted<'a> {
     /// Receivers, with the room of each, and the time below which nothing of it is left, if that is known.
@@ -84,7 +84,7 @@ pub struct Wanted<'a> {
     pub lease: Duration,
 }
 
-/// What was taken.
+/// Notifications that were taken.
 #[derive(Clone, Debug, Default)]
 pub struct TakenWebhooks {
     /// The notifications, those of one order in their order.

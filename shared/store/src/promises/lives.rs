@@ -111,7 +111,7 @@ pub async fn entries_of(
     Ok(entries)
 }
 
-/// What is known of these scenarios.
+/// Records of these scenarios.
 ///
 /// # Errors
 /// The database fails.
@@ -140,7 +140,7 @@ pub async fn learn(
     Ok(())
 }
 
-/// What cannot be read was never learnt.
+/// Reads a record; one that cannot be read was never learnt.
 fn read(record: &str) -> RemainingTimes {
     serde_json::from_str(record).map(|value| RemainingTimes::of_value(&value)).unwrap_or_default()
 }

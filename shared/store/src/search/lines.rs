@@ -32,7 +32,7 @@ pub struct ListedOrder {
     pub id: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// Its version.
+    /// Version of the scenario.
     pub scenario_version: i32,
     /// Present status.
     pub status: Status,

@@ -142,6 +142,19 @@ statements! {
     STEP_IDS = step!(ids);
     STEP_TRANSACTION = step!(transaction);
     STEP_FAILED = step!(failed);
+    // The same conditions, held against what a failure tells of its order.
+    STEP_FAILURES = "
+        WITH looked AS MATERIALIZED (
+            SELECT order_no AS no, scenario, class, step, system, at FROM failures WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2)
+        SELECT min(no) AS lowest, count(*) AS looked,
+               coalesce(array_agg(no ORDER BY no DESC) FILTER (
+                    WHERE ($3::integer[] IS NULL OR scenario = ANY($3))
+                      AND ($4::text[] IS NULL OR coalesce(step, '') = ANY($4))
+                      AND ($5::text[] IS NULL OR coalesce(class, '') = ANY($5))
+                      AND ($6::text[] IS NULL OR coalesce(system, '') = ANY($6))
+                      AND ($7::timestamptz IS NULL OR at >= $7)
+                      AND ($8::timestamptz IS NULL OR at < $8)), '{}') AS found
+          FROM looked";
     STEP_UNFINISHED = step!(unfinished);
     STEP_QUEUE = step!(queue);
     STEP_ATTRIBUTE = step!(attribute);
@@ -166,6 +179,9 @@ statements! {
     COUNT_NODE = counts!(node, "$22", "$23");
     COUNT_JEOPARDY = counts!(jeopardy, "$22", "$23");
 }
+
+/// The statement of a step through the failures that reads no order.
+pub(super) const OF_FAILURES: &str = STEP_FAILURES;
 
 /// The statements of a path: for a step, and for groups.
 pub(super) const fn statements_of(path: AccessPath<'_>) -> (&'static str, &'static str) {

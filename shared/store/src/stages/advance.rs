@@ -1,4 +1,4 @@
-//! What a running stage makes known before its end: an entry point that it has entered, and that it gets on.
+//! News of a running stage before its end: an entry point that it has entered, and that it gets on.
 
 use std::collections::HashSet;
 

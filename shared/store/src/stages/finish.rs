@@ -72,7 +72,7 @@ pub struct Finished {
     pub attempt: Attempt,
     /// Why the stage ran.
     pub wake: Wake,
-    /// What comes after the stage.
+    /// Continuation after the stage.
     pub then: Then,
     /// How the order stands to its target.
     pub scenario_status: ScenarioStatus,

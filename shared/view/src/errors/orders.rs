@@ -26,13 +26,22 @@ const ROWS: i64 = 2000;
 /// Query of the orders of a group.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ErrorOrdersQuery {
+    /// Status: `fail` or `retry`; left out: `fail`.
     status: Option<String>,
+    /// Only orders that failed by this class.
     class: Option<String>,
+    /// Only orders of this scenario.
     scenario: Option<String>,
+    /// Only orders that failed in this state.
     state: Option<String>,
+    /// Only orders that failed by this called system.
     system: Option<String>,
+    /// Only orders that failed then or later: a time, or a duration back from now; left out: a day, at most 31 days.
     since: Option<String>,
+    /// Orders of the page; left out: 100.
+    #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     limit: Option<String>,
+    /// Word `next` of the page before.
     cursor: Option<String>,
 }
 

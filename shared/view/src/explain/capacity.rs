@@ -34,6 +34,16 @@ pub(super) async fn hindrance(
     Ok(scene.hindrance(row.mode, &row.flow))
 }
 
+/// True where a dispatcher hands stages out and a worker takes them.
+///
+/// # Errors
+/// The database fails.
+pub(super) async fn goes_on(client: &Client, settings: &Settings) -> Result<bool, Error> {
+    let is_led = presence::leader(client).await?.is_some_and(|leader| leader.is_held);
+    let workers = presence::workers_seen(client, settings.node.lost_after).await?;
+    Ok(is_led && workers.iter().any(|worker| worker.is_alive && worker.takes))
+}
+
 /// The whole of what decides whether a stage is handed out.
 struct Scene {
     leader: Option<Leader>,

@@ -3,9 +3,12 @@
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::dispatch::{FlowRecord, StartEstimate, queue_estimate, start_estimate};
 use pagurus_domain::id::OrderNo;
+use pagurus_runtime::config::Settings;
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::{Client, Error, flows, queues, stops};
 use pagurus_wire::foresight::EtaView;
+
+use super::capacity;
 
 /// Stages that are counted before one, at most: what waits behind more starts later than anybody reckons with.
 const MOST: i64 = 100_000;
@@ -91,12 +94,21 @@ pub(super) fn waiting(row: &Row) -> Option<WaitingStage<'_>> {
     waits.then(stage)
 }
 
-/// When an order starts that waits for a worker; none for any other, and where nothing is known.
+/// The time at which an order starts that waits for a worker; none for any other, where nothing is known, and where nobody
+/// hands stages out or takes them.
 ///
 /// # Errors
 /// The database fails.
-pub(super) async fn of(client: &Client, row: &Row, now: Timestamp) -> Result<Option<EtaView>, Error> {
+pub(super) async fn of(
+    client: &Client,
+    row: &Row,
+    settings: &Settings,
+    now: Timestamp,
+) -> Result<Option<EtaView>, Error> {
     let Some(stage) = waiting(row) else { return Ok(None) };
+    if !capacity::goes_on(client, settings).await? {
+        return Ok(None);
+    }
     let outlook = FlowOutlook::read(client, stage.flow).await?.start_of(client, stage, false).await?;
     Ok(outlook.start.and_then(|StartEstimate { p50, p90 }| {
         let at = |after| now.checked_add(SignedDuration::try_from(after).ok()?).ok();

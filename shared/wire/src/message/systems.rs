@@ -15,7 +15,7 @@ pub struct CallNews {
     /// True if the answer comes by callback.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asynchronous: bool,
-    /// What came of them.
+    /// Outcome of these calls.
     pub outcome: CallNewsOutcome,
     /// Class of the failure, for failed ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ pub struct CallNews {
     pub retry_after_ms: Option<u64>,
 }
 
-/// What came of calls.
+/// Outcome of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallNewsOutcome {
@@ -45,7 +45,7 @@ pub enum CallNewsOutcome {
 /// A called system that is to be left alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClosedSystem {
-    /// Its name.
+    /// Name of the system.
     pub system: String,
     /// For how long still.
     pub left_ms: u64,

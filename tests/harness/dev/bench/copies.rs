@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail};
 use tokio_postgres::Client;
 
 /// Tables that may hold rows of an order that nobody runs.
-const PARTS: [&str; 6] = ["payloads", "contexts", "due", "deadlines", "history", "ready"];
+const PARTS: [&str; 8] =
+    ["payloads", "contexts", "due", "deadlines", "history", "ready", "failures", "search_values"];
 /// Copies of one statement, so that no transaction grows without bound.
 const CHUNK: i64 = 250_000;
 const PATIENCE: Duration = Duration::from_secs(30);

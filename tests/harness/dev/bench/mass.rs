@@ -154,7 +154,8 @@ impl Works<'_> {
         })
     }
 
-    async fn submit(&self, id: &str, scenario: &str) -> Result<()> {
+    /// Sends one order over HTTP.
+    pub async fn submit(&self, id: &str, scenario: &str) -> Result<()> {
         let api = Api::new(http()?, format!("http://{}", self.installation.intake()));
         let params = json!({"account": "79110000001", "tariff": "light"});
         let order = json!({"id": id, "scenario": scenario, "params": params});

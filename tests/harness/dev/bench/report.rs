@@ -244,12 +244,12 @@ fn machine() -> String {
     };
     let postgres =
         postgres::binaries().map(|folder| says(&folder.join("postgres").to_string_lossy(), "--version"));
-    let plugins = rabbit::binaries().and_then(|folder| fs::read_dir(folder.join("../plugins")).ok());
-    let names =
-        plugins.into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let rabbit = names
-        .filter_map(|name| name.strip_prefix("rabbit-").map(|rest| rest.trim_end_matches(".ez").to_owned()))
-        .max();
+    // `rabbitmqctl version` wants a node or root; the program lies in `rabbitmq_server-VERSION/sbin`.
+    let program = rabbit::binaries().and_then(|folder| fs::canonicalize(folder.join("rabbitmq-server")).ok());
+    let rabbit = program.iter().flat_map(|path| path.iter()).find_map(|part| {
+        let part = part.to_str()?;
+        part.strip_prefix("rabbitmq_server-").map(str::to_owned)
+    });
     format!(
         "- Machine: {cores} cores ({}), {:.0} GiB of memory, Linux {}\n\
          - {}, RabbitMQ {}, {}; release build\n\
@@ -282,6 +282,9 @@ fn meaning(in_flight: usize) -> String {
          snapshot, so that nothing that was deleted can be cleared away.\n\
          - **take-over**: a new dispatcher that finds a million ready orders.\n\
          - **sleepers**: a million sleeping orders, a hundred thousand of them due within one second.\n\
+         - **operation**: a bulk operation that restarts a million failed orders under a mended version of their scenario, beside \
+         200 other orders a second. **search**: a page of each kind of search among ten million orders; its times are those of \
+         a request to the API after the first of its kind.\n\
          - **memory**: what each service held at most while the load lasted, and when it was over; \
          [which setting bounds what](guides/memory.md).\n\n\
          A small shared machine is noisy: differences under 15 % between runs are no evidence. Compare ratios within one \

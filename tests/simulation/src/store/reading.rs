@@ -30,7 +30,7 @@ impl Tables {
     /// All that may run, by ascending number.
     #[must_use]
     pub fn ready_stages(&self) -> Vec<Ready> {
-        let stage = |no: &OrderNo, row| self.stage_of(*no, row, row.stream.is_some());
+        let stage = |no: &OrderNo, row| self.stage_of(*no, row);
         self.ready.iter().map(|(no, row)| stage(no, row).told()).collect()
     }
 
@@ -58,7 +58,7 @@ impl Tables {
     pub fn heads(&self, queues: &[Arc<str>]) -> Vec<QueueHead> {
         let head = |queue: &Arc<str>| {
             let (position, no) = self.head(queue)?;
-            let ready = self.ready.get(&no).map(|row| self.stage_of(no, row, row.stream.is_some()).told());
+            let ready = self.ready.get(&no).map(|row| self.stage_of(no, row).told());
             Some(QueueMember { no, position, ready })
         };
         queues.iter().map(|queue| QueueHead { queue: queue.clone(), head: head(queue) }).collect()

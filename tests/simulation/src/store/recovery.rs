@@ -89,7 +89,7 @@ impl Tables {
             restarts,
             reissued: true,
             since: self.now,
-            stream: None,
+            woken: true,
             repeat_at: None,
         };
         if let Some(order) = self.orders.get_mut(&no) {
@@ -97,7 +97,7 @@ impl Tables {
             order.history.push(plain(order.events, order.life));
         }
         self.witness.reissued(no, row.attempt, pass, counts);
-        let stage = self.stage_of(no, &row, true);
+        let stage = self.stage_of(no, &row);
         self.ready.insert(no, row);
         self.note_status(no);
         Some(stage)

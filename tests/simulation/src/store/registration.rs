@@ -119,11 +119,11 @@ impl Tables {
             restarts: 0,
             reissued: false,
             since: self.now,
-            stream: None,
+            woken: false,
             repeat_at: None,
         };
         self.witness.issued(no, row.attempt, pass);
-        let stage = self.stage_of(no, &row, false);
+        let stage = self.stage_of(no, &row);
         self.ready.insert(no, row);
         stage
     }

@@ -94,8 +94,8 @@ pub struct ReadyRow {
     pub reissued: bool,
     /// Since when it may run.
     pub since: Timestamp,
-    /// What woke it.
-    pub stream: Option<Stream>,
+    /// True where fresh ones go beside it in turn.
+    pub woken: bool,
     /// Time at which its command is repeated.
     pub repeat_at: Option<Timestamp>,
 }

@@ -68,7 +68,7 @@ impl Tables {
     #[must_use]
     pub fn woken_by_flow(&self) -> Vec<(String, u64)> {
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-        for (no, _) in self.ready.iter().filter(|(_, ready)| ready.stream.is_some()) {
+        for (no, _) in self.ready.iter().filter(|(_, ready)| ready.repeat_at.is_some()) {
             *counts.entry(self.orders[no].flow.as_str()).or_default() += 1;
         }
         counts.into_iter().map(|(flow, count)| (flow.to_owned(), count)).collect()
@@ -90,6 +90,6 @@ impl Tables {
                 ready.repeat_at = Some(repeat_at(now, lag, min_shift));
             }
         }
-        late.iter().map(|no| self.stage_of(*no, &self.ready[no], true)).collect()
+        late.iter().map(|no| self.stage_of(*no, &self.ready[no])).collect()
     }
 }

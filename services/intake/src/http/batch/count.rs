@@ -1,7 +1,7 @@
 //! Counts the items of a batch in the bytes as they come, without keeping or reading them. Right for
 //! whatever is JSON; what is not is found when it is read.
 
-/// How the items stand in the body.
+/// Form in which the items stand in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Elements of one JSON array.

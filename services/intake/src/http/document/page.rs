@@ -7,8 +7,9 @@ use serde_json::Value;
 const STYLE: &str = "
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1b1f24; background: #fff }
 code, pre { font: 13px/1.45 ui-monospace, monospace } pre { background: #f3f4f6; padding: .7rem; overflow: auto }
-h2 { margin-top: 2.2rem; border-bottom: 1px solid #d0d7de } nav a { margin-right: 1rem }
-details { border: 1px solid #d0d7de; border-radius: 6px; margin: .4rem 0; padding: .3rem .8rem }
+h2 { margin-top: 2.2rem; border-bottom: 1px solid #d0d7de } nav a { display: inline-block; margin-right: 1rem }
+details { border: 1px solid #d0d7de; border-radius: 6px; margin: .4rem 0; padding: .3rem .8rem; overflow-x: auto }
+summary code { overflow-wrap: anywhere } [id^=schema-] { scroll-margin-top: 3rem }
 summary { cursor: pointer } summary b { display: inline-block; width: 4.2rem; text-transform: uppercase; color: #0b5cad }
 table { border-collapse: collapse; margin: .5rem 0 } td, th { text-align: left; vertical-align: top; padding: .2rem .9rem .2rem 0 }
 @media (prefers-color-scheme: dark) { body { color: #e6edf3; background: #0d1117 } pre { background: #161b22 }
@@ -36,14 +37,15 @@ pub(in crate::http) fn page(document: &Value) -> String {
         operations(&mut page, document, &group["name"]);
     }
     page.push_str("<h2 id=\"schemas\">Schemas</h2>");
+    // The names stand inside the parts that are folded: a link to one unfolds it.
     for (name, schema) in members(&document["components"]["schemas"]) {
         let _ = write!(
             page,
-            "<details id=\"schema-{name}\"><summary><code>{name}</code> {}</summary>",
+            "<details><summary><code>{name}</code> {}</summary><div id=\"schema-{name}\">",
             text(&schema["description"])
         );
         fields(&mut page, schema);
-        page.push_str("</details>");
+        page.push_str("</div></details>");
     }
     page.push_str("</html>");
     page
@@ -143,8 +145,18 @@ fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
+/// A text of the document, in which words between backticks are code.
 fn text(value: &Value) -> String {
-    escaped(value.as_str().unwrap_or_default())
+    let text = escaped(value.as_str().unwrap_or_default());
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return text;
+    }
+    let part = |(number, part): (usize, &&str)| match number.is_multiple_of(2) {
+        true => (*part).to_owned(),
+        false => format!("<code>{part}</code>"),
+    };
+    parts.iter().enumerate().map(part).collect()
 }
 
 fn anchor(name: &str) -> String {
@@ -166,6 +178,10 @@ mod tests {
         for (path, _) in members(&document["paths"]) {
             assert!(page.contains(&format!("<code>{path}</code>")), "{path}");
         }
+        for (name, _) in members(&document["components"]["schemas"]) {
+            assert!(page.contains(&format!("<div id=\"schema-{name}\">")), "{name}");
+        }
+        assert!(!page.contains('`'), "a word of code is not shown as one");
         for forbidden in ["<script", "src=", "=\"http", "@import", "url("] {
             assert!(!page.contains(forbidden), "{forbidden}");
         }

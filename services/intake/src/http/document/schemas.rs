@@ -59,7 +59,7 @@ impl Schemas {
     }
 }
 
-/// What is left out of a query is not null, but not there.
+/// A field that is left out of a query is not null, but not there.
 fn written(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
     map.remove("default");

@@ -88,6 +88,23 @@ fn http_an_operation_is_named_by_its_method_and_path() {
 }
 
 #[test]
+fn http_every_parameter_says_what_it_is_and_a_number_is_one() {
+    let document = crate::openapi();
+    let routes = document["paths"].as_object().unwrap();
+    for (path, operation) in routes.iter().flat_map(|(path, methods)| {
+        methods.as_object().unwrap().values().map(move |operation| (path, operation))
+    }) {
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            let name = &parameter["name"];
+            assert!(parameter["description"].as_str().is_some_and(|told| !told.is_empty()), "{path}: {name}");
+            if name == "limit" {
+                assert_eq!(parameter["schema"]["type"], "integer", "{path}: {name}");
+            }
+        }
+    }
+}
+
+#[test]
 fn http_every_reference_of_the_document_leads_somewhere_and_no_operation_bears_the_name_of_another() {
     let document = crate::openapi();
     let text = document.to_string();

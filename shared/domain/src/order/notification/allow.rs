@@ -23,7 +23,7 @@ pub struct AllowList {
     pub prefix: String,
     /// The exchange that is meant where none is named.
     pub default_exchange: String,
-    /// What is allowed.
+    /// Allowed targets.
     pub patterns: Vec<Pattern>,
 }
 

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 pub struct CloudEvent<'a> {
     /// The id of the message.
     pub id: &'a str,
-    /// What it tells: `ended`, `transition`, `parked` or `jeopardy`.
+    /// Kind of the event: `ended`, `transition`, `parked` or `jeopardy`.
     pub tells: &'a str,
     /// The beginning of the source, which names the installation.
     pub source: &'a str,

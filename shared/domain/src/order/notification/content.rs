@@ -8,18 +8,18 @@ use serde_json::Value;
 use crate::id::spelled;
 use crate::order::{INCONSISTENT, OrderError, OrderHead, POISON, ScenarioStatus, Status};
 
-/// What a notification says of the end of a life, besides what its client asked for (ORD-20).
+/// Content of a notification about the end of a life, besides what its client asked for (ORD-20).
 #[derive(Clone, Debug)]
 pub struct Content<'a> {
     /// The order.
     pub order: &'a OrderHead,
     /// Name of the scenario.
     pub scenario: &'a str,
-    /// Its version.
+    /// Version of the scenario.
     pub scenario_version: i32,
-    /// How the order ended.
+    /// Status in which the order ended.
     pub status: Status,
-    /// How it stands to the scenario's target.
+    /// Relation of the order to the target of its scenario.
     pub scenario_status: ScenarioStatus,
     /// The last state.
     pub step: Option<&'a str>,
@@ -160,11 +160,11 @@ pub struct Moved<'a> {
     pub order: &'a OrderHead,
     /// Name of the scenario.
     pub scenario: &'a str,
-    /// Its version.
+    /// Version of the scenario.
     pub scenario_version: i32,
     /// The state that was left.
     pub from: &'a str,
-    /// What moved the order.
+    /// Event that moved the order.
     pub event: &'a str,
     /// The state that was entered.
     pub to: &'a str,

@@ -9,7 +9,7 @@ use sha2::Sha256;
 
 /// Least length of a secret, in bytes.
 const SHORTEST: usize = 24;
-/// What a secret begins with that is written in base64.
+/// Begin of a secret that is written in base64.
 const PREFIX: &str = "whsec_";
 
 /// The secrets with which the notifications of a receiver are signed: one, or several while it changes from one to another.

@@ -29,7 +29,7 @@ pub enum Target {
     Callback(RequestId),
 }
 
-/// What the URL of a callback begins with.
+/// Begin of the URL of a callback.
 pub(super) const CALLBACK: &str = "callback:";
 
 impl Target {
@@ -42,7 +42,7 @@ impl Target {
     /// Reads a URL as it is stored: of a client, or of the engine itself.
     ///
     /// # Errors
-    /// What is wrong with the URL.
+    /// The fault of the URL.
     pub fn stored(url: &str) -> Result<Self, String> {
         match url.strip_prefix(CALLBACK) {
             Some(id) => id.parse().map(Self::Callback).map_err(|_| format!("`{id}` is no request")),
@@ -53,7 +53,7 @@ impl Target {
     /// Reads `amqp://?queue=…`, `amqp://?key=…` or `amqp://?exchange=…&key=…`, or the URL of a webhook.
     ///
     /// # Errors
-    /// What is wrong with the URL.
+    /// The fault of the URL.
     pub fn parse(url: &str) -> Result<Self, String> {
         if url.starts_with("https://") || url.starts_with("http://") {
             return WebhookUrl::parse(url).map(Self::Webhook);

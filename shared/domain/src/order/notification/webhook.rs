@@ -15,7 +15,7 @@ impl WebhookUrl {
     /// Reads a URL.
     ///
     /// # Errors
-    /// What is wrong with the URL.
+    /// The fault of the URL.
     pub fn parse(text: &str) -> Result<Self, String> {
         let url = Url::parse(text).map_err(|error| format!("is no URL: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {

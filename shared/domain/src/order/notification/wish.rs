@@ -51,7 +51,7 @@ spelled!(NotifyFormat {
 pub struct NotifyRequest {
     /// The URL as given.
     pub url: String,
-    /// What the URL says.
+    /// Target of the URL.
     pub target: Target,
     /// The client's own mark, copied into every notification.
     pub correlation_id: Option<String>,

@@ -22,7 +22,7 @@ pub fn is_costly(params: &Value, scenario: &Scenario) -> bool {
     })
 }
 
-/// What is wrong with parameters, by the schema of the scenario. Parameters that would take too long to
+/// Faults of parameters, by the schema of the scenario. Parameters that would take too long to
 /// check are refused unchecked: a validator cannot be broken off.
 #[must_use]
 pub fn params_faults(params: &Value, scenario: &Scenario) -> Vec<Fault> {

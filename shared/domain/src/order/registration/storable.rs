@@ -9,7 +9,7 @@ use crate::document::Fault;
 /// Deepest nesting of a body. Two parsers read it, and this one must not be the laxer.
 const MAX_DEPTH: usize = 64;
 
-/// What could be stored here and break a later reader: nesting too deep, or the character NUL.
+/// Fault of a value that could be stored here and break a later reader: nesting too deep, or the character NUL.
 #[must_use]
 pub fn unstorable(value: &Value) -> Option<Fault> {
     unstorable_at(value, 0).map(|(pointer, message)| fault(&pointer, message))

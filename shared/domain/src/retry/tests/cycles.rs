@@ -237,7 +237,7 @@ fn err_14_a_cycle_shows_how_far_it_may_go() {
 }
 
 proptest! {
-    /// What is shown is what is judged: an attempt begins until the end that a cycle shows, and none after it.
+    /// The end that is shown is the one that judges: an attempt begins until the end that a cycle shows, and none after it.
     #[test]
     fn err_14_no_attempt_begins_after_the_end_that_is_shown(
         begun in 0_i64..8000,

@@ -1,4 +1,4 @@
-//! What the explaining tool answers (ERR-14), and that it never says anything else than what
+//! Answers of the explaining tool (ERR-14), and that it never says anything else than what
 //! a failure really gets.
 
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What a faulty configuration is told: every fault at once, each with its place and what to write.
+//! Faults of a configuration: all are told at once, each with its place and what to write.
 
 use super::*;
 

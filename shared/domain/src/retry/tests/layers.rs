@@ -1,4 +1,4 @@
-//! What a scenario brings along stands behind the rules of the deployment (ERR-15).
+//! Rules that a scenario brings along stand behind those of the deployment (ERR-15).
 
 use std::time::Duration;
 

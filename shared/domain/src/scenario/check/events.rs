@@ -121,7 +121,7 @@ fn of_actions(state: &DraftState) -> Vec<Possible> {
     all
 }
 
-/// What only a polling state does, and what it cannot do.
+/// Checks what only a polling state does, and what it cannot do.
 fn check_polling(state: &DraftState, kind: StateKind, report: Report<'_>) {
     let polls = state.actions.iter().any(|action| action.effect.polls);
     if kind != StateKind::Polling {
@@ -188,7 +188,7 @@ fn remedy(event: Event, kind: StateKind) -> String {
     }
 }
 
-/// What stands after the end of the stage never runs.
+/// Reports actions after the end of the stage, which never run.
 fn check_actions(actions: &[DraftAction], report: Report<'_>) {
     for branch in actions.iter().flat_map(|action| &action.branches) {
         check_actions(&branch.actions, report);

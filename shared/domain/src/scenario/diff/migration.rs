@@ -19,9 +19,9 @@ pub enum Hindrance {
     OtherKind {
         /// The state.
         state: String,
-        /// Its kind in the old version.
+        /// Kind of the state in the old version.
         from: &'static str,
-        /// Its kind in the new one.
+        /// Kind of the state in the new one.
         to: &'static str,
     },
     /// The order is to repeat an action that is another one there.
@@ -37,7 +37,7 @@ pub enum Hindrance {
     /// A call from outside is being handled.
     #[error("the order is handling a call; it can be moved once that is answered")]
     HandlesCall,
-    /// What an order brings along cannot be read.
+    /// The position that an order brings along cannot be read.
     #[error("the stored position of the order cannot be read")]
     Unreadable,
 }

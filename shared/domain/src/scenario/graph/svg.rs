@@ -106,7 +106,7 @@ fn shown(name: &str) -> String {
     short
 }
 
-/// What the state does, in a line below its name.
+/// Actions of the state, in a line below its name.
 fn subtitle(state: &State) -> String {
     match state.kind {
         StateKind::Plain => words_of(state),

@@ -1,4 +1,4 @@
-//! What schemas cost, by examples.
+//! Costs of schemas, by examples.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use serde_json::json;

@@ -26,7 +26,7 @@ pub struct Limits {
     pub max_elements: usize,
     /// Functions that call functions.
     pub max_call_depth: usize,
-    /// How long a run may take, by the clock.
+    /// Longest time of a run, by the clock.
     pub max_duration: Duration,
     /// The clock.
     pub clock: Clock,
@@ -129,7 +129,7 @@ impl Limits {
     }
 }
 
-/// How large a value is, as the engine counts: all text in it, and all elements.
+/// Size of a value, as the engine counts: all text in it, and all elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Size {
     text: usize,
@@ -165,7 +165,7 @@ impl Size {
     }
 }
 
-/// What scripts can call, built once and shared by every engine.
+/// Functions that scripts can call, built once and shared by every engine.
 fn functions() -> Shared<Module> {
     static FUNCTIONS: LazyLock<Shared<Module>> = LazyLock::new(|| native::functions().into());
     FUNCTIONS.clone()

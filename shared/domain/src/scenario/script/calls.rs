@@ -35,7 +35,7 @@ const KEYWORDS: &[(&str, usize, usize)] = &[
     ("type_of", 1, 1),
 ];
 
-/// What a script says, as hints list it; `log` is a function of expressions as well, the logarithm.
+/// Functions by which a script speaks, as hints list them; `log` is a function of expressions as well, the logarithm.
 pub(super) const SAID: &[&str] = &["success", "fail", "poll", "event", "result", "message", "answer", "log"];
 
 /// A function of the language that nothing may call.
@@ -68,7 +68,7 @@ struct Call {
     at: Position,
 }
 
-/// What the code calls and has names for.
+/// Functions that the code calls, and names that it gives.
 #[derive(Default)]
 struct Found {
     calls: Vec<Call>,
@@ -179,7 +179,7 @@ impl Found {
         }
     }
 
-    /// What only a script may say, where this is none.
+    /// Fault of a call that only a script may make, where this is none.
     fn elsewhere(&self, call: &Call, place: Place) -> Option<String> {
         let count = call.arguments + usize::from(call.on_value);
         (place == Place::Expression && takes(&SCRIPTS, &call.name, count))

@@ -1,10 +1,10 @@
-//! How much memory the variables of a run take together.
+//! Memory that the variables of a run take together.
 //!
 //! The engine bounds each value for itself, and it counts neither what a function has been given in
 //! advance, as closures have, nor the keys of maps. Here the variables of all functions that have begun
 //! are weighed, each time that some of them have been named or defined: seldom enough that weighing
 //! takes a small part of the run, and often enough that little can be made in between.
-//! What stands in no variable yet, the arguments of a call, is not seen.
+//! Values that stand in no variable yet, the arguments of a call, are not seen.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -38,7 +38,7 @@ thread_local! {
     static RUN: RefCell<Run> = RefCell::default();
 }
 
-/// What is known of a run.
+/// State of a run.
 #[derive(Default)]
 struct Run {
     most: usize,
@@ -56,7 +56,7 @@ struct Function {
     due: Duration,
 }
 
-/// How much values are.
+/// Size of values.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weight {
     bytes: usize,

@@ -14,7 +14,7 @@ use super::holding::bytes_of;
 use rhai::packages::{Package, StandardPackage};
 use rhai::{Dynamic, EvalAltResult, FnPtr, FuncRegistration, INT, Module, NativeCallContext, Position};
 
-/// What a function returns.
+/// Result of a function.
 type Outcome<T> = Result<T, Box<EvalAltResult>>;
 
 /// The functions that scripts and expressions can call.
@@ -36,7 +36,7 @@ fn too_large(what: &str) -> Box<EvalAltResult> {
     Box::new(EvalAltResult::ErrorDataTooLarge(what.to_owned(), Position::NONE))
 }
 
-/// How large values are together, as the engine counts: elements of lists, members of maps, bytes of text.
+/// Size of values together, as the engine counts: elements of lists, members of maps, bytes of text.
 #[derive(Clone, Copy, Default)]
 struct Held {
     elements: usize,

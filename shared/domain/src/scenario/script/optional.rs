@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-/// What a call has in front of the name of a field, and behind it.
+/// Text of a call in front of the name of a field, and behind it.
 const BEFORE: &str = "get(\"";
 const BEHIND: &str = "\")";
 

@@ -1,4 +1,4 @@
-//! What a script may say: an event, a result, a message, an answer, lines of the log.
+//! Speech of a script: an event, a result, a message, an answer, lines of the log.
 //!
 //! Every run has an engine of its own, because what is said must reach that run alone.
 
@@ -28,7 +28,7 @@ pub enum Raised {
     },
 }
 
-/// What one run of a script said.
+/// Speech of one run of a script.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Said {
     /// The event, if the script raised one.

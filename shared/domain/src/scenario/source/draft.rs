@@ -50,30 +50,30 @@ pub(in crate::scenario) struct Draft {
 /// A call that is handled in every state, before its checks.
 #[derive(Debug)]
 pub(in crate::scenario) struct DraftCall {
-    /// Its name, at its key.
+    /// Name of the call, at its key.
     pub name: Named,
-    /// What runs.
+    /// Actions of the handling.
     pub actions: Vec<DraftAction>,
-    /// What the caller gets.
+    /// Answer to the caller.
     pub answer: Option<Template>,
 }
 
 /// A state before its checks.
 #[derive(Debug)]
 pub(in crate::scenario) struct DraftState {
-    /// Its name, at its key.
+    /// Name of the state, at its key.
     pub name: Named,
-    /// What it is; none where the file names no kind that exists.
+    /// Kind of the state; none where the file names no kind that exists.
     pub kind: Option<StateKind>,
     /// The place of `entryPoint: true`.
     pub entry_point: Option<Mark>,
     /// The place of `actions`.
     pub actions_mark: Option<Mark>,
-    /// What runs in it.
+    /// Actions of the state.
     pub actions: Vec<DraftAction>,
     /// The place of `on`.
     pub on_mark: Option<Mark>,
-    /// Its transitions.
+    /// Transitions of the state.
     pub on: Vec<DraftTransition>,
     /// The outcome, where the file names one.
     pub outcome: Option<(TerminalOutcome, Mark)>,
@@ -119,7 +119,7 @@ pub(in crate::scenario) struct DraftAction {
     pub mark: Mark,
     /// The action; none where it has faults of its own.
     pub action: Option<Action>,
-    /// What it can do to its state.
+    /// Effect that it can have on its state.
     pub effect: Effect,
     /// The request that it registers.
     pub request: Option<Named>,
@@ -142,13 +142,13 @@ impl DraftAction {
 /// A branch of a `choose`, before its checks.
 #[derive(Debug)]
 pub(in crate::scenario) struct DraftBranch {
-    /// Its condition; none in the branch that is taken otherwise.
+    /// Condition of the branch; none in the branch that is taken otherwise.
     pub when: Option<Template>,
-    /// What runs in it.
+    /// Actions of the branch.
     pub actions: Vec<DraftAction>,
 }
 
-/// What an action can do to its state.
+/// Effect that an action can have on its state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::scenario) struct Effect {
     /// The word of an action that can raise `fail`.
@@ -168,7 +168,7 @@ pub(in crate::scenario) struct Effect {
 }
 
 impl Effect {
-    /// What either of two can do.
+    /// Effect that either of two can have.
     pub fn or(self, other: Self) -> Self {
         Self {
             fails: self.fails.or(other.fails),

@@ -44,7 +44,7 @@ static ACTION: Keys = Keys::with_rules(
     &[KeyRule::ExactlyOne],
 );
 
-/// What becomes of a failure.
+/// Words for the fate of a failure.
 const ON_ERROR: [&str; 2] = ["fail", "collect"];
 
 /// Most actions for one element: the requests of elements are told apart by numbers of this base.
@@ -160,7 +160,7 @@ fn action(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
     Some(draft)
 }
 
-/// What an action may not do while others are at work beside it.
+/// Refuses what an action may not do while others are at work beside it.
 fn check(reader: &mut Reader<'_>, spot: &Spot<'_>, draft: &mut DraftAction) {
     let mark = &spot.mark;
     let raises = draft.effect.polls || !draft.raises.is_empty();

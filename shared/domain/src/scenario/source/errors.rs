@@ -5,7 +5,7 @@ use super::reader::{Reader, Spot, quoted};
 use crate::document::Fault;
 use crate::retry::ErrorPolicy;
 
-/// What only a deployment says, for all of its scenarios.
+/// Keys that only a deployment has, for all of its scenarios.
 const OF_DEPLOYMENT: &str = "retry_duration_control";
 
 /// Reads the mapping under `errors`, which has the shape of `execution.error_handling`.

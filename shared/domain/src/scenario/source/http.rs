@@ -13,7 +13,7 @@ pub(super) use keys::{HTTP, SAVE};
 /// Header fields that the engine writes itself; a second one would break the request.
 const OWN_HEADERS: &[&str] = &["connection", "content-length", "idempotency-key", "transfer-encoding"];
 
-/// What was read of an action: the action, what it can do, the request it registers.
+/// Result of reading an action: the action, what it can do, the request it registers.
 pub(super) type Read = (Option<Action>, Effect, Option<Named>);
 
 /// Reads one `http` action.

@@ -62,7 +62,7 @@ pub(super) static OPERATION: Keys = Keys::new(&[
     required("actions", filled_list(&STEP), "What is done, from top to bottom."),
 ]);
 
-/// What the list of an operation holds.
+/// Items of the list of an operation.
 const STEP: Form = Form::Either(&[Form::Named(&ACTION), Form::Fields(&SAVEPOINT)]);
 
 static SAVEPOINT: Keys = Keys::with_rules(

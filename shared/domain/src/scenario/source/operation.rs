@@ -21,7 +21,7 @@ const FAILED: &str = "failed";
 /// The longest name of a savepoint.
 const LONGEST_NAME: usize = 48;
 
-/// What is run in one go, between savepoints and rests.
+/// Actions that run in one go, between savepoints and rests.
 struct Part {
     name: String,
     mark: Mark,

@@ -18,7 +18,7 @@ const DATA: &[&str] = &["const", "default", "enum", "examples"];
 /// Faults of one schema that are told.
 const MAX_SCHEMA_FAULTS: usize = 20;
 
-/// What `params` says.
+/// Content of `params`.
 pub(super) struct Params {
     pub schema: Value,
     pub validator: Validator,

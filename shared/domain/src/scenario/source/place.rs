@@ -13,7 +13,7 @@ pub(super) struct SourceMap<'a> {
     line_starts: Vec<usize>,
 }
 
-/// How a text is written.
+/// Style in which a text is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
     Plain,

@@ -35,7 +35,7 @@ pub(in super::super) const LONGEST_DURATION: Duration = Duration::from_secs(3650
 /// The longest time of a call: what takes longer is asked for with `request` and awaited with `wait`.
 pub(in super::super) const LONGEST_CALL: Duration = Duration::from_secs(5 * 60);
 
-/// What is read with, and what was found wrong.
+/// Tools of the reading, and the faults that were found.
 pub(super) struct Reader<'a> {
     /// Compiles scripts and expressions.
     pub(super) scripting: &'a Scripting,
@@ -43,7 +43,7 @@ pub(super) struct Reader<'a> {
     pub(super) locals: Vec<String>,
     /// True if what is read is sent to a called system, so that it may name secrets.
     pub(super) is_sent: bool,
-    /// What the warnings are made of; none where nobody wants them.
+    /// Notes for the warnings; none where nobody wants them.
     pub(super) noted: Option<Noted>,
     source: SourceMap<'a>,
     faults: Vec<Fault>,
@@ -55,7 +55,7 @@ pub(super) struct Reader<'a> {
 pub(super) struct Spot<'a> {
     /// The value.
     pub(super) node: &'a DocumentNode,
-    /// Its place.
+    /// Place of the value.
     pub(super) mark: Mark,
     /// The key it stands under.
     pub(super) label: String,
@@ -150,7 +150,7 @@ impl Reader<'_> {
         }
     }
 
-    /// How many faults there are so far.
+    /// Number of faults so far.
     pub(super) fn fault_count(&self) -> usize {
         self.faults.len() + self.left_out
     }

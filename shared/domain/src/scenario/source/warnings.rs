@@ -92,7 +92,7 @@ const OPEN: &[&str] = &[
     "unevaluatedProperties",
 ];
 
-/// What a reader notes for the warnings.
+/// Notes of a reader for the warnings.
 #[derive(Debug, Default)]
 pub(super) struct Noted {
     mentions: Vec<(Vec<String>, Mark)>,

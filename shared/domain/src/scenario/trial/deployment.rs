@@ -1,4 +1,4 @@
-//! What a test meets of the deployment: the bounds of the engine that would run the order. Data only.
+//! Deployment of a test: the bounds of the engine that would run the order. Data only.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub struct Deployment {
     pub max_wait_sequential: Duration,
     /// Longest wait of parallel orders.
     pub max_wait_parallel: Duration,
-    /// How long an order may take in all whose scenario says nothing of it; none is any time.
+    /// Longest time of an order in all whose scenario says nothing of it; none is any time.
     pub process_timeout: Option<Duration>,
 }
 

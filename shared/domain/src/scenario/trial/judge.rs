@@ -30,7 +30,7 @@ pub(super) fn judge(expect: &Expect, played: &Played) -> Vec<Fault> {
     faults
 }
 
-/// What is no fault, but may show that the test tries something else than it says.
+/// Notes of what is no fault, but may show that the test tries something else than it says.
 pub(super) fn notes(played: &Played) -> Vec<Fault> {
     let unused = played.unused.iter().map(|at| {
         let note = Fault::placed(Some(*at), "/answers", "nothing asked for this answer");

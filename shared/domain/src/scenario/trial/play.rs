@@ -29,7 +29,7 @@ const MAX_STAGES: u32 = 1000;
 const MAX_TIME: Duration = Duration::from_secs(20 * 365 * 24 * 3600);
 /// Chance is always the same, so that a test is.
 const DICE: f64 = 0.5;
-/// What callback URLs begin with in tests.
+/// Begin of callback URLs in tests.
 const CALLBACK_BASE: &str = "http://pagurus.test";
 
 /// Plays the test to the end of the order, or to where it cannot go on.
@@ -65,7 +65,7 @@ pub(super) fn play(
     play.played
 }
 
-/// What a worker of this deployment would be given.
+/// Settings that a worker of this deployment would be given.
 fn settings(deployment: &Deployment, trial: &Trial) -> StageSettings {
     StageSettings {
         scripting: Scripting::new(deployment.bounds.script.clone()),
@@ -94,7 +94,7 @@ struct Play<'t> {
     /// The request that was registered last and is not sent yet.
     registered: Option<RequestId>,
     requests: Requests,
-    /// How much of what the present stage tells is in the story by now, since its position was saved last.
+    /// Number of the lines of the present stage that are in the story by now, since its position was saved last.
     heard: usize,
     /// Where in the story the present stage begins, and the requests that it made.
     begin: usize,
@@ -238,7 +238,7 @@ impl Play<'_> {
         }
     }
 
-    /// What the stage tells beyond what is in the story by now.
+    /// Lines of the stage beyond those that are in the story by now.
     fn moments<'s>(&self, told: impl Iterator<Item = Happened<'s>>) -> Vec<Moment> {
         let start = self.trial.now;
         let moment = |told| match told {

@@ -247,7 +247,7 @@ impl Builder {
         items.map(|(index, item)| (item.clone(), pointer_to(&place, &index.to_string()))).collect()
     }
 
-    /// What no single policy can tell.
+    /// Checks what no single policy can tell.
     fn check_flow_rules(&mut self, rules: &FlowRules) {
         if !rules.mode.stops() && rules.policies.iter().any(|policy| policy.mode.is_some()) {
             let told = "a scenario may have a mode of its own only where `distribution.mode` is `stopped_flows` or \

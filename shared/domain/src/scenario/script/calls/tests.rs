@@ -8,7 +8,7 @@ fn sandbox() -> Scripting {
     Scripting::new(Limits::default())
 }
 
-/// What is wrong with a script, as `line:column: message; hint`.
+/// Faults of a script, as `line:column: message; hint`.
 fn script(code: &str) -> Vec<String> {
     told(sandbox().compile_script(code).map(drop))
 }

@@ -23,7 +23,7 @@ impl<'a, 'c> Calls<'a, 'c> {
         Self { context, name, f, place, held: Held::default() }
     }
 
-    /// What the function says of an element of a list; the element may be changed by it.
+    /// Result of the function for an element of a list; the element may be changed by it.
     pub fn of_element(&mut self, index: usize, element: &mut Dynamic) -> Outcome<Dynamic> {
         let extra = [number(index).into()];
         self.counted(element, |calls, element| {
@@ -31,7 +31,7 @@ impl<'a, 'c> Calls<'a, 'c> {
         })
     }
 
-    /// What the function says of a member of a map.
+    /// Result of the function for a member of a map.
     pub fn of_member(&mut self, key: &str, value: &mut Dynamic) -> Outcome<Dynamic> {
         self.counted(value, |calls, value| {
             calls.f.call_raw_with_extra_args(

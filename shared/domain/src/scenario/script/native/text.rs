@@ -174,7 +174,7 @@ fn parse_json(context: &Context<'_>, text: &str) -> Outcome<Dynamic> {
     Ok(to_dynamic(&value))
 }
 
-/// How many elements and how many members a JSON text has, at all depths. Of a text that is not JSON
+/// Numbers of elements and of members of a JSON text, at all depths. Of a text that is not JSON
 /// the numbers mean nothing.
 fn sizes_of(json: &str) -> (usize, usize) {
     let (mut both, mut members) = (0_usize, 0);

@@ -1,4 +1,4 @@
-//! What a stage asks of the world, answered by the table.
+//! Questions of a stage to the world, answered by the table.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ impl Play<'_> {
         Ok(Answer::Parallel(outcomes))
     }
 
-    /// What comes of a call, and how long it takes.
+    /// Outcome of a call, and the time that it takes.
     fn call(&mut self, call: &HttpCall, step: &str) -> Going<(Result<Response, HttpFailure>, Duration)> {
         let body = call.body.as_ref().map_or(Value::Null, |body| value_of(&body.bytes));
         let line = format!("{} {}", call.method, call.url);
@@ -152,7 +152,7 @@ impl Play<'_> {
         value_of(content.render(text("correlationId"), None).as_bytes())
     }
 
-    /// What comes later of a task or of a child order.
+    /// Schedules the later answer of a task or of a child order.
     fn answer_later(&mut self, id: RequestId, after: Duration, body: Value) {
         let at = later(self.now, after);
         let value = json!({"body": body, "headers": {}, "stepStatus": null, "receivedAt": at.to_string()});

@@ -24,7 +24,7 @@ struct Request {
 enum State {
     Open,
     Answered,
-    /// Its time is over, or another hand-out of its task counts.
+    /// The time of the request is over, or another hand-out of its task counts.
     Closed,
 }
 
@@ -154,7 +154,7 @@ impl Requests {
         }
     }
 
-    /// What scenarios see.
+    /// Answers as scenarios see them.
     pub(super) fn answers(&self) -> Vec<Callback> {
         self.answers.values().cloned().collect()
     }

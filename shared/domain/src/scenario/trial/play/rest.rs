@@ -1,4 +1,4 @@
-//! What ends the rest of an order: a timer, an answer, a call, or the time of the whole order.
+//! End of the rest of an order: a timer, an answer, a call, or the time of the whole order.
 
 use jiff::Timestamp;
 
@@ -9,7 +9,7 @@ use crate::order::{OrderError, PROCESS_TIMEOUT, ScenarioStatus, Status};
 use crate::scenario::stage::{self, Snapshot, StageEnd, Then, Wake};
 
 impl Play<'_> {
-    /// What wakes the order after this stage, and when.
+    /// Event that wakes the order after this stage, with its time.
     pub(super) fn next_wake(&mut self, end: &StageEnd) -> (Wake, Timestamp) {
         let (wake, due) = match &end.then {
             Then::Sleep { until } => {

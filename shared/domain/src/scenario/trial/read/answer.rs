@@ -11,7 +11,7 @@ use super::value;
 use crate::order::{OrderError, Status};
 use crate::scenario::Method;
 
-/// What servers call JSON.
+/// Media type of JSON.
 const JSON: &str = "application/json";
 
 /// The names of ERR-3, each with the names around it.
@@ -113,7 +113,7 @@ fn http_reply(reader: &mut Reader, fields: &Fields<'_>) -> Option<Reply> {
     Some(Reply::Response { status, headers, body })
 }
 
-/// What a server says of a body that is written as text: people paste JSON so, too.
+/// Media type that a server gives to a body that is written as text: people paste JSON so, too.
 fn kind_of_text(text: &str) -> &'static str {
     let read: Result<Value, _> = serde_json::from_str(text);
     if read.is_ok_and(|read| read.is_object() || read.is_array()) {
@@ -157,7 +157,7 @@ fn order(reader: &mut Reader, field: &Field<'_>) -> Option<To> {
     Some(To::Order { scenario, params: fields.get("params").map(|field| value(field.node)) })
 }
 
-/// What the actor answers; `decision: none` is an actor that never does.
+/// Reads the answer of the actor; `decision: none` is an actor that never does.
 fn decision(reader: &mut Reader, fields: &Fields<'_>) -> Option<Reply> {
     if let Some(field) = fields.get("fails") {
         return reader.word(field, &[("unroutable", ())]).map(|()| Reply::Unroutable);
@@ -170,7 +170,7 @@ fn decision(reader: &mut Reader, fields: &Fields<'_>) -> Option<Reply> {
     Some(Reply::Decides(json!({"decision": decision, "result": json("result"), "error": json("error")})))
 }
 
-/// How the child order ends; `status: none` is one that never does.
+/// Reads the end of the child order; `status: none` is one that never ends.
 fn end_of_order(reader: &mut Reader, fields: &Fields<'_>) -> Option<Reply> {
     if let Some(field) = fields.get("fails") {
         return reader.word(field, &[("refused", ())]).map(|()| Reply::Refused);

@@ -7,7 +7,7 @@ use super::value;
 use crate::document::Position;
 use crate::order::{ScenarioStatus, Status};
 
-/// What is expected of the order.
+/// Reads the expectations about the order.
 pub(super) fn read(reader: &mut Reader, spot: &Field<'_>) -> Expect {
     let fields = reader.fields(spot, &EXPECT);
     if spot.node.as_map().is_some_and(<[_]>::is_empty) {
@@ -73,7 +73,7 @@ fn wanted(reader: &mut Reader, item: &Field<'_>) -> Option<Wanted> {
     Some(Wanted { at, line, headers, body })
 }
 
-/// What the caller of a call gets: `answer: …`, or `error: CLASS`.
+/// Reads the answer that the caller of a call gets: `answer: …`, or `error: CLASS`.
 fn answered(reader: &mut Reader, item: &Field<'_>) -> Answered {
     let fields = reader.fields(item, &ANSWERED);
     let error = fields.get("error").and_then(|field| reader.text(field)).map(str::to_owned);

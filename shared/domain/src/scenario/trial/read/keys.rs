@@ -64,7 +64,7 @@ pub(super) static ANSWER: Keys = Keys::with_rules(
     &[KeyRule::OneOf(&[&["http"], &["amqp"], &["actor"], &["order"]])],
 );
 
-/// How a child order ends.
+/// Ends of a child order.
 const ENDS: &[&str] = &["success", "fail", "interrupted", "canceled", "none"];
 
 pub(super) static HTTP: Keys = Keys::new(&[

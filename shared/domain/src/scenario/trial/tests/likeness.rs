@@ -1,4 +1,4 @@
-//! What a test shows is what live servers do: each of these orders once went another way offline.
+//! Likeness of tests and live servers: each of these orders once went another way offline.
 
 use super::*;
 

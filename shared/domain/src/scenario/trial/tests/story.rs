@@ -1,4 +1,4 @@
-//! What a test tells: everything in its order, and the failure that came first.
+//! Story of a test: everything in its order, and the failure that came first.
 
 use super::*;
 
